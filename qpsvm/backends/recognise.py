@@ -6,7 +6,7 @@ P = σ² diag(y) K diag(y), q = −τ1, a box [0, u] and the row k yᵀx = 0, th
     (READ.1)  α = v x,  v = σ²/τ,  makes it τ²/σ² times the C-SVM dual over K, C = v u, with the row yᵀα = 0 times k/v
 
 With q = 0 and a second row m1ᵀx = mt it is σ² times the dual of a ν-SVM with α = x, the bounds u and 1ᵀα = t. Scaling a
-problem for a solver only changes σ, τ, k, m and t. With q = 0 and the row k1ᵀx = t alone it is the dual of a one-class
+problem for a solver only changes σ, τ, k, m and t. With q = 0 and the single row k1ᵀx = t it is the dual of a one-class
 machine. A regression has two α per sample:
 
     (READ.2)  P = [K, −K; −K, K], q = (ε − t, ε + t) and the row k(1, −1)ᵀx = 0: s = (1, −1), ℓ = −q
@@ -27,44 +27,65 @@ from qpsvm.space.operators import Dense, LowRank, Operator
 
 
 def recognise_statement(qp: QP, name: str) -> Statement:
-    """Recognise a machine's dual from the numbers of a QP without a statement. Raises UnsupportedError."""
+    """Recognise a machine's dual from the numbers of a QP without a statement. Raises UnsupportedError.
+
+    name: Name of the backend, for the message of the error.
+    """
     A = None if qp.A is None else as_dense(qp.A)
     n_rows = 0 if A is None else len(A)
     lb, ub = qp.bounds
     if qp.G is not None or not _is_constant(lb, 0.0) or not ub.min() > 0.0 or n_rows > 2:
         raise _build_unrecognised_error(name)
-    scale = _find_label_scale(qp.P)
-    first = None if A is None else A[0]
-    if n_rows == 1 and first is not None and isinstance(qp.P, Dense):
+    label_scale = _find_label_scale(qp.P)
+    first_row = None if A is None else A[0]
+    if n_rows == 1 and first_row is not None and isinstance(qp.P, Dense):
         recognise = _recognise_regression if qp.q.any() else _recognise_one_class
-        statement = recognise(qp, qp.P, first)
+        statement = recognise(qp, qp.P, first_row)
         if statement is not None:
             return statement
-    if scale is None and first is None:
+    if label_scale is None and first_row is None:
         raise _build_unrecognised_error(name)
-    y, unit, k = _extract_labels(first, scale, name)
-    gram = _extract_gram(qp.P, y, unit, name)
+    y, sigma, k = _extract_labels(first_row, label_scale, name)
+    gram = _extract_gram(qp.P, y, sigma, name)
     if A is not None and qp.b is not None and qp.b[0] != 0.0:
         raise _build_unrecognised_error(name)
-    n, no_curvature = len(y), repeat_value(0.0, len(y))
     if n_rows == 2 and A is not None and qp.b is not None:
-        if not _is_constant(A[1], A[1, 0]) or not A[1, 0] or qp.q.any():
-            raise _build_unrecognised_error(name)
-        margin = DualGroup("nu", "rho", repeat_value(-1.0, n), -float(qp.b[1] / A[1, 0]), formula="−1ᵀα = −ν")
-        groups = (*build_intercept_groups(y, "free"), margin)
-        svm = SVMDual(gram, y, repeat_value(0.0, n), ub, no_curvature, groups)
-        return Statement(svm, 1.0, unit * unit, {"balance": k, "nu": -float(A[1, 0])})
+        statement = _recognise_nu_svm(qp, gram, y, sigma, k, A[1], float(qp.b[1]))
+    else:
+        statement = _recognise_c_svm(qp, gram, y, sigma, None if first_row is None else k)
+    if statement is None:
+        raise _build_unrecognised_error(name)
+    return statement
+
+
+def _recognise_nu_svm(
+    qp: QP, gram: Operator, y: FloatArray, sigma: float, k: float, sum_row: FloatArray, total: float
+) -> Statement | None:
+    """Recognise a ν-SVM, q = 0 and the row m1ᵀx = total besides k yᵀx = 0; None if the QP is not its dual."""
+    m = float(sum_row[0])
+    if not _is_constant(sum_row, m) or not m or qp.q.any():
+        return None
+    n = len(y)
+    margin = DualGroup("nu", "rho", repeat_value(-1.0, n), -(total / m), formula="−1ᵀα = −ν")
+    groups = (*build_intercept_groups(y, "free"), margin)
+    svm = SVMDual(gram, y, repeat_value(0.0, n), qp.bounds[1], repeat_value(0.0, n), groups)
+    return Statement(svm, 1.0, sigma * sigma, {"balance": k, "nu": -m})
+
+
+def _recognise_c_svm(qp: QP, gram: Operator, y: FloatArray, sigma: float, k: float | None) -> Statement | None:
+    """Recognise a C-SVM by (READ.1), q = −τ1 and the row k yᵀx = 0 (k is None without it); None if it is not one."""
     tau = float(-qp.q[0])
     if not tau > 0 or not _is_constant(qp.q, -tau):
-        raise _build_unrecognised_error(name)
-    v = unit * unit / tau  # (READ.1)
-    groups = () if first is None else build_intercept_groups(y, "free")
-    svm = SVMDual(gram, y, repeat_value(1.0, n), multiply(v, ub), no_curvature, groups)
-    return Statement(svm, v, tau / v, {"balance": k / v})
+        return None
+    n = len(y)
+    v = sigma * sigma / tau
+    groups = () if k is None else build_intercept_groups(y, "free")
+    svm = SVMDual(gram, y, repeat_value(1.0, n), multiply(v, qp.bounds[1]), repeat_value(0.0, n), groups)
+    return Statement(svm, v, tau / v, {"balance": (1.0 if k is None else k) / v})
 
 
 def _recognise_one_class(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
-    """Recognise a one-class machine, q = 0 and Σx = t; None if it is none."""
+    """Recognise a one-class machine, q = 0 and the row k1ᵀx = t; None if the QP is not its dual."""
     if qp.b is None or not row[0] or not _is_constant(row, float(row[0])) or not qp.b[0] / row[0] > 0.0:
         return None
     k, zeros = float(row[0]), repeat_value(0.0, qp.n)
@@ -74,7 +95,7 @@ def _recognise_one_class(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
 
 
 def _recognise_regression(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
-    """Recognise a regression, (READ.2); None if it is none."""
+    """Recognise a regression, (READ.2); None if the QP is not its dual."""
     n, remainder = divmod(qp.n, 2)
     K, ub = P.matrix[:n, :n], qp.bounds[1]
     if remainder or qp.b is None or qp.b[0] or not row[0]:
@@ -92,7 +113,9 @@ def _recognise_regression(qp: QP, P: Dense, row: FloatArray) -> Statement | None
 def describe_statement(statement: Statement) -> str:
     """Describe the machine whose dual a QP was recognised as."""
     svm = statement.svm
-    C, level, samples = svm.upper[0], svm.common_level, f"{svm.gram.shape[0]} samples"
+    C = svm.upper[0]
+    level = svm.common_level
+    samples = f"{svm.gram.shape[0]} samples"
     bound = f", C = {C:.6g}" if np.isfinite(C) and _is_constant(svm.upper, float(C)) else ""
     if svm.is_two_sided:
         width = -0.5 * (svm.level[: svm.n] + svm.level[svm.n :])
@@ -106,6 +129,7 @@ def describe_statement(statement: Statement) -> str:
 
 
 def _build_unrecognised_error(name: str) -> UnsupportedError:
+    """Build the error of a backend for a QP that is not the dual of a known machine."""
     return UnsupportedError(
         f"{name} takes duals of C-SVM, hard margin and primal hinge problems (q = −1, 0 ≤ alpha ≤ C, at most the row "
         "yᵀα = 0) and of nu-SVMs (q = 0, and the row 1ᵀα = ν); use interior_point, cvxopt or osqp"
@@ -113,18 +137,18 @@ def _build_unrecognised_error(name: str) -> UnsupportedError:
 
 
 def _find_label_scale(P: Operator) -> FloatArray | None:
-    """Return σy, which `LowRank` and `KernelGram` store; None if y has to be read off the balance row."""
+    """Return σy (n,), which `LowRank` and `KernelGram` store; None if y must be read from the row k yᵀx = 0."""
     return P.scale if isinstance(P, LowRank | KernelGram) else None
 
 
-def _extract_gram(P: Operator, y: FloatArray, unit: float, name: str) -> Operator:
-    """Return K, from P = σ² diag(y) K diag(y)."""
+def _extract_gram(P: Operator, y: FloatArray, sigma: float, name: str) -> Operator:
+    """Return K (n, n), from P = σ² diag(y) K diag(y). Raises UnsupportedError."""
     if isinstance(P, KernelGram) and P.scale is not None:
         return KernelGram(P.kernel, P.X, P.offset, blocks=P.blocks)
     if isinstance(P, LowRank) and P.scale is not None and P.d is None:
         return LowRank(P.source)
     if isinstance(P, Dense):
-        return Dense(P.matrix * y * y[:, None] / (unit * unit))
+        return Dense(P.matrix * y * y[:, None] / (sigma * sigma))
     raise UnsupportedError(
         f"{name} needs a dual with P = diag(y) X Xᵀ diag(y) as its factor, over a kernel's Gram matrix, or dense, not "
         f"{P.describe()}; use interior_point, cvxopt or osqp"
@@ -132,22 +156,25 @@ def _extract_gram(P: Operator, y: FloatArray, unit: float, name: str) -> Operato
 
 
 def _extract_labels(row: FloatArray | None, scale: FloatArray | None, name: str) -> tuple[FloatArray, float, float]:
-    """Return y, σ and k from the balance row k y and the scale σy of P, one of which may be None."""
+    """Return y (n,), σ and k from the row k y (n,) and the scale σy (n,) of P. Raises UnsupportedError.
+
+    One of the two may be None: then k = 1, or σ = 1.
+    """
     scaled_labels = scale if scale is not None else row
     assert scaled_labels is not None
     y = np.sign(scaled_labels)
-    unit = 1.0 if scale is None else float(max(scale.max(), -scale.min()))
+    sigma = 1.0 if scale is None else float(max(scale.max(), -scale.min()))
     k = 1.0 if row is None else float(row[0] * y[0])
     row_has_labels = row is None or (k > 0 and _is_constant(row * y, k))
-    if not row_has_labels or (scale is not None and not _is_constant(scale * y, unit)):
+    if not row_has_labels or (scale is not None and not _is_constant(scale * y, sigma)):
         raise UnsupportedError(f"{name} needs P = σ² diag(y) K diag(y) and the row yᵀα = 0 with the same labels y")
-    return y, unit, k
+    return y, sigma, k
 
 
 def _is_constant(values: FloatArray, value: float) -> bool:
     """Return whether all values (n,) equal a number, up to rounding."""
-    tolerance = ROUNDED * abs(value)
     if find_common_value(values) == value:
         return True
+    tolerance = ROUNDED * abs(value)
     minimum, maximum = np.minimum.reduce(values), np.maximum.reduce(values)
     return bool(minimum >= value - tolerance and maximum <= value + tolerance)

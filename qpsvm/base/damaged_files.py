@@ -12,7 +12,7 @@ try:
 except ImportError:  # a Python built without it, which reads no such archive
     LZMAError = BadZipFile  # type: ignore[misc, assignment]
 
-#: Without MemoryError, which does not imply damage.
+#: The exceptions. MemoryError is not among them: it does not imply damage.
 DAMAGE = (
     BadZipFile, LZMAError, zlib.error, struct.error, TokenError, SyntaxError, EOFError, OSError, ValueError, TypeError,
     LookupError, AttributeError, AssertionError, ArithmeticError, RuntimeError,

@@ -11,6 +11,8 @@ formed: its rounding would swamp Q where yᵀα is small compared with α.) Solv
 
     (POL.2)  v = α − τ (δα − t):  v ≤ 0 → zero,  v ≥ U → bound,  else free
 
+In an all-in-one multiclass dual, Σ_B α ≤ U bounds a block B of rows (one per class) instead of each row:
+
     (POL.3)  in a full block, Σ_B α = U, the largest free α is eliminated by a matrix T:  TᵀQ_FF T, TᵀE_F and so on
              replace the terms of (POL.1), and v is projected on the block's simplex
 
@@ -41,18 +43,23 @@ from qpsvm.program.svm_dual import SVMDual
 #: Largest number of rounds of (POL.1) for each step length; the split settles in about three.
 ROUNDS = 15
 #: Largest number of times in one round that variables leaving the box are fixed and (POL.1) is solved again.
-HOLDS = 8
+MAX_BOUND_FIXES = 8
 #: A relative gap below this is rounding: there is nothing left to polish.
 FINISHED = 1e-13
 #: Below this gap the split is right, and other step lengths are not tried.
 POLISHED = 1e-10
-#: A start with a gap below GOOD and more than TEACHING_ROWS rows gets ROUNDS_EACH rounds with each of TRIES lengths.
-GOOD, TEACHING_ROWS, ROUNDS_EACH, TRIES = 1e-6, 200, 4, 2
-#: With more than FEW_ROWS rows it gets FEW_ROUNDS rounds with one step length; with more than MANY_ROWS rows, polishing
-#: stops at a gap of GOOD.
-FEW_ROWS, FEW_ROUNDS, MANY_ROWS = 700, 3, 1500
+#: A start is good if its gap is at most this. Then the numbers of rounds and step lengths are limited.
+GOOD = 1e-6
+#: With at most this many rows they are not limited, however good the start is.
+TEACHING_ROWS = 200
+#: With at most FEW_ROWS rows a good start gets this many rounds with each of this many step lengths.
+FEW_ROWS, ROUNDS_FEW_ROWS, LENGTHS_FEW_ROWS = 700, 4, 2
+#: With more rows it gets this many rounds with one step length.
+ROUNDS_MORE_ROWS = 3
+#: With more than this many rows, polishing stops at a gap of GOOD.
+MANY_ROWS = 1500
 #: The last step length for few rows, as a share of 1/Q_ii.
-SHORT = 0.03
+SHORT_STEP = 0.03
 #: Polishing a gap below EXCELLENT ends if the first step length does not reduce it by the factor WORTHWHILE.
 EXCELLENT, WORTHWHILE = 1e-9, 0.1
 #: Relative size of a Cholesky pivot below which Q_FF counts as singular.
@@ -60,14 +67,18 @@ SINGULAR = 1e-11
 #: Singular values below this share of the largest are dropped in the least-squares solution.
 RANK_TOLERANCE = 1e-12
 #: Largest number of free vectors for which the least-squares solution (a singular value decomposition) is affordable.
+LEAST_SQUARES_ROWS = 150
 #: With more, RIDGE is added to the unit diagonal of a singular Q_FF, and REFINEMENTS steps of iterative refinement
-#: remove its effect: in a direction with eigenvalue λ a share (ridge/(λ + ridge))^k of it remains.
-LEAST_SQUARES_ROWS, RIDGE, REFINEMENTS = 150, 1e-10, 4
-#: Largest number of free vectors for which a Cholesky factorisation is affordable; and the same for a good point.
-CHOLESKY_ROWS, MODEST_ROWS = 6000, 1000
-#: Estimated seconds to solve (POL.1) with k free rows, divided by k³; and the cost of the rest of a round, in
-#: certificates.
-SOLVE_SECONDS, PRODUCTS = 3e-11, 2.0
+#: remove its effect: in a direction with eigenvalue λ a share (ridge/(λ + ridge))^k of it remains after k steps.
+RIDGE, REFINEMENTS = 1e-10, 4
+#: Largest number of free vectors for which a Cholesky factorisation is affordable.
+CHOLESKY_ROWS = 6000
+#: The same for a good start with more than FEW_ROWS rows.
+CHOLESKY_ROWS_GOOD = 1000
+#: Estimated seconds to solve (POL.1) with k free rows, divided by k³.
+SOLVE_SECONDS = 3e-11
+#: Estimated cost of the rest of a round, as a multiple of the cost of a certificate.
+ROUND_CERTIFICATES = 2.0
 
 
 def polish(
@@ -83,13 +94,15 @@ def polish(
 
     certify: Returns the certificate of an α (m,).
     rounds: Largest number of rounds per step length.
+    clock: Time limit; None for no limit.
     certify_seconds: Seconds that one certificate takes.
-    lengths: Largest number of step lengths; chosen by the number of rows and the gap if None.
+    lengths: Largest number of step lengths; None to choose it by the number of rows and the gap.
     """
-    best, n = start, len(start.alpha)
-    max_rounds, n_lengths, max_free = _choose_round_limits(n, start.gap)
+    best = start
+    n = len(start.alpha)
+    max_rounds, max_lengths, max_free = _choose_round_limits(n, start.gap)
     limits = RoundLimits(clock or Clock(), certify_seconds, max_free)
-    for tau in islice(_step_lengths(svm, start), n_lengths if lengths is None else lengths):
+    for tau in islice(_step_lengths(svm, start), max_lengths if lengths is None else lengths):
         if limits.is_exhausted():
             break
         best = _active_set_rounds(svm, start, best, certify, tau, min(rounds, max_rounds), limits)
@@ -110,11 +123,11 @@ class RoundLimits:
 
     def is_exhausted(self) -> bool:
         """Return whether another round would not end in time, or the user has interrupted."""
-        return is_interrupted() or self.clock.remaining <= PRODUCTS * self.certify_seconds
+        return is_interrupted() or self.clock.remaining <= ROUND_CERTIFICATES * self.certify_seconds
 
-    def free_rows(self) -> int:
+    def find_max_free(self) -> int:
         """Return the largest number of free rows for which (POL.1) can be solved in the remaining time."""
-        remaining = self.clock.remaining - PRODUCTS * self.certify_seconds
+        remaining = self.clock.remaining - ROUND_CERTIFICATES * self.certify_seconds
         if remaining == float("inf"):
             return self.max_free
         return min(self.max_free, int((max(remaining, 0.0) / SOLVE_SECONDS) ** (1 / 3)))
@@ -124,7 +137,9 @@ def _choose_round_limits(n: int, gap: float) -> tuple[int, int | None, int]:
     """Return the limits of rounds per step length, of step lengths (None: all) and of free rows."""
     if gap > GOOD or n <= TEACHING_ROWS:
         return ROUNDS, None, CHOLESKY_ROWS
-    return (ROUNDS_EACH, TRIES, CHOLESKY_ROWS) if n <= FEW_ROWS else (FEW_ROUNDS, 1, MODEST_ROWS)
+    if n <= FEW_ROWS:
+        return ROUNDS_FEW_ROWS, LENGTHS_FEW_ROWS, CHOLESKY_ROWS
+    return ROUNDS_MORE_ROWS, 1, CHOLESKY_ROWS_GOOD
 
 
 def _step_lengths(svm: SVMDual, start: Certificate) -> Iterator[FloatArray]:
@@ -134,8 +149,9 @@ def _step_lengths(svm: SVMDual, start: Certificate) -> Iterator[FloatArray]:
     which a thousand may be close to the margin, and late with few.
     """
     free = (start.alpha > 0) & (start.alpha < svm.upper)
-    exact, has_many_rows = 2 * np.count_nonzero(free) < len(free), len(free) > MANY_ROWS and svm.classes is None
-    if exact and has_many_rows:
+    is_mostly_at_bounds = 2 * np.count_nonzero(free) < len(free)
+    has_many_rows = len(free) > MANY_ROWS and svm.classes is None
+    if is_mostly_at_bounds and has_many_rows:
         yield np.zeros(len(free))
     curvature = svm.hessian.diagonal()
     curvature = np.maximum(curvature, max(1e-6 * float(curvature.mean()), np.finfo(float).tiny))
@@ -144,10 +160,10 @@ def _step_lengths(svm: SVMDual, start: Certificate) -> Iterator[FloatArray]:
         yield svm.upper
         yield np.sqrt(svm.upper / curvature)
     yield 100.0 / curvature
-    if exact and not has_many_rows:
+    if is_mostly_at_bounds and not has_many_rows:
         yield np.zeros(len(free))
-    if len(free) <= TEACHING_ROWS:  # if hulls meet, longer steps may leave too few free rows
-        yield SHORT / curvature
+    if len(free) <= TEACHING_ROWS:  # if the hulls of the classes meet, longer steps may leave too few free rows
+        yield SHORT_STEP / curvature
 
 
 def _active_set_rounds(
@@ -159,22 +175,28 @@ def _active_set_rounds(
     rounds: int,
     limits: RoundLimits,
 ) -> Certificate:
-    point, seen = start, set[bytes]()
+    """Return the best point of the rounds with one step length τ (m,), or `best` if none is better.
+
+    A round predicts the split, solves (POL.1) for it and certifies the result. The rounds end early if a split recurs
+    without an improvement, (POL.1) cannot be solved, or a limit is reached.
+    """
+    point = start
+    seen_splits: set[bytes] = set()
     for _ in range(rounds):
         if limits.is_exhausted() or not np.isfinite(point.yf).all():
             break
         predicted = point.alpha - tau * point.gradient
         split = _split(svm, predicted)
         key = split.tobytes()
-        repeated = key in seen
-        seen.add(key)
+        is_repeated = key in seen_splits
+        seen_splits.add(key)
         alpha = _solve_split(svm, point.alpha, split, limits)
         if alpha is None:
             break
         point = certify(alpha)
         if point.gap < best.gap:
             best = point
-        elif repeated:
+        elif is_repeated:
             break
         if best.gap <= FINISHED:
             break
@@ -182,35 +204,41 @@ def _active_set_rounds(
 
 
 def _split(svm: SVMDual, v: FloatArray) -> NDArray[np.int8]:
-    """Return the split (POL.2), (m,): 0 zero, 1 free, 2 bound, 3 free in a full block."""
+    """Return the split (POL.2) of the rows, (m,): 0 zero, 1 free, 2 bound, 3 free in a full block.
+
+    The free rows are those with an odd number, `split & 1`.
+    """
     if svm.block == 1:
         return np.where(v <= 0, 0, np.where(v >= svm.upper, 2, 1)).astype(np.int8)
-    v, upper = np.maximum(v, 0.0).reshape(-1, svm.block), svm.upper[:: svm.block]
+    v = np.maximum(v, 0.0).reshape(-1, svm.block)
+    upper = svm.upper[:: svm.block]
     full = v.sum(axis=1) >= upper
     v[full] = project_on_simplex(v[full], upper[full])
     return np.where(v > 0.0, np.where(full, 3, 1)[:, None], 0).astype(np.int8).ravel()
 
 
 def _move_to_bounds(svm: SVMDual, solved: FloatArray, split: NDArray[np.int8]) -> NDArray[np.int8] | None:
-    """Return the split with violated bounds made active; None if there are none."""
+    """Return the split with the bounds that `solved` (m,) violates made active; None if it violates none."""
     below = solved < 0
     if svm.block == 1:
-        above = solved > svm.upper
-        return np.where(below, 0, np.where(above, 2, split)).astype(np.int8) if (below.any() or above.any()) else None
-    overfull = np.repeat(sum_blocks(np.maximum(solved, 0.0), svm.block) > svm.upper[:: svm.block], svm.block)
-    overfull &= split == 1
-    return np.where(below, 0, np.where(overfull, 3, split)).astype(np.int8) if (below.any() or overfull.any()) else None
+        above, state_above = solved > svm.upper, 2
+    else:
+        is_overfull = sum_blocks(np.maximum(solved, 0.0), svm.block) > svm.upper[:: svm.block]
+        above, state_above = np.repeat(is_overfull, svm.block) & (split == 1), 3
+    if not (below.any() or above.any()):
+        return None
+    return np.where(below, 0, np.where(above, state_above, split)).astype(np.int8)
 
 
 def _solve_split(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8], limits: RoundLimits) -> FloatArray | None:
-    """Solve (POL.1) for a split (m,); None if there are too many free rows, or no solution.
+    """Return the α (m,) that solves (POL.1) for a split (m,); None if too many rows are free, or it has no solution.
 
     Variables that leave the box are fixed at the bound that they cross, and the rest is solved again.
     """
-    if np.count_nonzero(split & 1) > limits.free_rows():
+    if np.count_nonzero(split & 1) > limits.find_max_free():
         return None
     solved = _solve_free(svm, alpha, split)
-    for _ in range(HOLDS):
+    for _ in range(MAX_BOUND_FIXES):
         if solved is None or limits.is_exhausted():
             return None
         new_split = _move_to_bounds(svm, solved, split)
@@ -222,7 +250,7 @@ def _solve_split(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8], limit
 
 
 def _solve_free(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8]) -> FloatArray | None:
-    """Solve (POL.1) without regard to the box; None if that fails."""
+    """Return the α (m,) that solves (POL.1), which may leave the box; None if that fails."""
     free = np.flatnonzero(split & 1)
     snapped = np.where(split == 2, svm.upper, np.where(split & 1, alpha, 0.0))
     T = None
@@ -237,7 +265,9 @@ def _solve_free(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8]) -> Flo
     missing = np.array([part.total - float(part.column @ snapped) for part in parts])
     Q = svm.hessian.block(free, free)
     if T is not None:
-        Q, E, residual = T.T @ (T.T @ Q).T, T.T @ E, T.T @ residual
+        Q = T.T @ (T.T @ Q).T
+        E = T.T @ E
+        residual = T.T @ residual
     step = bordered_solve(Q, E, ridge, residual, missing)
     if step is None or not np.isfinite(step).all():
         return None
@@ -248,7 +278,7 @@ def _solve_free(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8]) -> Flo
 def _couple_blocks(
     svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8], free: IntArray
 ) -> tuple[FloatArray, sp.csr_array]:
-    """Return α with every full block at its bound, and T (free rows, variables), by (POL.3)."""
+    """Return α (m,) with every full block at its bound, and the T of (POL.3), (free rows, remaining variables)."""
     block_alpha = np.where(split == 3, alpha, -np.inf).reshape(-1, svm.block)
     full = np.flatnonzero((split == 3).reshape(-1, svm.block).any(axis=1))
     pivot = np.full(len(block_alpha), -1)
@@ -276,9 +306,9 @@ def bordered_solve(Q: FloatArray, E: FloatArray, R: FloatArray, r: FloatArray, s
     A = Q * d
     A *= d[:, None]
     B, rhs = d[:, None] * E, d * r
-    size = np.linalg.norm(B, axis=0)  # scale the border, so that the scale of Q does not matter
-    size = np.where(size > 0, size, 1.0)
-    B, R, s = B / size, R / size**2, s / size
+    border_norms = np.linalg.norm(B, axis=0)  # scale the border, so that the scale of Q does not matter
+    border_norms = np.where(border_norms > 0, border_norms, 1.0)
+    B, R, s = B / border_norms, R / border_norms**2, s / border_norms
     factor, info = lapack.dpotrf(A, lower=0, overwrite_a=0, clean=0)
     pivots = factor.diagonal()
     if info == 0 and pivots.min() ** 2 > SINGULAR * pivots.max() ** 2:
@@ -296,22 +326,25 @@ def bordered_solve(Q: FloatArray, E: FloatArray, R: FloatArray, r: FloatArray, s
 def _schur_solve(
     A: FloatArray, factor: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray, refinements: int
 ) -> FloatArray:
-    """Solve with the Cholesky factor of A (or A + ridge) and the Schur complement BᵀA⁻¹B + R, refined iteratively."""
+    """Solve Ax + Bμ = r, Bᵀx − Rμ = s for x (k,), by the Schur complement BᵀA⁻¹B + R and iterative refinement.
+
+    factor: The Cholesky factor of A, or of A + ridge.
+    """
     m = B.shape[1]
 
     def solve(right: FloatArray) -> FloatArray:
         solution: FloatArray = lapack.dpotrs(factor, right, lower=0)[0]
         return solution
 
-    AB = solve(B) if m else B
-    pseudo_inverse = _pseudo_inverse(B.T @ AB + np.diag(R))
+    inverse_times_B = solve(B) if m else B
+    pseudo_inverse = _pseudo_inverse(B.T @ inverse_times_B + np.diag(R))
 
     def solve_bordered(top: FloatArray, bottom: FloatArray) -> tuple[FloatArray, FloatArray]:
         x = solve(top)
         if not m:
             return x, bottom
         mu = pseudo_inverse @ (B.T @ x - bottom)
-        return x - AB @ mu, mu
+        return x - inverse_times_B @ mu, mu
 
     x, mu = solve_bordered(r, s)
     for _ in range(refinements):
@@ -329,7 +362,10 @@ def _pseudo_inverse(S: FloatArray) -> FloatArray:
 
 
 def _least_squares(A: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray) -> FloatArray | None:
-    """Return the minimum-norm solution of the bordered system; None if LAPACK fails or numbers overflow."""
+    """Return the x (k,) of the minimum-norm solution of Ax + Bμ = r, Bᵀx − Rμ = s.
+
+    None if LAPACK fails or numbers overflow.
+    """
     k, m = B.shape
     bordered = np.zeros((k + m, k + m))
     bordered[:k, :k] = A

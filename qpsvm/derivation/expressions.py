@@ -17,11 +17,11 @@ from qpsvm.derivation.relative_size import VANISHING, reference_size
 from qpsvm.derivation.residual import BothSides, NotMeasurableError, Relation, find_worst_entry
 from qpsvm.derivation.terms import Term, term
 
-#: Columns of code, beyond which a comparison is written in several lines.
+#: Code of a comparison that is longer than this is written in several lines.
 MAX_COLUMNS = 100
-#: What a side is called in code that stands in several lines and is longer than this.
-NAME, SHORT = "value", 30
-#: Relations in LaTeX and in Python, and how they are measured: what is inside of its bounds may be next to them.
+#: A side that several lines share, and that is longer than this, gets this name in code.
+SHARED_NAME, MAX_UNNAMED = "value", 30
+#: Relations in LaTeX and in Python, and the relation that is measured: a strict inequality is measured as a weak one.
 RELATIONS: dict[str, tuple[str, str, Relation]] = {
     "=": ("=", "==", "="), "≤": (r"\le ", "<=", "≤"), "≥": (r"\ge ", ">=", "≥"), "<": ("<", "<", "≤"),
     ">": (">", ">", "≥"), ":": (r":\ ", "==", "="),
@@ -47,19 +47,20 @@ class Subset:
 class EquationLine:
     """Terms, and the relations between them.
 
-    scale: What their difference is relative to: an attribute of the point, or a function of it; None for the last term.
-    before: LaTeX in front, which says nothing in numbers; `after` behind.
-    joined: Whether it follows the previous line without a break.
-    at: From the point that is given to that where the line is about.
-    rows: Of which entries it is said: None of all.
-    place: What the entries are: rows of the dual or samples, "entry", or another word.
-    shown: Whether it is displayed, or measured only.
-    premise: Of the same entries, which stands in front with an arrow.
-    left: LaTeX in place of the first side, where that stands above.
-    measured: Whether it is measured: a definition need not be.
-    when: At which points it is measured; as code, where it is not.
-    setup_code: Code of a name that the sides have.
-    caption: What is said of the two numbers, where that depends on the point.
+    scale: What a difference of the sides is divided by: an attribute of the point, or a function of it; None for the
+        size of the last term.
+    before, after: LaTeX in front of the line and behind it, which is displayed only.
+    joined: Whether the line follows the previous one without a break.
+    at: Function from the given point to the point at which the line is evaluated; None for the given point.
+    rows: The entries to which the line applies; None for all.
+    place: What the entries are, for messages: "sample", "constraint", "entry" and so on; "" for rows of the dual.
+    shown: Whether the line is displayed; otherwise it is only measured.
+    premise: A line about the same entries that implies this one; it is displayed in front, with an arrow.
+    left: LaTeX in place of the first side, if that is displayed in the line above.
+    measured: Whether the line is measured: a definition need not be.
+    when: The points at which the line is measured, and code that is true at all others; None for all points.
+    setup_code: Code that defines a name in the sides.
+    caption: Function of the point that describes both sides in words; None to describe them by their terms.
     """
 
     sides: tuple[Term, ...]
@@ -88,9 +89,9 @@ class EquationLine:
         return self.before + given + chain + self.after
 
     def python(self, first: str = "") -> list[str]:
-        """Return code that is true at an optimum: a statement for each relation; `first` is a name for the first side.
+        """Return code that is true at an optimum: one expression per relation, none if a side has no code.
 
-        Nothing where a side has no code.
+        first: A name for the first side; "" for its own code.
         """
         sides = [
             first or strip_brackets(self.sides[0].python()),
@@ -98,13 +99,15 @@ class EquationLine:
         ]
         if not all(sides):
             return []
-        mask, unless = self.rows.code if self.rows else "", f"{self.when.code} or " if self.when else ""
-        found = [] if self.premise is None else replace(self.premise, rows=self.rows).python()
-        equal = set(self.relations) == {"="}
+        mask = self.rows.code if self.rows else ""
+        unless = f"{self.when.code} or " if self.when else ""
+        code = [] if self.premise is None else replace(self.premise, rows=self.rows).python()
+        is_equality_chain = set(self.relations) == {"="}
         for k, relation in enumerate(self.relations):
-            left, right = sides[0 if equal else k], sides[k + 1]
-            found += [unless + build_comparison(left, relation, right, mask)] * (left != right)
-        return found
+            left, right = sides[0 if is_equality_chain else k], sides[k + 1]
+            if left != right:
+                code.append(unless + build_comparison(left, relation, right, mask))
+        return code
 
     def iter_sides(self, at: Any) -> Iterator[BothSides]:
         """Yield both sides of each relation at a point. In a chain of equalities each is compared with the first."""
@@ -113,37 +116,49 @@ class EquationLine:
         if (rows is not None and not len(rows)) or (self.when is not None and not self.when(at)):
             return
         values = [side.value(at) for side in self.sides]
-        scale = getattr(at, self.scale) if isinstance(self.scale, str) else self.scale(at) if self.scale else None
-        equal = set(self.relations) == {"="}
-        for k in sorted(range(len(self.relations)), reverse=equal):
-            first = 0 if equal else k
-            of = self.caption(at) if self.caption else f"{self.sides[first].text()}, and {self.sides[k + 1].text()}"
-            how, preferred = RELATIONS[self.relations[k]][2], None if equal else self._mask_inside(values, scale)
-            yield self._compare(at, values[first], how, values[k + 1], of, scale, rows, preferred)
+        scale: Any = None
+        if isinstance(self.scale, str):
+            scale = getattr(at, self.scale)
+        elif self.scale:
+            scale = self.scale(at)
+        is_equality_chain = set(self.relations) == {"="}
+        for k in sorted(range(len(self.relations)), reverse=is_equality_chain):
+            first = 0 if is_equality_chain else k
+            caption = (
+                self.caption(at) if self.caption else f"{self.sides[first].text()}, and {self.sides[k + 1].text()}"
+            )
+            relation = RELATIONS[self.relations[k]][2]
+            preferred = None if is_equality_chain else self._mask_inside(values, scale)
+            yield self._compare(at, values[first], relation, values[k + 1], caption, scale, rows, preferred)
         if self.premise is not None:
             yield from replace(self.premise, rows=self.rows, at=None).iter_sides(at)
 
     def _mask_inside(self, values: Any, scale: Any) -> Any:
         """Mark the entries that are strictly inside all inequalities."""
-        least = VANISHING * np.asarray(1.0 if scale is None else scale)
-        apart = [
-            (b - a) * (-1 if how in "≥>" else 1)
-            for a, b, how in zip(values[:-1], values[1:], self.relations, strict=True)
+        min_difference = VANISHING * np.asarray(1.0 if scale is None else scale)
+        differences = [
+            (right - left) * (-1 if relation in "≥>" else 1)
+            for left, right, relation in zip(values[:-1], values[1:], self.relations, strict=True)
         ]
-        return np.logical_and.reduce(np.broadcast_arrays(*(each > least for each in apart)))
+        return np.logical_and.reduce(np.broadcast_arrays(*(values > min_difference for values in differences)))
 
     def _compare(
-        self, at: Any, one: Any, how: Relation, other: Any, of: str, scale: Any, rows: Any, preferred: Any
+        self, at: Any, left: Any, relation: Relation, right: Any, caption: str, scale: Any, rows: Any, preferred: Any
     ) -> BothSides:
-        scale = (reference_size(np.atleast_1d(other)) or 1.0) if scale is None else scale
-        if np.ndim(one) == np.ndim(other) == 0:
-            return BothSides(float(one), how, float(other), of, float(scale))
-        one, other, scale = np.broadcast_arrays(np.asarray(one, dtype=float), other, scale)
-        count = len(one)
+        """Return both sides of a relation; of arrays those of the worst entry.
+
+        rows: Indices of the entries that count; None for all.
+        preferred: Mask of the entries to show if all satisfy the relation; None without a preference.
+        """
+        scale = (reference_size(np.atleast_1d(right)) or 1.0) if scale is None else scale
+        if np.ndim(left) == np.ndim(right) == 0:
+            return BothSides(float(left), relation, float(right), caption, float(scale))
+        left, right, scale = np.broadcast_arrays(np.asarray(left, dtype=float), right, scale)
+        count = len(left)
         if rows is not None:
-            one, other, scale, preferred = one[rows], other[rows], scale[rows], None
+            left, right, scale, preferred = left[rows], right[rows], scale[rows], None
         return find_worst_entry(
-            one, how, other, of.replace("{", "{{").replace("}", "}}") + ", of {i}", scale,
+            left, relation, right, caption.replace("{", "{{").replace("}", "}}") + ", of {i}", scale,
             lambda i: at.name(self.place, int(i if rows is None else rows[i]), count), preferred,
         )  # fmt: skip
 
@@ -152,17 +167,20 @@ def build_comparison(left: str, relation: str, right: str, mask: str = "") -> st
     """Build code that is true if a relation holds, up to `tol`, at all entries or at those of a mask."""
     if left == "0":
         left, relation, right = right, {"≤": "≥", "<": ">"}.get(relation, relation), left
+    function = ""
     if relation in "=:":
-        function, sides = "isclose" if mask else "allclose", [f"{left},", f"{right}, atol=tol"]
+        function = "isclose" if mask else "allclose"
+        sides = [f"{left},", f"{right}, atol=tol"]
+    elif relation in "<≤":
+        sides = [left, f"<= {shift_by_tol(right, '+')}"]
     else:
-        below = relation in "<≤"
-        function, sides = "", [left, f"<= {shift_by_tol(right, '+')}" if below else f">= {shift_by_tol(right, '-')}"]
-    inside = " ".join(sides)
-    if len(inside) > MAX_COLUMNS:
-        inside = "".join(f"\n    {each}" for side in sides for each in split_long_sum(side))
+        sides = [left, f">= {shift_by_tol(right, '-')}"]
+    arguments = " ".join(sides)
+    if len(arguments) > MAX_COLUMNS:
+        arguments = "".join(f"\n    {summand}" for side in sides for summand in split_long_sum(side))
     if not mask:
-        return f"{function or 'all'}({inside})"
-    return f"all({function}({inside})[{mask}])"
+        return f"{function or 'all'}({arguments})"
+    return f"all({function}({arguments})[{mask}])"
 
 
 def shift_by_tol(code: str, sign: str) -> str:
@@ -176,35 +194,38 @@ def split_long_sum(code: str) -> list[str]:
     """Split a long sum into lines, which break before a sign outside of brackets."""
     if len(code) <= MAX_COLUMNS:
         return [code]
-    depth, found, start = 0, [], 0
-    for k, letter in enumerate(code):
-        depth += (letter in "([") - (letter in ")]")
-        if not depth and letter in "+-" and code[k - 1 : k + 2] == f" {letter} ":
-            found.append(code[start : k - 1])
+    lines = []
+    start = 0  # of the current line
+    depth = 0  # of brackets
+    for k, character in enumerate(code):
+        depth += (character in "([") - (character in ")]")
+        if not depth and character in "+-" and code[k - 1 : k + 2] == f" {character} ":
+            lines.append(code[start : k - 1])
             start = k
-    return [*found, code[start:]]
+    return [*lines, code[start:]]
 
 
 def strip_brackets(code: str) -> str:
     """Strip the brackets around one name, or around all of the code."""
     code = re.sub(r"(?<![\w)\]])\((\w+)\)", r"\1", code)
-    opened = [code[: k + 1].count("(") - code[: k + 1].count(")") for k in range(len(code))]
-    return code[1:-1] if code.startswith("(") and 0 not in opened[:-1] else code
+    depths = [code[: k + 1].count("(") - code[: k + 1].count(")") for k in range(len(code))]
+    return code[1:-1] if code.startswith("(") and 0 not in depths[:-1] else code
 
 
-def line(first: Term | float, *rest: Any, **more: Any) -> EquationLine:
+def line(first: Term | float, *rest: Any, **fields: Any) -> EquationLine:
     """Build a line of terms with the relations between them: line(a, "=", b, "≤", c)."""
-    return EquationLine((term(first), *map(term, rest[1::2])), tuple(rest[::2]), **more)
+    return EquationLine((term(first), *map(term, rest[1::2])), tuple(rest[::2]), **fields)
 
 
 @dataclass(frozen=True, eq=False)
 class Equation:
-    """The lines of one step: what it displays, and what is measured of it.
+    """The lines of one step, which are displayed and measured.
 
-    layout: "alone" behind each other, "below" each other, or "aligned" where the lines say themselves.
-    lines: Text among them is LaTeX that says nothing in numbers.
-    missing: Why there is nothing to measure it on at a point, or "".
-    origin: What makes it again, which is what a pickle has of it.
+    layout: "alone" for lines next to each other, "below" for lines below each other, and "aligned" for lines below each
+        other that are aligned at the & in their LaTeX.
+    lines: Text among them is LaTeX that is displayed only.
+    missing: Function that explains why the lines cannot be measured at a point, or returns "".
+    origin: Call that builds the equation again, which a pickle stores in place of it; None to pickle the fields.
     """
 
     layout: str
@@ -218,58 +239,67 @@ class Equation:
         return self.origin.func, self.origin.args
 
     def latex(self) -> str:
-        """Return the display."""
-        found: list[str] = []
-        for each in self.lines:
-            if isinstance(each, str):
-                found.append(each)
-            elif each.joined and each.shown:
-                found[-1] += each.latex()
-            elif each.shown:
-                found.append(each.latex())
+        """Return the displayed lines as LaTeX."""
+        lines: list[str] = []
+        for item in self.lines:
+            if isinstance(item, str):
+                lines.append(item)
+            elif item.joined and item.shown:
+                lines[-1] += item.latex()
+            elif item.shown:
+                lines.append(item.latex())
         if self.layout == "alone":
-            return "".join(found)
-        lines = found if self.layout == "aligned" else [f"&{each}" for each in found]
+            return "".join(lines)
+        if self.layout == "below":
+            lines = [f"&{latex}" for latex in lines]
         return r"\begin{align*}" + r"\\ ".join(lines) + r"\end{align*}"
 
     def python(self, tag: str) -> str:
-        """Return the evaluated code: statements that are true at an optimum, and names of shared expressions."""
-        stated = [each for each in self.lines if isinstance(each, EquationLine) and each.measured]
-        firsts = [strip_brackets(each.sides[0].python()) for each in stated]
-        long = next((each for each in firsts if firsts.count(each) > 1 and len(each) > SHORT), None)
-        lines = [] if long is None else [f"{NAME} = {long}"]
-        if long is not None and len(long) > MAX_COLUMNS:
-            lines = ["\n    ".join([f"{NAME} = (", *split_long_sum(long)]) + ")"]
-        for each, one in zip(stated, firsts, strict=True):
-            found = each.python(NAME if one == long else "")
-            lines += [each.setup_code] * bool(each.setup_code and found) + found
-        return "\n".join(f"{each}  # ({tag})" for each in dict.fromkeys(lines))
+        """Return the evaluated code with the tag in comments: expressions that are true at an optimum.
+
+        A long first side that several lines share gets a name.
+        """
+        measured = [item for item in self.lines if isinstance(item, EquationLine) and item.measured]
+        first_sides = [strip_brackets(item.sides[0].python()) for item in measured]
+        shared = next((code for code in first_sides if first_sides.count(code) > 1 and len(code) > MAX_UNNAMED), None)
+        statements: list[str] = []
+        if shared is not None and len(shared) > MAX_COLUMNS:
+            statements = ["\n    ".join([f"{SHARED_NAME} = (", *split_long_sum(shared)]) + ")"]
+        elif shared is not None:
+            statements = [f"{SHARED_NAME} = {shared}"]
+        for item, first_side in zip(measured, first_sides, strict=True):
+            code = item.python(SHARED_NAME if first_side == shared else "")
+            if item.setup_code and code:
+                statements.append(item.setup_code)
+            statements += code
+        return "\n".join(f"{statement}  # ({tag})" for statement in dict.fromkeys(statements))
 
     def __call__(self, at: Any) -> tuple[BothSides, ...]:
-        """Return both sides of all its lines at a point."""
+        """Return both sides of all its lines at a point. Raises NotMeasurableError."""
         reason = self.missing(at)
         if reason:
             raise NotMeasurableError(reason)
         return tuple(
-            found
-            for each in self.lines
-            if isinstance(each, EquationLine) and each.measured
-            for found in each.iter_sides(at)
+            sides
+            for item in self.lines
+            if isinstance(item, EquationLine) and item.measured
+            for sides in item.iter_sides(at)
         )
 
 
 def flat_in(*letters: str) -> str:
     """Return the LaTeX of ∂L/∂(letter) = 0 with an arrow, to precede what follows."""
-    slopes = "=".join(rf"\frac{{\partial L}}{{\partial {latex}}}" for latex in letters)
-    return rf"{slopes}=0\quad\Longrightarrow\quad "
+    derivatives = "=".join(rf"\frac{{\partial L}}{{\partial {latex}}}" for latex in letters)
+    return rf"{derivatives}=0\quad\Longrightarrow\quad "
 
 
 def subject(*lines: EquationLine | None) -> Iterator[EquationLine]:
-    """Yield lines in sequence, as the constraints of a program."""
-    for k, each in enumerate(each for each in lines if each is not None):
-        yield replace(each, before=r",\ " if k else r"\text{subject to}\ ", joined=bool(k))
+    """Yield the lines that are not None, displayed in sequence as the constraints of a program."""
+    constraints = [constraint for constraint in lines if constraint is not None]
+    for k, constraint in enumerate(constraints):
+        yield replace(constraint, before=r",\ " if k else r"\text{subject to}\ ", joined=bool(k))
 
 
-def display(whole: Term, before: str = "", after: str = "") -> EquationLine:
-    """Build a line of one term."""
-    return EquationLine((whole,), (), before=before, after=after, measured=False)
+def display(value: Term, before: str = "", after: str = "") -> EquationLine:
+    """Build a line of one term, which is displayed and not measured."""
+    return EquationLine((value,), (), before=before, after=after, measured=False)

@@ -1,9 +1,7 @@
-"""Show the source code of a function next to its equation, read with `inspect`.
+"""Find the source code of an equation (`find_code`), and the equations that a docstring defines (`parse_statements`).
 
-An equation is the statement behind which its tag stands in a comment, `# (CSVM.4)`; those are its lines. Code that
-serves every machine carries the tag of the equation that all of theirs are cases of, `# (DUAL.5)`.
-
-The equations of a variant, read from the docstring that defines them.
+A comment with a tag, such as `# (CSVM.4)`, marks the statement in front of it as the code of that equation. Code that
+serves all machines has the tag of the general equation, such as `# (DUAL.5)`, of which theirs are special cases.
 """
 
 from __future__ import annotations
@@ -25,21 +23,23 @@ import qpsvm.base.errors
 from qpsvm.derivation.display import Code
 from qpsvm.derivation.expressions import Equation
 
-#: What paths are shown relative to: the directory that holds the package.
+#: The directory that holds the package; paths are displayed relative to it.
 HOME = Path(qpsvm.base.errors.__file__).parents[2]
-#: Lines up to which a function is shown whole, and lines that are shown around an equation in a longer one.
-SHORT, AROUND = 14, 3
+#: A function with at most this many lines is displayed in full.
+MAX_FULL_LINES = 14
+#: Lines displayed before and after an equation in a longer function.
+CONTEXT_LINES = 3
 #: Statements with a body, of which only the head can be an equation.
 COMPOUND = (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)
-#: A definition: its tag, and the text up to the end of the line. Lines that are indented deeper continue it.
+#: A definition in a docstring: its tag, and its text, which lines with a deeper indentation continue.
 DEFINITION = re.compile(r"^ {4}\(([A-Z][A-Z0-9]+\.\d+)\)  (\S.*(?:\n {5,}\S.*)*)", re.MULTILINE)
 
 
 def find_code(function: Callable[..., Any], tag: str = "", general: str = "") -> Code:
-    """Find the source of a function, dedented, with a short docstring, its location, and the lines of the tag.
+    """Find the source of a function, dedented, with a short docstring, its location, and the lines of an equation.
 
-    Where the tag is not there, its lines are those of the equation that it is a case of. An equation that is its own
-    code, which is what evaluates it, is shown as an expression.
+    function: A function of the library, or an `Equation`, whose code is the expression that evaluates it.
+    tag, general: Tags of the equation, and of the general one, which is used if the source does not have the first.
     """
     if isinstance(function, Equation):
         text = function.python(tag or "the equation")
@@ -49,65 +49,74 @@ def find_code(function: Callable[..., Any], tag: str = "", general: str = "") ->
 
 @cache
 def _read_function(function: Callable[..., Any], tag: str, general: str) -> Code:
-    """Return the code of a function."""
-    written, number = inspect.getsourcelines(function)
+    """Return the code of a function of the library, with the lines of the first tag that its source has."""
+    source_lines, first_line_number = inspect.getsourcelines(function)
     file = Path(inspect.getfile(function))
-    shown = file.relative_to(HOME) if file.is_relative_to(HOME) else file
-    text = _shorten_docstring("".join(written))
-    marked = next(filter(None, (find_tagged_lines(text, each) for each in (tag, general) if each)), ())
-    whole = Code(f"{function.__qualname__}, {shown}:{number}", text, marked)
-    return replace(whole, excerpt=build_excerpt(whole))
+    display_path = file.relative_to(HOME) if file.is_relative_to(HOME) else file
+    text = _shorten_docstring("".join(source_lines))
+    tagged_lines: tuple[int, ...] = ()
+    for candidate in (tag, general):
+        if candidate and not tagged_lines:
+            tagged_lines = find_tagged_lines(text, candidate)
+    code = Code(f"{function.__qualname__}, {display_path}:{first_line_number}", text, tagged_lines)
+    return replace(code, excerpt=build_excerpt(code))
 
 
 def find_tagged_lines(text: str, tag: str) -> tuple[int, ...]:
-    """Find the lines, from 0, that are an equation: its tag is in a comment behind them.
+    """Find the numbers of the lines, from 0, that a comment with the tag marks as the equation.
 
-    Behind the first line of a statement it means the whole statement, and behind another line that line.
+    Behind the first line of a statement the comment marks the whole statement, behind another line only that line.
     """
-    spans = {
-        node.lineno: node.end_lineno or node.lineno for node in ast.walk(ast.parse(text)) if isinstance(node,
-        ast.stmt) and not isinstance(node, COMPOUND)
-    }  # fmt: skip
-    found: set[int] = set()
+    statement_ends = {
+        node.lineno: node.end_lineno or node.lineno
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.stmt) and not isinstance(node, COMPOUND)
+    }
+    tagged_lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT and f"({tag})" in token.string and token.line.strip() != token.string:
+        is_alone_on_line = token.line.strip() == token.string
+        if token.type == tokenize.COMMENT and f"({tag})" in token.string and not is_alone_on_line:
             first = token.start[0]
-            found.update(range(first - 1, spans.get(first, first)))
-    return tuple(sorted(found))
+            tagged_lines.update(range(first - 1, statement_ends.get(first, first)))
+    return tuple(sorted(tagged_lines))
 
 
 def build_excerpt(function: Code) -> Code | None:
-    """Cut a long function to its head and the lines around the equation; return None for a short one."""
+    """Cut a long function to its head and the lines around the equation; None for a short one, or without equation."""
     lines = function.text.splitlines()
-    if len(lines) <= SHORT or not function.lines:
+    if len(lines) <= MAX_FULL_LINES or not function.lines:
         return None
     definition = ast.parse(function.text).body[0]
     assert isinstance(definition, ast.FunctionDef)
-    kept = set(range(definition.body[0].end_lineno or 1))
-    kept |= {n + step for n in function.lines for step in range(-AROUND, AROUND + 1) if 0 <= n + step < len(lines)}
-    shown: list[str] = []
-    marked: list[int] = []
+    kept_lines = set(range(definition.body[0].end_lineno or 1))
+    for number in function.lines:
+        kept_lines.update(range(max(number - CONTEXT_LINES, 0), min(number + CONTEXT_LINES + 1, len(lines))))
+    excerpt: list[str] = []
+    tagged_lines: list[int] = []
     for number, line in enumerate(lines):
         if number in function.lines:
-            marked.append(len(shown))
-        if number in kept:
-            shown.append(line)
-        elif number - 1 in kept:
-            shown.append(f"{line[: len(line) - len(line.lstrip())]}# …")
-    return Code(function.where, "\n".join(shown), tuple(marked))
+            tagged_lines.append(len(excerpt))
+        if number in kept_lines:
+            excerpt.append(line)
+        elif number - 1 in kept_lines:
+            indentation = line[: len(line) - len(line.lstrip())]
+            excerpt.append(f"{indentation}# …")
+    return Code(function.where, "\n".join(excerpt), tuple(tagged_lines))
 
 
-def _shorten_docstring(written: str) -> str:
-    lines = textwrap.dedent(written).splitlines()
+def _shorten_docstring(source: str) -> str:
+    """Dedent the source of a function, and cut its docstring to the first line."""
+    lines = textwrap.dedent(source).splitlines()
     definition = ast.parse("\n".join(lines)).body[0]
     assert isinstance(definition, ast.FunctionDef)
-    first = definition.body[0]
-    if ast.get_docstring(definition) and first.end_lineno is not None and first.end_lineno > first.lineno:
-        lines[first.lineno - 1 : first.end_lineno] = [lines[first.lineno - 1].rstrip() + '"""']
+    docstring = definition.body[0]
+    is_docstring = ast.get_docstring(definition) is not None
+    if is_docstring and docstring.end_lineno is not None and docstring.end_lineno > docstring.lineno:
+        lines[docstring.lineno - 1 : docstring.end_lineno] = [lines[docstring.lineno - 1].rstrip() + '"""']
     return "\n".join(lines)
 
 
 def parse_statements(module: ModuleType | None) -> dict[str, str]:
-    """Parse every tag that a module's docstring defines, in order, with its equation on one line."""
+    """Return the equations that a module's docstring defines, by tag, in order, each on one line."""
     text = (module.__doc__ if module is not None else None) or ""
     return {tag: re.sub(r"\s*\n\s*", " ", equation) for tag, equation in DEFINITION.findall(text)}

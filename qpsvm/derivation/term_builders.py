@@ -20,41 +20,44 @@ def operation(latex: str, text: str, python: str, function: Callable[..., Any], 
 
 
 def add(*terms: Term | None, broken: str = "") -> Term:
-    """Add the terms that are not None."""
-    first, *rest = [each for each in terms if each is not None] or [term(0.0)]
-    for each in rest:
-        first = first.add_term(each, broken)
-    return first
+    """Add the terms that are not None; without any, return 0.
+
+    broken: LaTeX of a line break, which a long sum may have; "" for none.
+    """
+    result, *rest = [summand for summand in terms if summand is not None] or [term(0.0)]
+    for summand in rest:
+        result = result.add_term(summand, broken)
+    return result
 
 
 def multiply(*factors: Term | float | None) -> Term:
     """Multiply the factors that are not None."""
-    first, *rest = [term(each) for each in factors if each is not None]
-    for each in rest:
-        first = first * each
-    return first
+    result, *rest = [term(factor) for factor in factors if factor is not None]
+    for factor in rest:
+        result = result * factor
+    return result
 
 
-def total(each: Term, index: str = "i") -> Term:
+def total(summand: Term, index: str = "i") -> Term:
     """Sum a term over an index."""
-    return Term((rf"\sum_{index}%s", "Σ %s", "sum(%s)"), lambda _, a: float(np.sum(a)), (each,), (PRODUCT,), PRODUCT)
+    return Term((rf"\sum_{index}%s", "Σ %s", "sum(%s)"), lambda _, a: float(np.sum(a)), (summand,), (PRODUCT,), PRODUCT)
 
 
-def reindex(each: Term, index: str = "") -> Term:
-    """Replace the index i or k by another; without one, write a letter as a vector."""
-    latex, text = (re.sub("_[ik](?![a-z])", index, name) for name in each.written[:PYTHON])
+def reindex(value: Term, index: str = "") -> Term:
+    """Replace the index _i or _k in a term by another, such as "_j"; "" removes it, so that a letter is a vector."""
+    latex, text = (re.sub("_[ik](?![a-z])", index, name) for name in value.written[:PYTHON])
     return replace(
-        each, written=(latex, text, each.written[PYTHON]), parts=tuple(reindex(p, index) for p in each.parts)
+        value, written=(latex, text, value.written[PYTHON]), parts=tuple(reindex(part, index) for part in value.parts)
     )
 
 
-def dot(one: Term | float, other: Term) -> Term:
-    """Return the product of a row and a column."""
-    if one == 1:
+def dot(row: Term | float, column: Term) -> Term:
+    """Return the product of a row and a column, as vectors; the row 1 is a row of ones."""
+    if row == 1:
         return Term(
-            (r"1^{\top}%s", "1ᵀ%s", "sum(%s)"), lambda _, a: float(np.sum(a)), (reindex(other),), (ATOM,), PRODUCT
+            (r"1^{\top}%s", "1ᵀ%s", "sum(%s)"), lambda _, a: float(np.sum(a)), (reindex(column),), (ATOM,), PRODUCT
         )
-    parts = (reindex(term(one)), reindex(other))
+    parts = (reindex(term(row)), reindex(column))
     return Term(
         (r"%s^{\top}%s", "%sᵀ%s", "%s @ %s"), lambda _, a, b: float(np.sum(a * b)), parts, (ATOM, ATOM), PRODUCT
     )  # fmt: skip
@@ -69,6 +72,6 @@ def largest_of(*parts: Term | float) -> Term:
     )  # fmt: skip
 
 
-def magnitude(each: Term) -> Term:
+def magnitude(value: Term) -> Term:
     """Return the absolute value of a term."""
-    return operation("|%s|", "|%s|", "abs(%s)", lambda _, a: np.abs(a), each)
+    return operation("|%s|", "|%s|", "abs(%s)", lambda _, a: np.abs(a), value)

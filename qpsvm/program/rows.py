@@ -1,7 +1,7 @@
-"""Map values between the samples and the rows of a dual (`DualRows`, `DualGroup`, `DualPart`).
+"""Map values between samples and rows of a dual (`DualRows`), and hold its equalities (`DualGroup`, `DualPart`).
 
-Row k of the dual belongs to sample r(k), or to a combination of samples, (DUAL.5) and (DUAL.6). Rows share the
-multipliers of groups.
+A row of the dual is a dual variable α_k. It belongs to sample r(k), or to a combination of samples, (DUAL.5) and
+(DUAL.6). An equality, and its multiplier, is shared by a group of rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.space.operators import Operator
 
-#: Limit of the samples for which the rows of a regression are cached for all machines.
+#: Largest number of samples for which the rows of a regression are cached and shared by all machines.
 MAX_CACHED_ROWS = 2000
 
 
@@ -29,11 +29,11 @@ MAX_CACHED_ROWS = 2000
 class DualGroup:
     """A column of E in (DUAL.1), with its multiplier.
 
-    name: Name of the row in the dual QP.
+    name: Name of the equality in the dual QP.
     multiplier: Name of the variable in the primal QP: "b", "rho".
-    column (m,): E_g; the sign itself for an intercept.
-    total, low: e_g is their sum, the first being the nearest float.
-    ridge: R_g: 0 for an equality.
+    column (m,): E_g; for an intercept it is the array `sign` of the rows.
+    total, low: Their sum is e_g, the right-hand side; the first is the nearest float.
+    ridge: R_g: 0 for an equality, positive if the multiplier is penalised in the primal.
     formula: The equality as text.
     radius: Rounding error of this sum.
     """
@@ -72,7 +72,7 @@ class DualPart:
         freeze_each(self.__dict__.values())
 
     def restrict(self, vector: NDArray[Any]) -> NDArray[Any]:
-        """Return the entries of a vector (m,) over the rows of the part; `repeat_value` if the vector is."""
+        """Return the entries of a vector (m,) at the rows of the part: (r,); one value for all is stored only once."""
         if self.rows is None:
             return vector
         common = find_common_value(vector)
@@ -86,7 +86,14 @@ class DualPart:
 
 
 class DualRows:
-    """Samples and signs of the rows of a dual; the fields are those of `SVMDual`."""
+    """Samples and signs of the rows of a dual; the base class of `SVMDual`, which describes the fields.
+
+    gram (n, n): Gram matrix K.
+    sign (m,): s_k.
+    rows (m,): r(k), the sample of each row; None if row k is sample k, or with `mix`.
+    mix (m, n): The combination of samples of each row; None if each row has one sample.
+    classes: The classes of an all-in-one multiclass dual; None for any other dual.
+    """
 
     gram: Operator
     sign: FloatArray
@@ -115,7 +122,7 @@ class DualRows:
         return self.rows is not None and self._check_two_sided(self.rows)
 
     def _check_two_sided(self, rows: IntArray) -> bool:
-        """Return whether every sample has two of these rows of opposite signs."""
+        """Return whether `rows` (m,) is as `is_two_sided` says."""
         if self.m != 2 * self.n:
             return False
         n = self.n
@@ -184,16 +191,18 @@ class DualRows:
             None if no sample has two rows with α ≠ 0, or is part of a combination.
         """
         if self.classes is not None:
-            return None  # an integer multiple of a power of 2
+            return None  # α is an integer multiple of a power of 2, so sums of it are exact
         if self.mix is not None:
             max_terms = int(np.bincount(self.mix[np.flatnonzero(alpha)].indices, minlength=self.n).max(initial=0))
             return (max_terms + 1) * 2.0 * UNIT * self.sum_absolute_alpha(alpha)
         if self.rows is None:
             return None
-        n_additions = np.bincount(self.rows[alpha != 0.0], minlength=self.n).max(initial=0) - 1
+        n_additions = int(np.bincount(self.rows[alpha != 0.0], minlength=self.n).max(initial=0)) - 1
+        if n_additions <= 0:
+            return None
         if n_additions == 1:  # a single rounding, of the result
             return UNIT * np.abs(self.beta(alpha))
-        return n_additions * 2.0 * UNIT * self.sum_absolute_alpha(alpha) if n_additions > 0 else None
+        return n_additions * 2.0 * UNIT * self.sum_absolute_alpha(alpha)
 
     def at_rows(self, values: FloatArray) -> FloatArray:
         """Spread values at the samples over the rows of the dual.
@@ -219,12 +228,12 @@ class DualRows:
         Parameters
         ----------
         rows : ndarray of int, shape (r,)
-            Of the dual.
+            Indices of rows of the dual.
 
         Returns
         -------
-        ndarray of int, shape (r,)
-            One per row; for combinations, (k,), the distinct samples in any of them.
+        ndarray of int, shape (r,) or (k,)
+            One sample per row; if rows are combinations, the k distinct samples in any of them, in ascending order.
         """
         if self.mix is not None:
             return np.unique(self.mix[rows].indices).astype(np.intp)
@@ -234,12 +243,13 @@ class DualRows:
 def build_two_sided_rows(n: int) -> tuple[FloatArray, IntArray]:
     """Return signs and samples of a regression's rows, first all with s = 1, then all with s = −1: (2n,) each.
 
-    For few rows they are cached, and recognised by identity.
+    For at most MAX_CACHED_ROWS samples the arrays are cached, so that `is_two_sided` recognises them by identity.
     """
     return _compute_two_sided_rows(n) if n > MAX_CACHED_ROWS else _cached_two_sided_rows(n)
 
 
 def _compute_two_sided_rows(n: int) -> tuple[FloatArray, IntArray]:
+    """Compute what `build_two_sided_rows` returns, without the cache."""
     return freeze((np.repeat([1.0, -1.0], n), np.tile(np.arange(n), 2)))
 
 
@@ -247,7 +257,11 @@ _cached_two_sided_rows = lru_cache(maxsize=16)(_compute_two_sided_rows)
 
 
 def build_intercept_groups(sign: FloatArray, kind: str | None, formula: str = "yᵀα = 0") -> tuple[DualGroup, ...]:
-    """Build the groups of a machine whose only multiplier is its intercept: free, penalised (R = 1) or None."""
+    """Build the group of an intercept that is free or penalised (R = 1), for a machine without other groups.
+
+    sign (m,): s_k.
+    kind: "free" or "penalised"; None without an intercept, and then there is no group.
+    """
     if kind is None:
         return ()
     ridge = 1.0 if kind == "penalised" else 0.0
@@ -257,17 +271,20 @@ def build_intercept_groups(sign: FloatArray, kind: str | None, formula: str = "y
 
 
 def find_distinct_rows(E: FloatArray, max_rows: int) -> list[int]:
-    """Return the indices of the first distinct rows of E (m, q), at most `max_rows`."""
-    is_left = np.ones(len(E), dtype=bool)
+    """Return the indices of the distinct rows of E (m, q), each of its first occurrence, at most `max_rows`."""
+    is_new = np.ones(len(E), dtype=bool)  # differs from all rows found
     indices: list[int] = []
-    while len(indices) < max_rows and is_left.any():
-        indices.append(int(np.argmax(is_left)))
-        is_left &= ~(E[indices[-1]] == E).all(axis=1)
+    while len(indices) < max_rows and is_new.any():
+        indices.append(int(np.argmax(is_new)))
+        is_new &= ~(E[indices[-1]] == E).all(axis=1)
     return indices
 
 
 def invert_mixing(mixing: FloatArray, names: str) -> FloatArray:
-    """Return M⁻¹ of the distinct rows of E, (q, q), of the groups with these names. Raises UnsupportedError."""
+    """Return M⁻¹, where M (q, q) holds the distinct rows of E. Raises UnsupportedError if M is singular.
+
+    names: Names of the groups, for the message of the error.
+    """
     if len(mixing) == 2:
         (a, b), (c, d) = mixing.tolist()
         determinant = a * d - b * c

@@ -260,7 +260,7 @@ class Model(DecisionFunctions):
         if isinstance(X, RowSource):
             return self._evaluate_stream(X, diagonal)
         samples = self._check_samples(X)
-        own = check_kernel_diagonal(self.kernel, diagonal, samples.shape[0], needed=self.diagonal != 0.0)
+        kernel_diagonal = check_kernel_diagonal(self.kernel, diagonal, samples.shape[0], needed=self.diagonal != 0.0)
         if isinstance(self.kernel, FeatureMap) and self.w is not None:
             return self._evaluate_features(samples, self.kernel)
         if self.radius is not None and self.w is not None:
@@ -268,7 +268,9 @@ class Model(DecisionFunctions):
         values = self._evaluate(samples)
         if not self.diagonal:
             return values
-        return values + self.diagonal * (self.kernel.diagonal(samples) if own is None else own)
+        if kernel_diagonal is None:
+            kernel_diagonal = self.kernel.diagonal(samples)
+        return values + self.diagonal * kernel_diagonal
 
     def decision_bounds(self, X: Any, *, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
         """Return the bounds of `SVMResult.decision_bounds`, for a model that was saved with them: `solve --bounds`.
@@ -299,42 +301,46 @@ class Model(DecisionFunctions):
         >>> print(*(side.round(6) for side in model.decision_bounds([[0.0], [2.5]])))
         [-2.   0.5] [-2.   0.5]
         """
-        from qpsvm.bounds.near_points import NearFunction  # what proofs are made of, loaded when asked for
+        from qpsvm.bounds.near_points import NearFunction  # imported late: few programs need it
 
         if NEAR_KEY not in self.metadata:
             raise AbsentError("this model knows nothing of the optimum: `solve --bounds --save` keeps it with a model")
         near = NearFunction.of_record(self.metadata[NEAR_KEY], self.n_features if self.w is None else len(self.w))
         samples = self._check_samples(X)
-        own = check_kernel_diagonal(self.kernel, diagonal, samples.shape[0], needed=True)
-        return tuple(side[:, 0] for side in near(self, samples, own)[:2])  # type: ignore[return-value]
+        kernel_diagonal = check_kernel_diagonal(self.kernel, diagonal, samples.shape[0], needed=True)
+        lower, upper = near(self, samples, kernel_diagonal)[:2]
+        return lower[:, 0], upper[:, 0]
 
     @property
     def linear_model(self) -> Model:
-        """The linear decision function over the features of a map; itself where the kernel is none."""
+        """The linear decision function over the features of a map; the model itself if its kernel is not a map."""
         if not isinstance(self.kernel, FeatureMap) or self.w is None:
             return self
         return replace(self, kernel=Linear(), n_features=len(self.w), feature_names=None)
 
     def _evaluate_features(self, samples: Matrix, row_map: FeatureMap) -> FloatArray:
-        """Return the linear decision function over the features that a map makes of checked samples, by parts: (m,)."""
+        """Return f of checked samples (m, d), with the features of a map computed block by block: (m,)."""
         linear = self.linear_model
-        step = max(1, BLOCK_NUMBERS // row_map.learned_fit.factor.size)
-        rows = range(0, samples.shape[0], step)
-        return np.concatenate([linear.decision_function(row_map.features(samples[i : i + step])) for i in rows])
+        block_size = max(1, BLOCK_NUMBERS // row_map.learned_fit.factor.size)
+        blocks = (samples[i : i + block_size] for i in range(0, samples.shape[0], block_size))
+        return np.concatenate([linear.decision_function(row_map.features(block)) for block in blocks])
 
     def _evaluate_stream(self, source: RowSource, diagonal: Any = None) -> FloatArray:
         """Evaluate f on rows that are not all in memory, one block at a time: (m,)."""
         if source.d != self.n_features:
             raise DataError(f"X has {source.d} columns where {self.n_features} are expected")
-        known, given = self.feature_names, source.feature_names
-        order = None if known is None or given is None else find_order(given, known, "X")
-        own = check_kernel_diagonal(self.kernel, diagonal, source.n, needed=self.diagonal != 0.0)
-        found: list[FloatArray] = []
-        for part in (piece.matrix for block in source.blocks() for piece in block.iter_tiles()):
-            at = sum(map(len, found))
-            some = None if own is None else own[at : at + part.shape[0]]
-            found.append(self.decision_function(part if order is None else part[:, order], diagonal=some))
-        return np.concatenate(found)
+        order = None  # of the columns of the source, in that of the model; None if they have the same
+        if self.feature_names is not None and source.feature_names is not None:
+            order = find_order(source.feature_names, self.feature_names, "X")
+        kernel_diagonal = check_kernel_diagonal(self.kernel, diagonal, source.n, needed=self.diagonal != 0.0)
+        values: list[FloatArray] = []
+        start = 0
+        for tile in (piece.matrix for block in source.blocks() for piece in block.iter_tiles()):
+            end = start + tile.shape[0]
+            tile_diagonal = None if kernel_diagonal is None else kernel_diagonal[start:end]
+            values.append(self.decision_function(tile if order is None else tile[:, order], diagonal=tile_diagonal))
+            start = end
+        return np.concatenate(values)
 
     @staticmethod
     def _evaluate_ball(samples: Matrix, centre: FloatArray, radius: float) -> FloatArray:

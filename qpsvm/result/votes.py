@@ -16,53 +16,62 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 
 @lru_cache(maxsize=32)
 def _build_pair_signs(k: int) -> tuple[FloatArray, FloatArray]:
-    """Return +1 where a class is the first of a pair, −1 where the second, (P, k); in how many it is second, (k,)."""
+    """Return the signs of the classes in each pair, (P, k), and the number of pairs in which each is second, (k,).
+
+    The sign is +1 for the first class of a pair, −1 for the second, and 0 for all others.
+    """
     first, second = np.triu_indices(k, 1)
-    sides = np.zeros((len(first), k))
+    signs = np.zeros((len(first), k))
     pairs = np.arange(len(first))
-    sides[pairs, first], sides[pairs, second] = 1.0, -1.0
-    return sides, np.arange(k, dtype=float)
+    signs[pairs, first] = 1.0
+    signs[pairs, second] = -1.0
+    return signs, np.arange(k, dtype=float)
 
 
 def _count_votes(won: NDArray[np.bool_], k: int) -> FloatArray:
-    """Return the number of pairs each class wins: (m, k) from whether the first class of each pair does, (m, P)."""
-    sides, seconds = _build_pair_signs(k)
-    votes: FloatArray = won.astype(np.float64) @ sides
-    votes += seconds
+    """Return the number of pairs that each class wins, (m, k); `won` (m, P): whether the first class of a pair wins."""
+    signs, n_second = _build_pair_signs(k)
+    votes: FloatArray = won.astype(np.float64) @ signs
+    votes += n_second
     return votes
 
 
 def find_winners(values: FloatArray, k: int) -> NDArray[np.intp]:
-    """Return the class with the most votes, the first of those where several have as many: (m,) from (m, P)."""
+    """Return the index of the class with the most votes, the first one in case of ties: (m,), from values (m, P)."""
     codes: NDArray[np.intp] = _count_votes(values > 0.0, k).argmax(axis=1)
     return codes
 
 
 def compute_scores(values: FloatArray, k: int) -> FloatArray:
-    """Return a score per class: its votes and, to break ties, less than half of one by the values: (m, k)."""
-    total = values @ _build_pair_signs(k)[0]
-    sizes = np.abs(total)
-    sizes += 1.0
-    sizes *= 3.0
-    total /= sizes  # above −1/3, below 1/3, in the order of the sums
-    total += _count_votes(values >= 0.0, k)
-    return total
+    """Return a score per class, (m, k), from values (m, P): its votes, and to break ties a fraction by the values."""
+    signs, _ = _build_pair_signs(k)
+    scores = values @ signs
+    divisors = np.abs(scores)
+    divisors += 1.0
+    divisors *= 3.0
+    scores /= divisors  # above −1/3, below 1/3, in the order of the sums
+    scores += _count_votes(values >= 0.0, k)
+    return scores
 
 
 def pack_dual_coef(coef: sp.csr_array, size: FloatArray, codes: IntArray, support: IntArray) -> FloatArray:
-    """Return LIBSVM's k − 1 rows of coefficients, (k − 1, s), from those of the pairs, each in units of a size.
+    """Return LIBSVM's k − 1 rows of coefficients, (k − 1, s), from those of the pairs.
 
-    A support vector of class i has a coefficient for each other class c, in row c where c < i and c − 1 where c > i.
+    A support vector of class i has a coefficient for each other class c, in row c if c < i, and in row c − 1 if c > i.
     Its sign is that of the first class of the pair.
 
-    Shapes: coef (P, n), size (P,), codes (n,), support (s,).
+    coef (P, n): Coefficients of the samples in each pair.
+    size (P,): Divisor of the coefficients of each pair.
+    codes (n,): Index of the class of each sample.
+    support (s,): Indices of the support vectors.
     """
     k = int(codes.max()) + 1
     first, second = np.triu_indices(k, 1)
-    pairs, own = np.repeat(np.arange(len(size)), np.diff(coef.indptr)), codes[coef.indices]
-    rows = np.where(own == first[pairs], second[pairs] - 1, first[pairs])
+    pairs = np.repeat(np.arange(len(size)), np.diff(coef.indptr))
+    sample_class = codes[coef.indices]
+    rows = np.where(sample_class == first[pairs], second[pairs] - 1, first[pairs])
     columns = np.empty(len(codes), dtype=np.intp)
     columns[support] = np.arange(len(support))
-    found = np.zeros((k - 1, len(support)))
-    found[rows, columns[coef.indices]] = -coef.data / size[pairs]
-    return found + 0.0  # no negative zeros
+    packed = np.zeros((k - 1, len(support)))
+    packed[rows, columns[coef.indices]] = -coef.data / size[pairs]
+    return packed + 0.0  # no negative zeros

@@ -12,7 +12,7 @@ from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities
 from qpsvm.derivation.expressions import Equation, EquationLine, Subset, display, flat_in, line, subject
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps.argument import number_steps, step, value_of
 from qpsvm.derivation.steps.sensitivity import build_saddle_step
 from qpsvm.derivation.symbols import Meaning
@@ -143,7 +143,7 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
             + ("Only differences of f count, and only differences of b." if free else "Only differences of f count."),
             Equation("below", (
                 display(P, rf"\min_{{{'w,b' if of_b else 'w'},\xi}}\ "),
-                value_of(primal, "=", of.CLAIMED),
+                value_of(primal, "=", sym.CLAIMED),
                 *subject(line(APART, "≥", 1 - XI_ROW, scale="level"),
                          line(XI, "≥", 0, scale="level", after=r"\quad (c\ne y_i)")),
             )),
@@ -210,7 +210,7 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
             Equation("below", (
                 display(add(quadratic, square, -total(ALPHA, RIVALS)), r"\min_{\alpha}\ "),
                 value_of(D, "=", QP_VALUE),
-                value_of(D, "=", of.CLAIMED_DUAL),
+                value_of(D, "=", sym.CLAIMED_DUAL),
                 *subject(line(ALPHA, "≥", 0, **box[1]), line(USED, "≤", C, **box[0]), balance if free else None),
             )),
             build_dual_qp,
@@ -303,7 +303,7 @@ def _build_level(penalised: bool, XI: Term) -> Step:
         "paper's machine with twice the price has four times the value.",
         Equation("alone", (
             line(HALF * total(w + (b**2 if penalised else None), "c") + total(C * twice, RIVALS), "=",
-                 (4 * of.CLAIMED).with_name("4P", "4P"), scale=lambda at: 4.0 * at.size),
+                 (4 * sym.CLAIMED).with_name("4P", "4P"), scale=lambda at: 4.0 * at.size),
         )),
     )  # fmt: skip
 
@@ -316,7 +316,7 @@ def _build_two_classes(problem: AllInOneProblem, penalised: bool, rows: str, C: 
         "Two classes",
         "With two classes w₂ = −w₁, and all that counts is their difference: a C-SVM with twice the price, whose "
         "f is " "f₂ − f₁.", Equation("below",
-        ("v=w_2-w_1", line((2 * of.CLAIMED).with_name("2P", "2P"), "=", HALF * norm + total(2 * C * XI, rows),
+        ("v=w_2-w_1", line((2 * sym.CLAIMED).with_name("2P", "2P"), "=", HALF * norm + total(2 * C * XI, rows),
         scale=lambda at: 2.0 * at.size))),
         absent="" if len(problem.classes) == 2 else "there are more than two classes"
     )  # fmt: skip

@@ -14,12 +14,12 @@ from qpsvm.derivation.expressions import Equation, EquationLine, Subset, display
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.term_builders import HALF, add, multiply, operation, reindex, total
 from qpsvm.derivation.terms import PRODUCT, Term
 from qpsvm.machines import SVDD, OneClass, Problem, ValueConstraints
 
-#: Rows that are named in a sentence: more of them are in `SVMResult.constraints`.
+#: Largest number of constraints that a sentence names; `SVMResult.constraints` lists all.
 MAX_NAMED = 3
 
 
@@ -27,7 +27,7 @@ def step(
     title: str, text: str, equation: Equation, function: Callable[..., Any] | None = None, absent: str = "",
     general: str = "", construction: str = "",
 ) -> Step:  # fmt: skip
-    """Build a step without a tag; without a function that states it, the equation itself is the code."""
+    """Build a step without a tag; its code is the function, or without one the equation itself."""
     latex = equation.latex()
     return Step(
         "", title, text, latex, function or equation, equation, absent, general=general, construction=construction
@@ -35,39 +35,42 @@ def step(
 
 
 def number_steps(prefix: str, *steps: Step) -> tuple[Step, ...]:
-    """Number steps by their tags, in order; those that all machines share have theirs, and are last."""
+    """Number the steps without a tag: PREFIX.1, PREFIX.2 and so on."""
     return tuple(replace(step, tag=step.tag or f"{prefix}.{k}") for k, step in enumerate(steps, 1))
 
 
-def iter_minimum(over: str, objective: Term, text: str = "the primal's value") -> Iterator[EquationLine]:
-    """Yield the minimisation over letters, and the equation of its value with the one the result claims."""
-    yield display(objective, rf"\min_{{{over}}}\ ")
-    yield value_of(objective.with_name(text), "=", of.CLAIMED)
+def iter_minimum(variables: str, objective: Term, text: str = "the primal's value") -> Iterator[EquationLine]:
+    """Yield the line of a minimisation over variables, and the equality of its value and the result's."""
+    yield display(objective, rf"\min_{{{variables}}}\ ")
+    yield value_of(objective.with_name(text), "=", sym.CLAIMED)
 
 
-def value_of(one: Term, *rest: Any, **more: Any) -> EquationLine:
-    """Build a line of objective values, which is measured and not shown."""
-    return line(one, *rest, scale="size", shown=False, **more)
+def value_of(first: Term, *rest: Any, **fields: Any) -> EquationLine:
+    """Build a line of objective values, which is measured and not displayed."""
+    return line(first, *rest, scale="size", shown=False, **fields)
 
 
 def case(
     kind: Subset, premise: tuple[Any, ...] | EquationLine, conclusion: tuple[Any, ...] | EquationLine, box: Any = "box"
 ) -> EquationLine:  # fmt: skip
-    """State f for one kind of α: both are measured at the samples that the library counts as of this kind."""
-    given = line(*premise, scale=box) if isinstance(premise, tuple) else premise
-    then = line(*conclusion, scale="level") if isinstance(conclusion, tuple) else conclusion
-    return replace(then, premise=given, rows=kind)
+    """Build the line of f for one kind of α; premise and conclusion are measured at the samples of this kind."""
+    premise_line = line(*premise, scale=box) if isinstance(premise, tuple) else premise
+    conclusion_line = line(*conclusion, scale="level") if isinstance(conclusion, tuple) else conclusion
+    return replace(conclusion_line, premise=premise_line, rows=kind)
 
 
 @dataclass(frozen=True, eq=False)
 class RowTerms:
-    """The rows of a machine, or those on one side of f.
+    """Terms of the rows of a machine, or of those on one side of f.
 
-    alpha, slack: The multiplier of a row and its slack, or None where there may be none.
-    high, low: What is to be larger than what, but for slack; of a regression slack is added to what is high.
-    eta, priced, upper: The multiplier of that slack which has a linear price, that slack, and the bound of α.
-    half: Which part of the rows they are: of a regression 0 above f, 1 below it.
-    other: The constraint as the primal has it, where that is written in another way.
+    alpha: The multiplier of a row.
+    slack: The slack of a row; None if the rows have none.
+    high, low: Without slack, the constraint is high ≥ low; None for 0. A regression adds the slack to `high`, any other
+        machine subtracts it from `low`.
+    eta, priced: The multiplier of the slack with a linear price, and that slack; None without such a slack.
+    upper: The upper bound of α; None if α has none.
+    half: The side of a regression: 0 for targets above f, 1 for those below; None for all rows.
+    other: The constraint as it is written in the primal, if that differs from the constraint built from these terms.
     """
 
     alpha: Term
@@ -88,34 +91,36 @@ class RowTerms:
         if self.half is not None:
             return line(self.low or 0, "≤", add(self.high, self.slack), scale="level")
         slacks = () if self.slack is None else self.slack.parts or (self.slack,)
-        return line(self.high or 0, "≥", add(self.low, *(-each for each in slacks)), scale="level")
+        return line(self.high or 0, "≥", add(self.low, *(-slack for slack in slacks)), scale="level")
 
     @property
     def product(self) -> Term:
-        """Term of each row in P − D, which L subtracts."""
+        """The multiplier times the slack to the constraint, which L subtracts: a term of P − D."""
         return self.alpha * add(self.high, self.low and self.low.negative_form, self.slack)
 
     @property
     def slack_product(self) -> Term | None:
-        """Product of the slack and the part of its price that α leaves."""
-        return None if self.upper is None or self.priced is None else (self.upper - self.alpha) * self.priced
+        """The slack with a linear price times η = U − α; None without such a slack."""
+        if self.upper is None or self.priced is None:
+            return None
+        return (self.upper - self.alpha) * self.priced
 
     @property
     def box(self) -> EquationLine:
         """The bounds of α."""
-        scale = of.get_part("box", self.half)
+        scale = sym.get_part("box", self.half)
         if self.upper is None:
             return line(self.alpha, "≥", 0, scale=scale)
         return line(0, "≤", self.alpha, "≤", self.upper, scale=scale)
 
 
 def collect_bounds(at: At) -> FloatArray:
-    """Return h as the user wrote it: (p,)."""
+    """Return the bounds h of all linear constraints in the user's units: (p,)."""
     return np.concatenate([item.h for item in at.problem.constraints])
 
 
 def find_unit(at: At) -> float:
-    """Return the factor from w and b of the dual to those of the constraints: of a ball w is 2c and b is 2μ."""
+    """Return the factor that scales w and b of the dual to those of the constraints; for a ball w = 2c and b = 2μ."""
     return float(at.problem._f_scale)
 
 
@@ -129,7 +134,7 @@ def sum_by_method(latex: str, text: str, python: str, name: str, price: Term) ->
 class ConstraintTerms:
     """Terms of the linear constraints in a machine's formulas.
 
-    unit: The machine's λ, or None: π_j/λ is then next to α_k.
+    unit: The factor λ of a machine whose dual has π_j/λ next to α_k; None for 1.
     """
 
     problem: Problem
@@ -137,19 +142,19 @@ class ConstraintTerms:
 
     @property
     def is_ball(self) -> bool:
-        """Whether w is 2c and b is 2μ; what b counts in a row is d_j there."""
+        """Whether the machine is a ball: w = 2c, b = 2μ, and the factor of b in a constraint is called d_j."""
         return isinstance(self.problem, SVDD)
 
     @property
     def lacks_diagonal(self) -> bool:
-        """Whether rows are over values of an f that lacks K(x, x)."""
+        """Whether constraints are on values of the f of a ball, which has a further term −K(x, x)."""
         return self.is_ball and any(isinstance(item, ValueConstraints) for item in self.problem.constraints)
 
     @property
     def count(self) -> Term | None:
-        """c_j, what b counts in a row; None without a b."""
-        there = any(group.multiplier == "b" for group in self.problem.svm.groups)
-        return letter("d_j" if self.is_ball else "c_j", lambda at: at.rows.c, "c_rows") if there else None
+        """c_j, the factor of b in a constraint; None without a b."""
+        has_b = any(group.multiplier == "b" for group in self.problem.svm.groups)
+        return letter("d_j" if self.is_ball else "c_j", lambda at: at.rows.c, "c_rows") if has_b else None
 
     @property
     def product(self) -> Term:
@@ -169,7 +174,7 @@ class ConstraintTerms:
 
     @property
     def bound(self) -> Term:
-        """h_j, and of values of a ball's f what it lacks."""
+        """h_j; for values of the f of a ball with Σ A_jl K(z_l, z_l) added."""
         if not self.lacks_diagonal:
             return letter("h_j", collect_bounds, "bound")
         lengths = letter(
@@ -186,29 +191,29 @@ class ConstraintTerms:
     @property
     def lagrangian_term(self) -> Term:
         """Term of the constraints in L."""
-        row = self.row
-        for each in self.bound.parts or (self.bound,):
-            row = row - each
-        return total(of.PRICE * row, "j")
+        violation = self.row
+        for summand in self.bound.parts or (self.bound,):
+            violation = violation - summand
+        return total(sym.PRICE * violation, "j")
 
     @property
     def cost(self) -> Term:
-        """Term of the bounds in the dual's value, subtracted."""
-        return total(of.PRICE * self.bound, "j")
+        """Σ π_j h_j, which is subtracted in the dual's value."""
+        return total(sym.PRICE * self.bound, "j")
 
     @property
     def price(self) -> Term:
         """π_j in the units of α."""
-        return of.PRICE / self.unit if self.unit else of.PRICE
+        return sym.PRICE / self.unit if self.unit else sym.PRICE
 
     @property
     def balance(self) -> Term | None:
-        """Term of the constraints in the balance of b, subtracted."""
+        """Σ π_j c_j, which is subtracted in the balance of b; None without a b."""
         return None if self.count is None else total(multiply(self.count, self.price), "j")
 
     @property
     def pull(self) -> Term:
-        """Σ π_j g_j, what the rows take off w."""
+        """Σ π_j g_j, which is subtracted in w."""
         return sum_by_method(r"\sum_j%s\,g_j", "Σ %s g_j", "G.T @ (%s)", "of_rows", self.price)
 
     @property
@@ -226,35 +231,40 @@ class ConstraintTerms:
 
 
 def describe_costliest(at: Any) -> str:
-    """Describe the products of the constraints, the costliest by name."""
-    bounds, prices = collect_bounds(at), at.user_prices
+    """Describe the sum of the products of multiplier and slack of all constraints, and those with the largest π."""
+    bounds = collect_bounds(at)
+    prices = at.user_prices
     values = bounds + find_unit(at) * (at.lhs - at.rows.h)
-    first = np.argsort(-prices, kind="stable")[:MAX_NAMED]
-    signed = [f"({value:.4g})" if value < 0.0 else f"{value:.4g}" for value in values]
-    text = "; ".join(f"{at.rows.names[j]}: {prices[j]:.4g} · ({bounds[j]:.4g} − {signed[j]})" for j in first)
-    more = "; …" if at.rows.p > MAX_NAMED else ""
-    return f"π (h − ⟨g, w⟩ − c b) of all rows, added up by size, and 0. {text}{more}"
+    costliest = np.argsort(-prices, kind="stable")[:MAX_NAMED]
+    value_texts = [f"({value:.4g})" if value < 0.0 else f"{value:.4g}" for value in values]
+    text = "; ".join(f"{at.rows.names[j]}: {prices[j]:.4g} · ({bounds[j]:.4g} − {value_texts[j]})" for j in costliest)
+    ellipsis = "; …" if at.rows.p > MAX_NAMED else ""
+    return f"π (h − ⟨g, w⟩ − c b) of all rows, added up by size, and 0. {text}{ellipsis}"
 
 
 @dataclass(frozen=True, eq=False)
 class Formulas:
     """Terms of a machine's steps.
 
-    rows: Its rows, of a regression above f and below it.
-    price: What the slacks cost in the primal.
+    rows: The rows; for a regression those above f and those below it.
+    price: The penalty of the slacks in the primal; None without slacks.
     linear: The linear terms of the dual's value.
     coef: The coefficient of a sample in f.
     quadratic: The quadratic term of the dual as a matrix product.
-    others: Letters of the primal besides w, b and the slacks; `reward` is their part of the objective, and `equality` a
-        letter with the two sides that it asks for: it stands in the Lagrangian times their difference.
-    bend, bend_gap, curve: Of a curved loss: its square in the dual, its square in P − D, and δ_iα_i.
-    reach, level: What is to reach what.
-    f, f_by_w, added, lacking: f at samples half way between neighbours; what it is by w, in LaTeX, where that is more
-        than a product and b; what is in the place of b, and what is taken off.
-    pull: What is 0 of a free b, and b of a penalised one; `sides` is what b balances.
-    half, twice: What stands before the square of the norm, and before the product of w with a combination.
-    unit: A factor of the objective, as the λ of (PHINGE.2).
-    w, b, row: The letters of the weights, of what is added in f, and of a row.
+    others: LaTeX of the variables of the primal besides w, b and the slacks, each after a comma; "" without any.
+    reward: Term of these variables in the objective of the primal.
+    equality: Such a variable, and both sides of the equality that its stationarity implies: the Lagrangian has the
+        variable times the difference of the sides.
+    bend, bend_gap, curve: Terms of a loss with curvature: its square in the dual, its square in P − D, and δ_iα_i.
+    reach, level: The value of a sample that is compared with the margin, and the margin.
+    f: f at samples half way between neighbours.
+    f_by_w: LaTeX of f in terms of w, if it is more than a product and b.
+    added, lacking: The term of f in place of b, and a term that f subtracts.
+    pull: The term that is 0 if b is free, and that equals b if b is penalised.
+    sides: What b balances, in words.
+    half, twice: The factor of the square of the norm, and of the product of w with a combination; None for 1.
+    unit: A factor of the objective, as the λ of (PHINGE.2); None for 1.
+    w, b, row: The letters of the weights, of the intercept or the term in place of it, and of the index of a row.
     """
 
     problem: Problem
@@ -264,18 +274,18 @@ class Formulas:
     coef: Term
     quadratic: Term
     pairs: str
-    pull: Term = of.B
+    pull: Term = sym.B
     others: str = ""
     reward: Term | None = None
     equality: tuple[Term, Term, Term] | None = None
-    f: Term = of.F_BETWEEN
+    f: Term = sym.F_BETWEEN
     f_by_w: str = ""
     added: Term | None = None
     lacking: Term | None = None
     bend: Term | None = None
     bend_gap: Term | None = None
     curve: Term | None = None
-    reach: Term = of.F
+    reach: Term = sym.F
     level: Term | float = 1.0
     half: Term | None = HALF
     twice: float | None = None
@@ -288,27 +298,27 @@ class Formulas:
 
     @property
     def marginal(self) -> Term | None:
-        """Factor of C_i in the objective, if it is all in the price and a single C_i can be changed."""
-        alone = (
-            "C" in self.problem._hyperparameters and self.row == "i" and self.reward is None and self.price is not None
-        )
-        return self.price.parts[0].parts[1] if alone and self.price else None
+        """The factor of C_i in the objective; None if C is not only in the penalty, or no single C_i can be changed."""
+        has_own_C = "C" in self.problem._hyperparameters and self.row == "i"
+        if not has_own_C or self.reward is not None or self.price is None:
+            return None
+        return self.price.parts[0].parts[1]
 
-    # --- linear constraints of a user's ---
+    # --- linear constraints -------------------------------------------------------------------------------------------
 
     @cached_property
     def constraint_terms(self) -> ConstraintTerms | None:
-        """The terms of the rows, where there are any."""
+        """Terms of the linear constraints; None without constraints."""
         return ConstraintTerms(self.problem, self.unit) if self.problem.constraints else None
 
     @property
     def full_balance(self) -> Term:
-        """`pull` with what the rows take off it."""
+        """`pull` less the term of the linear constraints."""
         return self.pull - (self.constraint_terms and self.constraint_terms.balance)
 
     @property
     def sides_of_equality(self) -> tuple[Term, Term, Term] | None:
-        """`equality`, with what the rows take off it where their b is this letter."""
+        """`equality`; if its variable is the b of linear constraints, less their term on the left."""
         if self.equality is None or self.constraint_terms is None or self.b == "b":
             return self.equality
         letter, left, right = self.equality
@@ -316,7 +326,7 @@ class Formulas:
 
     @property
     def equality_term(self) -> Term | None:
-        """Term of the equality's letter in the Lagrangian at w(α)."""
+        """Term of the variable of `equality` in the Lagrangian at w(α)."""
         if self.sides_of_equality is None:
             return None
         letter, left, right = self.sides_of_equality
@@ -326,13 +336,13 @@ class Formulas:
 
     @property
     def penalised(self) -> bool:
-        """Whether b is a weight like the others."""
+        """Whether b is penalised, as a weight is."""
         return self.problem.intercept == "penalised"
 
     @property
     def intercept(self) -> Term | None:
-        """b, where there is one in f."""
-        return of.B if self.problem.intercept else None
+        """b; None without an intercept."""
+        return sym.B if self.problem.intercept else None
 
     @property
     def offset(self) -> Term | None:
@@ -356,13 +366,13 @@ class Formulas:
 
     @property
     def norm(self) -> Term:
-        """The square of the norm, with that of a penalised b."""
-        own = replace(of.W2, written=(rf"\|{self.w}\|^2", f"‖{self.w}‖²", f"norm({self.w})**2"))
-        return own + of.B**2 if self.penalised else own
+        """The square of the norm of w, plus that of a penalised b."""
+        norm_of_w = replace(sym.W2, written=(rf"\|{self.w}\|^2", f"‖{self.w}‖²", f"norm({self.w})**2"))
+        return norm_of_w + sym.B**2 if self.penalised else norm_of_w
 
     @property
     def regulariser(self) -> Term:
-        """Objective of the primal without the price of slack."""
+        """Objective of the primal without the penalty of slack."""
         return multiply(self.unit / 2 if self.unit else self.half, self.norm) + self.reward
 
     @property
@@ -371,48 +381,51 @@ class Formulas:
         return self.regulariser + self.price
 
     def lagrangian(self, eta: bool = True) -> Term:
-        """Return the Lagrangian; η as a letter, or expressed by α."""
-        off = [total(multiply(self.unit, rows.product), self.row) for rows in self.rows]
+        """Return the Lagrangian, with η as a letter, or expressed by α."""
         if eta:
-            rest = [each.eta * each.priced for each in self.rows if each.eta is not None and each.priced is not None]
+            slack_products = [
+                rows.eta * rows.priced for rows in self.rows if rows.eta is not None and rows.priced is not None
+            ]
         else:
-            rest = [each.slack_product for each in self.rows if each.slack_product is not None]
-        off += [total(multiply(self.unit, each), self.row) for each in rest]
+            slack_products = [rows.slack_product for rows in self.rows if rows.slack_product is not None]
+        products = [*(rows.product for rows in self.rows), *slack_products]
         return add(
             self.objective,
-            *(-each for each in off),
+            *(-total(multiply(self.unit, product), self.row) for product in products),
             self.constraint_terms and self.constraint_terms.lagrangian_term,
             broken=r"\\ &\quad ",
         )
 
-    def scaled(self, value: Term, *more: Term | None) -> Term:
-        """Scale a value to the units of the objective, and add terms that have them already."""
-        return add(multiply(self.unit, value), *more)
+    def scaled(self, value: Term, *scaled_terms: Term | None) -> Term:
+        """Scale a value to the units of the objective, and add terms that have these units already."""
+        return add(multiply(self.unit, value), *scaled_terms)
 
     @property
     def form(self) -> Term:
-        """The quadratic term: with linear constraints as the square of w(α, π)."""
+        """The quadratic term of the dual; with linear constraints it is the square of w(α, π)."""
         if self.constraint_terms is None:
             return self.quadratic
-        w = rf"\|{self.w}(\alpha,\pi)\|^2", f"‖{self.w}(α, π)‖²", f"norm({self.w}_of_alpha)**2"
-        return multiply(self.half, letter(w[0], "quadratic", w[2], w[1]))
+        latex = rf"\|{self.w}(\alpha,\pi)\|^2"
+        norm = letter(latex, "quadratic", f"norm({self.w}_of_alpha)**2", f"‖{self.w}(α, π)‖²")
+        return multiply(self.half, norm)
 
     @property
     def subtracted_terms(self) -> list[Term]:
-        """Terms of the dual's value besides the linear ones, which are subtracted."""
-        square = HALF * self.full_balance**2 if self.penalised else None
-        return [each for each in (self.form, self.bend, square) if each is not None]
+        """The terms that are subtracted from the linear ones in the dual's value."""
+        square_of_b = HALF * self.full_balance**2 if self.penalised else None
+        return [term for term in (self.form, self.bend, square_of_b) if term is not None]
 
     def value(self, quadratic: Term | None = None) -> Term:
-        """Return the dual's value, with the quadratic term as a matrix product or as it is given."""
-        rest = (
-            self.subtracted_terms
-            if quadratic is None
-            else [each for each in (quadratic, self.bend) if each is not None]
-        )
-        return self.scaled(
-            add(*self.linear, *(-each for each in rest)), self.constraint_terms and -self.constraint_terms.cost
-        )
+        """Return the dual's value.
+
+        quadratic: All its quadratic terms but `bend`; None for the matrix product, and the square of a penalised b.
+        """
+        if quadratic is None:
+            subtracted = self.subtracted_terms
+        else:
+            subtracted = [term for term in (quadratic, self.bend) if term is not None]
+        value = add(*self.linear, *(-term for term in subtracted))
+        return self.scaled(value, self.constraint_terms and -self.constraint_terms.cost)
 
     @property
     def dual_objective(self) -> Term:

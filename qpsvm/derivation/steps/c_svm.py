@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.steps.two_class import build_margin_step, build_two_class
 from qpsvm.derivation.term_builders import total
@@ -12,7 +12,7 @@ from qpsvm.machines import CSVM
 
 def argument(problem: CSVM) -> Argument:
     """Build the terms of the machine."""
-    return build_two_class(problem, of.C, total(of.C * of.XI))
+    return build_two_class(problem, sym.C, total(sym.C * sym.XI))
 
 
 def steps(problem: CSVM) -> tuple[Step, ...]:

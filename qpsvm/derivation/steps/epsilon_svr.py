@@ -7,7 +7,7 @@ import numpy as np
 from qpsvm.derivation.expressions import EquationLine, Subset, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps import two_sided as two
 from qpsvm.derivation.steps.argument import case
 from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, Argument
@@ -34,12 +34,12 @@ def argument(problem: EpsilonSVR) -> Argument:
 def build_edge_case(half: int, squared: bool) -> EquationLine:
     """State b at a sample on an edge of the tube, or beyond it by the slack that α gives."""
     alpha, curve = (two.ABOVE, two.BELOW)[half], (two.XI, two.XI_STAR)[half] if squared else None
-    b = of.T - two.EPSILON - curve if half == 0 else of.T + two.EPSILON + curve
+    b = sym.T - two.EPSILON - curve if half == 0 else sym.T + two.EPSILON + curve
     premise = line(alpha, ">", 0) if squared else line(0, "<", alpha, "<", two.C)
     name = ("above", "below")[half]
     code = f"(alpha_{name} > 0) & (kind_{name} > 0)" if squared else f"kind_{name} == 1"
     return case(
-        Subset(code, lambda at: np.split(of.is_free(at), 2)[half]), premise, line(of.B, "=", b - of.U, scale="level")
+        Subset(code, lambda at: np.split(sym.is_free(at), 2)[half]), premise, line(sym.B, "=", b - sym.U, scale="level")
     )  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
             "The price of ξ_i grows with it, so that at the minimum α is the slope of the loss: a sample pulls the "
             "more, the further it is beyond the tube.",
             *(
-                line(alpha, "=", 2 * two.C * xi, scale=of.get_part("box", half))
+                line(alpha, "=", 2 * two.C * xi, scale=sym.get_part("box", half))
                 for half, (alpha, xi) in enumerate(((two.ABOVE, two.XI), (two.BELOW, two.XI_STAR)))
             ),
         )
@@ -87,7 +87,7 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
         intercept=tube.intercept_recovered(
             build_edge_case(0, squared),
             build_edge_case(1, squared),
-            line(of.U, "=", of.kernel_sum(two.BETA), measured=False, left="u_i&"),
+            line(sym.U, "=", sym.kernel_sum(two.BETA), measured=False, left="u_i&"),
             where="A support vector is beyond the tube by the slack, which α gives"
             if squared
             else "On an edge of the tube f is known",

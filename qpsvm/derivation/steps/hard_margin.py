@@ -9,7 +9,7 @@ from qpsvm.bounds import hard_margin as hard
 from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps.argument import case, step
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.steps.two_class import build_margin_step, build_two_class
@@ -38,12 +38,12 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
     """Return all steps, in order."""
     hull = argument(problem)
     middle = -(HALF * (LEAST + MOST))
-    mean = of.mean("M", of.Y - of.kernel_sum(hull.coef), lambda at: at.on_margin)
+    mean = sym.mean("M", sym.Y - sym.kernel_sum(hull.coef), lambda at: at.on_margin)
     delta = letter(r"\delta", lambda at: (HALF * (LEAST - MOST)).value(at), "half_gap")
     norm2 = letter(r"\|w(\alpha)\|^2", "quadratic", "norm(w_of_alpha)**2")
-    above, lower = norm2 / (2 * delta**2), dot(1, of.ALPHA) ** 2 / (2 * norm2)
+    above, lower = norm2 / (2 * delta**2), dot(1, sym.ALPHA) ** 2 / (2 * norm2)
     optimum = HALF * letter(r"\|w^*\|^2", "square_of_w", "norm(w)**2")
-    free = line(of.ALPHA, ">", 0)
+    free = line(sym.ALPHA, ">", 0)
     return hull.steps(
         "HARD",
         first=build_margin_step(hull),
@@ -71,23 +71,23 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "The plane is as far from the nearest sample of one class as from that of the other, with u = K(α∘y). Both "
             "are on the margin, where f(x_i) = y_i, so the mean of y_i − u_i over all such samples is the same b.",
             Equation("below", (
-                line(of.B, "=", middle, scale=lambda at: 1 + abs(at.b)),
-                line(of.B, "=", mean, scale=lambda at: 1 + abs(at.b), left=r"\phantom{b}", setup_code="M = kind == 1"),
+                line(sym.B, "=", middle, scale=lambda at: 1 + abs(at.b)),
+                line(sym.B, "=", mean, scale=lambda at: 1 + abs(at.b), left=r"\phantom{b}", setup_code="M = kind == 1"),
                 rf"M=\{{i:{free.latex()}\}}",
             ), lambda at: "" if at.on_margin.any() else "no sample has α > 0"),
             hard.hard_intercept,
         ),
         kinds=hull.kinds_of_samples(
-            case(of.ZERO, (of.ALPHA, "=", 0), (hull.reach, "≥", 1)),
-            case(of.POSITIVE, (of.ALPHA, ">", 0), (hull.reach, "=", 1)),
+            case(sym.ZERO, (sym.ALPHA, "=", 0), (hull.reach, "≥", 1)),
+            case(sym.POSITIVE, (sym.ALPHA, ">", 0), (hull.reach, "=", 1)),
         ),
         strong=step(
             "Strong duality",
             "Both optimal values are the same number. As ½αᵀQα = ½‖w‖², the sum of α gives the margin without w.",
             Equation("below", (
-                line(HALF * of.W2, "=", total(of.ALPHA) - HALF * of.W2, scale="size"),
-                line(HALF * of.W2, "=", of.QP_VALUE, scale="size", shown=False),
-                line(2 / of.NORM, "=", 2 / square_root(total(of.ALPHA)), before=r"\Longrightarrow\quad "),
+                line(HALF * sym.W2, "=", total(sym.ALPHA) - HALF * sym.W2, scale="size"),
+                line(HALF * sym.W2, "=", sym.QP_VALUE, scale="size", shown=False),
+                line(2 / sym.NORM, "=", 2 / square_root(total(sym.ALPHA)), before=r"\Longrightarrow\quad "),
             )),
         ),
         besides=step(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from qpsvm.derivation.expressions import Equation, flat_in, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps.argument import case, step
 from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, Argument
 from qpsvm.derivation.steps.two_class import build_margin_step, build_two_class
@@ -18,7 +18,7 @@ WIDTH = letter(r"\kappa", lambda at: float(at.problem.width))
 XI = letter(r"\xi_i", lambda at: at.xi - at.zeta)
 ZETA = letter(r"\zeta_i")
 #: δ_iα_i.
-CURVE = WIDTH * of.ALPHA / of.C
+CURVE = WIDTH * sym.ALPHA / sym.C
 #: What the letters of this machine mean.
 SYMBOLS = {
     r"\kappa": Meaning("width of the quadratic part of the loss"),
@@ -33,9 +33,9 @@ SYMBOLS = {
 def argument(problem: HuberHinge) -> Argument:
     """Build the terms of the machine."""
     return build_two_class(
-        problem, of.C, total(of.C * (XI**2 / (2 * WIDTH) + ZETA)), slack=XI + ZETA, penalised_slack=ZETA, curve=CURVE,
-        bend=HALF * total(WIDTH * of.ALPHA**2 / of.C),
-        bend_gap=total(of.C / (2 * WIDTH) * (XI - CURVE) ** 2)
+        problem, sym.C, total(sym.C * (XI**2 / (2 * WIDTH) + ZETA)), slack=XI + ZETA, penalised_slack=ZETA, curve=CURVE,
+        bend=HALF * total(WIDTH * sym.ALPHA**2 / sym.C),
+        bend_gap=total(sym.C / (2 * WIDTH) * (XI - CURVE) ** 2)
     )  # fmt: skip
 
 
@@ -44,7 +44,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
     soft = argument(problem)
     t = letter("t", lambda at: at.xi)
     psi = letter(r"\psi_i(t)", lambda at: at.costs(at.xi), "psi")
-    cheaper = -largest_of(-(of.C * t), -(of.C / (2 * WIDTH) * t**2))
+    cheaper = -largest_of(-(sym.C * t), -(sym.C / (2 * WIDTH) * t**2))
     cheaper = letter(
         r"\min\Bigl(C_it,\ \tfrac{C_i}{2\kappa}t^2\Bigr)", cheaper.value, "minimum(C * t, C * t**2 / (2 * kappa))",
         "min(C_i t, C_i t²/(2κ))"
@@ -79,9 +79,9 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
         ),
         dual=soft.dual("the box of a C-SVM, and a square"),
         kinds=soft.kinds_of_samples(
-            case(of.ZERO, (of.ALPHA, "=", 0), (soft.reach, "≥", 1)),
-            case(of.BETWEEN, (0, "<", of.ALPHA, "<", of.C), (soft.reach, "=", 1 - CURVE)),
-            case(of.BOUNDED, (of.ALPHA, "=", of.C), (soft.reach, "≤", 1 - WIDTH)),
+            case(sym.ZERO, (sym.ALPHA, "=", 0), (soft.reach, "≥", 1)),
+            case(sym.BETWEEN, (0, "<", sym.ALPHA, "<", sym.C), (soft.reach, "=", 1 - CURVE)),
+            case(sym.BOUNDED, (sym.ALPHA, "=", sym.C), (soft.reach, "≤", 1 - WIDTH)),
             text=": outside the margin, inside it by less than κ, and inside "
             "it by more, where every sample pulls equally.",
         ),
@@ -92,7 +92,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
             "large one the squared hinge with C_i/(2κ).",
             Equation(
                 "alone",
-                (line(of.C * (t - WIDTH / 2), "≤", psi, "≤", cheaper, scale="size"),),
+                (line(sym.C * (t - WIDTH / 2), "≤", psi, "≤", cheaper, scale="size"),),
                 lambda at: "" if at.xi.any() else "no sample has slack",
             ),
         ),

@@ -21,7 +21,7 @@ from qpsvm.derivation.terms import Term
 from qpsvm.program import residuals
 from qpsvm.program.status import Status
 
-#: Share of the level by which a row may miss it and still be on it: rounding.
+#: A row whose distance from a level is at most this share of it counts as at the level: the difference is rounding.
 ROUNDING = 1e-9
 W = letter("w", "products")
 W2 = letter(r"\|w\|^2", "square_of_w", "norm(w)**2")
@@ -44,14 +44,15 @@ ETA = letter(r"\eta_i")
 CLAIMED = letter("P", lambda at: at.result.primal, "result.primal", "the value claimed")
 CLAIMED_DUAL = letter("D", lambda at: at.result.dual, "result.dual", "the value claimed")
 QP_VALUE = letter("D", "dual_value", "-qp.objective(variables)", "minus the objective of the dual QP")
-#: α = 0; α between its bounds, or above 0 where nothing bounds it; α at its upper bound.
+#: The rows with α = 0.
 ZERO = Subset("kind == 0", lambda at: at.kind == 0)
+#: The rows on the margin.
 ON_MARGIN = Subset("kind == 1", lambda at: at.on_margin)
-#: The prices of the linear constraints, and that a projected gradient step does not move them.
+#: Line: the multipliers of the linear constraints are not negative.
 PRICES_POSITIVE = line(
     PRICE, "≥", 0, place="constraint", scale=lambda at: float(np.abs(at.user_prices).max()) or 1.0
 )  # fmt: skip
-#: A sample of weight 0 has no α.
+#: Line: α = 0 for samples of weight 0.
 NOTHING = line(
     letter("", "alpha_without_weight", "",
     "the largest |α| of a sample of weight 0"), "=", 0, scale=lambda at: at.box.max(), shown=False
@@ -59,14 +60,18 @@ NOTHING = line(
 
 
 def get_part(name: str, half: int | None = None, factor: float = 1.0) -> Callable[[Any], Any]:
-    """Return a function that reads an attribute of a point times a factor; of a regression, one half of the rows."""
+    """Return a function that reads an attribute of a point times a factor.
 
-    def find(at: Any) -> Any:
-        found = getattr(at, name)
-        found = found if half is None else np.split(found, 2)[half]
-        return found if factor == 1.0 else factor * found
+    half: The side of a regression's rows, 0 or 1; None for all rows.
+    """
 
-    return find
+    def read(at: Any) -> Any:
+        values = getattr(at, name)
+        if half is not None:
+            values = np.split(values, 2)[half]
+        return values if factor == 1.0 else factor * values
+
+    return read
 
 
 def combination(coef: Term) -> Term:
@@ -85,26 +90,26 @@ def kernel_sum(coef: Term, x: str = "x_i") -> Term:
     )  # fmt: skip
 
 
-def mean(name: str, each: Term, rows: Callable[[Any], Any]) -> Term:
-    """Return the mean over a set of samples."""
+def mean(name: str, value: Term, rows: Callable[[Any], Any]) -> Term:
+    """Return the mean of a term over a set of rows, which has this name, and this mask at a point."""
     return operation(
         rf"\frac{{1}}{{|{name}|}}\sum_{{i\in {name}}}\Bigl(%s\Bigr)", f"the mean of %s over {name}",
-        f"mean((%s)[{name}])", lambda at, values: float(values[rows(at)].mean()), each
+        f"mean((%s)[{name}])", lambda at, values: float(values[rows(at)].mean()), value
     )  # fmt: skip
 
 
 def weight_where(
-    left: Term, relation: str, right: Term | float, each: Term, tolerance: float = ROUNDING, side: int = 0
+    left: Term, relation: str, right: Term | float, weight: Term, tolerance: float = ROUNDING, side: int = 0
 ) -> Term:
     """Sum the weights of the samples for which a relation holds, up to rounding relative to the level.
 
-    side: Of which class, -1 or 1, or of both.
+    side: The class of the samples, -1 or 1; 0 for both.
     """
 
-    def find(at: Any, one: FloatArray, other: FloatArray | float, weights: FloatArray) -> float:
-        off = np.asarray(other - one if relation in "<≤" else one - other)
+    def find(at: Any, lhs: FloatArray, rhs: FloatArray | float, weights: FloatArray) -> float:
+        slack = np.asarray(rhs - lhs if relation in "<≤" else lhs - rhs)
         rounding = tolerance * at.level
-        holds = off > rounding if relation in "<>" else off >= -rounding
+        holds = slack > rounding if relation in "<>" else slack >= -rounding
         return float(weights[holds & (at.y == side) if side else holds].sum())
 
     front, text, mask = (rf"y_i={side:+d},\,", f"y_i = {side:+d}, ", f"(y == {side}) * ") if side else ("", "", "")
@@ -112,25 +117,32 @@ def weight_where(
     code = f"%s {RELATIONS[relation][1]} {shift_by_tol('%s', sign) if tolerance else '%s'}"
     return operation(
         rf"\sum_{{{front}%s{RELATIONS[relation][0]}%s}}%s", f"the sum over {text}%s {relation} %s of %s",
-        f"sum({mask}({code}) * %s)", find, left, right, each,
+        f"sum({mask}({code}) * %s)", find, left, right, weight,
     )  # fmt: skip
 
 
 def split_by(
-    value: Term, far: str, level: Term, weights: Term, share: Term, side: int = 0, **more: Any
+    value: Term, far: str, level: Term, weights: Term, share: Term, side: int = 0, **fields: Any
 ) -> EquationLine:
-    """State a quantile: the weights beyond it are at most a share, and with those at it, at least that."""
-    beyond, upto = (weight_where(value, how, level, weights, HOLDS, side) for how in (far, {"<": "≤", ">": "≥"}[far]))
-    return line(beyond, "≤", share, "≤", upto, scale=lambda at: float(share.value(at)), **more)
+    """Build the line of a quantile: the weights beyond it are at most a share, and with those at it at least that.
+
+    far: The relation of a value beyond the level: "<" or ">".
+    """
+    beyond = weight_where(value, far, level, weights, HOLDS, side)
+    beyond_or_at = weight_where(value, {"<": "≤", ">": "≥"}[far], level, weights, HOLDS, side)
+    return line(beyond, "≤", share, "≤", beyond_or_at, scale=lambda at: float(share.value(at)), **fields)
 
 
 # --- points -----------------------------------------------------------------------------------------------------------
 
 
 def substitute_w(at: At, b: float | None = None) -> At:
-    """Return the point with w(α) instead of w, for a curved loss the ξ that α gives, and another b."""
-    changed: At = at.with_letters(**at.compute_letters(at.b if b is None else b))
-    return changed
+    """Return the point with w(α) instead of w, and for a loss with curvature the ξ that α gives.
+
+    b: Another intercept; None to leave it.
+    """
+    point: At = at.with_letters(**at.compute_letters(at.b if b is None else b))
+    return point
 
 
 def substitute_w_and_b(at: At) -> At:
@@ -140,8 +152,8 @@ def substitute_w_and_b(at: At) -> At:
 
 def with_needed_slack(at: At) -> At:
     """Return the point with the smallest slack that w and b need; 0 for a row without slack."""
-    changed: At = at.with_letters(xi=np.where(at.hard, 0.0, np.maximum(at.margin - at.y * at.f, 0.0)))
-    return changed
+    point: At = at.with_letters(xi=np.where(at.hard, 0.0, np.maximum(at.margin - at.y * at.f, 0.0)))
+    return point
 
 
 def make_suboptimal(at: Any) -> Any:
@@ -170,8 +182,10 @@ def is_at_bound(at: At) -> Any:
     return (at.kind == 2) & np.isfinite(at.C)
 
 
+#: The rows with 0 < α < C, or with α > 0 if C is infinite.
 BETWEEN = Subset("kind == 1", lambda at: (at.kind > 0) & ~is_at_bound(at))
 POSITIVE = replace(BETWEEN, code="kind > 0")
+#: The rows with α = C.
 BOUNDED = Subset("kind == 2", is_at_bound)
 
 
@@ -221,12 +235,13 @@ def project_prices(at: Any) -> FloatArray:
     return np.asarray(np.maximum(prices + at.reach / at.level * pull / at.problem._constraint_scale, 0.0))
 
 
+#: Line: a projected gradient step does not change the multipliers of the linear constraints.
 PRICES_STATIONARY = line(
     letter("", lambda at: at.all_multipliers[at.svm.m :], "", "π"), "=",
     letter("", project_prices, "", "after a projected gradient step"), place="constraint", shown=False,
     scale=lambda at: max(at.reach, float(np.abs(at.all_multipliers[at.svm.m :]).max())),
 )  # fmt: skip
-#: A projected gradient step goes nowhere, and the dual QP finds α feasible.
+#: Lines: a projected gradient step does not change α, and α is feasible for the dual QP.
 ALPHA_OPTIMAL = (
     line(letter("", "alpha", "", "α"), "=", letter("", project_alpha, "",
     "after a projected gradient step"), scale="reach", shown=False),

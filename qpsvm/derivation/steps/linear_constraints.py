@@ -1,8 +1,8 @@
 """Build the steps of a machine with linear constraints, (OWN.1) to (OWN.13).
 
-What constraints add is the same in every machine: a term of the Lagrangian, a part of w, a part of the balance, a block
-of multipliers. So these steps are those of `shared`, of which the terms are `ConstraintTerms`. The machine's own steps
-are those of the same problem without them, because their w is not the same.
+Constraints add the same terms in every machine: to the Lagrangian, to w, to the balance of b, and a block of
+multipliers. So these are the steps of `shared`, with the terms of `ConstraintTerms`. The steps specific to the machine
+are those of the problem without constraints, because its w differs.
 """
 
 from __future__ import annotations
@@ -52,125 +52,130 @@ def read_claimed_lhs(at: Any) -> FloatArray:
     return np.asarray(collect_bounds(at) + (table["value"] - table["bound"]))
 
 
-def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
-    """Return all steps, in order."""
-    users = own.constraint_terms
-    assert users is not None
-    machine, count = problem._dual_tag.split(".")[0], users.count
-    alone = (
+def steps(problem: Problem, argument: Argument) -> tuple[Step, ...]:
+    """Return all steps, in order; `argument` has the terms of the machine."""
+    terms = argument.constraint_terms
+    assert terms is not None
+    machine = problem._dual_tag.split(".")[0]
+    count = terms.count
+    preface = (
         f"These steps are added by linear constraints. The machine's own steps, ({machine}.1) and so on, are those of "
         f"the same problem without constraints. {explain_letters(problem)}"
     )
-    linear, values = (any(isinstance(item, kind) for item in problem.constraints)
-                      for kind in (Constraints, ValueConstraints))  # fmt: skip
-    by_row = users.row.python()
-    python = "A @ f(Z)" if users.lacks_diagonal else by_row
-    left = letter(r"2Gc+2\mu d" if users.is_ball else "Gw+cb" if count else "Gw", compute_lhs, python, "the left side")
-    there: dict[str, Any] = {"scale": "row_sizes_of_user", "place": "constraint"}
-    rows = line(left, "≤", letter("h", collect_bounds, "bound", "its bound"), **there)
-    claimed = letter("", read_claimed_lhs, "result.constraints['value']", "what the result says it is")
-    kept = (replace(rows, shown=False), line(left, "=", claimed, shown=False, **there))
-    by_sums = letter(
+    has_weight_rows = any(isinstance(item, Constraints) for item in problem.constraints)
+    has_value_rows = any(isinstance(item, ValueConstraints) for item in problem.constraints)
+    row_code = terms.row.python()
+    lhs_latex = "Gw+cb" if count else "Gw"
+    if terms.is_ball:
+        lhs_latex = r"2Gc+2\mu d"
+    lhs = letter(lhs_latex, compute_lhs, "A @ f(Z)" if terms.lacks_diagonal else row_code, "the left side")
+    fields: dict[str, Any] = {"scale": "row_sizes_of_user", "place": "constraint"}
+    inequality = line(lhs, "≤", letter("h", collect_bounds, "bound", "its bound"), **fields)
+    claimed_lhs = letter("", read_claimed_lhs, "result.constraints['value']", "what the result says it is")
+    claim = line(lhs, "=", claimed_lhs, shown=False, **fields)
+    hidden_lines = (replace(inequality, shown=False), claim)
+    lhs_of_w = letter("", lambda at: find_unit(at) * at.lhs, row_code, "the left side")
+    lhs_of_alpha = letter(
         "",
         lambda at: find_unit(at) * at.lhs_of_alpha,
-        by_row.replace(f"@ {own.w}", f"@ {own.w}_of_alpha"),
+        row_code.replace(f"@ {argument.w}", f"@ {argument.w}_of_alpha"),
         "that by the two sums",
     )
-    flat_rows = line(letter("", lambda at: find_unit(at) * at.lhs, by_row, "the left side"), "=", by_sums, shown=False,
-                     **there)  # fmt: skip
-    price = "b has a price of its own, so the derivative gives b itself." if own.penalised else (
+    lhs_equality = line(lhs_of_w, "=", lhs_of_alpha, shown=False, **fields)
+    price = "b has a price of its own, so the derivative gives b itself." if argument.penalised else (
         "What was the balance of the samples alone is one of samples and prices.")  # fmt: skip
-    of_b = own.stationarity_in_b() if own.b == "b" else own.stationarity_in()
-    found = (
+    stationarity_in_b = argument.stationarity_in_b() if argument.b == "b" else argument.stationarity_in()
+    constraint_steps = (
         step(
             "Rows over w",
-            f"{alone}Each row is an inequality that the weights and b have to keep: "
+            f"{preface}Each row is an inequality that the weights and b have to keep: "
             f"{_describe_rows(problem, Constraints)}.",
-            Equation("alone", (rows, kept[1])),
+            Equation("alone", (inequality, claim)),
             build_textbook_rows,
-            "" if linear else "all rows are over values of f, (OWN.2)",
+            "" if has_weight_rows else "all rows are over values of f, (OWN.2)",
         ),
         step(
             "Rows over values of f",
-            f"{'' if linear else alone}Each row is an inequality between values of f at points z: "
+            f"{'' if has_weight_rows else preface}Each row is an inequality between values of f at points z: "
             f"{_describe_rows(problem, ValueConstraints)}. As f is linear in w and b, that is a row over w "
             "too, of g = Σ A φ(z) and c = Σ A"
-            + (", whose bound is h and the K(z, z) that f lacks." if users.lacks_diagonal else "."),
+            + (", whose bound is h and the K(z, z) that f lacks." if terms.lacks_diagonal else "."),
             Equation(
                 "below",
                 (
                     r"Af(Z)\le h",
                     r"g_j=\sum_l A_{jl}\,\varphi(z_l)" + (rf",\quad {count.latex()}=\sum_l A_{{jl}}" if count else ""),
-                    *kept,
+                    *hidden_lines,
                 ),
             ),
             build_textbook_rows,
-            "" if values else "all rows are over w, (OWN.1)",
+            "" if has_value_rows else "all rows are over w, (OWN.1)",
         ),
         extend_step(
-            own.primal(
+            argument.primal(
                 "The objective and the constraints of the machine stay as they are, and the rows stand beside them. No "
                 "slack is allowed in a row."
             ),
             add_constraints_to_primal,
-            *kept,
+            *hidden_lines,
         ),
-        own.lagrangian_step(
+        argument.lagrangian_step(
             first="Every row gets a multiplier π_j, the price of a unit of its bound, beside those of the machine."
         ),
         extend_step(
-            own.stationarity_in_w("a row with a price pulls at it as a sample does, against its own direction g"),
+            argument.stationarity_in_w("a row with a price pulls at it as a sample does, against its own direction g"),
             None,
-            flat_rows,
+            lhs_equality,
         ),
         replace(
-            of_b,
-            text=f"{own.b} stands in the rows too, with the factors {count and count.text()}. {price}",
+            stationarity_in_b,
+            text=f"{argument.b} stands in the rows too, with the factors {count and count.text()}. {price}",
             function=ConstraintRows.extend_dual,
             absent="" if count else "there is no b",
         ),
-        own.dual_feasibility(
+        argument.dual_feasibility(
             "Multipliers of inequalities are not negative. A row must not be broken, so nothing bounds its price."
         ),
-        own.complementary_slackness(
+        argument.complementary_slackness(
             "Either a row holds with equality or its price is zero. A price says how fast the optimum falls with its "
             "bound: h more by a little t, the optimum less by πt. The machine's own products are as without rows.",
             build_constraint_table,
         ),
-        own.substitution(
+        argument.substitution(
             "what b and ξ added cancels as without rows, and of the rows what their bounds cost is left "
             "beside the square",
             "what ξ gave",
         ),
         extend_step(
-            own.dual("each row is one more sample, of sign −1 and level −h, whose price has no upper bound"),
+            argument.dual("each row is one more sample, of sign −1 and level −h, whose price has no upper bound"),
             build_constrained_qp,
         ),
-        own.weights_recovered(),
-        own.strong_duality("samples and rows"),
-        own.weak_duality(),
+        argument.weights_recovered(),
+        argument.strong_duality("samples and rows"),
+        argument.weak_duality(),
     )
-    return number_steps("OWN", *(replace(each, tag="") for each in found), *own.sensitivity())
+    return number_steps("OWN", *(replace(item, tag="") for item in constraint_steps), *argument.sensitivity())
 
 
-def extend_step(own: Step, function: Callable[..., Any] | None, *lines: EquationLine) -> Step:
-    """Extend a step of the machine by lines, or by another function that states it."""
-    assert isinstance(own.measure, Equation)
-    measure = replace(own.measure, lines=(*own.measure.lines, *lines))
-    return replace(own, measure=measure, function=function or own.function)
+def extend_step(machine_step: Step, function: Callable[..., Any] | None, *lines: EquationLine) -> Step:
+    """Extend a step of the machine by lines, and replace the function that states it unless `function` is None."""
+    assert isinstance(machine_step.measure, Equation)
+    measure = replace(machine_step.measure, lines=(*machine_step.measure.lines, *lines))
+    return replace(machine_step, measure=measure, function=function or machine_step.function)
 
 
 def explain_letters(problem: Problem) -> str:
-    """Explain the letters of the constraints where a machine uses them differently."""
+    """Explain letters of the constraints that mean something else in the machine's steps, or return ""."""
     if isinstance(problem, SVDD):
         return "f(x) = R² − ‖φ(x) − c‖² is ⟨w, φ(x)⟩ + b − K(x, x) with w = 2c and b = 2μ; b counts d_j in a row. "
     return "b stands for −ρ here. " if isinstance(problem, OneClass) else ""
 
 
 def _describe_rows(problem: Problem, kind: type) -> str:
-    """Describe the first rows of a kind, each with its name and bound."""
-    names, bounds = problem._textbook_constraint_rows.names, [item.h for item in problem.constraints]
-    mine = np.concatenate([np.full(len(item.h), isinstance(item, kind)) for item in problem.constraints])
-    places, h = np.flatnonzero(mine), np.concatenate(bounds)
-    described = [f"{names[j]!r} with the bound {h[j]:.6g}" for j in places[:MAX_NAMED]]
-    return ", ".join(described) + (f", and {len(places) - MAX_NAMED} more" if len(places) > MAX_NAMED else "")
+    """Describe the first constraints of a kind, each with its name and bound."""
+    names = problem._textbook_constraint_rows.names
+    h = np.concatenate([item.h for item in problem.constraints])
+    is_of_kind = np.concatenate([np.full(len(item.h), isinstance(item, kind)) for item in problem.constraints])
+    indices = np.flatnonzero(is_of_kind)
+    text = ", ".join(f"{names[j]!r} with the bound {h[j]:.6g}" for j in indices[:MAX_NAMED])
+    return text + (f", and {len(indices) - MAX_NAMED} more" if len(indices) > MAX_NAMED else "")

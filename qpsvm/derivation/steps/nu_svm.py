@@ -6,7 +6,7 @@ from qpsvm.bounds import levels
 from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps.argument import step
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.steps.two_class import build_margin_step, build_nu_step, build_two_class
@@ -17,7 +17,7 @@ from qpsvm.machines import NuSVM
 from qpsvm.machines.nu_svm import compute_nu_max
 
 A = letter("a_i", "C")
-MASS = dot(1, of.ALPHA)
+MASS = dot(1, sym.ALPHA)
 #: What the letters of this machine mean.
 SYMBOLS = {
     "a": Meaning("share of each sample in all weights, the upper bound of α", "(n,)"),
@@ -30,8 +30,8 @@ SYMBOLS = {
 def argument(problem: NuSVM) -> Argument:
     """Build the terms of the machine."""
     return build_two_class(
-        problem, A, total(A * of.XI), of.RHO, others=r",\rho", reward=-(of.NU * of.RHO), linear=(),
-        equality=(of.RHO, MASS, of.NU),
+        problem, A, total(A * sym.XI), sym.RHO, others=r",\rho", reward=-(sym.NU * sym.RHO), linear=(),
+        equality=(sym.RHO, MASS, sym.NU),
     )  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def sum_over_class(sign: str) -> Term:
 
 def steps(problem: NuSVM) -> tuple[Step, ...]:
     """Return all steps, in order."""
-    soft, s, t = argument(problem), of.RHO - of.B, of.RHO + of.B
+    soft, s, t = argument(problem), sym.RHO - sym.B, sym.RHO + sym.B
     one, other = (letter(name, each.value, f"{name}_of_class", name) for name, each in (("s", s), ("t", t)))
     largest = letter(
         r"\nu_{\max}=\frac{2\min(S_+,S_-)}{S}", lambda at: float(at.problem.nu_max), "nu_max", "ν_max = 2·min(S₊, S₋)/S"
@@ -69,10 +69,10 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
                 (
                     line(one, "=", s, scale="level"),
                     line(other, "=", t, before=r",\quad ", joined=True, scale="level"),
-                    of.split_by(of.U, "<", one, A, of.NU / 2, 1),
-                    of.split_by(-of.U, "<", other, A, of.NU / 2, -1),
-                    line(of.RHO, "=", HALF * (one + other), scale="level"),
-                    line(of.B, "=", HALF * (other - one), before=r",\quad ", joined=True, scale="level"),
+                    sym.split_by(sym.U, "<", one, A, sym.NU / 2, 1),
+                    sym.split_by(-sym.U, "<", other, A, sym.NU / 2, -1),
+                    line(sym.RHO, "=", HALF * (one + other), scale="level"),
+                    line(sym.B, "=", HALF * (other - one), before=r",\quad ", joined=True, scale="level"),
                 ),
             ),
             levels._soft_interval,
@@ -86,16 +86,16 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
                 Equation(
                     "below",
                     (
-                        line(sum_over_class("+"), "=", of.NU / 2, scale=lambda at: at.problem.nu),
+                        line(sum_over_class("+"), "=", sym.NU / 2, scale=lambda at: at.problem.nu),
                         line(
                             sum_over_class("-"),
                             "=",
-                            of.NU / 2,
+                            sym.NU / 2,
                             before=r",\quad ",
                             joined=True,
                             scale=lambda at: at.problem.nu,
                         ),
-                        line(of.NU, "≤", largest, scale=lambda at: at.problem.nu),
+                        line(sym.NU, "≤", largest, scale=lambda at: at.problem.nu),
                     ),
                 ),
                 compute_nu_max,
@@ -104,8 +104,8 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
         besides=build_nu_step(
             soft,
             soft.reach,
-            of.RHO,
-            of.NU,
+            sym.RHO,
+            sym.NU,
             "A sample inside the margin or misclassified has α_i = a_i, so such samples weigh at most ν together. No "
             "α_i is larger than a_i, so the support vectors weigh at least ν together.",
         ),

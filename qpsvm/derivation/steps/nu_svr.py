@@ -5,14 +5,14 @@ from __future__ import annotations
 from qpsvm.bounds import levels
 from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps import two_sided as two
 from qpsvm.derivation.steps.argument import step
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.term_builders import HALF, dot, largest_of, total
 from qpsvm.machines import NuSVR
 
-MASS, SHARE = dot(1, two.ABOVE + two.BELOW), of.NU * two.SIGMA_C
+MASS, SHARE = dot(1, two.ABOVE + two.BELOW), sym.NU * two.SIGMA_C
 #: What the letters of this machine mean.
 SYMBOLS = two.SYMBOLS
 
@@ -28,9 +28,9 @@ def argument(problem: NuSVR) -> Argument:
 def steps(problem: NuSVR) -> tuple[Step, ...]:
     """Return all steps, in order."""
     tube = argument(problem)
-    left, half = of.T - of.U, HALF * SHARE
-    beyond = of.weight_where(two.MISSED, ">", two.EPSILON, two.C)
-    outside = of.weight_where(two.MISSED, "≥", two.EPSILON, two.C)
+    left, half = sym.T - sym.U, HALF * SHARE
+    beyond = sym.weight_where(two.MISSED, ">", two.EPSILON, two.C)
+    outside = sym.weight_where(two.MISSED, "≥", two.EPSILON, two.C)
     return tube.steps(
         "NUSVR",
         first=tube.loss(
@@ -56,9 +56,9 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
             "b + ε is the upper edge of the tube and b − ε the lower one, seen from u = Kβ. Each side has half of the "
             "mass, so that the primal splits into one problem for each edge, solved by a weighted quantile.",
             Equation("below", (
-                of.split_by(left, ">", of.B + two.EPSILON, two.C, half),
-                of.split_by(left, "<", of.B - two.EPSILON, two.C, half),
-                line(of.U, "=", of.kernel_sum(two.BETA), measured=False),
+                sym.split_by(left, ">", sym.B + two.EPSILON, two.C, half),
+                sym.split_by(left, "<", sym.B - two.EPSILON, two.C, half),
+                line(sym.U, "=", sym.kernel_sum(two.BETA), measured=False),
             )),
             levels._soft_interval, general="LEVEL.3",
         ),

@@ -12,7 +12,7 @@ from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import NotMeasurableError
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps.argument import RowTerms, step
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.steps.two_class import build_nu_step
@@ -24,7 +24,7 @@ from qpsvm.machines import OneClass, Problem
 S = letter("s_i", "C")
 WHOLE = letter("S", lambda at: float(at.C.sum()), "sum(s)")
 RHO = letter(r"\rho", lambda at: -at.b)
-MASS, SHARE = dot(1, of.ALPHA), of.NU * WHOLE
+MASS, SHARE = dot(1, sym.ALPHA), sym.NU * WHOLE
 FORM = letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
 #: What both novelty detectors say of ν.
 WHAT_NU_BOUNDS = (
@@ -42,14 +42,16 @@ SYMBOLS = {
 
 def build_unlabelled(problem: Problem, rows: RowTerms, price: Term, **more: Any) -> Argument:
     """Build a machine without labels, whose f is to reach 0, less slack."""
-    return Argument(problem, (rows,), price, coef=of.ALPHA, pairs=r"\alpha_i\alpha_j", matrix=r"X^{\top}\alpha", **more)
+    return Argument(
+        problem, (rows,), price, coef=sym.ALPHA, pairs=r"\alpha_i\alpha_j", matrix=r"X^{\top}\alpha", **more
+    )
 
 
 def argument(problem: OneClass) -> Argument:
     """Build the terms of the machine."""
-    rows = RowTerms(of.ALPHA, of.XI, of.PRODUCT, RHO, of.ETA, of.XI, S)
+    rows = RowTerms(sym.ALPHA, sym.XI, sym.PRODUCT, RHO, sym.ETA, sym.XI, S)
     return build_unlabelled(
-        problem, rows, total(S * of.XI), linear=(), quadratic=HALF * FORM, others=r",\rho", reward=-(SHARE * RHO),
+        problem, rows, total(S * sym.XI), linear=(), quadratic=HALF * FORM, others=r",\rho", reward=-(SHARE * RHO),
         equality=(RHO, MASS, SHARE), added=-RHO, level=0.0, b="ρ",
     )  # fmt: skip
 
@@ -72,7 +74,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             "Plane",
             "The plane f = 0 is ρ/‖w‖ away from the origin. Samples on the boundary lie on it, so that this is how far "
             "they reach along w/‖w‖.",
-            Equation("alone", (line(distance, "=", RHO / of.NORM, scale=distance_scale),)),
+            Equation("alone", (line(distance, "=", RHO / sym.NORM, scale=distance_scale),)),
         ),
         primal=plane.primal(
             "−νSρ rewards a plane far from the origin, and a sample on the side of the origin pays for it. S is the "
@@ -93,14 +95,14 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             "For a given w, only −νSρ and the slacks depend on ρ. The best ρ has a share ν of the weights below it: a "
             "weighted quantile of u = Kα.",
             Equation("below", (
-                of.split_by(of.U, "<", RHO, S, SHARE),
-                line(of.U, "=", of.kernel_sum(of.ALPHA), measured=False),
-                EquationLine((of.U, RHO), ("=",), scale="level", rows=of.ON_MARGIN,
-                     before=line(0, "<", of.ALPHA, "<", S).latex() + r"\ \Rightarrow\ "),
+                sym.split_by(sym.U, "<", RHO, S, SHARE),
+                line(sym.U, "=", sym.kernel_sum(sym.ALPHA), measured=False),
+                EquationLine((sym.U, RHO), ("=",), scale="level", rows=sym.ON_MARGIN,
+                     before=line(0, "<", sym.ALPHA, "<", S).latex() + r"\ \Rightarrow\ "),
             )),
             levels._soft_interval, general="LEVEL.3",
         ),
-        besides=build_nu_step(plane, of.F, 0, SHARE, WHAT_NU_BOUNDS),
+        besides=build_nu_step(plane, sym.F, 0, SHARE, WHAT_NU_BOUNDS),
         last=(
             step(
             "The origin among the samples",
@@ -108,7 +110,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             "reduced hull of the samples holds the origin, and no plane parts them.",
             Equation("alone", (
                 line(nothing, "=", 0, measured=False),
-                line(-(HALF * FORM), "≤", there, "≤", 0, scale="size", at=of.with_needed_slack,
+                line(-(HALF * FORM), "≤", there, "≤", 0, scale="size", at=sym.with_needed_slack,
                      before=r"\quad\Longrightarrow\quad "),
             )),
         ),

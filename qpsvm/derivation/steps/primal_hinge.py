@@ -9,7 +9,7 @@ from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps.argument import step
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.steps.two_class import build_two_class
@@ -38,7 +38,7 @@ SYMBOLS = {
 
 def argument(problem: PrimalHinge) -> Argument:
     """Build the terms of the machine."""
-    return build_two_class(problem, UPPER, total(P * of.XI), unit=LAM)
+    return build_two_class(problem, UPPER, total(P * sym.XI), unit=LAM)
 
 
 def steps(problem: PrimalHinge) -> tuple[Step, ...]:
@@ -77,16 +77,16 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
                 Equation(
                     "below",
                     (
-                        line(c_svm, "=", of.CLAIMED, scale="size", shown=False),
-                        display(1 / LAM * (LAM / 2 * soft.norm + total(P * of.XI))),
+                        line(c_svm, "=", sym.CLAIMED, scale="size", shown=False),
+                        display(1 / LAM * (LAM / 2 * soft.norm + total(P * sym.XI))),
                         line(
                             1 / LAM * soft.objective,
                             "=",
-                            HALF * soft.norm + total(of.C * of.XI),
+                            HALF * soft.norm + total(sym.C * sym.XI),
                             left="",
                             scale=lambda at: at.size / at.problem.lam,
                         ),
-                        line(of.C, "=", UPPER, before=r",\qquad ", joined=True),
+                        line(sym.C, "=", UPPER, before=r",\qquad ", joined=True),
                     ),
                 ),
                 PrimalHinge.equivalent_c_svm,
@@ -120,7 +120,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
                     (
                         r"f(x_i)=\langle (w,b),\,(\varphi(x_i),1)\rangle",
                         line(
-                            of.F,
+                            sym.F,
                             "=",
                             ones,
                             left=r"\phantom{f(x_i)}",

@@ -8,7 +8,7 @@ from qpsvm.derivation.expressions import Equation, Subset, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps import two_sided as two
 from qpsvm.derivation.steps.argument import case, step
 from qpsvm.derivation.steps.shared import Argument
@@ -24,7 +24,7 @@ SYMBOLS = two.SYMBOLS | {
     "M": Meaning("samples on the curve: β_i is between its bounds, and not 0"),
 }
 #: The samples of which no α is at its bound.
-INSIDE = Subset("(kind_above < 2) & (kind_below < 2)", lambda at: ~np.logical_or(*np.split(of.BOUNDED(at), 2)))
+INSIDE = Subset("(kind_above < 2) & (kind_below < 2)", lambda at: ~np.logical_or(*np.split(sym.BOUNDED(at), 2)))
 
 
 def argument(problem: QuantileSVR) -> Argument:
@@ -35,7 +35,7 @@ def argument(problem: QuantileSVR) -> Argument:
 
 def select_at_bound(half: int) -> Subset:
     """Return the samples of which one α is at its bound."""
-    return Subset(f"kind_{('above', 'below')[half]} == 2", lambda at: np.split(of.BOUNDED(at), 2)[half])
+    return Subset(f"kind_{('above', 'below')[half]} == 2", lambda at: np.split(sym.BOUNDED(at), 2)[half])
 
 
 def find_largest_bound(at: At) -> float:
@@ -46,10 +46,10 @@ def find_largest_bound(at: At) -> float:
 def steps(problem: QuantileSVR) -> tuple[Step, ...]:
     """Return all steps, in order."""
     curve = argument(problem)
-    loss = largest_of(TAU * (of.T - of.F), (1 - TAU) * (of.F - of.T))
+    loss = largest_of(TAU * (sym.T - sym.F), (1 - TAU) * (sym.F - sym.T))
     among = line(-LOWER, "<", two.BETA, "<", UPPER, scale=find_largest_bound)
-    mean = of.mean("M", of.T - of.U, lambda at: np.logical_or(*np.split(of.is_free(at), 2)))
-    below_f, above_f = of.weight_where(of.T, "<", of.F, two.C), of.weight_where(of.T, ">", of.F, two.C)
+    mean = sym.mean("M", sym.T - sym.U, lambda at: np.logical_or(*np.split(sym.is_free(at), 2)))
+    below_f, above_f = sym.weight_where(sym.T, "<", sym.F, two.C), sym.weight_where(sym.T, ">", sym.F, two.C)
     return curve.steps(
         "QSVR",
         first=curve.loss(
@@ -67,15 +67,15 @@ def steps(problem: QuantileSVR) -> tuple[Step, ...]:
             "only β meets the objective, so that it is a problem of n variables between −(1 − τ)C and τC"
         ),
         intercept=curve.intercept_recovered(
-            line(of.B, "=", mean, scale="level", when=Subset("not any(M)", lambda at: of.is_free(at).any()),
+            line(sym.B, "=", mean, scale="level", when=Subset("not any(M)", lambda at: sym.is_free(at).any()),
                  setup_code="M = (kind_above == 1) | (kind_below == 1)"),
-            line(of.U, "=", of.kernel_sum(two.BETA), before=r",\quad ", joined=True, measured=False),
+            line(sym.U, "=", sym.kernel_sum(two.BETA), before=r",\quad ", joined=True, measured=False),
             rf"M=\{{i:{among.latex()},\ \beta_i\ne 0\}}", where="On the curve f(x_i) = t_i",
         ),
         kinds=curve.kinds_of_samples(
-            case(INSIDE, among, (of.T, "=", of.F)),
-            case(select_at_bound(0), (two.BETA, "=", UPPER), (of.T, "≥", of.F), find_largest_bound),
-            case(select_at_bound(1), (two.BETA, "=", -LOWER), (of.T, "≤", of.F), find_largest_bound),
+            case(INSIDE, among, (sym.T, "=", sym.F)),
+            case(select_at_bound(0), (two.BETA, "=", UPPER), (sym.T, "≥", sym.F), find_largest_bound),
+            case(select_at_bound(1), (two.BETA, "=", -LOWER), (sym.T, "≤", sym.F), find_largest_bound),
         ),
         besides=step(
             "What τ bounds",

@@ -9,7 +9,7 @@ from qpsvm.derivation.expressions import Equation, flat_in, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps.argument import RowTerms, step, value_of
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.symbols import Meaning
@@ -66,7 +66,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
     )  # fmt: skip
     along = letter(
         r"\frac{\langle w,\,\varphi(x_{i_k})-\varphi(x_{j_k})\rangle}{\|w\|}",
-        lambda at: at.svm.at_rows(at.values - at.b) / of.NORM.value(at), "(phi(X[i]) - phi(X[j])) @ w / norm(w)",
+        lambda at: at.svm.at_rows(at.values - at.b) / sym.NORM.value(at), "(phi(X[i]) - phi(X[j])) @ w / norm(w)",
         "⟨w, φ(x_i_k) − φ(x_j_k)⟩/‖w‖"
     )  # fmt: skip
     f, stationary = letter("f(x)", "f_between"), flat_in("w")
@@ -81,8 +81,8 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             "A step of length t along w/‖w‖ changes f by t‖w‖. So a pair whose scores are 1 apart is 1/‖w‖ apart along "
             "w: this is the margin. It is measured at the pairs that are just in order.",
             Equation("alone", (
-                line(along, "=", APART / of.NORM, before=r"\xi_k=0\ \Rightarrow\ ", rows=of.ON_MARGIN),
-                line(along, "=", 1 / of.NORM, rows=of.ON_MARGIN, shown=False),
+                line(along, "=", APART / sym.NORM, before=r"\xi_k=0\ \Rightarrow\ ", rows=sym.ON_MARGIN),
+                line(along, "=", 1 / sym.NORM, rows=sym.ON_MARGIN, shown=False),
                 r"\ \ge\ \frac{1}{\|w\|}",
             ), lambda at: "" if at.on_margin.any() else
             "no pair is just in order: every one is apart by more than 1, or by less"),
@@ -114,7 +114,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             "Put the stationarity in w into f: products of features are kernel values, so β is all that a score "
             "needs. What one sample wins another one loses, so β adds up to 0.",
             Equation("below", (
-                line(f, "=", of.kernel_sum(BETA, "x"), scale=of.scale_between, place="between",
+                line(f, "=", sym.kernel_sum(BETA, "x"), scale=sym.scale_between, place="between",
                      left=r"f(x)=\langle w,\varphi(x)\rangle"),
                 line(total(BETA), "=", 0, scale=lambda at: at.total or 1.0),
             )),
@@ -127,7 +127,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             "side. Turned round it is a sample of class −1. Both say the same, and so does the value.",
             Equation("below", (
                 r"z_k=\varphi(x_{i_k})-\varphi(x_{j_k}),\quad y_k=+1",
-                value_of(svm, "=", of.CLAIMED),
+                value_of(svm, "=", sym.CLAIMED),
                 r"\min_{w,\xi}\ \tfrac12\|w\|^2+\sum_k C_k\xi_k",
                 r"\text{subject to}\ y_k\langle w,z_k\rangle\ge 1-\xi_k",
             )),

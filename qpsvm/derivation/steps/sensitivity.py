@@ -6,9 +6,9 @@
                ≤ (P − P*(C_i − Δ))/Δ
     (PRICE.2)  a unit of h_j saves its multiplier, ∂P*/∂h_j = −π_j:  (D − P*(h_j + Δ))/Δ ≤ π_j ≤ (P*(h_j − Δ) − D)/Δ
 
-P is linear in C_i, D in h_j, so both differences enclose what stands between them at every feasible point, optimal or
-not; at the optimum they enclose the derivative. The other optima P* are solved for, and stand for the end of their
-certificate that keeps the inequality.
+P is linear in C_i and D in h_j. So both differences enclose the term between them at every feasible point, and at the
+optimum they enclose the derivative. The perturbed problems are solved, and P* is replaced by the certified bound with
+which the inequality remains true.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ from qpsvm.derivation.terms import Term
 from qpsvm.machines import Problem
 from qpsvm.solve.call import solve
 
-#: By what share C_i or h_j is changed, and rows up to which the changed problems are solved.
-SHARE, MAX_SOLVED_ROWS = 0.01, 1000
+#: Relative change of C_i or h_j.
+SHARE = 0.01
+#: Largest number of rows with which the changed problems are solved.
+MAX_SOLVED_ROWS = 1000
 
 
 def halve_weights(at: Any) -> Any:
@@ -46,17 +48,18 @@ def complement_multipliers(at: Any) -> Any:
     return at.complement_multipliers()
 
 
-def build_machine_saddle(own: Any) -> Step:
-    """Build the saddle of a machine's Lagrangian."""
-    each = [reindex(rows.alpha, "_l").latex() for rows in own.rows]
-    most = each[0] if len(each) == 1 else rf"\max({','.join(each)})"
-    largest = letter(rf"\max_l {most}", "largest", "alpha.max()")
-    other = tuple(
+def build_machine_saddle(argument: Any) -> Step:
+    """Build the step about the saddle of a machine's Lagrangian, from its `Argument`."""
+    alphas = [reindex(rows.alpha, "_l").latex() for rows in argument.rows]
+    alpha_l = alphas[0] if len(alphas) == 1 else rf"\max({','.join(alphas)})"
+    largest = letter(rf"\max_l {alpha_l}", "largest", "alpha.max()")
+    other_multipliers = tuple(
         display((rows.upper or largest) - rows.alpha, rows.alpha.latex().replace(r"\alpha", r"\bar\alpha") + "=")
-        for rows in own.rows
+        for rows in argument.rows
     )
-    letters = [own.w, {"μ": r"\mu", "ρ": r"\rho"}.get(own.b, "b" if own.intercept else "")]
-    return build_saddle_step(own.lagrangian(eta=False), letters, other, r",\pi" if own.constraint_terms else "")
+    letters = [argument.w, {"μ": r"\mu", "ρ": r"\rho"}.get(argument.b, "b" if argument.intercept else "")]
+    rows = r",\pi" if argument.constraint_terms else ""
+    return build_saddle_step(argument.lagrangian(eta=False), letters, other_multipliers, rows)
 
 
 def build_saddle_step(L: Term, letters: list[str], other: tuple[EquationLine, ...], rows: str = "") -> Step:
@@ -74,35 +77,37 @@ def build_saddle_step(L: Term, letters: list[str], other: tuple[EquationLine, ..
     )
     chain = line(points[0], "≤", points[1], "≤", points[2], scale="size",
                  caption=lambda at: f"≤ {points[2].value(at):.6g}: L at three points")  # fmt: skip
-    found = step(
+    saddle = step(
         "Saddle",
         "Other multipliers charge less for what the solution violates, here what α leaves of its bound, or of the "
         "largest α where it has none. Other weights, here half of each, cost more at the prices of the solution. So "
         "the greatest of the least values of L is the least of its greatest ones.", Equation("below", (chain, *other)),
     )  # fmt: skip
-    return replace(found, tag="SADDLE.1")
+    return replace(saddle, tag="SADDLE.1")
 
 
 # --- prices -----------------------------------------------------------------------------------------------------------
 
 
 def perturb_problem(problem: Problem, name: str, k: int, by: float) -> Problem:
-    """Return the problem with another C_i of active row k, or another bound of linear constraint k."""
+    """Return the problem with C_i of active row k, or the bound h_k of linear constraint k, increased by a number.
+
+    name: "C" or "h".
+    """
     if name == "C":
         C: FloatArray = np.full(problem.n, getattr(problem, "C"))  # noqa: B009
         C[problem.active_rows[k]] += by / problem.sample_weight[problem.active_rows[k]]
         return problem.replace(C=C)
-    twin = copy_without_cache(problem)
-    twin.constraints = tuple(map(copy, problem.constraints))
-    for item in twin.constraints:
+    perturbed: Problem = copy_without_cache(problem)
+    perturbed.constraints = tuple(map(copy, problem.constraints))
+    for item in perturbed.constraints:
         item.h = np.where(np.arange(len(item.h)) == k, item.h + by, item.h)
         k -= len(item.h)
-    found: Problem = twin
-    return found
+    return perturbed
 
 
 def compute_perturbation(at: At, name: str, k: int) -> float:
-    """Return Δ: a share of C_i, or of the largest bound."""
+    """Return Δ: a share of C_i of active row k, or of the largest bound |h_l|."""
     if name == "C":
         rows = at.problem.active_rows[k]
         return SHARE * float(np.full(at.problem.n, at.problem.C)[rows] * at.problem.sample_weight[rows])
@@ -111,34 +116,37 @@ def compute_perturbation(at: At, name: str, k: int) -> float:
 
 def solve_perturbed(at: At, name: str, k: int, sign: int) -> tuple[float, float]:
     """Solve the changed problem, and return D and P: a lower and an upper bound of its optimum."""
-    known: dict[Any, tuple[float, float]] = at.__dict__.setdefault("changed_optima", {})
-    if (name, k, sign) not in known:
+    cache: dict[Any, tuple[float, float]] = at.__dict__.setdefault("changed_optima", {})
+    if (name, k, sign) not in cache:
         result = solve(perturb_problem(at.problem, name, k, sign * compute_perturbation(at, name, k)), check=False)
-        known[name, k, sign] = float(result.dual), float(result.primal)
-    return known[name, k, sign]
+        cache[name, k, sign] = float(result.dual), float(result.primal)
+    return cache[name, k, sign]
 
 
-def build_price_step(title: str, tag: str, text: str, name: str, each: Term, value: Term) -> Step:
+def build_price_step(title: str, tag: str, text: str, name: str, prices: Term, value: Term) -> Step:
     """Build the step that encloses the largest multiplier, of C_i or of h_j, between two differences.
 
-    each: What it is worth: an entry for every i, or j.
-    value: P, or D.
+    name: "C" or "h".
+    prices: The multipliers, one per C_i or h_j.
+    value: P for C_i, D for h_j.
     """
-    index, rising = ("i", 1) if name == "C" else ("j", -1)
+    index, slope_sign = ("i", 1) if name == "C" else ("j", -1)
 
     def find_costliest(at: At) -> int:
-        return int(np.argmax(each.value(at)))
+        return int(np.argmax(prices.value(at)))
 
     def difference(sign: int) -> Term:
         """Return (P* − P)/Δ to one side, with its sign; P* is bounded so that the inequality stays true."""
 
         def find(at: At) -> float:
             k = find_costliest(at)
-            apart = solve_perturbed(at, name, k, sign)[name != "C"] - value.value(at)
-            return float(sign * rising * apart / compute_perturbation(at, name, k))
+            lower_bound, upper_bound = solve_perturbed(at, name, k, sign)
+            change = (lower_bound if name == "C" else upper_bound) - value.value(at)
+            return float(sign * slope_sign * change / compute_perturbation(at, name, k))
 
-        far, near = rf"P^*({name}_{index}{'+' if sign > 0 else '-'}\Delta)", value.latex()
-        first, last = (far, near) if sign * rising > 0 else (near, far)
+        perturbed = rf"P^*({name}_{index}{'+' if sign > 0 else '-'}\Delta)"
+        unperturbed = value.latex()
+        first, last = (perturbed, unperturbed) if sign * slope_sign > 0 else (unperturbed, perturbed)
         latex = rf"\tfrac{{{first}-{last}}}{{\Delta}}"
         return letter(latex, find, "difference_" + ("above" if sign > 0 else "below"), "a difference of optima")
 
@@ -148,11 +156,11 @@ def build_price_step(title: str, tag: str, text: str, name: str, each: Term, val
 
     def size(at: At) -> float:
         """Return the scale: the objective per unit of C_i, or h_j, relative to which it is rounded."""
-        return max(float(one.value(at)), SHARE * at.size / compute_perturbation(at, name, find_costliest(at)))
+        return max(float(largest_price.value(at)), SHARE * at.size / compute_perturbation(at, name, find_costliest(at)))
 
-    one = operation("%s", "%s", "max(%s)", lambda at, values: float(values[find_costliest(at)]), each)
-    sides = (difference(1), one, difference(-1))
-    chain = line(sides[0], "≤", one, "≤", sides[2], caption=describe, scale=size)
+    largest_price = operation("%s", "%s", "max(%s)", lambda at, values: float(values[find_costliest(at)]), prices)
+    sides = (difference(1), largest_price, difference(-1))
+    chain = line(sides[0], "≤", largest_price, "≤", sides[2], caption=describe, scale=size)
     text += " It is measured where that is most, by two more solves."
     share = r"\Delta=\tfrac{C_i}{100}" if name == "C" else r"\Delta=\tfrac{\max_l|h_l|}{100}"
     return replace(step(title, text, Equation("below", (chain, share), explain_skipped_solves)), tag=tag)
@@ -160,13 +168,13 @@ def build_price_step(title: str, tag: str, text: str, name: str, each: Term, val
 
 def explain_skipped_solves(at: At) -> str:
     """Explain why the changed problems are not solved, or return ""."""
-    return (
-        f"it takes two more solves, which are made up to {MAX_SOLVED_ROWS} rows" if at.svm.m > MAX_SOLVED_ROWS else ""
-    )
+    if at.svm.m <= MAX_SOLVED_ROWS:
+        return ""
+    return f"it takes two more solves, which are made up to {MAX_SOLVED_ROWS} rows"
 
 
 def build_slack_price(marginal: Term, objective: Term) -> Step:
-    """Build the step about the derivative of the optimum with respect to C_i."""
+    """Build the step about the derivative of the optimum with respect to C_i, from ∂P/∂C_i and P."""
     return build_price_step(
         "Price of slack", "PRICE.1",
         "The optimum P* rises with C_i as fast as what C_i multiplies in P: all else has its best value and is flat.",
@@ -175,7 +183,7 @@ def build_slack_price(marginal: Term, objective: Term) -> Step:
 
 
 def build_bound_price(multiplier: Term, dual: Term) -> Step:
-    """Build the step about the derivative of the optimum with respect to h_j."""
+    """Build the step about the derivative of the optimum with respect to h_j, from π_j and D."""
     return build_price_step(
         "Price of a bound", "PRICE.2", "The optimum P* falls with a bound h_j as fast as its multiplier says.", "h",
         multiplier, dual.with_name("D", "D"),

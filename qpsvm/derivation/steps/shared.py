@@ -1,17 +1,17 @@
 """Build the steps that all machines share, from the margin to strong duality and back (`Argument`).
 
-A machine says what it is once, as an `Argument`: its objective, its rows and what multiplies them, what is left of it
-in the dual. The steps are the same for all. What stands for b is a term that is there, or is not: a penalised b is part
-of the norm and of K + 1, and has an equation of its own; without a b, the steps about it do not exist.
+A machine is described once, by the fields of an `Argument`: its objective, its rows (constraints) with their
+multipliers, and its terms in the dual. The steps are the same for all machines. Those about b depend on the intercept:
+a penalised b is part of the norm and of K + 1, and has an equation of its own; without a b, these steps are absent.
 
-In units of the objective, with the multipliers μ of the groups, e their totals and V_k(ξ_k, ζ_k) what the slack costs;
-of a curved loss ξ_k is δ_kα_k, and only what is beyond, ζ_k, has a linear price and a multiplier η_k:
+In units of the objective, with the multipliers μ of the groups, their totals e, and the penalty V_k(ξ_k, ζ_k) of slack.
+For a curved loss ξ_k = δ_kα_k, and only the rest of the slack, ζ_k, has a linear price and a multiplier η_k:
 
     (ARGUMENT.1)  primal:  P = ½‖w‖² + Σ V_k(ξ_k, ζ_k) + eᵀμ,  and  s_k f_k ≥ margin_k − ξ_k − ζ_k,  ξ, ζ ≥ 0
     (ARGUMENT.2)  Lagrangian:  L = P − Σ α_k (s_k f_k − margin_k + ξ_k + ζ_k) − Σ η_k ζ_k;  linear constraints add
                   Σ π_j (⟨g_j, w⟩ + c_j b − h_j), (OWN.4)
     (ARGUMENT.3)  substitution:  L at w(α) and ξ_k = δ_kα_k is D(α), whatever μ and ζ are
-    (ARGUMENT.4)  strong duality:  P = D(α), with ξ as w needs it
+    (ARGUMENT.4)  strong duality:  P = D(α), with the smallest ξ that w needs
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from qpsvm.derivation.expressions import Equation, EquationLine, Subset, display
 from qpsvm.derivation.letter_builder import latex_to_text, letter
 from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps.argument import (
     Formulas,
     case,
@@ -50,11 +50,12 @@ from qpsvm.result.model import DecisionFunctions
 from qpsvm.result.svm_result import build_kkt_table
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: Why steps about b do not exist without one.
+#: Why the steps about b are absent without an intercept.
 NO_INTERCEPT = "intercept=None: f(x) = ⟨w, φ(x)⟩ goes through the origin, there is no b"
-#: Why ξ ≥ 0 needs no multiplier where its square is paid.
+#: Why ξ ≥ 0 needs no multiplier if the square of ξ is penalised.
 NO_MULTIPLIER_NEEDED = "where a negative ξ_i is feasible 0 is, and it costs less"
-#: The argument, step by step; of "first", "level", "besides" and "last" a machine has its own, or none.
+#: Names of the steps, in order. No machine shares "first", "primal", "level", "dual", "besides" and "last": each builds
+#: its own, or has none.
 ORDER = (
     "first", "primal", "lagrangian", "w", "b", "level", "xi", "box", "slackness", "substitution", "dual", "f",
     "intercept", "kinds", "strong", "besides", "linear", "weak", "last",
@@ -69,28 +70,37 @@ def describe_values(at: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Argument(Formulas):
-    """The steps of a machine, made of its terms."""
+    """The steps of a machine, built from its terms."""
 
-    def steps(self, prefix: str, **own: Step | tuple[Step, ...] | None) -> tuple[Step, ...]:
-        """Return all steps in order; `own` replaces the shared ones, or leaves them out by None."""
-        usual: dict[str, Callable[[], Step]] = {
+    def steps(self, prefix: str, **specific: Step | tuple[Step, ...] | None) -> tuple[Step, ...]:
+        """Return all steps in order, numbered with the prefix.
+
+        specific: Steps specific to the machine, by the names of `ORDER`. They replace the shared ones; None omits one.
+        """
+        shared: dict[str, Callable[[], Step]] = {
             "lagrangian": self.lagrangian_step, "w": self.stationarity_in_w, "b": self.stationarity_in_b,
             "xi": self.stationarity_in_xi, "box": self.dual_feasibility, "slackness": self.complementary_slackness,
             "substitution": self.substitution, "f": self.weights_recovered, "kinds": self.kinds_of_samples,
             "intercept": self.intercept_recovered, "strong": self.strong_duality, "linear": self.linear_weights,
             "weak": self.weak_duality,
         }  # fmt: skip
-        found: list[Step] = []
+        steps: list[Step] = []
         for name in ORDER:
-            each = own[name] if name in own else usual[name]() if name in usual else None
-            found += [] if each is None else each if isinstance(each, tuple) else [each]
-        return number_steps(prefix, *found, *self.sensitivity())
+            if name in specific:
+                replacement = specific[name]
+                if isinstance(replacement, tuple):
+                    steps += replacement
+                elif replacement is not None:
+                    steps.append(replacement)
+            elif name in shared:
+                steps.append(shared[name]())
+        return number_steps(prefix, *steps, *self.sensitivity())
 
     def sensitivity(self) -> Iterator[Step]:
         """Yield the steps about changes of multipliers, weights and prices."""
         yield build_machine_saddle(self)
         if self.constraint_terms is not None:
-            yield build_bound_price(of.PRICE, self.value())
+            yield build_bound_price(sym.PRICE, self.value())
         elif self.marginal is not None:
             yield build_slack_price(self.marginal, self.objective)
 
@@ -101,25 +111,29 @@ class Argument(Formulas):
         lines = tuple(iter_minimum(self.main_variables, self.regulariser + loss, "norm and loss at w and b"))
         return step(title, text, Equation("alone", lines))
 
-    def primal(self, text: str, *more: EquationLine, title: str = "Primal") -> Step:
+    def primal(self, text: str, *further_lines: EquationLine, title: str = "Primal") -> Step:
         """Build the step of the primal: objective and constraints."""
-        asked = [rows.constraint for rows in self.rows] + [line(slack, "≥", 0, scale="level") for slack in self.slacks]
-        asked += [self.constraint_line] if self.constraint_terms else []
-        lines = (*iter_minimum(self.variables, self.objective), *subject(*asked), *more)
+        constraints = [rows.constraint for rows in self.rows]
+        constraints += [line(slack, "≥", 0, scale="level") for slack in self.slacks]
+        constraints += [self.constraint_line] if self.constraint_terms else []
+        lines = (*iter_minimum(self.variables, self.objective), *subject(*constraints), *further_lines)
         return step(title, text, Equation("below", lines), type(self.problem)._build_specification)
 
     @property
     def constraint_line(self) -> EquationLine:
-        """The linear constraints."""
+        """The linear constraints, as a line of the primal."""
         assert self.constraint_terms is not None
         return line(
             self.constraint_terms.row, "≤", self.constraint_terms.bound, scale="row_sizes_of_user", place="constraint"
         )
 
     def lagrangian_step(self, multipliers: str = "α_i for the margin and η_i for ξ_i ≥ 0", first: str = "") -> Step:
-        """Build the step of the Lagrangian: every constraint with its multiplier."""
+        """Build the step of the Lagrangian: every constraint with its multiplier.
+
+        multipliers, first: The multipliers in words; or the whole first sentence of the text, which names them.
+        """
         first = first or f"Every constraint gets a multiplier, the price of a unit of it: {multipliers}."
-        names = [reindex(each).latex() for rows in self.rows for each in (rows.alpha,)]
+        names = [reindex(rows.alpha).latex() for rows in self.rows]
         names += [reindex(rows.eta).latex() for rows in self.rows if rows.eta is not None]
         names += [r"\pi"] if self.constraint_terms else []
         L = self.lagrangian()
@@ -132,27 +146,29 @@ class Argument(Formulas):
             Equation("aligned", lines),
         )  # fmt: skip
 
-    def stationarity_in_w(self, flat_at: str = "the normal vector is a combination of the samples") -> Step:
-        """Build the step ∂L/∂w = 0."""
-        w, linear = self.w, self.problem.space.is_linear
-        seen = (
-            "The kernel is linear, so both sides are vectors with one entry a feature."
-            if linear
-            else f"In the feature space of {self.problem.kernel} {w} has no entries to compare, so the products of "
-            "both sides with every φ(x_i) are compared."
-        )
+    def stationarity_in_w(self, consequence: str = "the normal vector is a combination of the samples") -> Step:
+        """Build the step ∂L/∂w = 0, with its consequence in words."""
+        w = self.w
+        is_linear = self.problem.space.is_linear
+        if is_linear:
+            comparison = "The kernel is linear, so both sides are vectors with one entry a feature."
+        else:
+            comparison = (
+                f"In the feature space of {self.problem.kernel} {w} has no entries to compare, so the products of "
+                "both sides with every φ(x_i) are compared."
+            )
         return step(
-            f"Stationarity in {w}", f"At a minimum over {w} the Lagrangian is flat: {flat_at}. {seen}",
+            f"Stationarity in {w}", f"At a minimum over {w} the Lagrangian is flat: {consequence}. {comparison}",
             Equation("alone", (self.weights(flat_in(w)),)), primal_points, general="DUAL.5",
-            construction="" if linear else f"f is made of α, and {w} is never written down",
+            construction="" if is_linear else f"f is made of α, and {w} is never written down",
         )  # fmt: skip
 
-    def weights(self, before: str = "", right: Term | None = None, **more: Any) -> EquationLine:
-        """Build the line: w is a combination of the samples."""
+    def weights(self, before: str = "", right: Term | None = None, **line_options: Any) -> EquationLine:
+        """Build the line: w is a combination of the samples, or another right-hand side."""
         w = letter(self.w, "products", self.w, self.w)
         place = "entry" if self.problem.space.is_linear else "product"
-        right = right or of.combination(self.coef) - (self.constraint_terms and self.constraint_terms.pull)
-        return line(w, "=", right, scale="size_of_products", before=before, place=place, **more)
+        right = right or sym.combination(self.coef) - (self.constraint_terms and self.constraint_terms.pull)
+        return line(w, "=", right, scale="size_of_products", before=before, place=place, **line_options)
 
     def stationarity_in_b(self) -> Step:
         """Build the step ∂L/∂b = 0, for a free or a penalised b."""
@@ -162,17 +178,20 @@ class Argument(Formulas):
                 "Stationarity in b",
                 f"With {half}b² in the objective, b has a price of its own. So the derivative gives b itself, instead "
                 f"of a balance between the {self.sides}.",
-                self._penalised(flat_in("b"), self.full_balance), certify.penalised_multipliers, general="CERT.2",
+                self._build_penalised_b(flat_in("b"), self.full_balance),
+                certify.penalised_multipliers,
+                general="CERT.2",
             )  # fmt: skip
-        own = [] if self.constraint_terms else ["=", total(self.coef)]
-        pull = line(
-            self.full_balance, *own, "=", 0, scale=of.balance_scale, before=flat_in("b"), caption=self.describe_balance
-        )
+        middle = [] if self.constraint_terms else ["=", total(self.coef)]
+        balance = line(
+            self.full_balance, *middle, "=", 0,
+            scale=sym.balance_scale, before=flat_in("b"), caption=self.describe_balance,
+        )  # fmt: skip
         return step(
             "Stationarity in b",
             f"b enters the Lagrangian only through b·Σ {self.coef.text()}, which has no minimum over b unless the "
             f"factor is zero. So the two {self.sides} pull with the same total force.",
-            Equation("alone", (pull,)),
+            Equation("alone", (balance,)),
             build_intercept_groups,
             "" if self.problem.intercept else NO_INTERCEPT,
             "DUAL.1",
@@ -185,15 +204,16 @@ class Argument(Formulas):
             f"{-at.beta[at.beta < 0].sum():.6g} on the other"
         )
 
-    def _penalised(self, before: str, *right: Term) -> Equation:
-        chain = [each for side in right for each in ("=", side)]
-        asked = line(of.B, *chain, scale=lambda at: 1 + abs(float(np.sum(at.beta))), before=before)
-        return Equation("alone", (asked,), lambda at:
+    def _build_penalised_b(self, before: str, *right_sides: Term) -> Equation:
+        """Build the equation of a penalised b with its right-hand sides; `before` is LaTeX in front of it."""
+        chain = [part for side in right_sides for part in ("=", side)]
+        equation_line = line(sym.B, *chain, scale=lambda at: 1 + abs(float(np.sum(at.beta))), before=before)
+        return Equation("alone", (equation_line,), lambda at:
                         "psd='clip' projected K + 1, and b with it, so b is not yᵀα any more"
                         if at.intercept_in_kernel and at.problem.psd == "clip" else "")  # fmt: skip
 
     def stationarity_in(self, meaning: str = "") -> Step:
-        """Build the step of stationarity in the letter besides w, b and the slacks, which L has times a factor."""
+        """Build the step of stationarity in the further variable (ρ, ε, …), in which L is linear."""
         assert self.equality_term is not None
         latex = self.others[1:]
         name = latex_to_text(latex)
@@ -202,8 +222,7 @@ class Argument(Formulas):
         return step(
             f"Stationarity in {name}",
             f"{name} enters the Lagrangian only through {self.equality_term.text()}, which has no minimum over {name} "
-            f"unless "
-            f"the factor is zero.{meaning}",
+            f"unless the factor is zero.{meaning}",
             Equation("alone", (line(left, "=", right, before=flat_in(latex)),)),
             type(self.problem)._build_specification,
         )
@@ -214,74 +233,69 @@ class Argument(Formulas):
             "Stationarity in ξ",
             f"ξ_{self.row} stands in two constraints, and their multipliers share the price of a unit of slack. This "
             "gives η from α, so η is not needed any more.",
-            Equation("alone", self.build_eta_lines(flat_in(*(each.latex() for each in self.slacks)))),
+            Equation("alone", self.build_eta_lines(flat_in(*(slack.latex() for slack in self.slacks)))),
             build_kkt_table,
             general="DUAL.7",
             construction="η is no unknown any more, the library makes it of α and its bound",
         )
 
     def build_eta_lines(self, before: str) -> tuple[EquationLine, ...]:
-        """Build the lines η = C − α."""
+        """Build the lines η = C − α, one per side of f; `before` is LaTeX in front of the first."""
         return tuple(
-            line(rows.eta or 0, "=", (rows.upper or of.C) - rows.alpha, scale=of.get_part("C", rows.half),
+            line(rows.eta or 0, "=", (rows.upper or sym.C) - rows.alpha, scale=sym.get_part("C", rows.half),
                  before=r",\quad " if k else before, joined=bool(k))
             for k, rows in enumerate(self.rows)
         )  # fmt: skip
 
     def stationarity_in_curved_xi(self, text: str, *lines: EquationLine) -> Step:
-        """Build the stationarity in ξ for a squared slack."""
+        """Build the step of stationarity in ξ for a squared slack; its lines are written next to each other."""
         first, *rest = lines
-        more = tuple(replace(each, before=r",\quad ", joined=True) for each in rest)
-        equation = Equation("alone", (replace(first, before=flat_in(*(each.latex() for each in self.slacks))), *more))
-        return step("Stationarity in ξ", text, equation)
+        first = replace(first, before=flat_in(*(slack.latex() for slack in self.slacks)))
+        rest = [replace(following, before=r",\quad ", joined=True) for following in rest]
+        return step("Stationarity in ξ", text, Equation("alone", (first, *rest)))
 
     def dual_feasibility(self, text: str = "") -> Step:
         """Build the step of the box; without an upper bound, of α ≥ 0 alone."""
-        bounded = any(rows.eta is not None for rows in self.rows)
+        has_upper_bound = any(rows.eta is not None for rows in self.rows)
         text = text or "Multipliers of inequalities are not negative. " + (
             "With η expressed by α, its sign becomes the upper bound of α: the box of the dual."
-            if bounded
+            if has_upper_bound
             else "The slack is squared and has no multiplier η, so that nothing bounds α above."
         )
-        names = [rows.alpha for rows in self.rows] + [rows.eta for rows in self.rows if rows.eta is not None]
-        front = ",".join(reindex(each, "_" + self.row).latex() for each in names) + r"\ge 0"
-        front = r"\pi_j\ge 0,\quad " * bool(self.constraint_terms) + front
-        boxes = [replace(rows.box, before=r",\ " if k else "", joined=bool(k), shown=bounded)
+        multipliers = [rows.alpha for rows in self.rows] + [rows.eta for rows in self.rows if rows.eta is not None]
+        signs = ",".join(reindex(multiplier, "_" + self.row).latex() for multiplier in multipliers) + r"\ge 0"
+        signs = r"\pi_j\ge 0,\quad " * bool(self.constraint_terms) + signs
+        boxes = [replace(rows.box, before=r",\ " if k else "", joined=bool(k), shown=has_upper_bound)
                  for k, rows in enumerate(self.rows)]  # fmt: skip
         lines: tuple[EquationLine | str, ...] = (
-            front + (r"\quad\Longrightarrow\quad " if bounded else ""), *boxes, of.NOTHING,
-            *([replace(of.PRICES_POSITIVE, shown=False)] if self.constraint_terms else []),
+            signs + (r"\quad\Longrightarrow\quad " if has_upper_bound else ""), *boxes, sym.NOTHING,
+            *([replace(sym.PRICES_POSITIVE, shown=False)] if self.constraint_terms else []),
         )  # fmt: skip
         return step("Dual feasibility", text, Equation("alone", lines), clip_to_box, general="REPAIR.1")
 
     def complementary_slackness(self, text: str = "", function: Callable[..., Any] = gap_sums) -> Step:
         """Build the step: if a constraint has slack, its multiplier is zero."""
-        shown = (
-            line(each, "=", 0, measured=False, before=r",\quad " * (each is room), joined=each is room)
-            for rows in self.rows for room in (rows.slack_product,) for each in (rows.product, room) if each is not None
-        )  # fmt: skip
-        rows = (
-            ()
-            if self.constraint_terms is None
-            else (
+        lines: list[EquationLine] = []
+        if self.constraint_terms is not None:
+            constraint_product = sym.PRICE * self.constraint_terms.bound_slack
+            lines += [
                 line(
-                    total(magnitude(of.PRICE * self.constraint_terms.bound_slack), "j"),
-                    "=",
-                    0,
-                    scale="size",
-                    shown=False,
-                    caption=describe_costliest,
+                    total(magnitude(constraint_product), "j"), "=", 0,
+                    scale="size", shown=False, caption=describe_costliest,
                 ),
-                line(of.PRICE * self.constraint_terms.bound_slack, "=", 0, measured=False),
-            )
-        )
-        lines = (*rows, *shown, self.build_product_line())
+                line(constraint_product, "=", 0, measured=False),
+            ]  # fmt: skip
+        for rows in self.rows:
+            lines.append(line(rows.product, "=", 0, measured=False))
+            if rows.slack_product is not None:
+                lines.append(line(rows.slack_product, "=", 0, measured=False, before=r",\quad ", joined=True))
+        lines.append(self.build_product_line())
         return step(
             "Complementary slackness",
             text
             or "Either a constraint holds with equality or its multiplier is zero. The library adds these products "
             "up, sample by sample: their sum is the duality gap.",
-            Equation("below", lines), function, general="CERT.1",
+            Equation("below", tuple(lines)), function, general="CERT.1",
         )  # fmt: skip
 
     @property
@@ -294,87 +308,104 @@ class Argument(Formulas):
 
     def build_product_line(self) -> EquationLine:
         """Build the line of all these products, summed by absolute value."""
-        whole = self.scaled(add(*(total(magnitude(each), self.row) for each in self.products)))
-        return value_of(whole.with_name("all products, added up by size"), "=", 0, caption=self.describe_product)
+        products_sum = self.scaled(add(*(total(magnitude(product), self.row) for product in self.products)))
+        return value_of(products_sum.with_name("all products, added up by size"), "=", 0, caption=self.describe_product)
 
     def describe_product(self, at: Any) -> str:
         """Describe the sum of all products, and the factors of that of a sample with 0 < α < C."""
         text = "all products, added up by size, and 0"
-        inside = np.flatnonzero(of.is_free(at))
-        if not len(inside):
+        free_rows = np.flatnonzero(sym.is_free(at))
+        if not len(free_rows):
             return text
-        k = int(inside[0])
-        rows = self.rows[k // (at.svm.m // len(self.rows))]
-        alpha, room = (np.asarray(each.value(at)) for each in rows.product.parts)
-        k %= len(alpha)
-        return f"{text}; that of {at.row(int(inside[0]))} is {alpha[k]:.4g} · {room[k]:.1e}"
+        row = int(free_rows[0])
+        rows = self.rows[row // (at.svm.m // len(self.rows))]  # the side of f that the row is on
+        alpha, slack = (np.asarray(factor.value(at)) for factor in rows.product.parts)
+        k = row % len(alpha)
+        return f"{text}; that of {at.row(row)} is {alpha[k]:.4g} · {slack[k]:.1e}"
 
     # --- the dual -----------------------------------------------------------------------------------------------------
 
-    def substitution(self, what: str = "", eta: str = "η = C − α") -> Step:
-        """Build the step that substitutes stationarity into L, line by line, each evaluated at w(α)."""
-        b = None if self.intercept is None else of.B * self.full_balance
-        crossed, cost = (
-            (self.constraint_terms.price_product, -self.constraint_terms.cost)
-            if self.constraint_terms
-            else (None, None)
-        )
+    def substitution(self, consequence: str = "", eta: str = "η = C − α") -> Step:
+        """Build the step that substitutes stationarity into L, line by line, each evaluated at w(α).
+
+        consequence: What cancels, in words.
+        eta: What is put in place of η, and of further variables, separated by ", ".
+        """
+        b_term = None if self.intercept is None else sym.B * self.full_balance
+        constraint_cross, constraint_cost = None, None
+        if self.constraint_terms:
+            constraint_cross, constraint_cost = self.constraint_terms.price_product, -self.constraint_terms.cost
         norm = multiply(self.half, self.norm)
-        product = letter(rf"\langle {self.w},\varphi(x_i)\rangle", of.PRODUCT.function, f"(phi(X) @ {self.w})")
+        product = letter(rf"\langle {self.w},\varphi(x_i)\rangle", sym.PRODUCT.function, f"(phi(X) @ {self.w})")
         cross = multiply(self.twice, total(self.coef * product))
         rest = [*self.linear, self.bend and -self.bend]
-        whole = self.lagrangian(eta=False)
+        lagrangian = self.lagrangian(eta=False)
         sides = (
-            self.scaled(add(norm, -cross, crossed, b and -b, self.equality_term, *rest), cost),
-            self.scaled(add(norm, -multiply(self.twice, self.norm), *rest), cost),
+            self.scaled(
+                add(norm, -cross, constraint_cross, b_term and -b_term, self.equality_term, *rest), constraint_cost
+            ),
+            self.scaled(add(norm, -multiply(self.twice, self.norm), *rest), constraint_cost),
             self.value(None if self.constraint_terms else self.double),
         )  # fmt: skip
-        L = whole.with_name(f"L at {self.w}(α)")
+        L = lagrangian.with_name(f"L at {self.w}(α)")
         lines = (
-            value_of(L, "=", of.QP_VALUE, at=of.substitute_w), display(whole, "L&="),
+            value_of(L, "=", sym.QP_VALUE, at=sym.substitute_w), display(lagrangian, "L&="),
             *(line(L, "=", side, scale="size", left="&", at=at)
-              for side, at in zip(sides, (of.substitute_w, of.substitute_w_and_b, of.substitute_w), strict=True)),
+              for side, at in zip(sides, (sym.substitute_w, sym.substitute_w_and_b, sym.substitute_w), strict=True)),
         )  # fmt: skip
         balance = f"b = {self.full_balance.text()}" if self.penalised else f"{self.full_balance.text()} = 0"
-        put = [f"{self.w}(α{', π' if self.constraint_terms else ''})"] + [balance] * bool(b)
-        put += [" = ".join(each.text() for each in self.sides_of_equality[1:])] if self.sides_of_equality else []
-        *first, last = filter(None, [*put, *eta.split(", ")])
-        what = what or (
-            f"what {'b and ' if b else ''}the slack added cancels, half of the quadratic term cancels, and "
+        substituted = [f"{self.w}(α{', π' if self.constraint_terms else ''})"]
+        if b_term:
+            substituted.append(balance)
+        if self.sides_of_equality:
+            substituted.append(" = ".join(side.text() for side in self.sides_of_equality[1:]))
+        *first, last = filter(None, [*substituted, *eta.split(", ")])
+        consequence = consequence or (
+            f"what {'b and ' if b_term else ''}the slack added cancels, half of the quadratic term cancels, and "
             "only kernel values are left"
         )
         return step(
-            "Substitution", f"Put {', '.join(first)}{' and ' if first else ''}{last} into L: {what}.",
+            "Substitution", f"Put {', '.join(first)}{' and ' if first else ''}{last} into L: {consequence}.",
             Equation("aligned", lines),
         )  # fmt: skip
 
-    def dual(self, what: str, *where: EquationLine) -> Step:
-        """Build the step of the dual, the best lower bound, written as a minimisation."""
-        free, equal = self.problem.intercept == "free", self.sides_of_equality
-        pull = line(self.full_balance, "=", 0, scale=of.balance_scale) if free else None
-        equality = line(equal[1], "=", equal[2]) if equal else None
+    def dual(self, description: str, *definitions: EquationLine) -> Step:
+        """Build the step of the dual, the best lower bound, written as a minimisation.
+
+        description: The dual in words.
+        definitions: Lines that define symbols of the objective, written next to it.
+        """
+        has_free_b = self.problem.intercept == "free"
+        balance = line(self.full_balance, "=", 0, scale=sym.balance_scale) if has_free_b else None
+        equality = None
+        if self.sides_of_equality:
+            _, left, right = self.sides_of_equality
+            equality = line(left, "=", right)
         alpha = (r"\alpha" if len(self.rows) == 1 else r"\alpha^\pm") + r",\pi" * bool(self.constraint_terms)
         D = self.value().with_name("the dual's value at α")
         lines = (
             display(self.dual_objective, rf"\min_{{{alpha}}}\ "),
-            *(replace(each, before=r",\quad ", joined=True) for each in where),
-            value_of(D, "=", of.CLAIMED_DUAL),
-            value_of(D, "=", of.QP_VALUE),
+            *(replace(definition, before=r",\quad ", joined=True) for definition in definitions),
+            value_of(D, "=", sym.CLAIMED_DUAL),
+            value_of(D, "=", sym.QP_VALUE),
             *subject(
-                pull, equality, *(rows.box for rows in self.rows), of.PRICES_POSITIVE if self.constraint_terms else None
+                balance,
+                equality,
+                *(rows.box for rows in self.rows),
+                sym.PRICES_POSITIVE if self.constraint_terms else None,
             ),
-            *of.ALPHA_OPTIMAL,
-            *([of.PRICES_STATIONARY] if self.constraint_terms else []),
+            *sym.ALPHA_OPTIMAL,
+            *([sym.PRICES_STATIONARY] if self.constraint_terms else []),
         )
         return step(
             "Dual",
-            f"The best lower bound, written as a minimisation: {what}. At its solution a projected gradient step goes "
-            "nowhere.",
+            f"The best lower bound, written as a minimisation: {description}. At its solution a projected gradient "
+            "step goes nowhere.",
             Equation("below", lines), type(self.problem)._build_specification,
         )  # fmt: skip
 
     def strong_duality(self, rows: str = "samples") -> Step:
-        """Build the step of strong duality: no gap is left at the optimum."""
+        """Build the step of strong duality: no gap remains at the optimum; `rows` is what the gap is a sum over."""
         return step(
             "Strong duality",
             "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
@@ -388,7 +419,7 @@ class Argument(Formulas):
                         self.objective.with_name("the primal's value"),
                         "=",
                         self.value().with_name("the dual's value"),
-                        at=of.with_needed_slack,
+                        at=sym.with_needed_slack,
                     ),
                 ),
             ),
@@ -398,24 +429,23 @@ class Argument(Formulas):
         """Build the step of weak duality: P − D(α) is a sum of terms that are not negative."""
         w = self.w
         alpha = r"\alpha,\pi" if self.constraint_terms else r"\alpha"
-        apart = letter(rf"\|{w}-{w}({alpha})\|^2", "squared_distance", f"norm({w} - {w}_of_alpha)**2")
+        squared_distance = letter(rf"\|{w}-{w}({alpha})\|^2", "squared_distance", f"norm({w} - {w}_of_alpha)**2")
         terms = [
-            multiply(self.half, apart),
-            HALF * (of.B - self.full_balance) ** 2 if self.penalised else None,
+            multiply(self.half, squared_distance),
+            HALF * (sym.B - self.full_balance) ** 2 if self.penalised else None,
             self.bend_gap,
         ]
         terms += [total(rows.slack_product, self.row) for rows in self.rows if rows.slack_product is not None]
         terms += [total(rows.product, self.row) for rows in self.rows]
         P = self.objective.with_name("the primal's value", f"P({self.variables})")
         D = self.value().with_name("the dual's value at α", rf"D({alpha})")
-        own = multiply(self.unit, add(*terms, broken=r"\\ &\quad "))
         difference = add(
-            own,
-            self.constraint_terms and total(of.PRICE * self.constraint_terms.bound_slack, "j"),
+            multiply(self.unit, add(*terms, broken=r"\\ &\quad ")),
+            self.constraint_terms and total(sym.PRICE * self.constraint_terms.bound_slack, "j"),
             broken=r"\\ &\quad ",
         )
         lines = (
-            value_of(D, "≤", P, at=of.make_suboptimal, caption=describe_values),
+            value_of(D, "≤", P, at=sym.make_suboptimal, caption=describe_values),
             display(P - D),
             display(difference, r"\quad=", r"\ \ge\ 0"),
             value_of(
@@ -424,7 +454,7 @@ class Argument(Formulas):
                 difference.with_name("the sum of terms that are not negative"),
                 "≥",
                 0,
-                at=of.make_suboptimal,
+                at=sym.make_suboptimal,
             ),
         )
         return step(
@@ -433,7 +463,7 @@ class Argument(Formulas):
             "is a sum of terms that are not negative, so every α bounds the optimum from below, and every point of the "
             "primal from above. This is what makes a certificate possible. At an optimal α it is measured half way "
             "to another feasible one.",
-            Equation("below", lines, of.explain_infeasibility), certify._build_candidate, general="GAP.1",
+            Equation("below", lines, sym.explain_infeasibility), certify._build_candidate, general="GAP.1",
             construction="for every feasible pair the difference is this sum",
         )  # fmt: skip
 
@@ -441,15 +471,19 @@ class Argument(Formulas):
 
     def weights_recovered(self) -> Step:
         """Build the step that recovers f from α."""
-        needed = "α, π and the rows are" if self.constraint_terms else f"α and {self.b} are" if self.offset else "α is"
-        w = operation(r"\langle w,\varphi(x)\rangle", "", "phi(x) @ w", self.f.function) + self.offset
+        needed = "α is"
+        if self.constraint_terms:
+            needed = "α, π and the rows are"
+        elif self.offset:
+            needed = f"α and {self.b} are"
+        w_product = operation(r"\langle w,\varphi(x)\rangle", "", "phi(x) @ w", self.f.function) + self.offset
         sums = multiply(
-            self.twice, of.kernel_sum(self.coef, "x") - (self.constraint_terms and self.constraint_terms.values)
+            self.twice, sym.kernel_sum(self.coef, "x") - (self.constraint_terms and self.constraint_terms.values)
         )
         lines = (
-            self.f_by_w or line(self.f, "=", w, measured=False),
+            self.f_by_w or line(self.f, "=", w_product, measured=False),
             line(self.f, "=", sums + self.offset - self.lacking, place="between",
-                 scale=lambda at: (self.twice or 1.0) * of.scale_between(at), left=r"\phantom{f(x)}"),
+                 scale=lambda at: (self.twice or 1.0) * sym.scale_between(at), left=r"\phantom{f(x)}"),
         )  # fmt: skip
         return step(
             f"Recovering {self.w}",
@@ -460,41 +494,50 @@ class Argument(Formulas):
         )  # fmt: skip
 
     def intercept_recovered(self, *lines: EquationLine | str, where: str = "") -> Step:
-        """Build the step that recovers b, which `where` locates. Without lines, b is the mean over the margin."""
+        """Build the step that recovers b.
+
+        lines: How b is computed; without any, as the mean over the samples on the margin.
+        where: The beginning of the text, which says which samples give b.
+        """
         if self.penalised:
             return step(
                 "Recovering b",
                 "A penalised intercept is a weight like the others, and it is read off α in the same way.",
-                self._penalised("", self.full_balance, total(self.coef)),
+                self._build_penalised_b("", self.full_balance, total(self.coef)),
                 certify.penalised_multipliers,
                 general="CERT.2",
             )
         upper = self.rows[0].upper
-        inner = (of.Y if self.curve is None else of.Y * (1 - self.curve)) - of.kernel_sum(self.coef)
-        among = line(0, "<", of.ALPHA, "<", upper) if upper else line(of.ALPHA, ">", 0)
-        inside = f"(alpha > 0) & (alpha < {upper.python()}) & (kind == 1)" if upper else "(alpha > 0) & (kind > 0)"
-        mean = line(of.B, "=", of.mean("M", inner, of.is_free), setup_code=f"M = {inside}",
-                    when=Subset("not any(M)", lambda at: of.is_free(at).any()),
+        b_of_sample = (sym.Y if self.curve is None else sym.Y * (1 - self.curve)) - sym.kernel_sum(self.coef)
+        if upper:
+            is_free = line(0, "<", sym.ALPHA, "<", upper)
+            is_free_code = f"(alpha > 0) & (alpha < {upper.python()}) & (kind == 1)"
+        else:
+            is_free = line(sym.ALPHA, ">", 0)
+            is_free_code = "(alpha > 0) & (kind > 0)"
+        mean = line(sym.B, "=", sym.mean("M", b_of_sample, sym.is_free), setup_code=f"M = {is_free_code}",
+                    when=Subset("not any(M)", lambda at: sym.is_free(at).any()),
                     scale=lambda at: 1 + abs(at.b))  # fmt: skip
-        quantile = letter("", of.find_nearest_b, "", "the weighted quantile of what it would be on each row")
-        somewhere = line(of.B, "=", quantile, when=Subset("", lambda at: not of.is_free(at).any()), shown=False,
+        quantile = letter("", sym.find_nearest_b, "", "the weighted quantile of what it would be on each row")
+        quantile_line = line(sym.B, "=", quantile, when=Subset("", lambda at: not sym.is_free(at).any()), shown=False,
                          scale=lambda at: at.level if at.svm.is_two_sided else 1 + abs(at.b))  # fmt: skip
         where = where or ("On the margin f(x_i) = y_i" if self.curve is None else
                           "At a free support vector y_i f(x_i) is 1 less the slack, which α gives")  # fmt: skip
         text = f"{where}, so one such sample would give b. The mean over all of them is less sensitive to rounding." + (
             " Where there are none, b is a weighted quantile: every b of its interval is as good."
         ) * (self.bend is None)
-        layout = "aligned" if any(isinstance(each, EquationLine) and each.premise for each in lines) else "below"
-        lines = lines or (mean, rf"M=\{{i:{among.latex()}\}}")
+        has_cases = any(isinstance(equation_line, EquationLine) and equation_line.premise for equation_line in lines)
+        layout = "aligned" if has_cases else "below"
+        lines = lines or (mean, rf"M=\{{i:{is_free.latex()}\}}")
         return step(
             "Recovering b",
             text,
             Equation(
                 layout,
-                (*lines, somewhere),
+                (*lines, quantile_line),
                 lambda at: (
                     "no sample with 0 < α < C: b is any value that costs least"
-                    if at.svm.has_curvature and not of.is_free(at).any()
+                    if at.svm.has_curvature and not sym.is_free(at).any()
                     else ""
                 ),
             ),
@@ -504,15 +547,19 @@ class Argument(Formulas):
         )
 
     def kinds_of_samples(self, *cases: EquationLine, text: str = "") -> Step:
-        """Build the step about the position of a sample, given its α."""
+        """Build the step about the position of a sample, given its α.
+
+        cases: One per kind of sample; by default α = 0, 0 < α < C and α = C.
+        text: How the first sentence continues.
+        """
         rows = self.rows[0]
         reach, level, alpha, upper = self.reach, self.level, rows.alpha, rows.upper
         if not cases:
             assert upper is not None
             cases = (
-                case(of.ZERO, (alpha, "=", 0), (reach, "≥", level)),
-                case(of.BETWEEN, (0, "<", alpha, "<", upper), (reach, "=", level)),
-                case(of.BOUNDED, (alpha, "=", upper), (reach, "≤", level)),
+                case(sym.ZERO, (alpha, "=", 0), (reach, "≥", level)),
+                case(sym.BETWEEN, (0, "<", alpha, "<", upper), (reach, "=", level)),
+                case(sym.BOUNDED, (alpha, "=", upper), (reach, "≤", level)),
             )
         count = "two" if len(cases) == 2 else "three"
         return step(
@@ -528,13 +575,15 @@ class Argument(Formulas):
             f"w = Σ {self.coef.text()} φ(x_i) is a vector in the feature space of {self.problem.kernel}, not in the "
             "space of the samples; use decision_function(X), or Linear() as kernel"
         )
-        own = operation(r"\sum_i%s x_i", "Σ %s x_i", "X.T @ (%s)", lambda at, beta: at.combination(beta), self.coef)
-        matrix = letter(self.matrix, lambda at: at.combination(at.beta), "X.T @ beta", "Xᵀβ")
-        f = line(of.F, "=", letter(r"w^{\top}x", lambda at: at.X @ at.w, "X @ w", "wᵀx_i") + self.offset,
+        weighted_sum = operation(
+            r"\sum_i%s x_i", "Σ %s x_i", "X.T @ (%s)", lambda at, beta: at.combination(beta), self.coef
+        )
+        matrix_product = letter(self.matrix, lambda at: at.combination(at.beta), "X.T @ beta", "Xᵀβ")
+        f = line(sym.F, "=", letter(r"w^{\top}x", lambda at: at.X @ at.w, "X @ w", "wᵀx_i") + self.offset,
                  scale=lambda at: reference_size(at.values), place="sample", left="f(x)",
                  before=r",\quad ", joined=True)  # fmt: skip
-        first = self.weights(right=own)
-        chain = replace(first, sides=(*first.sides, matrix), relations=("=", "="))
+        sum_line = self.weights(right=weighted_sum)
+        chain = replace(sum_line, sides=(*sum_line.sides, matrix_product), relations=("=", "="))
         return step(
             "w of a linear kernel",
             "Where φ(x) = x, the sum over the samples can be done once and for all: w has one weight a feature, and "

@@ -6,7 +6,7 @@ from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps.argument import case, step, value_of
 from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, Argument
 from qpsvm.derivation.steps.two_class import build_margin_step, build_two_class
@@ -17,7 +17,7 @@ from qpsvm.machines import SquaredHinge
 #: C_i: the price of a square, of which δ_i = 1/(2C_i) is left.
 C = letter("C_i", lambda at: 0.5 / at.svm.curvature)
 #: δ_iα_i.
-CURVE = of.ALPHA / (2 * C)
+CURVE = sym.ALPHA / (2 * C)
 #: αᵀ(Q + D)α with D = diag(1/(2C)).
 BENT = letter(
     r"\alpha^{\top}(Q+D)\alpha", lambda at: at.quadratic + float(at.svm.curvature @ at.alpha**2),
@@ -30,8 +30,8 @@ SYMBOLS = {"e": Meaning("e_i, the unit vector of sample i", "(n,)")}
 def argument(problem: SquaredHinge) -> Argument:
     """Build the terms of the machine."""
     return build_two_class(
-        problem, None, total(C * of.XI**2), penalised_slack=None, curve=CURVE,
-        bend=total(of.ALPHA**2 / (4 * C)), bend_gap=total(C * (of.XI - CURVE) ** 2),
+        problem, None, total(C * sym.XI**2), penalised_slack=None, curve=CURVE,
+        bend=total(sym.ALPHA**2 / (4 * C)), bend_gap=total(C * (sym.XI - CURVE) ** 2),
     )  # fmt: skip
 
 
@@ -52,15 +52,15 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
         xi=soft.stationarity_in_curved_xi(
             "The last bit of slack costs 2C_iξ_i, and the margin row pays α_i for it. So α is the slack in other "
             "units, and there is no slack without a multiplier.",
-            line(of.XI, "=", CURVE, scale="level"),
+            line(sym.XI, "=", CURVE, scale="level"),
         ),
         substitution=soft.substitution(
             "half of each quadratic term cancels, and what is left of the slack is a square of α", "ξ = α/(2C)"
         ),
         dual=soft.dual("α has no upper bound, and the square keeps it from growing"),
         kinds=soft.kinds_of_samples(
-            case(of.ZERO, (of.ALPHA, "=", 0), (soft.reach, "≥", 1)),
-            case(of.POSITIVE, (of.ALPHA, ">", 0), (soft.reach, "=", 1 - CURVE)),
+            case(sym.ZERO, (sym.ALPHA, "=", 0), (soft.reach, "≥", 1)),
+            case(sym.POSITIVE, (sym.ALPHA, ">", 0), (soft.reach, "=", 1 - CURVE)),
             text=". No support vector lies on the margin itself: the first bit "
             "of slack is free, so that every one has some.",
         ),
@@ -73,7 +73,7 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
                 (
                     r"\tilde\varphi(x_i)=\Bigl(\varphi(x_i),\ \tfrac{1}{\sqrt{2C_i}}\,e_i\Bigr)",
                     r"\langle\tilde\varphi(x_i),\tilde\varphi(x_j)\rangle=\bigl(K+\operatorname{diag}\tfrac{1}{2C}\bigr)_{ij}",
-                    value_of(HALF * BENT + (HALF * soft.pull**2 if soft.penalised else None), "=", of.QP_VALUE),
+                    value_of(HALF * BENT + (HALF * soft.pull**2 if soft.penalised else None), "=", sym.QP_VALUE),
                     line(beyond, "≥", 1, scale=lambda at: reference_size(beyond.value(at), at.terms)),
                 ),
             ),

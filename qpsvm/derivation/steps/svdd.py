@@ -17,7 +17,7 @@ from qpsvm.derivation.expressions import Equation, EquationLine, display, line, 
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps.argument import RowTerms, iter_minimum, number_steps, step
 from qpsvm.derivation.steps.one_class import FORM, WHAT_NU_BOUNDS, build_unlabelled
 from qpsvm.derivation.steps.shared import Argument
@@ -30,7 +30,7 @@ from qpsvm.machines.one_class import check_constant_diagonal
 from qpsvm.result.model import Model
 
 # In the dual's units f, w and ξ are half of what they are here, and the level is K(x_i, x_i)/2.
-XI = letter(r"\xi_i", of.get_part("xi", factor=2.0))
+XI = letter(r"\xi_i", sym.get_part("xi", factor=2.0))
 MU = letter(r"\mu", "b")
 F = letter("f(x_i)", lambda at: 2.0 * (at.values - at.svm.level), "f(X)")
 PRODUCT = letter(r"\langle c,\varphi(x_i)\rangle", lambda at: at.values - at.b, "(phi(X) @ c)")
@@ -39,9 +39,9 @@ C2 = letter(r"\|c\|^2", "square_of_w", "norm(c)**2")
 SQUARE = letter("R^2", lambda at: at.square_of_w + 2.0 * at.b, "R**2")
 DISTANCE = letter(r"\|\varphi(x_i)-c\|", lambda at: measure_distances(at), "norm(phi(X) - c, axis=1)")
 FAR = letter(r"\|\varphi(x_i)-c\|^2", lambda at: SQUARE.value(at) - F.value(at), "norm(phi(X) - c, axis=1)**2")
-OWN_LENGTH = letter("K(x,x)", of.diagonal_between, "K(x, x).diagonal()")
+OWN_LENGTH = letter("K(x,x)", sym.diagonal_between, "K(x, x).diagonal()")
 RADIUS = letter("R", lambda at: float(at.result.extras["radius"]))
-MASS = dot(1, of.ALPHA)
+MASS = dot(1, sym.ALPHA)
 #: What the letters of this machine mean.
 SYMBOLS = {
     "f": Meaning("decision function, R² − ‖φ(x) − c‖²", "(n,)", F.value),
@@ -59,9 +59,9 @@ SYMBOLS = {
 def argument(problem: SVDD) -> Argument:
     """Build the terms of the machine."""
     asked = line(PRODUCT + MU, "≥", HALF * (DIAGONAL - XI), scale="level")
-    rows = RowTerms(of.ALPHA, XI, 2 * PRODUCT + 2 * MU, DIAGONAL, of.ETA, XI, of.C, other=asked)
+    rows = RowTerms(sym.ALPHA, XI, 2 * PRODUCT + 2 * MU, DIAGONAL, sym.ETA, XI, sym.C, other=asked)
     return build_unlabelled(
-        problem, rows, total(of.C * XI), linear=(total(of.ALPHA * DIAGONAL),), quadratic=FORM, others=r",\mu",
+        problem, rows, total(sym.C * XI), linear=(total(sym.ALPHA * DIAGONAL),), quadratic=FORM, others=r",\mu",
         reward=2 * MU, equality=(-(2 * MU), MASS, term(1)), added=2 * MU, half=None, twice=2.0, reach=F, level=0.0,
         w="c", b="μ", f_by_w=r"f(x)=R^2-\|\varphi(x)-c\|^2", lacking=OWN_LENGTH,
         f=letter("f(x)", lambda at: 2.0 * at.f_between - OWN_LENGTH.value(at)),
@@ -87,7 +87,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
     square = replace(ball, others=",R^2", rows=(replace(ball.rows[0], high=SQUARE, low=FAR),))
     kappa = letter(r"\kappa", lambda at: float(at.problem.space.gram.diagonal()[0]))
     diagonal = letter("", lambda at: at.problem.space.gram.diagonal(), "K.diagonal()")
-    lengths = total(of.ALPHA * diagonal).with_name("Σ α_i K(x_i, x_i)", "K(x,x)")
+    lengths = total(sym.ALPHA * diagonal).with_name("Σ α_i K(x_i, x_i)", "K(x,x)")
     squared = build_qp_line()
     moved = letter("", lambda at: at.problem.space.to_caller_weights(at.w), "c + moved_by", "c, moved back")
     back = letter("", lambda at: np.asarray(at.problem.space.samples.weights(at.alpha)), "(X + moved_by).T @ alpha",
@@ -101,7 +101,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "the centre, and one outside pays for what the square of its distance exceeds R².",
             Equation("below", (
                 r"f(x)=R^2-\|\varphi(x)-c\|^2",
-                line(DISTANCE, "=", RADIUS, before=r"f(x_i)=0\ \Rightarrow\ ", rows=of.ON_MARGIN,
+                line(DISTANCE, "=", RADIUS, before=r"f(x_i)=0\ \Rightarrow\ ", rows=sym.ON_MARGIN,
                      scale=lambda at: max(RADIUS.value(at), (at.terms_of_w or 1.0))),
             ), lambda at: "" if at.on_margin.any() else
             "no sample on the boundary, so that none shows how large the ball is"),
@@ -114,7 +114,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             Equation("below", (
                 *iter_minimum(r"c,R^2,\xi", SQUARE + ball.price),
                 *subject(line(FAR, "≤", SQUARE + XI, scale="level"), line(XI, "≥", 0, scale="level")),
-                line(total(of.C * (FAR + SQUARE)) - SQUARE, "≥", total(of.C * FAR),
+                line(total(sym.C * (FAR + SQUARE)) - SQUARE, "≥", total(sym.C * FAR),
                      scale=lambda at: float(at.C @ np.abs(FAR.value(at))) + abs(float(SQUARE.value(at)))),
             )),
         ),
@@ -147,10 +147,10 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "it: a weighted quantile of the squared distances.",
             Equation("below", (
                 line(SQUARE, "=", C2 + 2 * MU, scale="level"),
-                of.split_by(FAR, ">", SQUARE, of.C, term(1)),
+                sym.split_by(FAR, ">", SQUARE, sym.C, term(1)),
                 squared,
-                line(FAR, "=", SQUARE, rows=of.ON_MARGIN, scale="level", shown=False),
-                line(0, "<", of.ALPHA, "<", of.C, measured=False, after=r"\ \Rightarrow\ \|\varphi(x_i)-c\|=R"),
+                line(FAR, "=", SQUARE, rows=sym.ON_MARGIN, scale="level", shown=False),
+                line(0, "<", sym.ALPHA, "<", sym.C, measured=False, after=r"\ \Rightarrow\ \|\varphi(x_i)-c\|=R"),
             )),
             levels._soft_interval, general="LEVEL.3",
         ),
@@ -162,7 +162,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "Where φ(x) = x, the centre is a point among the samples. Distances from it are evaluated by differences, "
             "which have all their digits however far the samples are from the origin.",
             Equation("below", (
-                line(letter("c", "w"), "=", of.combination(of.ALPHA), "=", transposed, scale="size_of_products",
+                line(letter("c", "w"), "=", sym.combination(sym.ALPHA), "=", transposed, scale="size_of_products",
                      place="entry"),
                 line(F, "=", RADIUS**2 - letter(r"\|x-c\|^2", lambda at: compute_distances(at, at.w_of_alpha) ** 2,
                      "norm(X - c, axis=1)**2", "‖x_i − c(α)‖²"), scale="level", left="f(x)", place="sample",

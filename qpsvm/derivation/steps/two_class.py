@@ -7,7 +7,7 @@ from typing import Any
 from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps.argument import RowTerms, step
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.term_builders import HALF, dot, multiply, total
@@ -16,8 +16,8 @@ from qpsvm.machines import Problem
 
 
 def build_two_class(
-    problem: Problem, upper: Term | None, penalty: Term | None, level: Term | float = 1.0, slack: Term | None = of.XI,
-    penalised_slack: Term | None = of.XI, **terms: Any,
+    problem: Problem, upper: Term | None, penalty: Term | None, level: Term | float = 1.0, slack: Term | None = sym.XI,
+    penalised_slack: Term | None = sym.XI, **terms: Any,
 ) -> Argument:  # fmt: skip
     """Build the terms of a machine that requires y f ≥ level − slack.
 
@@ -28,13 +28,13 @@ def build_two_class(
     penalised_slack: The part of the slack with a linear penalty, whose multiplier is η; None if there is none.
     terms: Further fields of `Argument`, which override those of this function.
     """
-    reach, eta = of.Y * of.F, None if upper is None or penalised_slack is None else of.ETA
-    rows = RowTerms(of.ALPHA, slack, reach, term(level), eta, None if eta is None else penalised_slack, upper)
+    reach, eta = sym.Y * sym.F, None if upper is None or penalised_slack is None else sym.ETA
+    rows = RowTerms(sym.ALPHA, slack, reach, term(level), eta, None if eta is None else penalised_slack, upper)
     quadratic = HALF * letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
-    dual_terms: dict[str, Any] = {"linear": (total(of.ALPHA),), "quadratic": quadratic} | terms
+    dual_terms: dict[str, Any] = {"linear": (total(sym.ALPHA),), "quadratic": quadratic} | terms
     return Argument(
-        problem, (rows,), penalty, coef=of.ALPHA * of.Y, pairs=r"\alpha_i\alpha_j y_i y_j",
-        pull=dot(of.Y, of.ALPHA), reach=reach, level=level, matrix=r"X^{\top}(\alpha\circ y)", **dual_terms,
+        problem, (rows,), penalty, coef=sym.ALPHA * sym.Y, pairs=r"\alpha_i\alpha_j y_i y_j",
+        pull=dot(sym.Y, sym.ALPHA), reach=reach, level=level, matrix=r"X^{\top}(\alpha\circ y)", **dual_terms,
     )  # fmt: skip
 
 
@@ -51,14 +51,14 @@ def build_margin_step(machine: Argument) -> Step:
         )
         between = "the support vectors along w, slack added"
     distance = letter(
-        rf"\operatorname{{dist}}\bigl(\{{f=-{level_latex}\}},\{{f=+{level_latex}\}}\bigr)", of.measure_margin,
+        rf"\operatorname{{dist}}\bigl(\{{f=-{level_latex}\}},\{{f=+{level_latex}\}}\bigr)", sym.measure_margin,
         "distance", f"the distance between {between}",
     )  # fmt: skip
     return step(
         "Margin",
         "A step of length t along w/‖w‖ changes f by t‖w‖, so the distance from one hyperplane to the other is the "
         f"difference of their levels over ‖w‖. {measured}",
-        Equation("alone", (line(distance, "=", multiply(2, level) / of.NORM),)),
+        Equation("alone", (line(distance, "=", multiply(2, level) / sym.NORM),)),
     )
 
 
@@ -69,7 +69,7 @@ def build_nu_step(machine: Argument, reach: Term, level: Term | float, alpha_sum
     """
     C = machine.rows[0].upper
     assert C is not None
-    error_weight = of.weight_where(reach, "<", level, C)
-    support_weight = of.weight_where(of.ALPHA, ">", 0, C, 0.0)
+    error_weight = sym.weight_where(reach, "<", level, C)
+    support_weight = sym.weight_where(sym.ALPHA, ">", 0, C, 0.0)
     chain = line(error_weight, "≤", alpha_sum, "≤", support_weight, scale=lambda at: alpha_sum.value(at))
     return step("What ν bounds", f"{text} The residual is by how much a bound fails.", Equation("alone", (chain,)))

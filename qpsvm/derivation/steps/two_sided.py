@@ -11,7 +11,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.expressions import EquationLine, Subset, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
-from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps.argument import RowTerms, case
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.symbols import Meaning
@@ -22,11 +22,11 @@ from qpsvm.machines.problem.penalties import compute_active_penalties
 
 #: What the Lagrangian of a regression has, and how slacks and η leave it.
 MULTIPLIERS, ETA = "α⁺_i above f, α⁻_i below it, and η_i, η*_i for the slacks", "what ξ gave"
-ABOVE = letter(r"\alpha^+_i", of.get_part("alpha", 0))
-BELOW = letter(r"\alpha^-_i", of.get_part("alpha", 1))
-XI = letter(r"\xi_i", of.get_part("xi", 0))
-XI_STAR = letter(r"\xi^*_i", of.get_part("xi", 1))
-ETAS = (letter(r"\eta_i", of.get_part("eta", 0)), letter(r"\eta^*_i", of.get_part("eta", 1)))
+ABOVE = letter(r"\alpha^+_i", sym.get_part("alpha", 0))
+BELOW = letter(r"\alpha^-_i", sym.get_part("alpha", 1))
+XI = letter(r"\xi_i", sym.get_part("xi", 0))
+XI_STAR = letter(r"\xi^*_i", sym.get_part("xi", 1))
+ETAS = (letter(r"\eta_i", sym.get_part("eta", 0)), letter(r"\eta^*_i", sym.get_part("eta", 1)))
 BETA = letter(r"\beta_i")
 C = letter("C_i", lambda at: active_prices(at))
 SIGMA_C = letter(r"\Sigma_C", lambda at: float(active_prices(at).sum()), "sum(C)")
@@ -34,7 +34,7 @@ EPSILON = letter(
     r"\varepsilon", lambda at: at.multipliers.get("epsilon", getattr(at.problem, "epsilon", 0.0))
 )  # fmt: skip
 #: |t_i − f(x_i)|, for each sample, and for each row.
-MISSED = magnitude(of.T - of.F)
+MISSED = magnitude(sym.T - sym.F)
 EACH = letter("|t_i-f(x_i)|", lambda at: np.tile(MISSED.value(at), 2), "tile(abs(t - f(X)), 2)")
 EITHER = letter(r"\alpha^\pm_i", python="alpha")
 #: What the letters of a regression mean.
@@ -46,15 +46,15 @@ SYMBOLS = {
     r"\Sigma": Meaning("Σ_C, the sum of all C_i"),
 }
 #: The samples of which both α are 0.
-NEITHER = Subset("(kind_above == 0) & (kind_below == 0)", lambda at: np.logical_and(*np.split(of.ZERO(at), 2)))
+NEITHER = Subset("(kind_above == 0) & (kind_below == 0)", lambda at: np.logical_and(*np.split(sym.ZERO(at), 2)))
 #: Where a sample is that is inside of a tube, on its edge, or beyond it.
 UPPER = letter("C_i", "C", "tile(C, 2)")
 INSIDE: EquationLine = case(
     NEITHER, line(ABOVE, "=", BELOW, "=", 0, scale=lambda at: at.box.max()), line(MISSED, "≤", EPSILON, scale="level")
 )  # fmt: skip
 KINDS = (
-    INSIDE, case(of.BETWEEN, (0, "<", EITHER, "<", UPPER), (EACH, "=", EPSILON)),
-    case(of.BOUNDED, (EITHER, "=", UPPER), (EACH, "≥", EPSILON))
+    INSIDE, case(sym.BETWEEN, (0, "<", EITHER, "<", UPPER), (EACH, "=", EPSILON)),
+    case(sym.BOUNDED, (EITHER, "=", UPPER), (EACH, "≥", EPSILON))
 )  # fmt: skip
 
 
@@ -69,13 +69,13 @@ def argument(
 ) -> Argument:  # fmt: skip
     """Build a regression whose f may miss t by a width."""
     rows = []
-    for half, (alpha, slack, ahead) in enumerate(((ABOVE, XI, of.T - of.F), (BELOW, XI_STAR, of.F - of.T))):
+    for half, (alpha, slack, ahead) in enumerate(((ABOVE, XI, sym.T - sym.F), (BELOW, XI_STAR, sym.F - sym.T))):
         bounds: dict[str, Any] = {"eta": ETAS[half], "priced": slack, "upper": uppers[half]} if priced else {}
         rows.append(RowTerms(alpha, slack, width, ahead, half=half, **bounds))
     mass = dot(1, ABOVE + BELOW)
-    terms = (dot(reindex(of.T), BETA), -(width * mass)) if width and linear else (dot(of.T, BETA),)
+    terms = (dot(reindex(sym.T), BETA), -(width * mass)) if width and linear else (dot(sym.T, BETA),)
     return Argument(
         problem, tuple(rows), price, linear=terms, coef=BETA, pairs=r"\beta_i\beta_j", pull=dot(1, BETA),
-        quadratic=HALF * letter(r"\beta^{\top}K\beta", "quadratic", "beta @ K @ beta"), reach=of.F,
+        quadratic=HALF * letter(r"\beta^{\top}K\beta", "quadratic", "beta @ K @ beta"), reach=sym.F,
         matrix=r"X^{\top}\beta", sides="sides of f", **more,
     )  # fmt: skip

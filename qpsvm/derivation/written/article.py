@@ -1,6 +1,6 @@
 """Write a derivation as LaTeX: a section of an article, frames of Beamer, or a complete document.
 
-An equation is shown with its tag, made smaller where it is wider than the page. It needs amsmath and graphicx.
+An equation has its tag, and is scaled down if it is wider than the page. The LaTeX needs amsmath and graphicx.
 """
 
 from __future__ import annotations
@@ -12,24 +12,32 @@ from collections.abc import Iterator
 from qpsvm.derivation.display import ShownDerivation, ShownStep
 from qpsvm.derivation.latex import BETWEEN, SIGNS
 
-#: Mathematics of the sentences, in LaTeX.
+#: Mathematical signs in sentences, and their LaTeX within mathematics.
 UNICODE = {
     **{sign: name for name, sign in (SIGNS | BETWEEN).items() if name[0] == "\\" and sign not in "{}|"},
     "φ": r"\varphi", "ε": r"\varepsilon", "−": "-", "½": r"\tfrac12", "¼": r"\tfrac14", "²": "{}^2", "⁺": "{}^+",
     "⁻": "{}^-", "ᵀ": r"{}^{\top}", "√": r"\surd", "¹": "{}^1", "₁": "{}_1", "₂": "{}_2", "₊": "{}_+", "₋": "{}_-", 
     "ℓ": r"\ell", "Δ": r"\Delta", "\N{NO-BREAK SPACE}": "~", "⇔": r"\Leftrightarrow", "∪": r"\cup",
 }  # fmt: skip
-RESERVED = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "…": r"\dots{}"}
-#: Marks above a letter; what has no sign in LaTeX, as in a name of a user's; the end of what pdfLaTeX reads as it is.
+#: Characters that text in LaTeX must escape.
+RESERVED = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "…": r"\dots{}",
+    **{sign: rf"\{sign}" for sign in "&%#_{}$"},
+}  # fmt: skip
+#: Combining marks above a letter, and their LaTeX commands.
 MARKS = {"\u0304": "bar", "\u0303": "tilde", "\u0302": "hat"}
-UNKNOWN, LATIN = "?", 0x180
-RESERVED |= {sign: rf"\{sign}" for sign in "&%#_{}$"}
-#: A word that is mathematics: it has a sign or an index, or is one letter, alone or before a sign.
+#: What replaces a character that has no LaTeX here, such as one in a user's name of a feature.
+UNKNOWN = "?"
+#: pdfLaTeX reads characters below this code as they are.
+LATIN_END = 0x180
+#: A word that is mathematics: it has a sign or an index, or is one letter, alone or before a sign. The letters a, A and
+#: I are words of English.
 SIGN = r"[^\x00-\x7f\xa0\u00c0-\u024f‘’“”…]"
 REST = r"(?:[^\s;,]|,(?=\S))*"
 WORD = rf"(?:{REST}(?:{SIGN}|\w_\w){REST}|[b-zB-HJ-Z](?:[²'/(^=]{REST})?(?![\w’-]|\.\w))"
+#: Such words in a row, with operators and numbers between them.
 FORMULA = re.compile(rf"(?<![^\s(\[]){WORD}(?: (?:(?:[-+*/<>=|]|\d[\d.]*) )*{WORD})*")
-#: Scaled down where it is wider than the line or higher than a frame.
+#: LaTeX of a command that scales an equation down if it is wider than the line or higher than a frame.
 FITTED = r"""\providecommand{\fitted}[1]{\sbox0{$\displaystyle #1$}%
   \ifdim\wd0>0.8\linewidth\sbox0{\resizebox{0.8\linewidth}{!}{\usebox0}}\fi
   \ifdim\dimexpr\ht0+\dp0>0.55\textheight\sbox0{$\vcenter{\hbox{\resizebox*{!}{0.55\textheight}{\usebox0}}}$}\fi\usebox0}"""
@@ -55,13 +63,16 @@ BEAMER = r"""\documentclass[aspectratio=169]{beamer}
 
 
 def render_latex(derivation: ShownDerivation, beamer: bool, standalone: bool) -> str:
-    """Render the derivation as a section or as frames; `standalone` as a document."""
-    parts = _frames(derivation) if beamer else _section(derivation)
+    """Render the derivation as a section, or as frames of Beamer; if `standalone`, as a complete document."""
+    parts = _iter_frames(derivation) if beamer else _iter_section(derivation)
     body = "\n".join(["% needs \\usepackage{amsmath,amssymb,graphicx}", FITTED, *parts])
-    return (BEAMER if beamer else ARTICLE) % body if standalone else f"{body}\n"
+    if not standalone:
+        return f"{body}\n"
+    return (BEAMER if beamer else ARTICLE) % body
 
 
-def _section(derivation: ShownDerivation) -> Iterator[str]:
+def _iter_section(derivation: ShownDerivation) -> Iterator[str]:
+    """Yield the lines of a section: a paragraph per step, for an absent step the reason."""
     yield rf"\section*{{\raggedright {text_to_latex(derivation.title)}}}"
     yield text_to_latex(f"{derivation.headline}.")
     for step in derivation.steps:
@@ -70,11 +81,12 @@ def _section(derivation: ShownDerivation) -> Iterator[str]:
             yield text_to_latex(f"({step.tag}) {step.reason}.")
             continue
         yield text_to_latex(" ".join(filter(None, [step.text, step.by_construction])))
-        yield from _equation(step)
-        yield from _numbers(step)
+        yield from _iter_equation(step)
+        yield from _iter_numbers(step)
 
 
-def _frames(derivation: ShownDerivation) -> Iterator[str]:
+def _iter_frames(derivation: ShownDerivation) -> Iterator[str]:
+    """Yield the lines of frames: one for the title, and one per step that is not absent."""
     yield r"\begin{frame}"
     yield rf"\frametitle{{{text_to_latex(derivation.title)}}}"
     yield rf"{text_to_latex(derivation.headline)}."
@@ -85,24 +97,28 @@ def _frames(derivation: ShownDerivation) -> Iterator[str]:
         yield r"\begin{frame}"
         yield rf"\frametitle{{{text_to_latex(step.title)}}}"
         yield rf"{{\small {text_to_latex(step.text)}\par}}"
-        yield from _equation(step)
+        yield from _iter_equation(step)
         yield r"{\small"
-        yield from _numbers(step)
+        yield from _iter_numbers(step)
         yield r"\par}"
         yield r"\end{frame}"
 
 
-def _equation(step: ShownStep) -> Iterator[str]:
-    """Yield the equation with its tag."""
+def _iter_equation(step: ShownStep) -> Iterator[str]:
+    """Yield the lines of the equation with its tag."""
     yield rf"\begin{{equation}}\tag{{{step.tag}}}\label{{eq:{step.tag}}}"
     yield rf"\fitted{{{step.latex.replace('{align*}', '{aligned}')}}}"
     yield r"\end{equation}"
 
 
-def _numbers(step: ShownStep) -> Iterator[str]:
-    """Yield both sides as numbers, and the residual."""
+def _iter_numbers(step: ShownStep) -> Iterator[str]:
+    """Yield the lines with both sides as numbers, the residual, and what is proven."""
     if step.sides_text:
-        sides = re.sub(r"e([-+])0*(\d+)", lambda e: rf"\cdot10^{{{e[1].strip('+')}{e[2]}}}", step.sides_text)
+        sides = re.sub(
+            r"e([-+])0*(\d+)",
+            lambda exponent: rf"\cdot10^{{{exponent[1].strip('+')}{exponent[2]}}}",
+            step.sides_text,
+        )
         yield rf"\({_format_formula(sides)}\) \quad {text_to_latex(step.of)}; {text_to_latex(step.residual_text)}."
     elif step.reason:
         yield text_to_latex(f"{step.reason}.")
@@ -111,36 +127,46 @@ def _numbers(step: ShownStep) -> Iterator[str]:
 
 
 def text_to_latex(text: str) -> str:
-    """Convert a sentence to LaTeX, with mathematical letters set as such."""
-    found, place = "", 0
-    for formula in FORMULA.finditer(text):
-        whole = formula[0]
-        kept = whole.rstrip(".,:")
-        while kept.count(")") > kept.count("(") and kept.endswith(")"):  # of the sentence
-            kept = kept[:-1]
-        named = re.match(r"([^\W\d_²])-([A-Za-z]{2,}\S*)$", kept)  # ν-SVM
-        math = rf"\({_format_formula(named[1])}\)-{_escape(named[2])}" if named else rf"\({_format_formula(kept)}\)"
-        found += _escape(text[place : formula.start()]) + math + _escape(whole[len(kept) :])
-        place = formula.end()
-    return found + _escape(text[place:])
+    """Convert a sentence to LaTeX, with its formulas set as mathematics."""
+    latex, end = "", 0  # the result for the text up to this position
+    for match in FORMULA.finditer(text):
+        formula = match[0].rstrip(".,:")
+        while formula.count(")") > formula.count("(") and formula.endswith(")"):  # the bracket of the sentence
+            formula = formula[:-1]
+        punctuation = match[0][len(formula) :]
+        compound = re.match(r"([^\W\d_²])-([A-Za-z]{2,}\S*)$", formula)  # such as ν-SVM: only ν is mathematics
+        if compound:
+            math = rf"\({_format_formula(compound[1])}\)-{_escape(compound[2])}"
+        else:
+            math = rf"\({_format_formula(formula)}\)"
+        latex += _escape(text[end : match.start()]) + math + _escape(punctuation)
+        end = match.end()
+    return latex + _escape(text[end:])
 
 
 def _format_formula(text: str) -> str:
+    """Convert a formula in plain text to LaTeX: indices in braces, words upright, marks above letters, signs."""
     text = re.sub(r"(?<=\w)\*", "^*", text)
     text = re.sub(r"_([ijy]_[ik])(?![A-Za-z0-9])", r"_{\1}", text)
     text = re.sub(r"_([A-Za-z0-9]{2,}|\([^()]*\))", r"_{\1}", text)
-    text = re.sub(r"(_\{[^}]*\})|(?<![\\A-Za-z])([A-Za-z]{2,})", lambda each: each[1] or rf"\text{{{each[2]}}}", text)
-    text = "".join(apart if (apart := unicodedata.normalize("NFD", sign))[-1] in MARKS else sign for sign in text)
+    text = re.sub(
+        r"(_\{[^}]*\})|(?<![\\A-Za-z])([A-Za-z]{2,})", lambda match: match[1] or rf"\text{{{match[2]}}}", text
+    )
+    decomposed = [unicodedata.normalize("NFD", sign) for sign in text]  # such as ē into e and its mark
+    text = "".join(parts if parts[-1] in MARKS else sign for sign, parts in zip(text, decomposed, strict=True))
     for mark, name in MARKS.items():
         text = re.sub(rf"(\w){mark}", rf"\\{name}{{\1}}", text)
     return "".join(map(_format_sign, text))
 
 
 def _format_sign(sign: str) -> str:
-    """Format a sign within mathematics."""
-    found = UNICODE.get(sign) or (rf"\{sign}" if sign in "%#&$" else sign)
-    return f"{found} " if sign in UNICODE and found[0] == "\\" else found if found.isascii() else UNKNOWN
+    """Convert a character within mathematics to LaTeX."""
+    latex = UNICODE.get(sign) or (rf"\{sign}" if sign in "%#&$" else sign)
+    if sign in UNICODE and latex[0] == "\\":
+        return f"{latex} "  # the blank ends the name of the command
+    return latex if latex.isascii() else UNKNOWN
 
 
 def _escape(text: str) -> str:
-    return "".join(RESERVED.get(sign, sign if ord(sign) < LATIN else UNKNOWN) for sign in text)
+    """Escape text without mathematics for LaTeX."""
+    return "".join(RESERVED.get(sign, sign if ord(sign) < LATIN_END else UNKNOWN) for sign in text)

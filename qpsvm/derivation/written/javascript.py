@@ -1,7 +1,7 @@
-"""Write equations as JavaScript, translated from their Python.
+"""Write equations as JavaScript, translated from their Python (`build_module`).
 
-What a page evaluates is so what the library evaluates. Letters are attributes of a point `p`, operations are functions
-of `o`, which `docs/chapters/equations.mjs` states; names that it does not know are of the library alone.
+So a page evaluates the same equations as the library. Letters become attributes of a point `p`, operations become
+functions of `o`. `docs/chapters/equations.mjs` defines both. A page cannot evaluate an equation with other names.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from qpsvm.derivation.expressions import Equation, EquationLine, strip_brackets
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.terms import TEXT, Term
 
-#: Operations between arrays, by what Python's grammar calls them.
+#: Operations between arrays, by their nodes in Python's grammar.
 OPERATIONS = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.MatMult: "matmul",
     ast.Lt: "less", ast.LtE: "atMost", ast.Gt: "more", ast.GtE: "atLeast", ast.Eq: "equal",
 }  # fmt: skip
-#: Functions of arrays, and methods that are written as such.
+#: Functions of arrays. Methods of arrays are translated to these functions.
 FUNCTIONS = frozenset({
     "sum", "abs", "norm", "mean", "maximum", "minimum", "max", "min", "tile", "sqrt", "diagonal",
 })  # fmt: skip
-#: Functions of samples, which a point has.
+#: Functions of samples, which are methods of a point.
 SAMPLE_FUNCTIONS = {"f": "f", "phi": "phi", "K": "gram"}
-#: Letters of a page's point.
+#: Letters that a page's point has as attributes.
 LETTERS = frozenset({
     "alpha", "alpha_above", "alpha_below", "y", "t", "C", "a", "s", "p", "xi", "xi_star", "zeta", "eta", "eta_star",
     "w", "c", "b", "rho", "mu", "nu", "lam", "epsilon", "tau", "tol", "beta", "u", "K", "Q", "X", "x", "M", "R",
@@ -34,11 +34,11 @@ LETTERS = frozenset({
 
 
 class NotOnAPage(Exception):
-    """A letter or a function that only the library has."""
+    """Raised for a letter or a function that a page does not have."""
 
 
 class _Writer(ast.NodeVisitor):
-    """Python's tree as calls."""
+    """Translate a tree of Python's grammar to JavaScript. Raises NotOnAPage."""
 
     def generic_visit(self, node: ast.AST) -> str:
         raise NotOnAPage(ast.unparse(node))
@@ -75,16 +75,18 @@ class _Writer(ast.NodeVisitor):
         return f"o.taken({self.visit(node.value)}, {self.visit(node.slice)})"
 
     def visit_Call(self, node: ast.Call) -> str:
-        given = [str(self.visit(each)) for each in [*node.args, *(each.value for each in node.keywords)]]
+        arguments = [str(self.visit(argument)) for argument in node.args]
+        arguments += [str(self.visit(keyword.value)) for keyword in node.keywords]
         if isinstance(node.func, ast.Attribute) and node.func.attr in FUNCTIONS:  # x.max() is max(x)
-            given, name = [str(self.visit(node.func.value)), *given], f"o.{node.func.attr}"
+            arguments.insert(0, str(self.visit(node.func.value)))
+            name = f"o.{node.func.attr}"
         elif isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
             name = f"o.{node.func.id}"
         elif isinstance(node.func, ast.Name) and node.func.id in SAMPLE_FUNCTIONS:
             name = f"p.{SAMPLE_FUNCTIONS[node.func.id]}"
         else:
             raise NotOnAPage(ast.unparse(node.func))
-        return f"{name}({', '.join(given)})"
+        return f"{name}({', '.join(arguments)})"
 
 
 def to_javascript(code: str) -> str:
@@ -93,17 +95,17 @@ def to_javascript(code: str) -> str:
     Parameters
     ----------
     code : str
-        The same in Python, of letters, numbers and NumPy's operations.
+        The expression in Python, with letters, numbers and NumPy's operations.
 
     Returns
     -------
     str
-        Of a point `p` and operations `o`.
+        The expression in JavaScript, with attributes of `p` and functions of `o`.
 
     Raises
     ------
     NotOnAPage
-        A letter or a function that only the library has.
+        If a page does not have a letter or a function.
 
     Examples
     --------
@@ -118,22 +120,22 @@ def select_lines(step: Step) -> list[EquationLine]:
     """Select the lines of a step that a page can evaluate."""
     if not isinstance(step.measure, Equation) or step.absent:
         return []
-    found = []
-    for each in step.measure.lines:
-        if isinstance(each, EquationLine) and each.measured:
+    selected = []
+    for line in step.measure.lines:
+        if isinstance(line, EquationLine) and line.measured:
             try:
-                build_line(each)
+                build_line(line)  # called only for the exception
             except NotOnAPage:
                 continue
-            found.append(each)
-    return found
+            selected.append(line)
+    return selected
 
 
 def split_summands(side: Term, sign: int = 1) -> list[tuple[int, Term]]:
     """Split a side into its summands, each with its sign."""
-    inside = getattr(side.function, "__self__", None)
-    if isinstance(inside, Term) and inside.latex() == side.latex():  # only its name in sentences is another
-        return split_summands(inside, sign)
+    original = getattr(side.function, "__self__", None)
+    if isinstance(original, Term) and original.latex() == side.latex():  # renamed by `Term.with_name`
+        return split_summands(original, sign)
     text = side.written[TEXT]
     if text in ("%s + %s", "%s − %s"):
         first, second = side.parts
@@ -144,13 +146,13 @@ def split_summands(side: Term, sign: int = 1) -> list[tuple[int, Term]]:
 
 
 def build_sample_function(code: str) -> str:
-    """Return the summand per sample of a sum over the samples; else "null"."""
+    """Build the function of the summands of a sum over the samples, which may have a factor; else "null"."""
     tree = ast.parse(code, mode="eval").body
-    factor, inside = "", tree
+    factor, sum_tree = "", tree
     if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult):
-        factor, inside = f"{ast.unparse(tree.left)} * ", tree.right
-    if isinstance(inside, ast.Call) and ast.unparse(inside.func) == "sum" and len(inside.args) == 1:
-        return build_function(f"{factor}({ast.unparse(inside.args[0])})")
+        factor, sum_tree = f"{ast.unparse(tree.left)} * ", tree.right
+    if isinstance(sum_tree, ast.Call) and ast.unparse(sum_tree.func) == "sum" and len(sum_tree.args) == 1:
+        return build_function(f"{factor}({ast.unparse(sum_tree.args[0])})")
     return "null"
 
 
@@ -159,10 +161,13 @@ def build_function(code: str) -> str:
     return f"(p, o) => {to_javascript(code)}"
 
 
-def build_line(each: EquationLine) -> str:
-    """Build a line: the terms of its sides with signs, its relations, and those of its premise, if there is one."""
+def build_line(line: EquationLine) -> str:
+    """Build a line: the terms of its sides with signs, its relations, and its premise, if there is one.
+
+    Raises NotOnAPage.
+    """
     sides = []
-    for side in each.sides:
+    for side in line.sides:
         terms = [(sign, strip_brackets(part.python())) for sign, part in split_summands(side)]
         if not all(code for _, code in terms):
             raise NotOnAPage(side.text())
@@ -172,14 +177,14 @@ def build_line(each: EquationLine) -> str:
                 for sign, code in terms
             )
         )
-    premise = "" if each.premise is None else f", premise: {build_line(each.premise)}"
+    premise = "" if line.premise is None else f", premise: {build_line(line.premise)}"
     return (
-        f"{{ sides: [{', '.join(f'[{side}]' for side in sides)}], relations: {json.dumps(each.relations)}{premise} }}"
+        f"{{ sides: [{', '.join(f'[{side}]' for side in sides)}], relations: {json.dumps(line.relations)}{premise} }}"
     )
 
 
 def build_module(steps: Mapping[str, Sequence[Step]]) -> str:
-    """Build a module that exports the equations of machines: for each name and tag its lines.
+    """Build a module that exports the equations of machines: the lines of each step, by machine and tag.
 
     Parameters
     ----------
@@ -189,7 +194,7 @@ def build_module(steps: Mapping[str, Sequence[Step]]) -> str:
     Returns
     -------
     str
-        JavaScript.
+        The module's JavaScript.
     """
     rows = []
     for machine, derivation in steps.items():

@@ -1,7 +1,7 @@
 """Write a derivation as HTML: an element for a notebook, or a complete page.
 
-Equations become MathML, which browsers draw themselves, and the styles of `templates` are written into the page: no
-network is needed. A step is its equation beside its words and numbers, and its code below them.
+Equations become MathML, which browsers render, and the styles of `templates` are written into the page: no network is
+needed. A step shows its equation next to its sentences and numbers, and its code below them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 from qpsvm.base.errors import MissingExtraError, describe_install
 from qpsvm.derivation.display import HOLDS, Code, Picture, ShownDerivation, ShownStep
 
-#: What lights up with a symbol that is pointed at, or has the focus: itself everywhere, its row, and its samples.
-LIT = """.SCOPE:has([data-s="NAME"]:is(:hover, :focus)) [data-s="NAME"] { background: #ffd33d; color: #1b1f24; }
+#: Style of a symbol that is pointed at, or has the focus: it is highlighted everywhere, with its row and its samples.
+HIGHLIGHT = """.SCOPE:has([data-s="NAME"]:is(:hover, :focus)) [data-s="NAME"] { background: #ffd33d; color: #1b1f24; }
 .SCOPE:has([data-s="NAME"]:is(:hover, :focus)) circle[data-has~="NAME"] { fill: #ffab1f; r: 6px; stroke: #b35900; }
 """
 #: Class of the page's outermost element: with it, the page's styles reach nothing else in a notebook.
@@ -27,20 +27,20 @@ SCOPE = "qpsvm-derivation"
 INDEX = re.compile(r"(?<=\w)_(max|[ijy]_[ik]|[a-zA-Z0-9]{1,2})(?![a-zA-Z0-9_])")
 #: A symbol of MathML: a letter.
 LETTER = re.compile(r"<mi>([^<]+)</mi>")
-#: Sides of the picture, and the room around its points.
-WIDTH, HEIGHT, ROOM = 320, 230, 18
+#: Width and height of the picture, and the margin around its points, in pixels.
+WIDTH, HEIGHT, MARGIN = 320, 230, 18
 
 
 @cache
 def read_template(name: str) -> str:
-    """Read a template, or a style."""
+    """Read a file of `templates`: a template, or a style."""
     return files("qpsvm.derivation.written").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def build_code_style(style: str) -> str:
     """Build the colours of code, as CSS."""
-    defined: str = _extra("pygments.formatters").HtmlFormatter(style=style).get_style_defs(f".{SCOPE} .code")
-    return defined
+    css: str = _extra("pygments.formatters").HtmlFormatter(style=style).get_style_defs(f".{SCOPE} .code")
+    return css
 
 
 def render_fragment(derivation: ShownDerivation, dark: bool = False) -> str:
@@ -48,26 +48,27 @@ def render_fragment(derivation: ShownDerivation, dark: bool = False) -> str:
 
     Raises MissingExtraError.
     """
-    templates = _extra("jinja2").Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    style = "".join(map(read_template, ("page.css", *["dark.css"] * dark)))
+    environment = _extra("jinja2").Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    style = "".join(map(read_template, ("page.css", "dark.css") if dark else ("page.css",)))
     colours = build_code_style("default") if not dark else (
         f"@media not all and (prefers-color-scheme: dark) {{ {build_code_style('default')} }}\n"
         f"@media (prefers-color-scheme: dark) {{ {build_code_style('github-dark')} }}"
     )  # fmt: skip
     names = frozenset(symbol.name for symbol in derivation.key)
-    lit = "".join(LIT.replace("NAME", name) for name in sorted(names))
+    highlight_styles = "".join(HIGHLIGHT.replace("NAME", name) for name in sorted(names))
     key = [
         {
-            "name": each.name,
-            "equation": tag_symbols(mathml(each.latex), names),
-            "meaning": mark_indices(each.meaning),
-            "shape": each.shape,
-            "number": each.number,
+            "name": symbol.name,
+            "equation": tag_symbols(mathml(symbol.latex), names),
+            "meaning": mark_indices(symbol.meaning),
+            "shape": symbol.shape,
+            "number": symbol.number,
         }
-        for each in derivation.key
+        for symbol in derivation.key
     ]
-    content: str = templates.from_string(read_template("steps.html")).render(
-        scope=SCOPE, style=f"{colours}\n" + (style + lit).replace("SCOPE", SCOPE), key=key, title=derivation.title,
+    content: str = environment.from_string(read_template("steps.html")).render(
+        scope=SCOPE, style=f"{colours}\n" + (style + highlight_styles).replace("SCOPE", SCOPE), key=key,
+        title=derivation.title,
         headline=derivation.headline, trusted=derivation.trusted, proven=derivation.proven,
         drawing=draw_picture(derivation.picture), steps=[_build_context(step, names) for step in derivation.steps],
     )  # fmt: skip
@@ -75,18 +76,18 @@ def render_fragment(derivation: ShownDerivation, dark: bool = False) -> str:
 
 
 def document(derivation: ShownDerivation) -> str:
-    """Render the page as a file; errors as `render_fragment`."""
+    """Render the page as a complete document. Raises MissingExtraError."""
     title = html.escape(f"Derivation: {derivation.title}")
     return read_template("document.html").format(title=title, body=render_fragment(derivation, dark=True))
 
 
 def wrap_preformatted(text: str) -> str:
-    """Wrap plain text for a notebook."""
+    """Wrap plain text in an HTML element, for a notebook."""
     return f"<pre>{html.escape(text)}</pre>"
 
 
 def _build_context(step: ShownStep, names: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Build the values that the template shows of a step."""
+    """Build the template's values for a step; symbols with these names are tagged in its equation."""
     state = "" if step.residual is None else "holds" if step.residual <= HOLDS else "fails"
     return {
         "tag": step.tag, "title": step.title,
@@ -106,52 +107,56 @@ def mark_indices(text: str) -> str:
 
 def _build_code(code: Code) -> dict[str, str]:
     """Return the location of a function, its excerpt, and the full source if that is longer."""
-    shown = code.excerpt or code
-    whole = _highlight(code.text, code.lines) if code.excerpt else ""
-    return {"where": code.where, "excerpt": _highlight(shown.text, shown.lines), "whole": whole}
+    excerpt = code.excerpt or code
+    full_source = _highlight(code.text, code.lines) if code.excerpt else ""
+    return {"where": code.where, "excerpt": _highlight(excerpt.text, excerpt.lines), "whole": full_source}
 
 
 @cache
 def mathml(latex: str) -> str:
-    """Convert an equation to MathML, which browsers draw; a `MissingExtraError` without the extra `teach`."""
+    """Convert an equation to MathML. Raises MissingExtraError."""
     equation: str = _extra("latex2mathml.converter").convert(latex, display="block")
     return equation
 
 
 def tag_symbols(equation: str, names: frozenset[str]) -> str:
-    """Tag the symbols of the key in MathML with their names, so that all occurrences light up together."""
-    return LETTER.sub(
-        lambda found: f'<mi data-s="{html.unescape(found[1])}">{found[1]}</mi>'
-        if html.unescape(found[1]) in names else found[0], equation
-    )  # fmt: skip
+    """Tag the symbols of the key in MathML with their names, so that all occurrences are highlighted together."""
+
+    def tag(match: re.Match[str]) -> str:
+        name = html.unescape(match[1])
+        return f'<mi data-s="{name}">{match[1]}</mi>' if name in names else match[0]
+
+    return LETTER.sub(tag, equation)
 
 
 def draw_picture(picture: Picture | None) -> str:
-    """Draw the samples as SVG: filled above, open below, with the amounts of each symbol on hovering."""
+    """Draw the samples as SVG: filled above, open below, with the values of each symbol as a tooltip; "" for None."""
     if picture is None:
         return ""
     low = picture.points.min(axis=0)
-    spread = [float(each) or 1.0 for each in picture.points.max(axis=0) - low]
+    ranges = [float(length) or 1.0 for length in picture.points.max(axis=0) - low]
 
     def to_pixels(point: Any) -> tuple[float, float]:
-        x, y = ((float(point[k]) - float(low[k])) / spread[k] for k in (0, 1))
-        return ROOM + x * (WIDTH - 2 * ROOM), HEIGHT - ROOM - y * (HEIGHT - 2 * ROOM)
+        x, y = ((float(point[k]) - float(low[k])) / ranges[k] for k in (0, 1))
+        return MARGIN + x * (WIDTH - 2 * MARGIN), HEIGHT - MARGIN - y * (HEIGHT - 2 * MARGIN)
 
     lines, points = "", ""
     for level, pieces in picture.lines:
-        ends = [(*to_pixels(one), *to_pixels(other)) for one, other in pieces]
-        drawn_through = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for a, b, c, d in ends)
-        lines += f'<path class="{"" if level else "zero"}" d="{drawn_through}"/>'
-    for point, side, text, has in zip(
+        ends = [(*to_pixels(start), *to_pixels(end)) for start, end in pieces]
+        path = "".join(f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}" for x1, y1, x2, y2 in ends)
+        lines += f'<path class="{"" if level else "zero"}" d="{path}"/>'
+    for point, side, caption, symbols in zip(
         picture.points, picture.side, picture.captions, picture.symbol_names, strict=True
     ):
         x, y = to_pixels(point)
-        points += f'<circle class="{"up" if side else ""}" data-has="{" ".join(has)}" cx="{x:.1f}" cy="{y:.1f}" r="4">'
-        points += f"<title>{html.escape(text)}</title></circle>"
-    across, up = map(html.escape, picture.axes)
+        side_class = "up" if side else ""
+        points += f'<circle class="{side_class}" data-has="{" ".join(symbols)}" cx="{x:.1f}" cy="{y:.1f}" r="4">'
+        points += f"<title>{html.escape(caption)}</title></circle>"
+    x_label, y_label = map(html.escape, picture.axes)
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="the samples">{lines}{points}'
-        f'<text x="{WIDTH - 4}" y="{HEIGHT - 3}" text-anchor="end">{across}</text><text x="3" y="11">{up}</text></svg>'
+        f'<text x="{WIDTH - 4}" y="{HEIGHT - 3}" text-anchor="end">{x_label}</text>'
+        f'<text x="3" y="11">{y_label}</text></svg>'
     )
 
 
@@ -163,14 +168,14 @@ def require_extra() -> None:
 
 @cache
 def _highlight(code: str, lines: tuple[int, ...]) -> str:
-    """Highlight Python code, with some lines marked."""
+    """Convert Python code to HTML with colours, with some lines, counted from 0, marked."""
     formatter = _extra("pygments.formatters").HtmlFormatter(cssclass="code", hl_lines=[line + 1 for line in lines])
-    coloured: str = _extra("pygments").highlight(code, _extra("pygments.lexers").PythonLexer(), formatter)
-    return coloured
+    highlighted: str = _extra("pygments").highlight(code, _extra("pygments.lexers").PythonLexer(), formatter)
+    return highlighted
 
 
 def _extra(name: str) -> ModuleType:
-    """Import a module of the extra `teach`."""
+    """Import a module of the extra `teach`. Raises MissingExtraError."""
     try:
         return importlib.import_module(name)
     except ImportError:

@@ -1,4 +1,4 @@
-"""Enclose every exact optimum of a problem, given the numbers of a result (`enclose_optima`)."""
+"""Enclose every exact optimum of a problem, given a result (`enclose_optima`, `enclose_all_in_one_optima`)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Linear
 
-#: Up to so many times the measured gap, and this much, a bound is not looked at with more digits.
-AS_GOOD, NOTHING = 1.5, 1e-13
+#: A proven gap is good enough, and not computed with more digits, if it is at most this many times the measured gap,
+MAX_GAP_RATIO = 1.5
+#: or at most this.
+NEGLIGIBLE_GAP = 1e-13
 
 
 def enclose_optima(problem: DualStatement, result: SVMResult) -> NearOptimum:
@@ -36,7 +38,8 @@ def enclose_optima(problem: DualStatement, result: SVMResult) -> NearOptimum:
     program = build_registered_program(problem, space.levels if isinstance(space, BallSpace) else None)
     request = ProofRequest(program, space, primal_point, collect_alpha(problem, result))
     kernel = Linear() if isinstance(problem.kernel, FeatureMap) else problem.kernel
-    return near_optimum(request, Places(space, kernel, _has_free_intercept(program)), _choose_gap(result.gap))
+    places = Places(space, kernel, _has_translations(program))
+    return near_optimum(request, places, _choose_target_gap(result.gap))
 
 
 def enclose_all_in_one_optima(problem: AllInOneStatement, result: AllInOneResult) -> NearOptimum:
@@ -46,10 +49,12 @@ def enclose_all_in_one_optima(problem: AllInOneStatement, result: AllInOneResult
         raise UnsupportedError("no bounds for several classes in one program over a map of features: take pairs")
     _check_kernel_unchanged(problem)
     space = ClassesSpace(build_exact_space(problem), len(problem.classes))
-    program, primal_point = build_all_in_one_program(problem), collect_all_in_one_primal(problem, result)
+    program = build_all_in_one_program(problem)
+    primal_point = collect_all_in_one_primal(problem, result)
     alpha = problem.samples.select_active(result.alpha).ravel()
-    asked = ProofRequest(program, space, primal_point, alpha, repair=feasible_of_classes)
-    return near_optimum(asked, Places(space, problem.kernel, _has_free_intercept(program)), _choose_gap(result.gap))
+    request = ProofRequest(program, space, primal_point, alpha, repair=feasible_of_classes)
+    places = Places(space, problem.kernel, _has_translations(program))
+    return near_optimum(request, places, _choose_target_gap(result.gap))
 
 
 def _check_kernel_unchanged(problem: MachineStatement) -> None:
@@ -61,12 +66,15 @@ def _check_kernel_unchanged(problem: MachineStatement) -> None:
         )
 
 
-def _choose_gap(gap: float) -> float:
-    """Return the gap up to which a bound is not computed with more digits, from the measured one."""
-    return max(AS_GOOD * gap, NOTHING) if math.isfinite(gap) else NOTHING
+def _choose_target_gap(measured_gap: float) -> float:
+    """Return the gap up to which a proven gap is good enough, and not computed with more digits."""
+    return max(MAX_GAP_RATIO * measured_gap, NEGLIGIBLE_GAP) if math.isfinite(measured_gap) else NEGLIGIBLE_GAP
 
 
-def _has_free_intercept(program: ExactDual) -> bool:
-    """Return whether the samples may be moved together: b is free, and there are no rows but those of samples."""
-    plain = not program.users and program.mix is None
-    return plain and any(group.multiplier == "b" and not group.ridge for group in program.groups)
+def _has_translations(program: ExactDual) -> bool:
+    """Return whether translating all samples leaves the problem as it is.
+
+    It does if b is free, and every dual variable belongs to one sample: no combinations, no linear constraints.
+    """
+    has_only_samples = not program.users and program.mix is None
+    return has_only_samples and any(group.multiplier == "b" and not group.ridge for group in program.groups)

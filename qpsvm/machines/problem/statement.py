@@ -1,4 +1,4 @@
-"""State a machine: samples, kernel, intercept and hyperparameters, and what follows from them (`MachineStatement`)."""
+"""State a machine by samples, kernel, intercept, hyperparameters and constraints (`MachineStatement`)."""
 
 from __future__ import annotations
 
@@ -35,32 +35,33 @@ from qpsvm.space.kernels.psd_rule import PSDRule
 from qpsvm.space.kernels.space import FeatureSpace
 
 E = TypeVar("E", bound=np.generic)
-#: What may be done with an indefinite Gram matrix.
+#: The treatments of an indefinite Gram matrix.
 PSD_RULES = get_args(PSDRule)
 
 
 class MachineStatement(metaclass=FastABCMeta):
-    """What a machine states. Arrays are read-only, since values computed from them are cached."""
+    """Statement of a machine. Arrays are read-only, since values computed from them are cached."""
 
     samples: TrainingSamples
     X: Matrix
     kernel: Kernel
     intercept: Intercept
     psd: PSDRule
-    #: What the machine is called, for people.
+    #: Name of the machine in titles; "" for the name of the class.
     _display_name: str = ""
-    #: The names of the machine's own parameters, which `_set_hyperparameters` checks and keeps.
+    #: Names of the hyperparameters, which `_set_hyperparameters` checks and stores.
     _hyperparameters: ClassVar[tuple[str, ...]] = ()
-    #: What is learnt of a sample beside its features: one of two labels, a number, a place in an order, or nothing.
+    #: Kind of target of a sample: one of two labels, a number, a rank in an order, or none.
     _target_kind: ClassVar[Literal["labels", "numbers", "ranks", "none"]] = "labels"
-    #: How many α each sample has: those of one side after those of the other.
+    #: Number of α per sample: those of one side after those of the other.
     _variables_per_sample: ClassVar[int] = 1
-    #: f in units of that of the dual, and what it has of K(x, x) besides.
+    #: The machine's f is this times the f of the dual,
     _f_scale: ClassVar[float] = 1.0
+    #: plus this times K(x, x).
     _diagonal_weight: ClassVar[float] = 0.0
-    #: Whether 1ᵀβ = 1, so that w is a point that moves with the samples.
+    #: Whether 1ᵀβ = 1, so that translating the samples translates w.
     _is_affine: ClassVar[bool] = False
-    #: Whether a feature map is computed with by its features, not by the kernel that they make.
+    #: Whether a feature map is evaluated as explicit features, not as the kernel of their inner products.
     _uses_explicit_features: ClassVar[bool] = True
 
     #: The linear constraints on w, b and f.
@@ -73,17 +74,18 @@ class MachineStatement(metaclass=FastABCMeta):
         intercept: Intercept,
         psd: PSDRule,
         constraints: Any = None,
-        **own: Any,
+        **hyperparameters: Any,
     ) -> None:
         self.constraints = () if constraints is None else as_constraints(constraints)
         self._set_data(samples, kernel, intercept, psd)
-        if own:
-            self._set_hyperparameters(**own)
+        if hyperparameters:
+            self._set_hyperparameters(**hyperparameters)
 
     def _take_kernel_diagonal(self, rows: IntArray | slice) -> FloatArray | None:
-        """Return K(x, x) of some samples, (r,), if the model needs it, else None."""
-        asks = self._diagonal_weight and isinstance(self.kernel, Precomputed)
-        return np.asarray(self.X.diagonal()[rows]) if asks else None
+        """Return K(x, x) of some samples, (r,); None if the model does not need to store it."""
+        if not self._diagonal_weight or not isinstance(self.kernel, Precomputed):
+            return None
+        return np.asarray(self.X.diagonal()[rows])
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value if type(value) in IMMUTABLE_TYPES else as_read_only(value))
@@ -93,36 +95,38 @@ class MachineStatement(metaclass=FastABCMeta):
         freeze_all(self.__dict__)
 
     def _set_data(self, samples: TrainingSamples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:
-        """Check and keep what every machine has."""
+        """Check and store the samples, the kernel, the intercept and the treatment of an indefinite Gram matrix."""
         kernel = kernel if isinstance(kernel, Kernel) else as_kernel(kernel)
         if isinstance(samples.X, RowSource) and not isinstance(kernel, (Linear, FeatureMap)):
             samples = samples.to_memory()
         n, d = samples.X.shape
         if isinstance(kernel, Precomputed) and n != d:
             raise DataError(f"a precomputed kernel matrix must be square, got shape {samples.X.shape}")
-        self.__dict__.update(  # nothing of it can be written to
+        self.__dict__.update(  # bypasses `__setattr__`: these values are read-only already
             samples=samples, X=samples.X, intercept=as_intercept(intercept), psd=check_choice(psd, "psd", PSD_RULES),
             kernel=kernel.resolve(samples.active_features if isinstance(kernel, FeatureMap) else samples.X),
         )  # fmt: skip
         if self.constraints:
-            _ = self._textbook_constraint_rows  # raises if they do not fit the data
+            _ = self._textbook_constraint_rows  # raises an error if they do not fit the data
 
-    def _set_hyperparameters(self, **own: Any) -> None:
-        """Check and keep the machine's own parameters, those of `_hyperparameters`."""
-        for name, value in own.items():
+    def _set_hyperparameters(self, **values: Any) -> None:
+        """Check and store the hyperparameters, those of `_hyperparameters`."""
+        for name, value in values.items():
             setattr(self, name, check_hyperparameter(name, value, self.samples))
 
     @cached
     def title(self) -> str:
-        """The machine with its parameters, for people."""
-        own = "".join(format_hyperparameter(name, getattr(self, name)) for name in self._hyperparameters)
-        kept = self.intercept if self._target_kind in ("labels", "numbers") else "free"  # of the others it is no choice
-        intercept = "" if kept == "free" else f", intercept {kept or 'absent'}"
-        return f"{self._display_name or type(self).__name__}{own}{intercept}, kernel {self.kernel}"
+        """Name of the machine with its parameters, for display."""
+        hyperparameters = "".join(format_hyperparameter(name, getattr(self, name)) for name in self._hyperparameters)
+        intercept = ""
+        has_choice_of_intercept = self._target_kind in ("labels", "numbers")
+        if has_choice_of_intercept and self.intercept != "free":
+            intercept = f", intercept {self.intercept or 'absent'}"
+        return f"{self._display_name or type(self).__name__}{hyperparameters}{intercept}, kernel {self.kernel}"
 
     @property
     def n(self) -> int:
-        """Number of samples, those of weight 0 included."""
+        """Number of samples, including those of weight 0."""
         return self.samples.n
 
     @property
@@ -132,30 +136,31 @@ class MachineStatement(metaclass=FastABCMeta):
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """The names of the columns of a data frame."""
+        """The names of the columns of a data frame; None without names."""
         return self.samples.feature_names
 
     @property
     def active_rows(self) -> IntArray:
-        """The samples that take part: those of positive weight."""
+        """Indices of the active samples, those of positive weight."""
         return self.samples.active_rows
 
     @property
     def _all_weights_positive(self) -> bool:
-        """Whether every sample takes part."""
+        """Whether every sample has a positive weight."""
         return self.samples.all_weights_positive
 
     def _select_active(self, vector: NDArray[Any]) -> NDArray[Any]:
-        """Return the entries of a vector for the samples of positive weight; the vector itself if that is all of them.
+        """Return the entries of a vector for the samples of positive weight; the vector itself if all have one.
 
         Parameters
         ----------
         vector : ndarray, shape (n,)
-            One entry a sample.
+            One entry per sample.
 
         Returns
         -------
-        ndarray, shape (rows that take part,)
+        ndarray, shape (m,)
+            One entry per sample of positive weight.
 
         Examples
         --------
@@ -176,7 +181,7 @@ class MachineStatement(metaclass=FastABCMeta):
 
     @property
     def _active_target(self) -> FloatArray:
-        """The target of the samples that take part: −1/+1 of a two-class machine, places among `classes` of several."""
+        """The target of the active samples: −1 or +1 for two classes, indices into `classes` for several."""
         return self._select_active(self.samples.target)
 
     @property
@@ -202,20 +207,20 @@ class MachineStatement(metaclass=FastABCMeta):
         """Expand an array over the rows of the dual, (m, …), to all of the caller's α: 0 for samples of weight 0."""
         if self._all_weights_positive:
             return values
-        whole = np.zeros((self._n_dual_variables, *values.shape[1:]), dtype=values.dtype)
-        whole[self._active_variables] = values
-        return whole
+        expanded = np.zeros((self._n_dual_variables, *values.shape[1:]), dtype=values.dtype)
+        expanded[self._active_variables] = values
+        return expanded
 
     @cached
     def space(self) -> FeatureSpace:
-        """The samples that take part, in feature space."""
+        """The active samples in feature space, and the points of linear constraints after them."""
         X: Matrix = self.samples.active_features
         if not self._all_weights_positive and isinstance(self.kernel, Precomputed):
             X = X[:, self.active_rows]
-        if self._constraint_rows is not None:  # whose samples must not be centred
-            kept: Intercept = "penalised" if self.intercept == "penalised" else None
-            space = FeatureSpace(self.kernel, self._constraint_rows.append_points(X), kept, self.psd)
-            if kept and space.computed_intercept is None:
+        if self._constraint_rows is not None:  # without a free intercept, since the samples must not be centred
+            intercept: Intercept = "penalised" if self.intercept == "penalised" else None
+            space = FeatureSpace(self.kernel, self._constraint_rows.append_points(X), intercept, self.psd)
+            if intercept and space.computed_intercept is None:
                 raise UnsupportedError("constraints and a penalised intercept take a positive semidefinite kernel")
             return space
         if self._uses_explicit_features and isinstance(self.kernel, FeatureMap):
@@ -224,7 +229,7 @@ class MachineStatement(metaclass=FastABCMeta):
 
     @cached
     def _constraint_rows(self) -> ConstraintRows | None:
-        """The linear constraints as they are computed with; None without any."""
+        """The linear constraints in the form used for computations; None without constraints."""
         if not self.constraints:
             return None
         return build_computed_rows(self._textbook_constraint_rows, self.samples.active_features, self.kernel)
@@ -245,18 +250,18 @@ class MachineStatement(metaclass=FastABCMeta):
 
     @cached
     def _without_cancellation(self) -> Self | None:
-        """This problem with kernel values free of cancellation; None if there are none."""
+        """This problem with kernel values computed without cancellation; None if the kernel has no such values."""
         space = self.space.without_cancellation()
         if space is None:
             return None
-        new = copy_without_cache(self)
-        new.__dict__["space"] = space
-        return new
+        problem = copy_without_cache(self)
+        problem.__dict__["space"] = space
+        return problem
 
     @property
     @abstractmethod
     def svm(self) -> SVMDual:
-        """The dual of this machine, over the samples that take part."""
+        """The dual of this machine, over the active samples."""
 
     @property
     @abstractmethod
@@ -272,18 +277,24 @@ class MachineStatement(metaclass=FastABCMeta):
     def _bound_rounding(
         self, certificate: Certificate, tol: float, in_time: bool = True, polished: bool = True
     ) -> Certificate:
-        """Return the certificate with a gap that includes all rounding; refine the kernel values if that helps."""
-        found = self._certifier.with_rounding_bound(certificate, tol, in_time)
-        refine = in_time and tol < found.gap and compute_measured_gap(certificate) <= tol
-        twin = self._without_cancellation if refine else None
-        if twin is None:
-            return found
-        exact = twin._certifier.certify(certificate.alpha)
-        exact = twin._certifier.with_rounding_bound(twin._polish(exact, tol) if polished else exact, tol)
-        return exact if exact.gap < found.gap else found
+        """Return the certificate with a gap that includes all rounding; refine the kernel values if that helps.
+
+        in_time: Whether there is time for more than the cheapest bound.
+        polished: Whether a certificate with refined kernel values is polished again.
+        """
+        bounded = self._certifier.with_rounding_bound(certificate, tol, in_time)
+        is_rounding_too_large = tol < bounded.gap and compute_measured_gap(certificate) <= tol
+        refined_problem = self._without_cancellation if in_time and is_rounding_too_large else None
+        if refined_problem is None:
+            return bounded
+        refined = refined_problem._certifier.certify(certificate.alpha)
+        if polished:
+            refined = refined_problem._polish(refined, tol)
+        refined = refined_problem._certifier.with_rounding_bound(refined, tol)
+        return refined if refined.gap < bounded.gap else bounded
 
     def _describe_caveats(self, certificate: Certificate) -> str:
-        """Describe the caveats of a result."""
+        """Describe the caveats of a result, or return ""."""
         if isinstance(self.kernel, FeatureMap):
             return str(self.kernel.note)
         if certificate.explicit is not None and not self.constraints:

@@ -28,7 +28,7 @@ from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
-#: Limit of the printed rows of a table; of more points, only the best are printed.
+#: Largest number of printed rows of a table; of more points, only the best are printed.
 MOST_ROWS = 30
 
 
@@ -96,12 +96,13 @@ class CrossValidation:
     def points(self) -> list[dict[str, Any]]:
         """Parameters of each point; the last axis varies fastest."""
         return [
-            {name: values[i] for (name, values), i in zip(self._values.items(), place, strict=True)}
-            for place in np.ndindex(self.mean.shape)
+            {name: values[i] for (name, values), i in zip(self._values.items(), index, strict=True)}
+            for index in np.ndindex(self.mean.shape)
         ]
 
     @property
     def _values(self) -> dict[str, list[Any]]:
+        """Values of each parameter as Python numbers."""
         return {name: values.tolist() for name, values in self.axes.items()}
 
     @property
@@ -171,15 +172,18 @@ class CrossValidation:
         >>> print([*qpsvm.cross_validate(qpsvm.CSVM(X, y), C=[0.1, 1.0], folds=2).columns()])
         ['C', 'mean', 'std', 'gap', 'support', 'status']
         """
-        points, folds = self.points, self.folds
-        status = self.status.reshape(folds, -1).T
+        points = self.points
+        status_of_points = self.status.reshape(self.folds, -1).T.tolist()
         return {
             **{name: [point[name] for point in points] for name in self.axes},
             "mean": self.mean.ravel().tolist(),
             "std": self.std.ravel().tolist(),
             "gap": self.gaps.max(axis=0).ravel().tolist(),
             "support": self.support.mean(axis=0).round().astype(int).ravel().tolist(),
-            "status": [next((each for each in column if each != "optimal"), "optimal") for column in status.tolist()],
+            "status": [
+                next((status for status in fold_status if status != "optimal"), "optimal")
+                for fold_status in status_of_points
+            ],
         }
 
     def __str__(self) -> str:
@@ -191,14 +195,15 @@ class CrossValidation:
             order = np.argsort(-np.nan_to_num(self.mean.ravel(), nan=-np.inf), kind="stable")
             row_order, heading = order[:MOST_ROWS], f"{heading}: the best {MOST_ROWS} of {count} points"
         selected = {name: [column[i] for i in row_order] for name, column in columns.items()}
-        return f"{heading}\n{table(selected, {'mean': _score, 'std': _score, 'gap': '{:.1e}'.format})}"
+        return f"{heading}\n{table(selected, {'mean': _format_score, 'std': _format_score, 'gap': '{:.1e}'.format})}"
 
     def __repr__(self) -> str:
         axes = ", ".join(f"{name}: {len(values)}" for name, values in self.axes.items())
         return f"<CrossValidation: {self.folds} folds; {axes}>"
 
 
-def _score(value: float) -> str:
+def _format_score(value: float) -> str:
+    """Format a score for the table."""
     return f"{value:.4f}"
 
 
@@ -310,22 +315,32 @@ def cross_validate(
     check = as_flag(other_options.pop("check", True), "check")
     scorer = find_scorer(scoring, machine, grid.axes)
     split = build_folds(machine, folds, shuffle, seed)
-    groups, solve_options = grid.groups(), {**other_options, "check": False}
-    splits_folds = n_jobs not in (None, 1) and len(groups) == 1  # with one kernel, parallelise over folds
-    bundles = [[fold] for fold in split] if splits_folds else [split]
-    tasks, sizes, slots = [], [], []
-    for kernel, places in groups:
-        for k, bundle in enumerate(bundles):
-            tasks.append((grid, kernel, [grid.points[place] for place in places], bundle, scorer, solve_options))
-            sizes.append(len(places) * len(bundle))
-            slots += [(fold, place) for fold in (range(len(split)) if not splits_folds else [k]) for place in places]
-    outcomes = [each for outcome in run_tasks(_group, tasks, sizes, n_jobs, verbose) for each in outcome]
+    groups = grid.groups()
+    solve_options = {**other_options, "check": False}
+    # A task is a kernel with all folds, so that its Gram matrix is shared; with one kernel, parallelise over folds.
+    all_folds = list(range(len(split)))
+    is_parallel_over_folds = n_jobs not in (None, 1) and len(groups) == 1
+    bundles = [[fold] for fold in all_folds] if is_parallel_over_folds else [all_folds]
+    tasks, sizes = [], []
+    slots: list[tuple[int, int]] = []  # fold and point of each outcome, in the order of the tasks
+    for kernel, indices in groups:
+        points = [grid.points[index] for index in indices]
+        for bundle in bundles:
+            tasks.append((grid, kernel, points, [split[fold] for fold in bundle], scorer, solve_options))
+            sizes.append(len(points) * len(bundle))
+            slots += [(fold, index) for fold in bundle for index in indices]
+    outcomes = [outcome for task in run_tasks(_iter_outcomes, tasks, sizes, n_jobs, verbose) for outcome in task]
     return _build_result(grid, len(split), slots, outcomes, name_scorer(scoring, machine), check)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of one point on one fold."""
+    """Outcome of one point on one fold.
+
+    score: NaN if there is no solution.
+    gap: The certified relative gap; infinite if there is no solution.
+    support: Number of support vectors.
+    """
 
     score: float
     gap: float
@@ -333,7 +348,7 @@ class Outcome:
     support: int
 
 
-def _group(
+def _iter_outcomes(
     grid: Grid,
     kernel: Mapping[str, Any],
     points: Sequence[Mapping[str, Any]],
@@ -348,7 +363,7 @@ def _group(
         for fold in folds:
             fold_problem = FoldProblem(problem, fold)
             for result in walk(fold_problem.problem, points, options, refuse=False):  # one by one, for the progress bar
-                if isinstance(result, InfeasibleNuError):
+                if isinstance(result, InfeasibleNuError):  # returned instead of raised
                     yield Outcome(np.nan, np.inf, str(Status.INFEASIBLE), 0)
                 elif result.error is not None or not result.gap < np.inf:
                     yield Outcome(np.nan, np.inf, str(result.status), 0)
@@ -363,24 +378,27 @@ def _group(
 def _build_result(
     grid: Grid, folds: int, slots: Sequence[tuple[int, int]], outcomes: Sequence[Outcome], scoring: str, check: bool
 ) -> CrossValidation:
-    """Build the result from the outcomes, in the order of folds and points."""
-    count = len(grid.points)
-    order = np.empty(folds * count, dtype=int)
-    order[[fold * count + place for fold, place in slots]] = np.arange(len(slots))
+    """Build the result from the outcomes, whose folds and points are `slots`; if `check`, warn of inaccurate ones."""
+    n_points = len(grid.points)
+    order = np.empty(folds * n_points, dtype=int)
+    order[[fold * n_points + point for fold, point in slots]] = np.arange(len(slots))
     shape = (folds, *grid.shape)
     ordered = [outcomes[i] for i in order]
-    status = np.array([each.status for each in ordered]).reshape(shape)
-    short = int(np.count_nonzero((status != "optimal") & (status != "infeasible")))
-    if check and short:
+    status = np.array([outcome.status for outcome in ordered]).reshape(shape)
+    n_inaccurate = int(np.count_nonzero((status != "optimal") & (status != "infeasible")))
+    if check and n_inaccurate:
         warnings.warn(
-            f"{short} of {len(ordered)} solves are not optimal: `gaps` and `status` say which, and `qpsvm.solve` of "
-            "such a point says what to try",
+            f"{n_inaccurate} of {len(ordered)} solves are not optimal: `gaps` and `status` say which, and "
+            "`qpsvm.solve` of such a point says what to try",
             InaccurateWarning,
             stacklevel=3,
         )
     return CrossValidation(
-        problem=grid.problem, axes=grid.arrays,
-        scores=np.array([each.score for each in ordered]).reshape(shape),
-        gaps=np.array([each.gap for each in ordered]).reshape(shape), status=status,
-        support=np.array([each.support for each in ordered]).reshape(shape), scoring=scoring,
-    )  # fmt: skip
+        problem=grid.problem,
+        axes=grid.arrays,
+        scores=np.array([outcome.score for outcome in ordered]).reshape(shape),
+        gaps=np.array([outcome.gap for outcome in ordered]).reshape(shape),
+        status=status,
+        support=np.array([outcome.support for outcome in ordered]).reshape(shape),
+        scoring=scoring,
+    )

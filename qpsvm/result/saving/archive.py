@@ -27,13 +27,13 @@ from qpsvm.base.damaged_files import DAMAGE
 from qpsvm.base.errors import FileFormatError
 
 #: An array may be this many times as large as its packed form, or take this many bytes, whichever is more. Deflate
-#: packs zeros 1000 times, and tables of one-hot columns up to 90 times.
-RATIO, SMALL = 100, 32_000_000
-#: The same for text, which is held tighter: it may be JSON, which takes several times as much memory again.
-TEXT_RATIO, SMALL_TEXT = 60, 4_000_000
+#: shrinks zeros by a factor of 1000, and tables of one-hot columns by up to 90.
+MAX_RATIO, SMALL_BYTES = 100, 32_000_000
+#: The same for text. Its limits are lower: it may be JSON, which takes several times as much memory when parsed.
+MAX_TEXT_RATIO, SMALL_TEXT_BYTES = 60, 4_000_000
 #: Bytes unpacked at a time.
 CHUNK = 1 << 20
-#: Entries along one axis at most: as many numbers of eight bytes as can be addressed.
+#: Largest number of entries along one axis: as many numbers of eight bytes as can be addressed.
 LONGEST_AXIS = np.iinfo(np.intp).max // 8
 #: Magic and version 1.0 of an .npy file, and the length of the line that follows.
 START = struct.Struct("<8sH")
@@ -47,7 +47,12 @@ LINE = re.compile(
 
 @dataclass(frozen=True)
 class Member:
-    """What an array in the archive says of itself: its type and shape, the order of its entries, where they begin."""
+    """Description of an array in the archive, read from its first bytes.
+
+    fortran: Whether its entries are in Fortran order.
+    offset: Position of the first entry in the unpacked file.
+    info: Its entry in the directory of the archive.
+    """
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -59,7 +64,7 @@ class Member:
 class Archive:
     """The arrays of an open .npz file.
 
-    members: By name. Each is small, or not many times as large as its packed form.
+    members: The arrays' descriptions, by name. Each array is small, or not many times as large as its packed form.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -72,7 +77,7 @@ class Archive:
         self.members = {info.filename.removesuffix(".npy"): self._read_member(info) for info in infos}
 
     def _read_member(self, info: ZipInfo) -> Member:
-        """Read the line that describes an array, and compare it with the directory."""
+        """Read the line that describes an array, and compare it with the directory. Raises FileFormatError."""
         name = repr(info.filename[:40])
         if not info.filename.endswith(".npy") or info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
             raise FileFormatError(f"its part {name} is not an array, or is packed in another way")
@@ -131,7 +136,7 @@ class Archive:
 
 @contextmanager
 def _no_foreign_errors() -> Iterator[None]:
-    """Turn what the zipfile module raises on damaged files into an error of ours."""
+    """Turn the exceptions of the zipfile module on damaged files into FileFormatError."""
     try:
         yield
     except DAMAGE as error:
@@ -140,12 +145,13 @@ def _no_foreign_errors() -> Iterator[None]:
 
 def is_plausible_size(info: ZipInfo, dtype: np.dtype[Any]) -> bool:
     """Return whether a member can be read safely: it is small, or does not unpack to much more than its packed size."""
-    ratio, small = (TEXT_RATIO, SMALL_TEXT) if dtype.kind == "U" else (RATIO, SMALL)
-    return info.file_size <= max(small, ratio * info.compress_size)
+    is_text = dtype.kind == "U"
+    max_ratio, small_bytes = (MAX_TEXT_RATIO, SMALL_TEXT_BYTES) if is_text else (MAX_RATIO, SMALL_BYTES)
+    return info.file_size <= max(small_bytes, max_ratio * info.compress_size)
 
 
 def write_archive(file: BinaryIO, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays that `Archive` and NumPy can read: packed, unless they pack so well that they look like a trap."""
+    """Write arrays that `Archive` and NumPy can read: packed, unless a ratio would exceed the limits of `Archive`."""
     arrays = {"header": np.array(json.dumps(header)), **arrays}
     infos = _write(file, arrays, ZIP_DEFLATED)
     if not all(is_plausible_size(info, array.dtype) for info, array in zip(infos, arrays.values(), strict=True)):
@@ -155,6 +161,7 @@ def write_archive(file: BinaryIO, header: Mapping[str, Any], arrays: Mapping[str
 
 
 def _write(file: BinaryIO, arrays: Mapping[str, NDArray[Any]], method: int) -> list[ZipInfo]:
+    """Write arrays with a compression method of zipfile, and return the directory of the archive."""
     with ZipFile(file, "w", method) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:

@@ -1,6 +1,6 @@
-"""Save a feature map as a record in the header and two arrays, and read it back (`build_feature_map`).
+"""Save a feature map as a record in the header and arrays (`build_map_record`), and read it (`build_feature_map`).
 
-A model over the features of a map is saved as a linear model of these features, with the map.
+A model over the features of a map is saved as a linear model of these features, and the map.
 """
 
 from __future__ import annotations
@@ -20,33 +20,38 @@ from qpsvm.space.kernels.feature_map import FeatureMap, Fit, Nystroem, RandomFou
 from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
 
-#: The maps that a file can name, and the parameters of each that are numbers.
+#: The maps that a file can name: the class of each, and the names of its parameters that are numbers.
 SAVED_MAPS: dict[str, tuple[type[FeatureMap], tuple[str, ...]]] = {
     "nystroem": (Nystroem, ("components", "seed")),
     "random_fourier": (RandomFourier, ("gamma", "components", "seed")),
     "pivoted_cholesky": (PivotedCholesky, ("rank", "tol", "seed")),
 }
-#: What the names of a map's arrays begin with; and what comes behind that, of dense and of sparse points.
-PREFIX, DENSE, SPARSE = "map_", {"factor", "points"}, {"factor", "data", "indices", "indptr", "rows"}
+#: Prefix of the names of a map's arrays in a file.
+PREFIX = "map_"
+#: The names without the prefix, for dense and for sparse points.
+DENSE_ARRAYS, SPARSE_ARRAYS = {"factor", "points"}, {"factor", "data", "indices", "indptr", "rows"}
 
 
 def build_map_record(
-    row_map: FeatureMap, kernel: Callable[[Kernel], dict[str, Any]]
+    row_map: FeatureMap, build_kernel_record: Callable[[Kernel], dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the record of a fitted map, and its arrays by name; `kernel` makes the record of a kernel."""
-    name, (_, own) = next((name, each) for name, each in SAVED_MAPS.items() if type(row_map) is each[0])
+    """Return the record of a fitted map, and its arrays by name."""
+    name = next(name for name, (kind, _) in SAVED_MAPS.items() if type(row_map) is kind)
+    _, parameter_names = SAVED_MAPS[name]
     fit = row_map.learned_fit
     record = {
-        "map": name, "parameters": {key: getattr(row_map, key) for key in own}, "error": list(fit.error),
-        "of": None if isinstance(row_map, RandomFourier) else kernel(row_map.exact_kernel),
-    }  # fmt: skip
+        "map": name,
+        "parameters": {key: getattr(row_map, key) for key in parameter_names},
+        "error": list(fit.error),
+        "of": None if isinstance(row_map, RandomFourier) else build_kernel_record(row_map.exact_kernel),
+    }
     arrays: dict[str, Any] = {"factor": fit.factor}
     arrays |= build_row_arrays(fit.points, "points")
     return record, {PREFIX + key: value for key, value in arrays.items()}
 
 
 def build_row_arrays(V: Matrix, name: str) -> dict[str, NDArray[Any]]:
-    """Return rows as arrays to save: dense ones by a name, sparse ones by the parts of CSR."""
+    """Return rows (m, d) as arrays to save: dense rows as one array with this name, sparse rows as the parts of CSR."""
     if not sp.issparse(V):
         return {name: np.asarray(V)}
     V = sp.csr_array(V, dtype=np.float64)
@@ -57,35 +62,43 @@ def build_feature_map(
     record: Any,
     arrays: Mapping[str, NDArray[Any]],
     d: int,
-    kernel: Callable[[Any], Kernel],
-    points_of: Callable[[Mapping[str, NDArray[Any]], int], Matrix],
+    decode_kernel: Callable[[Any], Kernel],
+    decode_points: Callable[[Mapping[str, NDArray[Any]], int], Matrix],
 ) -> FeatureMap:
-    """Build the map of a record. Raises DataError, ParameterError, UnknownOptionError, UnsupportedError."""
-    named = {name.removeprefix(PREFIX): values for name, values in arrays.items()}
-    known = isinstance(record, dict) and isinstance(record.get("map"), str) and record["map"] in SAVED_MAPS
-    if not known or set(named) not in (DENSE, SPARSE):
+    """Build the map of a record, for samples with d features.
+
+    decode_kernel: Return the kernel of a record.
+    decode_points: Return the points (m, d) of arrays in one of the layouts of support vectors.
+
+    Raises DataError, ParameterError, UnknownOptionError, UnsupportedError.
+    """
+    map_arrays = {name.removeprefix(PREFIX): values for name, values in arrays.items()}
+    is_known = isinstance(record, dict) and isinstance(record.get("map"), str) and record["map"] in SAVED_MAPS
+    if not is_known or set(map_arrays) not in (DENSE_ARRAYS, SPARSE_ARRAYS):
         raise DataError("it has no feature map that this version knows")
-    kind, own = SAVED_MAPS[record["map"]]
-    given, error = record.get("parameters"), record.get("error")
-    if not isinstance(given, dict) or set(given) != set(own):
-        raise DataError(f"the map {record['map']} does not have the parameters {format_value(given)}")
+    kind, parameter_names = SAVED_MAPS[record["map"]]
+    parameters = record.get("parameters")
+    error = record.get("error")
+    if not isinstance(parameters, dict) or set(parameters) != set(parameter_names):
+        raise DataError(f"the map {record['map']} does not have the parameters {format_value(parameters)}")
     if not isinstance(error, list) or [type(value) for value in error] != [float, float]:
         raise DataError(f"the measured error of the map is {format_value(error)}")
-    of = {} if kind is RandomFourier else {"kernel": kernel(record.get("of"))}
-    made: Any = kind  # whose parameters these are
-    row_map: FeatureMap = made(**of, **given)
+    kernel_argument = {} if kind is RandomFourier else {"kernel": decode_kernel(record.get("of"))}
+    build_map: Any = kind
+    row_map: FeatureMap = build_map(**kernel_argument, **parameters)
     if isinstance(row_map, RandomFourier) and not isinstance(row_map.gamma, (int, float)):
         raise DataError(f"the map {row_map} has a gamma that is not a number")
-    if "points" in named:
-        named["vectors"] = named.pop("points")
-    points, factor = points_of(named, d), named["factor"]
+    if "points" in map_arrays:
+        map_arrays["vectors"] = map_arrays.pop("points")
+    points = decode_points(map_arrays, d)
+    factor = map_arrays["factor"]
     if not _has_factor_shape(row_map, points.shape[0], factor):
         raise DataError("the arrays of its feature map do not fit together")
     return row_map.with_fit(Fit(points, factor.astype(np.float64, copy=False), (error[0], error[1])))
 
 
 def _has_factor_shape(row_map: FeatureMap, m: int, factor: NDArray[Any]) -> bool:
-    """Return whether a factor is one of m points."""
+    """Return whether a factor is a finite matrix with a shape that fits the map and its m points."""
     if factor.dtype.kind != "f" or factor.ndim != 2 or not factor.size or not np.isfinite(factor).all():
         return False
     if isinstance(row_map, RandomFourier):

@@ -1,8 +1,8 @@
 """Write and read model files (`save`, `load`).
 
 A file holds a header and the arrays of the decision function. The header is JSON text: format, kernel, its parameters,
-number and names of the features, metadata. What is read passes the same checks as what is written. So a model that
-loads also predicts, whatever happened to its file.
+number and names of the features, metadata. Reading and writing make the same checks. So a model that loads also
+predicts, whatever happened to its file.
 """
 
 from __future__ import annotations
@@ -40,24 +40,35 @@ from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.kernel_registry import KERNELS, NAMES
 
-#: The versions of the format, in the header: with two classes; with a diagonal, and classes or none; with one f for
-#: each of several classes; with one f for each two of them; and with a linear f over features that a map makes.
-CLASSES_FORMAT, FILE_FORMAT, JOINT_FORMAT, PAIRS_FORMAT, MAP_FORMAT = 1, 2, 3, 4, 5
-FORMATS = (CLASSES_FORMAT, FILE_FORMAT, JOINT_FORMAT, PAIRS_FORMAT, MAP_FORMAT)
-#: Arrays of every file, and the one that a file without classes does not have.
-COMMON, LABELLED = {"header", "b", "coef"}, {"classes"}
-#: What a file of pairs has besides: how many of the rows kept are of each class; and, in its header, two rules.
-COUNTED, RULES = {"counts"}, {"by_class": bool, "break_ties": bool}
-#: The others hold what f is made of, in one of three ways: as w, or as the rows kept, dense or CSR.
+#: Version of the format in the header of a file with one f and two classes.
+CLASSES_FORMAT = 1
+#: One f, with an entry `diagonal` in the header; with two classes or none.
+DIAGONAL_FORMAT = 2
+#: One f per class, of several classes solved in one program.
+ALL_IN_ONE_FORMAT = 3
+#: One f per pair of classes.
+PAIRS_FORMAT = 4
+#: One linear f over the features of a feature map.
+MAP_FORMAT = 5
+FORMATS = (CLASSES_FORMAT, DIAGONAL_FORMAT, ALL_IN_ONE_FORMAT, PAIRS_FORMAT, MAP_FORMAT)
+#: Names of the arrays of every file.
+COMMON_ARRAYS = {"header", "b", "coef"}
+#: Further arrays of a file with classes.
+CLASSES_ARRAYS = {"classes"}
+#: Further arrays of a file of pairs: the number of support vectors of each class.
+PAIRS_ARRAYS = {"counts"}
+#: Further entries in the header of a file of pairs, and their types.
+PAIRS_RULES = {"by_class": bool, "break_ties": bool}
+#: The other arrays hold w, or the support vectors: dense (by their row numbers for a precomputed kernel) or CSR.
 LAYOUTS = ({"w"}, {"vectors"}, {"data", "indices", "indptr", "rows"})
-#: Types that the entries of an array may have, by NumPy's letters: labels, real numbers, indices.
-LABELS, REAL, INDEX = "biufSUMm", "f", "iu"
+#: Types that the entries of an array may have, by NumPy's `dtype.kind`: labels, real numbers, indices.
+LABEL_KINDS, REAL_KINDS, INDEX_KINDS = "biufSUMm", "f", "iu"
 #: The last character of Unicode.
 LARGEST_CHARACTER = 0x10FFFF
 
 
-class _Described(Protocol):
-    """An array, or what an archive says of one."""
+class _ArrayInfo(Protocol):
+    """Type and shape of an array: the array itself, or its description in an archive (`Member`)."""
 
     @property
     def dtype(self) -> np.dtype[Any]: ...
@@ -67,12 +78,12 @@ class _Described(Protocol):
 
 
 def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
-    """Write the attributes of a model. Where this fails, the file that was there is as it was.
+    """Write the attributes of a model. If this fails, an existing file is unchanged.
 
     Raises UnsupportedError, ParameterTypeError, DataError, FileAccessError.
     """
     header, arrays = _encode_map_model(model) if isinstance(model["kernel"], FeatureMap) else _encode_model(model)
-    _decode_model(header, arrays)
+    _decode_model(header, arrays)  # raises an error if the file could not be read back
     with open_replacement(path) as file:
         write_archive(file, header, arrays)
 
@@ -82,7 +93,7 @@ def _build_kernel_record(kernel: Kernel) -> dict[str, Any]:
     name = NAMES.get(type(kernel))
     if name is None:
         raise UnsupportedError(f"the kernel {kernel} is a Python callable, which a file cannot hold")
-    parameters = {each.name: as_python(getattr(kernel, each.name)) for each in fields(kernel)}  # type: ignore[arg-type]
+    parameters = {field.name: as_python(getattr(kernel, field.name)) for field in fields(kernel)}  # type: ignore[arg-type]
     return {"kernel": name, "parameters": parameters}
 
 
@@ -90,40 +101,52 @@ def _encode_map_model(model: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
     """Return header and arrays of a linear model over features, and of the map that computes them."""
     if model["w"] is None or "diagonal" not in model:
         raise UnsupportedError(f"a file holds {model['kernel']} with one weight vector over its features only")
-    record, arrays = build_map_record(model["kernel"], _build_kernel_record)
-    plain = {**model, "kernel": Linear(), "n_features": len(model["w"]), "feature_names": None}
-    header, own = _encode_model(plain)
+    record, map_arrays = build_map_record(model["kernel"], _build_kernel_record)
+    linear_model = {**model, "kernel": Linear(), "n_features": len(model["w"]), "feature_names": None}
+    header, linear_arrays = _encode_model(linear_model)
     names = model["feature_names"]
     record |= {
         "format": header["format"], "n_features": as_python(model["n_features"]),
         "feature_names": None if names is None else list(names),
     }  # fmt: skip
-    return {**header, "format": MAP_FORMAT, "features": record}, {**own, **arrays}
+    return {**header, "format": MAP_FORMAT, "features": record}, {**linear_arrays, **map_arrays}
+
+
+def _choose_format(model: Mapping[str, Any]) -> int:
+    """Return the oldest version of the format that can hold a model (without a feature map)."""
+    if "counts" in model:
+        return PAIRS_FORMAT
+    if "diagonal" not in model:
+        return ALL_IN_ONE_FORMAT
+    if model["classes"] is None or model["diagonal"] != 0.0:
+        return DIAGONAL_FORMAT
+    return CLASSES_FORMAT
 
 
 def _encode_model(model: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return header and arrays."""
+    """Return header and arrays of a model without a feature map."""
     names = model["feature_names"]
-    joint, pairs = "diagonal" not in model, "counts" in model
-    newer = not joint and (model["classes"] is None or model["diagonal"] != 0.0)
+    file_format = _choose_format(model)
+    is_pairs = file_format == PAIRS_FORMAT
+    has_several_f = is_pairs or file_format == ALL_IN_ONE_FORMAT
     header = {
-        "format": PAIRS_FORMAT if pairs else JOINT_FORMAT if joint else FILE_FORMAT if newer else CLASSES_FORMAT,
+        "format": file_format,
         **_build_kernel_record(model["kernel"]),
         "n_features": as_python(model["n_features"]),
         "feature_names": None if names is None else list(names),
         "metadata": as_json(model["metadata"], "metadata"),
-        **({"diagonal": float(model["diagonal"])} if newer else {}),
+        **({"diagonal": float(model["diagonal"])} if file_format == DIAGONAL_FORMAT else {}),
         **({} if model.get("radius") is None else {"radius": float(model["radius"])}),
-        **({rule: as_python(model[rule]) for rule in RULES} if pairs else {}),
+        **({rule: as_python(model[rule]) for rule in PAIRS_RULES} if is_pairs else {}),
     }
     arrays: dict[str, NDArray[Any]] = {
         **({} if model["classes"] is None else {"classes": _encode_labels(np.asarray(model["classes"]))}),
-        **({"counts": np.asarray(model["counts"])} if pairs else {}),
+        **({"counts": np.asarray(model["counts"])} if is_pairs else {}),
         "b": as_real_vector(model["b"], "b"),
-        "coef": np.asarray(model["coef"], dtype=np.float64) if joint else as_real_vector(model["coef"], "coef"),
+        "coef": np.asarray(model["coef"], dtype=np.float64) if has_several_f else as_real_vector(model["coef"], "coef"),
     }
     if model["w"] is not None:
-        arrays["w"] = np.asarray(model["w"], dtype=np.float64) if joint else as_real_vector(model["w"], "w")
+        arrays["w"] = np.asarray(model["w"], dtype=np.float64) if has_several_f else as_real_vector(model["w"], "w")
     else:
         arrays |= build_row_arrays(model["vectors"], "vectors")
     return header, arrays
@@ -134,30 +157,30 @@ def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
 
     Raises MissingFileError, FileAccessError, FileFormatError, TooLargeError.
     """
-    where = as_path_text(path)
+    path_text = as_path_text(path)
     try:
-        if not stat.S_ISREG(Path(where).stat().st_mode):
-            raise FileAccessError(f"{where!r} is a folder, a device or a pipe, not a model file")
-        with Path(where).open("rb") as file:
+        if not stat.S_ISREG(Path(path_text).stat().st_mode):
+            raise FileAccessError(f"{path_text!r} is a folder, a device or a pipe, not a model file")
+        with Path(path_text).open("rb") as file:
             archive = Archive(file)
             header = archive.read_header(FORMATS)
             _check_shapes(header, archive.members)
             return _decode_model(header, {name: archive.read(name) for name in archive.members if name != "header"})
     except (FileNotFoundError, NotADirectoryError):
-        raise MissingFileError(f"no model file {where!r}") from None
+        raise MissingFileError(f"no model file {path_text!r}") from None
     except (DataError, ParameterError, UnknownOptionError, UnsupportedError) as error:
-        raise FileFormatError(f"{where} is not a model saved by qpsvm, or it is damaged: {error}") from error
+        raise FileFormatError(f"{path_text} is not a model saved by qpsvm, or it is damaged: {error}") from error
     except MemoryError:
-        raise TooLargeError(f"{where} holds a model that does not fit into this machine's memory") from None
+        raise TooLargeError(f"{path_text} holds a model that does not fit into this machine's memory") from None
     except OSError as error:
         if isinstance(error, FileAccessError):
             raise
-        raise FileAccessError(f"cannot read {where}: {error.strerror or error}") from error
+        raise FileAccessError(f"cannot read {path_text}: {error.strerror or error}") from error
 
 
 def _encode_labels(classes: NDArray[Any]) -> NDArray[Any]:
     """Return the labels (k,) as an array without objects: Python's text becomes NumPy's."""
-    if classes.dtype.kind in LABELS:
+    if classes.dtype.kind in LABEL_KINDS:
         return classes
     if not all(isinstance(label, str) for label in classes):
         raise UnsupportedError(f"labels of type {type(classes[0]).__name__} cannot be saved; use text or numbers")
@@ -167,50 +190,68 @@ def _encode_labels(classes: NDArray[Any]) -> NDArray[Any]:
     return text
 
 
-def _check_shapes(header: Mapping[str, Any], arrays: Mapping[str, _Described]) -> None:
-    """Refuse an array whose type or shape does not fit the header and the other arrays."""
+def _get_length(array: _ArrayInfo, axis: int = 0) -> int:
+    """Return the length of an axis of an array; 0 if it has no such axis."""
+    return array.shape[axis] if axis < len(array.shape) else 0
+
+
+def _check_shapes(header: Mapping[str, Any], arrays: Mapping[str, _ArrayInfo]) -> None:
+    """Refuse an array whose type or shape does not fit the header and the other arrays. Raises DataError.
+
+    The arrays of a feature map itself are checked when they are decoded.
+    """
     if header.get("format") == MAP_FORMAT:
-        _check_shapes(
-            _build_inner_header(header), {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
-        )
+        linear_arrays = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
+        _check_shapes(_build_linear_header(header), linear_arrays)
         return
     d = header.get("n_features")
     if type(d) is not int or not 0 < d <= LONGEST_AXIS:
         raise DataError(f"n_features is {format_value(d)}")
-    joint, pairs = header.get("format") == JOINT_FORMAT, header.get("format") == PAIRS_FORMAT
-    way = set(arrays) - COMMON - LABELLED - (COUNTED if pairs else set())
-    labelled = joint or pairs or header.get("format") == CLASSES_FORMAT
-    needed = COMMON - {"header"} | (LABELLED if labelled else set()) | (COUNTED if pairs else set())
-    if not set(arrays) >= needed or way not in LAYOUTS:
+    is_all_in_one = header.get("format") == ALL_IN_ONE_FORMAT
+    is_pairs = header.get("format") == PAIRS_FORMAT
+    needs_classes = is_all_in_one or is_pairs or header.get("format") == CLASSES_FORMAT
+    pairs_arrays = PAIRS_ARRAYS if is_pairs else set[str]()
+    needed = COMMON_ARRAYS - {"header"} | (CLASSES_ARRAYS if needs_classes else set()) | pairs_arrays
+    layout = set(arrays) - COMMON_ARRAYS - CLASSES_ARRAYS - pairs_arrays
+    if not set(arrays) >= needed or layout not in LAYOUTS:
         raise DataError("it does not hold the arrays of a model")
-    m = ((*arrays["coef"].shape, 0, 0)[1 if pairs else 0]) if "w" not in arrays else 0
-    stored = (*arrays["data"].shape, 0)[0] if "data" in arrays else 0
-    precomputed = header.get("kernel") == "precomputed"
-    k = max((*arrays["classes"].shape, 0)[0], 3 if pairs else 2) if joint or pairs else 2
-    each = (k * (k - 1) // 2,) if pairs else (k,) if joint else ()  # a number for each function of several
-    fitting: dict[str, tuple[str, tuple[int, ...]]] = {
-        "classes": (LABELS, (k,)),
-        "b": (REAL, each),
-        "coef": (REAL, (k - 1, m) if pairs else (m, *each)),
-        "counts": (INDEX, (k,)),
-        "w": (REAL, (*each, d)),
-        "vectors": (INDEX, (m,)) if precomputed else (REAL, (m, d)),
-        "data": (REAL, (stored,)),
-        "indices": (INDEX, (stored,)),
-        "indptr": (INDEX, (m + 1,)),
-        "rows": (INDEX, ()),
+    n_vectors = 0 if "w" in arrays else _get_length(arrays["coef"], 1 if is_pairs else 0)
+    n_stored = _get_length(arrays["data"]) if "data" in arrays else 0
+    is_precomputed = header.get("kernel") == "precomputed"
+    k = 2
+    f_shape: tuple[int, ...] = ()  # of one number per decision function
+    if is_pairs:
+        k = max(_get_length(arrays["classes"]), 3)
+        f_shape = (k * (k - 1) // 2,)
+    elif is_all_in_one:
+        k = max(_get_length(arrays["classes"]), 2)
+        f_shape = (k,)
+    expected: dict[str, tuple[str, tuple[int, ...]]] = {
+        "classes": (LABEL_KINDS, (k,)),
+        "b": (REAL_KINDS, f_shape),
+        "coef": (REAL_KINDS, (k - 1, n_vectors) if is_pairs else (n_vectors, *f_shape)),
+        "counts": (INDEX_KINDS, (k,)),
+        "w": (REAL_KINDS, (*f_shape, d)),
+        "vectors": (INDEX_KINDS, (n_vectors,)) if is_precomputed else (REAL_KINDS, (n_vectors, d)),
+        "data": (REAL_KINDS, (n_stored,)),
+        "indices": (INDEX_KINDS, (n_stored,)),
+        "indptr": (INDEX_KINDS, (n_vectors + 1,)),
+        "rows": (INDEX_KINDS, ()),
     }
     for name in set(arrays) - {"header"}:
-        kinds, shape = fitting[name]
+        kinds, shape = expected[name]
         if arrays[name].dtype.kind not in kinds or arrays[name].shape != shape:
-            found = f"type {arrays[name].dtype} and shape {arrays[name].shape}"
-            raise DataError(f"its array {name} has {found}, where shape {shape} is needed")
-    if (header.get("kernel") != "linear" and "w" in arrays) or (precomputed and "data" in arrays):
+            description = f"type {arrays[name].dtype} and shape {arrays[name].shape}"
+            raise DataError(f"its array {name} has {description}, where shape {shape} is needed")
+    if (header.get("kernel") != "linear" and "w" in arrays) or (is_precomputed and "data" in arrays):
         raise DataError("its arrays do not fit its kernel")
 
 
 def _decode_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """Return the attributes of a model, checked: it will predict, unless something is wrong with the samples."""
+    """Return the attributes of a model, checked so that it can predict.
+
+    Raises DataError, ParameterError, UnknownOptionError, UnsupportedError.
+    """
     _check_shapes(header, arrays)
     if header["format"] == MAP_FORMAT:
         return _decode_map_model(header, arrays)
@@ -219,7 +260,8 @@ def _decode_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]])
         raise DataError(f"feature_names are not {d} different texts")
     if not isinstance(metadata, dict):
         raise DataError("metadata is not a record")
-    kernel, diagonal = _decode_kernel(header), header.get("diagonal", 0.0)
+    kernel = _decode_kernel(header)
+    diagonal = header.get("diagonal", 0.0)
     if type(diagonal) not in (int, float) or not math.isfinite(diagonal):
         raise DataError(f"diagonal is {format_value(diagonal)}")
     radius = header.get("radius")
@@ -227,51 +269,52 @@ def _decode_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]])
         raise DataError(f"radius is {format_value(radius)}")
     if "classes" in arrays:
         _check_labels(arrays["classes"])
-    numbers = {name: arrays[name].astype(np.float64, copy=False) for name in ("b", "coef", "w") if name in arrays}
-    for name, values in numbers.items():
+    real_arrays = {name: arrays[name].astype(np.float64, copy=False) for name in ("b", "coef", "w") if name in arrays}
+    for name, values in real_arrays.items():
         if not np.isfinite(values).all():
             raise DataError(f"{name} has a value that is not finite")
-    joint, pairs = header["format"] == JOINT_FORMAT, header["format"] == PAIRS_FORMAT
-    own: dict[str, Any] = {"diagonal": float(diagonal), "radius": None if radius is None else float(radius)}
-    if pairs:
-        own = {"counts": _check_counts(arrays["counts"], numbers["coef"].shape[1]), **_read_rules(header)}
-    elif joint:
-        own = {}
+    has_several_f = header["format"] in (ALL_IN_ONE_FORMAT, PAIRS_FORMAT)
+    further: dict[str, Any] = {}
+    if header["format"] == PAIRS_FORMAT:
+        further = {"counts": _check_counts(arrays["counts"], real_arrays["coef"].shape[1]), **_read_rules(header)}
+    elif not has_several_f:
+        further = {"diagonal": float(diagonal), "radius": None if radius is None else float(radius)}
     return {
         "kernel": kernel,
         "classes": arrays.get("classes"),
-        "b": numbers["b"] if joint or pairs else float(numbers["b"]),
-        "coef": numbers["coef"],
+        "b": real_arrays["b"] if has_several_f else float(real_arrays["b"]),
+        "coef": real_arrays["coef"],
         "vectors": np.zeros((0, d)) if "w" in arrays else _decode_vectors(arrays, kernel, d),
-        "w": numbers.get("w"),
+        "w": real_arrays.get("w"),
         "n_features": d,
         "feature_names": None if names is None else tuple(names),
         "metadata": metadata,
-        **own,
+        **further,
     }
 
 
-def _build_inner_header(header: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the header of the linear model over the features of a map."""
+def _build_linear_header(header: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the header of the linear model over the features of a map. Raises DataError."""
     record = header.get("features")
-    inner = record.get("format") if isinstance(record, dict) else None
-    if type(inner) is not int or inner not in (CLASSES_FORMAT, FILE_FORMAT) or header.get("kernel") != "linear":
+    version = record.get("format") if isinstance(record, dict) else None
+    is_known = type(version) is int and version in (CLASSES_FORMAT, DIAGONAL_FORMAT)
+    if not is_known or header.get("kernel") != "linear":
         raise DataError("it has no feature map that this version knows")
-    return {**header, "format": inner, "feature_names": None}
+    return {**header, "format": version, "feature_names": None}
 
 
 def _decode_map_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """Return the attributes of a linear model over the features of a map, checked."""
     record = header["features"]
-    plain = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
-    attributes = _decode_model(_build_inner_header(header), plain)
+    linear_arrays = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
+    attributes = _decode_model(_build_linear_header(header), linear_arrays)
     d, names = record.get("n_features"), record.get("feature_names")
     if type(d) is not int or not 0 < d <= LONGEST_AXIS:
         raise DataError(f"n_features is {format_value(d)}")
     if names is not None and not _is_valid_names(names, d):
         raise DataError(f"feature_names are not {d} different texts")
-    mapped = {name: array for name, array in arrays.items() if name.startswith(PREFIX)}
-    row_map = build_feature_map(record, mapped, d, _decode_map_kernel, _decode_points)
+    map_arrays = {name: array for name, array in arrays.items() if name.startswith(PREFIX)}
+    row_map = build_feature_map(record, map_arrays, d, _decode_map_kernel, _decode_points)
     if row_map.width != header["n_features"]:
         raise DataError(f"its map makes {row_map.width} features, and w is of {header['n_features']}")
     return {
@@ -281,48 +324,55 @@ def _decode_map_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
 
 
 def _decode_map_kernel(record: Any) -> Kernel:
-    """Return the kernel of a feature map."""
+    """Return the kernel of a feature map from its record. Raises DataError."""
     if not isinstance(record, dict):
         raise DataError(f"it has no kernel that this version knows: {format_value(record)}")
     return _decode_kernel(record)
 
 
 def _decode_points(arrays: Mapping[str, NDArray[Any]], d: int) -> Matrix:
-    """Return the points of a map, (m, d), from arrays in the layouts of a model's rows."""
+    """Return the points of a map, (m, d), from arrays in one of the layouts of support vectors. Raises DataError."""
     if "vectors" in arrays:
         points = arrays["vectors"]
-        if points.dtype.kind != "f" or points.ndim != 2 or points.shape[1] != d:
+        if points.dtype.kind not in REAL_KINDS or points.ndim != 2 or points.shape[1] != d:
             raise DataError(f"the points of its feature map have type {points.dtype} and shape {points.shape}")
-    elif not all(arrays[name].dtype.kind in INDEX and arrays[name].ndim == 1 for name in ("indices", "indptr")) or (
-        arrays["rows"].dtype.kind not in INDEX or arrays["rows"].shape or arrays["data"].dtype.kind != "f"
-        or arrays["data"].shape != arrays["indices"].shape or not len(arrays["indptr"])
-    ):  # fmt: skip
+    elif not _is_csr_layout(arrays):
         raise DataError("the points of its feature map are not those of a sparse matrix")
     return _decode_vectors(arrays, Linear(), d)
 
 
+def _is_csr_layout(arrays: Mapping[str, NDArray[Any]]) -> bool:
+    """Return whether the arrays of a CSR matrix have suitable types and shapes; their values are not checked."""
+    data, indices, indptr, rows = (arrays[name] for name in ("data", "indices", "indptr", "rows"))
+    has_indices = all(array.dtype.kind in INDEX_KINDS for array in (indices, indptr, rows))
+    has_shapes = indices.ndim == indptr.ndim == 1 and rows.ndim == 0 and data.shape == indices.shape
+    return has_indices and data.dtype.kind in REAL_KINDS and has_shapes and len(indptr) > 0
+
+
 def _check_counts(counts: NDArray[Any], m: int) -> NDArray[np.intp]:
-    """Check the number of rows of each class, which add up to m."""
+    """Return the number of support vectors of each class (k,), which must add up to m. Raises DataError."""
     if counts.min() < 0 or counts.max() > m or sum(counts.tolist()) != m:
         raise DataError(f"counts are not those of {m} rows")
     return counts.astype(np.intp, copy=False)
 
 
 def _read_rules(header: Mapping[str, Any]) -> dict[str, bool]:
-    """Read how the values of pairs are combined."""
-    rules = {name: header.get(name) for name in RULES}
-    wrong = next((name for name, kind in RULES.items() if type(rules[name]) is not kind), None)
-    if wrong is not None:
-        raise DataError(f"{wrong} is {format_value(rules[wrong])}, which is neither true nor false")
+    """Read the rules by which the values of pairs are combined. Raises DataError."""
+    rules = {name: header.get(name) for name in PAIRS_RULES}
+    for name, kind in PAIRS_RULES.items():
+        if type(rules[name]) is not kind:
+            raise DataError(f"{name} is {format_value(rules[name])}, which is neither true nor false")
     return {name: bool(rule) for name, rule in rules.items()}
 
 
 def _is_valid_names(names: Any, d: int) -> bool:
+    """Return whether these are d different texts, the names of features."""
     is_text = isinstance(names, list) and all(isinstance(name, str) for name in names)
     return is_text and len(names) == d == len(set(names))
 
 
 def _decode_kernel(header: Mapping[str, Any]) -> Kernel:
+    """Build the kernel that a header names, with all its parameters numbers. Raises DataError, ParameterError."""
     name, parameters = header.get("kernel"), header.get("parameters")
     if not isinstance(name, str) or name not in KERNELS or not isinstance(parameters, dict):
         raise DataError(f"it has no kernel that this version knows: {format_value(name)}")
@@ -336,7 +386,7 @@ def _decode_kernel(header: Mapping[str, Any]) -> Kernel:
 
 
 def _check_labels(classes: NDArray[Any]) -> None:
-    """Refuse labels that are not two different ones, or that Python cannot show. Any order is allowed."""
+    """Refuse labels that are not all different, or that Python cannot show. Any order is allowed. Raises DataError."""
     kind = classes.dtype.kind
     if kind == "U" and np.ascontiguousarray(classes).view(np.uint32).max() > LARGEST_CHARACTER:
         raise DataError("its labels are not text")
@@ -348,12 +398,12 @@ def _check_labels(classes: NDArray[Any]) -> None:
 
 
 def _decode_vectors(arrays: Mapping[str, NDArray[Any]], kernel: Kernel, d: int) -> Matrix:
-    """Return the rows kept, (m, d), or for a precomputed kernel their numbers, (m,)."""
+    """Return the support vectors, (m, d); for a precomputed kernel their row numbers, (m,). Raises DataError."""
     if isinstance(kernel, Precomputed):
-        numbers = arrays["vectors"].astype(np.intp, copy=False)
-        if len(numbers) and not (numbers.min() >= 0 and numbers.max() < d):
+        row_numbers = arrays["vectors"].astype(np.intp, copy=False)
+        if len(row_numbers) and not (row_numbers.min() >= 0 and row_numbers.max() < d):
             raise DataError("vectors has numbers of rows that do not exist")
-        return numbers
+        return row_numbers
     if "vectors" in arrays:
         vectors: Matrix = arrays["vectors"].astype(np.float64, copy=False)
         values = vectors
@@ -366,12 +416,15 @@ def _decode_vectors(arrays: Mapping[str, NDArray[Any]], kernel: Kernel, d: int) 
 
 
 def _decode_csr(arrays: Mapping[str, NDArray[Any]], d: int) -> Matrix:
-    """Return the rows kept as CSR, (m, d). SciPy's compiled loops trust what is checked here."""
+    """Return the support vectors as CSR, (m, d). Raises DataError.
+
+    SciPy's compiled loops would read beyond the arrays if `indices` and `indptr` were not checked here.
+    """
     data = arrays["data"].astype(np.float64, copy=False)
     indices, indptr, rows = (arrays[name].astype(np.int64, copy=False) for name in ("indices", "indptr", "rows"))
-    ends = int(indptr[0]) == 0 and int(indptr[-1]) == len(data) and int(rows) == len(indptr) - 1
-    inside = not len(indices) or (int(indices.min()) >= 0 and int(indices.max()) < d)
-    if not (ends and inside and (indptr[1:] >= indptr[:-1]).all()):
+    has_valid_ends = int(indptr[0]) == 0 and int(indptr[-1]) == len(data) and int(rows) == len(indptr) - 1
+    has_valid_columns = not len(indices) or (int(indices.min()) >= 0 and int(indices.max()) < d)
+    if not (has_valid_ends and has_valid_columns and (indptr[1:] >= indptr[:-1]).all()):
         raise DataError("indices, indptr and rows are not those of a sparse matrix")
     matrix = sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, d))
     if not matrix.has_canonical_format:

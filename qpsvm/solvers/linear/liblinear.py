@@ -4,10 +4,11 @@
                w ← w + y_i Δα_i x_i,  rows in random order, pass by pass; rows that stay at a bound are shrunk
     (COORD.2)  row i has one more feature, δ, in a column of its own:  its weight is δ y_i α_i, and K becomes K + δ²I
 
-LIBLINEAR returns only w. By (COORD.2) it returns α too: that weight is stored apart from all others, so that α_i has
-all its digits however small δ is, and with δ² = 10⁻¹⁸ mean K_ii the sums are the same to the last bit. The intercept is
-the weight of a feature 1, penalised. Nothing is faster for many short rows, or if α is mostly at bounds.
-Its losses are the hinge, the squared hinge, and the ε-insensitive loss and its square, with one ε for all rows.
+LIBLINEAR returns only w. By (COORD.2) it returns α too, as the weights of the n additional features. Each is a separate
+number, so that α_i has all its digits however small δ is. With δ² = 10⁻¹⁸ mean K_ii the other sums are the same to the
+last bit. The intercept is the weight of a constant feature 1, and is penalised. This is the fastest method for many
+short rows, or if α is mostly at bounds. The losses are the hinge, the squared hinge, and the ε-insensitive loss and its
+square, with one ε for all rows.
 
 The loop polls neither clock nor Ctrl-C, and always starts at α = 0: a short run is made in this process, a long one in
 a child process (`run_sliced`). Its random generator is global to the process. It is reseeded for each run, so that
@@ -33,17 +34,18 @@ from qpsvm.solvers.shared.budget import MAX_ITERATIONS
 from qpsvm.solvers.shared.time_slices import run_sliced
 
 #: δ of (COORD.2) in units of the root of the mean squared length of the rows.
-OWN_FEATURE = 1e-9
-#: α within this share of its bound is at it: the rounding error of up to 300 added steps.
+RELATIVE_DELTA = 1e-9
+#: α within this share of a bound is at that bound: the rounding error of up to 300 added steps.
 AT_BOUND = 1e-12
 #: LIBLINEAR's solver numbers for the duals of the hinge loss and its square, and of the ε-insensitive loss and its
 #: square.
 HINGE_DUAL, SQUARED_HINGE_DUAL, TUBE_DUAL, SQUARED_TUBE_DUAL = 3, 1, 13, 12
-#: Seconds of a pass over all rows, per number and per row; and the share that a pass takes on average, because of
-#: shrinking. Under a time limit the full cost is assumed. Without one the average decides whether a child process is
-#: worth its 30 ms.
-NUMBER_SECONDS, ROW_SECONDS, MEAN_SHARE = 4e-9, 2e-8, 0.15
-#: Bytes per number: in CSR form, while that is built, and in LIBLINEAR's copy.
+#: Seconds of a pass over all rows, per number and per row.
+NUMBER_SECONDS, ROW_SECONDS = 4e-9, 2e-8
+#: Share of this time that a pass takes on average, because of shrinking. Under a time limit the full time is assumed;
+#: without one, the average decides whether a child process is worth its 30 ms.
+MEAN_SHARE = 0.15
+#: Bytes per stored number of X: the CSR form, temporary arrays while it is built, and LIBLINEAR's copy.
 NUMBER_BYTES = 45.0
 
 
@@ -55,29 +57,33 @@ def fits_liblinear(X: Matrix) -> bool:
 
 def find_solver_type(losses: RowLosses, y: FloatArray, intercept: bool) -> int | None:
     """Find LIBLINEAR's solver number for the dual of these losses, of rows with signs y (n,); None if there is none."""
-    squared = losses.has_infinite_bound
-    if squared and (
-        losses.is_piecewise_linear or np.isfinite(losses.high).any() or not np.all(np.asarray(losses.curvature) > 0.0)
-    ):
-        return None
-    if not squared and not losses.is_piecewise_linear:
+    is_squared = losses.has_infinite_bound
+    if is_squared:
+        is_purely_squared = not np.isfinite(losses.high).any() and bool(np.all(np.asarray(losses.curvature) > 0.0))
+        if losses.is_piecewise_linear or not is_purely_squared:
+            return None
+    elif not losses.is_piecewise_linear:
         return None
     if losses.is_one_sided:
-        is_known = isinstance(losses.level, float) and losses.level == 1.0
-        is_known = is_known and (not intercept or bool((y != y[0]).any()))
-        return (SQUARED_HINGE_DUAL if squared else HINGE_DUAL) if is_known else None
-    is_known = isinstance(losses.tube, float) and bool(np.all(losses.high == -np.asarray(losses.low)))
-    is_known = is_known and bool((y > 0.0).all())
-    return (SQUARED_TUBE_DUAL if squared else TUBE_DUAL) if is_known else None
+        has_unit_level = isinstance(losses.level, float) and losses.level == 1.0
+        if not has_unit_level or (intercept and not (y != y[0]).any()):
+            return None
+        return SQUARED_HINGE_DUAL if is_squared else HINGE_DUAL
+    has_one_tube = isinstance(losses.tube, float) and bool(np.all(losses.high == -np.asarray(losses.low)))
+    if not has_one_tube or not (y > 0.0).all():
+        return None
+    return SQUARED_TUBE_DUAL if is_squared else TUBE_DUAL
 
 
 def build_targets(losses: RowLosses, y: FloatArray) -> FloatArray:
-    """Return the y of `fit`: the signs y (n,), or the levels of a regression."""
-    return y if losses.is_one_sided else np.ascontiguousarray(np.broadcast_to(losses.level, len(y)), dtype=np.float64)
+    """Return the target of `fit`, (n,): the signs y (n,), or the levels of a regression."""
+    if losses.is_one_sided:
+        return y
+    return np.ascontiguousarray(np.broadcast_to(losses.level, len(y)), dtype=np.float64)
 
 
 def build_penalties(losses: RowLosses, n: int) -> FloatArray:
-    """Return the C of each row: (n,)."""
+    """Return the C of each row, (n,): the bound of α, or for a squared loss 1/(2δ)."""
     penalties = 0.5 / np.asarray(losses.curvature) if losses.has_infinite_bound else losses.high
     return np.ascontiguousarray(np.broadcast_to(penalties, n), dtype=np.float64)
 
@@ -94,9 +100,11 @@ def run_liblinear(
     verbose: bool = False,
     mean: FloatArray | None = None,
 ) -> DescentResult:
-    """Run (COORD.1) until no row violates its condition by more than eps, or a limit is reached.
+    """Run (COORD.1) until no row violates its optimality condition by more than eps, or a limit is reached.
 
     Shapes: X (n, d), y (n,), mean (d,).
+
+    mean: Subtracted from each row if X is dense; None to leave the rows as they are.
     """
     n, d = X.shape
     clock = clock or Clock()
@@ -106,10 +114,10 @@ def run_liblinear(
     def build_empty() -> DescentResult:
         return DescentResult(np.zeros(d), 0.0, np.zeros(n), 0, False)
 
-    # Nearly all runs need more passes than a short slice, so one is made only if time may run out.
-    min_rows = max_passes if clock.limit is None else 1
+    # A run of fewer passes starts again from 0, and nearly all runs need more, so it is made only if time may run out.
+    min_passes = max_passes if clock.limit is None else 1
     return run_sliced(
-        run_passes, (X, y, losses, intercept, eps, mean), min_rows, max_passes,
+        run_passes, (X, y, losses, intercept, eps, mean), min_passes, max_passes,
         lambda allowed: int(min(allowed / seconds, MAX_ITERATIONS)), build_empty, clock, verbose,
     )  # fmt: skip
 
@@ -123,9 +131,11 @@ def run_passes(
     assert task is not None  # checked by the caller
     if losses.is_one_sided and n < 2:  # with one label LIBLINEAR would print a warning
         return DescentResult(np.zeros(d), 0.0, np.zeros(n), 0, False)
-    delta = OWN_FEATURE * (_root_mean_square(X) or 1.0)
-    Z, bias = append_diagonal(X, delta, mean), 1.0 if intercept else -1.0
-    target, penalty = build_targets(losses, y), build_penalties(losses, n)
+    delta = RELATIVE_DELTA * (_root_mean_square(X) or 1.0)
+    Z = append_diagonal(X, delta, mean)
+    bias = 1.0 if intercept else -1.0
+    target = build_targets(losses, y)
+    penalty = build_penalties(losses, n)
     tube = float(losses.tube)  # one number, as checked by `find_solver_type`
     if losses.is_one_sided:
         target = (_ensure_two_labels(Z, y) > 0.0).astype(np.float64)
@@ -133,10 +143,11 @@ def run_passes(
     if train is None:
         raw, passes_made = _fit_class(Z, target, penalty, intercept, eps, max_passes, task, tube)
     else:
-        # solver, eps, bias, C, class weights, passes, seed, ε, and the weight of each row, which is its C
-        classes = np.ones(2) if losses.is_one_sided else np.empty(0)
-        raw, passes_made = train(Z, target, True, task, eps, bias, 1.0, classes, max_passes, 0, tube, penalty)
-    weights, passes_made = raw.ravel(), int(np.max(passes_made))
+        # X, y, is sparse, solver, eps, bias, C, class weights, passes, seed, ε, row weights; a row's weight is its C.
+        class_weights = np.ones(2) if losses.is_one_sided else np.empty(0)
+        raw, passes_made = train(Z, target, True, task, eps, bias, 1.0, class_weights, max_passes, 0, tube, penalty)
+    weights = raw.ravel()
+    passes_made = int(np.max(passes_made))
     alpha = _snap_to_bounds(losses, losses.clip_to_box(y * weights[d : d + n] / delta))
     return DescentResult(
         weights[:d].copy(), float(weights[-1]) if intercept else 0.0, alpha, passes_made, passes_made < max_passes
@@ -165,21 +176,31 @@ def _snap_to_bounds(losses: RowLosses, alpha: FloatArray) -> FloatArray:
 
 
 def append_diagonal(X: Matrix, delta: float, mean: FloatArray | None = None) -> Matrix:
-    """Return [X − 1μᵀ, δI] for X (n, d), as CSR with 32-bit indices: (n, d + n)."""
+    """Return [X − 1μᵀ, δI] for X (n, d), as CSR with 32-bit indices: (n, d + n).
+
+    mean (d,): μ of dense rows; None for 0. A sparse X is not centred.
+    """
     n, d = X.shape
-    positions = np.arange(n, dtype=np.int32)
+    new_columns = d + np.arange(n, dtype=np.int32)
     if sp.issparse(X):
         rows = X.tocsr()
         starts = rows.indptr.astype(np.int32) + np.arange(n + 1, dtype=np.int32)
-        is_given = np.ones(rows.nnz + n, dtype=bool)
-        is_given[starts[1:] - 1] = False
-        data, indices = np.empty(len(is_given)), np.empty(len(is_given), dtype=np.int32)
-        data[is_given], indices[is_given] = rows.data, rows.indices
-        data[starts[1:] - 1], indices[starts[1:] - 1] = delta, d + positions
+        new_entries = starts[1:] - 1  # the last entry of each row
+        is_from_X = np.ones(rows.nnz + n, dtype=bool)
+        is_from_X[new_entries] = False
+        data = np.empty(len(is_from_X))
+        data[is_from_X] = rows.data
+        data[new_entries] = delta
+        indices = np.empty(len(is_from_X), dtype=np.int32)
+        indices[is_from_X] = rows.indices
+        indices[new_entries] = new_columns
     else:
-        values, columns = np.empty((n, d + 1)), np.empty((n, d + 1), dtype=np.int32)
+        values = np.empty((n, d + 1))
         values[:, :d] = X if mean is None else X - mean
-        values[:, d], columns[:, :d], columns[:, d] = delta, np.arange(d, dtype=np.int32), d + positions
+        values[:, d] = delta
+        columns = np.empty((n, d + 1), dtype=np.int32)
+        columns[:, :d] = np.arange(d, dtype=np.int32)
+        columns[:, d] = new_columns
         data, indices, starts = values.ravel(), columns.ravel(), (d + 1) * np.arange(n + 1, dtype=np.int32)
     return sp.csr_array((data, indices, starts), shape=(n, d + n))
 
@@ -207,8 +228,7 @@ def _fit_class(
     if task in (HINGE_DUAL, SQUARED_HINGE_DUAL):
         machine = LinearSVC(loss="hinge" if task == HINGE_DUAL else "squared_hinge", **shared)
     else:
-        squared = task == SQUARED_TUBE_DUAL
-        loss = "squared_epsilon_insensitive" if squared else "epsilon_insensitive"
+        loss = "squared_epsilon_insensitive" if task == SQUARED_TUBE_DUAL else "epsilon_insensitive"
         machine = LinearSVR(loss=loss, epsilon=tube, **shared)
     machine.fit(Z, target, sample_weight=penalty)
     return np.append(np.ravel(machine.coef_), machine.intercept_), machine.n_iter_

@@ -1,6 +1,6 @@
-"""Define the interface of kernels (`SampleKernel`), and wrap any callable as one (`UserKernel`).
+"""Define the interface of kernels (`Kernel`), and wrap any callable as one (`UserKernel`).
 
-Inner products and squared distances between rows, dense or sparse: by one matrix product, to a known accuracy.
+The functions compute inner products, norms and squared distances of dense or sparse rows, and the variance of a matrix.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Kernel(metaclass=FastABCMeta):
 
     Examples
     --------
-    A kernel of your own: of a function, or, where its matrices are known to be positive semidefinite, of a class, which
-    spares the test of that.
+    A custom kernel is a function, or a class. A class can state that its matrices are positive semidefinite, so that
+    they need not be tested.
 
     >>> import numpy as np
     >>> import qpsvm
@@ -49,7 +49,7 @@ class Kernel(metaclass=FastABCMeta):
     optimal
     """
 
-    #: K(x, z) in one line, for the page; empty for what is no function of samples.
+    #: K(x, z) in one line of text, for display; empty if K is not a function of samples.
     formula: ClassVar[str] = ""
 
     @abstractmethod
@@ -94,12 +94,12 @@ class Kernel(metaclass=FastABCMeta):
         Returns
         -------
         Kernel
-            Itself where there is nothing to resolve.
+            The kernel itself if there is nothing to resolve.
 
         Raises
         ------
         ParameterError
-            `gamma="scale"` of samples that have no variance.
+            `gamma="scale"`, and the samples have no variance.
 
         Examples
         --------
@@ -115,22 +115,23 @@ class Kernel(metaclass=FastABCMeta):
         return build_repr(type(self).__name__, **getattr(self, "__dict__", {}))
 
     def __str__(self) -> str:
-        """As `repr`, with four significant digits of each parameter: for titles, which people read."""
+        """Return the `repr` with four significant digits of each parameter, for titles."""
         if not is_dataclass(self):
             return repr(self)
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        parts = [f"{name}={f'{x:.4g}' if isinstance(x, float) else repr(x)}" for name, x in values.items()]
-        return f"{type(self).__name__}({', '.join(parts)})"
+        texts = {name: f"{x:.4g}" if isinstance(x, float) else repr(x) for name, x in values.items()}
+        arguments = ", ".join(f"{name}={text}" for name, text in texts.items())
+        return f"{type(self).__name__}({arguments})"
 
 
 @dataclass(frozen=True)
 class UserKernel(Kernel):
-    """Any callable `(X, Z) -> (n, m)`, checked each time it is called."""
+    """Kernel of any callable that returns K(X, Z) of shape (n, m); its values are checked at each call."""
 
     function: Callable[[Matrix, Matrix], Any]
 
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
-        """Call the function and check shape, type and finiteness of what it returns: (n, m)."""
+        """Return K(X, Z), (n, m), with shape, type and finiteness checked. Raises DataError, DataTypeError."""
         try:
             values = np.asarray(self.function(X, Z))
         except ValueError as error:
@@ -155,7 +156,7 @@ class UserKernel(Kernel):
     is_psd = False  # unknown, so tested
 
     def __str__(self) -> str:
-        function = getattr(self.function, "func", self.function)  # what functools.partial fills in
+        function = getattr(self.function, "func", self.function)  # the function of a functools.partial
         return str(getattr(function, "__name__", type(function).__name__))
 
     def __repr__(self) -> str:
@@ -169,7 +170,7 @@ def inner_products(X: Matrix, Z: Matrix) -> FloatArray:
 
 
 def squared_norms(X: Matrix) -> FloatArray:
-    """‖x_i‖²: (n,)."""
+    """Compute the squared norms ‖x_i‖² of the rows: (n,)."""
     if not isinstance(X, np.ndarray):
         norms: FloatArray = np.asarray(X.multiply(X).sum(axis=1)).ravel()
         return norms
@@ -178,10 +179,11 @@ def squared_norms(X: Matrix) -> FloatArray:
 
 
 def squared_distances(X: Matrix, Z: Matrix, error: float) -> FloatArray:
-    """‖x_i − z_j‖², from one matrix product where rounding allows: (n, m).
+    """Compute squared distances ‖x_i − z_j‖², from one matrix product if rounding allows: (n, m).
 
-    ‖x‖² + ‖z‖² − 2xᵀz loses about 4·eps·max(‖x‖², ‖z‖²) to cancellation. Centring removes what a common offset
-    would cost; for pairs of rows that are still too long for `error`, the difference is formed first.
+    The error of ‖x‖² + ‖z‖² − 2xᵀz is about 4·eps·max(‖x‖², ‖z‖²), due to cancellation. Dense rows are centred, so that
+    a common offset does not increase it. If both rows of a pair are still too long for an absolute error of `error`,
+    their difference is squared instead.
     """
     is_same = X is Z
     if not (sp.issparse(X) or sp.issparse(Z)):
@@ -195,16 +197,17 @@ def squared_distances(X: Matrix, Z: Matrix, error: float) -> FloatArray:
     distances += x2[:, None]
     distances += z2
     np.maximum(distances, 0.0, out=distances)
-    longest = error / (4 * np.finfo(float).eps)
-    far_x, far_z = np.flatnonzero(x2 > longest), np.flatnonzero(z2 > longest)
-    if len(far_x) and len(far_z):
-        _replace_far(distances, X, Z, far_x, far_z)
+    max_squared_norm = error / (4 * np.finfo(float).eps)
+    long_x, long_z = np.flatnonzero(x2 > max_squared_norm), np.flatnonzero(z2 > max_squared_norm)
+    if len(long_x) and len(long_z):
+        _recompute_from_differences(distances, X, Z, long_x, long_z)
     if is_same:
         np.fill_diagonal(distances, 0.0)
     return distances
 
 
-def _replace_far(distances: FloatArray, X: Matrix, Z: Matrix, rows: Any, columns: Any) -> None:
+def _recompute_from_differences(distances: FloatArray, X: Matrix, Z: Matrix, rows: Any, columns: Any) -> None:
+    """Recompute some rows and columns of the squared distances (n, m) in place, from differences of samples."""
     from scipy.spatial.distance import cdist
 
     targets = as_dense(Z[columns])
@@ -214,19 +217,19 @@ def _replace_far(distances: FloatArray, X: Matrix, Z: Matrix, rows: Any, columns
 
 
 def compute_variance(X: Matrix | RowSource) -> float:
-    """Return the variance over all entries of X (n, d), zeros that are not stored among them.
+    """Return the variance over all entries of X (n, d), including zeros that are not stored.
 
-    Of a source in one pass, with sums of squares about the mean of each piece, which are then moved to that of all:
-    squares about 0 would lose the digits that an offset costs (Chan, Golub & LeVeque, *Algorithms for computing the
-    sample variance*, The American Statistician 37, 1983).
+    A `RowSource` is read once: the variance of each piece about its own mean is combined with the variance of these
+    means. Squares about 0 would lose digits if the entries have a large offset (Chan, Golub & LeVeque, *Algorithms for
+    computing the sample variance*, The American Statistician 37, 1983).
     """
     if isinstance(X, np.ndarray):
         deviations: FloatArray = X - np.add.reduce(X, axis=None) / X.size
         return float(np.add.reduce(deviations * deviations, axis=None)) / X.size
     if not isinstance(X, RowSource):
         return _compute_moments(X)[2]
-    variance = [_compute_moments(piece.matrix) for block in X.blocks() for piece in block.iter_tiles()]
-    counts, means, variances = np.array(variance).reshape(-1, 3).T
+    moments = [_compute_moments(piece.matrix) for block in X.blocks() for piece in block.iter_tiles()]
+    counts, means, variances = np.array(moments).reshape(-1, 3).T
     total = float(counts.sum())
     mean = float(counts @ means) / total
     return float(counts @ (variances + (means - mean) ** 2)) / total

@@ -144,6 +144,12 @@ def test_what_is_not_feasible_is_made_so_or_nothing_is_proven(monkeypatch):
         monkeypatch.setattr("qpsvm.bounds.proof.classes.all_in_one_repair.feasible", lambda _, alpha: alpha)
         assert feasible_of_classes(program, wrong.ravel()) is None
         monkeypatch.undo()
+    balanced = np.where(np.repeat(np.eye(3), 2, axis=0) > 0.0, 0.0, 1.0)
+    doubled = build_all_in_one_program(qpsvm.CrammerSinger(problem.X, problem.class_index, C=1.0))
+    monkeypatch.setattr("qpsvm.bounds.proof.classes.all_in_one_repair.feasible", lambda _, alpha: alpha)
+    assert feasible_of_classes(doubled, 0.5 * balanced.ravel()) is not None  # the α of a sample add up to U = 1
+    assert feasible_of_classes(doubled, 0.75 * balanced.ravel()) is None
+    monkeypatch.undo()
     one_digit = found.alpha.reshape(6, 3).copy()
     one_digit[0, 1] = np.nextafter(one_digit[0, 1], 0.0)  # out of balance by one unit in the last place
     monkeypatch.setattr("qpsvm.bounds.proof.classes.all_in_one_repair.feasible", lambda _, alpha: alpha)

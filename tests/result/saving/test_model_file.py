@@ -26,7 +26,7 @@ from damage import N, X, Y, contents, fuzz, models, samples
 import qpsvm
 from qpsvm import CSVM, RBF, Linear, Model
 from qpsvm.base.atomic_files import UNFINISHED, open_replacement, write_text
-from qpsvm.result.saving.archive import RATIO, SMALL, SMALL_TEXT
+from qpsvm.result.saving.archive import MAX_RATIO, SMALL_BYTES, SMALL_TEXT_BYTES
 
 MODELS = models()
 #: Damaged files in the suite; `python tests/tools/damage.py 20000` tries more.
@@ -85,11 +85,11 @@ def test_arrays_of_another_machine_are_read(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_arrays_that_pack_like_a_trap_are_written_so_that_they_load(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
-    zeros = np.zeros((SMALL // 8 // 1000 + 1, 1000))
+    zeros = np.zeros((SMALL_BYTES // 8 // 1000 + 1, 1000))
     model = Model(Linear(), np.array([0, 1]), 0.5, np.ones(len(zeros)), zeros, None, 1000)
     model.save(path)
     assert qpsvm.load(path).vectors.shape == zeros.shape
-    metadata = {"zeros": [0.0] * (SMALL_TEXT // 16)}
+    metadata = {"zeros": [0.0] * (SMALL_TEXT_BYTES // 16)}
     replace(MODELS["rbf"], metadata=metadata).save(path)
     assert qpsvm.load(path).metadata == metadata
     assert os.listdir(tmp_path) == ["model.npz"]
@@ -576,12 +576,12 @@ def test_a_bomb_does_not_go_off(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_an_archive_may_unpack_to_is_bounded_by_its_size(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
-    for m, fits in ((SMALL // 80 - 100, True), (SMALL // 80 + 100, False)):
+    for m, fits in ((SMALL_BYTES // 80 - 100, True), (SMALL_BYTES // 80 + 100, False)):
         model = Model(Linear(), np.array([0, 1]), 0.5, np.ones(m), np.zeros((m, 10)), None, 10)
         model.save(path)
         arrays = dict(np.load(path))
         np.savez_compressed(path, **arrays)
-        assert arrays["vectors"].nbytes > RATIO * path.stat().st_size
+        assert arrays["vectors"].nbytes > MAX_RATIO * path.stat().st_size
         if fits:
             qpsvm.load(path)
             continue
