@@ -85,7 +85,7 @@ class SVMDual(DualRows):
     sign, level, upper, curvature : ndarray, shape (m,)
         s, which is −1 or +1, ℓ, U and δ. U may be infinite, in some rows or in all. Where one number serves every row,
         it is `repeat_value`.
-    groups : tuple of Group
+    groups : tuple of DualGroup
         The columns of E, e and R.
     rows : ndarray of int, shape (m,), or None
         r(k), the sample of each row; None where row k is sample k.
@@ -95,7 +95,7 @@ class SVMDual(DualRows):
         Where rows are of combinations of samples: A of (DUAL.6), instead of `rows`.
     level_radius, upper_radius : ndarray, shape (m,), or None
         How far ℓ may be off, and how far U may be too low, if they had to be rounded; None if they are exact.
-    linear_constraints : Users or None
+    linear_constraints : LinearConstraints or None
         The last rows where a user has added some.
     block : int
         How many consecutive rows share a slack, and U, (DUAL.10).
