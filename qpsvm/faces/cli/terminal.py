@@ -45,7 +45,8 @@ SPELLINGS = {
     "≫": ">>",
     "∈": "in", "∑": "Sum", "→": "->", "←": "<-", "⇔": "<=>", "⇒": "=>", "⟹": "==>", "‖": "||", "⟨": "<", "⟩": ">",
     "…": "...", "–": "-", "—": "-", "‘": "'", "’": "'", "“": '"', "”": '"', "°": "degrees",
-    "\N{NO-BREAK SPACE}": " ", "∪": "union", "⌊": "floor(", "⌋": ")", "⊥": "is orthogonal to",
+    "\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": " ", "€": "EUR", "£": "GBP", "¥": "YEN",
+    "∪": "union", "⌊": "floor(", "⌋": ")", "⊥": "is orthogonal to",
     "\N{COMBINING MACRON}": "_mean", "\N{COMBINING TILDE}": "~", "\N{COMBINING CIRCUMFLEX ACCENT}": "^",
 }  # fmt: skip
 HANDLER = "qpsvm-letters"
