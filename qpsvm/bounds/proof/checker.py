@@ -493,7 +493,7 @@ def unpack(content: bytes) -> bytes:
 def decode_data(content: bytes, encoding: str) -> str:
     """Return the text of a data file."""
     try:
-        return content.decode(encoding).removeprefix("\ufeff")
+        return content.decode(encoding).removeprefix(chr(0xFEFF))  # a byte order mark
     except (LookupError, UnicodeError):
         raise UnusableError(f"the data are not text in {encoding}") from None
 
