@@ -19,7 +19,7 @@ from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps.argument import RowTerms, iter_minimum, number_steps, step
-from qpsvm.derivation.steps.one_class import FORM, WHAT_NU_BOUNDS, build_unlabelled
+from qpsvm.derivation.steps.one_class import NU_BOUNDS_TEXT, QUADRATIC_FORM, build_unlabelled
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.steps.two_class import build_nu_step
 from qpsvm.derivation.symbols import Meaning
@@ -41,7 +41,7 @@ DISTANCE = letter(r"\|\varphi(x_i)-c\|", lambda at: measure_distances(at), "norm
 FAR = letter(r"\|\varphi(x_i)-c\|^2", lambda at: SQUARE.value(at) - F.value(at), "norm(phi(X) - c, axis=1)**2")
 OWN_LENGTH = letter("K(x,x)", sym.diagonal_between, "K(x, x).diagonal()")
 RADIUS = letter("R", lambda at: float(at.result.extras["radius"]))
-MASS = dot(1, sym.ALPHA)
+ALPHA_SUM = dot(1, sym.ALPHA)
 #: What the letters of this machine mean.
 SYMBOLS = {
     "f": Meaning("decision function, R² − ‖φ(x) − c‖²", "(n,)", F.value),
@@ -61,9 +61,9 @@ def argument(problem: SVDD) -> Argument:
     asked = line(PRODUCT + MU, "≥", HALF * (DIAGONAL - XI), scale="level")
     rows = RowTerms(sym.ALPHA, XI, 2 * PRODUCT + 2 * MU, DIAGONAL, sym.ETA, XI, sym.C, other=asked)
     return build_unlabelled(
-        problem, rows, total(sym.C * XI), linear=(total(sym.ALPHA * DIAGONAL),), quadratic=FORM, others=r",\mu",
-        reward=2 * MU, equality=(-(2 * MU), MASS, term(1)), added=2 * MU, half=None, twice=2.0, reach=F, level=0.0,
-        w="c", b="μ", f_by_w=r"f(x)=R^2-\|\varphi(x)-c\|^2", lacking=OWN_LENGTH,
+        problem, rows, total(sym.C * XI), linear=(total(sym.ALPHA * DIAGONAL),), quadratic=QUADRATIC_FORM,
+        others=r",\mu", reward=2 * MU, equality=(-(2 * MU), ALPHA_SUM, term(1)), added=2 * MU, half=None, twice=2.0,
+        reach=F, level=0.0, w="c", b="μ", f_by_w=r"f(x)=R^2-\|\varphi(x)-c\|^2", lacking=OWN_LENGTH,
         f=letter("f(x)", lambda at: 2.0 * at.f_between - OWN_LENGTH.value(at)),
     )  # fmt: skip
 
@@ -156,7 +156,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         ),
         ball.kinds_of_samples(),
         ball.strong_duality(),
-        build_nu_step(ball, F, 0, term(1), WHAT_NU_BOUNDS),
+        build_nu_step(ball, F, 0, term(1), NU_BOUNDS_TEXT),
         step(
             "Centre of a linear kernel",
             "Where φ(x) = x, the centre is a point among the samples. Distances from it are evaluated by differences, "
