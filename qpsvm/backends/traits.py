@@ -1,16 +1,17 @@
 """Describe machines by traits, which decide whether a backend supports them (`find_problem_traits`).
 
-A machine is matched by traits of its dual (DUAL.1), not by its name. It has one trait of each kind:
+A backend lists the traits that it supports, so it needs no list of machines. A machine has one trait of each kind, by
+its dual (DUAL.1):
 
 | kind         | traits                                                   | in (DUAL.1)                            |
 |--------------|----------------------------------------------------------|----------------------------------------|
 | kernel       | linear, kernel                                           | φ(x) = x, or not                       |
 | level        | level 1, level 0, other levels                           | ℓ                                      |
-| upper bounds | bounded, unbounded, partly bounded                       | U finite everywhere, nowhere, in part  |
+| upper bounds | bounded, unbounded, partly bounded                       | U finite in all, no, or some rows      |
 | curvature    | flat, curved, partly curved                              | δ = 0, δ > 0, or δ = 0 in some rows    |
 | equalities   | no rows, balance, sum, balance and total, one row, other | none; sᵀα = 0, e; and 1ᵀα = ν; others |
 | intercept    | unpenalised, penalised                                   | whether the multiplier of E is penalised |
-| samples      | one α a sample, mirrored α, several α a sample           | rows of the dual, and samples          |
+| samples      | one α a sample, mirrored α, several α a sample           | number of α per sample                 |
 """
 
 from __future__ import annotations
@@ -58,7 +59,12 @@ ALL_TRAITS: Traits = frozenset(TRAIT_DESCRIPTIONS)
 
 
 def find_dual_traits(svm: SVMDual, linear: bool) -> Traits:
-    """Return the traits of a dual over a linear or another kernel; cached, also for duals over another Gram matrix."""
+    """Return the traits of a dual.
+
+    linear: Whether its kernel is linear.
+
+    The traits are cached in the dual and in its copies with another Gram matrix.
+    """
     cache = svm.__dict__.setdefault("traits", {})
     if linear not in cache:
         cache[linear] = _compute_dual_traits(svm, linear)

@@ -90,7 +90,9 @@ def polish(
     certify_seconds: float = 0.0,
     lengths: int | None = None,
 ) -> Certificate:
-    """Improve a certified point until its gap is rounding, or no split of the indices improves it any further.
+    """Improve a certified point until its gap is rounding, or no predicted split improves it.
+
+    Return the best certificate found, at worst `start`.
 
     certify: Returns the certificate of an α (m,).
     rounds: Largest number of rounds per step length.
@@ -204,7 +206,7 @@ def _active_set_rounds(
 
 
 def _split(svm: SVMDual, v: FloatArray) -> NDArray[np.int8]:
-    """Return the split (POL.2) of the rows, (m,): 0 zero, 1 free, 2 bound, 3 free in a full block.
+    """Return the split (POL.2) of the rows for v (m,): 0 zero, 1 free, 2 bound, 3 free in a full block; (m,).
 
     The free rows are those with an odd number, `split & 1`.
     """
@@ -262,13 +264,13 @@ def _solve_free(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8]) -> Flo
     parts = svm.parts
     E = np.array([part.column[free] for part in parts]).T.reshape(len(free), len(parts))
     ridge = np.array([part.ridge for part in parts])
-    missing = np.array([part.total - float(part.column @ snapped) for part in parts])
+    equality_residual = np.array([part.total - float(part.column @ snapped) for part in parts])
     Q = svm.hessian.block(free, free)
     if T is not None:
         Q = T.T @ (T.T @ Q).T
         E = T.T @ E
         residual = T.T @ residual
-    step = bordered_solve(Q, E, ridge, residual, missing)
+    step = bordered_solve(Q, E, ridge, residual, equality_residual)
     if step is None or not np.isfinite(step).all():
         return None
     snapped[free] += step if T is None else T @ step
@@ -298,8 +300,8 @@ def _couple_blocks(
 def bordered_solve(Q: FloatArray, E: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray) -> FloatArray | None:
     """Solve Qδ + Eμ = r, Eᵀδ − Rμ = s for δ (k,), equilibrated by the diagonal; None if that fails.
 
-    Shapes: Q (k, k), E (k, m), R, s (m,), r (k,). Where R > 0, μ = (Eᵀδ − s)/R can be eliminated, so the diagonal of
-    Q + ER⁻¹Eᵀ is used.
+    Shapes: Q (k, k), E (k, m), R, s (m,), r (k,). If R > 0, μ = (Eᵀδ − s)/R can be eliminated: the equilibration uses
+    the diagonal of Q + ER⁻¹Eᵀ.
     """
     diagonal = Q.diagonal() + (E[:, R > 0] ** 2) @ (1.0 / R[R > 0])
     d = 1.0 / np.sqrt(np.maximum(diagonal, max(1e-12 * float(diagonal.max()), np.finfo(float).tiny)))
@@ -354,7 +356,7 @@ def _schur_solve(
 
 
 def _pseudo_inverse(S: FloatArray) -> FloatArray:
-    """Return the pseudo-inverse of a small semidefinite S (m, m): a row of E may have no free entries."""
+    """Return the pseudo-inverse of a small semidefinite S (m, m), singular if a column of E has no free entries."""
     if len(S) == 1:
         return np.array([[1.0 / S[0, 0] if S[0, 0] > 0 else 0.0]])
     inverse: FloatArray = np.asarray(np.linalg.pinv(S, rcond=RANK_TOLERANCE, hermitian=True), dtype=np.float64)

@@ -20,14 +20,17 @@ from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, Unkn
 
 #: Factors of the weights by class: one for a label, or "balanced".
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
-#: With more different numbers than this, a target of two classes may be meant as one of numbers.
+#: With more different numbers than this, a message suggests that the labels are the target of a regression.
 MANY_CLASSES = 5
-#: What NumPy and pandas make of a missing value that they turn into text. "None" may be the name of a class.
+#: Texts into which NumPy and pandas convert a missing value. "None" is not one: it may be the name of a class.
 MISSING_TEXTS = ("nan", "<NA>", "NaT")
 
 
 def encode_targets(target: NDArray[Any], classes: NDArray[Any] | None) -> FloatArray:
-    """Encode targets for a machine: −1 and +1 for two classes, else the numbers themselves; (k,)."""
+    """Encode targets (k,) for a machine as numbers: (k,).
+
+    classes (2,): The classes, encoded as −1 and +1; None for a regression, whose targets are numbers.
+    """
     if classes is None:
         numbers = target.astype(np.float64)
         check_not_rounded(target, numbers, "the target")
@@ -37,18 +40,21 @@ def encode_targets(target: NDArray[Any], classes: NDArray[Any] | None) -> FloatA
 
 def apply_class_factors(weight: FloatArray, target: FloatArray, factors: FloatArray) -> FloatArray:
     """Multiply weights of samples of two classes, (k,), by a factor for each class, (2,)."""
-    chosen: FloatArray = factors[(target > 0.0).astype(np.intp)]
-    return weight * chosen
+    sample_factors: FloatArray = factors[(target > 0.0).astype(np.intp)]
+    return weight * sample_factors
 
 
 def apply_class_weight(
     weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_weight: ClassWeight
 ) -> FloatArray:
-    """Multiply sample weights, (n,), by the weight of each sample's class.
+    """Multiply sample weights by the weight of each sample's class: (n,).
 
-    "balanced" is n/(k n_c) for a class of n_c of the n samples, counted with their weights (King & Zeng 2001).
+    weight, codes (n,): Weight and index of the class of each sample.
+    classes (k,): The labels of the classes.
+    class_weight: A factor by label; or "balanced", n/(k n_c) for a class of n_c of the n samples, counted with their
+        weights (King & Zeng 2001); or None for no change.
 
-    Shapes: weight (n,), codes (n,), classes (k,).
+    Raises UnknownOptionError, ParameterTypeError.
     """
     if class_weight is None:
         return weight
@@ -63,7 +69,7 @@ def apply_class_weight(
         factors, labels = np.ones(len(classes)), classes.tolist()
         for label, factor in class_weight.items():
             if label not in labels:
-                text = ", ".join(format_value(known) for known in labels)
+                text = ", ".join(map(format_value, labels))
                 raise UnknownOptionError(f"class_weight names the class {format_value(label)}; the classes are {text}")
             factors[labels.index(label)] = as_positive(factor, f"class_weight[{format_value(label)}]")
     else:
@@ -91,14 +97,16 @@ def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
 def require_two_classes(classes: NDArray[Any]) -> NDArray[Any]:
     """Return the sorted labels, (k,), if there are two. Raises DataError."""
     if len(classes) != 2:
-        shown = ", ".join(repr(c) for c in classes[:5].tolist()) + (", …" if len(classes) > 5 else "")
-        hint = "" if len(classes) == 1 else (
-            "; for all of them take CrammerSinger, WestonWatkins or estimators.SVC; or make it one class against the "
-            "rest, y == label"
-        )  # fmt: skip
+        class_list = ", ".join(repr(c) for c in classes[:5].tolist()) + (", …" if len(classes) > 5 else "")
+        hint = ""
+        if len(classes) != 1:
+            hint = (
+                "; for all of them take CrammerSinger, WestonWatkins or estimators.SVC; or make it one class against "
+                "the rest, y == label"
+            )
         if classes.dtype.kind in "iuf" and len(classes) > MANY_CLASSES:
             hint += "; or take a regression such as EpsilonSVR, whose target is a number"
-        raise DataError(f"y must have exactly two classes, got {len(classes)}: {shown}{hint}")
+        raise DataError(f"y must have exactly two classes, got {len(classes)}: {class_list}{hint}")
     return classes
 
 
@@ -133,7 +141,7 @@ def _find_classes(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def find_two_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
-    """Return the two different labels in order, (2,), of labels (n,) that are two numbers; else None."""
+    """Return the two distinct values of labels (n,) in order, (2,); None if they are not numbers, or not two."""
     if labels.dtype.kind in "bif" and len(labels):
         low, high = np.minimum.reduce(labels), np.maximum.reduce(labels)
         if low != high and np.logical_and.reduce((labels == low) | (labels == high)):
@@ -142,9 +150,14 @@ def find_two_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
 
 
 def refuse_missing(labels: NDArray[Any], name: str = "y", what: str = "label") -> NDArray[Any]:
-    """Refuse missing labels; return them, (n,), with NumPy's variable-width text as the usual one. Raises DataError."""
+    """Check that no label (n,) is missing, and return the labels. Raises DataError.
+
+    Text of NumPy's variable-width type is converted to its fixed-width type.
+
+    name, what: The vector and one of its entries, in messages.
+    """
     kind = labels.dtype.kind
-    if kind == "T":  # whose missing values compare with nothing, or with an error of NumPy's
+    if kind == "T":  # its missing values cannot be compared
         return refuse_missing(labels.astype(object), name, what).astype(str)
     if kind in "biu":
         return labels
@@ -159,18 +172,20 @@ def refuse_missing(labels: NDArray[Any], name: str = "y", what: str = "label") -
     row = int(bad.argmax())
     label = labels[row : row + 1].tolist()[0]
     if isinstance(label, (str, bytes)):
-        wrong = f"missing: it is the text {label!r}, which NumPy and pandas make of a missing value among text"
+        problem = f"missing: it is the text {label!r}, which NumPy and pandas make of a missing value among text"
     elif isinstance(label, (float, complex)) and np.isinf(label):
-        wrong = "infinite"
+        problem = "infinite"
     else:
-        wrong = f"missing ({label})"
-    more = int(np.count_nonzero(bad)) - 1
-    others = f" (and of {more} further row{'s'[: more > 1]})" if more else ""
-    raise DataError(f"{name}: the {what} of row {row}{others} is {wrong}; drop such rows, or give them a {what} first")
+        problem = f"missing ({label})"
+    n_others = int(np.count_nonzero(bad)) - 1
+    others = f" (and of {n_others} further row{'s'[: n_others > 1]})" if n_others else ""
+    raise DataError(
+        f"{name}: the {what} of row {row}{others} is {problem}; drop such rows, or give them a {what} first"
+    )
 
 
 def _is_missing(label: Any) -> bool:
-    """Tell whether a label is None, NaN, infinity, text for a missing value, or missing in pandas or as a date."""
+    """Return whether a label is None, NaN, infinite, pandas' NA or NaT, or a text of `MISSING_TEXTS`."""
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(label, str):
@@ -181,8 +196,11 @@ def _is_missing(label: Any) -> bool:
         return False
 
 
-def check_weights(sample_weight: ArrayLike | None, n: int, each: str = "") -> FloatArray:
-    """Check sample weights, (n,), all ones for None; `each` ends the message if none is positive. Raises DataError."""
+def check_weights(sample_weight: ArrayLike | None, n: int, condition: str = "") -> FloatArray:
+    """Check sample weights, and return them: (n,), all ones for None. Raises DataError.
+
+    condition: End of the message that a positive weight is needed.
+    """
     if sample_weight is None:
         return repeat_value(1.0, n)
     s = as_real_vector(sample_weight, "sample_weight")
@@ -194,12 +212,15 @@ def check_weights(sample_weight: ArrayLike | None, n: int, each: str = "") -> Fl
     if s.max() > LARGEST_VALUE / len(s):
         raise DataError("sample_weight is too large: its sum, and C times it, overflow; divide it by a constant")
     if not s.any():
-        raise DataError(f"sample_weight is zero in every row; at least one positive weight{each} is needed")
+        raise DataError(f"sample_weight is zero in every row; at least one positive weight{condition} is needed")
     return s
 
 
 def as_weights(sample_weight: ArrayLike | None, y: FloatArray) -> FloatArray:
-    """Check sample weights; None means all ones. Shapes: sample_weight (n,) or None, y (n,) → (n,)."""
+    """Check sample weights for labels y (n,) in {−1, +1}: (n,), all ones for None.
+
+    Each class must have a positive weight. Raises DataError.
+    """
     if sample_weight is None:
         return repeat_value(1.0, len(y))
     s = check_weights(sample_weight, len(y), " a class")

@@ -65,10 +65,10 @@ class ConstraintQuantities(Quantities[P]):
         """Never: with rows, K + 1 does not take the place of K."""
         return False
 
-    def _with_multipliers(self, whole: FloatArray) -> Self:
+    def _with_multipliers(self, multipliers: FloatArray) -> Self:
         m, scale = self.svm.m, self.problem._f_scale / self.problem.svm.unit
-        self.__dict__["user_prices"] = whole[m:] / self.problem._constraint_scale / scale
-        return super()._with_multipliers(whole[:m])
+        self.__dict__["user_prices"] = multipliers[m:] / self.problem._constraint_scale / scale
+        return super()._with_multipliers(multipliers[:m])
 
     def halve_weights(self) -> Self:
         """Return the point with half of w and b, with the same slacks."""

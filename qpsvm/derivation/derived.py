@@ -34,7 +34,7 @@ from qpsvm.machines.problem.result_checks import format_title
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 
-#: Claims of a proof that are told above the steps.
+#: Kinds of the claims of a proof that are displayed above the steps.
 SHOWN_CLAIMS = ("feasible", "gap", "kernel")
 
 
@@ -48,20 +48,20 @@ class Derivation:
     Attributes
     ----------
     problem : Problem or AllInOneProblem
-        Of a class without data, one over a few samples that say nothing.
+        The problem; for a derivation of a class without data, a placeholder over a few samples.
     steps : tuple of Step
-        All of them, or those that were chosen.
+        All steps, or the selected ones.
     result : SVMResult, AllInOneResult or None
-        What the residuals are measured at; where α was given, what it was certified as.
-    alpha : ndarray, shape (n,), or (2n,) of a regression, or None
-        The α that was given instead of a result: the residuals are measured at it as it stands, with w = w(α) and the
-        best b and ρ for that.
+        The result at which the residuals are measured; if α was given, its certified result.
+    alpha : ndarray, shape (n,), or (2n,) for a regression, or None
+        The α that was given instead of a result: the residuals are measured at this α without repair, with w = w(α) and
+        the best b and ρ for it.
     proof : Proof or None
-        What is proven of the result, where that was asked for.
+        The proof about the result; None if none was requested.
     every : tuple of Step
-        The whole argument, of which the headline judges the result even if only some steps are shown.
+        All steps, from which the headline judges the result even if only some are shown.
     display_name : str
-        Of a class without data its name with its options, and "" of a problem.
+        The name of a class without data, with its options; "" for a problem.
 
     Examples
     --------
@@ -142,8 +142,8 @@ class Derivation:
     def _show_with_picture(self) -> ShownDerivation:
         """Return the displayed derivation with the picture, which needs values of f over the plane."""
         shown = self.shown()
-        seen = None if self._quantities is None else build_picture(self._quantities, shown.key)
-        return replace(shown, picture=seen)
+        picture = None if self._quantities is None else build_picture(self._quantities, shown.key)
+        return replace(shown, picture=picture)
 
     def key(self) -> tuple[Symbol, ...]:
         """Return the symbols of the equations that are shown, each with its meaning, shape, and number at the result.
@@ -273,7 +273,7 @@ class Derivation:
         >>> proven["CSVM.5"], proven["CSVM.14"] < 1e-14
         (0.0, True)
         """
-        return {tag: float("nan") if found.bound is None else found.bound for tag, found in self.bounds.items()}
+        return {tag: float("nan") if proven.bound is None else proven.bound for tag, proven in self.bounds.items()}
 
     def sides(self) -> dict[str, dict[str, Any]]:
         """Return both sides of each equation at the point, by tag, as data for JSON; empty where nothing was measured.
@@ -296,10 +296,10 @@ class Derivation:
         >>> print(round(sides["CSVM.14"]["left"], 6), sides["CSVM.14"]["relation"], round(sides["CSVM.14"]["right"], 6))
         0.5 = 0.5
         """
-        found = {tag: measurement.as_dict() for tag, measurement in self.measurements.items()}
+        sides = {tag: measurement.as_dict() for tag, measurement in self.measurements.items()}
         for tag, proven in self.bounds.items():
-            found[tag]["proven"] = proven.bound
-        return found
+            sides[tag]["proven"] = proven.bound
+        return sides
 
     def reasons(self) -> dict[str, str]:
         """Explain, by tag, why a step has no residual, for those that have none.
@@ -337,7 +337,7 @@ class Derivation:
         return select_steps(self.steps, [tag], f"in the derivation of {self.variant}")[0]
 
     def __contains__(self, tag: object) -> bool:
-        """Tell whether there is a step with this tag."""
+        """Return whether there is a step with this tag."""
         return any(step.tag == str(tag).strip("()") for step in self.steps)
 
     def __iter__(self) -> Iterator[Step]:

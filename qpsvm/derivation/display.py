@@ -7,24 +7,24 @@ from typing import Any
 
 from qpsvm.base.arrays.types import FloatArray
 
-#: What a residual stays below at a polished optimum. What is shown marks those that are larger.
+#: Largest residual of an equation that counts as true, as it is at a polished optimum.
 HOLDS = 1e-8
-#: What is written between two sides that should stand in a relation and do not.
+#: Sign between two sides that violate a relation, by the relation.
 FAILS = {"=": "≠", "≤": ">", "≥": "<"}
-#: Digits of both sides: more of them where they differ in no fewer.
+#: Numbers of digits of both sides. If a relation fails, the first with which they look different is used.
 DIGITS = (6, 9, 12, 17)
-#: What is below this is rounding in nearly every problem, of which two digits are enough; all are in `left`, `right`.
+#: Smaller numbers are displayed with few digits, because they are rounding in nearly every problem.
 TINY, TINY_DIGITS = 1e-10, 2
 
 
 @dataclass(frozen=True)
 class Code:
-    """A function of the library, for people.
+    """Displayed source code of a function.
 
     where: Its name, file and line, such as "CSVM._primal, qpsvm/machines/c_svm.py:117".
-    text: Its source, with the docstring cut to the first line.
-    lines: The numbers of the lines, from 0, that are the equation.
-    excerpt: Of a long function, what is around the equation; None where it is short.
+    text: Its source, with the docstring shortened to its first line.
+    lines: The indices of the lines that state the equation.
+    excerpt: For a long function, the lines around the equation; None for a short one.
     """
 
     where: str
@@ -35,21 +35,20 @@ class Code:
 
 @dataclass(frozen=True)
 class ShownStep:
-    """One step: its equation, its code and its residual.
+    """Displayed step: its equation, its code and its residual.
 
     tag, title, text, latex, statement: As in `Step`.
     code: The equation as code, as it is evaluated.
-    library or None: The function of the library that does the same, with the lines that are the equation.
+    library: The function of the library that implements the equation; None if there is none besides `code`.
     solved: Whether there is a solution to measure.
-    residual: The equation's violation, relative; None where it was not measured.
+    residual: The equation's relative violation; None if it was not measured.
     reason: Why there is no residual, or "".
-    left, right or None: Both sides of the equation.
-    relation, of: How they are to stand to each other, and what they are.
-    construction: Why the equation holds for whatever α there is, or "".
-    absent: Whether the step does not exist here: then there is no equation to show, only the reason.
-    proven_text: What is proven of it, for people, such as "proven ≤ 1.3e-17"; empty where no proof was asked
-        for.
-    proven_of: What that is a bound of, or "".
+    left, right: Both sides of the equation; None if they were not measured.
+    relation, of: The relation of the sides if the equation holds, and their description.
+    construction: Why the equation holds for any α, or "".
+    absent: Whether the step does not exist for this problem: then only the reason is displayed.
+    proven_text: The proven bound as text, such as "proven ≤ 1.3e-17"; "" without a proof.
+    proven_of: The quantity that it bounds, or "".
     """
 
     tag: str
@@ -73,7 +72,7 @@ class ShownStep:
 
     @property
     def lines(self) -> tuple[int, ...]:
-        """The numbers of the lines of `code`, from 0, that are the equation."""
+        """Indices of the lines of `code` that state the equation."""
         return self.code.lines
 
     @property
@@ -87,12 +86,13 @@ class ShownStep:
         if self.left is None or self.right is None:
             return ""
         holds = self.residual is not None and self.residual <= HOLDS
-        relation = self.relation if holds else FAILS[self.relation]
-        fails = relation != self.relation
-        digits = next((k for k in DIGITS if not fails or f"{self.left:.{k}g}" != f"{self.right:.{k}g}"), DIGITS[-1])
+        digits = DIGITS[0]
+        if not holds:
+            digits = next((k for k in DIGITS if f"{self.left:.{k}g}" != f"{self.right:.{k}g}"), DIGITS[-1])
         left, right = (
-            f"{v:.{TINY_DIGITS if not fails and abs(v) < TINY else digits}g}" for v in (self.left, self.right)
+            f"{value:.{TINY_DIGITS if holds and abs(value) < TINY else digits}g}" for value in (self.left, self.right)
         )
+        relation = self.relation if holds else FAILS[self.relation]
         return f"{left} {'≈' if relation == '=' and left != right else relation} {right}"
 
     @property
@@ -112,7 +112,14 @@ class ShownStep:
 
 @dataclass(frozen=True, eq=False)
 class Symbol:
-    """A symbol of the equations: its name in text and in LaTeX, its meaning, and its value or values at the point."""
+    """A symbol of the equations, with its value at the point.
+
+    name, latex: The symbol in text and in LaTeX.
+    meaning: What it denotes.
+    shape: Its shape in symbols, such as "(n,)"; "" for a number.
+    number: Its value as text; "" without a solution.
+    value: Its value; None without a solution.
+    """
 
     name: str
     latex: str
@@ -124,10 +131,14 @@ class Symbol:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """The samples as points (k, 2), the side of each (k,), its description, and the names of its nonzero symbols.
+    """The samples in a plane, with the lines on which f has some levels.
 
-    lines: Levels of f with the pieces of the line on which f has it.
-    axes: What is drawn to the right, and upwards.
+    points (k, 2): The samples.
+    side (k,): The side of each sample, or its class.
+    captions: A description of each sample.
+    symbol_names: For each sample the names of its nonzero symbols.
+    lines: Levels of f, each with the pieces of its line.
+    axes: The labels of the axes.
     """
 
     points: FloatArray
@@ -140,13 +151,15 @@ class Picture:
 
 @dataclass(frozen=True)
 class ShownDerivation:
-    """All steps under a headline.
+    """Displayed derivation: all steps under a headline.
 
     title: The problem with its parameters.
-    headline: What the residuals are worth.
+    headline: Meaning of the residuals.
     trusted: Whether they are those of an optimum of this problem.
-    proven: What is proven of the result as a whole, in sentences; empty without a proof.
-    key, picture: The symbols of its equations, and the samples that have them.
+    steps: The displayed steps.
+    proven: What is proven about the result as a whole, in sentences; "" without a proof.
+    key: The symbols of the equations.
+    picture: The samples in a plane; None if there is no picture.
     """
 
     title: str

@@ -1,8 +1,8 @@
 """Evaluate the names in the Python code of the equations at a solution, so that the code can be run.
 
-Letters are those of the equations. Matrices and functions are made of the samples: `X`, `K`, `phi`, `f`, … The feature
-space of a kernel that is not linear is that of a factor of its matrix over all points that occur, so that `w` and
-`phi(x)` are vectors there too.
+Names are the letters of the equations, and matrices and functions computed from the samples: `X`, `K`, `phi`, `f`, …
+For a nonlinear kernel, `phi` maps to coordinates from a factor of the kernel matrix over all points that occur, so that
+`w` and `phi(x)` are vectors too.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from qpsvm.machines import SVDD, PrimalHinge, Ranking
 from qpsvm.program.status import Status
 from qpsvm.space.kernels.functions import Precomputed
 
-#: What the code has of NumPy.
+#: Functions that the code uses, by name; most are NumPy's.
 FUNCTIONS: dict[str, Any] = {
-    "all": lambda each: bool(np.all(each)), "any": lambda each: bool(np.any(each)), "norm": np.linalg.norm,
+    "all": lambda values: bool(np.all(values)), "any": lambda values: bool(np.any(values)), "norm": np.linalg.norm,
     **{name: getattr(np, name) for name in (
         "abs", "sum", "max", "mean", "maximum", "minimum", "sqrt", "diag", "tile", "isclose", "allclose")},
 }  # fmt: skip
-#: Eigenvalues of a kernel matrix below this share of the largest are 0 but for rounding.
+#: Eigenvalues of a kernel matrix below this share of the largest count as 0: they are rounding.
 RANK = 1e-13
 
 
@@ -46,12 +46,13 @@ class SampleKernel(np.ndarray):
     @classmethod
     def from_matrix(cls, matrix: FloatArray, samples: Any, function: Callable[[Any, Any], Any]) -> SampleKernel:
         """Build the kernel from the matrix over the samples, and the function elsewhere."""
-        found = matrix.view(cls)
-        found.samples, found.function = samples, function
-        return found
+        kernel = matrix.view(cls)
+        kernel.samples = samples
+        kernel.function = function
+        return kernel
 
     def __call__(self, X: Any, Z: Any) -> FloatArray:
-        """K(X, Z)."""
+        """Return K(X, Z): the matrix itself if both are the samples."""
         if X is self.samples and Z is self.samples:
             return np.asarray(self)
         return np.asarray(self.function(X, Z))
@@ -60,32 +61,36 @@ class SampleKernel(np.ndarray):
 def collect_names(steps: Iterable[Step], at: Quantities[Any] | AllInOneQuantities) -> dict[str, Any]:
     """Collect all names of the code of some steps: functions, values computed from the samples, and letters.
 
-    `tol` is by how much two sides may differ at an optimum: the square root of its gap, as large as a residual may be,
-    times the largest number that they are relative to.
+    `tol` is the largest difference of two sides at an optimum: the square root of its gap, which bounds the residuals,
+    times the largest of their scales.
     """
     result = at.result
     gap = result.gap if result.status is Status.OPTIMAL else 0.0
-    found = FUNCTIONS | {"tol": max(HOLDS, np.sqrt(gap)) * max(1.0, at.size, at.reach, at.level), "result": result}
-    found |= collect_all_in_one_names(at) if isinstance(at, AllInOneQuantities) else collect_single_names(at)
+    names = FUNCTIONS | {"tol": max(HOLDS, np.sqrt(gap)) * max(1.0, at.size, at.reach, at.level), "result": result}
+    names |= collect_all_in_one_names(at) if isinstance(at, AllInOneQuantities) else collect_single_names(at)
     for term in iter_letters(steps):
-        if term.python().isidentifier() and term.python() not in found:
+        name = term.python()
+        if name.isidentifier() and name not in names:
             with suppress(NotMeasurableError):  # then its step has no numbers
-                found[term.python()] = term.value(at)
-    return found
+                names[name] = term.value(at)
+    return names
 
 
 def build_feature_map(
     kernel: Callable[[Any, Any], Any], points: FloatArray, matrix: FloatArray
 ) -> Callable[[Any], Any]:
-    """Return φ as a function of points, (k, r): coordinates in the span of points, whose kernel matrix is given."""
+    """Build φ as a function of samples (k, d): (k, r), coordinates in the span of some points (p, d).
+
+    matrix (p, p): The kernel matrix of the points.
+    """
     values, vectors = np.linalg.eigh(matrix)
-    kept = values > RANK * values.max()
-    back = vectors[:, kept] / np.sqrt(values[kept])
-    return lambda Z: np.asarray(kernel(Z, points)) @ back
+    is_positive = values > RANK * values.max()
+    inverse_root = vectors[:, is_positive] / np.sqrt(values[is_positive])
+    return lambda Z: np.asarray(kernel(Z, points)) @ inverse_root
 
 
 def build_space(at: Any, other_points: FloatArray) -> tuple[FloatArray, SampleKernel, Callable[[Any], Any], FloatArray]:
-    """Return X, K, φ, and all points at which φ is evaluated: those of X, and more."""
+    """Return X, K, φ, and all points at which φ is evaluated: the samples, and `other_points` (q, d)."""
     X = as_dense(at.X)
     if at.is_linear:
         return X, SampleKernel.from_matrix(X @ X.T, X, lambda A, B: A @ B.T), np.asarray, np.vstack([X, other_points])
@@ -99,16 +104,17 @@ def build_space(at: Any, other_points: FloatArray) -> tuple[FloatArray, SampleKe
 
 
 def has_given_matrix(at: Any) -> bool:
-    """Tell whether the matrix is not that of a kernel function: precomputed, or changed to be semidefinite."""
+    """Return whether the kernel matrix is precomputed, or was changed to be semidefinite: no function gives it."""
     problem = at.problem
     return isinstance(problem.kernel, Precomputed) or problem.psd == "clip" or bool(problem.space.shift)
 
 
 def collect_single_names(at: Quantities[Any]) -> dict[str, Any]:
     """Collect the names computed from the samples, for a machine with one f."""
-    problem, new = at.problem, at.new_samples
+    problem = at.problem
+    new = at.new_samples
     Z = as_dense(at.rows.Z) if isinstance(at, ConstraintQuantities) else None
-    other_points = [as_dense(points_of_kind) for points_of_kind in (new, Z) if points_of_kind is not None]
+    other_points = [as_dense(matrix) for matrix in (new, Z) if matrix is not None]
     X, K, phi, points = build_space(at, np.vstack(other_points) if other_points else np.zeros((0, at.X.shape[1])))
     if at.is_linear:
         w, w_of_alpha = at.w, at.w_of_alpha

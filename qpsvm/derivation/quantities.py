@@ -4,7 +4,7 @@ Everything is computed again from α, ξ, ρ and the decision function of the re
 not pass. Only the kinds of samples, C − α and the claimed objective values are read from the result.
 
 Every machine has the symbols of its dual, (DUAL.1): some are vectors over the n samples of positive weight, others over
-the m rows of the dual. If f is a multiple of that of the dual, as in an SVDD, it is converted to the dual's units.
+the m rows of the dual. If f is a multiple of the dual's f, as in an SVDD, it is converted to the dual's units.
 """
 
 from __future__ import annotations
@@ -59,24 +59,29 @@ class Quantities(Generic[P]):
         self.problem = problem
         self.result = result
         self.kernel = problem.kernel
-        if isinstance(problem.kernel, FeatureMap):  # then the samples are what it makes of them
+        if isinstance(problem.kernel, FeatureMap):  # then the samples are the features
             self.kernel, self.result = Linear(), replace(result, model=result.model.linear_model)
-        self.y, self.C, gather = self.svm.sign, self.svm.upper, problem._restrict_to_dual
+        self.y = self.svm.sign
+        self.C = self.svm.upper
         with np.errstate(all="ignore"):  # an α may be so large that its products overflow
-            self.alpha, self.eta = gather(result.alpha), gather(result.upper - result.alpha)
+            self.alpha = problem._restrict_to_dual(result.alpha)
+            self.eta = problem._restrict_to_dual(result.upper - result.alpha)
             self.beta = self.svm.beta(self.alpha)
-            self.total, self.largest = float(np.abs(self.alpha).sum()), float(np.abs(self.alpha).max())
-        bounded = np.isfinite(self.C)
-        self.reach = self.largest or float(self.C[bounded].max(initial=0.0)) or 1.0
-        self.box, self.hard = np.where(bounded, self.C, self.reach), ~bounded & (self.svm.curvature == 0.0)
-        self.rho, self.unit = result.rho, result.unit * problem._f_scale
+            self.total = float(np.abs(self.alpha).sum())
+            self.largest = float(np.abs(self.alpha).max())
+        is_bounded = np.isfinite(self.C)
+        self.reach = self.largest or float(self.C[is_bounded].max(initial=0.0)) or 1.0
+        self.box = np.where(is_bounded, self.C, self.reach)
+        self.hard = ~is_bounded & (self.svm.curvature == 0.0)
+        self.rho = result.rho
+        self.unit = result.unit * problem._f_scale
         self.is_linear = problem.space.is_linear
         if self.is_linear:
             w = self.result.w / problem._f_scale
             self.w = w if self.translation is None else w - self.translation
 
     def with_letters(self, **letters: Any) -> Self:
-        """Return the point with other letters, and what depends on them."""
+        """Return the point with other values of some symbols, and of those that depend on them."""
         other = copy(self)
         for name in ("f", "zeta"):
             other.__dict__.pop(name, None)
@@ -92,30 +97,35 @@ class Quantities(Generic[P]):
         return self.with_letters(alpha=np.where(np.isfinite(self.C), self.C, self.largest) - self.alpha)
 
     def make_suboptimal(self) -> Self:
-        """Return the same w, b and ξ with a feasible α that is not optimal: half way to the feasible one next to 0."""
+        """Return the point with the same w, b and ξ, and a feasible α that is not optimal.
+
+        It is half way between α and the feasible α next to 0.
+        """
         svm = self.problem.svm
         middle = 0.5 * (self.all_multipliers + feasible(svm, np.zeros(svm.m)))
-        kept = ("f", "values", "b", "xi", "square_of_w", "half_norm", "level", "size", *self.letters_of_w)
+        names_of_w = ("f", "values", "b", "xi", "square_of_w", "half_norm", "level", "size", *self.letters_of_w)
         other = self.with_letters()
         for name in [name for name in vars(other) if isinstance(getattr(type(self), name, None), cached_property)]:
             del other.__dict__[name]
-        other.__dict__ |= {name: getattr(self, name) for name in kept}
+        other.__dict__ |= {name: getattr(self, name) for name in names_of_w}
         return other._with_multipliers(middle)
 
-    #: What else is known of w.
+    #: Names of further symbols that depend on w only.
     letters_of_w: tuple[str, ...] = ()
 
-    def _with_multipliers(self, whole: FloatArray) -> Self:
-        """Set the multipliers that the dual is computed with."""
-        self.alpha = whole
-        self.beta = self.svm.beta(whole)
+    def _with_multipliers(self, multipliers: FloatArray) -> Self:
+        """Set all variables of the dual, (m,), and return the point."""
+        self.alpha = multipliers
+        self.beta = self.svm.beta(multipliers)
         return self
 
     def compute_letters(self, b: float) -> dict[str, Any]:
-        """Return the letters that α gives, with some b: f and ‖w‖ of w(α), and of a curved loss ξ."""
-        square, values = self.quadratic, self.u + b
+        """Return the symbols of w(α) and an intercept b, by name: f, ‖w‖², b, and the slacks that α gives."""
+        square = self.quadratic
+        values = self.u + b
         if self.intercept_in_kernel:  # only ‖w‖² + b² and ⟨w, φ(x)⟩ + b are known
-            square, values = square + float(self.beta.sum()) ** 2 - b * b, self.u + self.b
+            square = square + float(self.beta.sum()) ** 2 - b * b
+            values = self.u + self.b
         xi = self.svm.curvature * self.alpha + self.zeta
         return {"values": values, "square_of_w": square, "b": b, "xi": xi, "zeta": self.zeta}
 
@@ -126,10 +136,14 @@ class Quantities(Generic[P]):
     def row(self, k: int) -> str:
         """Name row k of the dual: a sample, a side of it, or a pair."""
         svm = self.svm
-        if svm.mix is not None or svm.rows is None:
-            return f"row {k}" if svm.mix is not None else self.sample(k)
-        side = " (t above f)" if svm.sign[k] > 0 else " (t below f)"
-        return f"{self.sample(int(svm.rows[k]))}{side if svm.is_two_sided else ''}"
+        if svm.mix is not None:
+            return f"row {k}"
+        if svm.rows is None:
+            return self.sample(k)
+        side = ""
+        if svm.is_two_sided:
+            side = " (t above f)" if svm.sign[k] > 0 else " (t below f)"
+        return f"{self.sample(int(svm.rows[k]))}{side}"
 
     @property
     def bound(self) -> str:
@@ -137,13 +151,18 @@ class Quantities(Generic[P]):
         return {"NuSVM": "a", "OneClass": "s", "PrimalHinge": "p/λ"}.get(type(self.problem).__name__, "C")
 
     def name(self, place: str, i: int, count: int) -> str:
-        """Name entry i: of rows, of samples, or of what `place` says; `count` is the number of entries."""
+        """Name entry i of a vector.
+
+        place: What the entries are, as in `EquationLine`.
+        count: The number of entries.
+        """
         if place == "between":
             return f"{self.sample(i)} and the next, half way" if self.new_samples is not None else self.sample(i)
         if place == "product":
             return f"the product with φ(x) at {self.sample(i)}"
-        rows = not place and count == self.svm.m
-        return self.row(i) if rows else self.sample(i) if count == self.svm.n and place != "entry" else f"entry {i}"
+        if not place and count == self.svm.m:
+            return self.row(i)
+        return self.sample(i) if count == self.svm.n and place != "entry" else f"entry {i}"
 
     # --- the dual -----------------------------------------------------------------------------------------------------
 
@@ -154,25 +173,25 @@ class Quantities(Generic[P]):
 
     @cached_property
     def alpha_without_weight(self) -> float:
-        """The largest |α_i| of a row that takes no part, whose upper bound is 0 too."""
-        takes_part = self.problem._expand_from_dual(np.ones(self.svm.m)) > 0
-        return float(np.abs(np.where(takes_part, 0.0, self.result.alpha)).max())
+        """The largest |α_i| of a sample of weight 0, whose upper bound is 0."""
+        is_active = self.problem._expand_from_dual(np.ones(self.svm.m)) > 0
+        return float(np.abs(np.where(is_active, 0.0, self.result.alpha)).max())
 
-    # --- f and what it is to reach ------------------------------------------------------------------------------------
+    # --- f, margin levels and slacks ----------------------------------------------------------------------------------
 
     @cached_property
     def values(self) -> FloatArray:
-        """f(x_i) by the result's decision function, plus σ β_i where the kernel is K + σI: (n,)."""
+        """f(x_i) by the result's decision function, plus σ β_i if the kernel is K + σI: (n,)."""
         return self.evaluate_decision(self.X) + self.problem.space.shift * self.beta
 
     @cached_property
     def f(self) -> FloatArray:
-        """f at the sample of each row, or the combination of f that the row is about: (m,)."""
+        """f at the sample of each row; for a row that combines samples, the combination of their f: (m,)."""
         return self.svm.at_rows(self.values)
 
     @cached_property
     def u(self) -> FloatArray:
-        """Kβ, that is Σ_j β_j K(x_j, x_i), from α alone: (n,)."""
+        """Kβ, with entries Σ_j β_j K(x_j, x_i), computed from α only: (n,)."""
         if self.is_linear:
             u: FloatArray = self.X @ self.w_of_alpha
             return u
@@ -181,55 +200,54 @@ class Quantities(Generic[P]):
 
     @cached_property
     def known_yf(self) -> FloatArray:
-        """y f as the result has it, in the units of the dual: (m,)."""
-        gather, size = self.problem._restrict_to_dual, self.problem._f_scale
-        if self.problem._diagonal_weight:  # f is shown with its level taken off
-            return self.margin + gather(self.result.yf - self.result.margin) / size
-        return gather(self.result.yf) / size
+        """y f of the result in the units of the dual: (m,)."""
+        restrict, f_scale = self.problem._restrict_to_dual, self.problem._f_scale
+        if self.problem._diagonal_weight:  # the result's f contains the margin level
+            return self.margin + restrict(self.result.yf - self.result.margin) / f_scale
+        return restrict(self.result.yf) / f_scale
 
     def evaluate_decision(self, X: Matrix) -> FloatArray:
-        """Return f(x) of the result for each row of X (k, d), in the units of the dual: ⟨w, φ(x)⟩ + b."""
-        sums, diagonal = self.problem._diagonal_weight, None
-        if sums and isinstance(self.problem.kernel, Precomputed):
-            sums, diagonal = 0.0, np.zeros(X.shape[0])
+        """Return f(x) of the result for each row of X (k, d), in the units of the dual: ⟨w, φ(x)⟩ + b, (k,)."""
+        diagonal_weight, diagonal = self.problem._diagonal_weight, None
+        if diagonal_weight and isinstance(self.problem.kernel, Precomputed):
+            diagonal_weight, diagonal = 0.0, np.zeros(X.shape[0])
         f = self.result.decision_function(X if self.translation is None else X + self.translation, diagonal=diagonal)
-        f = f - sums * self.kernel.diagonal(X) if sums else f
+        if diagonal_weight:
+            f = f - diagonal_weight * self.kernel.diagonal(X)
         return f / self.problem._f_scale
 
     @cached_property
     def multipliers(self) -> dict[str, float]:
-        """The multipliers of the groups as the result has them, by name: b, ρ, ε."""
-        found = {"b": self.b, "rho": self.rho}
-        return {
-            each.multiplier: found.get(each.multiplier, self._read_multiplier(each.multiplier))
-            for each in self.svm.groups
-        }
+        """The multipliers of the groups in the result, by name: b, ρ, ε."""
+        known_multipliers = {"b": self.b, "rho": self.rho}
+        names = [group.multiplier for group in self.svm.groups]
+        return {name: known_multipliers.get(name, self._read_multiplier(name)) for name in names}
 
     def _read_multiplier(self, name: str) -> float:
         return float(self.result.extras.get(name, np.nan))
 
     @cached_property
     def margin(self) -> FloatArray:
-        """Required level of s f, (m,): 1 of a C-SVM, ρ of a ν-SVM, ±t − ε of a regression."""
+        """Required level of s f, (m,): 1 in a C-SVM, ρ in a ν-SVM, ±t − ε in a regression."""
         return self.svm.margin(self.multipliers)
 
     @cached_property
     def xi(self) -> FloatArray:
-        """Slacks ξ: (m,); 0 where a row may have none, whatever it violates."""
+        """Slacks ξ: (m,); 0 for hard rows, even if they are violated."""
         return np.where(self.hard, 0.0, self.problem._restrict_to_dual(self.result.xi) / self.problem._f_scale)
 
     @cached_property
     def zeta(self) -> FloatArray:
-        """The part of the slack that has a linear price, ζ: (m,); all of ξ where the loss is not curved."""
+        """The part ζ of the slack with a linear penalty: (m,); all of ξ if the loss has no curvature."""
         return np.where(np.isfinite(self.C), np.maximum(self.xi - self.svm.curvature * self.box, 0.0), 0.0)
 
     def costs(self, slack: FloatArray) -> FloatArray:
-        """Return the cost of each slack, ψ_k of (LOSS.1), (m,): C_i ξ_i if the loss is not curved, 0 of hard rows."""
+        """Return the loss ψ_k of each slack, (LOSS.1), (m,): C_i ξ_i without curvature, 0 for hard rows."""
         return compute_loss(np.where(self.hard, 0.0, slack), self.C, self.svm.curvature)
 
     @cached_property
     def b(self) -> float:
-        """Intercept; of a ball, μ = (R² − ‖c‖²)/2."""
+        """Intercept; for an SVDD, μ = (R² − ‖c‖²)/2."""
         radius = self.result.model.radius
         if radius is not None:
             return 0.5 * (radius * radius - float(self.w @ self.w))
@@ -239,13 +257,13 @@ class Quantities(Generic[P]):
 
     @cached_property
     def translation(self) -> FloatArray | None:
-        """Vector subtracted from all samples of a ball, (d,), by (SVDD.19); None if there is none."""
+        """Vector subtracted from all samples of an SVDD, (d,), by (SVDD.19); None if there is none."""
         space = self.problem.space
         return space.origin if space.is_affine else None
 
     @cached_property
     def X(self) -> Matrix:
-        """The samples that take part: (n, d)."""
+        """The samples of positive weight: (n, d)."""
         if self.translation is not None:
             return self.problem.space.rows.matrix()
         if isinstance(self.problem.kernel, FeatureMap):
@@ -255,7 +273,7 @@ class Quantities(Generic[P]):
 
     @property
     def intercept_in_kernel(self) -> bool:
-        """Whether K + 1 takes the place of K, as it may for a penalised intercept if K alone is indefinite."""
+        """Whether K + 1 replaces K, as it may for a penalised intercept if K itself is indefinite."""
         return self.problem.space.computed_intercept != self.problem.intercept
 
     @cached_property
@@ -264,21 +282,27 @@ class Quantities(Generic[P]):
         return self._combine_samples(self.beta)
 
     def _combine_samples(self, coef: FloatArray) -> FloatArray:
-        """Return Σ coef_i x_i. Made of x_i − x̄, which changes it only where Σ coef_i is not 0."""
-        space, surplus, w = self.problem.space, float(coef.sum()), self.problem.space.weights(coef)
-        centred = space.origin is None or space.is_affine or abs(surplus) <= VANISHING * self.total
-        return w if centred else w + surplus * np.asarray(space.origin)
+        """Return Σ coef_i x_i for coef (n,): (d,).
+
+        It is computed from centred samples x_i − x̄, so x̄ Σ coef_i is added, unless that sum is rounding.
+        """
+        space = self.problem.space
+        w = space.weights(coef)
+        coef_sum = float(coef.sum())
+        if space.origin is None or space.is_affine or abs(coef_sum) <= VANISHING * self.total:
+            return w
+        return w + coef_sum * np.asarray(space.origin)
 
     @cached_property
     def half_norm(self) -> float:
-        """½‖w‖² of the result's decision function. A penalised intercept is a weight too, and adds ½b²."""
-        model, size = self.result.model, self.problem._f_scale
+        """½‖w‖² of the result's decision function, plus ½b² for a penalised intercept."""
+        model, f_scale = self.result.model, self.problem._f_scale
         if model.w is not None:
             norm2 = float(self.w @ self.w)
         else:
             samples = self.problem.X[model.vectors] if isinstance(model.kernel, Precomputed) else model.vectors
-            values = self.evaluate_decision(samples) - model.b / size if len(model.coef) else np.zeros(0)
-            norm2 = float(model.coef @ values) / size + self.problem.space.shift * float(self.beta @ self.beta)
+            values = self.evaluate_decision(samples) - model.b / f_scale if len(model.coef) else np.zeros(0)
+            norm2 = float(model.coef @ values) / f_scale + self.problem.space.shift * float(self.beta @ self.beta)
         return 0.5 * (norm2 + (self.b**2 if self.problem.intercept == "penalised" else 0.0))
 
     @cached_property
@@ -301,27 +325,27 @@ class Quantities(Generic[P]):
 
     @property
     def balance(self) -> float:
-        """Σ β_i, what a penalised b is."""
+        """Σ β_i, which equals a penalised b."""
         return float(self.beta.sum())
 
     @property
     def products(self) -> FloatArray:
-        """w of a linear machine, (d,), else its products with every φ(x_i): (n,)."""
+        """w for a linear kernel, (d,), else its products with every φ(x_i): (n,)."""
         return self.w if self.is_linear else self.values - self.b
 
     @property
     def size_of_products(self) -> float:
-        """Scale of differences of these products."""
+        """Scale of differences of `products`."""
         return reference_size(self.w, self.terms_of_w) if self.is_linear else reference_size(self.u, self.terms_of_u)
 
     def combination(self, coef: FloatArray) -> FloatArray:
-        """Return Σ coef_i φ(x_i) in the same way."""
+        """Return Σ coef_i φ(x_i) for coef (n,), in the form of `products`."""
         if not self.is_linear or np.array_equal(coef, self.beta):
             return self.w_of_alpha if self.is_linear else self.sums(coef)
         return self._combine_samples(coef)
 
     def sums(self, coef: FloatArray) -> FloatArray:
-        """Return Σ_j coef_j K(x_j, x_i): (n,)."""
+        """Return Σ_j coef_j K(x_j, x_i) for coef (n,): (n,)."""
         if np.array_equal(coef, self.beta):
             return self.u
         return self.X @ self._combine_samples(coef) if self.is_linear else np.asarray(self.problem.space.gram @ coef)
@@ -330,7 +354,7 @@ class Quantities(Generic[P]):
 
     @cached_property
     def dual(self) -> QP:
-        """The textbook's dual, to minimise over α."""
+        """The dual QP of the textbook, a minimisation over α."""
         return self.problem.qp("dual") if self.translation is None else self.problem.solver_qp("dual").original
 
     @property
@@ -340,12 +364,12 @@ class Quantities(Generic[P]):
 
     @property
     def all_multipliers(self) -> FloatArray:
-        """The variables that the dual is computed with: α, (m,)."""
+        """All variables of the dual that is solved: α, (m,)."""
         return self.alpha
 
     @cached_property
     def all_beta(self) -> FloatArray:
-        """Coefficients of all that f is made of: (n,)."""
+        """Coefficients of all points in f: (n,)."""
         return self.problem.svm.beta(self.all_multipliers)
 
     @property
@@ -363,34 +387,34 @@ class Quantities(Generic[P]):
 
     @cached_property
     def primal_value(self) -> float:
-        """P(w, b, ξ) with the ξ that (w, b) needs: infinite where a sample may have none and is inside its margin."""
-        short = np.maximum(self.margin - self.y * self.f, 0)
+        """P(w, b, ξ) with the smallest ξ that (w, b) allows; infinite if a hard row is violated."""
+        violation = np.maximum(self.margin - self.y * self.f, 0)
         levels = sum(group.total * self.multipliers[group.multiplier] for group in self.svm.groups if group.total)
-        if (short[self.hard] > HOLDS * self.level).any():
+        if (violation[self.hard] > HOLDS * self.level).any():
             return np.inf
-        return float(self.unit * (self.half_norm + float(self.costs(short).sum()) + levels))
+        return float(self.unit * (self.half_norm + float(self.costs(violation).sum()) + levels))
 
     @cached_property
     def dual_value(self) -> float:
-        """D(α), what the dual maximises: minus the objective of the textbook's dual."""
+        """D(α): minus the objective of the textbook's dual."""
         return -self.dual.objective(self.dual_point)
 
     @cached_property
     def kind(self) -> NDArray[np.int8]:
-        """0 peripheral, 1 on the margin, 2 at the bound: (m,).
+        """Kind of each row, (m,): 0 no support vector, 1 on the margin, 2 at the bound.
 
-        Of the two rows of a sample, the one with the larger α is what the sample is. The other is on its level only
-        where a tube has no width.
+        Of the two rows of a sample in a regression, the one with the larger α has the kind of the sample. The other is
+        on its level only if the tube has no width.
         """
         svm = self.svm
         if svm.rows is None:
             return self.problem._restrict_to_dual(self.result.kind)
-        of_sample = self.problem._select_active(self.result.kind)[svm.rows]
-        most = np.full(svm.n, -np.inf)
-        np.maximum.at(most, svm.rows, self.alpha)
-        beyond = self.y * self.f > self.margin + VANISHING * self.level
-        other = np.where(beyond, 0, np.minimum(split(self.alpha, self.C), of_sample))
-        return np.where(self.alpha >= most[svm.rows], of_sample, other).astype(np.int8)
+        sample_kind = self.problem._select_active(self.result.kind)[svm.rows]
+        max_alpha = np.full(svm.n, -np.inf)
+        np.maximum.at(max_alpha, svm.rows, self.alpha)
+        is_beyond_level = self.y * self.f > self.margin + VANISHING * self.level
+        other_kind = np.where(is_beyond_level, 0, np.minimum(split(self.alpha, self.C), sample_kind))
+        return np.where(self.alpha >= max_alpha[svm.rows], sample_kind, other_kind).astype(np.int8)
 
     @property
     def on_margin(self) -> NDArray[np.bool_]:
@@ -402,8 +426,8 @@ class Quantities(Generic[P]):
     def new_samples(self) -> Matrix | None:
         """New samples, half way between neighbouring rows: (k, d), k ≤ `NEW_SAMPLES`.
 
-        None for a precomputed kernel, which has no values at new samples. None for psd="clip" too, because f at new
-        samples is not made with β there. A single sample has no neighbour.
+        None for a precomputed kernel, which has no values at new samples; for psd="clip", whose f at new samples does
+        not have the coefficients β; and for a single sample, which has no neighbour.
         """
         if isinstance(self.problem.kernel, Precomputed) or self.problem.psd == "clip" or self.X.shape[0] < 2:
             return None
@@ -412,64 +436,68 @@ class Quantities(Generic[P]):
 
     @property
     def f_between(self) -> FloatArray:
-        """f at these new samples, or at the samples: (k,)."""
+        """f at `new_samples`, or at the samples if there are none: (k,)."""
         return self.values if self.new_samples is None else self.evaluate_decision(self.new_samples)
 
     def sums_between(self, coef: FloatArray) -> FloatArray:
-        """Return Σ coef_i K(x_i, x) at the same points: (k,)."""
+        """Return Σ coef_i K(x_i, x) at the points of `f_between`, for coef (n,): (k,)."""
         if self.new_samples is None:
             return self.u
         return np.asarray(self.kernel(self.new_samples, self.X) @ coef)
 
     @cached_property
     def terms(self) -> float:
-        """The size of the terms that f sums up, Σ |β_i| · max K_ii. f is rounded relative to them."""
-        return self._mass * self._largest_square
+        """Size of the terms of f, Σ |β_i| · max K_ii, relative to which f is rounded."""
+        return self._absolute_sum * self._largest_square
 
     @cached_property
     def terms_of_u(self) -> float:
-        """Scale of the computed f − b: a nonlinear kernel is not centred, and b is subtracted from f."""
+        """Scale of the computed f − b. A nonlinear kernel is not centred, and b is subtracted from f."""
         if self.is_linear:
             return self.terms
         diagonal = np.abs(self.problem.space.gram.diagonal()).max()
-        return max(self._mass * float(diagonal), self.terms) + abs(self.b)
+        return max(self._absolute_sum * float(diagonal), self.terms) + abs(self.b)
 
     @cached_property
     def terms_of_w(self) -> float:
-        """The size of the terms that w sums up, Σ |β_i| · max ‖φ(x_i)‖."""
-        return self._mass * float(np.sqrt(self._largest_square))
+        """Size of the terms of w, Σ |β_i| · max ‖φ(x_i)‖."""
+        return self._absolute_sum * float(np.sqrt(self._largest_square))
 
     @cached_property
-    def _mass(self) -> float:
+    def _absolute_sum(self) -> float:
         """Σ |α_k| over all rows of all samples: at least Σ |β_i|."""
         return float(self.problem.svm.sum_absolute_alpha(np.abs(self.all_multipliers)).sum())
 
     @property
     def _largest_square(self) -> float:
-        """max ‖φ(x_i)‖², which rounding makes negative where all samples are at one place."""
+        """max ‖φ(x_i)‖², at least 0: if all samples are equal, rounding may make it negative."""
         return max(float(self.problem.space.centred_gram.diagonal().max()), 0.0)
 
     @cached_property
     def level(self) -> float:
-        """Scale of margin violations: the level to be reached, 1 of a C-SVM and ρ of a ν-SVM.
+        """Scale of margin violations: the required level, 1 in a C-SVM and ρ in a ν-SVM.
 
-        Where the hulls of a ν-SVM meet, ρ is 0: then `terms`. Of a regression, how far its targets are spread: to move
-        all of them by one number changes b alone.
+        If the hulls of a ν-SVM meet, ρ is 0, and the scale is `terms`. In a regression it is the range of the targets,
+        because adding a constant to all of them changes b only.
         """
         if self.svm.is_two_sided:
             return max(float(np.ptp(self.problem._active_target)), SPREAD * float(np.abs(self.svm.level).max())) or 1.0
-        of_rho = any(group.multiplier == "rho" for group in self.svm.margin_groups)  # a variable, as in the ν-SVM
-        level = self.rho if of_rho else float(np.abs(self.margin).max()) or abs(self.b)
-        return (self.terms or 1.0) if level <= VANISHING * self.terms and self.svm.is_homogeneous else level or 1.0
+        level_is_variable = any(group.multiplier == "rho" for group in self.svm.margin_groups)
+        level = self.rho if level_is_variable else float(np.abs(self.margin).max()) or abs(self.b)
+        if level <= VANISHING * self.terms and self.svm.is_homogeneous:
+            return self.terms or 1.0
+        return level or 1.0
 
     @cached_property
     def size(self) -> float:
         """Scale of differences of objectives, as in the certificate: the larger of the finite values."""
         values = [abs(value) for value in (self.result.primal, self.result.dual) if np.isfinite(value)]
-        meets = self.svm.is_homogeneous and self.rho == 0.0  # w is rounding: what it would be, uncancelled
-        floor = 0.5 * self.terms_of_w * self.terms_of_w if meets else 0.0
-        return max(*values, floor) or 1.0 if values else 1.0
+        if not values:
+            return 1.0
+        hulls_meet = self.svm.is_homogeneous and self.rho == 0.0  # w is rounding: take the size of its terms
+        min_size = 0.5 * self.terms_of_w * self.terms_of_w if hulls_meet else 0.0
+        return max(*values, min_size) or 1.0
 
 
-#: The letters of any machine, which may be asked for its own hyperparameters.
+#: The symbols of any machine, whose problem may have any hyperparameters.
 At = Quantities[Any]

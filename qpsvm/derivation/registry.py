@@ -20,46 +20,52 @@ from qpsvm.derivation.symbols import SYMBOLS, Meaning
 from qpsvm.machines import AllInOneProblem, CrammerSinger, Problem, WestonWatkins, registry
 from qpsvm.machines.problem import constraints
 
-#: From a problem's class to the function that lists its steps in order. A subclass has the steps of its parent.
+#: For each class of problems, the function that lists its steps in order. A subclass has the steps of its parent.
 STEPS: dict[type[Problem] | type[AllInOneProblem], Callable[[Any], tuple[Step, ...]]] = {
-    **{registry.load_machine(word): import_module(f"qpsvm.derivation.steps.{file}").steps for word,
-    (file, _) in registry.FILES.items()}, CrammerSinger: all_in_one.steps, WestonWatkins: all_in_one.steps
-}  # fmt: skip
+    **{
+        registry.load_machine(name): import_module(f"qpsvm.derivation.steps.{file}").steps
+        for name, (file, _) in registry.FILES.items()
+    },
+    CrammerSinger: all_in_one.steps,
+    WestonWatkins: all_in_one.steps,
+}
 
 
 def build_steps(problem: Problem | AllInOneProblem) -> tuple[Step, ...]:
     """Return the steps of a problem in order, each with the statement in the docstring of the machine's module.
 
-    With linear constraints they are those of `_constraint_rows`, whatever the machine. A step of which that docstring
-    says nothing keeps the statement that it brings.
+    With linear constraints, the steps are those of `linear_constraints` for every machine. A step that the docstring
+    does not mention keeps its own statement.
 
     Raises UnsupportedError.
     """
     kind = next((kind for kind in type(problem).__mro__ if kind in STEPS), None)
     if kind is None:
-        known = ", ".join(each.__name__ for each in STEPS)
-        raise UnsupportedError(f"{type(problem).__name__} has no derivation; those that have one: {known}")
+        supported = ", ".join(kind.__name__ for kind in STEPS)
+        raise UnsupportedError(f"{type(problem).__name__} has no derivation; those that have one: {supported}")
     if isinstance(problem, Problem) and problem.constraints:
-        modules = [import_module(STEPS[each].__module__) for each in type(problem).__mro__ if each in STEPS]
-        own = next(module.argument for module in modules if hasattr(module, "argument"))
-        found, says = user_rows.steps(problem, own(problem)), parse_statements(constraints)
+        modules = [import_module(STEPS[base].__module__) for base in type(problem).__mro__ if base in STEPS]
+        build_argument = next(module.argument for module in modules if hasattr(module, "argument"))
+        steps = user_rows.steps(problem, build_argument(problem))
+        statements = parse_statements(constraints)
     else:
-        found, says = STEPS[kind](problem), parse_statements(inspect.getmodule(kind))
-    says = says | parse_statements(sensitivity)
+        steps = STEPS[kind](problem)
+        statements = parse_statements(inspect.getmodule(kind))
+    statements = statements | parse_statements(sensitivity)
     return tuple(
-        _make_picklable(replace(step, statement=says.get(step.tag, step.statement)), problem) for step in found
+        _make_picklable(replace(step, statement=statements.get(step.tag, step.statement)), problem) for step in steps
     )
 
 
 def collect_meanings(problem: Problem | AllInOneProblem) -> dict[str, Meaning]:
     """Collect the meanings of the symbols of a problem's equations."""
     kinds = [kind for kind in reversed(type(problem).__mro__) if kind in STEPS]
-    found = dict(SYMBOLS)
+    meanings = dict(SYMBOLS)
     for kind in kinds:
-        found |= getattr(import_module(STEPS[kind].__module__), "SYMBOLS", {})
+        meanings |= getattr(import_module(STEPS[kind].__module__), "SYMBOLS", {})
     if isinstance(problem, Problem) and problem.constraints:
-        found |= user_rows.build_meanings(problem)
-    return found | {name: found.pop(name) for name in ("L", "P", "D")}  # these last
+        meanings |= user_rows.build_meanings(problem)
+    return meanings | {name: meanings.pop(name) for name in ("L", "P", "D")}  # these last
 
 
 def _make_picklable(step: Step, problem: Problem | AllInOneProblem) -> Step:
@@ -76,18 +82,21 @@ def find_equation(problem: Problem | AllInOneProblem, tag: str) -> Any:
 
 
 def select_steps(steps: tuple[Step, ...], tags: Sequence[str], where: str) -> tuple[Step, ...]:
-    """Return the steps with these tags, in the order of the argument.
+    """Return the steps with these tags, in the order of `steps`.
+
+    where: Where a tag was not found, for the message.
 
     Raises UnknownOptionError, ParameterTypeError.
     """
-    known = {step.tag: step for step in steps}
+    steps_by_tag = {step.tag: step for step in steps}
     for tag in tags:
         if not isinstance(tag, str):
             raise ParameterTypeError(
                 f"a step is chosen by its tag, such as {steps[0].tag!r}, got {format_value(tag)} of type "
                 f"{type(tag).__name__}; derivation.steps is a tuple, for numbers and slices"
             )
-        if tag.strip("()") not in known:
-            raise UnknownOptionError(f"no step {tag.strip('()')!r} {where}; {describe_nearest(tag.strip('()'), known)}")
-    wanted = {tag.strip("()") for tag in tags}
-    return tuple(step for tag, step in known.items() if tag in wanted)
+        name = tag.strip("()")
+        if name not in steps_by_tag:
+            raise UnknownOptionError(f"no step {name!r} {where}; {describe_nearest(name, steps_by_tag)}")
+    selected = {tag.strip("()") for tag in tags}
+    return tuple(step for tag, step in steps_by_tag.items() if tag in selected)

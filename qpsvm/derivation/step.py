@@ -44,13 +44,14 @@ class Measurement(NamedTuple):
     of: str = ""
 
     @classmethod
-    def from_sides(cls, found: BothSides | tuple[BothSides, ...] | float) -> Measurement:
-        """Build the measurement from the sides that a measure returned."""
-        if isinstance(found, BothSides):
-            found = (found,)
-        if not isinstance(found, tuple):
-            return cls(float(found))
-        residuals, shown = [float(sides.residual) for sides in found], choose_shown_sides(found)
+    def from_sides(cls, comparisons: BothSides | tuple[BothSides, ...] | float) -> Measurement:
+        """Build the measurement from the result of a `Measure`."""
+        if isinstance(comparisons, BothSides):
+            comparisons = (comparisons,)
+        if not isinstance(comparisons, tuple):
+            return cls(float(comparisons))
+        residuals = [float(sides.residual) for sides in comparisons]
+        shown = choose_shown_sides(comparisons)
         residual = NAN if any(map(math.isnan, residuals)) else max(residuals)
         return cls(residual, "", float(shown.left), float(shown.right), shown.relation, shown.of)
 
@@ -156,9 +157,7 @@ class Step:
         if self.absent:
             return Measurement(NAN, self.absence)
         try:
-            with np.errstate(
-                all="ignore"
-            ):  # without a solution, an objective may be infinite: then the residual is NaN
+            with np.errstate(all="ignore"):  # without a solution an objective may be infinite, and the residual NaN
                 measurement = Measurement.from_sides(self.measure(at))
         except NotMeasurableError as reason:
             return Measurement(NAN, f"not measurable: {reason}")
@@ -186,10 +185,8 @@ class Step:
         ShownStep
             The input of articles, pages and frames.
         """
-        displayed, library = (
-            measurement or Measurement(NAN, self.absence),
-            find_code(self.function, self.tag, self.general),
-        )
+        displayed = measurement or Measurement(NAN, self.absence)
+        library = find_code(self.function, self.tag, self.general)
         return ShownStep(
             self.tag,
             self.title,

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-#: Who needs brackets within whom: a sum, a product, a letter.
+#: Ranks of terms: a term gets brackets inside an operation that needs a higher rank.
 SUM, PRODUCT, ATOM = 1, 2, 3
-#: The places of LaTeX, text and Python among what is written of a term.
+#: Indices of LaTeX, text and Python in `Term.written`.
 LATEX, TEXT, PYTHON = 0, 1, 2
-#: What stands before a letter without a space.
+#: Numbers that are written before a letter without a space.
 NUMERALS = {"½", "2", "4", "¼"}
 
 
@@ -22,8 +22,11 @@ class Term:
     """A symbol, a number, or an operation on other terms.
 
     written: LaTeX, text and Python, with %s for each part.
-    function: From the point and the values of the parts to the value.
-    needs: The rank of each part, below which it stands in brackets; `loose` where LaTeX needs none.
+    function: Computes the value from the point and the values of the parts.
+    parts: The terms that the operation combines.
+    needs: For each part the rank below which it is written in brackets; by default `SUM`.
+    rank: The rank of the term itself.
+    loose: Whether LaTeX needs no brackets, as in a fraction.
     """
 
     written: tuple[str, str, str]
@@ -37,17 +40,15 @@ class Term:
         """Evaluate the term at a point: a number, or an array."""
         return self.function(at, *(part.value(at) for part in self.parts))
 
-    def _write(self, kind: int) -> str:
-        each = []
-        for part, needed in zip(self.parts, self.needs or (SUM,) * len(self.parts), strict=True):
-            inside = part._write(kind)
-            if part.rank < needed and not (kind == LATEX and self.loose):
-                big = (
-                    "Big" if re.search(r"\\sum|frac|\\\\", inside) else "big" if "(" in inside or "^" in inside else ""
-                )
-                inside = rf"\{big}l({inside}\{big}r)" if kind == LATEX and big else f"({inside})"
-            each.append(inside)
-        return self.written[kind] % tuple(each) if each else self.written[kind]
+    def _write(self, notation: int) -> str:
+        """Write the term in a notation: LATEX, TEXT or PYTHON."""
+        written_parts = []
+        for part, needed_rank in zip(self.parts, self.needs or (SUM,) * len(self.parts), strict=True):
+            written = part._write(notation)
+            if part.rank < needed_rank and not (notation == LATEX and self.loose):
+                written = add_latex_brackets(written) if notation == LATEX else f"({written})"
+            written_parts.append(written)
+        return self.written[notation] % tuple(written_parts) if written_parts else self.written[notation]
 
     def latex(self) -> str:
         """Return the term as LaTeX."""
@@ -63,9 +64,9 @@ class Term:
 
     def letters(self) -> Iterator[Term]:
         """Yield the parts that have no parts themselves, also those of renamed terms."""
-        inside = getattr(self.function, "__self__", None)
-        inner = self.parts or ((inside,) if isinstance(inside, Term) else ())
-        for part in inner:
+        renamed_term = getattr(self.function, "__self__", None)
+        parts = self.parts or ((renamed_term,) if isinstance(renamed_term, Term) else ())
+        for part in parts:
             yield from part.letters()
         if not self.parts:
             yield self
@@ -82,7 +83,7 @@ class Term:
 
     @property
     def negative_form(self) -> Term:
-        """Return the negative; that of a difference is the difference in the opposite order."""
+        """The negative; for a difference, the difference in the opposite order."""
         return self.parts[1] - self.parts[0] if self.written[LATEX] == "%s-%s" else -self
 
     @property
@@ -91,13 +92,16 @@ class Term:
         return self.written[LATEX] == "-%s"
 
     def add_term(self, other: Term | float | None, broken: str = "") -> Term:
-        """Add a term, or subtract it if it is a negative; `broken` goes before the sign in LaTeX."""
+        """Return the sum with a term, written as a difference if that is a negative; None adds nothing.
+
+        broken: LaTeX in front of the sign, such as a line break.
+        """
         if other is None:
             return self
         other = term(other)
         if other.negative:
-            written, other = (f"%s{broken}-%s", "%s − %s", "%s - %s"), other.parts[0]
-            return Term(written, lambda _, a, b: a - b, (self, other), (SUM, PRODUCT), SUM)
+            written = (f"%s{broken}-%s", "%s − %s", "%s - %s")
+            return Term(written, lambda _, a, b: a - b, (self, other.parts[0]), (SUM, PRODUCT), SUM)
         return Term((f"%s{broken}+%s", "%s + %s", "%s + %s"), lambda _, a, b: a + b, (self, other), (SUM, SUM), SUM)
 
     def __add__(self, other: Term | float | None) -> Term:
@@ -110,12 +114,11 @@ class Term:
         return term(other) - self
 
     def __mul__(self, other: Term | float) -> Term:
-        other, apart = term(other), "" if self.written[TEXT] in NUMERALS else " "
-        space = apart and (r"\," if other.rank < ATOM else apart)
-        return Term(
-            (f"%s{space}%s", f"%s{apart}%s", "%s * %s"), lambda _, a, b: a * b, (self, other), (PRODUCT, PRODUCT),
-            PRODUCT,
-        )  # fmt: skip
+        other = term(other)
+        text_space = "" if self.written[TEXT] in NUMERALS else " "
+        latex_space = text_space and (r"\," if other.rank < ATOM else text_space)
+        written = (f"%s{latex_space}%s", f"%s{text_space}%s", "%s * %s")
+        return Term(written, lambda _, a, b: a * b, (self, other), (PRODUCT, PRODUCT), PRODUCT)
 
     def __rmul__(self, other: float) -> Term:
         return term(other) * self
@@ -129,9 +132,17 @@ class Term:
     def __rtruediv__(self, other: float) -> Term:
         return term(other) / self
 
-    def __pow__(self, two: int) -> Term:
+    def __pow__(self, exponent: int) -> Term:
+        """Return the square, the only power that is used."""
         latex = "{%s}^2" if "^" in self.latex() or self.rank < ATOM else "%s^2"
-        return Term((latex, "%s²", "%s**2"), lambda _, a: a**two, (self,), (ATOM,))
+        return Term((latex, "%s²", "%s**2"), lambda _, a: a**exponent, (self,), (ATOM,))
+
+
+def add_latex_brackets(latex: str) -> str:
+    """Return LaTeX in brackets, which are large around sums and fractions."""
+    if re.search(r"\\sum|frac|\\\\", latex):
+        return rf"\Bigl({latex}\Bigr)"
+    return rf"\bigl({latex}\bigr)" if "(" in latex or "^" in latex else f"({latex})"
 
 
 def term(value: Term | float) -> Term:

@@ -178,8 +178,8 @@ class SVDD(NoveltyProblem):
             unit=Fraction(2), diagonal=Fraction(1, 2),
         )  # fmt: skip
 
-    def _build_dual(self, gram: Operator, kept: Intercept) -> SVMDual:
-        svm = super()._build_dual(gram, kept)
+    def _build_dual(self, gram: Operator, intercept: Intercept) -> SVMDual:
+        svm = super()._build_dual(gram, intercept)
         return replace(svm, level_radius=self._bound_level_error(svm.level))
 
     @cached

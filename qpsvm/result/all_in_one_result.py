@@ -19,17 +19,17 @@ from qpsvm.result.kkt_table import KKTTable
 from qpsvm.result.model import AllInOneModel
 from qpsvm.result.solved_problem import ProblemReference, SolvedProblem
 
-#: What the numbers of `AllInOneResult.kind` mean: α_ic = 0, between its bounds, at the bound.
+#: Names of the numbers in `AllInOneResult.kind`: α_ic zero, free, at bound.
 KINDS = ("idle", "margin", "bound")
 
 
 @dataclass(frozen=True, eq=False)
 class AllInOneResult(Certified):
-    """A solved machine of several classes, with the certificate of how well it is solved.
+    """The certified result of an all-in-one multiclass machine.
 
-    Arrays (n, k) have a row for each of the caller's samples and a column for each class; at a sample's own class α,
-    slack and kind are 0. Every other class is a rival, and each pair of a sample and a rival is a row of the program.
-    What is not named here is as of an `SVMResult`.
+    Arrays (n, k) have a row for each of the caller's samples and a column for each class. Every class but a sample's
+    own is a rival, and each pair of a sample and a rival is a row of the program; at the own class α, slack and kind
+    are 0. Further attributes are as in `SVMResult`.
 
     Attributes
     ----------
@@ -38,29 +38,30 @@ class AllInOneResult(Certified):
     coef : ndarray, shape (n, k)
         f_c(x) = Σ_i coef_ic K(x_i, x) + b_c: −α_ic, and Σ_c α_ic at the own class.
     b : ndarray, shape (k,)
-        Intercepts. A free one is unique up to a constant: they add up to 0, over the samples as they are computed with.
+        Intercepts. Free ones are unique up to a common constant, which makes their sum 0 for the samples in the form
+        used for computation.
     primal, dual : float
-        Certified values: primal ≥ optimum ≥ dual, up to their last digits.
+        Certified values: primal ≥ optimum ≥ dual, up to rounding of the last digits.
     kind : ndarray of int8, shape (n, k)
-        0 idle: α_ic = 0;  1 on the margin: α_ic > 0 and no slack;  2 at the bound: α_ic (or where the slack is shared,
-        Σ_c α_ic) is C_i.
+        0 idle: α_ic = 0;  1 on the margin: α_ic > 0 and no slack;  2 at the bound: α_ic = C_i, or Σ_c α_ic = C_i if
+        the rivals share a slack.
     missing : ndarray, shape (n, k)
-        What f_y − f_c lacks of the level, negative where it is beyond.
+        The margin level minus f_y − f_c, negative beyond the margin.
     xi : ndarray, shape (n,) or (n, k)
-        Slacks: one a sample where they are shared, else one a row.
+        Slacks: one per sample if its rivals share it, else one per row.
     terms : ndarray, shape (n, k)
         The share of every row in primal − dual, (JOINT.6).
     upper : ndarray, shape (n,)
         C_i.
     label : ndarray of int, shape (n,)
-        The place of each sample's own class among `classes`.
+        The index of each sample's own class in `classes`.
     model : AllInOneModel
-        The decision functions on their own.
+        The decision functions.
 
     See Also
     --------
-    solve : What makes one.
-    SVMResult : Of machines with one decision function.
+    solve : Solve a machine and return its result.
+    SVMResult : The result of a machine with one decision function.
 
     Examples
     --------
@@ -107,7 +108,7 @@ class AllInOneResult(Certified):
     caveats: tuple[Caveat, ...] = ()
 
     def sensitivity(self, problem: SolvedProblem | None = None) -> Any:
-        """Refuse derivatives: those of `SVMResult.sensitivity` are of one decision function.
+        """Raise an error: derivatives are supported for one decision function only, by `SVMResult.sensitivity`.
 
         Parameters
         ----------
@@ -146,9 +147,9 @@ class AllInOneResult(Certified):
     def kkt(self) -> KKTTable:
         """Table with one row per sample and rival: the terms of its optimality conditions, and its share of the gap.
 
-        sample, rival (a label), alpha, xi, missing, kind; `gap`, its term of P − D, (JOINT.6), and `residual`, the same
-        as a share of the objective. Where rivals share a slack, what Σ_c α_ic leaves of its price stands at the rival
-        that has it.
+        The columns are sample, rival (a label), alpha, xi, missing, kind; `gap`, the row's term of P − D, (JOINT.6),
+        and `residual`, the same relative to the objective. If rivals share a slack, the term (C_i − Σ_c α_ic)ξ_i is in
+        the row of the rival with the largest violation.
 
         Examples
         --------
@@ -161,8 +162,8 @@ class AllInOneResult(Certified):
         own = self.label[:, None] == np.arange(k)
         sample, rival = np.nonzero(~own)
         terms = self.terms.copy()
-        foremost = np.where(own, -np.inf, self.missing).argmax(axis=1)
-        terms[np.arange(n), foremost] += terms[np.arange(n), self.label]
+        worst_rival = np.where(own, -np.inf, self.missing).argmax(axis=1)
+        terms[np.arange(n), worst_rival] += terms[np.arange(n), self.label]
         xi = np.broadcast_to(self.xi[:, None], (n, k)) if self.xi.ndim == 1 else self.xi
         columns = {"alpha": self.alpha, "xi": xi, "missing": self.missing, "gap": terms}
         columns["residual"] = terms / abs(self.primal) if np.isfinite(self.primal) and self.primal else terms
@@ -181,12 +182,12 @@ class AllInOneResult(Certified):
         Parameters
         ----------
         notes : bool, default=True
-            Whether its `notes` stand below.
+            Whether the `notes` are appended.
 
         Returns
         -------
         str
-            Lines without an end of line after the last.
+            The lines, without a line break after the last.
 
         Examples
         --------
@@ -202,11 +203,11 @@ class AllInOneResult(Certified):
           solver      sequential_dual ... on the dual form, ... iterations; it reported '...'
           time        build ...s, solve ...s
         """
-        counts = [int((self.kind == kind).sum()) for kind in (1, 2)]
+        n_margin, n_bound = (int((self.kind == kind).sum()) for kind in (1, 2))
         n, k = self.alpha.shape
         lines = [
             *self._describe_solve(),
-            f"  vectors     {len(self.support)} support of {n}; rows: {counts[0]} on the margin + {counts[1]} at the "
+            f"  vectors     {len(self.support)} support of {n}; rows: {n_margin} on the margin + {n_bound} at the "
             f"bound, of {n * (k - 1)}",
             *self._describe_optimum(),
         ]

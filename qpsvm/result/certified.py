@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Certified(AnswersOtherNames, ProvenPredictions):
-    """A certified point of any machine, with the record of how it came about."""
+    """A certified point of any machine, with data about the solve."""
 
     status: Status
     primal: float
@@ -54,31 +54,33 @@ class Certified(AnswersOtherNames, ProvenPredictions):
         freeze_all(self.__dict__)
 
     def verify(self, problem: SolvedProblem | None = None, *, tol: float | None = None) -> Proof:
-        """Prove how far from the optimum these very numbers are: a theorem, where `gap` is a measurement.
+        """Prove a bound of the relative gap of the floating-point values in this result.
+
+        The proof includes all rounding, unlike `gap`, which is a measurement.
 
         Parameters
         ----------
         problem : Problem or AllInOneProblem, optional
-            What was solved: of a result that comes out of a file, which has no samples with it. Another problem judges
-            these numbers as a point of its own, and the title of the proof says so.
+            The problem that was solved; needed for a result from a file, which has no samples. For another problem, the
+            values are checked as a point of that problem, and the title of the proof says so.
         tol : float, optional
-            A relative gap that is claimed: the proof says whether that is proven, refuted or open.
+            A claimed relative gap: the proof says whether it is proven, refuted or open.
 
         Returns
         -------
         Proof
-            With `gap`, a bound of the relative gap that is true whatever was rounded, and its `claims` as sentences.
+            The bound, `gap`, and the `claims` of the proof as sentences.
 
         Raises
         ------
         UnsupportedError
             No samples, or a machine or kernel without an exact statement.
         DataError
-            The numbers are no point of the problem: other rows, features, classes, kernel, constraints or variables.
+            The result does not fit the problem: other rows, features, classes, kernel, constraints or variables.
 
         See Also
         --------
-        Proof.save : A file that anyone can check.
+        Proof.save : Save a file that can be checked independently.
 
         Examples
         --------
@@ -92,12 +94,12 @@ class Certified(AnswersOtherNames, ProvenPredictions):
 
     @property
     def w(self) -> FloatArray:
-        """Weight vector of a linear machine, (d,); of several classes in one program one each, (k, d).
+        """Weight vector of a linear machine, (d,); for an all-in-one multiclass machine one per class, (k, d).
 
         Raises
         ------
         NoWeightVectorError
-            The kernel is not linear: w lives in the kernel's feature space.
+            The kernel is not linear: w is a vector in the feature space of the kernel.
         """
         if self.model.w is None:
             raise NoWeightVectorError(
@@ -115,20 +117,20 @@ class Certified(AnswersOtherNames, ProvenPredictions):
         X : array_like or SciPy sparse, shape (m, d)
             See `Model.decision_function`.
         diagonal : array_like, shape (m,), optional
-            K(x, x) of each row: what an `SVDD` of a precomputed kernel needs, as rows of K say nothing of it.
+            K(x, x) of each row, needed by an `SVDD` with a precomputed kernel, because rows of K do not contain it.
 
         Returns
         -------
         ndarray, shape (m,), or (m, k)
-            Positive on the side of the larger label; of a regression, the prediction itself; of several classes in one
-            program a column for each of `classes`.
+            Positive on the side of the larger label; for a regression, the prediction; for an all-in-one multiclass
+            machine one column for each of `classes`.
 
         Raises
         ------
         DataError
-            Another width or other column names than the training data; no rows; a value that is NaN or infinite.
+            Other columns than in the training data, no rows, or a value that is NaN or infinite.
         ParameterError
-            No `diagonal` where it is needed, or one for a kernel that is not precomputed.
+            `diagonal` is missing but needed, or given for a kernel that is not precomputed.
 
         Examples
         --------
@@ -141,7 +143,9 @@ class Certified(AnswersOtherNames, ProvenPredictions):
         return values
 
     def predict(self, X: Any, *, diagonal: Any = None) -> NDArray[Any]:
-        """Return the label of each row of X: the larger one if f > 0, or that of the largest f_c; or a regression's f.
+        """Return the predicted label of each row of X, or f for a regression.
+
+        The label is the larger one if f > 0; with several f_c, that of the largest.
 
         Parameters
         ----------
@@ -153,14 +157,14 @@ class Certified(AnswersOtherNames, ProvenPredictions):
         Returns
         -------
         ndarray, shape (m,)
-            Labels as they were given.
+            Labels of the training data, or numbers.
 
         Raises
         ------
         DataError
-            Another width or other column names than the training data; no rows; a value that is NaN or infinite.
+            Other columns than in the training data, no rows, or a value that is NaN or infinite.
         ParameterError
-            No `diagonal` where it is needed, or one for a kernel that is not precomputed.
+            `diagonal` is missing but needed, or given for a kernel that is not precomputed.
 
         Examples
         --------
@@ -178,7 +182,7 @@ class Certified(AnswersOtherNames, ProvenPredictions):
         Parameters
         ----------
         path : str or path-like
-            What is there is replaced once the file is complete.
+            The file. An existing file is replaced once the new one is complete.
 
         Raises
         ------
@@ -197,10 +201,10 @@ class Certified(AnswersOtherNames, ProvenPredictions):
 
     @cached
     def notes(self) -> tuple[str, ...]:
-        """The message, and hints about the data and the parameters; mostly empty.
+        """The message, and hints about the data and the parameters; usually empty.
 
-        Features out of scale, a kernel that is nearly constant, a class that no sample is given, every α at its bound,
-        nothing learnt. They are about the samples, so that a result out of a file has the message only.
+        Hints are about features of different scales, a nearly constant kernel, a class that is never predicted, every α
+        at its bound, or a constant f. They need the samples, so a result from a file has the message only.
 
         Examples
         --------
@@ -235,16 +239,16 @@ class Certified(AnswersOtherNames, ProvenPredictions):
 
     def _describe_optimum(self) -> list[str]:
         """Return the lines of a summary about the optimum, the solver and the time."""
-        near = [f"  optimum     ‖w − w*‖ ≤ {self.nearness:.2g} for every exact optimum"] if self.gap < np.inf else []
-        steps = "" if self.iterations is None else f", {self.iterations} iterations"
+        lines = [f"  optimum     ‖w − w*‖ ≤ {self.nearness:.2g} for every exact optimum"] if self.gap < np.inf else []
+        iterations = "" if self.iterations is None else f", {self.iterations} iterations"
         return [
-            *near,
-            f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{steps}; it reported "
+            *lines,
+            f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{iterations}; it reported "
             f"{self.solver.status!r}",
             f"  time        build {format_seconds(self.build_time)}, solve {format_seconds(self.solve_time)}",
         ]
 
 
-def format_seconds(t: float) -> str:
-    """Format a time."""
-    return f"{1e3 * t:.3g} ms" if t < 1 else f"{t:.3g} s"
+def format_seconds(seconds: float) -> str:
+    """Format a time in milliseconds or seconds."""
+    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

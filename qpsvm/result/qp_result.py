@@ -10,7 +10,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.qp import QP
 from qpsvm.program.status import Solver, Status
 
-#: What happened to a QP, and what to try: as `Status.sentence`, which is about machines, where that differs.
+#: Sentences about the status of a QP, where they differ from `Status.sentence`, which is about machines.
 SENTENCES = {
     Status.INACCURATE: "The solver stopped, but the proven bounds are farther apart than the tolerance.",
     Status.INFEASIBLE: "No point satisfies all constraints.",
@@ -23,56 +23,56 @@ SENTENCES = {
 
 @dataclass(frozen=True, eq=False)
 class QPResult:
-    """A solved QP, with a proof of how well it is solved.
+    """The result of a QP, with proven bounds of its optimal value.
 
     Attributes
     ----------
     qp : QP
-        What was solved.
+        The program that was solved.
     status : Status
-        `optimal` exactly when `gap` is within the tolerance, `infeasible` and `unbounded` when that was proven.
+        `optimal` if and only if `gap` is within the tolerance; `infeasible` or `unbounded` if that was proven.
     x : ndarray, shape (n,)
-        The point, between its bounds; NaN where there is none.
+        The point, within its bounds; NaN if there is none.
     radius : float
-        Within this distance, in each entry, is a point that is feasible exactly; infinite where that could not be
-        shown. 0 says that x itself is feasible, for certain.
+        Some exactly feasible point differs from x by at most this in each entry; infinite if that could not be proven.
+        0 means that x itself is exactly feasible.
     y, z : ndarray, shape (p,) and (m,)
-        Multipliers of the rows of A and G, in the signs of (QP.1), with z ≥ 0. Of a QP that is infeasible, those that
+        Multipliers of the rows of A and G, with the signs of (QP.1), with z ≥ 0. For an infeasible QP, multipliers that
         prove it: Aᵀy + Gᵀz + z_box = 0, and bᵀy + hᵀz + ubᵀz_box⁺ − lbᵀz_box⁻ < 0.
     z_box : ndarray, shape (n,)
-        Multipliers of the bounds: at most 0 at a lower bound, at least 0 at an upper one.
+        Multipliers of the bounds: at most 0 at a lower bound, at least 0 at an upper bound.
     primal, dual : float
-        The optimum is between them, all rounding counted: primal ≥ optimum ≥ dual. Infinite where nothing was shown;
-        both are ∞ of what is infeasible, and −∞ of what is unbounded.
+        Bounds of the optimum, rounding included: primal ≥ optimum ≥ dual. A bound that was not proven is infinite; both
+        are ∞ for an infeasible QP, and −∞ for an unbounded one.
     gap : float
         (primal − dual)/max(1, |primal|, |dual|).
     solver_gap : float
-        The same of the solver's own point and multipliers, before they are polished.
+        The gap of the solver's point and multipliers, before they are polished.
     primal_residual, dual_residual, complementarity : float
-        As measured at the solver's own point, in floats: largest violation of a row or bound, of (QP.1), and product of
-        a multiplier and its slack.
+        Measured in floats at the solver's point: the largest violation of a row or bound, of stationarity in (QP.1),
+        and the largest product of a multiplier and its slack.
     solver : Solver
         Name, version and the raw status that the solver reported.
     build_time, solve_time : float
-        Seconds: for the solver's data, and inside the solver.
+        Seconds to build the solver's data, and in the solver.
     iterations : int or None
-        As the solver counts them.
+        Number of iterations that the solver reports; None if it reports none.
     data_change : float
-        The verdict is proven for a program whose entries differ from those of `qp` by at most this, relative to each
-        entry: 0 where it is `qp` itself, never above 1e-14 with `optimal`. Rows that should be multiples of each other
-        are not in floats, and a P that is singular may have an eigenvalue below 0.
+        The bounds are proven for a program whose entries differ from those of `qp` by at most this, relative to each
+        entry: 0 if it is `qp` itself, and never above 1e-14 with `optimal`. In floats, rows that should be multiples of
+        each other are not, and a singular P may have an eigenvalue below 0.
     ray : ndarray, shape (n,), or None
-        Of what is unbounded, a direction d with Pd = 0, qᵀd < 0, Gd ≤ 0, Ad = 0, along which all bounds hold: in whole
-        numbers where they are below 2⁵³, else rounded from the rational direction that has all this.
+        For an unbounded QP, a direction d with Pd = 0, qᵀd < 0, Gd ≤ 0, Ad = 0, along which all bounds hold: integers
+        if they are below 2⁵³, else rounded from a rational direction with these properties.
     machine : str
-        Of which machine this is the dual, where it is one: what its α and its intercept are; or "".
+        If the QP is the dual of a machine, a description of the machine, its α and its intercept; or "".
     message : str
-        What could not be shown, and why; or "".
+        What could not be proven, and why; or "".
 
     See Also
     --------
-    solve : What makes one.
-    SVMResult : Of a machine.
+    solve : Solve a QP and return its result.
+    SVMResult : The result of a machine.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class QPResult:
 
     @property
     def explanation(self) -> str:
-        """The outcome, its reason, and what to try, in a sentence or two."""
+        """The outcome, its reason, and advice, in one or two sentences."""
         return " ".join(part for part in (SENTENCES.get(self.status, self.status.sentence), self.message) if part)
 
     def summary(self) -> str:
@@ -123,7 +123,7 @@ class QPResult:
         Returns
         -------
         str
-            To be printed.
+            The lines, without a line break after the last.
 
         Examples
         --------
@@ -155,7 +155,7 @@ class QPResult:
             lines.append(f"  point       {'no feasible one was shown' if self.radius == float('inf') else point}")
         if self.ray is not None:
             lines.append(f"  ray         d in .ray, with Pd = 0 and qᵀd = {float(qp.q @ self.ray):.4g}")
-        if self.primal_residual == self.primal_residual:  # it is NaN without a solver's point
+        if self.primal_residual == self.primal_residual:  # NaN if the solver returned no point
             lines.append(
                 f"  residuals   primal {self.primal_residual:.2g}, dual {self.dual_residual:.2g}, complementarity "
                 f"{self.complementarity:.2g} (of the solver's own point, in floats)"

@@ -158,7 +158,7 @@ MUTANTS = [
     Mutant("bounds/program/sides.py", "< reach * FEW).any():", "< -9e9).any():", PROGRAM),
     Mutant("bounds/program/sides.py", "terms = np.minimum.reduce(ends)", "terms = np.maximum.reduce(ends)", PROGRAM),
     Mutant("bounds/program/sides.py", "side * side / (2.0 * curvature)", "0.0 * side", PROGRAM),
-    Mutant("bounds/program/convexity.py", "less = 4.0 * _cholesky_loss(M, off)", "less = 0.0", CONVEX),
+    Mutant("bounds/program/convexity.py", "shift = 4.0 * _cholesky_loss(M, entry_error)", "shift = 0.0", CONVEX),
     Mutant("bounds/program/convexity.py", "return float(shift - loss)", "return float(9.0 * shift)", CONVEX),
     Mutant("bounds/program/convexity.py", "shift - (residual_norm(", "shift + (residual_norm(", CONVEX),
     Mutant("bounds/program/near.py", "if residual > 0.0 or (equal", "if False or (equal", PROGRAM),

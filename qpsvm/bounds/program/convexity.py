@@ -33,43 +33,51 @@ FRACTION_LIMIT = 24
 SHIFTS = (
     *(2.0**-k for k in (*range(3, 43, 4), *range(43, 52))), 0.0, *(-(2.0**-k) for k in range(51, 30, -2)),
 )  # fmt: skip
-#: A larger entry of M shows that P is not semidefinite: each 2 × 2 minor has a diagonal below 2.
+#: The diagonal of M is below 2, so a larger entry makes a 2 × 2 minor negative: P is not semidefinite.
 LARGEST_ENTRY = 2.0
 
 
 class Convexity:
-    """(CONVEX.1) of a dense symmetric matrix (n, n), whose exact entries are at most `off` from its floats."""
+    """(CONVEX.1) of a dense symmetric matrix.
 
-    def __init__(self, P: FloatArray, off: float = 0.0) -> None:
-        self.P, self.off = P, off
+    P (n, n): The floats of the matrix.
+    entry_error: Bound of the distance of each exact entry from its float.
+    support (k,): The variables whose rows are not 0.
+    scale (k,): s of (CONVEX.3), over the support.
+    is_regular: Whether M has a positive diagonal and no entry above `LARGEST_ENTRY`; otherwise P is indefinite.
+    """
+
+    def __init__(self, P: FloatArray, entry_error: float = 0.0) -> None:
+        self.P = P
+        self.entry_error = entry_error
         self.support = np.flatnonzero(np.abs(P).max(axis=1, initial=0.0) > 0.0)
         diagonal = np.diagonal(P)[self.support]
         self.scale = np.ldexp(1.0, -(np.frexp(np.where(diagonal > 0.0, diagonal, 1.0))[1] // 2))
-        self.regular = bool((diagonal > 0.0).all()) and bool((np.abs(self.scaled) <= LARGEST_ENTRY).all())
+        self.is_regular = bool((diagonal > 0.0).all()) and bool((np.abs(self.scaled) <= LARGEST_ENTRY).all())
 
     @cached
     def scaled(self) -> FloatArray:
-        """M of (CONVEX.3), over the variables whose rows are not 0."""
+        """M of (CONVEX.3), over the support: (k, k)."""
         return self.P[np.ix_(self.support, self.support)] * np.outer(self.scale, self.scale)
 
     @cached
     def scaled_error(self) -> float:
         """Error bound of the entries of M."""
-        return self.off * float(self.scale.max(initial=0.0)) ** 2
+        return self.entry_error * float(self.scale.max(initial=0.0)) ** 2
 
     @cached
     def curvature(self) -> FloatArray | None:
         """κ of (CONVEX.1), (n,): 0, or below 0 if P is semidefinite up to rounding only; None if P is indefinite."""
         kappa = np.zeros(len(self.P))
-        if not self.regular:
+        if not self.is_regular:
             return None
-        M, off = self.scaled, self.scaled_error
-        if is_positive_definite(M, off) or (not off and (is_dominant(M) or is_semidefinite(M))):
+        M, entry_error = self.scaled, self.scaled_error
+        if is_positive_definite(M, entry_error) or (not entry_error and (is_dominant(M) or is_semidefinite(M))):
             return kappa
-        less = 4.0 * _cholesky_loss(M, off)
-        if _factor(M, -less) is None:
+        shift = 4.0 * _cholesky_loss(M, entry_error)
+        if _factor(M, -shift) is None:
             return None
-        kappa[self.support] = -less * FEW / self.scale**2
+        kappa[self.support] = -shift * FEW / self.scale**2
         return kappa
 
     @cached
@@ -84,24 +92,26 @@ class Convexity:
 
     @cached
     def strict_curvature(self) -> FloatArray:
-        """κ of (CONVEX.1), (n,), positive wherever that can be proven."""
+        """κ of (CONVEX.1), (n,): positive in the support if that can be proven, otherwise 0."""
         kappa = np.zeros(len(self.P))
-        if self.regular:
+        if self.is_regular:
             kappa[self.support] = max(self.least_eigenvalue, 0.0) / self.scale**2
         return kappa
 
     @cached
     def least_eigenvalue(self) -> float:
         """Lower bound of λ_min(M), (CONVEX.3); −∞ if none was found."""
-        M, off = self.scaled, self.scaled_error
+        M, entry_error = self.scaled, self.scaled_error
         if not len(M):
             return 0.0
-        loss = (_cholesky_loss(M, off) + 2.0**-52 * float(np.abs(np.diagonal(M)).max())) * FEW
-        places = range(len(SHIFTS))
-        low, high = 0, len(places)
-        while low < high:  # the first shift at which a factor exists
+        loss = (_cholesky_loss(M, entry_error) + 2.0**-52 * float(np.abs(np.diagonal(M)).max())) * FEW
+        low, high = 0, len(SHIFTS)
+        while low < high:  # bisection for the first shift at which a factor exists
             middle = (low + high) // 2
-            low, high = (low, middle) if _factor(M, SHIFTS[middle]) is not None else (middle + 1, high)
+            if _factor(M, SHIFTS[middle]) is not None:
+                high = middle
+            else:
+                low = middle + 1
         best = -math.inf
         for shift in SHIFTS[low : low + 3]:
             L = _factor(M, shift)
@@ -111,49 +121,52 @@ class Convexity:
                 return float(shift - loss)
             shifted = M.copy()
             shifted[np.diag_indices(len(M))] -= shift
-            off_diagonal = 2.0**-51 if shift < 0.0 else 0.0  # a sum above 2 is rounded
-            best = max(best, shift - (residual_norm(shifted, L) + len(M) * off + off_diagonal) * FEW)
+            diagonal_rounding = 2.0**-51 if shift < 0.0 else 0.0  # a sum above 2 is rounded
+            best = max(best, shift - (residual_norm(shifted, L) + len(M) * entry_error + diagonal_rounding) * FEW)
         return best
 
     def negative_direction(self) -> tuple[FloatArray, float] | None:
         """Return a direction (n,) with (CONVEX.7), and dᵀPd in floats; None if no such direction is certain."""
-        for d in self._candidates():
-            curved = product(self.P, as_exact(d))
-            value, rounding = dot_with_bound(d, curved.value)
-            rounding += float(np.abs(d) @ curved.radius) + self.off * float(np.abs(d).sum()) ** 2
-            if value + rounding * FEW < 0.0:
-                return d, value
-        return None
+        d = self._find_likely_direction()
+        Pd = product(self.P, as_exact(d))
+        value, rounding = dot_with_bound(d, Pd.value)
+        rounding += float(np.abs(d) @ Pd.radius) + self.entry_error * float(np.abs(d).sum()) ** 2
+        return (d, value) if value + rounding * FEW < 0.0 else None
 
-    def _candidates(self) -> list[FloatArray]:
-        """Return directions (n,) that may satisfy (CONVEX.7)."""
-        diagonal, n = np.diagonal(self.P), len(self.P)
-        unit = np.zeros(n)
+    def _find_likely_direction(self) -> FloatArray:
+        """Find the direction (n,) that most likely satisfies (CONVEX.7), by the first of four rules that applies.
+
+        A negative diagonal entry; a diagonal entry 0 in a row that is not 0; an entry of M above `LARGEST_ENTRY`; the
+        eigenvector of the smallest eigenvalue of M.
+        """
+        diagonal = np.diagonal(self.P)
+        d = np.zeros(len(self.P))
         j = int(np.argmin(diagonal))
         if diagonal[j] < 0.0:
-            unit[j] = 1.0
-            return [unit]
-        if (diagonal[self.support] == 0.0).any():  # in a row that is not 0
+            d[j] = 1.0
+            return d
+        if (diagonal[self.support] == 0.0).any():
             j = int(self.support[np.flatnonzero(diagonal[self.support] == 0.0)[0]])
             i = int(np.argmax(np.abs(self.P[j])))
-            unit[i], unit[j] = abs(self.P[i, j]), -math.copysign(diagonal[i] or 1.0, self.P[i, j])
-            return [unit / max(abs(unit[i]), abs(unit[j]))]
-        if not self.regular:
+            d[i] = abs(self.P[i, j])
+            d[j] = -math.copysign(diagonal[i] or 1.0, self.P[i, j])
+            d /= max(abs(d[i]), abs(d[j]))
+            return d
+        if not self.is_regular:
             a, b = divmod(int(np.argmax(np.abs(self.scaled))), len(self.scaled))
-            unit[self.support[a]], unit[self.support[b]] = (
-                self.scale[a],
-                -math.copysign(self.scale[b], self.scaled[a, b]),
-            )
-            return [unit / np.abs(unit).max()]
+            d[self.support[a]] = self.scale[a]
+            d[self.support[b]] = -math.copysign(self.scale[b], self.scaled[a, b])
+            d /= np.abs(d).max()
+            return d
         vector = np.linalg.eigh(self.scaled)[1][:, 0] * self.scale
-        unit[self.support] = vector / np.abs(vector).max()
-        return [unit]
+        d[self.support] = vector / np.abs(vector).max()
+        return d
 
 
-def _cholesky_loss(M: FloatArray, off: float) -> float:
-    """Return c of (CONVEX.4), plus the effect of errors of at most `off` of the entries."""
+def _cholesky_loss(M: FloatArray, entry_error: float) -> float:
+    """Return c of (CONVEX.4), plus the effect of errors of at most `entry_error` in the entries."""
     share = gamma(len(M) + 2)
-    return share / (1.0 - share) * float(np.abs(np.diagonal(M)).sum()) * FEW + 2.0 * len(M) * (off + UNDERFLOW)
+    return share / (1.0 - share) * float(np.abs(np.diagonal(M)).sum()) * FEW + 2.0 * len(M) * (entry_error + UNDERFLOW)
 
 
 def _factor(M: FloatArray, shift: float) -> FloatArray | None:
@@ -166,16 +179,19 @@ def _factor(M: FloatArray, shift: float) -> FloatArray | None:
         return None
 
 
-def is_positive_definite(P: FloatArray, off: float = 0.0) -> bool:
-    """Return whether (CONVEX.4) proves a symmetric matrix (n, n), with errors of at most `off`, positive definite."""
+def is_positive_definite(P: FloatArray, entry_error: float = 0.0) -> bool:
+    """Return whether (CONVEX.4) proves that a symmetric matrix (n, n) is positive definite.
+
+    entry_error: Bound of the errors of the entries.
+    """
     if not len(P):
         return True
     rounding = 2.0**-52 * float(np.abs(np.diagonal(P)).max())  # rounding of the subtraction
-    return _factor(P, (_cholesky_loss(P, off) + rounding) * FEW) is not None
+    return _factor(P, (_cholesky_loss(P, entry_error) + rounding) * FEW) is not None
 
 
 def is_semidefinite(P: FloatArray) -> bool:
-    """Return whether P is semidefinite by LDLᵀ in fractions, (CONVEX.6); False for too many variables."""
+    """Return whether LDLᵀ in fractions proves P (n, n) semidefinite, (CONVEX.6); False for too many variables."""
     if len(P) > FRACTION_LIMIT:
         return False
     rows = [[Fraction(value) for value in row] for row in P.tolist()]
@@ -192,7 +208,10 @@ def is_semidefinite(P: FloatArray) -> bool:
 
 
 def is_dominant(P: FloatArray) -> bool:
-    """Return whether P is diagonally dominant, (CONVEX.6); `math.fsum` rounds only once, so its sign is exact."""
+    """Return whether P (n, n) is diagonally dominant, (CONVEX.6).
+
+    The test in floats rejects most matrices; `math.fsum` rounds only once, so its sign is exact.
+    """
     signed = np.abs(P)
     signed[np.diag_indices(len(P))] = -np.diagonal(P)
     if (signed.sum(axis=1) > ROUNDED * np.abs(np.diagonal(P))).any():
@@ -203,7 +222,7 @@ def is_dominant(P: FloatArray) -> bool:
 def residual_norm(M: FloatArray, L: FloatArray) -> float:
     """Bound ‖M − LLᵀ‖₂ of symmetric M (n, n) from above.
 
-    L is split into a high and a low part, such that the product of the high parts is exact.
+    L is split into a high and a low part, such that the product of the high parts has no rounding.
     """
     n = len(M)
     largest_entry = float(np.abs(L).max())
@@ -211,12 +230,14 @@ def residual_norm(M: FloatArray, L: FloatArray) -> float:
     unit = math.ldexp(1.0, math.frexp(largest_entry)[1] - bits)
     high = np.round(L / unit) * unit
     low = L - high
-    first = M - high @ high.T
+    main_residual = M - high @ high.T
     mixed = high @ low.T
-    residual = first - (mixed + mixed.T + low @ low.T)
-    sizes, small = np.sqrt((high * high).sum(axis=1)), np.sqrt((low * low).sum(axis=1))
-    rounding = gamma(n + 8) * (2.0 * np.outer(sizes, small) + np.outer(small, small)) + 2.0**-52 * np.abs(first)
-    off = (float(np.linalg.norm(rounding)) + n * UNDERFLOW) * FEW
+    residual = main_residual - (mixed + mixed.T + low @ low.T)
+    high_norms = np.sqrt((high * high).sum(axis=1))
+    low_norms = np.sqrt((low * low).sum(axis=1))
+    rounding = gamma(n + 8) * (2.0 * np.outer(high_norms, low_norms) + np.outer(low_norms, low_norms))
+    rounding += 2.0**-52 * np.abs(main_residual)
+    rounding_norm = (float(np.linalg.norm(rounding)) + n * UNDERFLOW) * FEW
     square = residual @ residual  # ‖R‖₂² = ‖R²‖₂ ≤ ‖R²‖_F
-    size = float(np.linalg.norm(square)) + gamma(n + 4) * float(np.linalg.norm(residual)) ** 2
-    return (math.sqrt(size * FEW) + off) * FEW
+    squared_norm = float(np.linalg.norm(square)) + gamma(n + 4) * float(np.linalg.norm(residual)) ** 2
+    return (math.sqrt(squared_norm * FEW) + rounding_norm) * FEW

@@ -10,7 +10,11 @@ from qpsvm.base.arrays.types import FloatArray
 
 
 class Proposal(NamedTuple):
-    """A point (n,), and the multipliers (p,), (m,) of equalities and inequalities, with the signs of (QP.1)."""
+    """A solution of a linear program, as HiGHS returns it.
+
+    x (n,): The point.
+    y (p,), z (m,): Multipliers of the equalities and the inequalities, with the signs of (QP.1): z ≥ 0.
+    """
 
     x: FloatArray
     y: FloatArray
@@ -24,19 +28,28 @@ def propose(
     inequalities: tuple[Any, FloatArray],
     seconds: float,
 ) -> Proposal | None:
-    """Minimise costᵀx subject to Ax = b, Gx ≤ h and bounds; None if HiGHS does not solve it within the time limit."""
+    """Minimise costᵀx subject to Ax = b, Gx ≤ h and bounds of x.
+
+    cost: (n,).
+    bounds: The bounds of x, in any form that `scipy.optimize.linprog` accepts.
+    equalities, inequalities: The matrix and right-hand side (A, b) or (G, h), which may have no rows.
+    seconds: Time limit; infinite for none.
+
+    Returns None if HiGHS does not solve the program within the time limit.
+    """
     from scipy.optimize import linprog
 
-    rows: dict[str, Any] = {}
-    for names, (matrix, sides) in ((("A_eq", "b_eq"), equalities), (("A_ub", "b_ub"), inequalities)):
-        if len(sides):
-            rows |= dict(zip(names, (matrix, sides), strict=True))
+    A, b = equalities
+    G, h = inequalities
+    constraints: dict[str, Any] = {}
+    if len(b):
+        constraints |= {"A_eq": A, "b_eq": b}
+    if len(h):
+        constraints |= {"A_ub": G, "b_ub": h}
     options = {"time_limit": seconds} if np.isfinite(seconds) else {}
-    solution = linprog(cost, **rows, bounds=bounds, method="highs", options=options)
+    solution = linprog(cost, **constraints, bounds=bounds, method="highs", options=options)
     if solution.status != 0:
         return None
-    y, z = (
-        -np.asarray(result.marginals) if len(sides) else np.zeros(0)
-        for result, (_, sides) in ((solution.eqlin, equalities), (solution.ineqlin, inequalities))
-    )
+    y = -np.asarray(solution.eqlin.marginals) if len(b) else np.zeros(0)
+    z = -np.asarray(solution.ineqlin.marginals) if len(h) else np.zeros(0)
     return Proposal(np.asarray(solution.x), y, z)

@@ -1,7 +1,7 @@
 """Turn proven bounds into a `Proof` with sentences (`build_proof`), and bound effects of the kernel (`weak_duality`).
 
-Proofs use of the kernel only weak duality, P ≥ D for any two feasible points, which may fail by a small amount if K is
-not quite positive semidefinite.
+The only property of the kernel that a proof needs is weak duality, P ≥ D for any two feasible points. It may fail by a
+small amount if K is positive semidefinite only up to rounding.
 
     (LACK.1)  P(w, μ) − D(α′) = ½δᵀKδ + nonnegative terms,  w = Σ_i c_i φ(x_i),  δ = c − β(α′)
     (LACK.2)  with K + 1aᵀ + a1ᵀ + σI positive semidefinite, (DEF.1), and η = 1ᵀδ:  by (DEF.5) no α′ has a dual
@@ -46,9 +46,10 @@ class ProofRequest:
 
     program, space, primal_point: The dual, its points in feature space, and w with its multipliers.
     alpha (m,): α of the rows of the program.
-    measured: The measured gap.
+    measured: The relative gap that was measured in floats; NaN if unknown.
     tol: The tolerance to compare the gap with; None without one.
-    record: Data for a proof file.
+    title: Heading of the proof.
+    record: Data for a proof file; None without any.
     repair: Function that makes α feasible, with the signature of `feasible`.
     """
 
@@ -67,47 +68,53 @@ class ProofRequest:
 class Duality:
     """Statement about weak duality for a kernel.
 
-    lost: No α has a dual objective above P by more than this, in units of (DUAL.1).
-    assumptions: Assumptions needed for that.
+    excess: No α has a dual objective above P by more than this, in units of (DUAL.1).
+    claims: What is proven about the kernel.
+    assumptions: Assumptions that the bound needs.
     """
 
-    lost: float = 0.0
+    excess: float = 0.0
     claims: tuple[Claim, ...] = ()
     assumptions: tuple[str, ...] = ()
 
 
 def weak_duality(
-    program: ExactDual, space: Space, primal_point: Primal, measured: ExactValues | SpaceMeasurement
+    program: ExactDual, space: Space, primal_point: Primal, values: ExactValues | SpaceMeasurement
 ) -> Duality:
-    """Bound by (LACK.1) to (LACK.5) how far D of any α may exceed P of this primal point."""
-    total = total_of_beta(program)
-    kernel = space.definiteness(total is not None)
+    """Bound by (LACK.1) to (LACK.5) how far D of any α may exceed P of this primal point.
+
+    values: ⟨w, φ⟩ at all points.
+    """
+    beta_sum = total_of_beta(program)
+    kernel = space.definiteness(beta_sum is not None)
     if kernel.sigma == 0.0 and kernel.built:
         return Duality()
     restriction = "" if kernel.offset is None else " where 1ᵀβ is what the intercept makes it"
     if kernel.sigma == 0.0 and kernel.offset is None:
         return Duality(claims=(Claim("kernel", "proven", "the kernel matrix is positive semidefinite", 0.0),))
-    eta = 0.0 if kernel.offset is None or total is None else round_up(abs(sum_floats(_coef(primal_point)) - total))
-    lost = _bound_loss(program, primal_point, kernel, eta) if program.classes == 1 else math.inf
-    if not math.isfinite(lost):
-        lost = _lost_to_bends(program, primal_point, kernel, eta, measured)
-    if not math.isfinite(lost):
-        known_so_far = (
-            f": that is proven with {format_upper_bound(kernel.sigma)} added to its diagonal{restriction}"
-            if kernel.sigma < math.inf
-            else ""
-        )
-        return Duality(assumptions=(f"the kernel matrix is positive semidefinite{known_so_far}",))
+    eta = 0.0
+    if kernel.offset is not None and beta_sum is not None:
+        eta = round_up(abs(sum_floats(_coef(primal_point)) - beta_sum))
+    excess = _bound_by_upper_bounds(program, primal_point, kernel, eta) if program.classes == 1 else math.inf
+    if not math.isfinite(excess):
+        excess = _bound_by_curvature(program, primal_point, kernel, eta, values)
+    if not math.isfinite(excess):
+        partial_proof = ""
+        if kernel.sigma < math.inf:
+            partial_proof = (
+                f": that is proven with {format_upper_bound(kernel.sigma)} added to its diagonal{restriction}"
+            )
+        return Duality(assumptions=(f"the kernel matrix is positive semidefinite{partial_proof}",))
     shift_text = f" but for {format_upper_bound(kernel.sigma)} on its diagonal" if kernel.sigma else ""
     text = (
         f"the kernel matrix is positive semidefinite{restriction}{shift_text}: no other α has a dual objective "
-        f"more than {format_upper_bound(round_up(Fraction(lost) * program.unit))} above P, which the gap counts"
+        f"more than {format_upper_bound(round_up(Fraction(excess) * program.unit))} above P, which the gap counts"
     )
-    return Duality(lost, (Claim("kernel", "proven", text, kernel.sigma),))
+    return Duality(excess, (Claim("kernel", "proven", text, kernel.sigma),))
 
 
 def total_of_beta(program: ExactDual) -> Fraction | None:
-    """Return e_g/κ of (LACK.5); None if no equality has this form."""
+    """Return e_g/κ of (LACK.5), which is 1ᵀβ for all feasible α; None if no equality has this form."""
     if program.mix is not None or not program.m:
         return None
     for group in program.groups:
@@ -123,60 +130,64 @@ def _coef(primal_point: Primal) -> FloatArray:
     return primal_point.coef.ravel()
 
 
-def _rows(program: ExactDual) -> IntArray:
+def _sample_of_rows(program: ExactDual) -> IntArray:
+    """Return the index of the sample of each row: (m,)."""
     return np.arange(program.m) if program.rows is None else program.rows
 
 
-def _bound_loss(program: ExactDual, primal_point: Primal, kernel: Definiteness, eta: float) -> float:
-    """Bound (LACK.2) by (LACK.3); infinite if α is unbounded."""
-    penalty, coef = program.upper.bounds[1], _coef(primal_point)
+def _bound_by_upper_bounds(program: ExactDual, primal_point: Primal, kernel: Definiteness, eta: float) -> float:
+    """Bound the excess of (LACK.2) by (LACK.3); infinite if α is unbounded."""
+    penalty = program.upper.bounds[1]
+    coef = _coef(primal_point)
     if not np.isfinite(penalty).all() or not math.isfinite(kernel.sigma):
         return math.inf
     if program.mix is not None:
-        above_0 = below_0 = abs(program.mix).T @ penalty
+        largest_beta = largest_minus_beta = abs(program.mix).T @ penalty
     else:
-        above_0, below_0 = (
-            np.bincount(_rows(program), np.where(program.sign == side, penalty, 0.0), minlength=program.n)
+        largest_beta, largest_minus_beta = (
+            np.bincount(_sample_of_rows(program), np.where(program.sign == side, penalty, 0.0), minlength=program.n)
             for side in (1.0, -1.0)
         )
-    furthest: FloatArray = np.maximum(np.abs(coef - above_0), np.abs(coef + below_0))
-    furthest = furthest * (1.0 + gamma(program.m + 8)) + UNDERFLOW
-    lost = 0.5 * kernel.sigma * float(furthest @ furthest)
+    max_delta: FloatArray = np.maximum(np.abs(coef - largest_beta), np.abs(coef + largest_minus_beta))
+    max_delta = max_delta * (1.0 + gamma(program.m + 8)) + UNDERFLOW
+    excess = 0.5 * kernel.sigma * float(max_delta @ max_delta)
     if kernel.offset is not None:
-        lost += eta * float(np.abs(kernel.offset) @ furthest)
-    return lost * (1.0 + gamma(2 * program.n + 16)) + UNDERFLOW
+        excess += eta * float(np.abs(kernel.offset) @ max_delta)
+    return excess * (1.0 + gamma(2 * program.n + 16)) + UNDERFLOW
 
 
-def _lost_to_bends(
-    program: ExactDual, primal_point: Primal, kernel: Definiteness, eta: float, measured: ExactValues | SpaceMeasurement
+def _bound_by_curvature(
+    program: ExactDual, primal_point: Primal, kernel: Definiteness, eta: float, values: ExactValues | SpaceMeasurement
 ) -> float:
-    """Bound (LACK.2) by (LACK.4); infinite if the curvature of some row is too small."""
-    delta, rows = program.curvature.bounds, _rows(program)
+    """Bound the excess of (LACK.2) by (LACK.4); infinite if the curvature of some row is too small."""
     if program.mix is not None or not program.m:
         return math.inf
+    delta = program.curvature.bounds
+    rows = _sample_of_rows(program)
     kappa = float(delta[0].min()) / int(np.bincount(rows).max())
     if not (kernel.sigma <= 0.25 * IN * kappa and kappa > 0.0 and np.isinf(program.upper.bounds[0]).all()):
         return math.inf
     with np.errstate(all="ignore"):
-        low, high = (np.maximum(end, 0.0) for end in violations(program, primal_point, _values(measured)).ends)
+        low, high = (np.maximum(end, 0.0) for end in violations(program, primal_point, _as_point_values(values)).ends)
         low, high = IN * (low / delta[1]), FEW * (high / delta[0]) + UNDERFLOW
-        dual_coef, spread = (
-            np.bincount(rows, weights, minlength=program.n) for weights in (program.sign * low, high - low)
-        )
-        coef, rounding = np.abs(_coef(primal_point)), gamma(program.m + 8)
+        dual_coef = np.bincount(rows, program.sign * low, minlength=program.n)
+        spread = np.bincount(rows, high - low, minlength=program.n)
+        coef = _coef(primal_point)
+        rounding = gamma(program.m + 8)
         sizes = np.bincount(rows, high, minlength=program.n)
-        rho = (np.abs(_coef(primal_point) - dual_coef) + spread + rounding * (sizes + coef)) * FEW  # ρ
+        rho = (np.abs(coef - dual_coef) + spread + rounding * (sizes + np.abs(coef))) * FEW
         a = np.zeros(program.n) if kernel.offset is None else np.abs(kernel.offset)
-        lost = kernel.sigma * float(rho @ rho) + eta * float(a @ rho) + eta * eta * float(a @ a) / kappa
-    lost = lost * (1.0 + gamma(2 * program.n + 16)) * FEW + UNDERFLOW
-    return lost if math.isfinite(lost) else math.inf
+        excess = kernel.sigma * float(rho @ rho) + eta * float(a @ rho) + eta * eta * float(a @ a) / kappa
+    excess = excess * (1.0 + gamma(2 * program.n + 16)) * FEW + UNDERFLOW
+    return excess if math.isfinite(excess) else math.inf
 
 
-def _values(measured: ExactValues | SpaceMeasurement) -> PointValues:
+def _as_point_values(values: ExactValues | SpaceMeasurement) -> PointValues:
     """Return ⟨w, φ⟩ at all points as floats with radii."""
-    if isinstance(measured, SpaceMeasurement):
-        return measured.values
-    low, high = (np.array([end(pair[k]) for pair in measured.values]) for k, end in ((0, round_down), (1, round_up)))
+    if isinstance(values, SpaceMeasurement):
+        return values.values
+    low = np.array([round_down(interval[0]) for interval in values.values])
+    high = np.array([round_up(interval[1]) for interval in values.values])
     return PointValues(low, np.zeros(len(low)), (high - low) * FEW + UNDERFLOW)
 
 
@@ -188,7 +199,13 @@ def build_proof(
     extra_claims: Sequence[Claim],
     kernel: Duality,
 ) -> Proof:
-    """Build the proof; `extra_claims` are about the gap with other intercepts, or relaxed levels."""
+    """Build the proof.
+
+    point, bounds: A feasible α, and the bounds proven for it.
+    remains: The gap with the best intercepts, or with relaxed levels.
+    extra_claims: Claims about that gap.
+    kernel: What is known about weak duality.
+    """
     unit = float(request.program.unit)
     return Proof(
         title=request.title, gap=bounds.gap, least_gap=bounds.least_gap,
@@ -201,6 +218,7 @@ def build_proof(
 
 
 def _times(unit: float, value: float, up: bool) -> float:
+    """Return the product, rounded up or down."""
     if unit == 1.0 or not math.isfinite(value):
         return value
     exact = Fraction(unit) * Fraction(value)
@@ -208,7 +226,7 @@ def _times(unit: float, value: float, up: bool) -> float:
 
 
 def _bound_distance(point: Feasible, alpha: FloatArray) -> float:
-    """Bound the distance of the point from an α, in its worst row."""
+    """Bound the largest difference of an entry of the point from that of an α (m,)."""
     distance = math.nextafter(float(np.abs(point.alpha - alpha).max(initial=0.0)), math.inf)
     distance = 0.0 if np.array_equal(point.alpha, alpha) else distance
     return max(distance, *(round_up(abs(v - Fraction(float(alpha[k])))) for k, v in point.carriers.items()), 0.0)
@@ -216,10 +234,14 @@ def _bound_distance(point: Feasible, alpha: FloatArray) -> float:
 
 def _claims(request: ProofRequest, point: Feasible, bounds: GapBounds) -> list[Claim]:
     """Return the claims about a feasible point and its bounds."""
-    distance, unit = _bound_distance(point, request.alpha), float(request.program.unit)
-    primal, dual = _times(unit, bounds.primal[1], up=True), _times(unit, bounds.dual[0], up=False)
-    count = len(point.carriers)
-    exceptions = "" if not count else " but for one fraction" if count == 1 else f" but for {count} fractions"
+    distance = _bound_distance(point, request.alpha)
+    unit = float(request.program.unit)
+    primal = _times(unit, bounds.primal[1], up=True)
+    dual = _times(unit, bounds.dual[0], up=False)
+    n_fractions = len(point.carriers)
+    exceptions = ""
+    if n_fractions:
+        exceptions = " but for one fraction" if n_fractions == 1 else f" but for {n_fractions} fractions"
     claims = [
         Claim(
             "feasible",
@@ -246,27 +268,28 @@ def _claims(request: ProofRequest, point: Feasible, bounds: GapBounds) -> list[C
             bounds.gap,
         )
     )
-    vanished = dual < 0.0 and abs(primal) <= TINY  # as that of w = 0, b = 0, ρ = 0 is, with what underflows counted
+    vanished = dual < 0.0 and abs(primal) <= TINY  # as for w = 0, b = 0, ρ = 0, with the bound of underflow
     if vanished:
         claims.append(Claim("nothing", "proven", f"the optimal value is between {dual!r} and {primal!r}: no gap "
                             "is relative to that", max(primal, -dual)))  # fmt: skip
     if request.tol is not None:
-        verdict: Verdict = (
-            "proven" if bounds.gap <= request.tol else "refuted" if bounds.least_gap > request.tol else "open"
-        )
-        if vanished and verdict == "refuted":
-            verdict, text = (
-                "open",
-                f"{text}: the objective of these numbers is next to 0, and nothing is relative to that",
-            )
-        elif verdict == "refuted":
+        verdict: Verdict = "open"
+        if bounds.gap <= request.tol:
+            verdict = "proven"
+        elif bounds.least_gap > request.tol and vanished:
+            text += ": the objective of these numbers is next to 0, and nothing is relative to that"
+        elif bounds.least_gap > request.tol:
+            verdict = "refuted"
             text += f": it is at least {format_lower_bound(bounds.least_gap)}"
         claims.append(Claim("optimal", verdict, text, request.tol))
     return claims
 
 
 def build_empty_proof(request: ProofRequest, reason: str) -> Proof:
-    """Build a proof in which nothing is proven, for this reason."""
+    """Build a proof without any proven claim.
+
+    reason: Why nothing could be proven, in words.
+    """
     return Proof(
         title=request.title, gap=math.inf, least_gap=0.0, primal=math.inf, dual=-math.inf, difference=math.inf,
         alpha=request.alpha, exactly=False, claims=(Claim("feasible", "open", reason),), remains=math.inf,

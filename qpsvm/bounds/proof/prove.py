@@ -72,8 +72,8 @@ def prove(request: ProofRequest) -> Proof:
         if math.isfinite(remains):
             extra_claims.append(Claim("rows", "proven", f"{relaxed[2]} {format_upper_bound(remains)}", remains))
     kernel = weak_duality(program, request.space, primal_point, values)
-    if kernel.lost > 0.0:
-        bounds, gap = bounds.wider(kernel.lost), bounds.gap
+    if kernel.excess > 0.0:
+        bounds, gap = bounds.wider(kernel.excess), bounds.gap
         is_finite = math.isfinite(bounds.gap) and math.isfinite(remains)
         remains = round_up(Fraction(remains) + Fraction(bounds.gap) - Fraction(gap)) if is_finite else math.inf
     proof = build_proof(request, point, bounds, remains, extra_claims, kernel)

@@ -1,25 +1,26 @@
 """Find the best b for a w (`better_intercepts`), and relax violated hard rows (`relax_levels`).
 
-Both explain a proven gap that is larger than the measured one. First, the rounding of b:
+These are the two reasons why a proven gap is larger than the measured one. First, b is rounded:
 
     (BESTB.1)  for fixed w and other multipliers, P is convex in b, and piecewise linear if δ = 0: it is minimal at a b
                where some t_k is 0
-    (BESTB.2)  its slope is e − Σ E_k U_k over the rows with t_k > 0: at b = −∞ those with E_k > 0, and it grows by
-               |E_k| U_k where t_k changes its sign.
-               In a block of rows with one slack, t_k falls to 0 or to the largest t of a row with E = 0
+    (BESTB.2)  its slope is e − Σ E_k U_k over the rows with t_k > 0. At b = −∞ these are the rows with E_k > 0, and the
+               slope grows by |E_k| U_k at each b where t_k changes its sign. In a block of rows that share a slack, t_k
+               falls to 0 or to the largest t of a row with E = 0
     (BESTB.3)  the rounding of b moves every t_k by at most E_k ulp(b)/2, and P by ½ulp(b) Σ|E_k| U_k
 
-The correction of b is computed in floats, and b plus the correction is a rational number. It need not be optimal to the
-last digit: the gap with it is proven in any case.
+The correction of b is computed in floats, and b plus the correction is a rational number. The correction need not be
+optimal to the last digit: the gap is proven for the corrected b, whatever it is.
 
-Second, primal points that violate hard rows:
+Second, the primal point violates hard rows:
 
     (RELAX.1)  with floats v_k ≥ t_k for violated hard rows:  (w, μ) is feasible for the program with ℓ_k − v_k in place
                of ℓ_k, α for its dual, and (GAP.1) is the gap of that program
     (RELAX.2)  if all rows are hard with the same level ℓ, and v is constant:  the points of that program are those of
                the original one times (ℓ − v)/ℓ, so the gap is that of (w, μ)·ℓ/(ℓ − v), which is feasible
 
-Few floats satisfy rows exactly that can only hold as equalities: for these (RELAX.1) is the best statement.
+Rows that every feasible point satisfies with equality can rarely be satisfied exactly by floats. Then (RELAX.1) is the
+best statement.
 """
 
 from __future__ import annotations
@@ -48,15 +49,17 @@ BEYOND = 4.0
 
 
 def free_intercepts(program: ExactDual) -> list[ExactGroup]:
-    """Return the group of b, or of the b of each class, if P is piecewise linear in it."""
+    """Return the group of b, or of the b of each class; none if P is not piecewise linear in it."""
+    if not program.curvature.is_zero:
+        return []
     groups = [group for group in program.groups if group.multiplier == "b" or program.classes > 1]
-    return [group for group in groups if not group.ridge] if program.curvature.is_zero else []
+    return [group for group in groups if not group.ridge]
 
 
 def costs_of_rounding(program: ExactDual, primal_point: Primal) -> float:
     """Estimate (BESTB.3); 0 without a free b, or if P is not piecewise linear in it."""
     with np.errstate(over="ignore", invalid="ignore"):
-        penalties = np.minimum(np.asarray(program.upper.bounds[1]), HUGE)  # for ∞
+        penalties = np.minimum(np.asarray(program.upper.bounds[1]), HUGE)  # finite, so that 0 · U is 0
         return sum(
             0.5 * math.ulp(float(primal_point.multipliers[group.multiplier])) * float(np.abs(group.column) @ penalties)
             for group in free_intercepts(program)
@@ -66,10 +69,14 @@ def costs_of_rounding(program: ExactDual, primal_point: Primal) -> float:
 def better_intercepts(
     program: ExactDual, primal_point: Primal, values: ExactValues | SpaceMeasurement
 ) -> Primal | None:
-    """Improve one b after the other by (BESTB.1); None if none changes, or P is not piecewise linear in b."""
-    groups, multipliers = free_intercepts(program), dict(primal_point.multipliers)
+    """Improve one b after the other by (BESTB.1).
+
+    Return the point with the new b; None if no b changes, or P is not piecewise linear in b.
+    """
+    groups = free_intercepts(program)
     if not groups:
         return None
+    multipliers = dict(primal_point.multipliers)
     if isinstance(values, ExactValues):
         t = np.array([round_to_nearest((low + high) / 2) for low, high in violations(program, primal_point, values)])
     else:
@@ -78,41 +85,45 @@ def better_intercepts(
     for _ in range(SWEEPS if len(groups) > 1 else 1):
         for group in groups:
             with np.errstate(all="ignore"):
-                step = _step(program, group, t)
+                step = _find_step(program, group, t)
             if math.isfinite(step):
                 multipliers[group.multiplier] += Fraction(step)
                 t = t - group.column * step
     return None if multipliers == primal_point.multipliers else replace(primal_point, multipliers=multipliers)
 
 
-def _step(program: ExactDual, group: ExactGroup, t: FloatArray) -> float:
-    """Return the step of b, (BESTB.2); NaN if unknown. In a block, all nonzero E are equal."""
-    column, t = group.column.reshape(-1, program.width), t.reshape(-1, program.width)
-    moving = column != 0.0
-    entry = column[np.arange(len(column)), moving.argmax(axis=1)]
-    other_t = np.maximum(np.where(moving, 0.0, t).max(axis=1), 0.0)
-    breakpoints = (np.where(moving, t, -np.inf).max(axis=1) - other_t) / entry  # t_k − E_k b = 0, or the other t
+def _find_step(program: ExactDual, group: ExactGroup, t: FloatArray) -> float:
+    """Return the step of b to the minimum, (BESTB.2); NaN if there is none.
+
+    t (m,): The violations at the present b. The rows of a block share a slack, and their nonzero E are equal.
+    """
+    column = group.column.reshape(-1, program.width)
+    t = t.reshape(-1, program.width)
+    depends_on_b = column != 0.0
+    entry = column[np.arange(len(column)), depends_on_b.argmax(axis=1)]
+    other_t = np.maximum(np.where(depends_on_b, 0.0, t).max(axis=1), 0.0)
+    largest_t = np.where(depends_on_b, t, -np.inf).max(axis=1)
+    breakpoints = (largest_t - other_t) / entry  # the step at which t_k − E_k step is 0, or equals the other t
     U = np.asarray(program.upper.bounds[1])[:: program.width]
     hard = np.isinf(U) & (entry != 0.0)
-    low, high = (
-        breakpoints[hard & (entry > 0.0)].max(initial=-np.inf),
-        breakpoints[hard & (entry < 0.0)].min(initial=np.inf),
-    )
+    low = breakpoints[hard & (entry > 0.0)].max(initial=-np.inf)
+    high = breakpoints[hard & (entry < 0.0)].min(initial=np.inf)
     soft = np.flatnonzero(~hard & (entry != 0.0))
     soft = soft[np.argsort(breakpoints[soft], kind="stable")]
     jumps = (entry * U)[soft]
     slopes = float(group.total) - jumps[jumps > 0.0].sum() + np.cumsum(np.abs(jumps))
-    first = min(int(np.searchsorted(slopes, 0.0)), len(soft) - 1)
-    best = float(breakpoints[soft[first]]) if len(soft) else 0.5 * (low + high)
+    first_ascent = min(int(np.searchsorted(slopes, 0.0)), len(soft) - 1)
+    best = float(breakpoints[soft[first_ascent]]) if len(soft) else 0.5 * (low + high)
     return min(max(best, low), high) if low <= high else math.nan
 
 
 def relax_levels(
     program: ExactDual, primal_point: Primal, values: ExactValues | SpaceMeasurement
 ) -> tuple[ExactDual, FloatArray, str] | None:
-    """Return a program with lower levels, (RELAX.1) or (RELAX.2), v (m,), and a sentence that its gap completes.
+    """Lower the levels of violated hard rows, by (RELAX.2) if it applies, else by (RELAX.1).
 
-    None if no hard row is violated, or the violations are unknown.
+    Return the program with lower levels, v (m,), and the start of a sentence that the gap completes. Return None if no
+    hard row is violated, or a violation is not finite.
     """
     hard = np.flatnonzero(program.find_hard_rows())
     violation = np.zeros(program.m)
@@ -124,10 +135,11 @@ def relax_levels(
         high = t.ends[1]
         sizes = np.abs(t.high) + np.abs(program.level.bounds[1][hard])
         violation[hard] = np.where(high > 0.0, high + BEYOND * (t.radius + 4.0 * UNIT * sizes), 0.0)
-    rows = int(np.count_nonzero(violation))
-    if not rows or not np.isfinite(violation).all():
+    n_violated = int(np.count_nonzero(violation))
+    if not n_violated or not np.isfinite(violation).all():
         return None
-    max_violation, level = float(violation.max()), _find_common_level(program)
+    max_violation = float(violation.max())
+    level = _find_common_level(program)
     if level is not None and Fraction(max_violation) < level:
         lowered = replace(program, level=from_constant(level - Fraction(max_violation), program.m))
         share = round_up(Fraction(max_violation) / level)
@@ -138,20 +150,18 @@ def relax_levels(
         )
         return lowered, repeat_value(max_violation, program.m), text
     text = (
-        f"{'one row' if rows == 1 else f'{rows} rows'} of those that have to be kept may be broken, by at most "
-        f"{format_upper_bound(max_violation, 2)}; with bounds that are so much wider, "
+        f"{'one row' if n_violated == 1 else f'{n_violated} rows'} of those that have to be kept may be broken, by at "
+        f"most {format_upper_bound(max_violation, 2)}; with bounds that are so much wider, "
         "the relative gap of these numbers is at most"
     )
     return replace(program, level=_lower_levels(program.level, violation)), violation, text
 
 
 def _find_common_level(program: ExactDual) -> Fraction | None:
-    """Return the level that all rows share, if (RELAX.2) may apply."""
-    if (
-        not program.m
-        or any(group.ridge or group.total for group in program.groups)
-        or not program.find_hard_rows().all()
-    ):
+    """Return the level that all rows share if (RELAX.2) may apply, else None."""
+    if not program.m or not program.find_hard_rows().all():
+        return None
+    if any(group.ridge or group.total for group in program.groups):
         return None
     low, high = program.level.bounds
     is_constant = program.level.is_exact and bool((low == low[0]).all() and (high == low[0]).all())
@@ -159,10 +169,11 @@ def _find_common_level(program: ExactDual) -> Fraction | None:
 
 
 def _lower_levels(level: RationalVector, violation: FloatArray) -> RationalVector:
-    """Return ℓ − v."""
-    changed, ends = violation > 0.0, level.bounds
-    low = np.where(changed, np.nextafter(ends[0] - violation, -np.inf), ends[0])
-    high = np.where(changed, np.nextafter(ends[1] - violation, np.inf), ends[1])
+    """Return ℓ − v exactly, (m,)."""
+    is_violated = violation > 0.0
+    low, high = level.bounds
+    low = np.where(is_violated, np.nextafter(low - violation, -np.inf), low)
+    high = np.where(is_violated, np.nextafter(high - violation, np.inf), high)
 
     def number_at(k: int) -> Fraction:
         return level[k] - Fraction(float(violation[k]))

@@ -1,8 +1,8 @@
-"""Sources of rows: samples that are only ever seen a block at a time, in memory or not.
+"""Sources of rows: samples that are read one block at a time, in memory or not.
 
-`RowSource` says what a linear machine computes with its samples, once for every source. An array in memory is one
-block; `CentredRows`, `StandardisedRows`, `RowsWithOnes`, `SomeRows` and `TiledRows` make rows from those of another
-source without a copy of it.
+`RowSource` defines the products that a linear machine computes with its samples, for all sources. An array in memory is
+one block; `CentredRows`, `StandardisedRows`, `RowsWithOnes`, `SomeRows` and `TiledRows` compute their rows from those
+of another source without a copy of it.
 """
 
 from qpsvm.data.rows.blocks import Block, DenseBlock

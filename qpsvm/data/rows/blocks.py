@@ -1,13 +1,13 @@
 """Compute products and sums over one block of dense rows (`Block`, `DenseBlock`).
 
-What a source of rows computes is a sum or a sequence over its blocks (`source`). So each product is written once for
-each storage format, and nowhere else.
+The products of a source are sums or sequences over its blocks (`source`). So each product is implemented once per
+storage format, here and in `sparse_block`.
 
-Dense rows are processed a tile of a few rows at a time, in several threads where that pays (`workers`). A tile is
-a view of what is stored, or it is computed when it is multiplied: from numbers of another type, or by a map of the
-rows. A tile fits into the cache, so that a pass reads what is stored once and writes nothing.
+Dense rows are processed in tiles of a few rows, in several threads if that is faster (`workers`). A tile is a view of
+stored rows, or is computed when it is needed: from numbers of another type, or by a map of the rows. A tile fits into
+the cache, so that a pass reads stored rows once and writes nothing.
 
-All products use `np.dot`: where the result is short, `@` lets no other thread run.
+All products use `np.dot`: for a short result, `@` does not release the GIL.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.resources.workers import run_tiles, split_range, split_strips
 
-#: Numbers worked on at a time: 2 MB, near the size of a core's cache.
+#: Number of entries of a tile: 2 MB, about the cache of a core.
 CACHED_NUMBERS = 250_000
-#: Fewest rows at a time, whatever their width.
+#: Smallest number of rows of a tile.
 MIN_ROWS = 64
-#: Numbers from which a product with all rows is made a few rows at a time: below, no second thread is worth its while.
+#: Smallest number of entries for which a product with all rows is computed in tiles: below, threads do not pay.
 TILED_NUMBERS = 8 * CACHED_NUMBERS
-#: Seconds of a number that is read, of one that is gathered, and of a multiplication of two matrices: roughly.
+#: Estimated seconds per number that is read, that is gathered, and per multiplication in a matrix product.
 READ_SECONDS, GATHER_SECONDS, PRODUCT_SECONDS = 5e-10, 1e-9, 4e-11
-#: Some rows of a block, by index or as a range without gaps.
+#: Indices of rows, or a contiguous range of rows.
 RowIndex: TypeAlias = IntArray | slice
-#: All of them.
+#: All rows.
 ALL = slice(None)
 #: Second and first moments of some rows: (d, d) and (d,).
 Moments: TypeAlias = tuple[FloatArray, FloatArray]
@@ -42,23 +42,23 @@ def compute_tile_rows(width: int) -> int:
     return max(MIN_ROWS, CACHED_NUMBERS // max(width, 1))
 
 
-def count_rows(at: RowIndex, n: int) -> int:
-    """Count the selected rows of n."""
-    return len(range(*at.indices(n))) if isinstance(at, slice) else len(at)
+def count_rows(rows: RowIndex, n: int) -> int:
+    """Return the number of selected rows, of n rows."""
+    return len(range(*rows.indices(n))) if isinstance(rows, slice) else len(rows)
 
 
-def slice_index(at: RowIndex, n: int, some: slice) -> RowIndex:
-    """Restrict selected rows, of n, to a slice of them."""
-    if not isinstance(at, slice):
-        return at[some]
-    first = at.indices(n)[0]
-    return slice(first + some.start, first + some.stop)
+def slice_index(rows: RowIndex, n: int, positions: slice) -> RowIndex:
+    """Return the selected rows, of n rows, at a slice of positions."""
+    if not isinstance(rows, slice):
+        return rows[positions]
+    first = rows.indices(n)[0]
+    return slice(first + positions.start, first + positions.stop)
 
 
 def sum_arrays(parts: Iterable[tuple[FloatArray, ...]], *shapes: tuple[int, ...]) -> list[FloatArray]:
-    """Sum several arrays, in place in those of the first part; zeros of these shapes if there is no part.
+    """Sum tuples of arrays; zeros of the given shapes if there are none.
 
-    A new matrix would cost as much as the product of a few rows.
+    The arrays of the first tuple are overwritten, because a new matrix would cost as much as the product of a few rows.
     """
     totals: list[FloatArray] = []
     for part in parts:
@@ -69,12 +69,12 @@ def sum_arrays(parts: Iterable[tuple[FloatArray, ...]], *shapes: tuple[int, ...]
 
 
 class Block:
-    """Consecutive rows of a source: k dense rows, which are computed on access, a tile at a time.
+    """Consecutive rows of a source: k dense rows, which are computed on access, one tile after the other.
 
-    n, d: Their number k, and the columns.
-    rows: Which rows of the source they are.
-    make_rows: Makes some of them as float64, (j, d); it may be a view of what is stored.
-    cost: What a number costs that is made, in those that are read.
+    n, d: The number k of rows, and the number of columns.
+    rows: The indices of the rows in the source.
+    make_rows: Computes some of the rows as float64, (j, d); may return a view of stored rows.
+    cost: Cost of computing a number, relative to that of reading one.
     """
 
     make_rows: Callable[[RowIndex], FloatArray]
@@ -88,12 +88,15 @@ class Block:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of rows {self.rows.start} to {self.rows.stop}, {self.d} columns>"
 
-    def _fits_one_tile(self, at: RowIndex) -> bool:
-        """Tell whether these rows are few enough to be made at once."""
-        return count_rows(at, self.n) <= compute_tile_rows(self.d)
+    def _fits_one_tile(self, rows: RowIndex) -> bool:
+        """Return whether the rows are few enough to be computed at once."""
+        return count_rows(rows, self.n) <= compute_tile_rows(self.d)
 
     def _map_rows(self, make: Callable[[FloatArray], FloatArray], shape: tuple[int, ...] = ()) -> FloatArray:
-        """Apply a function to each row: (k, …)."""
+        """Apply a function to tiles of rows, (j, d) → (j, …): (k, …).
+
+        shape: The shape of the result for one row.
+        """
         if self._fits_one_tile(ALL):
             return make(self.make_rows(ALL))
         out = np.empty((self.n, *shape))
@@ -106,30 +109,33 @@ class Block:
 
     def _sum_rows(
         self,
-        at: RowIndex,
+        rows: RowIndex,
         sum_over: Callable[[FloatArray, slice], tuple[FloatArray, ...]],
         step: int,
         product: float = 0.0,
     ) -> list[FloatArray]:
-        """Sum over the rows J = at (j,), in tiles if they are many; `sum_over` gets X_J and which of the j they are.
+        """Sum over selected rows J (j,), in tiles if they are many.
 
-        `product` are the seconds of a number beside those of reading or gathering it.
+        sum_over: Computes the sums over some of the rows, from these rows and their positions in J.
+        step: Number of rows per tile.
+        product: Seconds per number, besides those of reading or gathering it.
         """
-        if self._fits_one_tile(at):
-            return list(sum_over(self.make_rows(at), ALL))
-        k, seconds = count_rows(at, self.n), self.cost * READ_SECONDS if isinstance(at, slice) else GATHER_SECONDS
-        parts = split_range(k, step)
-        found: list[tuple[FloatArray, ...]] = [()] * len(parts)
+        if self._fits_one_tile(rows):
+            return list(sum_over(self.make_rows(rows), ALL))
+        n_rows = count_rows(rows, self.n)
+        seconds = self.cost * READ_SECONDS if isinstance(rows, slice) else GATHER_SECONDS
+        ranges = split_range(n_rows, step)
+        sums: list[tuple[FloatArray, ...]] = [()] * len(ranges)
 
-        def of_strip(some: slice) -> tuple[FloatArray, ...]:
-            return sum_over(self.make_rows(slice_index(at, self.n, some)), some)
+        def sum_tile(positions: slice) -> tuple[FloatArray, ...]:
+            return sum_over(self.make_rows(slice_index(rows, self.n, positions)), positions)
 
-        def add(k: int) -> None:
-            first, stop = parts[k].start, parts[k].stop
-            found[k] = tuple(sum_arrays(of_strip(slice(i, min(i + step, stop))) for i in range(first, stop, step)))
+        def sum_range(k: int) -> None:
+            first, stop = ranges[k].start, ranges[k].stop
+            sums[k] = tuple(sum_arrays(sum_tile(slice(i, min(i + step, stop))) for i in range(first, stop, step)))
 
-        run_tiles(add, range(len(parts)), (seconds + product) * k * self.d)
-        return sum_arrays(found)
+        run_tiles(sum_range, range(len(ranges)), (seconds + product) * n_rows * self.d)
+        return sum_arrays(sums)
 
     @property
     def matrix(self) -> Matrix:
@@ -140,29 +146,32 @@ class Block:
         """Return X w for w (d,) or (d, r): (k,) or (k, r), a new array."""
         return self._map_rows(lambda tile: np.asarray(np.dot(tile, w)), w.shape[1:])
 
-    def weights(self, beta: FloatArray, at: RowIndex = ALL) -> FloatArray:
-        """Return X_Jᵀβ for the rows J = at (j,) of the block and β (j,) or (j, r): (d,) or (d, r), a new array."""
-        return self._sum_rows(at, lambda A, some: (np.dot(A.T, beta[some]),), compute_tile_rows(self.d))[0]
+    def weights(self, beta: FloatArray, rows: RowIndex = ALL) -> FloatArray:
+        """Return X_Jᵀβ for rows J (j,) of the block and β (j,) or (j, r): (d,) or (d, r), a new array."""
+        return self._sum_rows(rows, lambda A, positions: (np.dot(A.T, beta[positions]),), compute_tile_rows(self.d))[0]
 
-    def take(self, at: RowIndex) -> Matrix:
-        """Return X_J, (j, d): a new array for an index array, at most a view for a slice."""
-        out = np.empty((count_rows(at, self.n), self.d))
+    def take(self, rows: RowIndex) -> Matrix:
+        """Return X_J for rows J: (j, d), a new array for indices, which may be a view for a slice."""
+        out = np.empty((count_rows(rows, self.n), self.d))
 
-        def gather(some: slice) -> None:
-            out[some] = self.make_rows(slice_index(at, self.n, some))
+        def gather(tile: slice) -> None:
+            out[tile] = self.make_rows(slice_index(rows, self.n, tile))
 
         run_tiles(gather, split_strips(len(out), compute_tile_rows(self.d)), GATHER_SECONDS * out.size)
         return out
 
-    def moments(self, at: RowIndex, scale: FloatArray | None = None) -> Moments:
-        """Return X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), new arrays, for J = at (j,) and D = diag(scale), or D = I."""
+    def moments(self, rows: RowIndex, scale: FloatArray | None = None) -> Moments:
+        """Return X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), new arrays, for rows J (j,) and D = diag(scale).
 
-        def of_tile(A: FloatArray, some: slice) -> Moments:
-            scaled = A if scale is None else scale[some, None] * A
+        scale (j,): None for D = I.
+        """
+
+        def compute_tile_moments(A: FloatArray, positions: slice) -> Moments:
+            scaled = A if scale is None else scale[positions, None] * A
             return np.dot(A.T, scaled), scaled.sum(axis=0)
 
-        step = max(compute_tile_rows(self.d), 2 * self.d)  # a result of d² is added to that of as many rows
-        S, s = self._sum_rows(at, of_tile, step, PRODUCT_SECONDS * self.d)
+        step = max(compute_tile_rows(self.d), 2 * self.d)  # more rows than columns, as each tile adds d² numbers
+        S, s = self._sum_rows(rows, compute_tile_moments, step, PRODUCT_SECONDS * self.d)
         return S, s
 
     def squared_norms(self) -> FloatArray:
@@ -179,32 +188,32 @@ class Block:
 
     @property
     def entries(self) -> int:
-        """Numbers stored."""
+        """Number of stored entries."""
         return self.n * self.d
 
     @property
     def longest_row(self) -> int:
-        """The most numbers that one row stores: the terms of a product with it."""
+        """Largest number of stored entries in a row: the number of terms of a product with it."""
         return self.d
 
     def tiles(self) -> list[slice]:
-        """Split the rows into parts that stay in the cache between two products, where that pays."""
+        """Return the tiles: ranges of rows that stay in the cache between two products, or all rows if they are few."""
         return split_strips(self.n, compute_tile_rows(self.d))
 
     def take_tile(self, tile: slice) -> Block:
-        """Return a tile of the rows as a block of its own."""
+        """Return a tile of the rows as a block."""
         return DenseBlock(self.make_rows(tile), self.rows.start + tile.start)
 
     def iter_tiles(self) -> Iterator[Block]:
-        """Yield all rows, one tile after the other."""
+        """Yield all rows as blocks, one tile after the other."""
         return map(self.take_tile, self.tiles())
 
 
 class DenseBlock(Block):
     """Rows of an array of float64, where a tile is a view.
 
-    X (k, d): In C or F order; kept by reference.
-    start: The first row's place in the source.
+    X (k, d): In C or F order; referenced, not copied.
+    start: The index of the first row in the source.
     """
 
     cost = 1.0
@@ -213,20 +222,22 @@ class DenseBlock(Block):
         self.X = X
         super().__init__(X.shape[0], X.shape[1], start)
 
-    def _fits_one_tile(self, at: RowIndex) -> bool:
-        """Tell whether the rows are few enough; a range has to be large, since nothing has to be gathered."""
-        return count_rows(at, self.n) * self.d < TILED_NUMBERS if isinstance(at, slice) else super()._fits_one_tile(at)
+    def _fits_one_tile(self, rows: RowIndex) -> bool:
+        """Return whether the rows are few enough; a range may have more, because it is a view."""
+        if isinstance(rows, slice):
+            return count_rows(rows, self.n) * self.d < TILED_NUMBERS
+        return super()._fits_one_tile(rows)
 
-    def make_rows(self, at: RowIndex) -> FloatArray:
-        return self.X[at] if isinstance(at, slice) else self.take(at)
+    def make_rows(self, rows: RowIndex) -> FloatArray:
+        return self.X[rows] if isinstance(rows, slice) else self.take(rows)
 
     @property
     def matrix(self) -> Matrix:
         return self.X
 
-    def take(self, at: RowIndex) -> FloatArray:
-        plain = self.X.flags.c_contiguous and self.X.flags.aligned  # `take` would copy all of another array first
-        return self.X[at] if isinstance(at, slice) or not plain else self.X.take(at, axis=0)
+    def take(self, rows: RowIndex) -> FloatArray:
+        can_take = self.X.flags.c_contiguous and self.X.flags.aligned  # otherwise `take` copies all rows first
+        return self.X.take(rows, axis=0) if can_take and not isinstance(rows, slice) else self.X[rows]
 
 
 def with_ones(X: Matrix) -> Matrix:

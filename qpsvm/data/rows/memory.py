@@ -1,8 +1,8 @@
-"""Store rows as one array in memory, or as several.
+"""Store rows as one array in memory or several (`ArrayRows`), and detect changes of arrays in place (`ChangeGuard`).
 
-Arrays of a caller's must stay as they are while a problem holds them: a change in place is noticed, and said. A copy
-would take as much memory as the samples. So what is kept is the CRC-32 of each strip of the bytes: a change is noticed
-but for a chance of 2⁻³² a strip.
+The caller's arrays must not change while a problem refers to them. A copy to compare with would take as much memory as
+the samples, so the CRC-32 of each strip of bytes is stored instead: a change of a strip goes undetected with
+probability 2⁻³².
 """
 
 from __future__ import annotations
@@ -23,43 +23,51 @@ from qpsvm.data.rows.blocks import ALL, Block, DenseBlock
 from qpsvm.data.rows.source import RowSource
 from qpsvm.data.rows.sparse_block import SparseBlock
 
-#: Bytes of a strip, a quarter of a megabyte, and the seconds that one takes.
-STRIP_BYTES, BYTE_SECONDS = 1 << 18, 3e-10
+#: Bytes of a strip.
+STRIP_BYTES = 1 << 18
+#: Seconds per byte of a checksum.
+BYTE_SECONDS = 3e-10
 
 
 class ChangeGuard:
-    """Arrays as they were when they were given.
+    """Detect changes in place of arrays since they were first scanned.
 
-    arrays: Kept by reference. Those that cannot be written to are left out.
-    name: What messages call them.
+    arrays: Referenced, not copied. The library's own frozen arrays are omitted.
+    name: Their name in messages.
     """
 
     def __init__(self, arrays: Iterable[Matrix], name: str) -> None:
         self.name = name
         self._parts = [part for array in arrays if not is_ours(array) for part in map(as_read_only, list_arrays(array))]
-        self._sums: list[list[int]] | None = None
-        self._is_started = False
+        self._checksums: list[list[int]] | None = None
+        self._is_first_run = False
 
     def start_run(self) -> None:
-        """Scan the arrays before anything is computed from them, unless that was done."""
-        self._is_started = self._sums is None
-        self._sums = self._scan_parts() if self._is_started else self._sums
+        """Scan the arrays before anything is computed from them, unless they have been scanned before."""
+        if self._checksums is None:
+            self._checksums = self._compute_checksums()
+            self._is_first_run = True
+        else:
+            self._is_first_run = False
 
     def end_run(self) -> None:
-        """End the run."""
-        self._is_started = False
+        """Note the end of the run, so that `check` scans again."""
+        self._is_first_run = False
 
-    def _scan_parts(self) -> list[list[int]]:
+    def _compute_checksums(self) -> list[list[int]]:
         return [compute_checksums(part) for part in self._parts]
 
     def check(self) -> None:
-        """Look whether they are what they were at the first look; a run that began with it needs no other."""
-        if self._is_started or not self._parts:
+        """Compare the arrays with the first scan, except during the run that made it. Raises DataError if they differ.
+
+        Without a first scan, this is the first.
+        """
+        if self._is_first_run or not self._parts:
             return
-        sums = self._scan_parts()
-        if self._sums is None:
-            self._sums = sums
-        elif sums != self._sums:
+        checksums = self._compute_checksums()
+        if self._checksums is None:
+            self._checksums = checksums
+        elif checksums != self._checksums:
             raise DataError(
                 f"{self.name} was changed in place since the problem was made, which has worked things out of the "
                 f"former numbers: make a new problem of the new ones, or give it a copy, {self.name}.copy(), from the "
@@ -74,19 +82,19 @@ def compute_checksums(array: NDArray[Any]) -> list[int]:
     if array.nbytes <= STRIP_BYTES:
         return [zlib.crc32(np.ascontiguousarray(array).data)]
     tiles = split_strips(len(array), max(1, STRIP_BYTES * len(array) // max(array.nbytes, 1)))
-    sums = [0] * len(tiles)
+    checksums = [0] * len(tiles)
 
-    def add(k: int) -> None:
-        sums[k] = zlib.crc32(np.ascontiguousarray(array[tiles[k]]).data)
+    def compute_strip(k: int) -> None:
+        checksums[k] = zlib.crc32(np.ascontiguousarray(array[tiles[k]]).data)
 
-    run_tiles(add, range(len(tiles)), BYTE_SECONDS * array.nbytes)
-    return sums
+    run_tiles(compute_strip, range(len(tiles)), BYTE_SECONDS * array.nbytes)
+    return checksums
 
 
 def as_block(X: Matrix, start: int = 0, columns: slice | IntArray = ALL) -> Block:
-    """Wrap an array (k, …) of numbers of any kind, dense or compressed, as the block that begins at row `start`.
+    """Wrap a matrix of numbers (k, …), dense or sparse and compressed, as the block that begins at row `start`.
 
-    Of a dense one, `columns` (d,) are which of its columns are features.
+    columns (d,): The columns of a dense matrix that are features.
     """
     if not isinstance(X, np.ndarray):
         return SparseBlock(X, start)
@@ -95,7 +103,7 @@ def as_block(X: Matrix, start: int = 0, columns: slice | IntArray = ALL) -> Bloc
     if X.dtype == np.float64 and X.flags.aligned and isinstance(columns, slice):
         return DenseBlock(X, start)
     d = X.shape[1] if isinstance(columns, slice) else len(columns)
-    return Block(len(X), d, start, lambda at: np.asarray(X[at][:, columns], dtype=np.float64))
+    return Block(len(X), d, start, lambda rows: np.asarray(X[rows][:, columns], dtype=np.float64))
 
 
 class ArrayRows(RowSource):
@@ -110,7 +118,9 @@ class ArrayRows(RowSource):
         self._store_parts([X])
 
     def _store_parts(self, parts: Sequence[Matrix]) -> None:
-        self.n, self._parts, self._blocks = 0, [as_read_only(part) for part in parts], list[Block]()
+        self.n = 0
+        self._parts = [as_read_only(part) for part in parts]
+        self._blocks: list[Block] = []
         for part in self._parts:
             self._blocks.append(as_block(part, self.n))
             self.n += int(part.shape[0])
@@ -125,8 +135,7 @@ class ArrayRows(RowSource):
     def sum_of_squares(self) -> float:
         if self.is_sparse:
             return float(sum(part.data @ part.data for part in self._parts))
-        one = len(self._parts) == 1
-        if not one or self._parts[0].dtype != np.float64:  # squares of other numbers overflow, or are rounded
+        if len(self._parts) != 1 or self._parts[0].dtype != np.float64:  # squares of other types may be rounded
             return super().sum_of_squares()
         values = self._parts[0].ravel(order="K")
         return float(values @ values)
@@ -137,11 +146,11 @@ class ArrayRows(RowSource):
 
     @property
     def nbytes(self) -> int:
-        return sum(part.nbytes for held in self._parts for part in list_arrays(held))
+        return sum(array.nbytes for part in self._parts for array in list_arrays(part))
 
 
 def as_row_source(X: Any) -> RowSource:
-    """Return a source of the rows of X: X itself if it is one. Shapes: X (n, d)."""
+    """Return a source of the rows of X (n, d): X itself if it is a source."""
     if isinstance(X, RowSource):
         return X
     if isinstance(X, np.ndarray) or not sp.issparse(X):
@@ -150,7 +159,10 @@ def as_row_source(X: Any) -> RowSource:
 
 
 def _compress(X: Any, columns: bool = False) -> Matrix:
-    """Convert to compressed rows of float64 without duplicates; with `columns`, keep compressed columns."""
+    """Convert to compressed rows of float64 without duplicate entries.
+
+    columns: Whether a matrix in compressed columns may stay in that format.
+    """
     kinds = (sp.csr_array, sp.csc_array) if columns else (sp.csr_array,)
     if not isinstance(X, kinds) or X.dtype != np.float64:
         X = sp.csr_array(X, dtype=np.float64)

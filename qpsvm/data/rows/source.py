@@ -2,10 +2,10 @@
 
     (SOURCE.1)  Xw,  Xᵀβ = Σ_B X_Bᵀβ_B,  X_JᵀDX_J = Σ_B …,  ‖x_i‖²,  Σ_i x_i,  X_J    over the blocks B of rows
 
-Each is a sum or a sequence over blocks. They are written once, in `RowSource`, by one primitive, `each`: for an array
-in memory (one block, so that a product is one call of the BLAS), for rows that are made as they are needed, and for
-rows on a cluster, to which a task travels. Operators, certificates and linear solvers use these and nothing else; only
-the rows of a working set, or the support vectors, are ever gathered.
+Each is a sum or a sequence over blocks. They are implemented once, in `RowSource`, by one primitive, `map_blocks`: for
+an array in memory (one block, so that a product is one call of the BLAS), for rows that are computed when they are
+needed, and for rows on a cluster, to which tasks are sent. Operators, certificates and linear solvers use only these
+methods. Only the rows of a working set, or the support vectors, are gathered.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from qpsvm.data.rows.blocks import ALL, READ_SECONDS, Block, Moments, RowIndex, 
 
 T = TypeVar("T")
 
-#: What a fused pass takes, in those that read every number once: two products and the visitor.
+#: Cost of `RowSource.scan`, two products and the visitor, relative to reading every number once.
 FUSED_PASS_COST = 3.0
-#: Takes a range of rows and X w there (k,), its own to change; answers with weights β (k,), or None for 0.
+#: Function of a range of rows and of X w there (k,), which it may overwrite; returns weights β (k,), or None for 0.
 Visitor: TypeAlias = Callable[[slice, FloatArray], FloatArray | None]
-#: Rows that the visitor of a fused pass is handed at a time, where they are elsewhere: 1 MB of margins.
+#: Number of rows that a visitor gets at a time from a remote source: 1 MB of margins.
 VISITED_ROWS = 1 << 17
-#: A function of a block, of places in it where some of its rows are meant, and of what belongs to these rows.
+#: Function of a block, of positions in it if only some of its rows are selected, and of vectors over these rows.
 Task: TypeAlias = Callable[..., Any]
-#: Rows of a block as (block, their places in it, their places among those asked for).
+#: Selected rows of a block: the block, their positions in it, and their positions in the selection.
 BlockRows: TypeAlias = tuple[Block, RowIndex, RowIndex]
 
 
@@ -44,7 +44,7 @@ class RowMap(Protocol):
 
     @property
     def width(self) -> int:
-        """r, how many features it makes."""
+        """Number r of features."""
 
     def features(self, X: Matrix) -> FloatArray:
         """Return φ(x_i) for the rows of X (k, d): (k, r), a new array."""
@@ -55,25 +55,25 @@ class RowMap(Protocol):
 
 
 class RowSource(metaclass=FastABCMeta):
-    """The rows of X, (n, d). A leaf says how they come in blocks; what is computed from blocks is here.
+    """The rows of X, (n, d). A subclass yields them in blocks; this class computes products from blocks.
 
-    n, d: Rows and columns.
-    is_sparse: Whether the blocks are.
-    feature_names or None: What the columns are called, where that is known.
+    n, d: Number of rows and columns.
+    is_sparse: Whether the blocks are sparse.
+    feature_names: The names of the columns; None if unknown.
     """
 
     n: int
     d: int
     is_sparse: bool
     feature_names: tuple[str, ...] | None = None
-    #: What has made the rows of others, where that is so.
+    #: The map that computed the rows from samples; None if there is none.
     row_map: RowMap | None = None
-    #: Whether the rows are elsewhere, so that one look at them takes long, whatever it looks at.
+    #: Whether the rows are in other processes, so that every pass over them is slow.
     is_remote: bool = False
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
-        """Yield all rows, in order, in blocks; it may be called repeatedly."""
+        """Yield all rows in order, in blocks. May be called repeatedly."""
 
     def map_blocks(
         self, task: Task, *along: FloatArray, rows: IntArray | None = None, add: bool = False
@@ -83,22 +83,22 @@ class RowSource(metaclass=FastABCMeta):
         Parameters
         ----------
         task : callable
-            See `tasks`. One that can be pickled, because it goes where the rows are.
-        *along : ndarray of shape (n, …), or (j, …) beside `rows`
-            What belongs to rows: a task is given its own part.
+            See `tasks`. It must be picklable, because it may be sent to other processes.
+        *along : ndarray of shape (n, …), or (j, …) with `rows`
+            Vectors over the rows, of which a task gets the entries of its rows.
         rows : ndarray of shape (j,), optional
-            Which rows are meant, in any order. A task is then given their places in the block, and what comes with its
-            answer are their places in `rows`.
+            The selected rows, in any order. A task then gets their positions in the block, and their positions in
+            `rows` are yielded with its result.
         add : bool
-            Whether answers, tuples of arrays, may be added up before they come, where that is less to send.
+            Whether results, tuples of arrays, may be summed before they are sent here.
         """
         del add
         if rows is None:
             for block in self.blocks():
                 yield block.rows, task(block, *(values[block.rows] for values in along))
             return
-        for block, at, where in self.locate_rows(rows):
-            yield where, task(block, at, *(values[where] for values in along))
+        for block, block_rows, positions in self.locate_rows(rows):
+            yield positions, task(block, block_rows, *(values[positions] for values in along))
 
     def sum_blocks(
         self,
@@ -108,13 +108,13 @@ class RowSource(metaclass=FastABCMeta):
         rows: IntArray | None = None,
         add: bool = False,
     ) -> list[FloatArray]:
-        """Sum the results of a task over the blocks: arrays of these shapes."""
-        return sum_arrays((found for _, found in self.map_blocks(task, *along, rows=rows, add=add)), *shapes)
+        """Sum the results of a task, tuples of arrays of these shapes, over the blocks; see `map_blocks`."""
+        return sum_arrays((result for _, result in self.map_blocks(task, *along, rows=rows, add=add)), *shapes)
 
     @property
     @abstractmethod
     def entries(self) -> int:
-        """Numbers stored: nd where the rows are dense."""
+        """Number of stored entries: nd for dense rows."""
 
     @property
     @abstractmethod
@@ -123,7 +123,7 @@ class RowSource(metaclass=FastABCMeta):
 
     @property
     def memory_matrix(self) -> Matrix | None:
-        """X, where it is one array in memory already; else None."""
+        """X (n, d), if it is one array in memory; else None."""
         return None
 
     @property
@@ -132,7 +132,7 @@ class RowSource(metaclass=FastABCMeta):
         return self.n, self.d
 
     def check(self) -> None:
-        """Raise a `DataError` where what the rows come from is known to have changed since it was opened."""
+        """Raise a `DataError` if the origin of the rows is known to have changed since it was opened."""
 
     def start_run(self) -> None:
         """Check the source at the start of a run, before anything is computed from the rows."""
@@ -142,14 +142,14 @@ class RowSource(metaclass=FastABCMeta):
         """End the run."""
 
     def __getitem__(self, rows: IntArray | slice) -> Matrix:
-        """`take`, so that some samples of a problem are asked for in one way, wherever they are."""
+        """Return the selected rows as `take` does, so that sources and arrays are indexed in the same way."""
         return self.take(rows if isinstance(rows, slice) else np.asarray(rows))
 
     def __repr__(self) -> str:
         kind = f"sparse, {self.entries} non-zeros" if self.is_sparse else "dense"
         return f"<{type(self).__name__} {self.n} × {self.d}: {kind}>"
 
-    # --- maps: a number a row ---
+    # --- maps: one result per row ---
 
     def margins(self, w: FloatArray) -> FloatArray:
         """Return X w for w (d,) or (d, r): (n,) or (n, r), a new array."""
@@ -160,12 +160,15 @@ class RowSource(metaclass=FastABCMeta):
         return self._map_rows(tasks.squared_norms)
 
     def _map_rows(self, task: Task, shape: tuple[int, ...] = ()) -> FloatArray:
-        """Compute an array over the rows block by block; the result of a single block is not copied."""
+        """Compute an array over the rows, (n, …), block by block; the result of a single block is not copied.
+
+        shape: The shape of the result for one row.
+        """
         out: FloatArray | None = None
         for rows, values in self.map_blocks(task):
             if len(values) == self.n:
-                found: FloatArray = values
-                return found
+                all_values: FloatArray = values
+                return all_values
             out = np.empty((self.n, *shape)) if out is None else out
             out[rows] = values
         return np.empty((self.n, *shape)) if out is None else out
@@ -183,7 +186,7 @@ class RowSource(metaclass=FastABCMeta):
 
     @cached
     def longest_row(self) -> int:
-        """The most numbers that one row stores: the terms of a product with it."""
+        """Largest number of stored entries in a row: the number of terms of a product with it."""
         return int(max((longest for _, longest in self.map_blocks(tasks.longest_row)), default=0))
 
     def weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
@@ -195,15 +198,18 @@ class RowSource(metaclass=FastABCMeta):
     def scan(self, w: FloatArray, visit: Visitor) -> FloatArray:
         """Compute two products in one pass: Xᵀβ, (d,), for the β that the visitor returns for X w, block by block.
 
-        The visitor may be called for several blocks at once, in any order. Of rows elsewhere, X w comes here first.
+        The visitor may be called for several blocks at once, in any order. For a remote source, X w is fetched first.
         """
         if self.is_remote:
-            m, beta, any_weight = self.margins(w), np.zeros(self.n), False
-            for some in split_strips(self.n, VISITED_ROWS):
-                found = visit(some, m[some])
-                if found is not None:
-                    beta[some], any_weight = found, True
-            return self.weights(beta) if any_weight else np.zeros(self.d)
+            values = self.margins(w)
+            beta = np.zeros(self.n)
+            has_weights = False
+            for strip in split_strips(self.n, VISITED_ROWS):
+                strip_beta = visit(strip, values[strip])
+                if strip_beta is not None:
+                    beta[strip] = strip_beta
+                    has_weights = True
+            return self.weights(beta) if has_weights else np.zeros(self.d)
         return sum_arrays(((_scan_block(block, w, visit),) for block in self.blocks()), (self.d,))[0]
 
     def moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
@@ -217,10 +223,13 @@ class RowSource(metaclass=FastABCMeta):
         """Return the diagonal of XᵀX: (d,)."""
         return self.sum_blocks(tasks.column_squares, shapes=((self.d,),))[0]
 
-    # --- some rows ---
+    # --- selected rows ---
 
     def persist(self, task: Task, index: IntArray | None = None) -> RowSource:
-        """Store the rows that a task makes of these, or of some, ascending, where they are, outside this process."""
+        """Compute rows from all rows, or from some, by a task, and store them in the processes of a remote source.
+
+        index (j,): The selected rows, ascending; None for all.
+        """
         raise NotImplementedError(f"{type(self).__name__} keeps nothing elsewhere")
 
     def take(self, rows: IntArray | slice) -> Matrix:
@@ -229,22 +238,22 @@ class RowSource(metaclass=FastABCMeta):
             if self.memory_matrix is not None:
                 return self.memory_matrix[rows]
             rows = np.arange(self.n)[rows]
-        parts = ((part, where) for where, part in self.map_blocks(tasks.take, rows=rows))
+        blocks = self.map_blocks(tasks.take, rows=rows)  # the selected rows of each block, with their positions
         if not self.is_sparse:
             out: FloatArray | None = None
-            for part, where in parts:
-                if len(part) == len(rows) and isinstance(where, slice):
-                    return np.asarray(part)
+            for positions, matrix in blocks:
+                if len(matrix) == len(rows) and isinstance(positions, slice):
+                    return np.asarray(matrix)
                 out = np.empty((len(rows), self.d)) if out is None else out
-                out[where] = part
+                out[positions] = matrix
             return np.empty((0, self.d)) if out is None else out
-        found = list(parts)
-        if len(found) == 1 and isinstance(found[0][1], slice):
-            return found[0][0]
-        if not found:
+        sparse_blocks = list(blocks)
+        if len(sparse_blocks) == 1 and isinstance(sparse_blocks[0][0], slice):
+            return sparse_blocks[0][1]
+        if not sparse_blocks:
             return sp.csr_array((0, self.d))
-        places = np.concatenate([np.arange(len(rows))[where] for _, where in found])
-        return sp.vstack([part for part, _ in found], format="csr")[np.argsort(places)]
+        order = np.concatenate([np.arange(len(rows))[positions] for positions, _ in sparse_blocks])
+        return sp.vstack([matrix for _, matrix in sparse_blocks], format="csr")[np.argsort(order)]
 
     def compute_inner_products(self, rows: IntArray, others: IntArray) -> FloatArray:
         """Return X_J X_Lᵀ for J = rows (j,) and L = others (l,): (j, l)."""
@@ -253,12 +262,12 @@ class RowSource(metaclass=FastABCMeta):
         return as_dense(left @ right.T)
 
     def matrix(self) -> Matrix:
-        """Return X as one array, dense or sparse: (n, d). It may be a copy, for solvers that need an array.
+        """Return X as one array, dense or sparse: (n, d), possibly a copy. For solvers that need an array.
 
         Raises
         ------
         TooLargeError
-            There is no memory for it.
+            It does not fit into memory.
         """
         if self.memory_matrix is not None:
             return self.memory_matrix
@@ -270,41 +279,41 @@ class RowSource(metaclass=FastABCMeta):
         return parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, self.d)), *parts])
 
     def locate_rows(self, rows: IntArray) -> Iterator[BlockRows]:
-        """Yield the blocks that contain the given rows (j,), in any order: each row once."""
-        order = bounds = None
-        done = 0
+        """Yield the blocks that contain selected rows (j,), in any order: each row once."""
+        order = sorted_rows = None
+        n_done = 0
         for block in self.blocks():
             if block.n == self.n:
                 yield block, rows, ALL
                 return
-            if bounds is None:
+            if sorted_rows is None:
                 order = None if bool((rows[1:] >= rows[:-1]).all()) else np.argsort(rows, kind="stable")
-                bounds = rows if order is None else rows[order]
-            if done == len(rows):
+                sorted_rows = rows if order is None else rows[order]
+            if n_done == len(rows):
                 return
-            end = int(np.searchsorted(bounds, block.rows.stop))
-            if end > done:
-                where: RowIndex = slice(done, end) if order is None else order[done:end]
-                yield block, bounds[done:end] - block.rows.start, where
-                done = end
+            end = int(np.searchsorted(sorted_rows, block.rows.stop))
+            if end > n_done:
+                positions: RowIndex = slice(n_done, end) if order is None else order[n_done:end]
+                yield block, sorted_rows[n_done:end] - block.rows.start, positions
+                n_done = end
 
 
-def sort_by_start(found: dict[int, T]) -> list[T]:
-    """Sort results by the first row of their block."""
-    return [found[start] for start in sorted(found)]
+def sort_by_start(results: dict[int, T]) -> list[T]:
+    """Return results in the order of the first rows of their blocks, which are the keys."""
+    return [results[start] for start in sorted(results)]
 
 
 def _scan_block(block: Block, w: FloatArray, visit: Visitor) -> FloatArray:
-    """Run `RowSource.scan` on one block: its tiles in parts, in each of which they are summed in order."""
+    """Run `RowSource.scan` on one block: (d,). In each of several ranges of tiles, the tiles are summed in order."""
     tiles = block.tiles()
-    parts = split_range(len(tiles))
-    sums = np.zeros((len(parts), block.d))
+    ranges = split_range(len(tiles))
+    sums = np.zeros((len(ranges), block.d))
 
-    def multiply(k: int) -> None:
-        for piece in map(block.take_tile, tiles[parts[k]]):
-            beta = visit(piece.rows, piece.margins(w))
+    def scan_range(k: int) -> None:
+        for tile in map(block.take_tile, tiles[ranges[k]]):
+            beta = visit(tile.rows, tile.margins(w))
             if beta is not None:
-                sums[k] += piece.weights(beta)
+                sums[k] += tile.weights(beta)
 
-    run_tiles(multiply, range(len(parts)), FUSED_PASS_COST * READ_SECONDS * block.entries)
+    run_tiles(scan_range, range(len(ranges)), FUSED_PASS_COST * READ_SECONDS * block.entries)
     return sum_arrays(zip(sums), (block.d,))[0]

@@ -1,7 +1,7 @@
-"""Compute products and sums over one block of rows, by functions that can be sent to where the rows are.
+"""Compute products and sums over one block of rows, by functions that can be sent to the process that stores the rows.
 
-Each takes a block, then, where only some of its rows are meant, their places in it, and then what belongs to these
-rows. `RowSource.map_blocks` hands it all that.
+The arguments of a task are a block; if only some of its rows are selected, their positions in it; and then vectors over
+these rows. `RowSource.map_blocks` passes them.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def weights(block: Block, beta: FloatArray) -> tuple[FloatArray]:
     return (block.weights(beta),)
 
 
-def weights_of_rows(block: Block, at: RowIndex, beta: FloatArray) -> tuple[FloatArray]:
+def weights_of_rows(block: Block, rows: RowIndex, beta: FloatArray) -> tuple[FloatArray]:
     """Return X_Jᵀβ for β (j,): (d,)."""
-    return (block.weights(beta, at),)
+    return (block.weights(beta, rows),)
 
 
-def moments(block: Block, at: RowIndex, scale: FloatArray | None = None) -> Moments:
-    """Return X_JᵀDX_J, (d, d), and X_JᵀD1, (d,)."""
-    return block.moments(at, scale)
+def moments(block: Block, rows: RowIndex, scale: FloatArray | None = None) -> Moments:
+    """Return X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), for rows J (j,) and D = diag(scale); None for D = I."""
+    return block.moments(rows, scale)
 
 
 def column_sums(block: Block) -> tuple[FloatArray]:
@@ -54,14 +54,14 @@ def longest_row(block: Block) -> int:
     return block.longest_row
 
 
-def take(block: Block, at: RowIndex = ALL) -> Matrix:
+def take(block: Block, rows: RowIndex = ALL) -> Matrix:
     """Return X_J: (j, d)."""
-    return block.take(at)
+    return block.take(rows)
 
 
 @dataclass(frozen=True)
 class ComposedTask:
-    """A task on what a transform makes of the block."""
+    """A task on a transformed block."""
 
     transform: Callable[[Block], Block]
     task: Callable[..., Any]

@@ -1,16 +1,16 @@
-"""Transform the rows of another source when they are read, without a copy.
+"""Transform the rows of other sources when they are read, without a copy.
 
-Centred, standardised, with a one, some of them, all of them twice, several sources one behind the other: a leaf says
-what a block of the source becomes.
+The subclasses of `RowSource` here centre or standardise rows, append ones, select or repeat rows, and concatenate
+several sources.
 
     (STD.1)  x̃_ij = (x_ij − μ_j)/s_j,   s_j² = (1/n) Σ_i (x_ij − μ_j)²
 
-The two passes that find μ and s are sums over blocks. Sparse rows stay sparse: they are divided by s, and no
-μ is subtracted.
+The two passes that compute μ and s are sums over blocks. Sparse rows stay sparse: they are divided by s, and μ is not
+subtracted.
 
-Features φ(x_i) that a map makes cost as much as kernel values, and passes over the rows are many. So all are made once
-and kept, where they fit into memory. Where they do not, each pass makes them again: in the same tiles, so that they are
-the same numbers to the last bit, in every pass. A certificate is one of them, and takes several passes.
+Features φ(x_i) of a map (`FeatureRows`) cost as much as kernel values, and are needed in many passes. So they are
+computed once and cached if they fit into memory. Otherwise each pass computes them again, in the same tiles, so that
+all passes get the same floating-point values; a certificate needs this.
 """
 
 from __future__ import annotations
@@ -33,23 +33,27 @@ from qpsvm.data.rows.source import BlockRows, RowMap, RowSource, Task
 from qpsvm.data.rows.sparse_block import SparseBlock
 from qpsvm.data.rows.tasks import ComposedTask, take
 
-#: Bytes of some rows that come here from elsewhere, rather than that they are kept there.
+#: Largest size in bytes of selected rows that are fetched from a remote source; more are stored there.
 MAX_FETCHED_BYTES = 1e9
-#: Tiles that are made at a time, where the features are not kept: enough for several threads.
+#: Number of tiles of features computed at a time if they are not cached: enough for several threads.
 TILES_AT_A_TIME = 16
 
 
 class TransformedRows(RowSource):
-    """Rows of another source, each block as a transform makes it: as many rows, with as many numbers stored.
+    """Rows of another source, transformed block by block. The number of rows and of stored entries stays the same.
 
-    source: What they are made from; it is not copied.
-    transform: Makes a block of one; it can be pickled, because it goes where the rows are.
-    d: The columns, where they are not those of the source.
+    source: The other source, which is not copied.
+    transform: Computes a block from a block; picklable, because it may be sent to other processes.
+    d: The number of columns; None for that of the source.
     """
 
     def __init__(self, source: RowSource, transform: Callable[[Block], Block], d: int | None = None) -> None:
-        self.source, self.transform, self.is_sparse = source, transform, source.is_sparse
-        self.n, self.d, self.is_remote = source.n, source.d if d is None else d, source.is_remote
+        self.source = source
+        self.transform = transform
+        self.is_sparse = source.is_sparse
+        self.is_remote = source.is_remote
+        self.n = source.n
+        self.d = source.d if d is None else d
 
     def blocks(self) -> Iterator[Block]:
         return map(self.transform, self.source.blocks())
@@ -60,8 +64,8 @@ class TransformedRows(RowSource):
         return self.source.map_blocks(ComposedTask(self.transform, task), *along, rows=rows, add=add)
 
     def locate_rows(self, rows: IntArray) -> Iterator[BlockRows]:
-        for block, at, where in self.source.locate_rows(rows):
-            yield self.transform(block), at, where
+        for block, block_rows, positions in self.source.locate_rows(rows):
+            yield self.transform(block), block_rows, positions
 
     def persist(self, task: Task, index: IntArray | None = None) -> RowSource:
         return self.source.persist(ComposedTask(self.transform, task), index)
@@ -77,10 +81,13 @@ class TransformedRows(RowSource):
 
 
 def shift_block(block: Block, mean: FloatArray, scale: FloatArray | None = None) -> Block:
-    """Return the rows (x_i − μ)/s of a block, as exact as a copy. Shapes: mean, scale (d,); no scale means 1."""
+    """Return the rows (x_i − μ)/s of a block, computed as exactly as in a copy.
 
-    def build_rows(at: RowIndex) -> FloatArray:
-        rows: FloatArray = as_dense(block.take(at)) - mean
+    mean, scale (d,): μ and s; no scale means 1.
+    """
+
+    def build_rows(block_rows: RowIndex) -> FloatArray:
+        rows: FloatArray = as_dense(block.take(block_rows)) - mean
         if scale is not None:
             rows /= scale
         return rows
@@ -101,7 +108,7 @@ class ShiftTransform:
 
 @dataclass(frozen=True)
 class DivideTransform:
-    """The rows of a sparse block with their columns divided, in a copy of their numbers. scale: (d,)."""
+    """Division of the columns of a sparse block by a scale (d,), in a copy of its entries."""
 
     scale: FloatArray
 
@@ -113,13 +120,13 @@ def append_ones(block: Block) -> Block:
     """Return the rows (x_i, 1) of a block."""
     if isinstance(block, SparseBlock):
         return SparseBlock(with_ones(block.matrix), block.rows.start)
-    return Block(block.n, block.d + 1, block.rows.start, lambda at: with_ones(block.take(at)))
+    return Block(block.n, block.d + 1, block.rows.start, lambda block_rows: with_ones(block.take(block_rows)))
 
 
 class CentredRows(TransformedRows):
-    """The rows x_i − μ, as exact as a centred copy: μ is subtracted from a few rows at a time, which then multiply.
+    """The rows x_i − μ, computed as exactly as in a centred copy: μ is subtracted from each tile before a product.
 
-    X w − μᵀw would cost nothing a row, and lose the digits that an offset costs. A solver may choose to.
+    X w − μᵀw would be faster, but loses digits if μ is large.
 
     origin (d,): μ.
     """
@@ -130,28 +137,31 @@ class CentredRows(TransformedRows):
 
 
 class RowsWithOnes(TransformedRows):
-    """The rows (x_i, 1): an intercept as the weight of one more feature, without a copy of the others."""
+    """The rows (x_i, 1), whose last weight is an intercept, without a copy of the x_i."""
 
     def __init__(self, source: RowSource) -> None:
         super().__init__(source, append_ones, source.d + 1)
 
 
 class SomeRows(RowSource):
-    """Some rows of a source, gathered again from each block in every pass: for more of them than should be kept.
+    """Some rows of a source, gathered from its blocks in every pass, because a copy may be too large.
 
-    index (k,): Which rows; ascending, at least one.
+    index (k,): Indices of the rows, ascending; at least one.
     """
 
     def __init__(self, source: RowSource, index: IntArray) -> None:
-        self.source, self.index, self.n, self.d = source, index, len(index), source.d
+        self.source = source
+        self.index = index
+        self.n = len(index)
+        self.d = source.d
         self.is_sparse = source.is_sparse
 
     def blocks(self) -> Iterator[Block]:
         start = 0
-        for block, at, _ in self.source.locate_rows(self.index):
-            part = as_block(block.take(at), start)
-            yield part
-            start += part.n
+        for block, block_rows, _ in self.source.locate_rows(self.index):
+            selected = as_block(block.take(block_rows), start)
+            yield selected
+            start += selected.n
 
     def locate_rows(self, rows: IntArray) -> Iterator[BlockRows]:
         return self.source.locate_rows(self.index[rows])
@@ -168,7 +178,7 @@ class SomeRows(RowSource):
 def select_rows(source: RowSource, index: IntArray) -> RowSource:
     """Select some rows of a source, ascending, at least one: (k, d).
 
-    Of rows elsewhere they come here where they are few enough, and else are gathered, and kept, where they are.
+    From a remote source, few rows are fetched; more are gathered and stored in its processes.
     """
     if not source.is_remote:
         return SomeRows(source, index)
@@ -178,24 +188,25 @@ def select_rows(source: RowSource, index: IntArray) -> RowSource:
 
 
 class StackedRows(RowSource):
-    """The rows of the first source, then those of the second, and so on, without a copy of any.
+    """The rows of several sources, one source after the other, without a copy.
 
-    sources: Of the same width, all dense or all sparse.
+    sources: They have the same columns, and are all dense or all sparse.
     """
 
     def __init__(self, sources: Sequence[RowSource]) -> None:
-        self.sources, first = tuple(sources), sources[0]
-        self.n, self.d = sum(source.n for source in sources), first.d
-        self.is_sparse = first.is_sparse
+        self.sources = tuple(sources)
+        self.n = sum(source.n for source in sources)
+        self.d = sources[0].d
+        self.is_sparse = sources[0].is_sparse
 
     def blocks(self) -> Iterator[Block]:
         """Yield the blocks of each source, shifted to their rows."""
         start = 0
         for source in self.sources:
             for block in source.blocks():
-                moved = copy.copy(block)
-                moved.rows = slice(block.rows.start + start, block.rows.stop + start)
-                yield moved
+                shifted = copy.copy(block)
+                shifted.rows = slice(block.rows.start + start, block.rows.stop + start)
+                yield shifted
             start += source.n
 
     @property
@@ -208,9 +219,9 @@ class StackedRows(RowSource):
 
 
 class TiledRows(StackedRows):
-    """The rows of a source several times over, kept once: the two rows that a sample of a regression has in its dual.
+    """The rows of a source repeated, but stored once, as for the two rows per sample in the dual of a regression.
 
-    times: How often.
+    times: Number of repetitions.
     """
 
     def __init__(self, source: RowSource, times: int) -> None:
@@ -218,18 +229,18 @@ class TiledRows(StackedRows):
         self.source, self.times = source, times
 
     def margins(self, w: FloatArray) -> FloatArray:
-        once = self.source.margins(w)
-        return np.concatenate([once] * self.times)
+        values = self.source.margins(w)
+        return np.concatenate([values] * self.times)
 
     def squared_norms(self) -> FloatArray:
         return np.tile(self.source.squared_norms(), self.times)
 
     def moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
-        """Return the moments of the rows of the source, some of them twice."""
+        """Return the moments as in `RowSource.moments`; the source may get a row several times."""
         return self.source.moments(rows % self.source.n, scale)
 
     def weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
-        """Return Xᵀ of the sum of the parts of β."""
+        """Return Xᵀβ or X_Jᵀβ; over all rows, the parts of β are summed first."""
         if rows is not None:
             return self.source.weights(beta, rows % self.source.n)
         return self.source.weights(beta.reshape(self.times, self.source.n, *beta.shape[1:]).sum(axis=0))
@@ -241,29 +252,29 @@ class TiledRows(StackedRows):
 
 @dataclass(frozen=True)
 class FeatureTask:
-    """The features of rows of a block: (k, r)."""
+    """Task that computes the features of selected rows of a block: (k, r)."""
 
     row_map: RowMap
 
-    def __call__(self, block: Block, at: RowIndex) -> FloatArray:
-        return self.row_map.features(block.take(at))
+    def __call__(self, block: Block, block_rows: RowIndex) -> FloatArray:
+        return self.row_map.features(block.take(block_rows))
 
 
 def map_rows(source: RowSource, row_map: RowMap) -> RowSource:
-    """Return the rows φ(x_i) that a map makes; of remote rows they are made and stored there."""
+    """Return the rows φ(x_i) of a map; for a remote source they are computed and stored in its processes."""
     if not source.is_remote:
         return FeatureRows(source, row_map)
-    made = source.persist(FeatureTask(row_map))
-    made.row_map = row_map
-    return made
+    features = source.persist(FeatureTask(row_map))
+    features.row_map = row_map
+    return features
 
 
 class FeatureRows(RowSource):
     """The rows φ(x_i) of a source of rows x_i.
 
-    source: Of x_i, (n, d).
-    row_map: φ; it stays as it is.
-    keep: Whether the features are kept in memory; by default where they fit.
+    source: The rows x_i, (n, d).
+    row_map: The map φ, which must not change.
+    keep: Whether to cache the features in memory; None to cache them if they fit.
     """
 
     is_sparse = False
@@ -276,8 +287,10 @@ class FeatureRows(RowSource):
 
     @cached
     def is_cached(self) -> bool:
-        """Whether the features are kept in memory."""
-        return 8.0 * self.entries <= MEMORY_SHARE * find_available_memory() if self._keep is None else self._keep
+        """Whether the features are cached in memory."""
+        if self._keep is not None:
+            return self._keep
+        return 8.0 * self.entries <= MEMORY_SHARE * find_available_memory()
 
     @cached
     def memory_matrix(self) -> Matrix | None:
@@ -290,44 +303,44 @@ class FeatureRows(RowSource):
 
     @property
     def _tile_rows(self) -> int:
-        """Rows of a tile: both x and φ(x) of them stay in the cache."""
+        """Number of rows of a tile, for which x and φ(x) stay in the cache."""
         return compute_tile_rows(max(self.source.d, self.d))
 
     def _fill(self, block: Block, start: int, out: FloatArray) -> None:
-        """Compute the features of rows of a block from `start` on, where a tile begins."""
+        """Fill `out` (j, r) with the features of j rows of a block from `start` on, where a tile must start."""
         tiles = split_strips(len(out), self._tile_rows)
 
-        def make(tile: slice) -> None:
+        def compute_tile(tile: slice) -> None:
             out[tile] = self.row_map.features(block.take(slice(start + tile.start, start + tile.stop)))
 
-        run_tiles(make, tiles, len(out) * self.row_map.row_seconds)
+        run_tiles(compute_tile, tiles, len(out) * self.row_map.row_seconds)
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the one block of cached features; or some tiles of each block of the source."""
+        """Yield the cached features as one block; otherwise blocks of several tiles."""
         if self.memory_matrix is not None:
             yield DenseBlock(self.memory_matrix)
             return
         for block in self.source.blocks():
-            for part in split_strips(block.n, TILES_AT_A_TIME * self._tile_rows):
-                out = np.empty((part.stop - part.start, self.d))
-                self._fill(block, part.start, out)
-                yield DenseBlock(out, block.rows.start + part.start)
+            for strip in split_strips(block.n, TILES_AT_A_TIME * self._tile_rows):
+                out = np.empty((strip.stop - strip.start, self.d))
+                self._fill(block, strip.start, out)
+                yield DenseBlock(out, block.rows.start + strip.start)
 
     def locate_rows(self, rows: IntArray) -> Iterator[BlockRows]:
-        """Yield the tiles that contain the given rows, each computed as a whole."""
+        """Yield the tiles that contain selected rows; each tile is computed completely."""
         if self.memory_matrix is not None:
             yield from super().locate_rows(rows)
             return
         order = np.argsort(rows, kind="stable")
-        places = rows[order]
+        sorted_rows = rows[order]
         for block in self.source.blocks():
             for tile in split_strips(block.n, self._tile_rows):
                 start = block.rows.start + tile.start
-                low, high = np.searchsorted(places, [start, block.rows.start + tile.stop])
+                low, high = np.searchsorted(sorted_rows, [start, block.rows.start + tile.stop])
                 if low < high:
                     out = np.empty((tile.stop - tile.start, self.d))
                     self._fill(block, tile.start, out)
-                    yield DenseBlock(out, start), places[low:high] - start, order[low:high]
+                    yield DenseBlock(out, start), sorted_rows[low:high] - start, order[low:high]
 
     @property
     def entries(self) -> int:
@@ -339,36 +352,39 @@ class FeatureRows(RowSource):
 
 
 class StandardisedRows(TransformedRows):
-    """The rows (x_i − μ)/s, as exact as a standardised copy; sparse ones x_i/s.
+    """The rows (x_i − μ)/s, computed as exactly as in a standardised copy; x_i/s for sparse rows.
 
-    mean (d,): What is subtracted: zeros where rows are sparse.
-    scale (d,)
+    mean (d,): The subtracted μ, zeros for sparse rows.
+    scale (d,): The divisors s.
     """
 
     def __init__(self, source: RowSource, mean: FloatArray, scale: FloatArray) -> None:
         super().__init__(source, DivideTransform(scale) if source.is_sparse else ShiftTransform(mean, scale))
-        self.scale, self.mean = scale, np.zeros_like(mean) if source.is_sparse else mean
+        self.scale = scale
+        self.mean = np.zeros_like(mean) if source.is_sparse else mean
         self.feature_names = source.feature_names
-        self.target, self.weight = getattr(source, "target", None), getattr(source, "weight", None)
+        self.target = getattr(source, "target", None)
+        self.weight = getattr(source, "weight", None)
 
     def where(self, row: int) -> str:
-        """Describe a row, in the words of the source if it has some."""
-        text = getattr(self.source, "where", None)
-        return f"row {row}" if text is None else str(text(row))
+        """Describe the position of a row, by the source's own method if it has one."""
+        describe_row = getattr(self.source, "where", None)
+        return f"row {row}" if describe_row is None else str(describe_row(row))
 
 
 def divide_columns(X: Matrix, scale: FloatArray) -> Matrix:
-    """Divide the columns of sparse X (n, d), without duplicates: CSR."""
+    """Divide the columns of sparse X (n, d), without duplicate entries, by a scale (d,): a new CSR array."""
     rows = sp.csr_array(X)
-    made = sp.csr_array((rows.data / scale[rows.indices], rows.indices, rows.indptr), shape=rows.shape)
-    made.has_canonical_format = True
-    return made
+    divided = sp.csr_array((rows.data / scale[rows.indices], rows.indices, rows.indptr), shape=rows.shape)
+    divided.has_canonical_format = True
+    return divided
 
 
 def standardise_rows(source: RowSource) -> StandardisedRows:
-    """Standardise the rows of a source: mean 0, deviation 1 in every column; a constant column has the deviation 1."""
-    n, (low, high, total, zeros) = source.n, _scan_columns(source)
-    peak = np.maximum(np.abs(low), np.abs(high))  # squares of what is divided by it stay in range
+    """Standardise the rows of a source to mean 0 and deviation 1 in every column; a constant column has s = 1."""
+    n = source.n
+    low, high, total, zeros = _scan_columns(source)
+    peak = np.maximum(np.abs(low), np.abs(high))  # entries are divided by it, so that squares do not overflow
     peak[peak == 0.0] = 1.0
     mean = total / n
     shift, squares = _sum_deviations(source, mean, peak)
@@ -381,19 +397,23 @@ def standardise_rows(source: RowSource) -> StandardisedRows:
 
 
 def _scan_columns(source: RowSource) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return minimum, maximum and sum of each column, and the number of zeros that are not stored."""
-    low, high = np.full(source.d, np.inf), np.full(source.d, -np.inf)
-    total, stored = np.zeros(source.d), np.zeros(source.d)
+    """Return minimum, maximum and sum of each column, and its number of zeros that are not stored: (d,) each."""
+    low = np.full(source.d, np.inf)
+    high = np.full(source.d, -np.inf)
+    total = np.zeros(source.d)
+    n_stored = np.zeros(source.d)
     for X in _iter_tiles(source):
-        low, high = np.minimum(low, _flatten(X.min(axis=0))), np.maximum(high, _flatten(X.max(axis=0)))
+        low = np.minimum(low, _flatten(X.min(axis=0)))
+        high = np.maximum(high, _flatten(X.max(axis=0)))
         total += _flatten(X.sum(axis=0))
-        stored += np.bincount(X.indices, minlength=source.d) if sp.issparse(X) else X.shape[0]
-    return low, high, total, source.n - stored
+        n_stored += np.bincount(X.indices, minlength=source.d) if sp.issparse(X) else X.shape[0]
+    return low, high, total, source.n - n_stored
 
 
 def _sum_deviations(source: RowSource, mean: FloatArray, peak: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the sums of (x − μ)/p and of its square over what is stored: (d,), (d,)."""
-    shift, squares = np.zeros(source.d), np.zeros(source.d)
+    """Return the sums of (x − μ)/peak and of its square over the stored entries of each column: (d,) each."""
+    shift = np.zeros(source.d)
+    squares = np.zeros(source.d)
     for X in _iter_tiles(source):
         if sp.issparse(X):
             deviation = (X.data - mean[X.indices]) / peak[X.indices]
@@ -407,11 +427,11 @@ def _sum_deviations(source: RowSource, mean: FloatArray, peak: FloatArray) -> tu
 
 
 def _iter_tiles(source: RowSource) -> Iterator[Matrix]:
-    """Yield all rows, a few at a time."""
+    """Yield all rows in tiles, as dense or CSR arrays."""
     for block in source.blocks():
-        for piece in block.iter_tiles():
-            if piece.n:
-                yield sp.csr_array(piece.matrix) if source.is_sparse else piece.matrix
+        for tile in block.iter_tiles():
+            if tile.n:
+                yield sp.csr_array(tile.matrix) if source.is_sparse else tile.matrix
 
 
 def _flatten(row: Any) -> FloatArray:

@@ -53,12 +53,12 @@ def import_arrow(what: str) -> Any:
 
 def decode_batch(record: Any, chosen: ChosenColumns, dtype: np.dtype[Any], name: str, start: int) -> Batch:
     """Decode a record batch that begins at a row of a file. Raises DataError."""
-    found = {
+    columns = {
         column: decode_numbers(record, column, name, start) for column in chosen.all_names if column != chosen.target
     }
-    X = np.column_stack([found[column] for column in chosen.features]).astype(dtype, copy=False)
+    X = np.column_stack([columns[column] for column in chosen.features]).astype(dtype, copy=False)
     labels = None if chosen.target is None else decode_labels(_decode_column(record, chosen.target, name, start))
-    return Batch(X, labels, None if chosen.weight is None else found[chosen.weight].astype(np.float64), name, start)
+    return Batch(X, labels, None if chosen.weight is None else columns[chosen.weight].astype(np.float64), name, start)
 
 
 def _decode_column(record: Any, column: str, name: str, start: int) -> Any:

@@ -1,13 +1,13 @@
 """Read the partitions of a Dask collection as rows (`DaskRows`).
 
-    (DASK.1)  a product with all rows is one graph: a task for each partition, where that is, and sums of the answers
-    (DASK.2)  vectors over the rows belong to this process; those that travel are packed, (PACK.1)
+    (DASK.1)  a product with all rows is one graph: a task for each partition, run where it is stored, and the sums of
+              the results
+    (DASK.2)  vectors over the rows stay in this process; those that a task needs are sent packed, (PACK.1)
 
-The collection is persisted once, where a cluster holds it or it fits into this process's memory; one pass over the
-partitions then finds out what is known of each. A task (`RowSource.map_blocks`) goes to the partitions; what derives
-rows from rows is put in front of it. Partitions that are lost with a worker are made again by Dask, and nothing begins
-again: all that a task needs besides is in its own graph. A small table comes here in one graph, and is an array from
-then on.
+The collection is persisted once, if a cluster holds it or it fits into this process's memory; then one pass inspects
+every partition (`PartitionFacts`). Tasks (`RowSource.map_blocks`) are sent to the partitions. If a worker is lost, Dask
+recomputes its partitions and nothing has to restart, because the graph of a task contains all that it needs. A small
+table is fetched in one graph, and is an array from then on.
 """
 
 from __future__ import annotations
@@ -35,21 +35,23 @@ from qpsvm.data.rows.source import BlockRows, RowSource, Task
 from qpsvm.data.sources.first_pass import check_values
 from qpsvm.data.sources.packed import pack, unpack
 
-#: Bytes of a table that comes here as a whole.
+#: Largest size in bytes of a table that is fetched into this process.
 SMALL_TABLE = 64e6
-#: Answers that one task adds up, where they are added on the cluster.
+#: Number of results that one task sums, if they are summed on the cluster.
 SUM_FAN_IN = 8
-#: Rows up to which those that were taken last are kept, because they are often asked for twice.
+#: Largest number of rows that `DaskRows.take` caches, because the same rows are often needed twice in succession.
 CACHED_ROWS = 20_000
-#: How often Dask tries a task again; seconds without any worker after which it is said that all are gone.
-RETRIES, WORKER_TIMEOUT = 3, 60.0
+#: Number of times that Dask retries a task.
+RETRIES = 3
+#: Seconds without any worker after which a run fails.
+WORKER_TIMEOUT = 60.0
 
 
 @contextmanager
 def translate_cluster_errors() -> Iterator[None]:
     """Translate errors of Dask: the scheduler is gone, futures were lost, or a partition ends its worker.
 
-    Vectors are meant to travel, and labels may be text: Dask does not warn of either.
+    Dask's warnings about large vectors in a graph and about labels that are text are silenced: both are intended.
     """
     try:
         with warnings.catch_warnings():
@@ -58,7 +60,7 @@ def translate_cluster_errors() -> Iterator[None]:
             yield
     except KeyError as error:
         key = error.args[0] if error.args else None
-        if not (isinstance(key, tuple) and key and isinstance(key[0], str)):  # of a partition that no worker stores
+        if not (isinstance(key, tuple) and key and isinstance(key[0], str)):  # not the key of a partition
             raise
         raise ClusterError(f"{_LOST_MESSAGE} (no worker stores {key})") from error
     except _find_error_types() as error:
@@ -66,7 +68,7 @@ def translate_cluster_errors() -> Iterator[None]:
 
 
 def as_cluster_error(error: BaseException) -> ClusterError:
-    """Convert an error of Dask: a partition that ends its worker, or else a cluster that is gone."""
+    """Return the error for an error of Dask: a partition has ended its worker, or else the cluster is gone."""
     if type(error).__name__ == "KilledWorker":
         return ClusterError(
             f"a partition ended each worker that was to compute it, which may be for want of memory ({error}): make "
@@ -82,20 +84,25 @@ _LOST_MESSAGE = (
 
 
 def _find_error_types() -> tuple[type[BaseException], ...]:
-    """Return Dask's error types, if its cluster is in use."""
+    """Return the error types of Dask's cluster; none if `distributed` has not been imported."""
     if "distributed" not in sys.modules:
         return ()
     from distributed import CancelledError, client
     from distributed.comm import CommClosedError
     from distributed.scheduler import KilledWorker
 
-    closed = getattr(client, "ClosedClientError", CommClosedError)  # which older versions do not have
+    closed = getattr(client, "ClosedClientError", CommClosedError)  # absent in older versions
     return concurrent.futures.CancelledError, CancelledError, CommClosedError, KilledWorker, closed
 
 
 @dataclass(frozen=True, eq=False)
 class PartitionFacts:
-    """Facts about one partition: rows, columns, entries, the most entries of a row, and a fault."""
+    """Facts about one partition.
+
+    entries: Number of stored entries.
+    longest: Largest number of stored entries in a row.
+    fault: Why the partition cannot be used, as the end of a message; None if it can.
+    """
 
     rows: int
     columns: int
@@ -106,29 +113,35 @@ class PartitionFacts:
 
 
 def inspect_partition(X: Any, names: Sequence[str] | None = None) -> PartitionFacts:
-    """Inspect one partition (k, d) where it is."""
+    """Inspect one partition (k, d), in the process that stores it.
+
+    names: Names of the columns, for messages.
+    """
     shape = getattr(X, "shape", ())
     if len(shape) != 2:
         return PartitionFacts(0, 0, 0, False, fault=f" has shape {shape} where rows and columns are needed")
-    k, d = (int(size) for size in shape)
+    k, d = map(int, shape)
     sparse = bool(sp.issparse(X))
     longest = int(np.diff(sp.csr_array(X).indptr).max(initial=0)) if sparse else d
-    known: dict[str, Any] = {"rows": k, "columns": d, "entries": int(X.nnz) if sparse else k * d, "sparse": sparse}
+    size: dict[str, Any] = {"rows": k, "columns": d, "entries": int(X.nnz) if sparse else k * d, "sparse": sparse}
     if X.dtype.kind not in "biuf":
-        return PartitionFacts(**known, fault=f" has entries of type {X.dtype}; samples must be numbers")
+        return PartitionFacts(**size, fault=f" has entries of type {X.dtype}; samples must be numbers")
     try:
         check_values(sp.csr_array(X) if sparse else X, lambda row: f"row {row}", names)
     except DataError as error:
-        return PartitionFacts(**known, fault=f": {error}")
-    return PartitionFacts(**known, longest=longest)
+        return PartitionFacts(**size, fault=f": {error}")
+    return PartitionFacts(**size, longest=longest)
 
 
 class DaskRows(RowSource):
     """The rows of a Dask array or data frame.
 
-    parts: The partitions, as Dask has them.
-    facts: One for each partition.
-    collection: Their collection, referenced because a cluster drops what has no reference.
+    parts: The partitions, as delayed objects of Dask.
+    facts: Facts about each partition.
+    collection: The collection of the partitions. It is referenced because a cluster drops data without references.
+    names: Names of the columns; None if unknown.
+    ends (p + 1,): Number of rows before each of the p partitions, and the number of all rows.
+    is_remote: Whether the rows stay on the workers, because the table is not small.
     """
 
     def __init__(
@@ -138,17 +151,21 @@ class DaskRows(RowSource):
         collection: Any,
         names: tuple[str, ...] | None = None,
     ) -> None:
-        self.parts, self.facts, self.collection, self.feature_names = list(parts), tuple(facts), collection, names
+        self.parts = list(parts)
+        self.facts = tuple(facts)
+        self.collection = collection
+        self.feature_names = names
         self.ends = np.concatenate([[0], np.cumsum([part.rows for part in facts])]).astype(np.intp)
-        self.n, self.d = int(self.ends[-1]), next((part.columns for part in facts if part.rows), 0)
+        self.n = int(self.ends[-1])
+        self.d = next((part.columns for part in facts if part.rows), 0)
         self.is_sparse = any(part.sparse for part in facts)
         self.is_remote = 8.0 * self.entries > SMALL_TABLE
-        self._last: tuple[IntArray, Matrix] | None = None
+        self._last_taken: tuple[IntArray, Matrix] | None = None
 
-    # --- one graph ---
+    # --- run tasks on the partitions ---
 
     def _compute(self, calls: Sequence[Any]) -> list[Any]:
-        """Compute the results of tasks by Dask."""
+        """Compute delayed calls by Dask in one graph, and return their results."""
         import dask
 
         with translate_cluster_errors():
@@ -158,21 +175,21 @@ class DaskRows(RowSource):
 
             client = default_client()
             futures = client.compute(list(calls), retries=RETRIES, optimize_graph=False)
-            found: list[Any] | None = None
+            results: list[Any] | None = None
             try:
                 _wait(client, futures)
-                found = list(client.gather(futures, direct=True))
+                results = list(client.gather(futures, direct=True))
             finally:
-                if found is None:  # Ctrl-C, or an error of another task
+                if results is None:  # Ctrl-C, or an error of a task
                     client.cancel(futures)
-            return found
+            return results
 
     def map_blocks(
         self, task: Task, *along: FloatArray, rows: IntArray | None = None, add: bool = False
     ) -> Iterator[tuple[RowIndex, Any]]:
-        whole = self.memory_matrix
-        if whole is not None:
-            block = as_block(whole)
+        matrix = self.memory_matrix
+        if matrix is not None:
+            block = as_block(matrix)
             if rows is None:
                 yield ALL, task(block, *along)
             else:
@@ -181,22 +198,26 @@ class DaskRows(RowSource):
         import dask
 
         run = dask.delayed(_run_task, pure=False)
-        calls, places = [], list[RowIndex]()
-        for k, at, where in self._locate_partitions(rows):
-            some = () if rows is None else (at,)
-            given = [pack(values[where]) for values in along]
-            calls.append(run(self.parts[k], self.is_sparse, task, *some, *given))
-            places.append(where)
+        calls = []
+        positions: list[RowIndex] = []
+        for k, block_rows, position in self._locate_partitions(rows):
+            row_arguments = () if rows is None else (block_rows,)
+            packed_vectors = [pack(values[position]) for values in along]
+            calls.append(run(self.parts[k], self.is_sparse, task, *row_arguments, *packed_vectors))
+            positions.append(position)
         if add:
-            join = dask.delayed(_sum_answers, pure=False)
+            join = dask.delayed(_sum_results, pure=False)
             while len(calls) > 1:
                 calls = [join(*calls[i : i + SUM_FAN_IN]) for i in range(0, len(calls), SUM_FAN_IN)]
-            places = places[:1]
-        answers = self._compute(calls) if calls else []
-        yield from zip(places, map(_make_writeable, answers), strict=True)
+            positions = positions[:1]
+        results = self._compute(calls) if calls else []
+        yield from zip(positions, map(_make_writeable, results), strict=True)
 
     def _locate_partitions(self, rows: IntArray | None) -> Iterator[tuple[int, RowIndex, RowIndex]]:
-        """Yield the partitions that contain the rows, all or some (j,) in any order, with the positions of these."""
+        """Yield the partitions that contain rows: all rows for None, or some (j,) in any order.
+
+        For each: its index, the positions of its rows within the partition, and their positions in `rows`.
+        """
         if rows is None:
             for k, (start, stop) in enumerate(pairwise(self.ends.tolist())):
                 if stop > start:
@@ -206,20 +227,20 @@ class DaskRows(RowSource):
         ascending = rows if order is None else rows[order]
         for k, (first, end) in enumerate(pairwise(np.searchsorted(ascending, self.ends).tolist())):
             if end > first:
-                at = ascending[first:end] - self.ends[k]
-                yield k, at, slice(first, end) if order is None else order[first:end]
+                block_rows = ascending[first:end] - self.ends[k]
+                yield k, block_rows, slice(first, end) if order is None else order[first:end]
 
     @cached
     def memory_matrix(self) -> Matrix | None:
-        """The rows as one array here, where they are few numbers: then every product is one call of the BLAS."""
+        """The rows of a small table as one array, (n, d), so that a product is one call of the BLAS; else None."""
         if self.is_remote:
             return None
-        found = self._compute(self.parts)
-        rows = [as_float(part, self.is_sparse) for part, facts in zip(found, self.facts, strict=True) if facts.rows]
-        whole: Matrix = sp.vstack(rows, format="csr") if self.is_sparse else np.concatenate(rows)
-        return whole
+        fetched = self._compute(self.parts)
+        rows = [as_float(part, self.is_sparse) for part, facts in zip(fetched, self.facts, strict=True) if facts.rows]
+        matrix: Matrix = sp.vstack(rows, format="csr") if self.is_sparse else np.concatenate(rows)
+        return matrix
 
-    # --- what is kept ---
+    # --- computed once, or cached ---
 
     @cached
     def longest_row(self) -> int:
@@ -227,7 +248,7 @@ class DaskRows(RowSource):
 
     @cached
     def _column_sums(self) -> list[FloatArray]:
-        """Xᵀ1 and the diagonal of XᵀX: both are asked for of every table."""
+        """Xᵀ1 and the diagonal of XᵀX, (d,) each: every problem needs both."""
         return self.sum_blocks(_sum_columns, shapes=((self.d,), (self.d,)))
 
     def means(self) -> FloatArray:
@@ -239,27 +260,34 @@ class DaskRows(RowSource):
 
     def take(self, rows: IntArray | slice) -> Matrix:
         index = np.arange(self.n)[rows] if isinstance(rows, slice) else rows
-        if self._last is not None and np.array_equal(self._last[0], index):
-            return self._last[1].copy()
-        found = super().take(index)
+        if self._last_taken is not None and np.array_equal(self._last_taken[0], index):
+            return self._last_taken[1].copy()
+        matrix = super().take(index)
         if len(index) <= CACHED_ROWS:
-            self._last = index.copy(), found.copy()
-        return found
+            self._last_taken = index.copy(), matrix.copy()
+        return matrix
 
     def persist(self, task: Task, index: IntArray | None = None) -> DaskRows:
-        """Store the rows that a task makes of some of each partition where these are."""
+        """Build rows from rows by a task on each partition, and store them where the partitions are.
+
+        index (j,): The rows to use, all for None.
+        """
         import dask
 
-        run, look = dask.delayed(_run_task, pure=False), dask.delayed(inspect_partition, pure=False)
+        run = dask.delayed(_run_task, pure=False)
+        inspect = dask.delayed(inspect_partition, pure=False)
         with translate_cluster_errors():
-            made = [run(self.parts[k], self.is_sparse, task, at) for k, at, _ in self._locate_partitions(index)]
-            kept = list(dask.persist(*made, optimize_graph=False))
-        return DaskRows(kept, self._compute([look(part) for part in kept]), kept)
+            built = [
+                run(self.parts[k], self.is_sparse, task, block_rows)
+                for k, block_rows, _ in self._locate_partitions(index)
+            ]
+            parts = list(dask.persist(*built, optimize_graph=False))
+        return DaskRows(parts, self._compute([inspect(part) for part in parts]), parts)
 
-    # --- as any source ---
+    # --- other methods of a source ---
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the partitions, one after the other, each fetched: for code that iterates over the rows itself."""
+        """Fetch and yield one partition after the other, for code that iterates over the rows itself."""
         if self.memory_matrix is not None:
             yield as_block(self.memory_matrix)
             return
@@ -271,11 +299,11 @@ class DaskRows(RowSource):
         """Fetch the selected rows of all partitions as one block."""
         yield as_block(self.take(rows)), ALL, ALL
 
-    def __deepcopy__(self, known: Any) -> DaskRows:
-        return self  # which cannot be changed
+    def __deepcopy__(self, memo: Any) -> DaskRows:
+        return self  # it is immutable
 
     def __reduce__(self) -> Any:
-        """A pickle takes the rows along, because another process may not know the cluster. Raises TooLargeError."""
+        """Pickle the rows themselves, because another process may not know the cluster. Raises TooLargeError."""
         return as_row_source, (self.matrix(),)
 
     @property
@@ -291,22 +319,23 @@ class DaskRows(RowSource):
 def open_collection(X: Any, *vectors: Any) -> tuple[DaskRows, list[Any]]:
     """Open the rows of a collection, (n, d), and vectors over them, which become arrays, (n,).
 
-    What belongs together is computed together, and persisted: a file is read once. Raises DataError, DataTypeError,
-    ClusterError.
+    All are computed in one graph, and the rows may be persisted, so that a file is read once. Raises DataError,
+    DataTypeError, ClusterError.
     """
     import dask
 
     names = _column_names(X)
-    look = dask.delayed(inspect_partition, pure=False)
+    inspect = dask.delayed(inspect_partition, pure=False)
     with translate_cluster_errors():
         arrays = [_as_array(X), *map(_as_vector, filter(is_dask, vectors))]
         if _should_persist(arrays[0]):
             arrays = list(dask.persist(*arrays))
         parts = [block.ravel()[0] for block in arrays[0].to_delayed()]
-        *facts, gathered = dask.compute(*[look(part, names) for part in parts], arrays[1:])
+        *facts, gathered = dask.compute(*[inspect(part, names) for part in parts], arrays[1:])
     _check_partitions(facts)
-    found = map(np.asarray, gathered)
-    return DaskRows(parts, facts, arrays[0], names), [next(found) if is_dask(vector) else vector for vector in vectors]
+    computed = map(np.asarray, gathered)
+    opened_vectors = [next(computed) if is_dask(vector) else vector for vector in vectors]
+    return DaskRows(parts, facts, arrays[0], names), opened_vectors
 
 
 def _check_partitions(facts: Sequence[PartitionFacts]) -> None:
@@ -322,10 +351,10 @@ def _check_partitions(facts: Sequence[PartitionFacts]) -> None:
 
 
 def _should_persist(X: Any) -> bool:
-    """Tell whether the collection is to be persisted: a cluster holds it, or it takes little enough of this memory."""
+    """Return whether to persist the collection: a cluster holds it, or it fits into this process's memory."""
     if is_on_cluster():
         return True
-    size = float(X.nbytes)  # NaN where the number of rows is not known
+    size = float(X.nbytes)  # NaN if the number of rows is unknown
     return not np.isfinite(size) or size < MEMORY_SHARE * find_available_memory()
 
 
@@ -342,26 +371,26 @@ def _wait(client: Any, futures: Sequence[Any]) -> None:
                 raise ClusterError(f"all workers of the Dask cluster have been gone for {WORKER_TIMEOUT:g} s") from None
 
 
-# --- where the partitions are ---
+# --- functions that run in the workers ---
 
 
-def _run_task(part: Any, sparse: bool, task: Task, *given: Any) -> Any:
+def _run_task(part: Any, sparse: bool, task: Task, *packed_arguments: Any) -> Any:
     """Run a task on a partition."""
     X = sp.csr_array(part, dtype=np.float64) if sparse else np.asarray(part)
-    return task(as_block(X), *map(unpack, given))
+    return task(as_block(X), *map(unpack, packed_arguments))
 
 
-def _sum_answers(*answers: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-    """Sum several answers, in their order."""
-    first = tuple(array.copy() for array in answers[0])
-    return tuple(sum_arrays([first, *answers[1:]]))
+def _sum_results(*results: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+    """Sum the results of several partitions, in their order."""
+    first = tuple(array.copy() for array in results[0])
+    return tuple(sum_arrays([first, *results[1:]]))
 
 
-def _make_writeable(answer: Any) -> Any:
-    """Make the arrays of an answer writeable: those that a cluster has sent are not."""
-    if isinstance(answer, tuple):
-        return tuple(map(_make_writeable, answer))
-    return answer.copy() if isinstance(answer, np.ndarray) and not answer.flags.writeable else answer
+def _make_writeable(result: Any) -> Any:
+    """Copy the arrays of a result that are read-only, as those from a cluster are."""
+    if isinstance(result, tuple):
+        return tuple(map(_make_writeable, result))
+    return result.copy() if isinstance(result, np.ndarray) and not result.flags.writeable else result
 
 
 def _sum_columns(block: Block) -> tuple[FloatArray, FloatArray]:
@@ -374,7 +403,7 @@ def as_float(X: Any, sparse: bool) -> Matrix:
 
 
 def is_on_cluster() -> bool:
-    """Tell whether Dask computes on a cluster, `dask.distributed`, from here."""
+    """Return whether this process is connected to a cluster of `dask.distributed`."""
     if "distributed" not in sys.modules:
         return False
     from distributed import default_client
@@ -387,11 +416,13 @@ def is_on_cluster() -> bool:
 
 
 def _column_names(X: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns; None if there are none, or they are not distinct strings."""
     columns = getattr(X, "columns", None)
     if columns is None:
         return None
-    names = list(columns)
-    return tuple(names) if all(isinstance(name, str) for name in names) and len(set(names)) == len(names) else None
+    names = tuple(columns)
+    are_distinct_strings = all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+    return names if are_distinct_strings else None
 
 
 def _as_array(X: Any) -> Any:
@@ -407,7 +438,7 @@ def _as_array(X: Any) -> Any:
 
 
 def _as_vector(values: Any) -> Any:
-    """Convert to an array of one dimension, if need be from one column. Raises DataError."""
+    """Convert a Dask collection of one dimension, or with one column, to a Dask array (n,). Raises DataError."""
     array = values.to_dask_array() if hasattr(values, "to_dask_array") else values
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]

@@ -103,8 +103,8 @@ def open_rows(
     >>> folder.cleanup()
     """
     if isinstance(data, RowSource):
-        given = {"target": target, "columns": columns, "weight": weight, "block_rows": block_rows}
-        late = [option for option, value in given.items() if value is not None]
+        options = {"target": target, "columns": columns, "weight": weight, "block_rows": block_rows}
+        late = [option for option, value in options.items() if value is not None]
         if late:
             raise ParameterError(
                 f"the rows are open already: leave out {late[0]}, or open them from where they are stored"
@@ -154,23 +154,23 @@ def open_source(data: Any, target: Any, columns: Any, weight: Any, block_rows: i
 
 
 def expand_paths(data: Any) -> list[str]:
-    """Return the files, in the order of their names where a pattern or a folder stands for them."""
+    """Return the paths of the files; those of a pattern or a folder in the order of their names."""
     if not is_path(data):
-        return [path for some in data for path in expand_paths(some)]
+        return [path for item in data for path in expand_paths(item)]
     name = os.fspath(data)
     if os.path.isdir(name):
-        found = sorted(glob.glob(os.path.join(glob.escape(name), "**"), recursive=True))
-        found = [path for path in found if os.path.isfile(path) and os.path.basename(path)[0] not in "._"]
-        if not found:
+        paths = sorted(glob.glob(os.path.join(glob.escape(name), "**"), recursive=True))
+        paths = [path for path in paths if os.path.isfile(path) and os.path.basename(path)[0] not in "._"]
+        if not paths:
             raise FileFormatError(f"{name} is a folder without files")
-        return found
+        return paths
     if os.path.exists(name):
         return [name]
     if glob.has_magic(name):
-        found = sorted(path for path in glob.glob(name, recursive=True) if os.path.isfile(path))
-        if not found:
+        paths = sorted(path for path in glob.glob(name, recursive=True) if os.path.isfile(path))
+        if not paths:
             raise MissingFileError(f"no file matches {name!r} (seen from {Path.cwd()})")
-        return found
+        return paths
     raise MissingFileError(f"{name} does not exist (relative to {Path.cwd()})")
 
 

@@ -56,6 +56,6 @@ def pack(values: FloatArray) -> FloatArray | Packed:
     return Packed(n, (low, high), np.packbits(at_low), np.packbits(at_high), places.astype(np.int32), values[places])
 
 
-def unpack(given: Any) -> Any:
+def unpack(value: Any) -> Any:
     """Restore what was packed."""
-    return given.unpack() if isinstance(given, Packed) else given
+    return value.unpack() if isinstance(value, Packed) else value

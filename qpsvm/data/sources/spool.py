@@ -102,9 +102,9 @@ def decode_to_scratch(decoder: Decoder, folder: str, sparse: bool, block_rows: i
     """Decode everything once, check it, and map it. Raises DataError, TooLargeError."""
     if sparse:
         return _decode_sparse(decoder, folder, block_rows)
-    known = decoder.shape()
-    if known is not None:
-        check_disk_space(folder, float(known[0]) * known[1] * decoder.dtype.itemsize, describe_files(decoder))
+    shape = decoder.shape()
+    if shape is not None:
+        check_disk_space(folder, float(shape[0]) * shape[1] * decoder.dtype.itemsize, describe_files(decoder))
     if decoder.is_sparse:  # all widths have to be known before the first row can be written
         return _decode_dense(StoredDecoder(_decode_sparse(decoder, folder, block_rows)), folder, block_rows)
     return _decode_dense(decoder, folder, block_rows)

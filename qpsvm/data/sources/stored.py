@@ -58,8 +58,8 @@ class FileWatch:
 
 
 def _read_state(path: str) -> FileState:
-    found = os.stat(path)
-    return found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev
+    status = os.stat(path)
+    return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
 
 
 def _describe_change(before: FileState, now: FileState) -> str:

@@ -23,7 +23,7 @@ from qpsvm.machines.problem.all_in_one import AllInOneProblem, build_dual_qp, bu
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.result.model import DecisionFunctions
 
-#: What the letters of these machines mean; k is the number of classes.
+#: Meanings of the symbols of these machines; k is the number of classes.
 SYMBOLS = {
     "y": Meaning("the class of each sample", "(n,)"),
     "w": Meaning("weights of each class", "(k, d)", lambda at: at.result.w if at.is_linear else None),
@@ -60,7 +60,7 @@ SUM_OF_ALPHA = Term(
 
 
 def flat(name: str) -> Any:
-    """Return an attribute of a point, (n, k) or (n, 1), over the rows: those of all rivals, (m,)."""
+    """Return a function that reads an attribute (n, k) or (n, 1) of a point for each row, (m,)."""
     return lambda at: at.dual.flatten_alpha(np.broadcast_to(getattr(at, name), at.alpha.shape))
 
 
@@ -69,9 +69,9 @@ def prices(at: AllInOneQuantities) -> FloatArray:
     return at.dual.flatten_alpha(np.broadcast_to(at.C[:, None], at.alpha.shape))
 
 
-def select_kind(which: int) -> Subset:
-    """Return the rows with α = 0, those between their bounds, or those at the bound."""
-    return Subset(f"kind == {which}", lambda at: read_kinds(at) == which)
+def select_kind(kind: int) -> Subset:
+    """Return the rows of a kind: 0 for α = 0, 1 for a free α, 2 for α at its bound."""
+    return Subset(f"kind == {kind}", lambda at: read_kinds(at) == kind)
 
 
 def read_kinds(at: AllInOneQuantities) -> Any:
@@ -92,57 +92,63 @@ APART = letter(r"f_{y_i}(x_i)-f_c(x_i)", lambda at: at.dual.level - flat("missin
 
 def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
     """Return all steps, in order."""
-    one = isinstance(problem, CrammerSinger)
-    penalised, free, of_b = problem.intercept == "penalised", problem.intercept == "free", problem.intercept is not None
-    rows = "i" if one else RIVALS
-    xi, eta = (r"\xi_i", r"\eta_i") if one else (r"\xi_{ic}", r"\eta_{ic}")
-    name, also = ("ξ_i", "η_i") if one else ("ξ_ic", "η_ic")
-    XI_ROW = letter(xi, flat("xi"), "xi_of_row" if one else "xi", name)
-    XI = letter(xi, lambda at: at.xi.max(axis=1), "xi", name) if one else XI_ROW
-    C = letter("C_i", "C" if one else prices)
-    USED = SUM_OF_ALPHA if one else ALPHA
-    ETA = letter(eta, (C - USED).value, "eta", also)
+    has_shared_slack = isinstance(problem, CrammerSinger)
+    penalised = problem.intercept == "penalised"
+    free = problem.intercept == "free"
+    has_b = problem.intercept is not None
+    rows = "i" if has_shared_slack else RIVALS
+    xi, eta = (r"\xi_i", r"\eta_i") if has_shared_slack else (r"\xi_{ic}", r"\eta_{ic}")
+    xi_text, eta_text = ("ξ_i", "η_i") if has_shared_slack else ("ξ_ic", "η_ic")
+    XI_ROW = letter(xi, flat("xi"), "xi_of_row" if has_shared_slack else "xi", xi_text)
+    XI = letter(xi, lambda at: at.xi.max(axis=1), "xi", xi_text) if has_shared_slack else XI_ROW
+    C = letter("C_i", "C" if has_shared_slack else prices)
+    USED = SUM_OF_ALPHA if has_shared_slack else ALPHA
+    ETA = letter(eta, (C - USED).value, "eta", eta_text)
     norm = HALF * total(SQUARE + (B**2 if penalised else None), "c")
     quadratic = HALF * total(OF_ALPHA, "c")
-    square = HALF * total(NET**2, "c") if penalised else None
-    row = APART - 1 + XI_ROW
+    square_of_b = HALF * total(NET**2, "c") if penalised else None
+    bound_slack = APART - 1 + XI_ROW
     P = norm + total(C * XI, rows)
-    off = total(ALPHA * row, RIVALS)
-    room = (C - USED) * XI
-    L = add(P, -off, -total(ETA * XI, rows), broken=r"\\ &\quad ")
+    margin_products = total(ALPHA * bound_slack, RIVALS)
+    slack_product = (C - USED) * XI
+    L = add(P, -margin_products, -total(ETA * XI, rows), broken=r"\\ &\quad ")
     multipliers = rf",\qquad \alpha_{{ic}},{eta}\ge 0"
-    value = add(total(ALPHA, RIVALS), -quadratic, square and -square)
+    value = add(total(ALPHA, RIVALS), -quadratic, square_of_b and -square_of_b)
+    difference_of_b = HALF * total((B - NET) ** 2, "c") if penalised else None
     terms = add(
-        HALF * total(DIFFERENCE, "c"), off, total(room, rows), HALF * total((B - NET) ** 2, "c") if penalised else None,
+        HALF * total(DIFFERENCE, "c"), margin_products, total(slack_product, rows), difference_of_b,
         broken=r"\\ &\quad ",
     )  # fmt: skip
-    products = add(total(magnitude(ALPHA * row), RIVALS), total(magnitude(room), rows))
-    found = products.with_name("all products, added up by size")
-    D, primal = value.with_name("D", "D"), P.with_name("the primal's value", "P")
-    box: tuple[dict[str, Any], ...] = {"scale": "C" if one else prices}, {"scale": prices}
+    products = add(total(magnitude(ALPHA * bound_slack), RIVALS), total(magnitude(slack_product), rows))
+    products = products.with_name("all products, added up by size")
+    D = value.with_name("D", "D")
+    primal = P.with_name("the primal's value", "P")
+    used_scale: dict[str, Any] = {"scale": "C" if has_shared_slack else prices}
+    alpha_scale: dict[str, Any] = {"scale": prices}
     balance = line(NET, "=", 0, scale="terms")
     f = letter("f_c(x)", lambda at: at.f.ravel(), "f", "f_c(x_i)")
     sums = letter(
-        r"\sum_i\beta_{ic}K(x_i,x)", lambda at: (at.values_of_alpha - of_b * at.b).ravel(), "K @ beta",
+        r"\sum_i\beta_{ic}K(x_i,x)", lambda at: (at.values_of_alpha - has_b * at.b).ravel(), "K @ beta",
         "Σ_j β_jc K(x_j, x_i)"
     )  # fmt: skip
-    b = letter("b_c", lambda at: np.broadcast_to(at.b, at.f.shape).ravel()) if of_b else None
-    own = letter(r"\beta_{iy_i}", lambda at: at.beta[np.arange(len(at.label)), at.label], "beta[i, y]")
+    b = letter("b_c", lambda at: np.broadcast_to(at.b, at.f.shape).ravel()) if has_b else None
+    own_beta = letter(r"\beta_{iy_i}", lambda at: at.beta[np.arange(len(at.label)), at.label], "beta[i, y]")
     w = letter("w_c", lambda at: at.result.w.ravel() if at.is_linear else at.f.ravel())
-    of_beta = letter(
+    w_of_beta = letter(
         r"\sum_i\beta_{ic}\,\varphi(x_i)",
         lambda at: np.asarray(at.X.T @ at.beta).T.ravel() if at.is_linear else at.values_of_alpha.ravel(),
         "beta.T @ phi(X)", "Σ β_ic φ(x_i)"
     )  # fmt: skip
     return number_steps(
-        "CSMC" if one else "WWMC",
-        _build_margin(problem, XI_ROW) if one else _build_level(penalised, XI_ROW),
+        "CSMC" if has_shared_slack else "WWMC",
+        _build_margin(problem, XI_ROW) if has_shared_slack else _build_level(penalised, XI_ROW),
         step(
             "Primal",
-            f"Small weights are weighed against slack: {'one for all rivals of a sample' if one else 'one a rival'}. "
+            "Small weights are weighed against slack: "
+            + ("one for all rivals of a sample. " if has_shared_slack else "one a rival. ")
             + ("Only differences of f count, and only differences of b." if free else "Only differences of f count."),
             Equation("below", (
-                display(P, rf"\min_{{{'w,b' if of_b else 'w'},\xi}}\ "),
+                display(P, rf"\min_{{{'w,b' if has_b else 'w'},\xi}}\ "),
                 value_of(primal, "=", sym.CLAIMED),
                 *subject(line(APART, "≥", 1 - XI_ROW, scale="level"),
                          line(XI, "≥", 0, scale="level", after=r"\quad (c\ne y_i)")),
@@ -163,11 +169,11 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
             "At a minimum over w_c the Lagrangian is flat. A sample pulls its own class towards itself by all that its "
             "rivals cost, and pushes each of these away by what it costs.",
             Equation("alone", (
-                line(w, "=", of_beta, place="entry", before=flat_in("w_c"),
+                line(w, "=", w_of_beta, place="entry", before=flat_in("w_c"),
                      scale=lambda at: at.size_of_w if at.is_linear else at.size_of_f),
                 line(letter(r"\beta_{ic}", flat("beta"), "beta_of_row"), "=", -ALPHA, before=r",\quad ",
                      after=r"\ (c\ne y_i)", scale="reach"),
-                line(own, "=", SUM_OF_ALPHA, before=r",\quad ", scale="reach"),
+                line(own_beta, "=", SUM_OF_ALPHA, before=r",\quad ", scale="reach"),
             )),
             AllInOneDual.compute_beta, general="JOINT.3",
             construction="" if problem.space.is_linear else "f is made of α, and w is never written down",
@@ -188,19 +194,21 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
         step(
             "Stationarity in ξ",
             "A unit of slack costs C_i: what α does not use of that is left for η.",
-            Equation("alone", (line(ETA, "=", C - USED, before=flat_in(xi), **box[0]),)),
+            Equation("alone", (line(ETA, "=", C - USED, before=flat_in(xi), **used_scale),)),
         ),
         step(
             "Dual feasibility",
             "Prices are not negative, so that α is bounded.",
-            Equation("alone", (line(ALPHA, "≥", 0, **box[1]), line(USED, "≤", C, before=r",\quad ", **box[0]))),
+            Equation("alone", (
+                line(ALPHA, "≥", 0, **alpha_scale), line(USED, "≤", C, before=r",\quad ", **used_scale),
+            )),
         ),
         step(
             "Complementary slackness",
             "A row that has room costs nothing, and slack is there only where its whole price is used.",
             Equation("below", (
-                line(ALPHA * row, "=", 0, measured=False), line(room, "=", 0, measured=False),
-                value_of(found, "=", 0),
+                line(ALPHA * bound_slack, "=", 0, measured=False), line(slack_product, "=", 0, measured=False),
+                value_of(products, "=", 0),
             )),
             AllInOneDual.compute_gap_terms, general="JOINT.6",
         ),
@@ -208,18 +216,19 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
             "Dual",
             "Put w(α) and η into L: ξ drops out, and only kernel values are left. It is written as a minimisation.",
             Equation("below", (
-                display(add(quadratic, square, -total(ALPHA, RIVALS)), r"\min_{\alpha}\ "),
+                display(add(quadratic, square_of_b, -total(ALPHA, RIVALS)), r"\min_{\alpha}\ "),
                 value_of(D, "=", QP_VALUE),
                 value_of(D, "=", sym.CLAIMED_DUAL),
-                *subject(line(ALPHA, "≥", 0, **box[1]), line(USED, "≤", C, **box[0]), balance if free else None),
+                *subject(
+                    line(ALPHA, "≥", 0, **alpha_scale), line(USED, "≤", C, **used_scale), balance if free else None,
+                ),
             )),
             build_dual_qp,
         ),
         step(
             "Recovering f",
-            f"Products of features are kernel values, so {'β and b are' if of_b else 'β is'} all that the decision "
-            f"functions "
-            "need. What a class gains another one loses: the w_c add up to 0.",
+            f"Products of features are kernel values, so {'β and b are' if has_b else 'β is'} all that the decision "
+            "functions need. What a class gains another one loses: the w_c add up to 0.",
             Equation("below", (
                 line(f, "=", sums + b, scale="size_of_f", place="entry"),
                 line(letter(r"\sum_c w_c", lambda at: at.beta.sum(axis=1), "beta.sum(axis=1)", "Σ_c β_ic"), "=", 0,
@@ -230,9 +239,9 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
         step(
             "Three kinds of rows",
             "What α says of a row is what f says of it"
-            + (": the rivals that share a price are equally near." if one else ".")
+            + (": the rivals that share a price are equally near." if has_shared_slack else ".")
             + " It is measured at the rows of each kind.",
-            Equation("aligned", tuple(_build_kinds(one, XI_ROW, C))),
+            Equation("aligned", tuple(_build_kinds(has_shared_slack, XI_ROW))),
         ),
         step(
             "Strong duality",
@@ -253,33 +262,48 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
     )  # fmt: skip
 
 
-def _build_saddle(problem: AllInOneProblem, L: Term, left: Term) -> Step:
-    """Build the saddle of L: with C − α instead of α, at the solution, and with half of all weights."""
-    other = left / letter("(k-1)", lambda at: at.dual.k - 1, "(k - 1)") if isinstance(problem, CrammerSinger) else left
-    return build_saddle_step(L, ["w", "b"] if problem.intercept else ["w"], (display(other, r"\bar\alpha_{ic}="),))
+def _build_saddle(problem: AllInOneProblem, L: Term, bound_slack: Term) -> Step:
+    """Build the saddle of L: with C − α instead of α, at the solution, and with half of all weights.
+
+    bound_slack: C − α; for one slack per sample C − Σ_c α_ic, which the rivals share equally.
+    """
+    other_alpha = bound_slack
+    if isinstance(problem, CrammerSinger):
+        other_alpha = bound_slack / letter("(k-1)", lambda at: at.dual.k - 1, "(k - 1)")
+    letters = ["w", "b"] if problem.intercept else ["w"]
+    return build_saddle_step(L, letters, (display(other_alpha, r"\bar\alpha_{ic}="),))
 
 
-def _build_kinds(one: bool, XI: Term, C: Term) -> list[EquationLine]:
-    used = letter(SUM_OF_ALPHA.latex(), flat("used"), "used", SUM_OF_ALPHA.text()) if one else ALPHA
+def _build_kinds(has_shared_slack: bool, XI: Term) -> list[EquationLine]:
+    """Build the lines of the kinds of rows: α zero, free and at its bound."""
+    used = letter(SUM_OF_ALPHA.latex(), flat("used"), "used", SUM_OF_ALPHA.text()) if has_shared_slack else ALPHA
     C = letter("C_i", prices, "C_of_row")
-    level: tuple[Term | float, ...] = (1 - XI, 1, 1 - XI) if one else (1, 1, 1)
-    relations = ("≥", "=", "=") if one else ("≥", "=", "≤")
+    levels: tuple[Term | float, ...] = (1 - XI, 1, 1 - XI) if has_shared_slack else (1, 1, 1)
+    relations = ("≥", "=", "=") if has_shared_slack else ("≥", "=", "≤")
     premises = [line(ALPHA, "=", 0), line(0, "<", ALPHA, "<", C), line(ALPHA, "=", C)]
-    if one:
-        premises[1:] = [line(0, "<", ALPHA, after=rf",\ {line(used, how, C).latex()}") for how in ("<", "=")]
-    found = []
-    for k, (premise, how, right) in enumerate(zip(premises, relations, level, strict=True)):
-        of_kind = EquationLine(premise.sides, premise.relations, scale=prices, after=premise.after)
-        found.append(
-            line(APART, how, right, scale="level", rows=select_kind(k), premise=of_kind, after=r"\quad (c\ne y_i)")
-        )
-    more = [line(used, "=" if k == 2 else "≤", C, scale=prices, rows=select_kind(k), shown=False) for k in (1, 2)]
-    return found + (more if one else [])
+    if has_shared_slack:
+        premises[1:] = [line(0, "<", ALPHA, after=rf",\ {line(used, relation, C).latex()}") for relation in ("<", "=")]
+    lines = []
+    for kind, (premise, relation, level) in enumerate(zip(premises, relations, levels, strict=True)):
+        scaled_premise = EquationLine(premise.sides, premise.relations, scale=prices, after=premise.after)
+        lines.append(
+            line(
+                APART, relation, level, scale="level", rows=select_kind(kind), premise=scaled_premise,
+                after=r"\quad (c\ne y_i)",
+            )
+        )  # fmt: skip
+    if has_shared_slack:
+        lines += [
+            line(used, relation, C, scale=prices, rows=select_kind(kind), shown=False)
+            for kind, relation in ((1, "≤"), (2, "="))
+        ]
+    return lines
 
 
 def _build_margin(problem: AllInOneProblem, XI: Term) -> Step:
+    """Build the step about the distance of a row from the border of two classes."""
     norm = letter(r"\|w_{y_i}-w_c\|", weight_distances, "norm(w_y - w_c, axis=1)")
-    none = "no row is just on its margin"
+    no_margin = "no row is just on its margin"
     return step(
         "Margin",
         "A step of length t along w_y − w_c changes f_y − f_c by t‖w_y − w_c‖, so that a row that is just kept is "
@@ -288,34 +312,37 @@ def _build_margin(problem: AllInOneProblem, XI: Term) -> Step:
             line(APART / norm, "=", 1 / norm, rows=select_kind(1), shown=False),
             line(APART / norm, "≥", 1 / norm, before=r"\xi_i=0\ \Rightarrow\ ",
                  rows=Subset(f"{XI.python()} == 0", lambda at: XI.value(at) == 0.0)),
-        ), lambda at: "" if select_kind(1)(at).any() and weight_distances(at).all() else none),
+        ), lambda at: "" if select_kind(1)(at).any() and weight_distances(at).all() else no_margin),
         absent="" if problem.space.is_linear else "w has no entries in the feature space of a kernel",
     )  # fmt: skip
 
 
 def _build_level(penalised: bool, XI: Term) -> Step:
-    w = letter(r"\|2w_c\|^2", lambda at: 4.0 * at.squares, "norm(2 * w, axis=1)**2")
+    """Build the step about the margin level of the paper, which is 2 instead of 1."""
+    square_of_w = letter(r"\|2w_c\|^2", lambda at: 4.0 * at.squares, "norm(2 * w, axis=1)**2")
     b = (2 * B).with_name("(2b_c)", "(2b_c)")
-    C, twice = (letter("(2C_i)", lambda at: 2.0 * prices(at), "(2 * C)"), (2 * XI).with_name("(2ξ_ic)", r"(2\xi_{ic})"))
+    C = letter("(2C_i)", lambda at: 2.0 * prices(at), "(2 * C)")
+    xi = (2 * XI).with_name("(2ξ_ic)", r"(2\xi_{ic})")
     return step(
         "Level",
         "Put 2w, 2b, 2ξ for w, b, ξ: every f doubles, the norm is four times as large and the slack twice, so that the "
         "paper's machine with twice the price has four times the value.",
         Equation("alone", (
-            line(HALF * total(w + (b**2 if penalised else None), "c") + total(C * twice, RIVALS), "=",
+            line(HALF * total(square_of_w + (b**2 if penalised else None), "c") + total(C * xi, RIVALS), "=",
                  (4 * sym.CLAIMED).with_name("4P", "4P"), scale=lambda at: 4.0 * at.size),
         )),
     )  # fmt: skip
 
 
 def _build_two_classes(problem: AllInOneProblem, penalised: bool, rows: str, C: Term, XI: Term) -> Step:
+    """Build the step about two classes, for which the machine is a C-SVM."""
     v = letter(r"\|v\|^2", "square_of_v", "norm(v)**2")
     b = letter("b_2-b_1", lambda at: float(B.value(at)[1] - B.value(at)[0]), "b[1] - b[0]")
     norm = v + Term((r"\bigl(b_2-b_1\bigr)", "(b_2 − b_1)", "(b[1] - b[0])"), b.function) ** 2 if penalised else v
     return step(
         "Two classes",
         "With two classes w₂ = −w₁, and all that counts is their difference: a C-SVM with twice the price, whose "
-        "f is " "f₂ − f₁.", Equation("below",
+        "f is f₂ − f₁.", Equation("below",
         ("v=w_2-w_1", line((2 * sym.CLAIMED).with_name("2P", "2P"), "=", HALF * norm + total(2 * C * XI, rows),
         scale=lambda at: 2.0 * at.size))),
         absent="" if len(problem.classes) == 2 else "there are more than two classes"

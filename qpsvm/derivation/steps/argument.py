@@ -299,8 +299,8 @@ class Formulas:
     @property
     def marginal(self) -> Term | None:
         """The factor of C_i in the objective; None if C is not only in the penalty, or no single C_i can be changed."""
-        has_own_C = "C" in self.problem._hyperparameters and self.row == "i"
-        if not has_own_C or self.reward is not None or self.price is None:
+        is_C_per_sample = "C" in self.problem._hyperparameters and self.row == "i"
+        if not is_C_per_sample or self.reward is not None or self.price is None:
             return None
         return self.price.parts[0].parts[1]
 
@@ -431,7 +431,7 @@ class Formulas:
     def dual_objective(self) -> Term:
         """Minus the dual's value."""
         return self.scaled(
-            add(*self.subtracted_terms, *(-each for each in self.linear)),
+            add(*self.subtracted_terms, *(-term for term in self.linear)),
             self.constraint_terms and self.constraint_terms.cost,
         )
 
@@ -440,9 +440,10 @@ class Formulas:
         """The quadratic term as a sum over pairs of samples."""
         kernel = r"\bigl(K(x_i,x_j)+1\bigr)" if self.penalised else "K(x_i,x_j)"
         text = "(K(x_i, x_j) + 1)" if self.penalised else "K(x_i, x_j)"
-        pairs, coef = (reindex(self.coef, index).text() for index in ("_i", "_j")), self.coef.python()
-        whole = letter(
+        coef_texts = " ".join(reindex(self.coef, index).text() for index in ("_i", "_j"))
+        coef = self.coef.python()
+        double_sum = letter(
             rf"\sum_{{i,j}}{self.pairs} {kernel}", lambda at: at.quadratic + self.penalised * at.beta.sum() ** 2,
-            f"({coef}) @ (K{' + 1' * self.penalised}) @ ({coef})", f"Σ {' '.join(pairs)} {text}",
+            f"({coef}) @ (K{' + 1' * self.penalised}) @ ({coef})", f"Σ {coef_texts} {text}",
         )  # fmt: skip
-        return multiply(self.half, whole)
+        return multiply(self.half, double_sum)

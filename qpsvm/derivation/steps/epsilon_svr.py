@@ -16,7 +16,7 @@ from qpsvm.machines import EpsilonSVR
 
 #: ξ of each row as α gives it, of squared slacks: δ_iα_i.
 CURVES = (two.ABOVE / (2 * two.C), two.BELOW / (2 * two.C))
-#: What the letters of this machine mean.
+#: Meanings of the symbols of this machine.
 SYMBOLS = two.SYMBOLS
 
 
@@ -32,8 +32,12 @@ def argument(problem: EpsilonSVR) -> Argument:
 
 
 def build_edge_case(half: int, squared: bool) -> EquationLine:
-    """State b at a sample on an edge of the tube, or beyond it by the slack that α gives."""
-    alpha, curve = (two.ABOVE, two.BELOW)[half], (two.XI, two.XI_STAR)[half] if squared else None
+    """Build the line of b at a sample on an edge of the tube, or for squared slacks beyond it by the slack.
+
+    half: The edge: 0 above f, 1 below it.
+    """
+    alpha = (two.ABOVE, two.BELOW)[half]
+    curve = (two.XI, two.XI_STAR)[half] if squared else None
     b = sym.T - two.EPSILON - curve if half == 0 else sym.T + two.EPSILON + curve
     premise = line(alpha, ">", 0) if squared else line(0, "<", alpha, "<", two.C)
     name = ("above", "below")[half]
@@ -45,7 +49,8 @@ def build_edge_case(half: int, squared: bool) -> EquationLine:
 
 def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
     """Return all steps, in order."""
-    squared, tube = problem.loss == "squared", argument(problem)
+    squared = problem.loss == "squared"
+    tube = argument(problem)
     beyond = largest_of(0, two.MISSED - two.EPSILON)
     beyond_by = two.EPSILON + letter(
         r"\tfrac{\alpha^\pm_i}{2C_i}", lambda at: at.svm.curvature * at.alpha, "alpha / tile(2 * C, 2)", "α^±_i/(2C_i)"
@@ -94,7 +99,11 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
         ),
         kinds=tube.kinds_of_samples(
             two.INSIDE,
-            case(Subset("alpha > 0", lambda at: at.alpha > 0), (two.EITHER, ">", 0), (two.EACH, "=", beyond_by)),
+            case(
+                Subset("alpha > 0", lambda at: at.alpha > 0),
+                (two.ALPHA_OF_ROW, ">", 0),
+                (two.MISSED_OF_ROW, "=", beyond_by),
+            ),
             text=": inside the tube, and beyond it by as much as α says.",
         )
         if squared

@@ -19,10 +19,10 @@ from qpsvm.derivation.terms import Term
 from qpsvm.machines import HardMargin
 from qpsvm.program.losses import compute_gap_term
 
-#: The least u of the one class, and the largest of the other.
-LEAST = letter(r"\min_{+}u", lambda at: float(at.u[at.y > 0].min()), "u[y > 0].min()", "min₊ u")
-MOST = letter(r"\max_{-}u", lambda at: float(at.u[at.y < 0].max()), "u[y < 0].max()", "max₋ u")
-#: What the letters of this machine mean.
+#: The smallest u of the class +1, and the largest u of the class −1.
+MIN_U = letter(r"\min_{+}u", lambda at: float(at.u[at.y > 0].min()), "u[y > 0].min()", "min₊ u")
+MAX_U = letter(r"\max_{-}u", lambda at: float(at.u[at.y < 0].max()), "u[y < 0].max()", "max₋ u")
+#: Meanings of the symbols of this machine.
 SYMBOLS = {
     r"\delta": Meaning("half of the gap between the classes along w(α)"),
     "M": Meaning("samples with α_i > 0, the support vectors"),
@@ -37,11 +37,12 @@ def argument(problem: HardMargin) -> Argument:
 def steps(problem: HardMargin) -> tuple[Step, ...]:
     """Return all steps, in order."""
     hull = argument(problem)
-    middle = -(HALF * (LEAST + MOST))
-    mean = sym.mean("M", sym.Y - sym.kernel_sum(hull.coef), lambda at: at.on_margin)
-    delta = letter(r"\delta", lambda at: (HALF * (LEAST - MOST)).value(at), "half_gap")
+    b_between_classes = -(HALF * (MIN_U + MAX_U))
+    mean_b = sym.mean("M", sym.Y - sym.kernel_sum(hull.coef), lambda at: at.on_margin)
+    delta = letter(r"\delta", lambda at: (HALF * (MIN_U - MAX_U)).value(at), "half_gap")
     norm2 = letter(r"\|w(\alpha)\|^2", "quadratic", "norm(w_of_alpha)**2")
-    above, lower = norm2 / (2 * delta**2), dot(1, sym.ALPHA) ** 2 / (2 * norm2)
+    upper_bound = norm2 / (2 * delta**2)
+    lower_bound = dot(1, sym.ALPHA) ** 2 / (2 * norm2)
     optimum = HALF * letter(r"\|w^*\|^2", "square_of_w", "norm(w)**2")
     free = line(sym.ALPHA, ">", 0)
     return hull.steps(
@@ -71,8 +72,9 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "The plane is as far from the nearest sample of one class as from that of the other, with u = K(α∘y). Both "
             "are on the margin, where f(x_i) = y_i, so the mean of y_i − u_i over all such samples is the same b.",
             Equation("below", (
-                line(sym.B, "=", middle, scale=lambda at: 1 + abs(at.b)),
-                line(sym.B, "=", mean, scale=lambda at: 1 + abs(at.b), left=r"\phantom{b}", setup_code="M = kind == 1"),
+                line(sym.B, "=", b_between_classes, scale=lambda at: 1 + abs(at.b)),
+                line(sym.B, "=", mean_b, scale=lambda at: 1 + abs(at.b), left=r"\phantom{b}",
+                     setup_code="M = kind == 1"),
                 rf"M=\{{i:{free.latex()}\}}",
             ), lambda at: "" if at.on_margin.any() else "no sample has α > 0"),
             hard.hard_intercept,
@@ -96,15 +98,15 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "feasible when it is stretched, and the best factor is known. The two values that follow enclose the "
             "optimum.",
             Equation("below", (
-                line(delta, "=", HALF * (LEAST - MOST), ">", 0),
-                line(lower, "≤", optimum, "≤", above, scale="size"),
-                line(above, "=", lower, shown=False),
+                line(delta, "=", HALF * (MIN_U - MAX_U), ">", 0),
+                line(lower_bound, "≤", optimum, "≤", upper_bound, scale="size"),
+                line(upper_bound, "=", lower_bound, shown=False),
             )),
             certify._measure,
         ),
     )  # fmt: skip
 
 
-def square_root(each: Term) -> Term:
-    """Return the square root of a term."""
-    return operation(r"\sqrt{%s}", "√(%s)", "sqrt(%s)", lambda _, a: float(np.sqrt(max(a, 0.0))), each)
+def square_root(radicand: Term) -> Term:
+    """Return the square root of a term, 0 if it is negative."""
+    return operation(r"\sqrt{%s}", "√(%s)", "sqrt(%s)", lambda _, a: float(np.sqrt(max(a, 0.0))), radicand)

@@ -14,12 +14,13 @@ from qpsvm.derivation.term_builders import HALF, largest_of, total
 from qpsvm.machines import HuberHinge
 
 WIDTH = letter(r"\kappa", lambda at: float(at.problem.width))
-#: The part of the slack whose square is paid, and the rest.
+#: The part of the slack with a quadratic penalty.
 XI = letter(r"\xi_i", lambda at: at.xi - at.zeta)
+#: The rest of the slack, with a linear penalty.
 ZETA = letter(r"\zeta_i")
-#: δ_iα_i.
+#: δ_iα_i, which is ξ_i at an optimum.
 CURVE = WIDTH * sym.ALPHA / sym.C
-#: What the letters of this machine mean.
+#: Meanings of the symbols of this machine.
 SYMBOLS = {
     r"\kappa": Meaning("width of the quadratic part of the loss"),
     r"\xi": Meaning("the part of the slack that costs its square", "(n,)"),
@@ -44,10 +45,10 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
     soft = argument(problem)
     t = letter("t", lambda at: at.xi)
     psi = letter(r"\psi_i(t)", lambda at: at.costs(at.xi), "psi")
-    cheaper = -largest_of(-(sym.C * t), -(sym.C / (2 * WIDTH) * t**2))
-    cheaper = letter(
-        r"\min\Bigl(C_it,\ \tfrac{C_i}{2\kappa}t^2\Bigr)", cheaper.value, "minimum(C * t, C * t**2 / (2 * kappa))",
-        "min(C_i t, C_i t²/(2κ))"
+    smaller_value = -largest_of(-(sym.C * t), -(sym.C / (2 * WIDTH) * t**2))
+    smaller_price = letter(
+        r"\min\Bigl(C_it,\ \tfrac{C_i}{2\kappa}t^2\Bigr)", smaller_value.value,
+        "minimum(C * t, C * t**2 / (2 * kappa))", "min(C_i t, C_i t²/(2κ))"
     )  # fmt: skip
     return soft.steps(
         "HUBER",
@@ -92,7 +93,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
             "large one the squared hinge with C_i/(2κ).",
             Equation(
                 "alone",
-                (line(sym.C * (t - WIDTH / 2), "≤", psi, "≤", cheaper, scale="size"),),
+                (line(sym.C * (t - WIDTH / 2), "≤", psi, "≤", smaller_price, scale="size"),),
                 lambda at: "" if at.xi.any() else "no sample has slack",
             ),
         ),

@@ -106,25 +106,25 @@ def weight_where(
     side: The class of the samples, -1 or 1; 0 for both.
     """
 
-    def find(at: Any, lhs: FloatArray, rhs: FloatArray | float, weights: FloatArray) -> float:
+    def sum_weights(at: Any, lhs: FloatArray, rhs: FloatArray | float, weights: FloatArray) -> float:
         slack = np.asarray(rhs - lhs if relation in "<≤" else lhs - rhs)
         rounding = tolerance * at.level
         holds = slack > rounding if relation in "<>" else slack >= -rounding
         return float(weights[holds & (at.y == side) if side else holds].sum())
 
-    front, text, mask = (rf"y_i={side:+d},\,", f"y_i = {side:+d}, ", f"(y == {side}) * ") if side else ("", "", "")
+    latex, text, mask = (rf"y_i={side:+d},\,", f"y_i = {side:+d}, ", f"(y == {side}) * ") if side else ("", "", "")
     sign = "-" if relation in "<≥" else "+"
     code = f"%s {RELATIONS[relation][1]} {shift_by_tol('%s', sign) if tolerance else '%s'}"
     return operation(
-        rf"\sum_{{{front}%s{RELATIONS[relation][0]}%s}}%s", f"the sum over {text}%s {relation} %s of %s",
-        f"sum({mask}({code}) * %s)", find, left, right, weight,
+        rf"\sum_{{{latex}%s{RELATIONS[relation][0]}%s}}%s", f"the sum over {text}%s {relation} %s of %s",
+        f"sum({mask}({code}) * %s)", sum_weights, left, right, weight,
     )  # fmt: skip
 
 
 def split_by(
     value: Term, far: str, level: Term, weights: Term, share: Term, side: int = 0, **fields: Any
 ) -> EquationLine:
-    """Build the line of a quantile: the weights beyond it are at most a share, and with those at it at least that.
+    """Build the line of a quantile: the weights beyond it are at most a share, and those at or beyond it at least that.
 
     far: The relation of a value beyond the level: "<" or ">".
     """
@@ -169,7 +169,7 @@ def explain_infeasibility(at: At) -> str:
     return "" if finite else "a sample is inside its margin, so that the primal's value is infinite"
 
 
-# --- which rows -------------------------------------------------------------------------------------------------------
+# --- sets of rows -----------------------------------------------------------------------------------------------------
 
 
 def is_free(at: At) -> Any:
@@ -189,26 +189,27 @@ POSITIVE = replace(BETWEEN, code="kind > 0")
 BOUNDED = Subset("kind == 2", is_at_bound)
 
 
-# --- letters that are found -------------------------------------------------------------------------------------------
+# --- values of symbols ------------------------------------------------------------------------------------------------
 
 
 def measure_margin(at: At) -> float:
     """Measure the distance of the classes along w/‖w‖, at margin vectors, or support vectors shifted by their slack."""
-    on_it = at.alpha > 0 if at.svm.has_curvature else at.on_margin
-    plus, minus = on_it & (at.y > 0), on_it & (at.y < 0)
+    measured_rows = at.alpha > 0 if at.svm.has_curvature else at.on_margin
+    plus = measured_rows & (at.y > 0)
+    minus = measured_rows & (at.y < 0)
     if at.level != at.rho:
         raise NotMeasurableError("ρ is 0: the reduced convex hulls meet, w is 0, and there is no margin")
     if not (plus.any() and minus.any()):
-        of = "support" if at.svm.has_curvature else "margin"
-        raise NotMeasurableError(f"no {of} vectors in one of the classes, so no two hyperplanes are touched")
+        kind = "support" if at.svm.has_curvature else "margin"
+        raise NotMeasurableError(f"no {kind} vectors in one of the classes, so no two hyperplanes are touched")
     along_w = (at.f - at.b + at.y * at.xi) / np.sqrt(at.square_of_w)  # ⟨w/‖w‖, φ(x_i)⟩
     return float(along_w[plus].mean() - along_w[minus].mean())
 
 
 def find_nearest_b(at: At) -> float:
     """Return the b nearest to the result's in the interval that the weighted quantile over the rows allows."""
-    reached = at.y * (at.margin - at.svm.curvature * at.alpha) - at.svm.at_rows(at.u)
-    low, high = levels.interval(at.svm, at.svm.parts[0], reached) or (-np.inf, np.inf)
+    b_of_rows = at.y * (at.margin - at.svm.curvature * at.alpha) - at.svm.at_rows(at.u)
+    low, high = levels.interval(at.svm, at.svm.parts[0], b_of_rows) or (-np.inf, np.inf)
     return float(min(max(at.b, low), high))
 
 
@@ -225,14 +226,15 @@ def measure_violation(at: At) -> float:
 
 def balance_scale(at: Any) -> float:
     """Return the scale of the balance of samples and constraints."""
-    rows = float(np.abs(at.rows.c) @ np.abs(at.prices)) if at.problem.constraints else 0.0
-    return float(at.total) + rows or 1.0
+    constraint_total = float(np.abs(at.rows.c) @ np.abs(at.prices)) if at.problem.constraints else 0.0
+    return float(at.total) + constraint_total or 1.0
 
 
 def project_prices(at: Any) -> FloatArray:
     """Return π after a projected step along the violation of the constraints: (p,)."""
-    prices, pull = at.all_multipliers[at.svm.m :], at.lhs_of_alpha - at.rows.h
-    return np.asarray(np.maximum(prices + at.reach / at.level * pull / at.problem._constraint_scale, 0.0))
+    prices = at.all_multipliers[at.svm.m :]
+    violation = at.lhs_of_alpha - at.rows.h
+    return np.asarray(np.maximum(prices + at.reach / at.level * violation / at.problem._constraint_scale, 0.0))
 
 
 #: Line: a projected gradient step does not change the multipliers of the linear constraints.
@@ -251,9 +253,9 @@ ALPHA_OPTIMAL = (
 
 
 def scale_between(at: Any) -> float:
-    """Return the scale of differences of f at samples between those trained on."""
-    rows = at.of_rows_between(at.prices) if at.problem.constraints else 0.0
-    return reference_size(at.sums_between(at.beta) - rows, at.terms_of_u)
+    """Return the scale of differences of f at samples half way between neighbours."""
+    constraint_sums = at.of_rows_between(at.prices) if at.problem.constraints else 0.0
+    return reference_size(at.sums_between(at.beta) - constraint_sums, at.terms_of_u)
 
 
 def diagonal_between(at: At) -> FloatArray:

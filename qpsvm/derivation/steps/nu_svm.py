@@ -17,8 +17,8 @@ from qpsvm.machines import NuSVM
 from qpsvm.machines.nu_svm import compute_nu_max
 
 A = letter("a_i", "C")
-MASS = dot(1, sym.ALPHA)
-#: What the letters of this machine mean.
+ALPHA_SUM = dot(1, sym.ALPHA)
+#: Meanings of the symbols of this machine.
 SYMBOLS = {
     "a": Meaning("share of each sample in all weights, the upper bound of α", "(n,)"),
     "s": Meaning("ρ − b, the level of u in the class +1"),
@@ -31,7 +31,7 @@ def argument(problem: NuSVM) -> Argument:
     """Build the terms of the machine."""
     return build_two_class(
         problem, A, total(A * sym.XI), sym.RHO, others=r",\rho", reward=-(sym.NU * sym.RHO), linear=(),
-        equality=(sym.RHO, MASS, sym.NU),
+        equality=(sym.RHO, ALPHA_SUM, sym.NU),
     )  # fmt: skip
 
 
@@ -45,9 +45,11 @@ def sum_over_class(sign: str) -> Term:
 
 def steps(problem: NuSVM) -> tuple[Step, ...]:
     """Return all steps, in order."""
-    soft, s, t = argument(problem), sym.RHO - sym.B, sym.RHO + sym.B
-    one, other = (letter(name, each.value, f"{name}_of_class", name) for name, each in (("s", s), ("t", t)))
-    largest = letter(
+    soft = argument(problem)
+    s_of_rho = sym.RHO - sym.B
+    t_of_rho = sym.RHO + sym.B
+    s, t = (letter(name, value.value, f"{name}_of_class", name) for name, value in (("s", s_of_rho), ("t", t_of_rho)))
+    nu_max = letter(
         r"\nu_{\max}=\frac{2\min(S_+,S_-)}{S}", lambda at: float(at.problem.nu_max), "nu_max", "ν_max = 2·min(S₊, S₋)/S"
     )
     return soft.steps(
@@ -67,12 +69,12 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             Equation(
                 "below",
                 (
-                    line(one, "=", s, scale="level"),
-                    line(other, "=", t, before=r",\quad ", joined=True, scale="level"),
-                    sym.split_by(sym.U, "<", one, A, sym.NU / 2, 1),
-                    sym.split_by(-sym.U, "<", other, A, sym.NU / 2, -1),
-                    line(sym.RHO, "=", HALF * (one + other), scale="level"),
-                    line(sym.B, "=", HALF * (other - one), before=r",\quad ", joined=True, scale="level"),
+                    line(s, "=", s_of_rho, scale="level"),
+                    line(t, "=", t_of_rho, before=r",\quad ", joined=True, scale="level"),
+                    sym.split_by(sym.U, "<", s, A, sym.NU / 2, 1),
+                    sym.split_by(-sym.U, "<", t, A, sym.NU / 2, -1),
+                    line(sym.RHO, "=", HALF * (s + t), scale="level"),
+                    line(sym.B, "=", HALF * (t - s), before=r",\quad ", joined=True, scale="level"),
                 ),
             ),
             levels._soft_interval,
@@ -95,7 +97,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
                             joined=True,
                             scale=lambda at: at.problem.nu,
                         ),
-                        line(sym.NU, "≤", largest, scale=lambda at: at.problem.nu),
+                        line(sym.NU, "≤", nu_max, scale=lambda at: at.problem.nu),
                     ),
                 ),
                 compute_nu_max,

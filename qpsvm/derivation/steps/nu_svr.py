@@ -12,25 +12,27 @@ from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.term_builders import HALF, dot, largest_of, total
 from qpsvm.machines import NuSVR
 
-MASS, SHARE = dot(1, two.ABOVE + two.BELOW), sym.NU * two.SIGMA_C
-#: What the letters of this machine mean.
+ALPHA_SUM = dot(1, two.ABOVE + two.BELOW)
+NU_C = sym.NU * two.SIGMA_C
+#: Meanings of the symbols of this machine.
 SYMBOLS = two.SYMBOLS
 
 
 def argument(problem: NuSVR) -> Argument:
     """Build the terms of the machine."""
     return two.argument(
-        problem, total(two.C * (two.XI + two.XI_STAR)), others=r",\varepsilon", reward=SHARE * two.EPSILON,
-        equality=(-two.EPSILON, MASS, SHARE), linear=False,
+        problem, total(two.C * (two.XI + two.XI_STAR)), others=r",\varepsilon", reward=NU_C * two.EPSILON,
+        equality=(-two.EPSILON, ALPHA_SUM, NU_C), linear=False,
     )  # fmt: skip
 
 
 def steps(problem: NuSVR) -> tuple[Step, ...]:
     """Return all steps, in order."""
     tube = argument(problem)
-    left, half = sym.T - sym.U, HALF * SHARE
-    beyond = sym.weight_where(two.MISSED, ">", two.EPSILON, two.C)
-    outside = sym.weight_where(two.MISSED, "≥", two.EPSILON, two.C)
+    residual = sym.T - sym.U
+    half_sum = HALF * NU_C
+    weight_beyond = sym.weight_where(two.MISSED, ">", two.EPSILON, two.C)
+    weight_outside = sym.weight_where(two.MISSED, "≥", two.EPSILON, two.C)
     return tube.steps(
         "NUSVR",
         first=tube.loss(
@@ -42,7 +44,7 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
         primal=tube.primal(
             "The loss is the smallest ξ_i and ξ*_i above three linear functions, one for each side of f. −ε in place "
             "of ε would save νΣ_C a unit and cost Σ_C or more, as the last line says: ε ≥ 0 need not be asked for.",
-            line(total(two.C * (two.MISSED + two.EPSILON)) - SHARE * two.EPSILON, "≥", total(two.C * two.MISSED),
+            line(total(two.C * (two.MISSED + two.EPSILON)) - NU_C * two.EPSILON, "≥", total(two.C * two.MISSED),
                  scale=lambda at: float(total(two.C * (two.MISSED + two.EPSILON)).value(at)) or 1.0),
         ),
         lagrangian=tube.lagrangian_step(two.MULTIPLIERS),
@@ -56,8 +58,8 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
             "b + ε is the upper edge of the tube and b − ε the lower one, seen from u = Kβ. Each side has half of the "
             "mass, so that the primal splits into one problem for each edge, solved by a weighted quantile.",
             Equation("below", (
-                sym.split_by(left, ">", sym.B + two.EPSILON, two.C, half),
-                sym.split_by(left, "<", sym.B - two.EPSILON, two.C, half),
+                sym.split_by(residual, ">", sym.B + two.EPSILON, two.C, half_sum),
+                sym.split_by(residual, "<", sym.B - two.EPSILON, two.C, half_sum),
                 line(sym.U, "=", sym.kernel_sum(two.BETA), measured=False),
             )),
             levels._soft_interval, general="LEVEL.3",
@@ -68,6 +70,6 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
             "A sample beyond the tube has α_i = C_i, so such samples weigh at most a share ν together. No sample "
             "inside has any α, so those on the edge and beyond weigh at least ν. The residual is by how much a bound "
             "fails.",
-            Equation("alone", (line(beyond, "≤", SHARE, "≤", outside, scale=lambda at: SHARE.value(at)),)),
+            Equation("alone", (line(weight_beyond, "≤", NU_C, "≤", weight_outside, scale=NU_C.value),)),
         ),
     )  # fmt: skip

@@ -22,16 +22,17 @@ from qpsvm.derivation.terms import Term
 from qpsvm.machines import OneClass, Problem
 
 S = letter("s_i", "C")
-WHOLE = letter("S", lambda at: float(at.C.sum()), "sum(s)")
+WEIGHT_SUM = letter("S", lambda at: float(at.C.sum()), "sum(s)")
 RHO = letter(r"\rho", lambda at: -at.b)
-MASS, SHARE = dot(1, sym.ALPHA), sym.NU * WHOLE
-FORM = letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
-#: What both novelty detectors say of ν.
-WHAT_NU_BOUNDS = (
+ALPHA_SUM = dot(1, sym.ALPHA)
+NU_S = sym.NU * WEIGHT_SUM
+QUADRATIC_FORM = letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
+#: The text of the step about ν, of both machines for novelty detection.
+NU_BOUNDS_TEXT = (
     "A sample outside has its α_i at the bound, so such samples weigh at most a share ν together. No α_i is above its "
     "bound, so the support vectors weigh at least that share."
 )
-#: What the letters of this machine mean.
+#: Meanings of the symbols of this machine.
 SYMBOLS = {
     "Q": Meaning("Q_ij = K(x_i, x_j)", "(n, n)"),
     "s": Meaning("weights of the samples, the upper bounds of α", "(n,)"),
@@ -40,10 +41,14 @@ SYMBOLS = {
 }
 
 
-def build_unlabelled(problem: Problem, rows: RowTerms, price: Term, **more: Any) -> Argument:
-    """Build a machine without labels, whose f is to reach 0, less slack."""
+def build_unlabelled(problem: Problem, rows: RowTerms, penalty: Term, **terms: Any) -> Argument:
+    """Build the terms of a machine without labels, which requires f ≥ −slack.
+
+    penalty: The slack's part of the primal objective.
+    terms: Further fields of `Argument`.
+    """
     return Argument(
-        problem, (rows,), price, coef=sym.ALPHA, pairs=r"\alpha_i\alpha_j", matrix=r"X^{\top}\alpha", **more
+        problem, (rows,), penalty, coef=sym.ALPHA, pairs=r"\alpha_i\alpha_j", matrix=r"X^{\top}\alpha", **terms
     )
 
 
@@ -51,8 +56,8 @@ def argument(problem: OneClass) -> Argument:
     """Build the terms of the machine."""
     rows = RowTerms(sym.ALPHA, sym.XI, sym.PRODUCT, RHO, sym.ETA, sym.XI, S)
     return build_unlabelled(
-        problem, rows, total(S * sym.XI), linear=(), quadratic=HALF * FORM, others=r",\rho", reward=-(SHARE * RHO),
-        equality=(RHO, MASS, SHARE), added=-RHO, level=0.0, b="ρ",
+        problem, rows, total(S * sym.XI), linear=(), quadratic=HALF * QUADRATIC_FORM, others=r",\rho",
+        reward=-(NU_S * RHO), equality=(RHO, ALPHA_SUM, NU_S), added=-RHO, level=0.0, b="ρ",
     )  # fmt: skip
 
 
@@ -65,9 +70,9 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
         "distance",
         "how far the boundary is along w",
     )
-    highest = letter(r"\max_i u_i", lambda at: float(at.u.max()), "u.max()", "max u_i")
-    nothing = letter("P(0,0,0)", lambda _: 0.0, "P(0, 0, 0)")
-    there = plane.objective.with_name("the primal's value", r"P(w^*,\rho^*,\xi^*)")
+    max_u = letter(r"\max_i u_i", lambda at: float(at.u.max()), "u.max()", "max u_i")
+    primal_at_zero = letter("P(0,0,0)", lambda _: 0.0, "P(0, 0, 0)")
+    primal_at_optimum = plane.objective.with_name("the primal's value", r"P(w^*,\rho^*,\xi^*)")
     return plane.steps(
         "ONE",
         first=step(
@@ -95,22 +100,22 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             "For a given w, only −νSρ and the slacks depend on ρ. The best ρ has a share ν of the weights below it: a "
             "weighted quantile of u = Kα.",
             Equation("below", (
-                sym.split_by(sym.U, "<", RHO, S, SHARE),
+                sym.split_by(sym.U, "<", RHO, S, NU_S),
                 line(sym.U, "=", sym.kernel_sum(sym.ALPHA), measured=False),
                 EquationLine((sym.U, RHO), ("=",), scale="level", rows=sym.ON_MARGIN,
                      before=line(0, "<", sym.ALPHA, "<", S).latex() + r"\ \Rightarrow\ "),
             )),
             levels._soft_interval, general="LEVEL.3",
         ),
-        besides=build_nu_step(plane, sym.F, 0, SHARE, WHAT_NU_BOUNDS),
+        besides=build_nu_step(plane, sym.F, 0, NU_S, NU_BOUNDS_TEXT),
         last=(
             step(
             "The origin among the samples",
             "w = 0 and ρ = 0 cost nothing, so the optimum, at w*, ρ* and ξ*, is never above 0. It is 0 where the "
             "reduced hull of the samples holds the origin, and no plane parts them.",
             Equation("alone", (
-                line(nothing, "=", 0, measured=False),
-                line(-(HALF * FORM), "≤", there, "≤", 0, scale="size", at=sym.with_needed_slack,
+                line(primal_at_zero, "=", 0, measured=False),
+                line(-(HALF * QUADRATIC_FORM), "≤", primal_at_optimum, "≤", 0, scale="size", at=sym.with_needed_slack,
                      before=r"\quad\Longrightarrow\quad "),
             )),
         ),
@@ -121,7 +126,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             Equation("alone", (
                 line(letter(r"\alpha", text="α_i"), "=", letter("s", "C", text="s_i"), scale="largest",
                      before=r"\nu=1\quad\Longrightarrow\quad "),
-                line(RHO, "≥", highest, before=r",\quad ", scale="level"),
+                line(RHO, "≥", max_u, before=r",\quad ", scale="level"),
             ), lambda at: "" if at.problem.nu == 1.0 else f"ν is {at.problem.nu:g}, so that there is a choice"),
             levels._soft_interval, general="LEVEL.3",
         ),
@@ -130,7 +135,10 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
 
 
 def measure_plane_distance(at: At) -> float:
-    """Measure the distance of the samples on the boundary from the origin, along w/‖w‖."""
+    """Return the mean distance of the samples on the boundary from the origin, along w/‖w‖.
+
+    Raises NotMeasurableError.
+    """
     norm = float(np.sqrt(at.square_of_w))
     if not norm:
         raise NotMeasurableError("w is 0: the origin is among the samples, and no plane parts them from it")

@@ -24,9 +24,9 @@ LAM = letter(r"\lambda", lambda at: at.problem.lam, "lam")
 #: Shares of the loss, and C_i = p_i/λ.
 P = letter("p_i", lambda at: at.problem.weight_shares)
 UPPER = P / LAM
-#: Rows up to which K is factored for the primal QP of a kernel. This many take seconds, and 100 MB.
+#: Largest number of rows for which K is factored for the primal QP of a kernel: it takes seconds, and 100 MB.
 MAX_FACTORED_ROWS = 3000
-#: What the letters of this machine mean.
+#: Meanings of the symbols of this machine.
 SYMBOLS = {
     "p": Meaning("share of each sample in all weights", "(n,)"),
     "C": Meaning("p/λ, the upper bound of α", "(n,)"),
@@ -44,11 +44,11 @@ def argument(problem: PrimalHinge) -> Argument:
 def steps(problem: PrimalHinge) -> tuple[Step, ...]:
     """Return all steps, in order."""
     soft = argument(problem)
-    ones = letter(
+    f_of_alpha = letter(
         r"\sum_j\alpha_j y_j\bigl(K(x_j,x_i)+1\bigr)", lambda at: at.y * (at.dual.P @ at.alpha) / at.unit,
         "(K + 1) @ (alpha * y)", "Σ_j α_j y_j (K(x_j, x_i) + 1)"
     )  # fmt: skip
-    c_svm = letter("", lambda at: -at.problem.lam * at.problem.equivalent_c_svm().qp("dual").objective(at.alpha),
+    c_svm_value = letter("", lambda at: -at.problem.lam * at.problem.equivalent_c_svm().qp("dual").objective(at.alpha),
                    "-lam * c_svm.objective(alpha)", "λ times the value of the C-SVM's dual at α")  # fmt: skip
     return soft.steps(
         "PHINGE",
@@ -72,12 +72,11 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             step(
                 "The same as a C-SVM",
                 "Dividing by λ moves the weight from the norm to the loss. The α found here is certified for the C-SVM "
-                "as "
-                "it stands: α and f are the same, and the values are divided by λ.",
+                "as it stands: α and f are the same, and the values are divided by λ.",
                 Equation(
                     "below",
                     (
-                        line(c_svm, "=", sym.CLAIMED, scale="size", shown=False),
+                        line(c_svm_value, "=", sym.CLAIMED, scale="size", shown=False),
                         display(1 / LAM * (LAM / 2 * soft.norm + total(P * sym.XI))),
                         line(
                             1 / LAM * soft.objective,
@@ -94,8 +93,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             step(
                 "Multipliers of the QP",
                 "A solver of the primal QP returns λα as the multipliers of its margin rows: with them its "
-                "stationarity "
-                "holds, block by block.",
+                "stationarity holds, block by block.",
                 Equation(
                     "below",
                     (
@@ -113,8 +111,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             step(
                 "A feature of ones",
                 "A penalised b is the weight of one more feature that is 1 for every sample. Its products are 1, so K "
-                "+ 1 "
-                "takes the place of K, and no equality is left.",
+                "+ 1 takes the place of K, and no equality is left.",
                 Equation(
                     "below",
                     (
@@ -122,9 +119,9 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
                         line(
                             sym.F,
                             "=",
-                            ones,
+                            f_of_alpha,
                             left=r"\phantom{f(x_i)}",
-                            scale=lambda at: reference_size(ones.value(at), at.terms),
+                            scale=lambda at: reference_size(f_of_alpha.value(at), at.terms),
                         ),
                     ),
                 ),
@@ -139,14 +136,13 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
 
 def explain_missing_primal(at: At) -> str:
     """Explain why the primal of a kernel is not built, or return ""."""
-    many = not at.is_linear and len(at.y) > MAX_FACTORED_ROWS
-    return (
-        f"the primal of a kernel is written in a factor of K, made for at most {MAX_FACTORED_ROWS} rows" if many else ""
-    )
+    if at.is_linear or len(at.y) <= MAX_FACTORED_ROWS:
+        return ""
+    return f"the primal of a kernel is written in a factor of K, made for at most {MAX_FACTORED_ROWS} rows"
 
 
 def compute_gradient_blocks(at: At) -> dict[str, np.ndarray]:
-    """Return Px + q + Gᵀz + z_box, with z = λα and z_box = −λη on the rows ξ ≥ 0, by blocks of x."""
+    """Return the blocks of Px + q + Gᵀz + z_box by name, with z = λα and z_box = −λη on the rows ξ ≥ 0."""
     qp = at.problem.qp("primal")
     w = at.w if at.is_linear else at.problem.space.textbook_coordinates.T @ (at.alpha * at.y)
     b = [] if at.problem.space.computed_intercept is None else [at.b]
@@ -157,8 +153,7 @@ def compute_gradient_blocks(at: At) -> dict[str, np.ndarray]:
 
 
 def build_gradient_term(name: str) -> Term:
-    """Return a block of the gradient."""
-
+    """Build the term of a block of the gradient: "w", "b" or "xi"."""
     letters = {"w": "w", "b": "b", "xi": "ξ"}
     return letter(
         "",
@@ -169,11 +164,11 @@ def build_gradient_term(name: str) -> Term:
 
 
 def scale_of_b(at: At) -> float:
-    """Return the scale of the row of b, as (PHINGE.5) measures b itself."""
+    """Return the scale of the block of b, the same as in (PHINGE.5)."""
     return at.unit * (max(at.total, 1 + abs(at.b)) if at.problem.intercept == "penalised" else at.total)
 
 
-#: The blocks of the primal QP's stationarity, what they are relative to, and where they are there.
+#: The blocks of the primal QP's stationarity, their scales, and the points that have them; None for all points.
 BLOCKS = (
     ("w", lambda at: at.unit * reference_size(at.w if at.is_linear else at.u, at.terms_of_w), None),
     ("xi", lambda at: float(max(at.problem.weight_shares)), None),

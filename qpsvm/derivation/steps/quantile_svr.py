@@ -18,28 +18,28 @@ from qpsvm.machines import QuantileSVR
 
 TAU = letter(r"\tau", lambda at: at.problem.quantile)
 UPPER, LOWER = TAU * two.C, (1 - TAU) * two.C
-#: What the letters of this machine mean.
+#: Meanings of the symbols of this machine.
 SYMBOLS = two.SYMBOLS | {
     r"\tau": Meaning("which quantile"),
     "M": Meaning("samples on the curve: β_i is between its bounds, and not 0"),
 }
-#: The samples of which no α is at its bound.
+#: The samples with neither α⁺ nor α⁻ at its bound.
 INSIDE = Subset("(kind_above < 2) & (kind_below < 2)", lambda at: ~np.logical_or(*np.split(sym.BOUNDED(at), 2)))
 
 
 def argument(problem: QuantileSVR) -> Argument:
     """Build the terms of the machine."""
-    price = total(two.C * (TAU * two.XI + (1 - TAU) * two.XI_STAR))
-    return two.argument(problem, price, (UPPER, LOWER), None)
+    penalty = total(two.C * (TAU * two.XI + (1 - TAU) * two.XI_STAR))
+    return two.argument(problem, penalty, (UPPER, LOWER), None)
 
 
 def select_at_bound(half: int) -> Subset:
-    """Return the samples of which one α is at its bound."""
+    """Return the samples with α⁺ (half 0) or α⁻ (half 1) at its bound."""
     return Subset(f"kind_{('above', 'below')[half]} == 2", lambda at: np.split(sym.BOUNDED(at), 2)[half])
 
 
 def find_largest_bound(at: At) -> float:
-    """Return the scale of β."""
+    """Return the largest upper bound of α, the scale of β."""
     return float(at.box.max())
 
 
@@ -47,9 +47,10 @@ def steps(problem: QuantileSVR) -> tuple[Step, ...]:
     """Return all steps, in order."""
     curve = argument(problem)
     loss = largest_of(TAU * (sym.T - sym.F), (1 - TAU) * (sym.F - sym.T))
-    among = line(-LOWER, "<", two.BETA, "<", UPPER, scale=find_largest_bound)
+    is_between = line(-LOWER, "<", two.BETA, "<", UPPER, scale=find_largest_bound)
     mean = sym.mean("M", sym.T - sym.U, lambda at: np.logical_or(*np.split(sym.is_free(at), 2)))
-    below_f, above_f = sym.weight_where(sym.T, "<", sym.F, two.C), sym.weight_where(sym.T, ">", sym.F, two.C)
+    below_f = sym.weight_where(sym.T, "<", sym.F, two.C)
+    above_f = sym.weight_where(sym.T, ">", sym.F, two.C)
     return curve.steps(
         "QSVR",
         first=curve.loss(
@@ -70,10 +71,10 @@ def steps(problem: QuantileSVR) -> tuple[Step, ...]:
             line(sym.B, "=", mean, scale="level", when=Subset("not any(M)", lambda at: sym.is_free(at).any()),
                  setup_code="M = (kind_above == 1) | (kind_below == 1)"),
             line(sym.U, "=", sym.kernel_sum(two.BETA), before=r",\quad ", joined=True, measured=False),
-            rf"M=\{{i:{among.latex()},\ \beta_i\ne 0\}}", where="On the curve f(x_i) = t_i",
+            rf"M=\{{i:{is_between.latex()},\ \beta_i\ne 0\}}", where="On the curve f(x_i) = t_i",
         ),
         kinds=curve.kinds_of_samples(
-            case(INSIDE, among, (sym.T, "=", sym.F)),
+            case(INSIDE, is_between, (sym.T, "=", sym.F)),
             case(select_at_bound(0), (two.BETA, "=", UPPER), (sym.T, "≥", sym.F), find_largest_bound),
             case(select_at_bound(1), (two.BETA, "=", -LOWER), (sym.T, "≤", sym.F), find_largest_bound),
         ),

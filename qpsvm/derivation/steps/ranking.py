@@ -23,9 +23,9 @@ XI = letter(r"\xi_k")
 ETA = letter(r"\eta_k")
 C = letter("C_k")
 BETA = letter(r"\beta_i")
-#: What is to be 1.
+#: The difference of scores of a pair, whose margin level is 1.
 APART = letter("f(x_{i_k})-f(x_{j_k})", "f", "f(X[i]) - f(X[j])", rank=SUM)
-#: What the letters of this machine mean; m is the number of pairs.
+#: Meanings of the symbols of this machine; m is the number of pairs.
 SYMBOLS = {
     "y": Meaning("+1 for every pair", "(m,)"),
     r"\xi": Meaning("slack of each pair", "(m,)"),
@@ -51,7 +51,8 @@ def combine_differences(at: At, alpha: FloatArray) -> FloatArray:
     """Return Σ α_k (φ(x_i) − φ(x_j)): summed by pairs for a linear kernel, else as products with every φ(x_i)."""
     if not at.is_linear:
         return at.u
-    pairs, kernel = at.problem.pairs[at.problem._active_variables], at.problem.kernel
+    pairs = at.problem.pairs[at.problem._active_variables]
+    kernel = at.problem.kernel
     X = kernel.features(at.problem.X) if isinstance(kernel, FeatureMap) else at.problem.X
     return np.asarray((X[pairs[:, 0]] - X[pairs[:, 1]]).T @ alpha)
 
@@ -69,8 +70,9 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
         lambda at: at.svm.at_rows(at.values - at.b) / sym.NORM.value(at), "(phi(X[i]) - phi(X[j])) @ w / norm(w)",
         "⟨w, φ(x_i_k) − φ(x_j_k)⟩/‖w‖"
     )  # fmt: skip
-    f, stationary = letter("f(x)", "f_between"), flat_in("w")
-    svm = letter(
+    f = letter("f(x)", "f_between")
+    stationary = flat_in("w")
+    c_svm_value = letter(
         "", evaluate_difference_svm, "norm(w)**2 / 2 + C @ maximum(1 - z @ w, 0)",
         "the value of the C-SVM over differences"
     )  # fmt: skip
@@ -127,7 +129,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             "side. Turned round it is a sample of class −1. Both say the same, and so does the value.",
             Equation("below", (
                 r"z_k=\varphi(x_{i_k})-\varphi(x_{j_k}),\quad y_k=+1",
-                value_of(svm, "=", sym.CLAIMED),
+                value_of(c_svm_value, "=", sym.CLAIMED),
                 r"\min_{w,\xi}\ \tfrac12\|w\|^2+\sum_k C_k\xi_k",
                 r"\text{subject to}\ y_k\langle w,z_k\rangle\ge 1-\xi_k",
             )),
@@ -138,6 +140,6 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
 def evaluate_difference_svm(at: At) -> float:
     """Return the value of a C-SVM without intercept over the differences z_k, all of class +1."""
     pairs = at.problem.pairs[at.problem._active_variables]
-    place = np.cumsum(at.problem.sample_weight > 0) - 1
-    values = at.values[place[pairs]]
+    active_index = np.cumsum(at.problem.sample_weight > 0) - 1
+    values = at.values[active_index[pairs]]
     return float(at.half_norm + at.C @ np.maximum(1.0 - (values[:, 0] - values[:, 1]), 0.0))

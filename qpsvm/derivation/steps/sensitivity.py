@@ -34,7 +34,7 @@ from qpsvm.solve.call import solve
 
 #: Relative change of C_i or h_j.
 SHARE = 0.01
-#: Largest number of rows with which the changed problems are solved.
+#: Largest number of rows for which the perturbed problems are solved.
 MAX_SOLVED_ROWS = 1000
 
 
@@ -63,17 +63,22 @@ def build_machine_saddle(argument: Any) -> Step:
 
 
 def build_saddle_step(L: Term, letters: list[str], other: tuple[EquationLine, ...], rows: str = "") -> Step:
-    """Build the saddle of L: with other multipliers, at the solution, and with other weights."""
-    over, half = (",".join(front + each for each in letters if each) for front in ("", r"\tfrac12 "))
+    """Build the saddle of L: with other multipliers, at the solution, and with half of all weights.
+
+    letters: LaTeX of the weights; "" entries are skipped.
+    other: Lines that define the other multipliers.
+    rows: LaTeX of the multipliers of linear constraints, after a comma; "" without constraints.
+    """
+    weights, half_weights = (",".join(front + name for name in letters if name) for front in ("", r"\tfrac12 "))
 
     def value(latex: str, name: str, at: Callable[[Any], Any]) -> Term:
         text = latex_to_text(latex.replace(r"\tfrac12 ", "½").replace(r"\bar\alpha", "α'"))
         return letter(latex, lambda point: L.value(at(point)), name, text)
 
     points = (
-        value(rf"L({over},\bar\alpha{rows})", "L_of_other_multipliers", complement_multipliers),
-        value(rf"L({over},\alpha{rows})", "L_of_the_solution", lambda at: at),
-        value(rf"L({half},\alpha{rows})", "L_of_half_the_weights", halve_weights),
+        value(rf"L({weights},\bar\alpha{rows})", "L_of_other_multipliers", complement_multipliers),
+        value(rf"L({weights},\alpha{rows})", "L_of_the_solution", lambda at: at),
+        value(rf"L({half_weights},\alpha{rows})", "L_of_half_the_weights", halve_weights),
     )
     chain = line(points[0], "≤", points[1], "≤", points[2], scale="size",
                  caption=lambda at: f"≤ {points[2].value(at):.6g}: L at three points")  # fmt: skip
@@ -89,25 +94,25 @@ def build_saddle_step(L: Term, letters: list[str], other: tuple[EquationLine, ..
 # --- prices -----------------------------------------------------------------------------------------------------------
 
 
-def perturb_problem(problem: Problem, name: str, k: int, by: float) -> Problem:
+def perturb_problem(problem: Problem, name: str, k: int, change: float) -> Problem:
     """Return the problem with C_i of active row k, or the bound h_k of linear constraint k, increased by a number.
 
     name: "C" or "h".
     """
     if name == "C":
         C: FloatArray = np.full(problem.n, getattr(problem, "C"))  # noqa: B009
-        C[problem.active_rows[k]] += by / problem.sample_weight[problem.active_rows[k]]
+        C[problem.active_rows[k]] += change / problem.sample_weight[problem.active_rows[k]]
         return problem.replace(C=C)
     perturbed: Problem = copy_without_cache(problem)
     perturbed.constraints = tuple(map(copy, problem.constraints))
     for item in perturbed.constraints:
-        item.h = np.where(np.arange(len(item.h)) == k, item.h + by, item.h)
+        item.h = np.where(np.arange(len(item.h)) == k, item.h + change, item.h)
         k -= len(item.h)
     return perturbed
 
 
 def compute_perturbation(at: At, name: str, k: int) -> float:
-    """Return Δ: a share of C_i of active row k, or of the largest bound |h_l|."""
+    """Return Δ: `SHARE` times C_i of active row k, or times the largest bound |h_l|."""
     if name == "C":
         rows = at.problem.active_rows[k]
         return SHARE * float(np.full(at.problem.n, at.problem.C)[rows] * at.problem.sample_weight[rows])
@@ -115,7 +120,7 @@ def compute_perturbation(at: At, name: str, k: int) -> float:
 
 
 def solve_perturbed(at: At, name: str, k: int, sign: int) -> tuple[float, float]:
-    """Solve the changed problem, and return D and P: a lower and an upper bound of its optimum."""
+    """Solve the perturbed problem, and return D and P: a lower and an upper bound of its optimum."""
     cache: dict[Any, tuple[float, float]] = at.__dict__.setdefault("changed_optima", {})
     if (name, k, sign) not in cache:
         result = solve(perturb_problem(at.problem, name, k, sign * compute_perturbation(at, name, k)), check=False)

@@ -14,16 +14,16 @@ from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, total
 from qpsvm.machines import SquaredHinge
 
-#: C_i: the price of a square, of which δ_i = 1/(2C_i) is left.
+#: C_i, the price of a squared slack: δ_i = 1/(2C_i).
 C = letter("C_i", lambda at: 0.5 / at.svm.curvature)
 #: δ_iα_i.
 CURVE = sym.ALPHA / (2 * C)
 #: αᵀ(Q + D)α with D = diag(1/(2C)).
-BENT = letter(
+QUADRATIC_FORM = letter(
     r"\alpha^{\top}(Q+D)\alpha", lambda at: at.quadratic + float(at.svm.curvature @ at.alpha**2),
     "alpha @ (Q + diag(1 / (2 * C))) @ alpha"
 )  # fmt: skip
-#: What the letters of this machine mean.
+#: Meanings of the symbols of this machine.
 SYMBOLS = {"e": Meaning("e_i, the unit vector of sample i", "(n,)")}
 
 
@@ -38,7 +38,7 @@ def argument(problem: SquaredHinge) -> Argument:
 def steps(problem: SquaredHinge) -> tuple[Step, ...]:
     """Return all steps, in order."""
     soft = argument(problem)
-    beyond = soft.reach + CURVE
+    yf_with_slack = soft.reach + CURVE
     return soft.steps(
         "SQHINGE",
         first=build_margin_step(soft),
@@ -73,8 +73,10 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
                 (
                     r"\tilde\varphi(x_i)=\Bigl(\varphi(x_i),\ \tfrac{1}{\sqrt{2C_i}}\,e_i\Bigr)",
                     r"\langle\tilde\varphi(x_i),\tilde\varphi(x_j)\rangle=\bigl(K+\operatorname{diag}\tfrac{1}{2C}\bigr)_{ij}",
-                    value_of(HALF * BENT + (HALF * soft.pull**2 if soft.penalised else None), "=", sym.QP_VALUE),
-                    line(beyond, "≥", 1, scale=lambda at: reference_size(beyond.value(at), at.terms)),
+                    value_of(
+                        HALF * QUADRATIC_FORM + (HALF * soft.pull**2 if soft.penalised else None), "=", sym.QP_VALUE
+                    ),
+                    line(yf_with_slack, "≥", 1, scale=lambda at: reference_size(yf_with_slack.value(at), at.terms)),
                 ),
             ),
         ),

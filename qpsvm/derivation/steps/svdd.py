@@ -1,7 +1,7 @@
 """Build the steps of the SVDD, (SVDD.1) to (SVDD.20).
 
-Where the samples of a linear kernel are centred inside, everything is measured there, by (SVDD.19): R² would be a small
-difference of large numbers elsewhere.
+If the samples of a linear kernel are centred for the computation, by (SVDD.19), everything is measured in these
+coordinates: in the caller's, R² could be a small difference of large numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps.argument import RowTerms, iter_minimum, number_steps, step
-from qpsvm.derivation.steps.one_class import FORM, WHAT_NU_BOUNDS, build_unlabelled
+from qpsvm.derivation.steps.one_class import NU_BOUNDS_TEXT, QUADRATIC_FORM, build_unlabelled
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.steps.two_class import build_nu_step
 from qpsvm.derivation.symbols import Meaning
@@ -41,8 +41,8 @@ DISTANCE = letter(r"\|\varphi(x_i)-c\|", lambda at: measure_distances(at), "norm
 FAR = letter(r"\|\varphi(x_i)-c\|^2", lambda at: SQUARE.value(at) - F.value(at), "norm(phi(X) - c, axis=1)**2")
 OWN_LENGTH = letter("K(x,x)", sym.diagonal_between, "K(x, x).diagonal()")
 RADIUS = letter("R", lambda at: float(at.result.extras["radius"]))
-MASS = dot(1, sym.ALPHA)
-#: What the letters of this machine mean.
+ALPHA_SUM = dot(1, sym.ALPHA)
+#: Meanings of the symbols of this machine.
 SYMBOLS = {
     "f": Meaning("decision function, R² − ‖φ(x) − c‖²", "(n,)", F.value),
     "Q": Meaning("Q_ij = K(x_i, x_j)", "(n, n)"),
@@ -58,40 +58,42 @@ SYMBOLS = {
 
 def argument(problem: SVDD) -> Argument:
     """Build the terms of the machine."""
-    asked = line(PRODUCT + MU, "≥", HALF * (DIAGONAL - XI), scale="level")
-    rows = RowTerms(sym.ALPHA, XI, 2 * PRODUCT + 2 * MU, DIAGONAL, sym.ETA, XI, sym.C, other=asked)
+    constraint = line(PRODUCT + MU, "≥", HALF * (DIAGONAL - XI), scale="level")
+    rows = RowTerms(sym.ALPHA, XI, 2 * PRODUCT + 2 * MU, DIAGONAL, sym.ETA, XI, sym.C, other=constraint)
     return build_unlabelled(
-        problem, rows, total(sym.C * XI), linear=(total(sym.ALPHA * DIAGONAL),), quadratic=FORM, others=r",\mu",
-        reward=2 * MU, equality=(-(2 * MU), MASS, term(1)), added=2 * MU, half=None, twice=2.0, reach=F, level=0.0,
-        w="c", b="μ", f_by_w=r"f(x)=R^2-\|\varphi(x)-c\|^2", lacking=OWN_LENGTH,
+        problem, rows, total(sym.C * XI), linear=(total(sym.ALPHA * DIAGONAL),), quadratic=QUADRATIC_FORM,
+        others=r",\mu", reward=2 * MU, equality=(-(2 * MU), ALPHA_SUM, term(1)), added=2 * MU, half=None, twice=2.0,
+        reach=F, level=0.0, w="c", b="μ", f_by_w=r"f(x)=R^2-\|\varphi(x)-c\|^2", lacking=OWN_LENGTH,
         f=letter("f(x)", lambda at: 2.0 * at.f_between - OWN_LENGTH.value(at)),
     )  # fmt: skip
 
 
 def measure_distances(at: At) -> FloatArray:
-    """Return ‖φ(x_i) − c‖, of a linear kernel by differences: (n,)."""
+    """Return ‖φ(x_i) − c‖ of each sample, for a linear kernel from differences: (n,)."""
     if not at.is_linear:
         return np.asarray(np.sqrt(np.maximum(FAR.value(at), 0.0)))
     return compute_distances(at, at.w)
 
 
 def compute_distances(at: At, centre: FloatArray) -> FloatArray:
-    """Return ‖x_i − c‖: (n,)."""
+    """Return ‖x_i − c‖ of each sample for a centre (d,): (n,)."""
     X = at.X if isinstance(at.X, np.ndarray) else at.X.toarray()
     return np.asarray(np.linalg.norm(X - centre, axis=1))
 
 
 def steps(problem: SVDD) -> tuple[Step, ...]:
     """Return all steps, in order."""
-    linear, ball = problem.space.is_linear, argument(problem)
+    linear = problem.space.is_linear
+    ball = argument(problem)
     square = replace(ball, others=",R^2", rows=(replace(ball.rows[0], high=SQUARE, low=FAR),))
     kappa = letter(r"\kappa", lambda at: float(at.problem.space.gram.diagonal()[0]))
     diagonal = letter("", lambda at: at.problem.space.gram.diagonal(), "K.diagonal()")
     lengths = total(sym.ALPHA * diagonal).with_name("Σ α_i K(x_i, x_i)", "K(x,x)")
-    squared = build_qp_line()
-    moved = letter("", lambda at: at.problem.space.to_caller_weights(at.w), "c + moved_by", "c, moved back")
-    back = letter("", lambda at: np.asarray(at.problem.space.samples.weights(at.alpha)), "(X + moved_by).T @ alpha",
-                  "Σ α_i x_i")  # fmt: skip
+    qp_line = build_qp_line()
+    moved_centre = letter("", lambda at: at.problem.space.to_caller_weights(at.w), "c + moved_by", "c, moved back")
+    centre_of_alpha = letter(
+        "", lambda at: np.asarray(at.problem.space.samples.weights(at.alpha)), "(X + moved_by).T @ alpha", "Σ α_i x_i"
+    )
     transposed = letter(r"X^{\top}\alpha", "w_of_alpha", "X.T @ alpha")
     return number_steps(
         "SVDD",
@@ -125,7 +127,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             Equation("below", (
                 display(ball.objective, rf"\min_{{{ball.variables}}}\ "),
                 line(MU, "=", HALF * (SQUARE - C2), before=r",\qquad ", joined=True, measured=False),
-                squared, *subject(ball.rows[0].constraint, line(XI, "≥", 0, scale="level")),
+                qp_line, *subject(ball.rows[0].constraint, line(XI, "≥", 0, scale="level")),
             )),
             SVDD._build_specification,
         ),
@@ -148,7 +150,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             Equation("below", (
                 line(SQUARE, "=", C2 + 2 * MU, scale="level"),
                 sym.split_by(FAR, ">", SQUARE, sym.C, term(1)),
-                squared,
+                qp_line,
                 line(FAR, "=", SQUARE, rows=sym.ON_MARGIN, scale="level", shown=False),
                 line(0, "<", sym.ALPHA, "<", sym.C, measured=False, after=r"\ \Rightarrow\ \|\varphi(x_i)-c\|=R"),
             )),
@@ -156,7 +158,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         ),
         ball.kinds_of_samples(),
         ball.strong_duality(),
-        build_nu_step(ball, F, 0, term(1), WHAT_NU_BOUNDS),
+        build_nu_step(ball, F, 0, term(1), NU_BOUNDS_TEXT),
         step(
             "Centre of a linear kernel",
             "Where φ(x) = x, the centre is a point among the samples. Distances from it are evaluated by differences, "
@@ -179,8 +181,8 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "changes. Dense samples of a linear kernel are centred so, which saves their digits.",
             Equation("alone", (
                 r"\varphi(x)\to\varphi(x)-a\quad\Longrightarrow\quad c\to c-a,\quad \|\varphi(x)-c\|\ \text{stays}",
-                line(moved, "=", back, place="entry", shown=False,
-                     scale=lambda at: float(np.abs(back.value(at)).max()) or (at.terms_of_w or 1.0)),
+                line(moved_centre, "=", centre_of_alpha, place="entry", shown=False,
+                     scale=lambda at: float(np.abs(centre_of_alpha.value(at)).max()) or (at.terms_of_w or 1.0)),
             )),
             absent="" if linear else
             "the samples are not moved: K(x, z) is all that is known of φ",
@@ -214,7 +216,7 @@ def build_qp_line() -> EquationLine:
     def norm(at: At) -> float:
         return float(at.result.centre @ at.result.centre) if at.is_linear else at.square_of_w
 
-    whole = letter(
+    square_of_radius = letter(
         "", lambda at: norm(at) + (at.result.b if at.is_linear else 2.0 * at.b), "norm(c)**2 + 2 * mu", "‖c‖² + 2μ"
     )
-    return line(whole, "=", RADIUS**2, scale=lambda at: max(at.size, norm(at)), shown=False)
+    return line(square_of_radius, "=", RADIUS**2, scale=lambda at: max(at.size, norm(at)), shown=False)

@@ -20,8 +20,10 @@ from qpsvm.derivation.terms import Term
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.penalties import compute_active_penalties
 
-#: What the Lagrangian of a regression has, and how slacks and η leave it.
-MULTIPLIERS, ETA = "α⁺_i above f, α⁻_i below it, and η_i, η*_i for the slacks", "what ξ gave"
+#: The multipliers of the Lagrangian, in words.
+MULTIPLIERS = "α⁺_i above f, α⁻_i below it, and η_i, η*_i for the slacks"
+#: What is substituted for η, in words.
+ETA = "what ξ gave"
 ABOVE = letter(r"\alpha^+_i", sym.get_part("alpha", 0))
 BELOW = letter(r"\alpha^-_i", sym.get_part("alpha", 1))
 XI = letter(r"\xi_i", sym.get_part("xi", 0))
@@ -30,14 +32,14 @@ ETAS = (letter(r"\eta_i", sym.get_part("eta", 0)), letter(r"\eta^*_i", sym.get_p
 BETA = letter(r"\beta_i")
 C = letter("C_i", lambda at: active_prices(at))
 SIGMA_C = letter(r"\Sigma_C", lambda at: float(active_prices(at).sum()), "sum(C)")
-EPSILON = letter(
-    r"\varepsilon", lambda at: at.multipliers.get("epsilon", getattr(at.problem, "epsilon", 0.0))
-)  # fmt: skip
-#: |t_i − f(x_i)|, for each sample, and for each row.
+EPSILON = letter(r"\varepsilon", lambda at: at.multipliers.get("epsilon", getattr(at.problem, "epsilon", 0.0)))
+#: |t_i − f(x_i)| of each sample.
 MISSED = magnitude(sym.T - sym.F)
-EACH = letter("|t_i-f(x_i)|", lambda at: np.tile(MISSED.value(at), 2), "tile(abs(t - f(X)), 2)")
-EITHER = letter(r"\alpha^\pm_i", python="alpha")
-#: What the letters of a regression mean.
+#: The same for each row.
+MISSED_OF_ROW = letter("|t_i-f(x_i)|", lambda at: np.tile(MISSED.value(at), 2), "tile(abs(t - f(X)), 2)")
+#: α of each row.
+ALPHA_OF_ROW = letter(r"\alpha^\pm_i", python="alpha")
+#: Meanings of the symbols of a regression.
 SYMBOLS = {
     r"\xi": Meaning("slack: ξ of the targets above f, ξ* of those below", "(n,)"),
     r"\alpha": Meaning("dual variables: α⁺ of the rows above f, α⁻ of those below", "(n,)"),
@@ -45,16 +47,18 @@ SYMBOLS = {
     r"\beta": Meaning("α⁺ − α⁻, the coefficients of the samples in f", "(n,)"),
     r"\Sigma": Meaning("Σ_C, the sum of all C_i"),
 }
-#: The samples of which both α are 0.
-NEITHER = Subset("(kind_above == 0) & (kind_below == 0)", lambda at: np.logical_and(*np.split(sym.ZERO(at), 2)))
-#: Where a sample is that is inside of a tube, on its edge, or beyond it.
+#: The samples with α⁺ = α⁻ = 0.
+BOTH_ZERO = Subset("(kind_above == 0) & (kind_below == 0)", lambda at: np.logical_and(*np.split(sym.ZERO(at), 2)))
+#: The upper bound of α of each row.
 UPPER = letter("C_i", "C", "tile(C, 2)")
+#: Line: samples with α⁺ = α⁻ = 0 are in the tube.
 INSIDE: EquationLine = case(
-    NEITHER, line(ABOVE, "=", BELOW, "=", 0, scale=lambda at: at.box.max()), line(MISSED, "≤", EPSILON, scale="level")
+    BOTH_ZERO, line(ABOVE, "=", BELOW, "=", 0, scale=lambda at: at.box.max()), line(MISSED, "≤", EPSILON, scale="level")
 )  # fmt: skip
+#: Lines: samples in the tube, on its edge, and beyond it.
 KINDS = (
-    INSIDE, case(sym.BETWEEN, (0, "<", EITHER, "<", UPPER), (EACH, "=", EPSILON)),
-    case(sym.BOUNDED, (EITHER, "=", UPPER), (EACH, "≥", EPSILON))
+    INSIDE, case(sym.BETWEEN, (0, "<", ALPHA_OF_ROW, "<", UPPER), (MISSED_OF_ROW, "=", EPSILON)),
+    case(sym.BOUNDED, (ALPHA_OF_ROW, "=", UPPER), (MISSED_OF_ROW, "≥", EPSILON))
 )  # fmt: skip
 
 
@@ -64,18 +68,27 @@ def active_prices(at: At) -> FloatArray:
 
 
 def argument(
-    problem: Problem, price: Term, uppers: tuple[Term, Term] = (C, C), width: Term | None = EPSILON,
-    linear: bool = True, priced: bool = True, **more: Any,
+    problem: Problem, penalty: Term, uppers: tuple[Term, Term] = (C, C), width: Term | None = EPSILON,
+    linear: bool = True, priced: bool = True, **terms: Any,
 ) -> Argument:  # fmt: skip
-    """Build a regression whose f may miss t by a width."""
+    """Build the terms of a regression, which requires |t − f| ≤ width + slack.
+
+    penalty: The slack's part of the primal objective.
+    uppers: The upper bounds of α⁺ and α⁻.
+    width: The half width of the tube; None for 0.
+    linear: Whether the width is in the objective of the dual, as it is unless it is a variable.
+    priced: Whether the slack has a linear price, hence a multiplier η and an upper bound of α.
+    terms: Further fields of `Argument`.
+    """
     rows = []
-    for half, (alpha, slack, ahead) in enumerate(((ABOVE, XI, sym.T - sym.F), (BELOW, XI_STAR, sym.F - sym.T))):
+    for half, (alpha, slack, excess) in enumerate(((ABOVE, XI, sym.T - sym.F), (BELOW, XI_STAR, sym.F - sym.T))):
         bounds: dict[str, Any] = {"eta": ETAS[half], "priced": slack, "upper": uppers[half]} if priced else {}
-        rows.append(RowTerms(alpha, slack, width, ahead, half=half, **bounds))
-    mass = dot(1, ABOVE + BELOW)
-    terms = (dot(reindex(sym.T), BETA), -(width * mass)) if width and linear else (dot(sym.T, BETA),)
+        rows.append(RowTerms(alpha, slack, width, excess, half=half, **bounds))
+    linear_terms: tuple[Term, ...] = (dot(sym.T, BETA),)
+    if width and linear:
+        linear_terms = dot(reindex(sym.T), BETA), -(width * dot(1, ABOVE + BELOW))
     return Argument(
-        problem, tuple(rows), price, linear=terms, coef=BETA, pairs=r"\beta_i\beta_j", pull=dot(1, BETA),
+        problem, tuple(rows), penalty, linear=linear_terms, coef=BETA, pairs=r"\beta_i\beta_j", pull=dot(1, BETA),
         quadratic=HALF * letter(r"\beta^{\top}K\beta", "quadratic", "beta @ K @ beta"), reach=sym.F,
-        matrix=r"X^{\top}\beta", sides="sides of f", **more,
+        matrix=r"X^{\top}\beta", sides="sides of f", **terms,
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Build the two QPs and the certified results of the machines that learn several classes in one program.
 
-Such a machine is an `AllInOneDual` over its samples (`program.all_in_one`): how much a row is to reach, and whether the
-rivals of a sample share one slack. All else follows from that.
+Such a machine is an `AllInOneDual` over its samples (`program.all_in_one`), which states the margin level of the rows,
+and whether the rivals of a sample share one slack. All else follows from that.
 
 The two QPs, and their scaling for a solver:
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from qpsvm.bounds.near_optimum import NearOptimum
     from qpsvm.bounds.proof.proof import Proof
 
-#: Entries of the primal's rows beyond which it is not written down: 16 bytes each, and what a solver makes of them.
+#: Largest number of entries in the rows of a primal, of 16 bytes each besides what a solver needs for them.
 MAX_ENTRIES = 100_000_000
 
 
@@ -70,9 +70,13 @@ def list_variables(dual: AllInOneDual) -> tuple[IntArray, IntArray]:
 
 
 def build_dual_qp(dual: AllInOneDual, gram: Operator, title: str, penalised: bool) -> QP:
-    """(JFORM.1). Shapes: gram (n, n)."""
+    """Build the dual QP, (JFORM.1), over a Gram matrix (n, n).
+
+    penalised: Whether the Gram matrix is K + 1, for a penalised intercept.
+    """
     sample, rival = list_variables(dual)
-    label, m = dual.label[sample], len(sample)
+    label = dual.label[sample]
+    m = len(sample)
     constraints: dict[str, Rows] = {}
     G: Matrix | None = None
     if dual.has_shared_slack:
@@ -80,10 +84,9 @@ def build_dual_qp(dual: AllInOneDual, gram: Operator, title: str, penalised: boo
         constraints["share"] = Rows("G", slice(0, dual.n), "Σ_c α_ic ≤ C_i")
     A: Matrix | None = None
     if dual.intercept == "free":
-        each, ones = np.arange(m), np.ones(m)
-        balance = sp.csc_array(
-            (np.concatenate([ones, -ones]), (np.concatenate([label, rival]), np.tile(each, 2))), shape=(dual.k, m)
-        )
+        columns = np.tile(np.arange(m), 2)
+        signs = np.concatenate([np.ones(m), -np.ones(m)])
+        balance = sp.csc_array((signs, (np.concatenate([label, rival]), columns)), shape=(dual.k, m))
         A = sp.csc_array(balance.tocsr()[: dual.k - 1])
         constraints["balance"] = Rows("A", slice(0, dual.k - 1), "Σ_i β_ic = 0 for each class but the last")
     entry = "(K(x_i, x_j) + 1)" if penalised else "K(x_i, x_j)"
@@ -98,48 +101,55 @@ def build_dual_qp(dual: AllInOneDual, gram: Operator, title: str, penalised: boo
 
 
 def build_primal_qp(dual: AllInOneDual, Z: Matrix, title: str) -> QP:
-    """(JFORM.2) for samples Z (n, r) in explicit coordinates. Raises TooLargeError."""
+    """Build the primal QP, (JFORM.2), for samples Z (n, r) in explicit coordinates. Raises TooLargeError."""
     sample, rival = list_variables(dual)
-    label, m, r, k = dual.label[sample], len(sample), Z.shape[1], dual.k
+    label = dual.label[sample]
+    m = len(sample)
+    r = Z.shape[1]
+    k = dual.k
     entries = 2 * (k - 1) * (Z.nnz if sp.issparse(Z) else Z.size)
     if entries > MAX_ENTRIES:
         raise TooLargeError(
             f"the primal of {dual.n} samples in {r} coordinates with {k} classes has {entries:.1e} numbers in its "
             "rows: use form='dual', backend='auto', or fewer samples"
         )
-    each, ones = np.arange(m), np.ones(m)
-    slacks = dual.n if dual.has_shared_slack else m
-    width = {"free": k - 1, "penalised": k, None: 0}[dual.intercept]
+    rows = np.arange(m)
+    n_slacks = dual.n if dual.has_shared_slack else m
+    n_intercepts = {"free": k - 1, "penalised": k, None: 0}[dual.intercept]
     blocks = [couple_class_rows(sp.csr_array(Z), sample, label, rival, k)]
-    if width:
-        places = (np.tile(each, 2), np.concatenate([label, rival]))
-        differences = sp.csc_array((np.concatenate([ones, -ones]), places), shape=(m, k))
-        blocks.append(sp.csr_array(differences[:, :width]))
-    blocks.append(sp.csr_array((ones, (each, sample if dual.has_shared_slack else each)), shape=(m, slacks)))
+    if n_intercepts:
+        signs = np.concatenate([np.ones(m), -np.ones(m)])
+        differences = sp.csc_array((signs, (np.tile(rows, 2), np.concatenate([label, rival]))), shape=(m, k))
+        blocks.append(sp.csr_array(differences[:, :n_intercepts]))
+    slack_of_row = sample if dual.has_shared_slack else rows
+    blocks.append(sp.csr_array((np.ones(m), (rows, slack_of_row)), shape=(m, n_slacks)))
     variables = {"w": slice(0, k * r)}
-    if width:
-        variables["b"] = slice(k * r, k * r + width)
-    free = k * r + width
-    variables["xi"] = slice(free, free + slacks)
+    if n_intercepts:
+        variables["b"] = slice(k * r, k * r + n_intercepts)
+    n_free = k * r + n_intercepts
+    variables["xi"] = slice(n_free, n_free + n_slacks)
     constraints = {"margin": Rows("G", slice(0, m), f"f_y(x_i) − f_c(x_i) ≥ {dual.level:g} − ξ")}
-    ridge = np.full(width, 1.0 if dual.intercept == "penalised" else 0.0)
-    prices = dual.upper if dual.has_shared_slack else dual.upper[sample]
-    price = "Σ C_i ξ_i" if dual.has_shared_slack else "Σ C_i ξ_ic"
+    ridge = np.full(n_intercepts, 1.0 if dual.intercept == "penalised" else 0.0)
+    penalties = dual.upper if dual.has_shared_slack else dual.upper[sample]
+    penalty_text = "Σ C_i ξ_i" if dual.has_shared_slack else "Σ C_i ξ_ic"
     return QP(  # (CSMC.2), (WWMC.2)
-        P=Diagonal(np.concatenate([np.ones(k * r), ridge, np.zeros(slacks)])),
-        q=np.concatenate([np.zeros(free), prices]),
+        P=Diagonal(np.concatenate([np.ones(k * r), ridge, np.zeros(n_slacks)])),
+        q=np.concatenate([np.zeros(n_free), penalties]),
         G=sp.csc_array(-sp.hstack(blocks, format="csc")), h=np.full(m, -dual.level),
-        lb=np.concatenate([np.full(free, -np.inf), np.zeros(slacks)]), variables=variables, constraints=constraints,
-        formula=f"½ Σ_c ‖w_c‖² + {'½ Σ_c b_c² + ' if ridge.any() else ''}{price}", title=title,
+        lb=np.concatenate([np.full(n_free, -np.inf), np.zeros(n_slacks)]), variables=variables, constraints=constraints,
+        formula=f"½ Σ_c ‖w_c‖² + {'½ Σ_c b_c² + ' if ridge.any() else ''}{penalty_text}", title=title,
     )  # fmt: skip
 
 
 def compute_scaling(
     dual: AllInOneDual, kappa: float, form: Form
 ) -> tuple[Mapping[str, float], Mapping[str, float], float]:
-    """Compute factors of variables, rows and objective, as `QP.scaled` takes them, in typical units of α, (FORM.4)."""
-    largest = float(dual.upper.mean())
-    unit = max(min(dual.level / (2.0 * kappa), largest), largest / LARGEST_BOX, SMALLEST_UNIT)
+    """Compute factors of variables, rows and objective, as `QP.scaled` takes them, in typical units of α, (FORM.4).
+
+    kappa: Scale of the kernel values.
+    """
+    mean_bound = float(dual.upper.mean())
+    unit = max(min(dual.level / (2.0 * kappa), mean_bound), mean_bound / LARGEST_BOX, SMALLEST_UNIT)
     objective = 1.0 / (unit * dual.level)
     if form == "dual":
         return {"alpha": unit}, {"share": 1.0 / unit, "balance": 1.0 / unit}, objective
@@ -148,7 +158,11 @@ def compute_scaling(
 
 
 def read_alpha(dual: AllInOneDual, parts: Mapping[str, FloatArray], margins: FloatArray | None) -> FloatArray:
-    """α (n, k) from the named parts of a dual's point, or from the multipliers of a primal's margin rows."""
+    """Read α (n, k), with 0 for entries that are not finite.
+
+    parts: The point of a QP, by the names of its variables.
+    margins (m,): Multipliers of the margin rows of a primal; None for a dual, whose point contains α.
+    """
     flat = parts["alpha"] if margins is None else margins
     return dual.unflatten_alpha(np.where(np.isfinite(flat), flat, 0.0))
 
@@ -156,7 +170,7 @@ def read_alpha(dual: AllInOneDual, parts: Mapping[str, FloatArray], margins: Flo
 class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
     """A machine that learns several classes in one program.
 
-    X (n, d): The samples as they are computed with.
+    X (n, d): The samples, in the form used for computation.
     classes (k,): The labels in sort order.
     """
 
@@ -182,9 +196,9 @@ class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
     @cached
     def title(self) -> str:
         """The machine with its parameters."""
-        kept = {"free": "intercept free", "penalised": "intercept penalised", None: "no intercept"}[self.intercept]
-        price = format_penalty(self.C)
-        return f"{self._short_name}, {len(self.classes)} classes, C = {price}, {kept}, kernel {self.kernel}"
+        intercept = {"free": "intercept free", "penalised": "intercept penalised", None: "no intercept"}[self.intercept]
+        C = format_penalty(self.C)
+        return f"{self._short_name}, {len(self.classes)} classes, C = {C}, {intercept}, kernel {self.kernel}"
 
     def _compute_scaling(self, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
         return compute_scaling(self._all_in_one_dual, self.space.scale, form)
@@ -202,17 +216,17 @@ class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
         return build_primal_qp(self._all_in_one_dual, Z, f"{self.title}: primal ({self._primal_tag})")
 
     def read(self, solution: QPSolution) -> FloatArray:
-        """Read α (samples that take part, k) from a solution of either QP, as `Problem.read` does."""
+        """Read α (active samples, k) from a solution of either QP, as `Problem.read` does."""
         if not isinstance(solution, QPSolution):
             raise ParameterTypeError(f"read takes the QPSolution of a QP of this problem, got {format_value(solution)}")
         dual, qp = self._all_in_one_dual, solution.qp
         if solution.x is None:
             return np.zeros((dual.n, dual.k))
-        primal = "margin" in qp.constraints
-        margins = qp.multiplier("margin", solution.z, solution.y) if primal else None
+        is_primal = "margin" in qp.constraints
+        margins = qp.multiplier("margin", solution.z, solution.y) if is_primal else None
         parts = qp.split(solution.x)
-        rows = len(margins) if margins is not None else len(parts.get("alpha", ()))
-        if rows != len(dual.row_positions):
+        n_rows = len(margins) if margins is not None else len(parts.get("alpha", ()))
+        if n_rows != len(dual.row_positions):
             raise DataError(f"the solution is of {qp!r}, which is none of this problem over {dual.n} samples")
         return read_alpha(dual, parts, margins)
 
@@ -229,17 +243,19 @@ class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
     ) -> AllInOneResult:
         """Certify a solution and build the result, as `Problem.interpret`; no time limit for the certificate."""
         point = self._certifier.certify(self._all_in_one_dual.flatten_alpha(self.read(solution)))
-        gap, stopped = point.gap, solution.reported in (Status.TIME_LIMIT, Status.INTERRUPTED)
-        if polished and not stopped:
+        solver_gap = point.gap
+        was_stopped = solution.reported in (Status.TIME_LIMIT, Status.INTERRUPTED)
+        if polished and not was_stopped:
             point = polish(self.svm, point, self._certifier.certify, clock=limits.polish_clock)
-        found = self._bound_rounding(point, tol, polished=False)
+        certificate = self._bound_rounding(point, tol, polished=False)
         return self._build_judged_result(
-            found, solution.reported, tol, backend=backend or solution.solver.name,
+            certificate, solution.reported, tol, backend=backend or solution.solver.name,
             form=form or ("primal" if "margin" in solution.qp.constraints else "dual"), iterations=solution.iterations,
-            build_time=build_time, solve_time=solution.solve_time, solver=solution.solver, solver_gap=gap,
+            build_time=build_time, solve_time=solution.solve_time, solver=solution.solver, solver_gap=solver_gap,
         )  # fmt: skip
 
     def _read_user_alpha(self, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
+        """Check an α (n, k) given by the user, and return it over the rows: (m,). Raises DataError."""
         shape = (self.n, len(self.classes))
         values = np.asarray(as_real_vector(np.ravel(np.asarray(alpha)), name))
         if np.shape(alpha) != shape or not np.isfinite(values).all():
@@ -247,16 +263,17 @@ class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
         return self._all_in_one_dual.flatten_alpha(self._restrict_to_dual(values.reshape(shape)))
 
     def start(self, start: AllInOneResult | ArrayLike) -> FloatArray:
-        """Build a feasible α (samples that take part, k) from a result or an array (n, k), as `Problem.start` does."""
+        """Build a feasible α (active samples, k) from a result or an array (n, k), as `Problem.start` does."""
         if not isinstance(start, AllInOneResult):
             return self._all_in_one_dual.unflatten_alpha(feasible(self.svm, self._read_user_alpha(start, "start")))
         alpha = self._all_in_one_dual.unflatten_alpha(self._read_user_alpha(start.alpha))
-        full = self.samples.select_active(start.kind) == 2
-        before = self.samples.select_active(start.upper)
-        ratio = np.divide(self._all_in_one_dual.upper, before, out=np.ones(len(before)), where=before > 0.0)[:, None]
-        return self._all_in_one_dual.unflatten_alpha(
-            feasible(self.svm, self._all_in_one_dual.flatten_alpha(np.where(full, alpha * ratio, alpha)))
-        )
+        is_at_bound = self.samples.select_active(start.kind) == 2
+        old_upper = self.samples.select_active(start.upper)
+        ratio = np.divide(
+            self._all_in_one_dual.upper, old_upper, out=np.ones(len(old_upper)), where=old_upper > 0.0
+        )[:, None]  # fmt: skip
+        scaled_alpha = self._all_in_one_dual.flatten_alpha(np.where(is_at_bound, alpha * ratio, alpha))
+        return self._all_in_one_dual.unflatten_alpha(feasible(self.svm, scaled_alpha))
 
     def prove(self, result: AllInOneResult, *, tol: float | None = None) -> Proof:
         """Prove the numbers of a result for all classes at once."""
@@ -266,31 +283,29 @@ class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
 
     def _enclose_optima(self, result: AllInOneResult) -> NearOptimum:
         """Return a set that contains every exact optimum."""
-        from qpsvm.machines.problem.optimum_enclosure import (
-            enclose_all_in_one_optima,  # imported on demand
-        )
+        from qpsvm.machines.problem.optimum_enclosure import enclose_all_in_one_optima  # imported on demand
 
         check_all_in_one_result(result)
         return enclose_all_in_one_optima(self, result)
 
     def _build_result(self, certificate: Certificate, **record: Any) -> AllInOneResult:
         """Build the result of a certified point, with the record of the solve."""
-        self.samples.check()  # before anything is said of the certificate
+        self.samples.check()  # raises an error if the samples have changed
         samples, dual, label = self.samples, self._all_in_one_dual, self.class_index
-        model, t = (
-            self._build_model(certificate),
-            dual.unflatten_alpha(certificate.violation if certificate.slack is None else certificate.slack),
-        )
-        alpha, missing = self._expand_from_dual(dual.unflatten_alpha(certificate.alpha)), self._expand_from_dual(t)
-        whole = AllInOneDual(
+        model = self._build_model(certificate)
+        t = dual.unflatten_alpha(certificate.violation if certificate.slack is None else certificate.slack)
+        alpha = self._expand_from_dual(dual.unflatten_alpha(certificate.alpha))
+        missing = self._expand_from_dual(t)
+        full_dual = AllInOneDual(  # over all samples
             label, dual.k, samples.expand_active(dual.upper), dual.level, dual.has_shared_slack, dual.intercept
         )
         if not samples.all_weights_positive:
-            absent = np.flatnonzero(samples.weight == 0)
-            missing[absent] = replace(whole, label=label[absent]).compute_shortfalls(
-                model.decision_function(self.X[absent])
+            inactive = np.flatnonzero(samples.weight == 0)
+            missing[inactive] = replace(full_dual, label=label[inactive]).compute_shortfalls(
+                model.decision_function(self.X[inactive])
             )
-        short, coef = np.maximum(missing, 0.0), certificate.coef.reshape(dual.k, -1).T
+        slack = np.maximum(missing, 0.0)
+        coef = certificate.coef.reshape(dual.k, -1).T
         return AllInOneResult(
             alpha=alpha,
             coef=self._expand_from_dual(coef),
@@ -301,9 +316,9 @@ class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
             rounding=certificate.rounding,
             kind=self._expand_from_dual(self._classify_variables(dual.unflatten_alpha(certificate.alpha), t)),
             missing=missing,
-            xi=short.max(axis=1) if dual.has_shared_slack else short,
-            terms=whole.compute_gap_terms(alpha, missing),
-            upper=whole.upper,
+            xi=slack.max(axis=1) if dual.has_shared_slack else slack,
+            terms=full_dual.compute_gap_terms(alpha, missing),
+            upper=full_dual.upper,
             label=label,
             model=model,
             title=self.title,
@@ -313,34 +328,43 @@ class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
         )
 
     def _classify_variables(self, alpha: FloatArray, t: FloatArray) -> NDArray[np.int8]:
-        """Classify α by comparing it with the slack, and not by a threshold: see `AllInOneResult.kind`. (n, k) each."""
+        """Return the kinds of α as in `AllInOneResult.kind`: (n, k).
+
+        α is compared with the slack, and not with a fixed threshold.
+
+        alpha, t (n, k): α, and the violations, which are negative beyond the margin.
+        """
         dual = self._all_in_one_dual
         C = dual.upper[:, None]
-        way = 0.5 / np.maximum(self.space.centred_gram.diagonal(), LEAST_CURVATURE * self.space.scale)[:, None]
+        inverse_curvature = (
+            0.5 / np.maximum(self.space.centred_gram.diagonal(), LEAST_CURVATURE * self.space.scale)[:, None]
+        )
         worst = np.maximum(t.max(axis=1), 0.0)[:, None] if dual.has_shared_slack else 0.0
-        clear = np.where(np.abs(worst - t) > CLEAR * dual.level, NOTHING * C, 0.0)
-        little = SMALL * np.minimum(C, float(alpha.max()))
-        idle = alpha <= np.maximum((worst - t) * way, np.where(worst > t, clear, 0.0))
-        kind = np.where((alpha > 0.0) & ~(idle & (alpha <= little)), 1, 0).astype(np.int8)
-        above = worst if dual.has_shared_slack else t
-        room = C - alpha.sum(axis=1)[:, None] if dual.has_shared_slack else C - alpha
-        clear = np.where(above > CLEAR * dual.level, NOTHING * C, 0.0)
-        full = room <= np.maximum(above * way, clear)
-        kind[(kind == 1) & full & (room <= little)] = 2
+        negligible = np.where(np.abs(worst - t) > CLEAR * dual.level, NOTHING * C, 0.0)
+        small = SMALL * np.minimum(C, float(alpha.max()))
+        is_zero = alpha <= np.maximum((worst - t) * inverse_curvature, np.where(worst > t, negligible, 0.0))
+        kind = np.where((alpha > 0.0) & ~(is_zero & (alpha <= small)), 1, 0).astype(np.int8)
+        slack = worst if dual.has_shared_slack else t
+        bound_slack = C - alpha.sum(axis=1)[:, None] if dual.has_shared_slack else C - alpha
+        negligible = np.where(slack > CLEAR * dual.level, NOTHING * C, 0.0)
+        is_at_bound = bound_slack <= np.maximum(slack * inverse_curvature, negligible)
+        kind[(kind == 1) & is_at_bound & (bound_slack <= small)] = 2
         return kind
 
     def _build_model(self, point: Certificate) -> AllInOneModel:
+        """Build the decision functions of a certified point."""
         samples, space, k = self.samples, self.space, self._all_in_one_dual.k
-        d, coef = samples.X.shape[1], point.coef.reshape(k, -1).T
+        d = samples.X.shape[1]
+        coef = point.coef.reshape(k, -1).T
         common: dict[str, Any] = {
             "kernel": space.kernel, "classes": self.classes, "b": point.intercepts, "n_features": d,
             "feature_names": samples.feature_names,
         }  # fmt: skip
         if point.w is not None:
             return AllInOneModel(coef=np.zeros((0, k)), vectors=np.zeros((0, d)), w=point.w.reshape(k, d), **common)
-        kept = np.flatnonzero(coef.any(axis=1))
-        vectors = samples.active_rows[kept] if isinstance(space.kernel, Precomputed) else space.X[kept]
-        return AllInOneModel(coef=coef[kept], vectors=vectors, w=None, **common)
+        support = np.flatnonzero(coef.any(axis=1))
+        vectors = samples.active_rows[support] if isinstance(space.kernel, Precomputed) else space.X[support]
+        return AllInOneModel(coef=coef[support], vectors=vectors, w=None, **common)
 
 
 def check_all_in_one_matches(problem: AllInOneProblem, result: object) -> None:

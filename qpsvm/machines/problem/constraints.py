@@ -3,8 +3,8 @@
     (OWN.1)  G w + c b ≤ h:  `Constraints`, of a linear kernel
     (OWN.2)  A f(Z) ≤ h:  `ValueConstraints`, of any kernel:  rows of g_j = Σ_l A_jl φ(z_l), c_j = Σ_l A_jl
 
-What they add to any machine, of the objective P, the Lagrangian L₀ and the dual (DUAL.1), whose rows k have the signs
-s_k and the levels ℓ_k:
+They change the equations of any machine, with the objective P, the Lagrangian L₀ and the dual (DUAL.1), whose rows k
+have signs s_k and levels ℓ_k:
 
     (OWN.3)  primal:  minimise P(w, b, ξ)  subject to the machine's own constraints and  ⟨g_j, w⟩ + c_j b ≤ h_j
     (OWN.4)  Lagrangian:  L = L₀ + Σ π_j (⟨g_j, w⟩ + c_j b − h_j),  π ≥ 0, where π_j is the price in the units of P and
@@ -22,11 +22,12 @@ s_k and the levels ℓ_k:
     (OWN.12)  strong duality:  the optimal values of (OWN.3) and (OWN.10) differ in sign only
     (OWN.13)  weak duality:  P − D is the sum of (GAP.1) over the machine's own rows and Σ π_j (h_j − ⟨g_j, w⟩ − c_j b)
 
-Of a ball, f(x) = R² − ‖φ(x) − c‖² is ⟨w, φ(x)⟩ + b − K(x, x) with w = 2c and b = 2μ. So h_j + Σ_l A_jl K(z_l, z_l) is
-the bound of a row of values, w is 2(Σ α_k φ(x_k) − Σ π_j g_j), and (OWN.9) begins with Σ α_k K(x_k, x_k) − ¼‖w(α, π)‖².
+In an SVDD, f(x) = R² − ‖φ(x) − c‖² is ⟨w, φ(x)⟩ + b − K(x, x) with w = 2c and b = 2μ. So the bound of a row of values
+is h_j + Σ_l A_jl K(z_l, z_l), w is 2(Σ α_k φ(x_k) − Σ π_j g_j), and (OWN.9) begins with Σ α_k K(x_k, x_k) −
+¼‖w(α, π)‖².
 
-An equality is two rows. What users want most has a constructor of its own: signs of weights, monotony, budgets, bounds,
-a covariance with a group that is to be small, an order of f at given points.
+An equality is two rows. Common constraints have constructors: signs of weights, monotony, budgets, bounds, a small
+covariance with a group, and an order of f at given points.
 """
 
 from __future__ import annotations
@@ -53,11 +54,11 @@ class Constraints(UserConstraints):
     G : array_like or SciPy sparse, shape (p, d)
         A row for each inequality.
     h : float or array_like, shape (p,)
-        Its bound.
+        The bounds of the inequalities.
     c : float or array_like, shape (p,), default=0
-        What b counts in it.
+        The factors of b in them.
     names : sequence of str, optional
-        Of the rows, all different; "row 0", … where absent.
+        Names of the rows, all different; by default "row 0", "row 1", …
 
     Raises
     ------
@@ -101,13 +102,13 @@ class Constraints(UserConstraints):
         Parameters
         ----------
         G, h, c, names : as for `Constraints`
-            The rows are called "name ≤" and "name ≥".
+            The two rows of an equality are named "name ≤" and "name ≥".
 
         Returns
         -------
         Constraints
-            Of 2p rows. No pair of floats (w, b) keeps an equality to the last bit: a result keeps it up to the rounding
-            of its own evaluation.
+            2p rows. Floats w and b rarely satisfy an equality exactly: a result satisfies it up to the rounding of its
+            evaluation.
 
         Examples
         --------
@@ -116,10 +117,15 @@ class Constraints(UserConstraints):
         >>> print(rows.names, rows.h)
         ('budget ≤', 'budget ≥') [ 1. -1.]
         """
-        one = cls(G, h, c, names)
-        both = sp.csr_array(sp.vstack([one.G, -one.G])) if sp.issparse(one.G) else np.concatenate([one.G, -one.G])
-        called = None if one.names is None else [f"{name} {way}" for way in "≤≥" for name in one.names]
-        return cls(both, np.concatenate([one.h, -one.h]), np.concatenate([one.c, -one.c]), called)
+        upper = cls(G, h, c, names)
+        if sp.issparse(upper.G):
+            both_G = sp.csr_array(sp.vstack([upper.G, -upper.G]))
+        else:
+            both_G = np.concatenate([upper.G, -upper.G])
+        both_names = None
+        if upper.names is not None:
+            both_names = [f"{name} {relation}" for relation in "≤≥" for name in upper.names]
+        return cls(both_G, np.concatenate([upper.h, -upper.h]), np.concatenate([upper.c, -upper.c]), both_names)
 
     @classmethod
     def signs(cls, X: Any, signs: Mapping[Any, int]) -> Constraints:
@@ -128,14 +134,14 @@ class Constraints(UserConstraints):
         Parameters
         ----------
         X : array_like, SciPy sparse or data frame, shape (n, d)
-            The samples: how many features there are, and what they are called.
+            The samples, which give the number of features and their names.
         signs : mapping of int or str to +1 or -1
-            Of columns, by number, or by name in a data frame.
+            The signs of columns, by index, or by name in a data frame.
 
         Returns
         -------
         Constraints
-            A row for each.
+            One row per sign.
 
         Examples
         --------
@@ -160,12 +166,12 @@ class Constraints(UserConstraints):
         X : array_like, SciPy sparse or data frame, shape (n, d)
             The samples.
         increasing, decreasing : sequences of int or str
-            Columns.
+            Columns, by index or name.
 
         Returns
         -------
         Constraints
-            A row for each.
+            One row per column.
 
         Examples
         --------
@@ -185,12 +191,12 @@ class Constraints(UserConstraints):
         X : array_like, SciPy sparse or data frame, shape (n, d)
             The samples.
         bounds : mapping of int or str to (float or None, float or None)
-            The least and the largest weight of columns.
+            The lower and the upper bound of the weight of each column; None for no bound.
 
         Returns
         -------
         Constraints
-            A row for each bound.
+            One row per bound.
 
         Examples
         --------
@@ -200,16 +206,18 @@ class Constraints(UserConstraints):
         ('w[0] ≤ 0.5',)
         """
         width, names = _read_columns(X)
-        rows, limits, called = [], [], []
-        for column, ends in bounds.items():
-            for sign, end in zip((-1.0, 1.0), ends, strict=True):
-                if end is not None:
+        G: list[FloatArray] = []
+        h: list[float] = []
+        row_names: list[str] = []
+        for column, low_and_high in bounds.items():
+            for sign, bound in zip((-1.0, 1.0), low_and_high, strict=True):
+                if bound is not None:
                     row = np.zeros(width)
                     row[_find_column(column, width, names)] = sign
-                    rows.append(row)
-                    limits.append(0.0 + sign * end)
-                    called.append(f"w[{column}] {'≤' if sign > 0 else '≥'} {end:g}")
-        return cls(np.array(rows).reshape(-1, width), np.array(limits), names=called)
+                    G.append(row)
+                    h.append(0.0 + sign * bound)
+                    row_names.append(f"w[{column}] {'≤' if sign > 0 else '≥'} {bound:g}")
+        return cls(np.array(G).reshape(-1, width), np.array(h), names=row_names)
 
     @classmethod
     def budget(cls, costs: ArrayLike, limit: float, name: str = "budget") -> Constraints:
@@ -218,11 +226,11 @@ class Constraints(UserConstraints):
         Parameters
         ----------
         costs : array_like, shape (d,)
-            Of a unit of each weight.
+            The cost of a unit of each weight.
         limit : float
-            What all may cost together.
+            Largest total cost.
         name : str
-            Of the row.
+            Name of the row.
 
         Returns
         -------
@@ -246,11 +254,11 @@ class ValueConstraints(UserConstraints):
     Z : array_like or SciPy sparse, shape (q, d)
         The points.
     A : array_like or SciPy sparse, shape (p, q), or None
-        A row for each inequality; the identity where None.
+        A row for each inequality; None for the identity.
     h : float or array_like, shape (p,)
-        Its bound.
+        The bounds of the inequalities.
     names : sequence of str, optional
-        Of the rows, all different; "row 0", … where absent.
+        Names of the rows, all different; by default "row 0", "row 1", …
 
     Raises
     ------
@@ -293,14 +301,14 @@ class ValueConstraints(UserConstraints):
         lower, upper : array_like or SciPy sparse, shape (p, d)
             The points, pair by pair.
         by : float
-            How much f rises at least.
+            Smallest increase of f.
         names : sequence of str, optional
-            Of the rows.
+            Names of the rows.
 
         Returns
         -------
         ValueConstraints
-            A row for each pair.
+            One row per pair.
 
         Examples
         --------
@@ -318,23 +326,23 @@ class ValueConstraints(UserConstraints):
 
     @classmethod
     def monotone(cls, Z: Any, column: int, step: float, increasing: bool = True) -> ValueConstraints:
-        """f(z) ≤ f(z + step·e) for a feature's direction e: f rises with it as far as these points can tell.
+        """Require f(z) ≤ f(z + step·e) for the direction e of a feature, at some points z.
 
         Parameters
         ----------
         Z : array_like, shape (p, d)
-            Where.
+            The points z.
         column : int
-            The feature.
+            Index of the feature.
         step : float
-            How far the second point of each pair is, positive.
+            Distance of the two points of each pair, positive.
         increasing : bool
-            Whether f rises; it falls where False.
+            Whether f rises with the feature; False for f(z) ≥ f(z + step·e).
 
         Returns
         -------
         ValueConstraints
-            A row for each point.
+            One row per point.
 
         Examples
         --------
@@ -348,10 +356,10 @@ class ValueConstraints(UserConstraints):
         """
         points = as_matrix(Z, "Z")
         dense = points.toarray() if sp.issparse(points) else points
-        moved = dense.copy()
-        moved[:, column] += as_positive(step, "step")
+        shifted = dense.copy()
+        shifted[:, column] += as_positive(step, "step")
         names = [f"{'rising' if increasing else 'falling'} in {column} at {k}" for k in range(len(dense))]
-        return cls.ordered(*((dense, moved) if increasing else (moved, dense)), names=names)
+        return cls.ordered(*((dense, shifted) if increasing else (shifted, dense)), names=names)
 
     @classmethod
     def between(cls, Z: Any, low: float | None = None, high: float | None = None) -> ValueConstraints:
@@ -362,12 +370,12 @@ class ValueConstraints(UserConstraints):
         Z : array_like or SciPy sparse, shape (q, d)
             The points.
         low, high : float, optional
-            At least one of them.
+            The bounds, at least one of them.
 
         Returns
         -------
         ValueConstraints
-            A row for each point and bound.
+            One row per point and bound.
 
         Examples
         --------
@@ -377,12 +385,12 @@ class ValueConstraints(UserConstraints):
         """
         points = as_matrix(Z, "Z")
         q = points.shape[0]
-        ends = [(sign, end) for sign, end in ((-1.0, low), (1.0, high)) if end is not None]
-        if not ends:
+        bounds = [(sign, bound) for sign, bound in ((-1.0, low), (1.0, high)) if bound is not None]
+        if not bounds:
             raise ParameterError("between needs low, or high")
-        A = sp.vstack([sign * sp.eye_array(q) for sign, _ in ends])
-        names = [f"f(z[{k}]) {'≤' if sign > 0 else '≥'} {end:g}" for sign, end in ends for k in range(q)]
-        return cls(points, A, np.repeat([sign * end for sign, end in ends], q), names)
+        A = sp.vstack([sign * sp.eye_array(q) for sign, _ in bounds])
+        names = [f"f(z[{k}]) {'≤' if sign > 0 else '≥'} {bound:g}" for sign, bound in bounds for k in range(q)]
+        return cls(points, A, np.repeat([sign * bound for sign, bound in bounds], q), names)
 
 
 def _read_columns(X: Any) -> tuple[int, tuple[str, ...] | None]:
@@ -397,7 +405,7 @@ def _find_column(column: Any, width: int, names: tuple[str, ...] | None) -> int:
         if names is None or column not in names:
             raise ParameterError(f"there is no column {column!r}: {'X has no names' if names is None else list(names)}")
         return names.index(column)
-    place = int(column)
-    if not -width <= place < width:
-        raise ParameterError(f"column {place} is not among the {width} of X")
-    return place % width
+    index = int(column)
+    if not -width <= index < width:
+        raise ParameterError(f"column {index} is not among the {width} of X")
+    return index % width

@@ -1,6 +1,6 @@
 """State the dual and the primal of a machine with one decision function (`DualStatement`).
 
-All of it follows from a `Specification`, which is the exact statement of the machine.
+Both follow from a `Specification`, the exact statement of the machine.
 """
 
 from __future__ import annotations
@@ -8,8 +8,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
-
-import numpy as np
 
 from qpsvm.base.arrays.frozen import build_frozen, cached, find_common_value, repeat_value
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
@@ -30,18 +28,19 @@ from qpsvm.space.operators import Diagonal, Operator
 class DualStatement(MachineStatement):
     """A machine with one decision function, as an `SVMDual` over a Gram matrix."""
 
-    #: The tag of the dual in the derivation, and what stands for a factor of the objective.
+    #: The tag of the dual in the derivation.
     _dual_tag: ClassVar[str] = "DUAL.1"
+    #: The symbol of the factor of the objective.
     _unit_symbol: ClassVar[str] = "unit"
-    #: What the objective of the dual has besides, where a loss is curved.
+    #: The further term in the objective of the dual of a loss with curvature.
     _curvature_term: ClassVar[str] = "½ Σ δ_i α_i²"
-    #: The tag of the primal, its objective and its rows as a person writes them: see `PrimalNotation`.
+    #: The tag of the primal, its objective and its rows as text: see `PrimalNotation`.
     _primal_notation: tuple[str, ...] = ("DUAL.3", "½ {norm} + Σ ψ_i(t_i)", "s_i {f} ≥ ℓ_i − ξ_i")
-    #: What the kinds of samples in a result mean.
+    #: Descriptions of the kinds of samples in a result.
     _kind_labels: ClassVar[KindLabels] = KindLabels()
     #: The rows of the primal whose multipliers are α, in order.
     _margin_constraints: ClassVar[tuple[str, ...]] = ("margin",)
-    #: What the variables of the primal are called in place of w, b, …
+    #: Names of variables of the primal that differ from w, b, …
     _variable_names: ClassVar[Mapping[str, str]] = {}
 
     @property
@@ -56,7 +55,7 @@ class DualStatement(MachineStatement):
         Raises
         ------
         AbsentError
-            A machine whose target is no number.
+            The machine is not a regression.
         """
         if self._regression_target is None:
             raise AbsentError(f"{type(self).__name__} has no numbers as target")
@@ -69,40 +68,48 @@ class DualStatement(MachineStatement):
 
     @property
     def _sample_pairs(self) -> IntArray | None:
-        """The pairs of samples that a row each is about, (m, 2); None for other machines."""
+        """The pair of samples of each row of a ranking, (m, 2); None for other machines."""
         return None
 
     def _fill_inactive(
         self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray
     ) -> None:
-        """Fill in s f and the level that it is to reach, one entry per dual variable, for samples of weight 0."""
+        """Fill in s f and its margin level for samples of weight 0.
+
+        rows (j,): These samples.
+        yf, margin (n,): Changed in place; one entry per dual variable.
+        """
         yf[rows] = self.samples.target[rows] * model.decision_function(self.X[rows])
         margin[rows] = certificate.rho
 
     def _compute_extras(
         self, certificate: Certificate
     ) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
-        """Return the extra primal variables in the machine's terms, and the intervals of their optimal values."""
+        """Return further variables of the primal by name, and intervals that contain their optimal values."""
         return {}, certificate.intervals
 
-    def _build_full_dual(self, gram: Operator, kept: Intercept, rows: ConstraintRows | None = None) -> SVMDual:
-        """Build the dual of the machine over a Gram matrix, with the linear constraints."""
+    def _build_full_dual(self, gram: Operator, intercept: Intercept, rows: ConstraintRows | None = None) -> SVMDual:
+        """Build the dual of the machine over a Gram matrix, with the linear constraints.
+
+        intercept: The kind of intercept that is not part of the Gram matrix.
+        rows: The linear constraints; None for those of the problem, if it has any.
+        """
         rows = rows or self._constraint_rows
         if rows is None:
-            return self._build_dual(gram, kept)
+            return self._build_dual(gram, intercept)
         n = len(self._active_target)
-        return rows.extend_dual(self._build_dual(Diagonal(gram.diagonal()[:n]), kept), gram, n)
+        return rows.extend_dual(self._build_dual(Diagonal(gram.diagonal()[:n]), intercept), gram, n)
 
     @cached
     def _dual_structure(self) -> SVMDual:
-        """The dual with a placeholder for the Gram matrix, which is not needed to tell machines apart."""
-        behind = 0 if self._constraint_rows is None else self._constraint_rows.Z.shape[0]
-        stand_in = build_frozen(Diagonal, d=repeat_value(1.0, len(self._active_target) + behind))
-        return self._build_full_dual(stand_in, self.intercept)
+        """The dual with a placeholder for the Gram matrix, which the traits of a machine do not depend on."""
+        n_constrained_points = 0 if self._constraint_rows is None else self._constraint_rows.Z.shape[0]
+        placeholder = build_frozen(Diagonal, d=repeat_value(1.0, len(self._active_target) + n_constrained_points))
+        return self._build_full_dual(placeholder, self.intercept)
 
     @property
     def upper(self) -> FloatArray:
-        """Upper bounds of α for the rows that take part; infinite where nothing bounds it."""
+        """Upper bounds of α for the rows of active samples, (m,); infinite if there is no bound."""
         return self.svm.upper
 
     @cached
@@ -112,7 +119,7 @@ class DualStatement(MachineStatement):
 
     @cached
     def _dual_of_qp(self) -> SVMDual:
-        """The dual that the dual QP states: a penalised intercept is a feature of ones behind φ."""
+        """The dual that the dual QP states: a penalised intercept is one more feature, which is 1."""
         if self.intercept != "penalised" or self.constraints:
             return self.svm
         return self._build_dual(self.space.with_penalised_intercept(), None)
@@ -142,16 +149,16 @@ class DualStatement(MachineStatement):
 
     @abstractmethod
     def _build_specification(self) -> Specification:
-        """Build the exact statement of the machine over the samples that take part."""
+        """Build the exact statement of the machine over the active samples."""
 
-    def _build_dual(self, gram: Operator, kept: Intercept) -> SVMDual:
-        """Build the dual over a Gram matrix of the samples that take part, with the given kind of intercept."""
-        return self._build_specification().build_dual(gram, kept)
+    def _build_dual(self, gram: Operator, intercept: Intercept) -> SVMDual:
+        """Build the dual over a Gram matrix (n, n) of the active samples, with the given kind of intercept."""
+        return self._build_specification().build_dual(gram, intercept)
 
     def _build_primal(self, Z: Matrix) -> QP:
         """Build the primal over w, b, …, for the samples Z (n, r) in explicit coordinates."""
         tag, objective, *rows = self._primal_notation
-        book = PrimalNotation(
+        notation = PrimalNotation(
             f"{self.title}: primal ({tag})",
             objective,
             tuple(rows),
@@ -159,12 +166,17 @@ class DualStatement(MachineStatement):
             self._variable_names,
             self._f_scale,
         )
-        kept = self.intercept if self.constraints else self.space.computed_intercept  # None: part of the Gram matrix
-        return build_primal_qp(self._build_specification(), Z, kept, book)
+        # the computed intercept is None if it is part of the Gram matrix
+        intercept = self.intercept if self.constraints else self.space.computed_intercept
+        return build_primal_qp(self._build_specification(), Z, intercept, notation)
 
     def _format_dual_formula(self, svm: SVMDual) -> str:
         """Format the objective of the dual for printing."""
-        linear = {1.0: " − 1ᵀα", 0.0: ""}.get(svm.common_level if svm.common_level is not None else np.nan, " − ℓᵀα")
+        linear = " − ℓᵀα"
+        if svm.common_level == 1.0:
+            linear = " − 1ᵀα"
+        elif svm.common_level == 0.0:
+            linear = ""
         objective = f"½ αᵀQα{f' + {self._curvature_term}' if svm.has_curvature else ''}{linear}"
         if svm.unit != 1.0:
             objective = f"{self._unit_symbol} ({objective})"
@@ -172,7 +184,7 @@ class DualStatement(MachineStatement):
         entry = "(HKH)_ij,  H = I − 11ᵀ/n" if centred else "K(x_i, x_j)"
         if self.intercept == "penalised":
             entry = "(K(x_i, x_j) + 1)"
-        sign = (
-            "" if find_common_value(svm.sign) == 1.0 else "y_i y_j " if self.samples.classes is not None else "s_i s_j "
-        )
+        sign = ""
+        if find_common_value(svm.sign) != 1.0:
+            sign = "y_i y_j " if self.samples.classes is not None else "s_i s_j "
         return f"{objective},  Q_ij = {sign}{entry}"

@@ -1,6 +1,6 @@
 """State the samples of a problem as exact points in feature space (`build_exact_space`).
 
-A linear ball is stated from its own centre, (BALL.1).
+The points of a linear SVDD are stated relative to its centre, (BALL.1).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from qpsvm.space.kernels.space import FeatureSpace
 def build_exact_space(problem: MachineStatement) -> Space:
     """Build the points of a problem in feature space, in the caller's coordinates."""
     if isinstance(problem.kernel, (Linear, FeatureMap)):
-        linear = LinearSpace(collect_linear_points(problem))
-        linear.assumptions = list_sample_assumptions(problem)
-        return linear
+        linear_space = LinearSpace(collect_linear_points(problem))
+        linear_space.assumptions = list_sample_assumptions(problem)
+        return linear_space
     space: FeatureSpace = problem.space
     if space.computed_intercept is None and problem.intercept == "penalised":
         raise UnsupportedError(
@@ -36,24 +36,24 @@ def build_exact_space(problem: MachineStatement) -> Space:
         )
     if not uses_kernel_matrix(problem):
         return kernel_space(problem.kernel, as_row_source(stack_points(problem)).matrix())
-    made = matrix_space(space.gram.dense())
-    made.assumptions = _list_matrix_assumptions(problem)
-    return made
+    exact_space = matrix_space(space.gram.dense())
+    exact_space.assumptions = _list_matrix_assumptions(problem)
+    return exact_space
 
 
 def _list_matrix_assumptions(problem: MachineStatement) -> tuple[str, ...]:
     """List the assumption about the kernel matrix, if that is not the matrix that the user gave."""
     kernel, space = problem.kernel, problem.space
-    named = "K"
+    description = "K"
     if not isinstance(kernel, Precomputed):
-        named = f"what {kernel} gives for these samples, made symmetric"
+        description = f"what {kernel} gives for these samples, made symmetric"
     elif space.asymmetry:
-        named = "the mean of K and its transpose, as computed"
+        description = "the mean of K and its transpose, as computed"
     if space.is_clipped:
-        named = f"the positive part, as computed, of {named} (psd='clip')"
+        description = f"the positive part, as computed, of {description} (psd='clip')"
     elif space.shift:
-        named = f"{named}, with {space.shift!r} added to its diagonal, as computed (psd='shift')"
-    return () if named == "K" else (f"the kernel matrix is {named}",)
+        description = f"{description}, with {space.shift!r} added to its diagonal, as computed (psd='shift')"
+    return () if description == "K" else (f"the kernel matrix is {description}",)
 
 
 def collect_linear_points(problem: MachineStatement) -> RowSource:
@@ -73,7 +73,7 @@ def list_sample_assumptions(problem: MachineStatement) -> tuple[str, ...]:
 
 
 def build_class_space(problem: MachineStatement) -> Space:
-    """Return the samples in feature space. Here a map of features is a kernel like others, and known by its matrix."""
+    """Return the samples of a multiclass machine in feature space; for a feature map, from its kernel matrix."""
     if isinstance(problem.kernel, FeatureMap):
         return matrix_space(problem.space.gram.dense())
     return build_exact_space(problem)
@@ -83,49 +83,52 @@ def build_class_space(problem: MachineStatement) -> Space:
 
 
 def stack_points(problem: MachineStatement) -> Matrix | RowSource:
-    """Return the samples that take part, with the points of the linear constraints behind them: (n + q, d)."""
+    """Return the active samples, followed by the points of the linear constraints: (n + q, d)."""
     X: Matrix | RowSource = problem.samples.active_features
     return problem._textbook_constraint_rows.append_points(X) if problem.constraints else X
 
 
 def compute_squared_norm(row: Matrix) -> Fraction:
-    """‖x‖² of one row, exactly."""
-    j, exponent = as_integers(sp.csr_array(row).data)
-    return sum(v * v for v in j) * Fraction(2) ** (2 * exponent)
+    """Return ‖x‖² of one row (1, d), exactly."""
+    integers, exponent = as_integers(sp.csr_array(row).data)
+    return sum(integer * integer for integer in integers) * Fraction(2) ** (2 * exponent)
 
 
 def uses_kernel_matrix(problem: MachineStatement) -> bool:
-    """Return whether a proof is about the kernel matrix as it is: of kernels that it knows no function of."""
+    """Return whether a proof uses the computed kernel matrix, because it cannot evaluate the kernel function."""
     kernel, space = problem.kernel, problem.space
-    known = isinstance(kernel, (RBF, Polynomial, Sigmoid)) and not (space.shift or space.is_clipped)
-    return not known or (problem._is_affine and find_exact_diagonal(kernel) is None)
+    has_function = isinstance(kernel, (RBF, Polynomial, Sigmoid)) and not (space.shift or space.is_clipped)
+    return not has_function or (problem._is_affine and find_exact_diagonal(kernel) is None)
 
 
 def find_exact_diagonal(kernel: Kernel) -> Callable[[Matrix], Fraction] | None:
-    """K(x, x) of one row x, exactly; None where that is no rational number."""
+    """Return a function that computes K(x, x) of one row (1, d) exactly; None if that is not rational."""
     if isinstance(kernel, RBF):
         return lambda row: Fraction(1)  # noqa: ARG005
     if isinstance(kernel, Linear):
         return compute_squared_norm
     if isinstance(kernel, Polynomial) and float(kernel.degree).is_integer():
-        factor, shift, degree = Fraction(kernel.gamma), Fraction(kernel.coef0), int(kernel.degree)
-        return lambda row: (factor * compute_squared_norm(row) + shift) ** degree
+        gamma = Fraction(kernel.gamma)
+        coef0 = Fraction(kernel.coef0)
+        degree = int(kernel.degree)
+        return lambda row: (gamma * compute_squared_norm(row) + coef0) ** degree
     return None
 
 
 def build_exact_diagonal(problem: MachineStatement) -> Callable[[int], Fraction]:
-    """K(x, x) of each of the points, exactly."""
-    value = find_exact_diagonal(problem.kernel)
-    if value is None or (not problem.space.is_linear and uses_kernel_matrix(problem)):
+    """Return a function that computes K(x, x) exactly, from the index of a point of `stack_points`."""
+    diagonal_of_row = find_exact_diagonal(problem.kernel)
+    if diagonal_of_row is None or (not problem.space.is_linear and uses_kernel_matrix(problem)):
         diagonal = np.diagonal(problem.space.gram.dense()).tolist()
         return lambda i: Fraction(diagonal[i])
     points = as_row_source(stack_points(problem))
-    return lambda i: value(points.take(np.array([i])))
+    return lambda i: diagonal_of_row(points.take(np.array([i])))
 
 
 def compute_half_diagonal(problem: MachineStatement) -> RationalVector:
-    """½K(x_i, x_i) of the samples that take part, the levels of a ball: (n,)."""
-    kernel, X = problem.kernel, problem.samples.active_features
+    """Return ½K(x_i, x_i) of the active samples, the margin levels of an SVDD: (n,)."""
+    kernel = problem.kernel
+    X = problem.samples.active_features
     n = X.shape[0]
     if isinstance(kernel, Linear):
         return BallSpace(as_row_source(X), np.zeros(X.shape[1])).levels
@@ -133,5 +136,5 @@ def compute_half_diagonal(problem: MachineStatement) -> RationalVector:
         return from_floats(np.diagonal(problem.space.gram.dense())[:n].copy(), Fraction(1, 2))
     if isinstance(kernel, RBF):
         return from_constant(Fraction(1, 2), n)
-    value = build_exact_diagonal(problem)
-    return from_fractions([value(i) / 2 for i in range(n)])
+    exact_diagonal = build_exact_diagonal(problem)
+    return from_fractions([exact_diagonal(i) / 2 for i in range(n)])

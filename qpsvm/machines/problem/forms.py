@@ -5,10 +5,10 @@
               subject to  s_k⟨w, z_r(k)⟩ + Σ_g E_kg μ_g ≥ ℓ_k − ξ_k − ζ_k,  ξ, ζ ≥ 0
     (FORM.3)  slack costs U ξ where δ = 0,  ξ²/(2δ) where U = ∞,  ξ²/(2δ) + U ζ between the two;  hard rows have none
 
-The multipliers of the groups have the names that the machine gives them. The slacks are called "xi" and "zeta", the
-margin rows "margin". A regression has slacks "xi" and "xi_star", for its rows "above" and "below" f.
+The machine names the multipliers of its groups. The slacks are named "xi" and "zeta", the margin rows "margin". A
+regression has slacks "xi" and "xi_star", for its rows "above" and "below" f.
 
-The two QPs of a machine with the linear constraints, (USER.2): rows of the primal, and a block of prices in the dual.
+Linear constraints, (USER.2), add rows to the primal and a block of multipliers to the dual.
 """
 
 from __future__ import annotations
@@ -28,10 +28,14 @@ from qpsvm.program.qp import QP, Rows
 from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.space.operators import Dense, LowRank, Operator
 
-#: The multipliers of the linear constraints in the dual, and their rows in the primal: unscaled, and for a solver.
-MULTIPLIERS, SCALED_MULTIPLIERS, ROWS, SCALED_ROWS = "lambda", "scaled_lambda", "constraints", "scaled_constraints"
-#: What the slacks of a primal are called, and the rows whose multipliers are α.
-SLACKS, LEVEL_ROWS = ("xi", "xi_star", "zeta"), ("margin", "above", "below")
+#: Name of the multipliers of the linear constraints in the dual: in textbook units, and scaled for a solver.
+MULTIPLIERS, SCALED_MULTIPLIERS = "lambda", "scaled_lambda"
+#: Name of the linear constraints in the primal: in textbook units, and scaled for a solver.
+ROWS, SCALED_ROWS = "constraints", "scaled_constraints"
+#: Names of the slacks of a primal.
+SLACKS = ("xi", "xi_star", "zeta")
+#: Names of the rows of a primal whose multipliers are α.
+LEVEL_ROWS = ("margin", "above", "below")
 #: Largest upper bound of α in a solver's units; beyond it, solvers call a bounded problem unbounded.
 LARGEST_BOX = 1e3
 #: Smallest unit of α handed to a solver: its square and the inverse of that are still ordinary numbers.
@@ -39,11 +43,14 @@ SMALLEST_UNIT = 1e-60
 
 
 def build_dual_qp(svm: SVMDual, formula: str, title: str) -> QP:
-    """(FORM.1): the QP over α, with a row for every group that is an equality."""
+    """Build the dual QP over α, (FORM.1), with an equality for every group.
+
+    formula, title: The objective and the program as text.
+    """
     m, equalities = svm.m, svm.groups
     rows = {group.name: Rows("A", slice(k, k + 1), group.formula) for k, group in enumerate(equalities)}
-    one = len(equalities) == 1
-    A = equalities[0].column[None, :] if one else np.array([group.column for group in equalities])
+    # a single column is not copied
+    A = equalities[0].column[None, :] if len(equalities) == 1 else np.array([group.column for group in equalities])
     return QP(
         P=svm.hessian if svm.unit == 1.0 else svm.hessian.congruence(repeat_value(np.sqrt(svm.unit), m)),
         q=multiply(-svm.unit, svm.level),
@@ -55,7 +62,8 @@ def build_dual_qp(svm: SVMDual, formula: str, title: str) -> QP:
 
 def build_constrained_qp(problem: DualStatement, form: Form, textbook: bool) -> QP:
     """Build either QP of a problem with linear constraints, in textbook form or as used to compute, (USER.2)."""
-    space, n = problem.space, len(problem._active_target)
+    space = problem.space
+    n = len(problem._active_target)
     rows = problem._textbook_constraint_rows if textbook else problem._constraint_rows
     assert rows is not None
     if form == "primal":
@@ -73,20 +81,28 @@ def build_constrained_qp(problem: DualStatement, form: Form, textbook: bool) -> 
     return split_multipliers(build_dual_qp(svm, problem._format_dual_formula(svm), title), svm, textbook)
 
 
-def add_constraints_to_primal(qp: QP, rows: ConstraintRows, g: Matrix, own: bool, letters: Mapping[str, str]) -> QP:
-    """Add the linear constraints to a primal, after its margin rows. Shapes: g (p, r)."""
+def add_constraints_to_primal(
+    qp: QP, rows: ConstraintRows, g: Matrix, textbook: bool, variable_names: Mapping[str, str]
+) -> QP:
+    """Add the linear constraints to a primal, after its margin rows.
+
+    g (p, r): The vectors g_j in the coordinates of w.
+    textbook: Whether the constraints are in textbook units; otherwise they are scaled for a solver.
+    variable_names: Names of w and b in the QP, if they differ from "w" and "b".
+    """
     assert qp.G is not None
     assert qp.h is not None
-    p, b = rows.p, letters.get("b", "b")
-    left = sp.lil_array((p, qp.n))
-    left[:, qp.variables[letters.get("w", "w")]] = g  # (OWN.3)
+    p = rows.p
+    b = variable_names.get("b", "b")
+    G = sp.lil_array((p, qp.n))
+    G[:, qp.variables[variable_names.get("w", "w")]] = g  # (OWN.3)
     if b in qp.variables:
-        left[:, qp.variables[b]] = (-rows.c if b == "rho" else rows.c)[:, None]
+        G[:, qp.variables[b]] = (-rows.c if b == "rho" else rows.c)[:, None]
     start = len(qp.h)
     group = Rows("G", slice(start, start + p), _format_constraints(rows, b in qp.variables))
     return replace(
-        qp, G=sp.csc_array(sp.vstack([sp.csc_array(qp.G), sp.csc_array(left)])), h=np.concatenate([qp.h, rows.h]),
-        constraints={**qp.constraints, ROWS if own else SCALED_ROWS: group},
+        qp, G=sp.csc_array(sp.vstack([sp.csc_array(qp.G), sp.csc_array(G)])), h=np.concatenate([qp.h, rows.h]),
+        constraints={**qp.constraints, ROWS if textbook else SCALED_ROWS: group},
     )  # fmt: skip
 
 
@@ -96,15 +112,22 @@ def _format_constraints(rows: ConstraintRows, with_b: bool) -> str:
     return f"{text}: {', '.join(rows.names[:3])}{', …' if rows.p > 3 else ''}"
 
 
-def split_multipliers(qp: QP, svm: SVMDual, own: bool) -> QP:
-    """Split the variables of the dual into α and the multipliers of the linear constraints."""
+def split_multipliers(qp: QP, svm: SVMDual, textbook: bool) -> QP:
+    """Split the variables of the dual into α and the multipliers of the linear constraints.
+
+    textbook: Whether the multipliers are in textbook units; otherwise they are scaled for a solver.
+    """
     assert svm.linear_constraints is not None
     m = svm.linear_constraints.unconstrained_dual.m
-    return replace(qp, variables={"alpha": slice(0, m), MULTIPLIERS if own else SCALED_MULTIPLIERS: slice(m, svm.m)})
+    name = MULTIPLIERS if textbook else SCALED_MULTIPLIERS
+    return replace(qp, variables={"alpha": slice(0, m), name: slice(m, svm.m)})
 
 
 def read_multipliers(parts: Mapping[str, FloatArray], rows: ConstraintRows) -> FloatArray:
-    """Read λ (p,) in the units of the computation from the named blocks of either kind of QP."""
+    """Read the multipliers λ (p,) of the linear constraints, scaled for a solver.
+
+    parts: The blocks of a dual's point, or the multipliers of a primal, by name and in either units.
+    """
     for name in (SCALED_MULTIPLIERS, SCALED_ROWS):
         if name in parts:
             return parts[name]
@@ -112,7 +135,10 @@ def read_multipliers(parts: Mapping[str, FloatArray], rows: ConstraintRows) -> F
 
 
 def add_ones_feature(gram: Operator, ones: FloatArray) -> Operator:
-    """Add the feature `ones` (n,) to a Gram matrix, as a penalised intercept needs it."""
+    """Add the feature of a penalised intercept to a Gram matrix (n, n).
+
+    ones (n,): Its values: 1 for a sample.
+    """
     if isinstance(gram, LowRank):
         Z = gram.Z
         column = ones[:, None]

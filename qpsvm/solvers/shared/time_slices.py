@@ -23,7 +23,7 @@ from qpsvm.base.resources.messages import log_step
 
 #: Limit of the seconds of a slice in this process, by a pessimistic estimate: it cannot be interrupted.
 AT_ONCE = 0.4
-#: Iterations per row that are worth a slice in this process before a child process: most loops converge within them.
+#: Multiple of `iteration_unit` that is worth a slice in this process before a child process: most loops converge in it.
 WORTHWHILE = 5
 #: The slice between the first and the last must have at least this many times as many iterations as the first.
 MIN_GROWTH = 5
@@ -53,7 +53,7 @@ R = TypeVar("R", bound=LoopOutcome)
 def run_sliced(
     loop: Callable[..., R],
     arguments: tuple[Any, ...],
-    n: int,
+    iteration_unit: int,
     max_iter: int,
     within: Callable[[float], int],
     build_start: Callable[[], R],
@@ -65,7 +65,8 @@ def run_sliced(
     """Run a loop with at most `max_iter` iterations, as long as the clock allows.
 
     loop: Called with the arguments and a limit of iterations.
-    n: Number of rows.
+    iteration_unit: The slice in this process is run only if `WORTHWHILE` times this many iterations fit into it. The
+        number of rows for LIBSVM, a number of passes for LIBLINEAR.
     within: Return the number of iterations that surely fit into a time.
     build_start: Return the start of the loop as a result.
     can_stop: Whether the loop reacts to a stop request.
@@ -74,20 +75,24 @@ def run_sliced(
     """
     try:
         return _run_longest_slice(
-            _ChildProcessLoop(loop, arguments, clock, verbose, can_stop), n, max_iter, within, build_start
+            _ChildProcessLoop(loop, arguments, clock, verbose, can_stop), iteration_unit, max_iter, within, build_start
         )
     except ValueError as error:
         raise FloatingPointError(str(error)) from error
 
 
 def _run_longest_slice(
-    child_loop: _ChildProcessLoop, n: int, max_iter: int, within: Callable[[float], int], build_start: Callable[[], R]
+    child_loop: _ChildProcessLoop,
+    iteration_unit: int,
+    max_iter: int,
+    within: Callable[[float], int],
+    build_start: Callable[[], R],
 ) -> R:
     """Run up to three slices, and return the result of the longest that finished."""
     loop, arguments, clock = child_loop.loop, child_loop.arguments, child_loop.clock
     first_iterations = min(within(min(AT_ONCE, clock.remaining)), max_iter)
     best: R | None = None
-    if first_iterations == max_iter or first_iterations >= WORTHWHILE * n:
+    if first_iterations == max_iter or first_iterations >= WORTHWHILE * iteration_unit:
         best = loop(*arguments, first_iterations)
         if best.converged or first_iterations == max_iter:
             return best
@@ -116,7 +121,7 @@ def _measure_speed(
 
 
 class _ChildProcessLoop:
-    """The loop in a child process; a call returns None if the clock stopped it."""
+    """The loop in a child process. A call returns its result, or None if the clock stopped it."""
 
     def __init__(
         self, loop: Callable[..., Any], arguments: tuple[Any, ...], clock: Clock, verbose: bool, can_stop: bool

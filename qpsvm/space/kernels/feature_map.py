@@ -2,13 +2,15 @@
 
     (MAP.1)  K̃(x, z) = φ(x)ᵀφ(z) ≈ K(x, z),  φ(x) ∈ Rʳ:  the machine with K̃ is the linear one over the rows φ(x_i)
 
-A machine with K takes up to n² kernel values, the linear one n·r numbers and as much time for each step as there are
-rows. So for many rows K̃ takes the place of K. What is solved and certified then is the machine with K̃. How near it is
-to the one with K is another matter: it is measured on a few rows, and for `PivotedCholesky` it is bounded.
+A machine with K needs up to n² kernel values. The linear one needs n·r numbers, and time for each step in proportion
+to n. So K̃ replaces K if there are many rows. Then the machine with K̃ is solved and certified. Its distance from the
+machine with K is a separate question: the kernels are compared on a few rows, and for `PivotedCholesky` the distance is
+bounded.
 
-A map is fitted to some of the rows, drawn by a seed; from then on it is a fixed function, of new samples too.
+A map is fitted to some of the rows, drawn with a seed. After that it is a fixed function, which is applied to new
+samples too.
 
-`Nystroem` takes features from kernel values with landmarks, `RandomFourier` those of an RBF kernel from random
+`Nystroem` computes features from kernel values with landmarks, `RandomFourier` those of an RBF kernel from random
 frequencies.
 """
 
@@ -34,9 +36,9 @@ from qpsvm.space.kernels.blocks import FixedVectors
 from qpsvm.space.kernels.functions import RBF, Gamma, Kernel, Linear, Precomputed, resolve_gamma
 from qpsvm.space.kernels.kernel_registry import as_kernel
 
-#: Rows on which a fitted map is compared with its kernel, at most.
+#: Largest number of rows on which a fitted map is compared with its kernel.
 COMPARED_ROWS = 300
-#: Seconds of a kernel value beside the multiplications: roughly.
+#: Estimated seconds of a kernel value, without its multiplications.
 VALUE_SECONDS = 1e-8
 
 
@@ -44,11 +46,10 @@ VALUE_SECONDS = 1e-8
 class Fit:
     """Fit of a map to its rows.
 
-    points (m, d): Landmarks among the rows; or frequencies, one a feature.
-    factor (m, r): What turns kernel values with the landmarks into features; or shifts, (1, r), of the
-        frequencies.
+    points (m, d): Landmarks among the rows; or frequencies, one per feature.
+    factor (m, r): Matrix that multiplies kernel values with the landmarks; or phases of the frequencies, (1, r).
     error: Largest and mean |K̃ − K| between at most `COMPARED_ROWS` rows: measured, not bounded.
-    rows (m,): Which rows the landmarks are; None for others, and where it does not matter.
+    rows (m,): Indices of the landmarks among the rows; None if they are not rows, or not needed.
     """
 
     points: Matrix
@@ -60,7 +61,7 @@ class Fit:
         freeze_parts(self)
 
     def is_same(self, other: Fit) -> bool:
-        """Return whether the other fit is the same function."""
+        """Return whether the other fit gives the same features."""
         if self is other:
             return True
         if self.points.shape != other.points.shape or not np.array_equal(self.factor, other.factor):
@@ -82,22 +83,22 @@ class FeatureMap(Kernel):
         return kernel
 
     def _set_parameters(self, **parameters: Any) -> None:
-        """Keep parameters as they were checked, and those that are counts."""
-        counts = [each.name for each in fields(self) if each.name in ("components", "rank", "seed")]  # type: ignore[arg-type]
+        """Check the counts and the seed, and set them and other parameters that have been checked."""
+        counts = [item.name for item in fields(self) if item.name in ("components", "rank", "seed")]  # type: ignore[arg-type]
         for name, value in {**parameters, **{name: as_count(getattr(self, name), name) for name in counts}}.items():
             object.__setattr__(self, name, value)
 
     @abstractmethod
     def _fit_rows(self, source: RowSource) -> Self:
-        """Return the map fitted to rows, with K's parameters numbers; its error is measured by the caller."""
+        """Return the map fitted to rows, with numbers for K's parameters; the caller measures its error."""
 
     @abstractmethod
     def _compute_features(self, X: Matrix, fit: Fit) -> FloatArray:
-        """φ of the rows of X (k, d): (k, r)."""
+        """Compute φ(x_i) for the rows of X (k, d): (k, r)."""
 
     @property
     def claim(self) -> str:
-        """Sentence for the result: the facts known about the machine with K."""
+        """Sentence for the result about the machine with K."""
         return "Nothing is known of the machine with K."
 
     @property
@@ -107,11 +108,12 @@ class FeatureMap(Kernel):
 
     @property
     def learned_fit(self) -> Fit:
-        """`fit`, of a map that has seen rows.
+        """The fit of a fitted map.
 
         Raises
         ------
         ParameterError
+            The map has not been fitted.
         """
         if self.fit is None:
             raise ParameterError(f"{self} has no features before it has seen samples; call resolve(X)")
@@ -119,7 +121,7 @@ class FeatureMap(Kernel):
 
     @cached
     def _kernel_values(self) -> FixedVectors:
-        """Kernel values with the points."""
+        """Function that computes kernel values with the points of the fit."""
         return FixedVectors(self.exact_kernel, self.learned_fit.points)
 
     @property
@@ -178,7 +180,7 @@ class FeatureMap(Kernel):
     is_psd = True  # always: it is a product of features
 
     def resolve(self, X: Matrix | RowSource) -> Self:
-        """Return the map fitted to samples: itself where it is.
+        """Return the map fitted to samples, or itself if it is fitted.
 
         Parameters
         ----------
@@ -188,7 +190,7 @@ class FeatureMap(Kernel):
         Returns
         -------
         FeatureMap
-            Of the same class; every parameter of its kernel is a number.
+            A map of the same class, whose kernel has numbers for all parameters.
 
         Raises
         ------
@@ -200,11 +202,11 @@ class FeatureMap(Kernel):
         source = as_row_source(X)
         fitted = self._fit_rows(source)
         sample, _ = sample_rows(source, COMPARED_ROWS, self.seed + 1)
-        off = np.abs(fitted(sample, sample) - fitted.exact_kernel(sample, sample))
-        return fitted.with_fit(replace(fitted.learned_fit, error=(float(off.max()), float(off.mean()))))
+        error = np.abs(fitted(sample, sample) - fitted.exact_kernel(sample, sample))
+        return fitted.with_fit(replace(fitted.learned_fit, error=(float(error.max()), float(error.mean()))))
 
     def with_fit(self, fit: Fit, **parameters: Any) -> Self:
-        """Return the map, or one with other parameters, with a given fit."""
+        """Return a copy of the map with a fit, and with other values of some parameters."""
         new: Self = replace(self, **parameters)  # type: ignore[type-var]
         object.__setattr__(new, "fit", fit)
         return new
@@ -212,11 +214,11 @@ class FeatureMap(Kernel):
     @property
     def note(self) -> str:
         """Statement of a result about the machine that was solved."""
-        largest_value, mean = self.learned_fit.error
+        largest_error, mean_error = self.learned_fit.error
         return (
             f"the certificate is for the machine with the approximate kernel {self}, not with {self.exact_kernel} "
-            f"itself; between {COMPARED_ROWS} sampled rows at most, they differ by {largest_value:.2g} at the "
-            f"most and {mean:.2g} on average, as measured. {self.claim}"
+            f"itself; between {COMPARED_ROWS} sampled rows at most, they differ by {largest_error:.2g} at the "
+            f"most and {mean_error:.2g} on average, as measured. {self.claim}"
         )
 
     def __eq__(self, other: object) -> bool:
@@ -234,21 +236,26 @@ class FeatureMap(Kernel):
         return hash((type(self), self._list_parameters()))
 
     def _list_parameters(self) -> tuple[Any, ...]:
-        """Return every parameter."""
-        return tuple(getattr(self, each.name) for each in fields(self) if each.init)  # type: ignore[arg-type]
+        """Return the values of all parameters."""
+        return tuple(getattr(self, item.name) for item in fields(self) if item.init)  # type: ignore[arg-type]
 
 
 def sample_rows(source: RowSource, count: int, seed: int) -> tuple[Matrix, IntArray]:
     """Draw at most `count` rows without replacement: the rows, (m, d), and their indices, (m,)."""
     if source.n <= count:
-        chosen: NDArray[np.intp] = np.arange(source.n)
+        index: NDArray[np.intp] = np.arange(source.n)
     else:
-        chosen = np.sort(np.random.default_rng(seed).choice(source.n, count, replace=False, shuffle=False))
-    return source.take(chosen), chosen
+        index = np.sort(np.random.default_rng(seed).choice(source.n, count, replace=False, shuffle=False))
+    return source.take(index), index
 
 
 def as_approximable(kernel: Any, semidefinite: bool = False) -> Kernel:
-    """Check a kernel that a map of landmarks is to stand in for. Raises UnsupportedError."""
+    """Check a kernel that a map with landmarks approximates, and return it.
+
+    semidefinite: Whether the map needs a positive semidefinite kernel.
+
+    Raises UnsupportedError.
+    """
     checked: Kernel = as_kernel(kernel)
     if isinstance(checked, Precomputed):
         raise UnsupportedError("a precomputed kernel has no values for landmarks: give the kernel as a function")
@@ -262,11 +269,11 @@ def as_approximable(kernel: Any, semidefinite: bool = False) -> Kernel:
 
 
 def as_count(value: Any, name: str) -> int:
-    """Check a positive whole number, or a seed, which may be 0. Raises ParameterError, ParameterTypeError."""
+    """Check a positive integer, or a seed, which may be 0. Raises ParameterError, ParameterTypeError."""
     number = as_real(value, name)
     if number != int(number) or number < (name != "seed"):
-        what = "a whole number from 0 on" if name == "seed" else "a positive whole number"
-        raise ParameterError(f"{name} must be {what}, got {format_value(value)}")
+        requirement = "a whole number from 0 on" if name == "seed" else "a positive whole number"
+        raise ParameterError(f"{name} must be {requirement}, got {format_value(value)}")
     return int(number)
 
 
@@ -277,39 +284,39 @@ __all__ = ["FeatureMap", "Fit", "as_approximable", "as_count", "sample_rows"]
 class Nystroem(FeatureMap):
     """Features φ(x) = K_zz^(−½) K(z, x) of m landmarks z, drawn from the samples: scikit-learn's `Nystroem`.
 
-    Given as `kernel=` to a machine, that becomes the linear machine over these features, for as many rows as there are:
-    its certificate is for K̃(x, x') = φ(x)ᵀφ(x'), and `result.message` says so.
+    With this as `kernel=`, a machine becomes the linear machine over these features. Its certificate is for K̃(x, x') =
+    φ(x)ᵀφ(x'), and `result.message` says so.
 
     Parameters
     ----------
     kernel : Kernel, str or callable, default="rbf"
-        K, which K̃ stands in for. K̃ = K where one of the two samples is a landmark.
+        The approximated kernel K. K̃ = K if one of the two samples is a landmark.
     components : int, default=300
-        Landmarks and features, m; as many as there are rows, at the most.
+        Number m of landmarks and features, at most the number of rows.
     seed : int, default=0
-        Of the draw.
+        Seed of the random choice.
 
     Attributes
     ----------
     fit : Fit or None
-        Landmarks and K_zz^(−½), once there are samples: see `resolve`.
+        Landmarks and K_zz^(−½); None before `resolve`.
 
     Raises
     ------
     ParameterError, ParameterTypeError, UnknownOptionError
-        A number of components or a seed that is none, a kernel that is not known.
+        An invalid number of components or seed, or an unknown kernel.
     UnsupportedError
         A precomputed kernel, or one that has explicit features already.
 
     See Also
     --------
     PivotedCholesky : Landmarks that are chosen, not drawn, and a bound for the machine with K itself.
-    RandomFourier : Features that no landmark is needed for.
+    RandomFourier : Features without landmarks.
 
     Notes
     -----
-    K_zz^(−½) is scikit-learn's, from a singular value decomposition with values below 1e-12 raised to that. So an
-    indefinite K is replaced by a K̃ that is not.
+    K_zz^(−½) is scikit-learn's, from a singular value decomposition in which values below 1e-12 are raised to 1e-12. So
+    K̃ is positive semidefinite even if K is indefinite.
 
     References
     ----------
@@ -357,32 +364,31 @@ class Nystroem(FeatureMap):
 class RandomFourier(FeatureMap):
     """Features φ_k(x) = √(2/r) cos(ω_kᵀx + θ_k), whose products have the mean exp(−γ‖x − z‖²).
 
-    They are those of scikit-learn's `RBFSampler`. Given as `kernel=` to a machine, that becomes the linear machine over
-    these features, for as many rows as there are: its certificate is for K̃(x, z) = φ(x)ᵀφ(z), and `result.message` says
-    so.
+    They are those of scikit-learn's `RBFSampler`. With this as `kernel=`, a machine becomes the linear machine over
+    these features. Its certificate is for K̃(x, z) = φ(x)ᵀφ(z), and `result.message` says so.
 
     Parameters
     ----------
     gamma : float, "scale" or "auto", default="scale"
-        The γ of the RBF kernel K that K̃ stands in for. "scale" takes one pass over the samples.
+        The γ of the approximated RBF kernel K. "scale" takes one pass over the samples.
     components : int, default=500
-        The number r of features. K̃ − K is of the size of r^(−½).
+        Number r of features. K̃ − K is of order r^(−½).
     seed : int, default=0
-        Of the frequencies ω, which are normal with variance 2γ, and the phases θ.
+        Seed of the frequencies ω, which are normal with variance 2γ, and of the phases θ.
 
     Attributes
     ----------
     fit : Fit or None
-        ω, (r, d), and θ, (1, r), once there are samples: see `resolve`.
+        ω, (r, d), and θ, (1, r); None before `resolve`.
 
     Raises
     ------
     ParameterError, ParameterTypeError, UnknownOptionError
-        A gamma that is not positive, a number of components or a seed that is none.
+        A gamma that is not positive, or an invalid number of components or seed.
 
     See Also
     --------
-    Nystroem : Features that know the samples: as a rule fewer of them do as well.
+    Nystroem : Features that depend on the samples; usually fewer are needed.
 
     References
     ----------
@@ -405,7 +411,7 @@ class RandomFourier(FeatureMap):
     fit: Fit | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        RBF(self.gamma)  # only checked
+        RBF(self.gamma)  # raises an error if gamma is not valid
         self._set_parameters()
 
     @property
@@ -418,7 +424,7 @@ class RandomFourier(FeatureMap):
 
         gamma = resolve_gamma(self.gamma, source)
         sampler = RBFSampler(gamma=gamma, n_components=self.components, random_state=self.seed)
-        sampler.fit(np.zeros((1, source.d)))  # it looks at the width only
+        sampler.fit(np.zeros((1, source.d)))  # only the number of columns matters
         points = np.ascontiguousarray(sampler.random_weights_.T)
         return self.with_fit(Fit(points, sampler.random_offset_[None, :]), gamma=gamma)
 

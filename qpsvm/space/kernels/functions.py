@@ -1,8 +1,8 @@
 """Define the kernel functions K(x, z) = ⟨φ(x), φ(z)⟩, evaluated a matrix at a time.
 
-A kernel is a callable `(X, Z) -> (n, m)` with X (n, d) and Z (m, d). The classes here also know their diagonal, whether
-they are positive semidefinite by construction (Mercer's condition, which then is not tested), and how to turn
-`gamma="scale"` into a number. Any other callable of the same form works as a kernel too.
+A kernel is a callable `(X, Z) -> (n, m)` with X (n, d) and Z (m, d). The classes here also compute their diagonal,
+state whether they are positive semidefinite by construction (Mercer's condition, which then is not tested), and turn
+`gamma="scale"` into a number. Any other callable of this form is accepted as a kernel too.
 
 Sources: Schölkopf & Smola, *Learning with Kernels* (2002), sections 2.1-2.3 and 13.1.
 """
@@ -28,9 +28,9 @@ from qpsvm.space.kernels.kernel import compute_variance, inner_products, squared
 Gamma = float | Literal["scale", "auto"]
 #: Largest rounding error of γ‖x − z‖² that the BLAS route may leave; pairs beyond it are computed directly.
 DISTANCE_ERROR = 1e-11
-#: Exponents below this are raised to it. Beyond, exp and products of what it returns run into denormal numbers, in
-#: single precision from the product of two e⁻⁴⁴ on, which take ten to a hundred times as long. e⁻⁴⁰ is 4e-18, a
-#: twentieth of what one rounding of K_ii = 1 may be.
+#: Smaller exponents are replaced by this. Their exponentials and products of these would be subnormal numbers, in
+#: single precision from the product of two e⁻⁴⁴ on, with which arithmetic takes ten to a hundred times as long. e⁻⁴⁰ is
+#: 4e-18, a twentieth of the largest rounding error of K_ii = 1.
 LOWEST_EXPONENT = -40.0
 
 
@@ -61,7 +61,7 @@ class Linear(Kernel):
 
 
 class _GammaKernel(Kernel):
-    """A kernel with a factor γ, which is a number, or a rule for one."""
+    """A kernel with a factor γ: a number, or the name of a rule that computes it from the samples."""
 
     gamma: Gamma
 
@@ -71,7 +71,7 @@ class _GammaKernel(Kernel):
                 check(getattr(self, name), name)
 
     def resolve(self, X: Matrix) -> Kernel:
-        """Replace gamma by its number."""
+        """Return the kernel with a number for gamma, computed from X (n, d)."""
         if type(self.gamma) is float:
             return self
         return build_frozen(type(self), **{**self.__dict__, "gamma": resolve_gamma(self.gamma, X)})
@@ -84,9 +84,10 @@ class _ProductKernel(_GammaKernel):
 
     @abstractmethod
     def _evaluate(self, products: FloatArray) -> FloatArray:
-        """K where γ xᵀz + r is given, which may be overwritten."""
+        """Evaluate K at products γ xᵀz + r of any shape, which may be overwritten."""
 
     def _scale_products(self, products: FloatArray) -> FloatArray:
+        """Overwrite products xᵀz with γ xᵀz + r."""
         products *= _require_number(self.gamma)
         products += self.coef0
         return products
@@ -151,7 +152,7 @@ class Polynomial(_ProductKernel):
 
     @property
     def is_psd(self) -> bool:
-        """For integer degree and coef0 ≥ 0 (a sum of products of PSD kernels with non-negative weights)."""
+        """Whether degree is an integer and coef0 ≥ 0: a sum of products of PSD kernels with nonnegative weights."""
         return float(self.degree).is_integer() and self.coef0 >= 0
 
 
@@ -172,8 +173,8 @@ class RBF(_GammaKernel):
 
     Notes
     -----
-    Values below e⁻⁴⁰ = 4.2e-18 are computed as e⁻⁴⁰: what that changes is less than the rounding of any sum with them,
-    certificates count it, (ACC.5), and numbers near the smallest that there are would make everything slow.
+    Values below e⁻⁴⁰ = 4.2e-18 are computed as e⁻⁴⁰, because arithmetic with subnormal numbers is slow. The change is
+    smaller than the rounding of any sum with them, and certificates include it, (ACC.5).
 
     Examples
     --------
@@ -189,7 +190,7 @@ class RBF(_GammaKernel):
     gamma: Gamma = "scale"
 
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
-        """Evaluate by one matrix product; pairs for which it would cancel, directly: (n, m)."""
+        """Evaluate by one matrix product, and pairs whose squared distance would cancel directly: (n, m)."""
         gamma = _require_number(self.gamma)
         distances = squared_distances(X, Z, DISTANCE_ERROR / gamma)
         distances *= -gamma
@@ -238,7 +239,7 @@ class Sigmoid(_ProductKernel):
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """The samples are rows of a kernel matrix: X (n, n) to train, (m, n) against the training rows to predict.
+    """A kernel matrix in place of samples: X (n, n) to train, (m, n) with the training samples to predict.
 
     Examples
     --------
@@ -250,7 +251,7 @@ class Precomputed(Kernel):
     [0 1]
     """
 
-    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:  # noqa: ARG002  (the second argument is in X already)
+    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:  # noqa: ARG002  (X has the values with the samples Z)
         """Return X, densified: (m, n)."""
         return as_dense(X)
 
@@ -263,6 +264,7 @@ class Precomputed(Kernel):
 
 
 def _check_gamma(gamma: Any, name: str) -> None:
+    """Check gamma. Raises ParameterError, ParameterTypeError, UnknownOptionError."""
     if isinstance(gamma, str):
         if gamma not in ("scale", "auto"):
             raise UnknownOptionError(
@@ -274,7 +276,10 @@ def _check_gamma(gamma: Any, name: str) -> None:
 
 
 def exp_in_place(exponents: NDArray[Any], floored: bool = True) -> NDArray[Any]:
-    """Overwrite −γ‖x − z‖², in double or single precision, with K(x, z); `floored` where some may be below −40."""
+    """Overwrite −γ‖x − z‖², in double or single precision, with K(x, z).
+
+    floored: Whether exponents may be below `LOWEST_EXPONENT`, and must be raised to it.
+    """
     if floored:
         np.maximum(exponents, exponents.dtype.type(LOWEST_EXPONENT), out=exponents)
     values: NDArray[Any] = np.exp(exponents, out=exponents)
@@ -282,6 +287,7 @@ def exp_in_place(exponents: NDArray[Any], floored: bool = True) -> NDArray[Any]:
 
 
 def _require_number(gamma: Gamma) -> float:
+    """Return gamma if it is a number. Raises ParameterError."""
     if isinstance(gamma, str):
         raise ParameterError(f"gamma={gamma!r} has no value before the kernel has seen data; call kernel.resolve(X)")
     return gamma

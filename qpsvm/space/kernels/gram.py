@@ -16,33 +16,34 @@ from qpsvm.space.kernels.kernel_registry import BUILT_IN_KERNELS
 from qpsvm.space.kernels.psd_rule import check_range, check_symmetric
 from qpsvm.space.operators import Operator, scale_both_sides, scale_rows
 
-#: Rows up to which a Gram matrix is kept once it has been made (10 000 rows are 800 MB).
+#: Largest number of rows for which a computed Gram matrix is cached (10 000 rows are 800 MB).
 CACHE_ROWS = 10_000
-#: Of more rows than this, products do not make the whole matrix until they have evaluated as many entries.
+#: With more rows, products do not compute the full matrix until they have evaluated as many entries as it has.
 SMALL_ROWS = 600
-#: A product with less than this share of non-zeros gathers their rows: reading and writing them costs three passes.
+#: A product with a vector with a smaller share of nonzeros gathers their rows, which takes three passes over these.
 GATHER_SHARE = 0.3
-#: Seconds of a kernel value, and of each feature in it.
-VALUE_SECONDS, FEATURE_SECONDS = 7e-9, 1e-10
+#: Estimated seconds of a kernel value, without its features.
+VALUE_SECONDS = 7e-9
+#: Estimated seconds of each feature in a kernel value.
+FEATURE_SECONDS = 1e-10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelGram(Operator):
-    """S (K + offset) S with K_ij = K(x_i, x_j) and S = diag(scale), evaluated in blocks until someone needs it whole.
+    """S (K + offset) S with K_ij = K(x_i, x_j) and S = diag(scale), computed in blocks until the full matrix is needed.
 
-    kernel: With every parameter a number.
-    X (n, d)
-    offset: Added to every entry: 1 for a penalised intercept (a feature of ones behind φ).
-    scale (n,): The labels, for the dual's Q_ij = y_i y_j K_ij.
-    blocks: Where the values of K come from: shared by all operators over the same samples, with the one copy
-        that is kept.
+    kernel: The kernel, with a number for every parameter.
+    X (n, d): The samples.
+    offset: Added to every entry: 1 for a penalised intercept, which is one more feature that is 1.
+    scale (n,): The labels, for Q_ij = y_i y_j K_ij of the dual; None for ones.
+    blocks: Computes values of K, and caches the full matrix; shared by all operators over the same samples.
     """
 
     kernel: Kernel
     X: Matrix
     offset: float = 0.0
     scale: FloatArray | None = None
-    blocks: KernelBlocks = field(default=cast("KernelBlocks", None))  # made below
+    blocks: KernelBlocks = field(default=cast("KernelBlocks", None))  # set by `__post_init__`
 
     def __post_init__(self) -> None:
         if self.blocks is None:
@@ -65,14 +66,15 @@ class KernelGram(Operator):
         return self.blocks.full_matrix
 
     def _compute_matrix(self) -> FloatArray:
+        """Compute K, and check the values of a third-party kernel: (n, n)."""
         check_memory(*self.shape, "the Gram matrix")
-        with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and named
+        with np.errstate(over="ignore", invalid="ignore"):  # checked below
             K = self.blocks.compute_symmetric(None)
-            bounded = self.blocks.is_fast or bool(np.isfinite(K[-1] @ K).all())
+            is_finite = self.blocks.is_fast or bool(np.isfinite(K[-1] @ K).all())
         if not isinstance(self.kernel, BUILT_IN_KERNELS):
             check_symmetric(K, f"the kernel {self.kernel}")
             K = self.blocks.symmetrise(K)
-        if not bounded:
+        if not is_finite:
             check_range(K, str(self.kernel))
         return K
 
@@ -84,15 +86,15 @@ class KernelGram(Operator):
         return product if self.scale is None else scale_rows(self.scale, product)
 
     def _multiply(self, x: FloatArray) -> FloatArray:
-        """K x, with as little of K as x has entries."""
+        """Return K x for x (n,) or (n, r), using only the rows of K at nonzero entries of x."""
         n = self.shape[0]
         support = (x if x.ndim == 1 else np.any(x, axis=1)).nonzero()[0]
         entries = n * len(support)
-        streams = n > SMALL_ROWS and self.blocks.streamed + entries <= n * n  # as much as making K once
-        matrix = self.blocks.full_matrix if streams else self._cache_matrix()
+        computes_blocks = n > SMALL_ROWS and self.blocks.streamed + entries <= n * n  # at most the cost of the full K
+        matrix = self.blocks.full_matrix if computes_blocks else self._cache_matrix()
         if matrix is not None:
-            gathered = x.ndim == 1 and len(support) < GATHER_SHARE * n
-            product: FloatArray = x[support] @ matrix[support] if gathered else matrix @ x  # K = Kᵀ
+            gathers_rows = x.ndim == 1 and len(support) < GATHER_SHARE * n
+            product: FloatArray = x[support] @ matrix[support] if gathers_rows else matrix @ x  # K = Kᵀ
             return product
         self.blocks.streamed += entries
         if not len(support):
@@ -101,8 +103,8 @@ class KernelGram(Operator):
             return self.blocks.product(support, x[support], np.arange(n))
         columns = self.X[support]
         step = max(BLOCK_NUMBERS // n, 1)
-        parts = (self.X[i : i + step] for i in range(0, n, step))
-        return np.concatenate([self.kernel(block, columns) @ x[support] for block in parts])
+        blocks = (self.X[i : i + step] for i in range(0, n, step))
+        return np.concatenate([self.kernel(block, columns) @ x[support] for block in blocks])
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         out = self.blocks.compute_block(rows, columns)
@@ -114,15 +116,14 @@ class KernelGram(Operator):
         return out
 
     def diagonal(self) -> FloatArray:
-        matrix = (
-            None if isinstance(self.kernel, BUILT_IN_KERNELS) else self.blocks.full_matrix
-        )  # a function knows no diagonal of its own
+        # a third-party kernel may have no fast diagonal
+        matrix = None if isinstance(self.kernel, BUILT_IN_KERNELS) else self.blocks.full_matrix
         diagonal = (self.kernel.diagonal(self.X) if matrix is None else matrix.diagonal()) + self.offset
         return diagonal if self.scale is None else diagonal * self.scale**2
 
     def mean_diagonal(self) -> float:
-        plain = isinstance(self.kernel, RBF) and self.scale is None
-        return 1.0 + self.offset if plain else super().mean_diagonal()
+        is_constant = isinstance(self.kernel, RBF) and self.scale is None
+        return 1.0 + self.offset if is_constant else super().mean_diagonal()
 
     def dense(self) -> FloatArray:
         matrix = self._cache_matrix()
@@ -133,7 +134,7 @@ class KernelGram(Operator):
         return matrix if self.scale is None else scale_both_sides(matrix, self.scale)
 
     def congruence(self, s: FloatArray) -> Operator:
-        """Return the Gram matrix with other scales; it shares the cached copy."""
+        """Return the operator with other scales, which shares the cached matrix."""
         scale = s if self.scale is None else multiply(s, self.scale)
         return KernelGram(self.kernel, self.X, self.offset, scale, self.blocks)
 
@@ -143,7 +144,7 @@ class KernelGram(Operator):
 
     @property
     def nbytes(self) -> int:
-        """8n² once made, 0 before."""
+        """8n² if the matrix is cached, else 0."""
         return 0 if self.blocks.full_matrix is None else self.blocks.full_matrix.nbytes
 
 

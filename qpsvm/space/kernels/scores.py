@@ -1,12 +1,12 @@
 """Compute the decision values of several machines from one kernel block.
 
     (SCORES.1)  F = K(X, S) Aᵀ + 1bᵀ:  (m, P) for m samples, support vectors S (s, d), coefficients A (P, s), b (P,)
-    (SCORES.2)  F = X Wᵀ + 1bᵀ  of a linear kernel, with W (P, d)
-    (SCORES.3)  F_ij = K(X, S_i) D_{j−1, S_i}ᵀ + K(X, S_j) D_{i, S_j}ᵀ + b_ij  of classes i < j
+    (SCORES.2)  F = X Wᵀ + 1bᵀ  for a linear kernel, with W (P, d)
+    (SCORES.3)  F_ij = K(X, S_i) D_{j−1, S_i}ᵀ + K(X, S_j) D_{i, S_j}ᵀ + b_ij  for classes i < j
 
-The machine of two classes among several has coefficients for the support vectors of these two only, S_i and S_j. So
-LIBSVM's k − 1 rows D hold all of them, and (SCORES.3) is k small products instead of a large one that is mostly zeros.
-X is taken in blocks, so that the kernel values stay in the cache.
+In one-against-one multiclass, the machine of classes i and j has coefficients only for their support vectors S_i and
+S_j. So LIBSVM's matrix D (k − 1, s) holds the coefficients of all machines, and (SCORES.3) is k small products instead
+of a large one with mostly zeros. X is processed in blocks, so that the kernel values stay in the cache.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from qpsvm.space.kernels.blocks import FixedVectors, estimate_entry_seconds
 from qpsvm.space.kernels.functions import LOWEST_EXPONENT, RBF, Kernel, Precomputed
 from qpsvm.space.kernels.kernel_registry import BUILT_IN_KERNELS
 
-#: Seconds of work from which threads are asked: to set BLAS to one thread and back takes some .1 ms.
+#: Smallest estimated seconds for which threads are used: limiting BLAS to one thread and back takes some 0.1 ms.
 WORTH_THREADS = 5e-3
 
 
@@ -39,14 +39,14 @@ WORTH_THREADS = 5e-3
 class ScoreFunctions:
     """Coefficients of several decision functions with shared support vectors.
 
-    kernel: With every parameter a number.
-    support (s,): The rows of the fit that the coefficients are of; what a precomputed kernel picks.
-    vectors (s, d): These rows.
-    coef (P, s)
-    b (P,)
-    w (P, d) or None: Of a linear kernel.
-    ends (k + 1,) or None: Where the support vectors of each class begin and end, if the machines are those of
-        each two of k > 2 classes: f is positive for the first of them then.
+    kernel: The kernel, with a number for every parameter.
+    support (s,): Indices of the support vectors among the training rows; a precomputed kernel selects these columns.
+    vectors (s, d): The support vectors.
+    coef (P, s): A of (SCORES.1); or D (k − 1, s) of (SCORES.3).
+    b (P,): Intercepts.
+    w (P, d): Weights for a linear kernel; None for another kernel.
+    ends (k + 1,): Where the support vectors of each class begin and end, if there is a function for each pair of k > 2
+        classes, positive for the first class of the pair; None otherwise.
     """
 
     kernel: Kernel
@@ -58,7 +58,7 @@ class ScoreFunctions:
     ends: IntArray | None = None
 
     def __call__(self, X: Matrix | RowSource) -> FloatArray:
-        """The values of every function at each row of checked samples: (m, P). Raises DataError."""
+        """Return the values of all functions at checked samples (m, d): (m, P). Raises DataError."""
         if isinstance(X, RowSource):
             return self._score_stream(X)
         if self.w is not None:  # (SCORES.2)
@@ -71,37 +71,35 @@ class ScoreFunctions:
         return values
 
     def _score_stream(self, X: RowSource) -> FloatArray:
-        """Evaluate the functions at rows that are not all in memory, one block at a time."""
+        """Evaluate the functions at the rows of a source, one block at a time: (m, P)."""
         if self.w is not None:
             return X.margins(np.ascontiguousarray(self.w.T)) + self.b
-        return np.concatenate([self(piece.matrix) for block in X.blocks() for piece in block.iter_tiles()])
+        return np.concatenate([self(tile.matrix) for block in X.blocks() for tile in block.iter_tiles()])
 
     def score_with_ties(self, X: Matrix | RowSource) -> FloatArray:
-        """Evaluate the functions for their signs: values within the floor of the kernel values are set to 0."""
+        """Evaluate the functions for their signs: values of at most `value_floor` in size are set to 0; (m, P)."""
         values = self(X)
         if self.value_floor is not None:
             values[np.abs(values) <= self.value_floor] = 0.0
         return values
 
     def _score_by_kernel(self, X: Matrix) -> FloatArray:
-        """(SCORES.1), (SCORES.3): (m, P), block by block."""
+        """Evaluate (SCORES.1) or (SCORES.3) at X (m, d), block by block: (m, P)."""
         m, s = X.shape[0], self.coef.shape[1]
         values = np.empty((m, len(self.b)))
         if not s:
             values[...] = self.b
             return values
-        turned = sp.issparse(X) and not sp.issparse(self.vectors)
-        step = compute_tile_rows(
-            max(s, X.shape[1]) if turned else s
-        )  # kernel values stay in the cache between products
+        make_dense = sp.issparse(X) and not sp.issparse(self.vectors)
+        step = compute_tile_rows(max(s, X.shape[1]) if make_dense else s)
 
         def fill(tile: slice) -> None:
-            part = X[tile]
-            values[tile] = self._combine_values(self._compute_block(part.toarray() if turned else part))
+            samples = X[tile]
+            values[tile] = self._combine_values(self._compute_block(samples.toarray() if make_dense else samples))
 
         tiles = split_strips(m, step)
         seconds = estimate_entry_seconds(X.shape[1]) * m * s if isinstance(self.kernel, BUILT_IN_KERNELS) else 0.0
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is looked for at the end
+        with np.errstate(over="ignore", invalid="ignore"):  # the caller checks for overflow
             if seconds < WORTH_THREADS:
                 for tile in tiles:
                     fill(tile)
@@ -126,18 +124,18 @@ class ScoreFunctions:
         return None if self.ends is None else PairSums(self.coef, self.ends)
 
     def _combine_values(self, K: FloatArray) -> FloatArray:
-        """Σ coef K for each function: (r, P) from K (r, s)."""
+        """Return Σ coef K for each function, from K (r, s): (r, P)."""
         return np.asarray(K @ self.coef.T) if self._pairs is None else self._pairs(K)
 
     def weights(self) -> FloatArray:
-        """Compute `w` from the coefficients of a linear kernel: (P, d)."""
+        """Compute w from the coefficients, for a linear kernel: (P, d)."""
         return np.ascontiguousarray(self._combine_values(as_dense(self.vectors).T).T)
 
     @cached
     def value_floor(self) -> FloatArray | None:
-        """The value, (P,), that f − b of an RBF kernel does not fall below: it is that of a sample far from all others.
+        """Bound of |f − b| at a sample far from all support vectors, (P,), for an RBF kernel; None for another.
 
-        None of another kernel.
+        Kernel values are at least exp(`LOWEST_EXPONENT`), so f − b does not vanish there.
         """
         if not isinstance(self.kernel, RBF):
             return None
@@ -152,28 +150,29 @@ class ScoreFunctions:
 class PairSums:
     """(SCORES.3) without b: LIBSVM's rows of coefficients applied to kernel values.
 
-    coef (k − 1, s)
+    coef (k − 1, s): The coefficients D.
     ends (k + 1,): Where the support vectors of each class begin and end.
     """
 
     def __init__(self, coef: FloatArray, ends: IntArray) -> None:
-        self.coef, self.slices = coef, [slice(start, stop) for start, stop in pairwise(ends.tolist())]
-        self.starts = ends[:-1] if (np.diff(ends) > 0).all() else None  # `reduceat` knows no empty sums
+        self.coef = coef
+        self.slices = [slice(start, stop) for start, stop in pairwise(ends.tolist())]
+        self.starts = ends[:-1] if (np.diff(ends) > 0).all() else None  # `reduceat` does not allow empty sums
         self.first, self.second = np.triu_indices(len(self.slices), 1)
 
     def __call__(self, K: FloatArray) -> FloatArray:
-        """The value of every pair: (r, P) from K (r, s)."""
+        """Return the sum for each pair of classes, from K (r, s): (r, P)."""
         first, second = self.first, self.second
-        if len(K) == 1 and self.starts is not None:  # ten products of one row would take longer to call than to make
+        if len(K) == 1 and self.starts is not None:  # for one row, the calls of small products dominate
             sums = np.add.reduceat(K * self.coef, self.starts, axis=1)
             return np.asarray((sums[second - 1, first] + sums[first, second])[None, :])
-        parts = np.empty((len(self.slices), len(K), len(self.coef)))
-        for rows, part in zip(self.slices, parts, strict=True):
-            np.dot(K[:, rows], self.coef[:, rows].T, out=part)
-        return np.asarray((parts[first, :, second - 1] + parts[second, :, first]).T)
+        class_sums = np.empty((len(self.slices), len(K), len(self.coef)))
+        for columns, out in zip(self.slices, class_sums, strict=True):
+            np.dot(K[:, columns], self.coef[:, columns].T, out=out)
+        return np.asarray((class_sums[first, :, second - 1] + class_sums[second, :, first]).T)
 
 
 def copy_rows(X: Matrix, rows: NDArray[Any]) -> Matrix:
-    """Copy some rows of samples."""
+    """Copy some rows (j,) of samples (m, d): (j, d)."""
     rows_copy: Matrix = sp.csr_array(X[rows]) if sp.issparse(X) else np.ascontiguousarray(X[rows])
     return rows_copy

@@ -1,6 +1,7 @@
 """Define symmetric matrices with structure (`Operator`), and the dense and diagonal ones (`Dense`, `Diagonal`).
 
-Further functions check the vectors and matrices of QPs and operators; arrays of float64 pass unchanged.
+`as_vector` and `as_coefficients` check the vectors and matrices of QPs and operators, and return arrays of float64
+unchanged.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Operator(metaclass=FastABCMeta):
 
     See Also
     --------
-    Dense, Diagonal, LowRank : The ones to make a QP with.
+    Dense, Diagonal, LowRank : The operators to build a QP with.
 
     Examples
     --------
@@ -51,7 +52,7 @@ class Operator(metaclass=FastABCMeta):
 
     @abstractmethod
     def __matmul__(self, x: FloatArray) -> FloatArray:
-        """P x for x (n,)."""
+        """Return P x: (n,) for x (n,)."""
 
     @abstractmethod
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
@@ -235,24 +236,29 @@ def find_largest_asymmetry(M: FloatArray) -> tuple[int, int, float]:
 
 
 def scale_rows(s: FloatArray, x: FloatArray) -> FloatArray:
-    """diag(s) x for x (n,) or (n, k)."""
+    """Return diag(s) x for s (n,) and x (n,) or (n, k)."""
     return multiply(s, x) if x.ndim == 1 else s[:, None] * x
 
 
 def scale_both_sides(M: FloatArray, s: FloatArray) -> FloatArray:
-    """diag(s) M diag(s), a new matrix."""
+    """Return diag(s) M diag(s) for M (n, n) and s (n,), as a new matrix."""
     out = M * s
     out *= s[:, None]
     return out
 
 
 def is_ready(values: Any) -> TypeGuard[FloatArray]:
-    """Return whether values are an array of floats already."""
+    """Return whether values are a NumPy array of float64, which needs no conversion."""
     return type(values) is np.ndarray and values.dtype == np.float64
 
 
 def as_vector(values: Any, name: str) -> FloatArray:
-    """Return a vector of real numbers as float64. Raises DataTypeError, DataError."""
+    """Return a vector of real numbers as float64, (n,).
+
+    name: Its name in messages.
+
+    Raises DataTypeError, DataError.
+    """
     if not is_ready(values):
         if values is None or isinstance(values, (str, bytes)) or sp.issparse(values):
             raise DataTypeError(f"{name} must be a vector of numbers, got {format_value(values)}")
@@ -266,6 +272,8 @@ def as_vector(values: Any, name: str) -> FloatArray:
 
 def as_coefficients(matrix: Any, name: str) -> Matrix:
     """Return a matrix of real numbers as float64: dense, or sparse in compressed columns or rows, without duplicates.
+
+    name: Its name in messages.
 
     Raises DataTypeError, DataError.
     """
@@ -287,7 +295,7 @@ def as_coefficients(matrix: Any, name: str) -> Matrix:
     if not isinstance(values, (sp.csc_array, sp.csr_array)) or values.dtype != np.float64:
         check_not_rounded(matrix, values, name)
         values = sp.csc_array(values, dtype=np.float64)
-    if values.dtype.byteorder != "=":  # "little" of a MATLAB file is an order that is spelt out: CVXOPT refuses it
+    if values.dtype.byteorder != "=":  # an explicit byte order, as from a MATLAB file, is rejected by CVXOPT
         values = type(values)((values.data.astype(np.float64), values.indices, values.indptr), shape=values.shape)
     if not values.has_canonical_format:
         values = values.copy()  # the caller's own arrays are left as they are
