@@ -28,9 +28,9 @@ def as_json(value: Any, where: str, depth: int = 0) -> Any:
     if depth == 0 and not isinstance(value, dict):
         raise ParameterTypeError(f"{where} must be a dict, got {type(value).__name__}")
     if isinstance(value, dict) and depth < MAX_DEPTH:
-        invalid_key = next((key for key in value if not isinstance(key, str)), None)
-        if invalid_key is not None:
-            text = format_value(invalid_key)
+        invalid_keys = [key for key in value if not isinstance(key, str)]
+        if invalid_keys:
+            text = format_value(invalid_keys[0])
             raise ParameterTypeError(f"{where} has the key {text}; keys in a file are text: use {text!r}")
         return {str(key): as_json(item, f"{where}[{key!r}]", depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)) and depth < MAX_DEPTH:

@@ -120,6 +120,7 @@ METADATA: dict[str, tuple[Any, tuple[str, ...]]] = {
     "decimal": ({"price": {"C": Decimal("0.1")}}, ("metadata['price']['C']", "Decimal")),
     "object in a list": ({"a": [0, 1, object()]}, ("metadata['a'][2]", "object")),
     "date": ({"when": date(2020, 1, 1)}, ("metadata['when']", "date")),
+    "key None": ({"a": {None: 1}}, ("metadata['a']", "the key None")),
     "array": ({"mean": np.zeros(3)}, ("metadata['mean']", "tolist")),
     "complex": ({"z": np.complex128(1j)}, ("metadata['z']",)),
     "time span": ({"t": np.timedelta64(1, "ns")}, ("metadata['t']",)),
