@@ -131,7 +131,7 @@ def test_every_attribute_of_a_record_is_described():
         made_from = made_from or set(inspect.signature(kind).parameters) - {"args", "kwargs"}
         missing[kind] = {part for part in made_from - described if not part.startswith("_")}
     for kind in missing:  # which may say that the rest is as of another record
-        other = re.search(r"is as of an? `(\w+)`", inspect.getdoc(kind) or "")
+        other = re.search(r"(?:is as of an?|attributes are as in) `(\w+)`", inspect.getdoc(kind) or "")
         missing[kind] -= told[other[1]] if other else set()
     assert len(missing) > 5
     assert {name: absent for name, absent in missing.items() if absent} == {}

@@ -58,7 +58,7 @@ class Constraints(UserConstraints):
     c : float or array_like, shape (p,), default=0
         The factors of b in them.
     names : sequence of str, optional
-        Names of the rows, all different; by default "row 0", "row 1", …
+        Names of the rows, all different; by default "row 0", "row 1" and so on.
 
     Raises
     ------
@@ -258,7 +258,7 @@ class ValueConstraints(UserConstraints):
     h : float or array_like, shape (p,)
         The bounds of the inequalities.
     names : sequence of str, optional
-        Names of the rows, all different; by default "row 0", "row 1", …
+        Names of the rows, all different; by default "row 0", "row 1" and so on.
 
     Raises
     ------
