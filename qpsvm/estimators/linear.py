@@ -232,6 +232,13 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
         self.coef_, self.intercept_ = np.array([each.w for each in found]), np.array([each.b for each in found])
         self.n_iter_ = int(self._count_iterations(max(each.iterations for each in found)))
 
+    @property
+    def result_(self) -> SVMResult:
+        """The certified result for two classes; for more, `results_` has one per machine."""
+        if self.penalty == "l1":
+            raise AttributeError("penalty='l1' is no machine with a dual of its own: see coef_, intercept_ and gap_")
+        return super().result_
+
     def _all_results(self) -> list[SVMResult]:
         if self.penalty == "l1":
             raise UnsupportedError("penalty='l1' has no bounds on f: its optimum need not be unique")

@@ -75,11 +75,9 @@ def check_gamma(value: Any, name: str) -> None:
 
 def check_probability(value: Any, name: str) -> None:
     """Check a flag, or the name of a kind of curve."""
-    (
-        check_choice(*METHODS, *(f"leave-one-out{suffix}" for suffix in ("", "-isotonic")))
-        if isinstance(value, str)
-        else as_flag
-    )(value, name)
+    (check_choice(*METHODS, "leave-one-out", "leave-one-out-isotonic") if isinstance(value, str) else as_flag)(
+        value, name
+    )
 
 
 def check_intercept(instead: str) -> Check:

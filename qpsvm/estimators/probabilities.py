@@ -28,13 +28,13 @@ from qpsvm.data.kinds import is_dask
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import AnyModel
 from qpsvm.estimators.bounded import BoundedClassifier
+from qpsvm.estimators.calibration_curve import fit_curve
 from qpsvm.estimators.fold_decisions import compute_fold_decisions
 from qpsvm.estimators.left_out import (
     check_left_out,
     check_missed_share,
     compute_sets,
     find_machine_rows,
-    fit_curve,
     fit_each_leave_one_out,
 )
 from qpsvm.estimators.several import ALL_IN_ONE, MulticlassMixin
@@ -110,7 +110,7 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         if not self._wants_probabilities:
             return
         split = self._build_split()
-        method: str = "isotonic" if str(self.probability).endswith("isotonic") else "sigmoid"
+        method = "isotonic" if str(self.probability).endswith("isotonic") else "sigmoid"
         curves = []
         for p, decisions in enumerate(self._compute_decisions(split, machines, deadline)):
             rows, signs = find_machine_rows(split, p)

@@ -75,8 +75,6 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
     @property
     def result_(self) -> SVMResult:
         """The certified result for two classes; for more, `results_` has one per machine."""
-        if not self.results_:
-            raise AttributeError("penalty='l1' is no machine with a dual of its own: see coef_, intercept_ and gap_")
         if len(self.results_) != 1:
             raise AttributeError(f"there are {len(self.results_)} machines: results_ has the result of each")
         return get_only_result(self.results_)

@@ -102,12 +102,7 @@ class Specification:
     def build_dual(self, gram: Operator, intercept: Intercept) -> SVMDual:
         """Build (RECORD.3), the dual over a Gram matrix, with the intercept treated as given. Raises ParameterError."""
         level, curvature = self.to_floats(self.level), self.to_floats(self.curvature)
-        if isinstance(self.upper, RationalVector):
-            upper, upper_radius = round_all_down(self.upper)
-        elif isinstance(self.upper, Fraction):
-            upper, upper_radius = round_all_down(self.to_rationals(self.upper))
-        else:
-            upper, upper_radius = self.to_floats(self.upper), None
+        upper, upper_radius = round_all_down(self.to_rationals(self.upper))
         if isinstance(self.curvature, RationalVector) and not np.isfinite(curvature).all():
             raise ParameterError(
                 "C times sample_weight is too small: 1/C_i, by which the loss is curved, is beyond all floats; "

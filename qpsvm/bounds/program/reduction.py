@@ -214,20 +214,16 @@ def _contradict(reduction: Reduction, y: dict[int, float] | None = None, z: dict
 
 def _keep_inequalities(reduction: Reduction, indices: IntArray) -> None:
     if len(indices) < len(reduction.h):
-        reduction.G, reduction.h, reduction.inequalities = (
-            reduction.G[indices],
-            reduction.h[indices],
-            reduction.inequalities[indices],
-        )
+        reduction.G = reduction.G[indices]
+        reduction.h = reduction.h[indices]
+        reduction.inequalities = reduction.inequalities[indices]
 
 
 def _keep_equalities(reduction: Reduction, indices: IntArray) -> None:
     if len(indices) < len(reduction.b):
-        reduction.A, reduction.b, reduction.equalities = (
-            reduction.A[indices],
-            reduction.b[indices],
-            reduction.equalities[indices],
-        )
+        reduction.A = reduction.A[indices]
+        reduction.b = reduction.b[indices]
+        reduction.equalities = reduction.equalities[indices]
 
 
 def _opposite_rows(reduction: Reduction) -> None:

@@ -109,15 +109,16 @@ def _read_cells(frame: Frame, name: str, as_text: bool, as_number: bool) -> Cell
         return Cells(values, missing if missing.any() else None)
     if as_number and raw.dtype == object:
         raw = np.array([float(cell) if isinstance(cell, (bool, np.bool_)) else cell for cell in raw], dtype=object)
-    texts = [_format_cell(cell, name) for cell in raw.tolist()]
+    cells = raw.tolist()
+    texts = [_format_cell(cell, name) for cell in cells]
     if raw.dtype.kind in "OU":  # numbers among them have a decimal point, whatever their texts have
-        written = [k for k, cell in enumerate(raw.tolist()) if isinstance(cell, str)]
+        written = [k for k, cell in enumerate(cells) if isinstance(cell, str)]
         for k, text in zip(written, frame.normalise_cells(name, [texts[k] for k in written], 0), strict=True):
             texts[k] = text
         absent = frame.text_format.missing_numbers
         texts = [
             "" if absent and isinstance(cell, Real) and float(cell) in absent else text
-            for cell, text in zip(raw.tolist(), texts, strict=True)
+            for cell, text in zip(cells, texts, strict=True)
         ]
     found = None if as_text else frame.parse_cells(name, texts, 0)
     if found is not None:

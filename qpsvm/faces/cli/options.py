@@ -37,8 +37,8 @@ def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how:
     )
     group.add_argument("--class-weight", type=parse_class_weight, action="append", metavar="WEIGHT", help=what)
     for option, what in COLUMN_LISTS.items():
-        metavar = "CELL" if option == "na" else "COLUMN"
-        group.add_argument(f"--{option}", action="append", default=[], metavar=metavar, help=what)
+        group.add_argument(f"--{option}", action="append", default=[], metavar="COLUMN", help=what)
+    add_missing_texts(group, "empty ones, NA, null and the like")
     what = "mark of decimals: with , points may mark thousands, and with . commas; by default nothing marks thousands"
     group.add_argument("--decimal", **build_choice((".", ",")), help=what)
     add_encoding(group)
@@ -47,6 +47,12 @@ def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how:
     group.add_argument("--drop-missing", action="store_true", help="the same as --missing drop")
     what = "scale each column to mean 0 and standard deviation 1"
     group.add_argument("--standardise", "--standardize", action="store_true", help=what)
+
+
+def add_missing_texts(group: argparse._ActionsContainer, known: str) -> None:
+    """Add the option for cells that mean no value, besides the known ones."""
+    what = f"cells that mean no value, besides {known} (several may follow)"
+    group.add_argument("--na", action="append", default=[], metavar="CELL", help=what)
 
 
 def add_encoding(group: argparse._ActionsContainer) -> None:

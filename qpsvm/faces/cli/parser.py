@@ -67,6 +67,7 @@ from qpsvm.faces.cli.options import (
     add_backend,
     add_data,
     add_encoding,
+    add_missing_texts,
     add_multi_class,
     add_parameters,
     add_problem,
@@ -141,8 +142,7 @@ def make_parser() -> CommandParser:
     predicting.add_argument("--drop-missing", action="store_true", help=what)
     what = "start each line with the value of this column, or, for row, with the number of the row, from 0"
     predicting.add_argument("--id", type=name, metavar="COLUMN", help=what)
-    what = "cells that mean no value, besides those of the training file (several may follow)"
-    predicting.add_argument("--na", action="append", default=[], metavar="CELL", help=what)
+    add_missing_texts(predicting, "those of the training file")
     add_encoding(predicting)
     what = "write labels and decision values as CSV, instead of one label per line; - is standard output"
     _add_file(predicting, "--output", what)

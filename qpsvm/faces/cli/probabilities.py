@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from qpsvm.base.errors import DataError, ParameterError, QPSVMError
+from qpsvm.estimators.calibration_curve import fit_curve
 from qpsvm.estimators.fold_decisions import N_FOLDS
-from qpsvm.estimators.left_out import fit_curve
 from qpsvm.faces.cli.data import Dataset, restrict_rows, take_rows
 from qpsvm.faces.cli.problem_options import VARIANTS
 from qpsvm.faces.cli.several import MulticlassProblem, MulticlassResult

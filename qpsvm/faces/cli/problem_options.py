@@ -31,12 +31,11 @@ COLUMN_LISTS = {
     "drop": "leave out these columns (several may follow, separated by blanks or commas)",
     "keep": "keep columns that would be left out: identifiers, free text, many categories",
     "date": "convert columns of dates to year, month, weekday and days",
-    "na": "cells that mean no value, besides empty ones, NA, null and the like (several may follow)",
 }
 #: Options that say how a file is read; they have no effect without one.
 FILE_OPTIONS = (
     "target", "positive", "groups", "weights", "class_weight", *COLUMN_LISTS, "missing", "drop_missing", "standardise",
-    "decimal", "encoding",
+    "na", "decimal", "encoding",
 )  # fmt: skip
 #: Options that need the columns in memory.
 COLUMN_OPTIONS = ("keep", "date", "missing", "drop_missing", "na", "decimal", "encoding")

@@ -58,7 +58,7 @@ class Grid:
 
     @property
     def points(self) -> list[dict[str, Any]]:
-        """All combinations; the last axis varies fastest."""
+        """Combinations of the values of all axes; the last axis varies fastest."""
         return [dict(zip(self.axes, point, strict=True)) for point in itertools.product(*self.axes.values())]
 
     def groups(self) -> list[tuple[dict[str, Any], list[int]]]:

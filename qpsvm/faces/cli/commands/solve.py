@@ -87,9 +87,7 @@ def run(options: argparse.Namespace) -> int:
         result = solve_or_raise(problem, options)
     model = sample.build_model(result, problem)
     print(result.summary(notes=False))
-    if (
-        sample.target_kind != "none"
-    ):  # otherwise the summary counts the kinds of vectors, including those on the boundary
+    if sample.target_kind != "none":  # without a target the summary counts the vectors inside and outside
         answers = predict_rows(model, sample.table.X)
         print(f"  training    {describe_training_scores(sample, answers, model.metadata.get('quantile'))}")
     code, hints, weighed = EXIT_CODES.get(result.status, 1), list[Hint](), bool(options.class_weight)
