@@ -260,54 +260,6 @@ class Accuracy:
             return np.zeros(0), np.zeros(0)
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
-    def uncentred_square(self, beta: FloatArray) -> tuple[float, float] | None:
-        """‖w(α)‖² = βᵀKβ and |β|ᵀ|K||β| of a polynomial kernel, if the first is rounding of long doubles.
-
-        Whatever 1ᵀβ is. None where it is more, where there are too many rows, and for other kernels: the values of an
-        RBF kernel are positive.
-        """
-        space, kernel, support = self.space, self.space.kernel, beta.nonzero()[0]
-        m = len(support)
-        if not space.is_plain or m * m * self._width > AFFORDABLE // 10 or not isinstance(kernel, Polynomial):
-            return None
-        X, b = as_dense(space.X[support]).astype(np.longdouble), beta[support].astype(np.longdouble)
-        K, off = long_polynomial(kernel, X, X, LONG_UNIT)
-        a = np.abs(b)
-        size = float(a @ (np.abs(K) @ a))
-        error = float(a @ (off.astype(np.longdouble) @ a)) + (4.0 * m + 8.0) * LONG_UNIT * size
-        square = float(b @ (K @ b))
-        return (max(square, 0.0) + error, size) if square <= error else None
-
-    def vanishing_square(self, beta: FloatArray) -> tuple[float, float] | None:
-        """‖w(α)‖² = βᵀKβ and αᵀ|HKH|α for a kernel, H = I − 11ᵀ/m, if the first is no more than rounding of the second.
-
-        In long doubles, and for an RBF kernel from K − 1, which 1ᵀβ = 0 allows: 1 would swamp a small γ. None where it
-        is more, where there are too many rows, and where long doubles are no longer than others.
-        """
-        space, kernel, support = self.space, self.space.kernel, beta.nonzero()[0]
-        m = len(support)
-        if not space.is_plain or m * m * self._width > AFFORDABLE // 10 or not isinstance(kernel, (RBF, Polynomial)):
-            return None
-        small = space.n**2 * self._width <= AFFORDABLE // 10
-        everything = np.arange(space.n) if small else support  # the mean of all rows may be nearer than theirs
-        X, b = as_dense(space.X[everything]).astype(np.longdouble), beta[support].astype(np.longdouble)
-        if isinstance(kernel, RBF):
-            squares = sum((column[:, None] - column) ** 2 for column in X.T)
-            K = np.expm1(-np.longdouble(kernel.gamma) * squares)
-        else:
-            K = (np.longdouble(kernel.gamma) * (X @ X.T) + np.longdouble(kernel.coef0)) ** np.longdouble(kernel.degree)
-        a, long_unit = np.abs(b), float(np.finfo(np.longdouble).eps) / 2.0
-        row = K.mean(axis=0)
-        around_all = K - row - row[:, None] + row.mean()
-        if everything is not support:
-            K, around_all = (part[np.ix_(support, support)] for part in (K, around_all))
-        row = K.mean(axis=0)
-        centred = K - row - row[:, None] + row.mean()
-        error = (8.0 * m + 2.0 * self._width + 32.0) * long_unit * float(a @ (np.abs(K) @ a))
-        square = max(float(b @ (centred @ b)), 0.0) + error
-        size = min(float(a @ (np.abs(part) @ a)) for part in (centred, around_all))
-        return (square, size) if square <= gamma(m + 2) * size else None
-
     def _sharp_linear(
         self, rows: IntArray, weights: FloatArray, levels: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -358,11 +310,21 @@ def long_rbf(kernel: RBF, left: Any, right: Any, unit: float) -> tuple[Any, Floa
 
 def long_polynomial(kernel: Polynomial, left: Any, right: Any, unit: float) -> tuple[Any, FloatArray]:
     """The power of a product, in the arithmetic of the samples, with this unit roundoff: (r, c) each."""
-    scale, shift, p = left.dtype.type(kernel.gamma), left.dtype.type(kernel.coef0), float(kernel.degree)
-    base = scale * (left @ right.T) + shift
-    size = scale * (np.abs(left) @ np.abs(right).T) + np.abs(shift)
-    error = 2.0 * (left.shape[1] + 6) * unit * size
-    K = base ** left.dtype.type(p)
+    return raise_in_long(kernel, left @ right.T, np.abs(left) @ np.abs(right).T, left.shape[1], unit)
+
+
+def raise_in_long(kernel: Polynomial, products: Any, sizes: Any, d: int, unit: float) -> tuple[Any, FloatArray]:
+    """Return (γ xᵀz + r)^p for products xᵀz of d terms, and an error bound, in the arithmetic of the products.
+
+    sizes: Σ|x_j z_j| of each.
+    unit: Unit roundoff of that arithmetic.
+    """
+    as_type = products.dtype.type
+    scale, shift, p = as_type(kernel.gamma), as_type(kernel.coef0), float(kernel.degree)
+    base = scale * products + shift
+    size = scale * sizes + np.abs(shift)
+    error = 2.0 * (d + 6) * unit * size
+    K = base ** as_type(p)
     moved = p * (np.abs(base) + error) ** (p - 1.0) * error if p >= 1.0 else error**p
     moved += (p + FUNCTION_ROUNDINGS) * unit * np.abs(K)
     off: FloatArray = np.asarray(moved * (1.0 + FUNCTION_ROUNDINGS * unit), np.float64)

@@ -341,7 +341,7 @@ class Bounds:
             distance += float(beyond[rows] @ self.row_sizes(rows)) * max(point.factor, 1.0) * FEW
         for part in self.svm.parts:
             if not part.ridge:
-                apart, grown = self._surplus(point, part, beyond, slack)
+                apart, grown = self.bound_surplus(point, part, beyond, slack)
                 distance += apart * FEW
                 moved += grown * FEW
         return distance, moved
@@ -359,7 +359,7 @@ class Bounds:
         off: FloatArray = self._scaled * point.alpha
         return off if self.svm.upper_radius is None else off + self.svm.upper_radius * FEW
 
-    def _surplus(
+    def bound_surplus(
         self, point: Certificate, part: DualPart, beyond: FloatArray | None = None,
         slack: tuple[FloatArray, FloatArray] | None = None,
     ) -> tuple[float, float]:  # fmt: skip

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.double_double import dot_with_bound, sum_with_bound
 from qpsvm.base.arrays.frozen import find_common_value
-from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm
+from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate, multiplier
@@ -81,8 +81,9 @@ class Counting:
         """Return the point with the value 0, (VANISH.1), if w(α) is negligible; otherwise None."""
         if not self.homogeneous:
             return None
-        size = self.accuracy.size(point.coef)[0]
-        hardly = math.sqrt(2.0 * max(point.half_norm, 0.0)) <= HARDLY * size
+        size, terms = self.accuracy.size(point.coef)
+        rounding = HARDLY if point.w is not None else math.sqrt(gamma(terms + 2))  # of a kernel, ‖w‖² is rounded
+        hardly = math.sqrt(2.0 * max(point.half_norm, 0.0)) <= rounding * size
         return Vanishing(self.bounds).find_zero_point(point) if hardly else None
 
     def bounded(self, point: Certificate) -> Certificate:

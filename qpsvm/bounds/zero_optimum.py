@@ -4,11 +4,11 @@ If the reduced hulls of a ν-SVM meet, or the origin is in the reduced hull of a
 w(α) = 0, and every entry of the computed w(α) is at most its rounding error:
 
     (VANISH.1)  w = 0, b = 0, ρ = 0 is feasible with the value 0, and optimal if some feasible α has w(α) = 0
-    (VANISH.2)  its gap, ½‖w(α)‖², relative to ½(Σ α_i ‖φ(x_i)‖)²:  the objective without cancellation
-    (VANISH.3)  for a ν-SVM, 1ᵀβ = 0, so the samples may be centred for this; for a one-class SVM, 1ᵀβ > 0, so they may
-                not, nor with linear constraints, whose bounds are 0. Constraints do not count in the size: their
-                multipliers may cancel each other, and be arbitrarily large
-    (VANISH.5)  if the β of equal rows add up to σ_g, w(α) = Σ σ_g φ(x_g):  ‖w(α)‖ ≤ Σ |σ_g| ‖φ(x_g)‖
+    (VANISH.2)  its gap is ½‖w(α)‖² relative to ½S², (ZERO.2), as in a proof
+    (VANISH.3)  for a ν-SVM, 1ᵀβ = 0, so the samples may be centred to bound the rounding; for a one-class SVM, 1ᵀβ > 0,
+                so they may not, nor with linear constraints, whose bounds are 0
+    (VANISH.5)  if the β of equal rows add up to σ_g, w(α) = Σ σ_g (φ(x_g) − φ(x_c)) for 1ᵀβ = 0, so the rows equal to
+                x_c do not matter:  ‖w(α)‖ ≤ Σ |σ_g| (‖φ(x_g)‖ + ‖φ(x_c)‖)
 
 A ball around identical samples has radius 0; this holds without rounding:
 
@@ -22,15 +22,21 @@ import math
 import numpy as np
 
 from qpsvm.base.arrays.double_double import sum_with_bound
-from qpsvm.base.arrays.rounding import gamma
+from qpsvm.base.arrays.frozen import cached
+from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm, gamma
 from qpsvm.base.arrays.ties import find_ties
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.bounds import levels
 from qpsvm.bounds.accuracy import AFFORDABLE
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.gap_bounds import Bounds
+from qpsvm.bounds.proof.exact_dual import Primal
+from qpsvm.bounds.proof.kernels.points import kernel_space, matrix_space
+from qpsvm.bounds.proof.spaces import LinearSpace, Space
+from qpsvm.bounds.proof.zero import LARGEST_SHARE, bound_zero_size
+from qpsvm.bounds.repair import feasible
 from qpsvm.program.svm_dual import DualGroup
-from qpsvm.space.kernels.functions import Precomputed
+from qpsvm.space.kernels.functions import RBF, Polynomial, Precomputed
 
 
 class Vanishing:
@@ -43,7 +49,6 @@ class Vanishing:
         """Return the point with the value 0, and an α that proves it optimal; None if there is none.
 
         It is w = 0, b = 0, ρ = 0 if w(α) is rounding, entry by entry; for a ball, R = 0 if all samples are identical.
-        The gap is relative to ½(Σ α_i ‖φ(x_i)‖)², (VANISH.2).
         """
         if self.space.is_affine:
             return self._one_place(point)
@@ -58,23 +63,48 @@ class Vanishing:
             return None  # the following needs 1ᵀβ = 0, or b = −ρ
         beta = self.svm.beta(point.alpha)
         balanced = intercept is not None and not intercept.total
-        squares = self._equal_rows(beta) if balanced else None
-        if squares is None:
-            squares = self._squares(beta) if point.w is not None else self._kernel_squares(beta)
-            if squares is None and point.w is not None:  # try an α nearby
+        alpha = self._sum_by_sample(point.alpha)
+        norm = self._equal_rows(beta, alpha) if balanced else None
+        if norm is None:
+            norm = self._norm(beta) if point.w is not None else self._kernel_norm(beta, alpha, balanced)
+            if norm is None and point.w is not None:  # try an α nearby
                 point = point.replace(alpha=self._nearest(point))
-                squares = self._squares(self.svm.beta(point.alpha))
-        if squares is None:
+                norm = self._norm(self.svm.beta(point.alpha))
+        gap = math.inf if norm is None else self._relative_gap(norm, point, balanced)
+        if norm is None or not gap <= LARGEST_SHARE:
             return None
-        square, size_square = squares
-        gap = square / size_square if size_square > 0.0 else 0.0
         zeros = np.zeros_like(point.yf)
         return point.replace(
             w=None if point.w is None else np.zeros_like(point.w), coef=np.zeros_like(point.coef), b=0.0,
             b_interval=self._intercepts(intercept), multipliers=dict.fromkeys(point.multipliers, 0.0),
-            margin=np.zeros_like(point.yf), level=0.0, primal=0.0, dual=-0.5 * point.unit * square, yf=zeros, gap=gap,
-            half_norm=0.0, slack=None, radius=None, size=math.nan,
+            margin=np.zeros_like(point.yf), level=0.0, primal=0.0, dual=-0.5 * point.unit * norm * norm, yf=zeros,
+            gap=gap, half_norm=0.0, slack=None, radius=None, size=math.nan,
         )  # fmt: skip
+
+    def _relative_gap(self, norm: float, point: Certificate, balanced: bool) -> float:
+        """Return the gap of (VANISH.2) from an upper bound of ‖w(α)‖; with α made exactly feasible, (COUNT.2)."""
+        equalities = [part for part in self.svm.parts if not part.ridge]
+        norm = (norm + sum(self.bounds.bound_surplus(point, part)[0] for part in equalities)) * FEW
+        if norm == 0.0:
+            return 0.0
+        size = bound_zero_size(self._exact_space, self._sum_by_sample(point.alpha), balanced)
+        return (norm / size) ** 2 * FEW if norm < size else math.inf
+
+    def _sum_by_sample(self, alpha: FloatArray) -> FloatArray:
+        """Return the sum of the α (m,) of each sample, without linear constraints: (n,)."""
+        constraints = self.svm.linear_constraints
+        alpha = alpha if constraints is None else alpha[: constraints.unconstrained_dual.m]
+        samples = np.arange(len(alpha)) if self.svm.rows is None else self.svm.rows[: len(alpha)]
+        return np.bincount(samples, alpha).astype(np.float64, copy=False)
+
+    @cached
+    def _exact_space(self) -> Space:
+        """The samples as a proof has them."""
+        if self.space.is_linear:
+            return LinearSpace(self.space.samples)
+        if self.space.is_plain and not self.space.shift and isinstance(self.space.kernel, (RBF, Polynomial)):
+            return kernel_space(self.space.kernel, self.space.X)
+        return matrix_space(self.space.gram.dense())
 
     def _intercepts(self, intercept: DualGroup | None) -> tuple[float, float]:
         """Return all b that are optimal for w = 0: 0, or if the bounds force 1ᵀα, a whole interval."""
@@ -104,15 +134,26 @@ class Vanishing:
             margin=levels_reached.copy(), gap=0.0, half_norm=-mu, slack=None, radius=None, size=math.nan,
         )  # fmt: skip
 
-    def _kernel_squares(self, beta: FloatArray) -> tuple[float, float] | None:
-        """Return ‖w(α)‖² and (Σ α_i ‖φ(x_i)‖)² of a kernel machine; None if the first exceeds its rounding."""
-        balanced = self.svm.intercept is not None and not self.svm.intercept.total
-        return self.accuracy.vanishing_square(beta) if balanced else self.accuracy.uncentred_square(beta)
+    def _kernel_norm(self, beta: FloatArray, alpha: FloatArray, balanced: bool) -> float | None:
+        """Return an upper bound of ‖w(α)‖ of a kernel machine; None if its square exceeds its rounding.
 
-    def _squares(self, beta: FloatArray) -> tuple[float, float] | None:
-        """Return ‖w(α)‖² and (Σα_i‖x_i − x̄‖)² of a linear machine; None if an entry of w(α) exceeds its rounding.
+        Shapes: beta, alpha (n,), the sum of the α of each sample.
+        """
+        if not self.space.is_plain or not isinstance(self.space.kernel, (RBF, Polynomial)):
+            return None
+        size = bound_zero_size(self._exact_space, alpha, balanced)
+        zeros = np.zeros_like(beta)
+        zero = Primal(None, zeros)
+        norm: float | None = self._exact_space.measure(zero, beta, zeros).apart
+        most = math.sqrt(gamma(int(np.count_nonzero(beta)) + 2)) * size
+        if not (norm is not None and norm <= most):
+            norm = self._exact_space.refine_distance(zero, beta, zeros)
+        return norm if norm is not None and norm <= most else None
 
-        x̄ = 0 if 1ᵀβ is not 0, (VANISH.3).
+    def _norm(self, beta: FloatArray) -> float | None:
+        """Return an upper bound of ‖w(α)‖ of a linear machine; None if an entry of w(α) exceeds its rounding.
+
+        The rounding is that of Σα_i|x_i − x̄|, with x̄ = 0 if 1ᵀβ is not 0, (VANISH.3).
         """
         sharp = self.accuracy.sharp_weights(beta)
         if sharp is None:
@@ -125,22 +166,21 @@ class Vanishing:
                 if self.svm.linear_constraints is None
                 else support < self.svm.linear_constraints.unconstrained_dual.n
             )
-            return self._measure_rounding(sharp[0], sharp[1], (abs(rows).T @ (counted * np.abs(beta[support]))), terms)
+            return self._bound_rounding(sharp[0], sharp[1], (abs(rows).T @ (counted * np.abs(beta[support]))), terms)
         mean = np.asarray(rows.sum(axis=0)).ravel() / max(terms, 1)  # β = 0: no rows
-        counted = sharp[0] - mean * sum_with_bound(beta)[0]
+        surplus, error = sum_with_bound(beta)
+        counted = sharp[0] - mean * surplus
         means = (mean, self.space.samples.means())  # of all rows, if that is closer
         size = np.min([(np.abs(as_dense(rows) - centre).T @ np.abs(beta[support])) for centre in means], axis=0)
-        return self._measure_rounding(counted, sharp[1], size, terms)
+        radii = sharp[1] + np.abs(mean) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(counted)
+        return self._bound_rounding(counted, radii, size, terms)
 
     @staticmethod
-    def _measure_rounding(
-        weights: FloatArray, radii: FloatArray, size: FloatArray, terms: int
-    ) -> tuple[float, float] | None:
-        """Return ‖weights‖² and ‖size‖², (d,) each; None if a weight exceeds the rounding of a sum of that size."""
+    def _bound_rounding(weights: FloatArray, radii: FloatArray, size: FloatArray, terms: int) -> float | None:
+        """Bound ‖weights‖ from above, (d,) each; None if a weight exceeds the rounding of a sum of that size."""
         if not (np.maximum(np.abs(weights), radii) <= gamma(terms + 2) * size).all():
             return None
-        weights = np.where(np.abs(weights) <= radii, 0.0, weights)
-        return float(weights @ weights), float(size @ size)
+        return bound_norm(np.abs(weights) + radii) * FEW
 
     def _nearest(self, point: Certificate) -> FloatArray:
         """Return the nearest α (m,) with w(α) = 0 that differs on free rows only, up to one linear correction.
@@ -159,28 +199,35 @@ class Vanishing:
         step = np.linalg.lstsq(columns, -residual, rcond=None)[0]
         corrected = alpha.copy()
         corrected[free] += step
-        return corrected if bool(((corrected >= 0.0) & (corrected <= upper)).all()) else alpha
+        return feasible(self.svm, corrected) if bool(((corrected >= 0.0) & (corrected <= upper)).all()) else alpha
 
-    def _equal_rows(self, beta: FloatArray) -> tuple[float, float] | None:
-        """Return the squares of (VANISH.5) and of Σ α_i ‖φ(x_i)‖; None if the first exceeds rounding of the second."""
+    def _equal_rows(self, beta: FloatArray, alpha: FloatArray) -> float | None:
+        """Return the bound of (VANISH.5); None if it exceeds the rounding of Σ α_i ‖φ(x_i)‖.
+
+        Shapes: beta, alpha (n,), the sum of the α of each sample.
+        """
         support = np.flatnonzero(beta)
         if not len(support):  # of a regression: what Σα lacks of its total goes to both rows of a sample, β stays 0
-            return 0.0, 0.0
+            return 0.0
         rows, beta_rows = self.space.samples.take(support), beta[support]
         has_plain_kernel = self.space.is_plain and not self.space.shift  # for a precomputed kernel, rows are those of K
         if rows.shape[0] * rows.shape[1] > AFFORDABLE:
             return None
         if not has_plain_kernel:  # equal samples cancel, whatever was done to K
             has_samples = has_plain_kernel or not isinstance(self.space.kernel, Precomputed)
-            return (0.0, 0.0) if has_samples and self._is_constant(as_dense(rows)) else None
+            return 0.0 if has_samples and self._is_constant(as_dense(rows)) else None
         ties = find_ties(rows)
         assert ties is not None
         length = np.sqrt(self.space.curvature(support)[ties.rows])
-        length_sum, size_sum = (
-            float(np.abs(ties.sum_groups(beta_rows)) @ length),
-            float(ties.sum_groups(np.abs(beta_rows)) @ length),
-        )
-        return (length_sum**2, size_sum**2) if length_sum <= gamma(len(support) + 2) * size_sum else None
+        groups = np.split(beta_rows[ties.order], ties.starts[1:])
+        sums = np.array([abs(math.fsum(group.tolist())) for group in groups])
+        is_centre = support[ties.order] == int(alpha.argmax())
+        if is_centre.any():
+            place = int(np.searchsorted(ties.starts, is_centre.argmax(), side="right")) - 1
+            sums[place], length = 0.0, length + length[place]
+        length_sum, size_sum = float(sums @ length), float(ties.sum_groups(np.abs(beta_rows)) @ length)
+        rounding = gamma(len(support) + 2)
+        return length_sum * (1.0 + rounding) * FEW if length_sum <= rounding * size_sum else None
 
     def _is_constant(self, dense: FloatArray) -> bool:
         """Return whether all rows (k, d) are equal, bit for bit."""

@@ -64,7 +64,8 @@ class NuSVM(Problem):
 
     Where the reduced hulls meet, the optimum is w = 0. Its value is 0, and no gap can be relative to that. A result
     counts as optimal there if no entry of w(α) is more than the rounding of its own sum; then w, b and ρ are 0. The gap
-    is ‖w(α)‖²/(Σ α_i ‖φ(x_i)‖)²: the objective in units of what it would be if nothing cancelled.
+    is ‖w(α)‖²/S², S being Σα times the mean distance of the samples from the one with the largest α, (ZERO.2): the
+    objective relative to what it would be if nothing cancelled. `verify` proves it.
 
     Parameters
     ----------

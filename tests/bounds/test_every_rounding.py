@@ -138,7 +138,9 @@ def test_a_repaired_alpha_leaves_no_surplus(kind: str, n: int) -> None:
             assert abs(surplus) <= abs(Fraction(part.low))
             continue
         assert surplus == 0
-        assert Bounds(problem._certifier.gap_bounder.accuracy, svm)._surplus(certify(problem.space, svm, a), part) == (
+        assert Bounds(problem._certifier.gap_bounder.accuracy, svm).bound_surplus(
+            certify(problem.space, svm, a), part
+        ) == (
             0.0,
             0.0,
         )
@@ -168,7 +170,7 @@ def test_a_surplus_that_no_row_can_take_makes_no_bound() -> None:
     problem = Stated(np.eye(4), [1, -1, 1, -1], upper=1.0, intercept="free")
     point = certify(problem.space, problem.svm, np.full(4, 0.5))
     for alpha in (np.array([1.0, 0.0, 1.0, 0.0]), np.array([0.5, 0.25, 0.0, 0.0])):
-        found = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm)._surplus(
+        found = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm).bound_surplus(
             point.replace(alpha=alpha), problem.svm.parts[0]
         )
         assert (found[1] == np.inf) == (alpha[0] == 1.0)

@@ -27,6 +27,7 @@ from qpsvm.bounds.proof.checker import DualProgram, DualRow, PlaneValues
 from qpsvm.machines.problem.derived_problems import get_kernel_parameters
 from qpsvm.machines.problem.exact_primal import collect_alpha
 from qpsvm.machines.problem.proof_record import build_proof_record
+from qpsvm.machines.registry import is_registered
 from qpsvm.space.kernels.functions import RBF, Precomputed
 from qpsvm.space.kernels.kernel_registry import NAMES
 
@@ -391,6 +392,10 @@ def faults(problem: Any, result: Any, tol: float) -> list[str]:
         found.append(f"judge: a gap of {float(exact):.3g} contradicts weak duality")
     if math.isfinite(result.gap) and result.gap < exact * (1 - PRINTED) and not nothing:
         found.append(f"low: the gap is {float(exact):.3g}, printed {result.gap:.3g}")
+    if math.isfinite(result.gap) and is_registered(type(problem)):
+        proof = result.verify(problem)
+        if not proof.record["bounds"].lost and proof.gap > result.gap * (1.0 + float(PRINTED)):  # but for kernels that
+            found.append(f"unproven: the gap is stated as {result.gap:.3g}, and proven is {proof.gap:.3g}")  # are off
     if not result.gap >= 0 or optimal != (result.gap <= asked):
         found.append(f"status: {result.status} at a gap of {result.gap:.3g}")
     idle = np.asarray(problem.sample_weight) == 0.0

@@ -40,6 +40,7 @@ OUT = "tests/bounds/proof/test_rows_left_out.py"
 MACHINES = "tests/bounds/proof/test_machines_proof.py::test_what_is_proven_of_a_kernel_machine_is_true"
 BLOCKS = "tests/bounds/test_joint_dual.py"
 HOSTILE = "tests/bounds/proof/test_hostile_proof.py"
+ZERO = "tests/bounds/proof/test_gap_is_proven.py::test_a_gap_of_zero_is_relative_to_distances_from_the_largest_alpha"
 JOINT = "tests/bounds/proof/test_joint_proof.py"
 JUDGED = "tests/bounds/proof/test_judged.py"
 NEAR = "tests/bounds/test_near_optimum.py"
@@ -123,7 +124,9 @@ MUTANTS = [
         "pass",
         MACHINES,
     ),
-    Mutant("bounds/proof/rational.py", "low - dual[1], high - dual[0]", "low - dual[1], dual[0] - dual[0]", MACHINES),
+    Mutant("bounds/proof/rational.py", "difference += _bound_terms(", "_bound_terms(", MACHINES),
+    Mutant("bounds/proof/rational.py", "(U - sum(alphas)) * largest", "Fraction(0)", JOINT),
+    Mutant("bounds/proof/zero.py", "float(distances[: len(alpha)].mean())", "float(distances.max())", ZERO),
     Mutant("bounds/proof/terms.py", "self.high - slack, self.high + slack", "self.high, self.high", HOSTILE),
     Mutant("bounds/proof/terms.py", "T_high - knee[0])", "T_low - knee[0])", HOSTILE),
     Mutant("bounds/proof/terms.py", "T_high - knee[0])", "T_low - knee[0])", JOINT),

@@ -59,6 +59,7 @@ FEW = 1 << 16  # largest number of bits of a kernel value
 NOTHING = 2.0**-900  # a smaller optimal value counts as 0, for which a relative gap is undefined
 TOLERANCE = 1e-6  # default of --tol
 NEAR = Fraction(1, 1 << 20)  # largest relative change of b or of the levels by rounding
+ZERO = Fraction(1, 1 << 40)  # largest gap of an optimum of 0: a larger one may be more than rounding
 
 
 class UnusableError(Exception):
@@ -173,6 +174,7 @@ CLAIMS: dict[str, dict[str, Any]] = {
     "dual at least": {"bound": REAL},
     "gap at most": {"bound": REAL},
     "gap at least": {"bound": REAL},
+    "gap of zero at most": {"bound": REAL},  # relative to `zero_scale`, if P is 0
     "gap with the best b at most": {"bound": REAL, "b": (WHOLE, NATURAL)},  # another b, as a fraction
     "gap with lower levels at most": {"bound": REAL, "lower": [(PLACE, AT_LEAST_0)]},  # by how much, of which rows
     "distance at most": {"bound": REAL},  # of the plane from that of every optimum
@@ -898,7 +900,7 @@ def relative(P: Ends, D: Ends, difference: Ends) -> Ends:
         return difference
     min_size, max_size = max(P[0], -P[1], D[0], -D[1]), max(map(abs, P + D))
     return [
-        difference[0] / max_size,
+        difference[0] / max_size if max_size else Fraction(0),
         difference[1] / min_size if min_size > 0 and difference[1] != INFINITE else INFINITE,
     ]
 
@@ -952,6 +954,16 @@ class Points(NamedTuple):
     kernel: Kernel
     unit: int
     by_kernel: bool
+
+    def distance(self, i: int, c: int | None) -> Ends:
+        """Enclose |x_i - x_c|, or |x_i| without c."""
+        square = [*self.kernel(i, i)]
+        if c is not None:
+            cross, other = self.kernel(i, c), self.kernel(c, c)
+            square = [square[k] - 2 * cross[1 - k] + other[k] for k in (0, 1)] if i != c else [0, 0]
+        bits = [BITS + max(self.unit.bit_length() - x.bit_length(), 0) for x in square]
+        roots = [math.isqrt((max(x, 0) << 2 * n) // self.unit) for x, n in zip(square, bits, strict=True)]
+        return [Fraction(roots[0], 1 << bits[0]), Fraction(roots[1] + 1, 1 << bits[1])]
 
     def look(self, plane: Any, half: Fraction, beta: list[Fraction]) -> PlaneValues:
         """Evaluate w, which is `half` times the numbers of the plane, and v = sum beta_j x_j."""
@@ -1011,12 +1023,16 @@ def iter_readings(machine: Any, program: DualProgram, y: list[float]) -> Iterato
 
 
 class ProgramClaims(NamedTuple):
-    """Data of the claims about a machine with one function: alpha, the evaluated plane, and its multipliers mu."""
+    """Data of the claims about a machine with one function: alpha, the evaluated plane, and its multipliers mu.
+
+    distances: Encloses |x_i - x_c|, or |x_i| without c, for two indices of points.
+    """
 
     program: DualProgram
     looked: PlaneValues
     alpha: list[Fraction]
     mu: dict[str, Fraction]
+    distances: Callable[[int, int | None], Ends]
 
     @classmethod
     def of_plane(cls, stored_plane: Any, program: DualProgram, alpha: list[Fraction], points: Points) -> ProgramClaims:
@@ -1035,20 +1051,42 @@ class ProgramClaims(NamedTuple):
         if "radius" in stored_plane and "coef" in stored_plane:
             need(looked.w[0] == looked.w[1], "no radius is known where |w| is irrational")
             mu = {"b": (Fraction(stored_plane["radius"]) ** 2 - looked.w[0]) / 2}
-        return cls(program, looked, alpha, mu)
+        return cls(program, looked, alpha, mu, points.distance)
 
     def bound(self, claim: Any) -> tuple[Ends, Ends, Ends]:
-        """Enclose P, D and P - D, with the b or the lower levels of a claim."""
+        """Enclose P, D and P - D, with the b or the lower levels of a claim; for a gap of zero, the scale for P."""
         lower = {k: Fraction(v) for k, v in claim.get("lower", ())}
         places = {*range(len(self.alpha))}
         need(len(lower) == len(claim.get("lower", ())) and {*lower} <= places, "levels are of other rows")
         rows = [row._replace(l=row.l - lower.get(k, 0)) for k, row in enumerate(self.program.rows)]
         other_b = {"b": Fraction(*claim["b"])} if "b" in claim else {}
         need({*other_b} <= {*self.mu}, "there is no b")
-        return bound_objectives(self.program._replace(rows=rows), self.looked, self.alpha, self.mu | other_b)
+        P, D, difference = bound_objectives(
+            self.program._replace(rows=rows), self.looked, self.alpha, self.mu | other_b
+        )
+        if claim.get("claim") != "gap of zero at most":
+            return P, D, difference
+        return (self.zero_scale() if P == [0, 0] else [Fraction(0)] * 2), [Fraction(0)] * 2, difference
+
+    def zero_scale(self) -> Ends:
+        """Enclose S^2/2, S = (sum of a)(mean of |x_i - x_c|), x_c that of the largest a; x_c = 0 if b is not free."""
+        a: dict[int, Fraction] = {}
+        for row, value in zip(self.program.rows, self.alpha, strict=True):
+            if len(row.z) == 1 and row.U is not None:  # no linear constraint
+                a[row.z[0][0]] = a.get(row.z[0][0], Fraction(0)) + value
+        is_free = "b" in self.program.e and not self.program.e["b"] and not self.program.R["b"]
+        centre = max(sorted(a), key=lambda i: a[i]) if is_free else None
+        ends = [self.distances(i, centre) for i in a]
+        sums = [sum(a.values(), Fraction(0)) * sum((d[k] for d in ends), Fraction(0)) / len(a) for k in (0, 1)]
+        return [total * total / 2 for total in sums]
 
     def is_near(self, claim: Any) -> bool:
-        """Return whether the b, or the lower levels, of a claim equal those of the proof up to rounding."""
+        """Return whether the b, or the lower levels, of a claim equal those of the proof up to rounding.
+
+        A gap of zero counts if it is small.
+        """
+        if claim["claim"] == "gap of zero at most":
+            return relative(*self.bound(claim))[1] <= ZERO
         largest_value = max(abs(end) for ends in self.looked.values for end in ends)
         if "b" in claim:
             return abs(Fraction(*claim["b"]) - self.mu["b"]) <= NEAR * (abs(self.mu["b"]) + largest_value)
@@ -1074,7 +1112,8 @@ def verdicts(
         kind = claim["claim"]
         need(proof["machine"]["name"] not in SEVERAL or not {"b", "lower"} & {*claim}, f"{kind!r} is no claim about it")
         need(proof["machine"]["name"] not in SCALED or kind != "distance at most", f"{kind!r} is no claim about it")
-        is_of_others = bool({"b", "lower"} & {*claim})
+        is_of_others = bool({"b", "lower"} & {*claim}) or kind == "gap of zero at most"
+        need(proof["machine"]["name"] not in SEVERAL or kind != "gap of zero at most", f"{kind!r} is no claim about it")
         bounds = sides(claim) if is_of_others else usual
         yield judge(claim, *bounds)
         is_claimed["feasible"] |= kind == "feasible"
@@ -1091,7 +1130,8 @@ def verdicts(
     if not is_claimed["gap"]:
         yield "nothing is claimed of how large the gap of these numbers is", "open"
     low, high = (min(share[k] for share in shares) for k in (0, 1))
-    addition = ", or with those b or levels," if len(shares) > 1 else ""
+    has_others = any({"b", "lower"} & {*claim} for claim in proof["claims"])
+    addition = ", or with those b or levels," if has_others and len(shares) > 1 else ""
     text = f"the relative gap of these numbers{addition} is at most the tolerance, {tol!r}"
     yield text, "confirmed" if high <= tol else "REFUTED" if low > tol else "open"
     if D[0] > P[1] + NEAR * max(abs(D[0]), abs(P[1])):
@@ -1106,6 +1146,8 @@ def judge(claim: Any, P: Ends, D: Ends, difference: Ends) -> tuple[str, str]:
     with_other = {"b": "with b = {!r} and more digits, ", "lower": "with levels l that are lower, by up to {!r}, "}
     if "b" in claim:
         gap = with_other["b"].format(float(Fraction(*claim["b"]))) + gap
+    if kind == "gap of zero at most":
+        gap = "the objective P is 0, and (P - D)/(S^2/2), with S = (sum of a)(mean of |x_i - x_c|), is"
     if "lower" in claim:
         gap = with_other["lower"].format(max((v for _, v in claim["lower"]), default=0)) + gap
     text, interval = {

@@ -38,6 +38,7 @@ from qpsvm.bounds.proof.kernels.definite import Definiteness
 from qpsvm.bounds.proof.proof import Claim, Proof, Verdict
 from qpsvm.bounds.proof.spaces import ExactValues, PointValues, Space, SpaceMeasurement
 from qpsvm.bounds.proof.terms import IN, GapBounds, violations
+from qpsvm.bounds.proof.zero import has_balanced_intercept
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,7 @@ class ProofRequest:
     title: Heading of the proof.
     record: Data for a proof file; None without any.
     repair: Function that makes α feasible, with the signature of `feasible`.
+    costs (m,): |t_k − δ_kα_k| as computed, for (FEAS.3); None if unknown.
     """
 
     program: ExactDual
@@ -62,6 +64,7 @@ class ProofRequest:
     title: str = ""
     record: Mapping[str, Any] | None = None
     repair: Callable[..., Feasible | None] = feasible
+    costs: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,7 +272,14 @@ def _claims(request: ProofRequest, point: Feasible, bounds: GapBounds) -> list[C
         )
     )
     vanished = dual < 0.0 and abs(primal) <= TINY  # as for w = 0, b = 0, ρ = 0, with the bound of underflow
-    if vanished:
+    if bounds.zero_size:
+        size = "½(Σα · mean ‖φ(x_i)‖)²"
+        if has_balanced_intercept(request.program):
+            size = "½(Σα · mean ‖φ(x_i) − φ(x_c)‖)², x_c the sample with the largest α"
+        claims[-1] = Claim("gap", "proven", "P is 0, to which nothing is relative, but P − D is at most "
+                           f"{format_upper_bound(bounds.gap)} of {size}", bounds.gap)  # fmt: skip
+        text = "" if request.tol is None else f"this share is at most the tolerance, {request.tol:g}"
+    elif vanished:
         claims.append(Claim("nothing", "proven", f"the optimal value is between {dual!r} and {primal!r}: no gap "
                             "is relative to that", max(primal, -dual)))  # fmt: skip
     if request.tol is not None:

@@ -72,8 +72,12 @@ def _repeat(values: FloatArray, k: int) -> FloatArray:
     return np.repeat(values, k) if common is None else repeat_value(common, k * len(values))
 
 
-def feasible_of_classes(program: ExactDual, alpha: FloatArray) -> Feasible | None:
-    """Return α (n k,) or a repaired α as an exactly feasible point, (CLASSES.4); None if both fail."""
+def feasible_of_classes(program: ExactDual, alpha: FloatArray, costs: FloatArray | None = None) -> Feasible | None:
+    """Return α (n k,) or a repaired α as an exactly feasible point, (CLASSES.4); None if both fail.
+
+    costs: Not used: the repair is exact.
+    """
+    del costs
     point = _check_feasible(program, alpha)
     return _check_feasible(program, _repair(program, alpha)) if point is None else point
 
@@ -170,6 +174,7 @@ class ClassesSpace(Space):
             values,
             _add_intervals([class_point.square for class_point in classes]),
             _add_intervals([class_point.own_square for class_point in classes]),
+            _add_intervals([class_point.apart_square for class_point in classes]),
         )
 
     def definiteness(self, plane: bool) -> Definiteness:

@@ -2,8 +2,9 @@
 
     (FEAS.1)  floats are rational numbers; those of a certificate are feasible up to their last digits
     (FEAS.2)  0 ≤ α_k ≤ U_k: if a float exceeds a U_k that is not a float, α_k = U_k; with many such rows, a float below
-    (FEAS.3)  the residual of Eᵀα = e is subtracted from one row far from both its bounds, or else from the rows with
-              the largest slack in turn
+    (FEAS.3)  the residual of Eᵀα = e is subtracted from one row, the nearest to its margin if that is known, because a
+              step s of row k adds |t_k − δ_kα_k| s to the gap, (GAP.1), else one far from both its bounds; if no row
+              can take all of it, from the rows with the largest slack in turn
     (FEAS.4)  multipliers of linear constraints have their own units, and are changed last
 
 Rows whose α is not a float are called carriers.
@@ -112,8 +113,11 @@ class Feasible:
         return beta
 
 
-def feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
-    """Return an exactly feasible point near alpha (m,); None if the rows have no slack for an equality."""
+def feasible(program: ExactDual, alpha: FloatArray, costs: FloatArray | None = None) -> Feasible | None:
+    """Return an exactly feasible point near alpha (m,); None if the rows have no slack for an equality.
+
+    costs (m,): |t_k − δ_kα_k| of (FEAS.3); None if unknown.
+    """
     upper_low, upper_high = program.upper.bounds
     a = np.clip(alpha, 0.0, upper_high)
     if not a.max(initial=0.0) < LARGEST_ALPHA:  # true for NaN too
@@ -130,7 +134,7 @@ def feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
     if not any(surplus):
         return point
     parts, a, carriers = _parts(equalities, surplus), a.copy(), {**carriers}
-    is_repaired = parts is not None and all(_take_surplus(program, a, carriers, *subset) for subset in parts)
+    is_repaired = parts is not None and all(_take_surplus(program, a, carriers, costs, *subset) for subset in parts)
     return Feasible(program, a, carriers) if is_repaired else None
 
 
@@ -187,6 +191,7 @@ def _take_surplus(
     program: ExactDual,
     a: FloatArray,
     carriers: dict[int, Fraction],
+    costs: FloatArray | None,
     column: FloatArray,
     mask: NDArray[np.bool_],
     surplus: Fraction,
@@ -194,7 +199,7 @@ def _take_surplus(
     """Subtract the surplus from Σ column·α over the rows of a mask, in place, (FEAS.3); return whether that worked."""
     if surplus == 0:
         return True
-    for k in _askable(program, a, column, mask, surplus):
+    for k in _order_rows(program, a, costs, column, mask, surplus):
         value, factor = carriers.get(k, Fraction(float(a[k]))), Fraction(float(column[k]))
         target = value - surplus / factor
         U = program.upper.get_finite(k)
@@ -212,10 +217,15 @@ def _take_surplus(
     return False
 
 
-def _askable(
-    program: ExactDual, a: FloatArray, column: FloatArray, mask: NDArray[np.bool_], surplus: Fraction
+def _order_rows(
+    program: ExactDual,
+    a: FloatArray,
+    costs: FloatArray | None,
+    column: FloatArray,
+    mask: NDArray[np.bool_],
+    surplus: Fraction,
 ) -> list[int]:
-    """Return the rows in the order of (FEAS.3) and (FEAS.4): first one far from both its bounds, if that suffices."""
+    """Return the rows in the order of (FEAS.3) and (FEAS.4): first one that can take the surplus alone."""
     rows = np.flatnonzero(mask)
     a, sizes, is_constraint = a[rows], np.abs(column[rows]), rows >= program.m - program.users
     upper, down = program.upper.bounds[1][rows], (column[rows] > 0.0) == (surplus > 0)  # α falls where c has that sign
@@ -226,8 +236,13 @@ def _askable(
         )
     order = np.lexsort((-slack, is_constraint))
     order = order[slack[order] > 0.0][:CARRIERS]
-    first = np.argmax(distance_to_bounds) if len(rows) else 0
-    if len(rows) and distance_to_bounds[first] > 2.0 * abs(float(surplus)):
-        order = np.append(first, order)
+    needed = 2.0 * abs(float(surplus))
+    if costs is not None:
+        can_take_all = (slack > needed) & ~is_constraint
+        preference = np.where(can_take_all, -costs[rows] / sizes, -np.inf)
+    else:
+        can_take_all, preference = distance_to_bounds > needed, distance_to_bounds
+    if can_take_all.any():
+        order = np.append(preference.argmax(), order)
     indices: list[int] = rows[order].tolist()
     return indices

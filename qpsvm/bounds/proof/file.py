@@ -160,7 +160,9 @@ def _claims(proof: Any, machine: str) -> list[dict[str, Any]]:
     proven = {claim.kind: claim for claim in proof.claims if claim.verdict == "proven"}
     if "feasible" in proven:
         claims.append({"claim": "feasible"})
-    bounds = {"primal at most": proof.primal, "dual at least": proof.dual, "gap at most": proof.gap}
+    is_zero = proof.record["bounds"].zero_size > 0.0
+    name_of_gap = "gap of zero at most" if is_zero else "gap at most"
+    bounds = {"primal at most": proof.primal, "dual at least": proof.dual, name_of_gap: proof.gap}
     if any(claim.verdict == "refuted" for claim in proof.claims):
         bounds["gap at least"] = proof.least_gap
     if machine not in checker.SCALED:

@@ -30,6 +30,7 @@ from qpsvm.bounds.proof.proof import Claim, Proof
 from qpsvm.bounds.proof.remaining import better_intercepts, costs_of_rounding, free_intercepts, relax_levels
 from qpsvm.bounds.proof.spaces import ExactValues, PointValues, Space, SpaceMeasurement
 from qpsvm.bounds.proof.terms import GapBounds, Interval
+from qpsvm.bounds.proof.zero import with_zero_size
 
 #: Rational numbers are tried first if they take at most this many multiplications, some 50 ms.
 AT_ONCE = 50_000.0
@@ -39,8 +40,8 @@ AT_MOST = 2_000_000.0
 EACH_ROW = 200.0
 #: Rows that are not evaluated again have at most this share of the sum of the terms.
 LEFT = 0.01
-#: A proven gap is good enough if it is at most the measured one times AS_GOOD, or at most NOTHING.
-AS_GOOD, NOTHING = 3.0, 1e-12
+#: With an unknown gap of the result, a proven gap is good enough if it is at most this.
+NOTHING = 1e-12
 
 
 def prove(request: ProofRequest) -> Proof:
@@ -52,7 +53,7 @@ def prove(request: ProofRequest) -> Proof:
     multipliers = [primal_point.multipliers.get(group.multiplier) for group in program.groups]
     if any(mu is None or abs(mu) > FINITE for mu in multipliers):
         return build_empty_proof(request, "b, ρ or another multiplier is no number, or beyond all floats")
-    point = request.repair(program, request.alpha)
+    point = request.repair(program, request.alpha, request.costs)
     if point is None:
         if request.alpha.max(initial=0.0) >= LARGEST_ALPHA:
             return build_empty_proof(
@@ -62,6 +63,7 @@ def prove(request: ProofRequest) -> Proof:
             request, "no α near the given one keeps every equality: the rows have no room for what is missing"
         )
     bounds, values = _bounded(request, point)
+    bounds = with_zero_size(program, request.space, primal_point, point, bounds)
     remains, text, best_point = bounds.gap, "", primal_point
     if bounds.gap > NOTHING and costs_of_rounding(program, primal_point) > LEFT * bounds.difference[1]:
         remains, text, best_point = _remains(request, point, values, bounds.gap)
@@ -98,8 +100,8 @@ def _bounded(request: ProofRequest, point: Feasible) -> tuple[GapBounds, ExactVa
 
 
 def _compute_target_gap(request: ProofRequest) -> float:
-    """Return a gap that is as good as the measured one."""
-    return max(AS_GOOD * request.measured, NOTHING) if math.isfinite(request.measured) else NOTHING
+    """Return the gap that the result states, which the proof is to confirm."""
+    return request.measured if math.isfinite(request.measured) else NOTHING
 
 
 def _exactly(request: ProofRequest, point: Feasible, max_products: float) -> ExactValues | None:

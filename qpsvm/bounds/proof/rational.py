@@ -2,12 +2,14 @@
 
     (RATIO.1)  P = ½‖w‖² + Σψ_k(t_k) + eᵀμ + ½ΣRμ²,  D = ℓᵀα − ½‖w(α)‖² − ½Σδα² − ½Σ(Eᵀα − e)²/R, term by term
 
-If the kernel has irrational values, each value is enclosed between two rational numbers, and so are P and D.
+If the kernel has irrational values, each value is enclosed between two rational numbers, and so are P and D. Then the
+terms of (GAP.1) bound P − D more sharply: each is 0 where α is 0 or U, on the right side of its margin.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 from qpsvm.base.arrays.rationals import round_down, round_up, sqrt_rounded_down, sqrt_rounded_up
@@ -45,18 +47,29 @@ def loss(program: ExactDual, k: int, t: Fraction) -> Fraction | None:
     return t * t / (2 * bend)
 
 
-def _bound_square_distance(point: Feasible, exact: ExactValues) -> Fraction:
-    """Bound ‖w − w(α)‖² = ‖w‖² − 2Σ_j β_j⟨w, φ(x_j)⟩ + ‖w(α)‖² from above."""
-    product = Fraction(0)
-    for beta, (low, high) in zip(point.exact_beta(), exact.values, strict=True):
-        if beta:
-            product += beta * (low if beta > 0 else high)
-    return max(exact.square[1] - 2 * product + exact.own_square[1], Fraction(0))
+def _bound_terms(program: ExactDual, point: Feasible, first: int, t: Sequence[Between]) -> Fraction:
+    """Bound the terms g of (BOUND.2) or (BOUND.5) of a block from above, whose losses are finite.
+
+    first: The first row of the block.
+    t: The intervals of its rows.
+    """
+    alphas = [point[first + k] for k in range(len(t))]
+    if len(t) == 1:  # convex in t
+        bend = program.curvature[first] * alphas[0] * alphas[0] / 2
+        return max((loss(program, first, end) or 0) - alphas[0] * end for end in t[0]) + bend
+    largest = max(Fraction(0), *(high for _, high in t))
+    U = program.upper.get_finite(first)
+    total = Fraction(0) if U is None else (U - sum(alphas)) * largest
+    for k, alpha in enumerate(alphas):
+        if alpha:
+            others = max(Fraction(0), *(high for other, (_, high) in enumerate(t) if other != k))
+            total += alpha * max(others - t[k][0], Fraction(0))
+    return total
 
 
 def rational_gap(program: ExactDual, primal_point: Primal, point: Feasible, exact: ExactValues) -> GapBounds:
     """Evaluate (RATIO.1) exactly, and round the results outwards to floats."""
-    cost, penalty, _ = group_parts(program, primal_point, point)
+    cost, penalty, ridge = group_parts(program, primal_point, point)
     dual_terms = -penalty
     for k in range(program.m):
         a = point[k]
@@ -65,7 +78,8 @@ def rational_gap(program: ExactDual, primal_point: Primal, point: Feasible, exac
     dual = dual_terms - exact.own_square[1] / 2, dual_terms - exact.own_square[0] / 2
     low, high = exact.square[0] / 2 + cost, exact.square[1] / 2 + cost
     t_intervals = violations(program, primal_point, exact)
-    distance, length = sqrt_rounded_up(_bound_square_distance(point, exact)), sqrt_rounded_down(exact.square[0])
+    distance, length = sqrt_rounded_up(exact.apart_square[1]), sqrt_rounded_down(exact.square[0])
+    difference = max(exact.apart_square[1], Fraction(0)) / 2 + ridge
     for first in range(0, program.m, program.width):
         t_low, t_high = (max(ends) for ends in zip(*t_intervals[first : first + program.width], strict=True))
         loss_high = loss(program, first, t_high)
@@ -73,9 +87,12 @@ def rational_gap(program: ExactDual, primal_point: Primal, point: Feasible, exac
             return GapBounds(NONE, _enclose(*dual), NONE, True, distance, length)
         high += loss_high
         low += loss_high if t_low == t_high else loss(program, first, t_low) or 0
+        difference += _bound_terms(program, point, first, t_intervals[first : first + program.width])
+    difference = min(difference, high - dual[0])
     return GapBounds(
-        _enclose(low, high), _enclose(*dual), _enclose(low - dual[1], high - dual[0]), True, distance, length
-    )
+        _enclose(low, high), _enclose(*dual), _enclose(min(low - dual[1], difference), difference), True, distance,
+        length,
+    )  # fmt: skip
 
 
 def _enclose(low: Fraction, high: Fraction) -> Interval:

@@ -26,6 +26,7 @@ Source: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), section
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -86,11 +87,13 @@ class ExactValues:
 
     values: ⟨w, φ(x_i)⟩ at all n points.
     square, own_square: ‖w‖², and ‖w(α)‖² = ‖Σ_j β_j φ(x_j)‖².
+    apart_square: ‖w − w(α)‖².
     """
 
     values: Sequence[Between]
     square: Between
     own_square: Between
+    apart_square: Between
 
 
 class Space(ABC):
@@ -119,6 +122,11 @@ class Space(ABC):
     def exact(self, primal_point: Primal, beta: Sequence[Fraction], max_products: float) -> ExactValues | None:
         """Return the values as rational numbers; None if unavailable, or with more than `max_products` products."""
         del primal_point, beta, max_products
+        return None
+
+    def bound_distances(self, centre: int | None) -> FloatArray | None:
+        """Return lower bounds of ‖φ(x_i) − φ(x_c)‖, or of ‖φ(x_i)‖ without a centre, (n,); None if unavailable."""
+        del centre
         return None
 
     def definiteness(self, plane: bool) -> Definiteness:
@@ -230,7 +238,16 @@ class BallSpace(Space):
         ]
         square = sum((v * v for v in differences), Fraction(0)) / denominator**2
         zero = Fraction(0), Fraction(0)
-        return ExactValues([zero] * self.n, zero, (square, square))
+        return ExactValues([zero] * self.n, zero, (square, square), (square, square))
+
+
+def bound_norms_below(differences: FloatArray) -> FloatArray:
+    """Return lower bounds of the norms of rows (k, d), each entry of which is a difference of floats, rounded once."""
+    terms, power = differences.shape[1], math.frexp(float(np.abs(differences).max(initial=0.0)))[1]
+    scaled = np.ldexp(differences, -power)  # so that squares neither overflow, nor underflow where they matter
+    squares = np.einsum("ij,ij->i", scaled, scaled) * (1.0 - gamma(terms + 6)) - terms * UNDERFLOW
+    norms: FloatArray = np.ldexp(np.sqrt(np.maximum(squares, 0.0)) * (1.0 - 4.0 * UNIT), power)
+    return norms
 
 
 def _power(exponent: int) -> Fraction:
@@ -301,6 +318,14 @@ class LinearSpace(Space):
         lost = sums[2] + 4.0 * UNIT * (np.abs(difference) + np.abs(error) + np.abs(sums[1]))
         return (bound_norm(np.abs(difference) + lost) * (1.0 + gamma(6)) + off) * (1.0 + gamma(4))
 
+    def bound_distances(self, centre: int | None) -> FloatArray | None:
+        """Return lower bounds of ‖x_i − x_c‖, or of ‖x_i‖ without a centre, by differences as in (BALL.2): (n,)."""
+        c = np.zeros(self.d) if centre is None else as_dense(self.rows.take(np.array([centre])))[0]
+        distances = np.empty(self.n)
+        for X, positions in self._pieces(np.arange(self.n)):
+            distances[positions] = bound_norms_below(X - c)
+        return distances
+
     def _pieces(self, points: IntArray) -> Iterator[tuple[FloatArray, IntArray]]:
         """Yield some points, a few dense rows at a time, and their positions in `points`, in one pass over X."""
         step = max(AT_A_TIME // max(self.d, 1), 1)
@@ -317,7 +342,7 @@ class LinearSpace(Space):
         assert primal_point.w is not None
         w, w_exponent = as_integers(primal_point.w)
         b, denominator = to_common_denominator(beta)
-        weight_parts: dict[int, list[Fraction]] = {}
+        own_weights: dict[int, Fraction] = {}
         values = []
         X = self.rows.take(np.arange(self.n))
         X = sp.csr_array(X)
@@ -329,9 +354,12 @@ class LinearSpace(Space):
             if b[i]:
                 scale = _power(exponent) * b[i]
                 for j, v in zip(places, x, strict=True):
-                    weight_parts.setdefault(j, []).append(scale * v)
+                    own_weights[j] = own_weights.get(j, Fraction(0)) + scale * v
         square = Fraction(sum(v * v for v in w)) * _power(2 * w_exponent)
-        own_square = (
-            sum((sum(parts, Fraction(0)) ** 2 for parts in weight_parts.values()), Fraction(0)) / denominator**2
+        own_square = sum((v * v for v in own_weights.values()), Fraction(0)) / denominator**2
+        scale = denominator * _power(w_exponent)
+        differences = (scale * v - own_weights.get(j, Fraction(0)) for j, v in enumerate(w))
+        apart_square = sum((v * v for v in differences), Fraction(0)) / denominator**2
+        return ExactValues(
+            [(v, v) for v in values], (square, square), (own_square, own_square), (apart_square, apart_square)
         )
-        return ExactValues([(v, v) for v in values], (square, square), (own_square, own_square))

@@ -50,6 +50,7 @@ class GapBounds:
     apart, length: Upper bound of ‖w − w(α)‖, and lower bound of ‖w‖.
     lost: Bound of the amount by which D of any α may exceed P, (LACK.2), usually 0. It is included in the upper bound
         of P − D.
+    zero_size: Lower bound of S of (ZERO.2), if P = 0 and the gap is (apart/S)²; else 0.
     """
 
     primal: Interval
@@ -59,6 +60,7 @@ class GapBounds:
     apart: float = math.inf
     length: float = 0.0
     lost: float = 0.0
+    zero_size: float = 0.0
 
     @property
     def size(self) -> float:
@@ -67,7 +69,11 @@ class GapBounds:
 
     @property
     def gap(self) -> float:
-        """Upper bound of the relative gap, (CERT.3)."""
+        """Upper bound of the relative gap, (CERT.3) or (ZERO.2)."""
+        if self.zero_size:
+            return (
+                round_up((Fraction(self.apart) / Fraction(self.zero_size)) ** 2) if self.apart < math.inf else math.inf
+            )
         size = self.size
         if not self.difference[1] > 0.0 or math.isnan(size):
             return 0.0 if self.difference[1] <= 0.0 else math.inf
@@ -77,7 +83,9 @@ class GapBounds:
 
     @property
     def least_gap(self) -> float:
-        """Lower bound of the relative gap."""
+        """Lower bound of the relative gap; 0 if P = 0."""
+        if self.zero_size:
+            return 0.0
         size = max(abs(end) for end in (*self.primal, *self.dual))
         if not self.difference[0] > 0.0 or not math.isfinite(size) or math.isnan(size):
             return 0.0

@@ -27,6 +27,14 @@ def collect_alpha(problem: DualStatement, result: SVMResult) -> FloatArray:
     return np.concatenate([alpha, result.constraints["price"] / unit])
 
 
+def collect_costs(problem: DualStatement, result: SVMResult) -> FloatArray:
+    """Collect |t_k − δ_kα_k| at the rows of the program, as computed, and ∞ for linear constraints: (m,)."""
+    gradient = np.abs(result.curvature * result.alpha - (result.margin - result.yf))
+    costs: FloatArray = problem._restrict_to_dual(gradient)
+    count = 0 if result.constraints is None else len(result.constraints)
+    return np.concatenate([costs, np.full(count, np.inf)])
+
+
 def collect_primal(problem: DualStatement, result: SVMResult) -> Primal:
     """Collect w or the coefficients, and every finite multiplier, from the floats of a result."""
     size, w = Fraction(problem._f_scale), result.model.w

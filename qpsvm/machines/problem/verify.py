@@ -20,7 +20,12 @@ from qpsvm.bounds.proof.prove import prove
 from qpsvm.bounds.proof.spaces import BallSpace, Space
 from qpsvm.machines.problem.all_in_one_statement import AllInOneStatement
 from qpsvm.machines.problem.dual_statement import DualStatement
-from qpsvm.machines.problem.exact_primal import collect_all_in_one_primal, collect_alpha, collect_primal
+from qpsvm.machines.problem.exact_primal import (
+    collect_all_in_one_primal,
+    collect_alpha,
+    collect_costs,
+    collect_primal,
+)
 from qpsvm.machines.problem.exact_program import build_all_in_one_program, build_exact_program
 from qpsvm.machines.problem.exact_space import (
     build_class_space,
@@ -43,9 +48,9 @@ def verify_result(problem: DualStatement, result: SVMResult, tol: float | None =
     space, primal_point = build_space_and_primal(problem, result)
     program = build_registered_program(problem, space.levels if isinstance(space, BallSpace) else None)
     record, title = {"stated": partial(build_proof_record, problem, result)}, format_title(problem, result)
-    return prove(
-        ProofRequest(program, space, primal_point, collect_alpha(problem, result), result.gap, tol, title, record)
-    )
+    alpha, costs = collect_alpha(problem, result), collect_costs(problem, result)
+    request = ProofRequest(program, space, primal_point, alpha, result.gap, tol, title, record, costs=costs)
+    return prove(request)
 
 
 def build_space_and_primal(problem: DualStatement, result: SVMResult) -> tuple[Space, Primal]:

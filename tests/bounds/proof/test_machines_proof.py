@@ -367,21 +367,6 @@ def test_a_plane_that_falls_short_by_a_hair():
     assert proof.remains <= 1e-9
 
 
-def test_an_optimum_of_nothing_is_said_to_be_that():
-    both = np.concatenate([X, X])
-    result = qpsvm.solve(qpsvm.NuSVM(both, np.repeat([0, 1], N), nu=0.7))
-    proof = result.verify(tol=1e-6)
-    assert proof.gap == 0.0 or [claim.kind for claim in proof.claims if claim.kind == "nothing"]
-    mixed = qpsvm.NuSVM(X, np.random.default_rng(1).permutation(np.arange(N) % 2), nu=0.8, sample_weight=1.0 + S)
-    for result in (qpsvm.solve(mixed), mixed.at(np.full(N, 0.8 / N))):
-        proof = result.verify(tol=1e-6)
-        claims = {claim.kind: claim for claim in proof.claims}
-        assert ("nothing" in claims) == (proof.primal == 0.0 and proof.dual < 0.0)
-        if "nothing" in claims:
-            assert claims["optimal"].verdict == "open"
-            assert claims["nothing"].value == max(proof.primal, -proof.dual)
-
-
 def test_numbers_of_another_machine_prove_nothing():
     result = qpsvm.solve(MACHINES["C"]())
     with pytest.raises(qpsvm.DataError, match="no intercept"):

@@ -6,7 +6,8 @@ Rational kernel values are computed exactly, others are enclosed between two int
     (KRAT.2)  e^{−γ‖x − z‖²} by (EXP.8), with the exponent rounded down to units of 2⁻¹⁹²
     (KRAT.3)  tanh b = ±(1 − q)/(1 + q) with q = e^{−2|b|} enclosed, and bᵖ of another degree from square roots of
               integers by `math.isqrt`, rounded down and up
-    (KRAT.4)  Σ_j c_j K_ij of such intervals, by the sign of c_j; likewise ‖w‖² = Σ c_i u_i, ‖w(α)‖² = Σ β_i v_i
+    (KRAT.4)  Σ_j c_j K_ij of such intervals, by the sign of c_j; likewise ‖w‖² = Σ c_i u_i, ‖w(α)‖² = Σ β_i v_i, and
+              ‖w − w(α)‖² with c − β, which is 0 without error if c = β
 
 Nothing else is rounded. For a few points, sums in double-double are cheaper:
 
@@ -56,12 +57,13 @@ WITH_SAMPLES = (RBFValues, ProductValues)
 def exact_values(
     values: KernelValues, coef: FloatArray, beta: Sequence[Fraction], max_products: float
 ) -> ExactValues | None:
-    """Return ⟨w, φ(x_i)⟩ at all points, ‖w‖² and ‖w(α)‖² as intervals of rational numbers.
+    """Return ⟨w, φ(x_i)⟩ at all points, ‖w‖², ‖w(α)‖² and ‖w − w(α)‖² as intervals of rational numbers.
 
     None if that takes more than `max_products` multiplications, or if the kernel is undefined. Shapes: coef (n,).
     """
-    beta_support = [j for j, value in enumerate(beta) if value]
-    columns = sorted({*np.flatnonzero(coef).tolist(), *beta_support})
+    c, b = _merge_equal_points(values, coef, beta)
+    delta = [x - y for x, y in zip(c, b, strict=True)]
+    columns = [j for j, (x, y) in enumerate(zip(c, b, strict=True)) if x or y]
     pairs = float(values.n) * len(columns) - 0.5 * len(columns) ** 2
     if pairs * _cost(values) > max_products:
         return None
@@ -73,19 +75,36 @@ def exact_values(
     for j in columns:
         for i in range(values.n):
             table[i, j] = table[j, i] if (j, i) in table else entry(i, j)
-    c, c_exponent = as_integers(coef)
-    b, denominator = to_common_denominator(beta)
-    unit = Fraction(2) ** (exponent + c_exponent)
-    support = [j for j in columns if c[j]]
-    u = [_combine_intervals([(c[j], table[i, j]) for j in support]) for i in range(values.n)]
-    square = _combine_intervals([(c[j], u[j]) for j in support])
-    v = [_combine_intervals([(b[j], table[i, j]) for j in beta_support]) for i in beta_support]
-    own_square = _combine_intervals([(b[i], pair) for i, pair in zip(beta_support, v, strict=True)])
-    return ExactValues(
-        [_scaled(pair, unit) for pair in u],
-        _scaled(square, unit * Fraction(2) ** c_exponent),
-        _scaled(own_square, Fraction(2) ** exponent / denominator**2),
-    )
+    unit = Fraction(2) ** exponent
+
+    def sums_and_square(weights: Sequence[Fraction], rows: Sequence[int]) -> tuple[list[Between], Between]:
+        """Return Σ_j weights_j K_ij at some rows that include the support, and Σ weights_i weights_j K_ij."""
+        integers, denominator = to_common_denominator(weights)
+        support = [j for j in columns if integers[j]]
+        sums = {i: _combine_intervals([(integers[j], table[i, j]) for j in support]) for i in rows}
+        square = _combine_intervals([(integers[j], sums[j]) for j in support])
+        return [_scaled(sums[i], unit / denominator) for i in rows], _scaled(square, unit / denominator**2)
+
+    u, square = sums_and_square(c, range(values.n))
+    return ExactValues(u, square, sums_and_square(b, columns)[1], sums_and_square(delta, columns)[1])
+
+
+def _merge_equal_points(
+    values: KernelValues, coef: FloatArray, beta: Sequence[Fraction]
+) -> tuple[list[Fraction], list[Fraction]]:
+    """Return both vectors (n,) with the sum of the entries of equal points at the first of them, and 0 at the others.
+
+    So coefficients of equal points cancel exactly, although the kernel values are only enclosed.
+    """
+    first = list(range(values.n))
+    if isinstance(values, WITH_SAMPLES):
+        seen: dict[bytes, int] = {}
+        first = [seen.setdefault((row + 0.0).tobytes(), i) for i, row in enumerate(as_dense(values.X))]
+    merged: tuple[list[Fraction], list[Fraction]] = [Fraction(0)] * values.n, [Fraction(0)] * values.n
+    for i, place in enumerate(first):
+        merged[0][place] += Fraction(float(coef[i]))
+        merged[1][place] += beta[i]
+    return merged
 
 
 def _cost(values: KernelValues) -> float:

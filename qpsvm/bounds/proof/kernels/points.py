@@ -6,6 +6,7 @@
     (KSUM.3)  |vᵀKw| ≤ N(v)N(w),  N(v) = Σ|v_j| sizes_j, whether K is positive semidefinite or not
     (KSUM.4)  with δ = c − β:  ½βᵀKβ = ½cᵀKc − δᵀKc + ½δᵀKδ, where cᵀKc = Σc_i u_i, δᵀKc = Σδ_i u_i
     (KSUM.5)  δᵀKδ ≤ N(δ)²; if δ is more than rounding, δᵀKδ is computed like cᵀKc
+    (KSUM.6)  ‖φ(x) − φ(z)‖² = K(x, x) − 2K(x, z) + K(z, z), for an RBF kernel −2(e^{−γ‖x − z‖²} − 1)
 
 Kernel values between support vectors are computed once and used for both sides of the diagonal. Only columns with
 c_j ≠ 0 are computed.
@@ -21,13 +22,14 @@ import numpy as np
 
 from qpsvm.base.arrays.double_double import UNDERFLOW, dot_with_bound, two_sum
 from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
-from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import UnsupportedError
+from qpsvm.bounds.accuracy import LONG_UNIT, raise_in_long
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels.definite import MOST_ROWS, Definiteness, definiteness
 from qpsvm.bounds.proof.kernels.exact import exact_values, sharp_sums
 from qpsvm.bounds.proof.kernels.values import COLUMNS, ROWS, KernelValues, MatrixValues, ProductValues, RBFValues
-from qpsvm.bounds.proof.spaces import ExactValues, PointValues, Space, SpaceMeasurement
+from qpsvm.bounds.proof.spaces import ExactValues, PointValues, Space, SpaceMeasurement, bound_norms_below
 from qpsvm.space.kernels.functions import RBF, Kernel, Polynomial, Sigmoid
 
 #: Terms of one sum.
@@ -117,6 +119,18 @@ class KernelSpace(Space):
         assert primal_point.coef is not None
         return exact_values(self.kernel_values, primal_point.coef, beta, max_products)
 
+    def bound_distances(self, centre: int | None) -> FloatArray | None:
+        """Return lower bounds of ‖φ(x_i) − φ(x_c)‖, or of ‖φ(x_i)‖ without a centre, by (KSUM.6): (n,)."""
+        values = self.kernel_values
+        with np.errstate(all="ignore"):
+            if not isinstance(values, RBFValues):
+                return _distances_from_values(values, centre)
+            if centre is None:
+                return np.ones(self.n)
+            lengths = bound_norms_below(as_dense(values.X) - as_dense(values.X[[centre]]))
+            squares = -2.0 * np.expm1(-values.gamma * np.square(lengths) * (1.0 - 8.0 * UNIT))
+            return np.sqrt(np.maximum(squares, 0.0)) * (1.0 - 16.0 * UNIT)
+
     def definiteness(self, plane: bool) -> Definiteness:
         """Return whether K is semidefinite, by construction or by a Cholesky factor, (DEF.1)."""
         if self.kernel_values.definite:
@@ -138,6 +152,31 @@ def kernel_space(kernel: Kernel, X: Matrix) -> KernelSpace:
 def matrix_space(K: FloatArray) -> KernelSpace:
     """Return the points of a kernel matrix (n, n), given exactly."""
     return KernelSpace(MatrixValues(K))
+
+
+def _distances_from_values(values: KernelValues, centre: int | None) -> FloatArray | None:
+    """Return lower bounds of (KSUM.6) from kernel values, those of polynomials in long doubles; else None."""
+    if isinstance(values, MatrixValues):
+        diagonal, column = values.K.diagonal(), values.K[:, 0 if centre is None else centre]
+        radius = np.zeros(values.n)
+        unit = UNIT
+    elif isinstance(values, ProductValues) and isinstance(values.kernel, Polynomial):
+        X, unit = as_dense(values.X).astype(np.longdouble), LONG_UNIT
+        x = X[0 if centre is None else centre]
+        diagonal, radius = raise_in_long(
+            values.kernel, np.square(X).sum(axis=1), np.square(X).sum(axis=1), len(x), unit
+        )
+        column, radius_of_column = raise_in_long(values.kernel, X @ x, np.abs(X) @ np.abs(x), len(x), unit)
+        radius = radius + (0.0 if centre is None else radius[centre] + 2.0 * radius_of_column)
+    else:
+        return None
+    squares, sizes = diagonal, np.abs(diagonal)
+    if centre is not None:
+        squares = diagonal - 2.0 * column + diagonal[centre]
+        sizes = sizes + 2.0 * np.abs(column) + abs(diagonal[centre])
+    low = np.asarray(squares - 8.0 * unit * sizes, dtype=np.float64) * (1.0 - 4.0 * UNIT) - 2.0 * radius
+    distances: FloatArray = np.sqrt(np.maximum(low, 0.0)) * (1.0 - 4.0 * UNIT)
+    return distances
 
 
 def _sums(values: KernelValues, support: IntArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -1,0 +1,65 @@
+"""Bound what the gap is relative to if the primal objective is 0 (`bound_zero_size`).
+
+If the reduced hulls of a ν-SVM meet, or the origin is in the reduced hull of a one-class SVM, the optimal value is 0,
+and no gap is relative to that:
+
+    (ZERO.1)  with levels of 0, w = 0 and μ = 0 are feasible, P = 0, and P − D = ½‖w(α)‖²
+    (ZERO.2)  it is relative to ½S²,  S the sum of all α times the mean distance ‖φ(x_i) − φ(x_c)‖ of the samples from
+              x_c, the one with the largest α. With a free intercept, 1ᵀβ = 0, and w(α) and S do not depend on where
+              the origin is; with other intercepts, the mean is that of ‖φ(x_i)‖
+    (ZERO.3)  this counts up to a share of 2⁻⁴⁰ only: a larger one may be more than rounding
+
+Linear constraints do not count in S: their multipliers may cancel each other, and be arbitrarily large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from qpsvm.base.arrays.rounding import gamma
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
+from qpsvm.bounds.proof.feasible import Feasible
+from qpsvm.bounds.proof.spaces import Space
+from qpsvm.bounds.proof.terms import GapBounds
+
+#: Largest gap of (ZERO.3).
+LARGEST_SHARE = 2.0**-40
+
+
+def bound_zero_size(space: Space, alpha: FloatArray, is_centred: bool) -> float:
+    """Return a lower bound of S of (ZERO.2); 0 if the distances are unknown.
+
+    alpha (n,): The sum of the α of the rows of each point.
+    is_centred: Whether distances are from the point with the largest α.
+    """
+    distances = space.bound_distances(int(alpha.argmax()) if is_centred else None)
+    if distances is None:
+        return 0.0
+    return float(alpha.sum()) * float(distances[: len(alpha)].mean()) * (1.0 - gamma(2 * len(alpha) + 4))
+
+
+def with_zero_size(
+    program: ExactDual, space: Space, primal_point: Primal, point: Feasible, bounds: GapBounds
+) -> GapBounds:
+    """Return bounds whose gap is relative to (ZERO.2), if (ZERO.1) applies and the gap is small enough."""
+    vectors = (primal_point.w, primal_point.coef)
+    is_zero = not any(primal_point.multipliers.values()) and not any(v is not None and v.any() for v in vectors)
+    has_constants = not (program.level.is_zero and program.curvature.is_zero) or any(g.ridge for g in program.groups)
+    if not is_zero or has_constants or program.mix is not None:
+        return bounds
+    n_rows = program.m - program.users
+    samples = np.arange(n_rows) if program.rows is None else program.rows[:n_rows]
+    alpha: FloatArray = np.bincount(samples, point.ends[0][:n_rows]).astype(np.float64, copy=False)
+    size = bound_zero_size(space, alpha, has_balanced_intercept(program))
+    if not size > 0.0:
+        return bounds
+    scaled = replace(bounds, primal=(0.0, 0.0), zero_size=size)
+    return scaled if scaled.gap <= LARGEST_SHARE else bounds
+
+
+def has_balanced_intercept(program: ExactDual) -> bool:
+    """Return whether b is free, and its equality is Σ s_i α_i = 0."""
+    return any(group.multiplier == "b" and not group.ridge and not group.total for group in program.groups)
