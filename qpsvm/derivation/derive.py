@@ -75,7 +75,7 @@ def derive(
     Raises
     ------
     UnsupportedError
-        This machine has no listed steps; an α for a machine with linear constraints, whose prices it has not;
+        This machine has no listed steps; an α for a machine with linear constraints, which lacks their multipliers;
         or there is no proof of this machine, or none with its kernel.
     DataError
         The result is over other rows or features than the problem, or with another kernel; or α has another shape, or
@@ -121,7 +121,7 @@ def derive(
     tags = [steps] if isinstance(steps, str) else steps
     if not isinstance(tags, Sequence) or not tags:
         raise ParameterTypeError(f"steps must be tags such as [{found.steps[0].tag!r}], got {format_value(steps)}")
-    return replace(found, steps=select_steps(found.every, tags, f"in the derivation of {found.variant}"))
+    return replace(found, steps=select_steps(found.all_steps, tags, f"in the derivation of {found.variant}"))
 
 
 def _derive_class(
@@ -137,7 +137,7 @@ def _derive_class(
         replace(step, text=step.text.replace(kernel, text), absent=step.absent.replace(kernel, text))
         for step in build_steps(problem)
     )
-    return Derivation(problem, steps, every=steps, display_name=describe_class(problem, options))
+    return Derivation(problem, steps, all_steps=steps, display_name=describe_class(problem, options))
 
 
 def _derive_problem(

@@ -292,7 +292,7 @@ def test_eta_is_the_multiplier_of_the_equation_beside_it():
         problem = qpsvm.PrimalHinge(X, y, lam=lam)
         result = solve_polished(problem)
         side = qpsvm.derive(problem, result).sides()["PHINGE.6"]
-        assert side["of"].startswith("η_i, and p_i/λ − α_i, of sample ")
+        assert side["description"].startswith("η_i, and p_i/λ − α_i, of sample ")
         assert np.isclose(1 / len(y) / lam - result.alpha, side["right"]).any()
         assert np.isclose(result.kkt["eta"], side["left"]).any()
         assert side["right"] <= 1 / len(y) / lam * (1 + 1e-12)

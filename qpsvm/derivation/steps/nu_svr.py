@@ -7,8 +7,8 @@ from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps import two_sided as two
-from qpsvm.derivation.steps.argument import step
-from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.steps.formulas import step
+from qpsvm.derivation.steps.shared import MachineSteps
 from qpsvm.derivation.term_builders import HALF, dot, largest_of, total
 from qpsvm.machines import NuSVR
 
@@ -18,17 +18,17 @@ NU_C = sym.NU * two.SIGMA_C
 SYMBOLS = two.SYMBOLS
 
 
-def argument(problem: NuSVR) -> Argument:
+def build_terms(problem: NuSVR) -> MachineSteps:
     """Build the terms of the machine."""
-    return two.argument(
-        problem, total(two.C * (two.XI + two.XI_STAR)), others=r",\varepsilon", reward=NU_C * two.EPSILON,
+    return two.build_terms(
+        problem, total(two.C * (two.XI + two.XI_STAR)), other_variables=r",\varepsilon", reward=NU_C * two.EPSILON,
         equality=(-two.EPSILON, ALPHA_SUM, NU_C), linear=False,
     )  # fmt: skip
 
 
 def steps(problem: NuSVR) -> tuple[Step, ...]:
     """Return all steps, in order."""
-    tube = argument(problem)
+    tube = build_terms(problem)
     residual = sym.T - sym.U
     half_sum = HALF * NU_C
     weight_beyond = sym.weight_where(two.MISSED, ">", two.EPSILON, two.C)

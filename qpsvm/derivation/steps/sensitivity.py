@@ -26,14 +26,14 @@ from qpsvm.derivation.expressions import Equation, EquationLine, display, line
 from qpsvm.derivation.letter_builder import latex_to_text, letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps.argument import step
+from qpsvm.derivation.steps.formulas import step
 from qpsvm.derivation.term_builders import operation, reindex
 from qpsvm.derivation.terms import Term
 from qpsvm.machines import Problem
 from qpsvm.solve.call import solve
 
 #: Relative change of C_i or h_j.
-SHARE = 0.01
+RELATIVE_CHANGE = 0.01
 #: Largest number of rows for which the perturbed problems are solved.
 MAX_SOLVED_ROWS = 1000
 
@@ -48,18 +48,18 @@ def complement_multipliers(at: Any) -> Any:
     return at.complement_multipliers()
 
 
-def build_machine_saddle(argument: Any) -> Step:
-    """Build the step about the saddle of a machine's Lagrangian, from its `Argument`."""
-    alphas = [reindex(rows.alpha, "_l").latex() for rows in argument.rows]
+def build_machine_saddle(machine: Any) -> Step:
+    """Build the step about the saddle of a machine's Lagrangian, from its `MachineSteps`."""
+    alphas = [reindex(rows.alpha, "_l").latex() for rows in machine.rows]
     alpha_l = alphas[0] if len(alphas) == 1 else rf"\max({','.join(alphas)})"
     largest = letter(rf"\max_l {alpha_l}", "largest", "alpha.max()")
     other_multipliers = tuple(
         display((rows.upper or largest) - rows.alpha, rows.alpha.latex().replace(r"\alpha", r"\bar\alpha") + "=")
-        for rows in argument.rows
+        for rows in machine.rows
     )
-    letters = [argument.w, {"μ": r"\mu", "ρ": r"\rho"}.get(argument.b, "b" if argument.intercept else "")]
-    rows = r",\pi" if argument.constraint_terms else ""
-    return build_saddle_step(argument.lagrangian(eta=False), letters, other_multipliers, rows)
+    letters = [machine.w, {"μ": r"\mu", "ρ": r"\rho"}.get(machine.b, "b" if machine.intercept else "")]
+    rows = r",\pi" if machine.constraint_terms else ""
+    return build_saddle_step(machine.lagrangian(eta=False), letters, other_multipliers, rows)
 
 
 def build_saddle_step(L: Term, letters: list[str], other: tuple[EquationLine, ...], rows: str = "") -> Step:
@@ -112,11 +112,11 @@ def perturb_problem(problem: Problem, name: str, k: int, change: float) -> Probl
 
 
 def compute_perturbation(at: At, name: str, k: int) -> float:
-    """Return Δ: `SHARE` times C_i of active row k, or times the largest bound |h_l|."""
+    """Return Δ: `RELATIVE_CHANGE` times C_i of active row k, or times the largest bound |h_l|."""
     if name == "C":
         rows = at.problem.active_rows[k]
-        return SHARE * float(np.full(at.problem.n, at.problem.C)[rows] * at.problem.sample_weight[rows])
-    return SHARE * (max(float(np.abs(item.h).max()) for item in at.problem.constraints) or 1.0)
+        return RELATIVE_CHANGE * float(np.full(at.problem.n, at.problem.C)[rows] * at.problem.sample_weight[rows])
+    return RELATIVE_CHANGE * (max(float(np.abs(item.h).max()) for item in at.problem.constraints) or 1.0)
 
 
 def solve_perturbed(at: At, name: str, k: int, sign: int) -> tuple[float, float]:
@@ -128,17 +128,17 @@ def solve_perturbed(at: At, name: str, k: int, sign: int) -> tuple[float, float]
     return cache[name, k, sign]
 
 
-def build_price_step(title: str, tag: str, text: str, name: str, prices: Term, value: Term) -> Step:
+def build_price_step(title: str, tag: str, text: str, name: str, multipliers: Term, value: Term) -> Step:
     """Build the step that encloses the largest multiplier, of C_i or of h_j, between two differences.
 
     name: "C" or "h".
-    prices: The multipliers, one per C_i or h_j.
+    multipliers: The multipliers, one per C_i or h_j.
     value: P for C_i, D for h_j.
     """
     index, slope_sign = ("i", 1) if name == "C" else ("j", -1)
 
     def find_costliest(at: At) -> int:
-        return int(np.argmax(prices.value(at)))
+        return int(np.argmax(multipliers.value(at)))
 
     def difference(sign: int) -> Term:
         """Return (P* − P)/Δ to one side, with its sign; P* is bounded so that the inequality stays true."""
@@ -161,9 +161,12 @@ def build_price_step(title: str, tag: str, text: str, name: str, prices: Term, v
 
     def size(at: At) -> float:
         """Return the scale: the objective per unit of C_i, or h_j, relative to which it is rounded."""
-        return max(float(largest_price.value(at)), SHARE * at.size / compute_perturbation(at, name, find_costliest(at)))
+        return max(
+            float(largest_price.value(at)),
+            RELATIVE_CHANGE * at.size / compute_perturbation(at, name, find_costliest(at)),
+        )
 
-    largest_price = operation("%s", "%s", "max(%s)", lambda at, values: float(values[find_costliest(at)]), prices)
+    largest_price = operation("%s", "%s", "max(%s)", lambda at, values: float(values[find_costliest(at)]), multipliers)
     sides = (difference(1), largest_price, difference(-1))
     chain = line(sides[0], "≤", largest_price, "≤", sides[2], caption=describe, scale=size)
     text += " It is measured where that is most, by two more solves."

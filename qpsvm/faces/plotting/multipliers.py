@@ -164,7 +164,7 @@ def _collect_regression(problem: Problem, result: SVMResult) -> DrawnMultipliers
 def _collect_multiclass(problem: AllInOneProblem, result: AllInOneResult) -> DrawnMultipliers:
     """A row for each sample where rivals share a slack, else for each sample with each rival."""
     k, own = len(problem.classes), result.label[:, None] == np.arange(len(problem.classes))
-    apart = np.where(own, np.inf, problem._margin_level - result.missing)  # f_y − f_c
+    apart = np.where(own, np.inf, problem._margin_level - result.shortfalls)  # f_y − f_c
     named: dict[str, Any]
     if problem._has_shared_slack:
         place = sample = problem.active_rows

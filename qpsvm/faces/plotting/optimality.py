@@ -121,7 +121,7 @@ def evaluate_on_segment(
 def _append_multipliers(result: SVMResult | AllInOneResult) -> FloatArray:
     """α, with the multipliers of linear constraints behind it."""
     table = getattr(result, "constraints", None)
-    return np.asarray(result.alpha if table is None else np.concatenate([result.alpha, table["price"]]))
+    return np.asarray(result.alpha if table is None else np.concatenate([result.alpha, table["multiplier"]]))
 
 
 def _draw_end(ax: Axes, result: SVMResult | AllInOneResult) -> None:

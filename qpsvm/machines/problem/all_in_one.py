@@ -315,7 +315,7 @@ class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
             gap=certificate.gap,
             rounding=certificate.rounding,
             kind=self._expand_from_dual(self._classify_variables(dual.unflatten_alpha(certificate.alpha), t)),
-            missing=missing,
+            shortfalls=missing,
             xi=slack.max(axis=1) if dual.has_shared_slack else slack,
             terms=full_dual.compute_gap_terms(alpha, missing),
             upper=full_dual.upper,
