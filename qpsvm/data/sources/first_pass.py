@@ -1,7 +1,7 @@
 """Count and check the rows of files in a first pass over them (`run_first_pass`).
 
-It finds the number of rows of each file, the columns, labels and weights. The numbers of samples must be finite, and
-have squares that do not overflow; an error names the row and column.
+It finds the number of rows of each file, the columns, the labels and the weights. The entries of the samples must be
+finite and their squares must not overflow; an error names the row and the column.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from qpsvm.data.sources.stored import FileWatch, Origin, describe_row
 
 
 def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | None) -> float:
-    """Refuse NaN, infinity, and numbers whose squares overflow. The sum of squares shows most in one pass.
+    """Check that no number is NaN or infinite or has a square that overflows, by the sum of squares first.
 
     Shapes: X (k, d). Raises DataError.
     """
@@ -47,16 +47,16 @@ def describe_column(column: int, names: Sequence[str] | None) -> str:
 
 
 def check_total(squares: float) -> None:
-    """Refuse samples whose squares overflow only together. Raises DataError."""
+    """Check that the sum of all squares does not overflow. Raises DataError."""
     if not math.isfinite(squares):
         raise DataError("the squares of the samples overflow when they are added up: divide the columns by a constant")
 
 
 class Tally:
-    """The count of batches that went by.
+    """Counts over the batches so far.
 
-    d: Columns of the widest.
-    entries, longest_row: Numbers stored, and the most of a row.
+    d: The number of columns of the widest batch.
+    entries, longest_row: The number of stored entries, and the largest number of them in a row.
     """
 
     def __init__(self, decoder: Decoder) -> None:
@@ -68,7 +68,7 @@ class Tally:
         self._weights: list[NDArray[Any]] = []
 
     def add(self, batch: Batch) -> None:
-        """Check the numbers of a batch, and count it. Raises DataError."""
+        """Check the numbers of a batch and add it to the counts. Raises DataError."""
         X = batch.X
         names = self.decoder.feature_names
         self._squares += check_values(X, lambda row: describe_row(batch.name, batch.start + row), names)
@@ -87,7 +87,7 @@ class Tally:
 
     @property
     def n(self) -> int:
-        """The rows so far."""
+        """Number of rows so far."""
         return sum(length for _, length in self.files)
 
     def origin(self) -> Origin:
@@ -106,7 +106,7 @@ def _ignore(*_: object) -> None:
 def run_first_pass(
     decoder: Decoder, store: Callable[[Matrix, str], None] = _ignore, restart: Callable[[], None] = _ignore
 ) -> Tally:
-    """Pass over all batches once: check each, and hand it to a consumer. Raises DataError."""
+    """Check all batches in one pass, and call `store` for each. Raises DataError."""
     while True:
         tally = Tally(decoder)
         try:
