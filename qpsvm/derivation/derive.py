@@ -34,7 +34,7 @@ OPTIONS = ("alpha", "proven", "steps")
 #: Four samples on which every machine can be made, and what is learnt of them.
 POINTS = np.array([[0.0, 0.0], [2.0, 1.0], [0.0, 1.0], [2.0, 0.0]])
 TARGETS = {"labels": [0, 1, 0, 1], "numbers": [0.0, 1.0, 2.0, 0.5], "ranks": [0, 2, 1, 3]}
-#: What has an entry a sample or a label, so that there is none without data.
+#: Parameters with one entry per sample or label, which do not exist without data.
 DATA_OPTIONS = ("X", "y", "t", "sample_weight", "groups", "pairs")
 
 

@@ -42,7 +42,7 @@ class StoredSamples(NamedTuple):
                 self.seal.check()
         except DataError as error:
             raise DataError(
-                "the X of `fit` was changed in place since: give fit a copy, X.copy(), or begin with partial_fit"
+                "the X of `fit` was changed in place since: pass a copy, X.copy(), to fit, or start with partial_fit"
             ) from error
         n, n_new = self.X.shape[0], other.X.shape[0]
         weights = [np.ones(k) if w is None else w for k, w in ((n, self.weight), (n_new, other.weight))]

@@ -29,10 +29,10 @@ def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | 
     Shapes: X (k, d). Raises DataError.
     """
     values: NDArray[Any] = X.data if sp.issparse(X) else X
-    place = find_first_rounded(values)
-    if place is not None:
-        row, column = find_index(X, place)
-        raise build_rounding_error(values.ravel()[place], f"{where(row)}, {describe_column(column, names)}")
+    position = find_first_rounded(values)
+    if position is not None:
+        row, column = find_index(X, position)
+        raise build_rounding_error(values.ravel()[position], f"{where(row)}, {describe_column(column, names)}")
     if values.dtype.kind in "biu":
         return 0.0
     squares = compute_sum_of_squares(
@@ -73,8 +73,8 @@ class Tally:
         names = self.decoder.feature_names
         self._squares += check_values(X, lambda row: describe_row(batch.name, batch.start + row), names)
         check_total(self._squares)
-        seen = self.files.pop()[1] if batch.start else 0
-        self.files.append((batch.name, seen + X.shape[0]))
+        rows_before = self.files.pop()[1] if batch.start else 0
+        self.files.append((batch.name, rows_before + X.shape[0]))
         self.d = max(self.d, X.shape[1])
         self.entries += int(X.nnz) if sp.issparse(X) else X.size
         self.longest_row = max(self.longest_row, int(np.diff(X.indptr).max()) if sp.issparse(X) else X.shape[1])

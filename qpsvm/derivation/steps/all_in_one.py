@@ -250,7 +250,7 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
         ),
         step(
             "Weak duality",
-            "The difference of the two values is a sum of terms, one a row, of which none is negative: that is what "
+            "The difference of the two values is a sum of terms, one per row, of which none is negative: that is what "
             "the library certifies with. It is measured at half of α.",
             Equation("aligned", (
                 line(primal - D, "=", terms, "≥", 0, scale="size", left="P-D&", at=lambda at: at.make_suboptimal()),

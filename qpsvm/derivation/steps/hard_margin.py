@@ -66,7 +66,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
         substitution=hull.substitution(
             "b drops out, half of the quadratic term cancels, and only kernel values are left", ""
         ),
-        dual=hull.dual("one variable a sample, and one equality"),
+        dual=hull.dual("one variable per sample, and one equality"),
         intercept=step(
             "Recovering b",
             "The plane is as far from the nearest sample of one class as from that of the other, with u = K(α∘y). Both "

@@ -151,7 +151,7 @@ class MachineSteps(Formulas):
         w = self.w
         is_linear = self.problem.space.is_linear
         if is_linear:
-            comparison = "The kernel is linear, so both sides are vectors with one entry a feature."
+            comparison = "The kernel is linear, so both sides are vectors with one entry per feature."
         else:
             comparison = (
                 f"In the feature space of {self.problem.kernel} {w} has no entries to compare, so the products of "
