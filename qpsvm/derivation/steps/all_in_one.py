@@ -157,8 +157,8 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
         ),
         step(
             "Lagrangian",
-            "Every row gets a price α_ic, and every slack η. At the solution nothing is to be paid, so L is the primal "
-            "value.",
+            "Every row gets a multiplier α_ic, and every slack η. At the solution the products vanish, so L equals the "
+            "primal value.",
             Equation("aligned", (
                 display(L, "L&=", multipliers),
                 value_of(L.with_name("L"), "=", primal),
@@ -176,7 +176,7 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
                 line(own_beta, "=", SUM_OF_ALPHA, before=r",\quad ", scale="alpha_scale"),
             )),
             AllInOneDual.compute_beta, general="JOINT.3",
-            construction="" if problem.space.is_linear else "f is made of α, and w is never written down",
+            construction="" if problem.space.is_linear else "f is computed from α, and w is never formed",
         ),
         step(
             "Stationarity in b",

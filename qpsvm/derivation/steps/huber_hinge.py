@@ -64,7 +64,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
         level=step(
             "Stationarity in ξ and ζ",
             "The last bit of ξ_i costs C_iξ_i/κ, and the margin row pays α_i for it: α is the curved part of the slack "
-            "in other units. ζ_i stands in two constraints, whose multipliers share its price.",
+            "in other units. ζ_i is in two constraints, whose multipliers add up to its penalty.",
             Equation(
                 "below",
                 (

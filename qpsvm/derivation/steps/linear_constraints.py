@@ -82,7 +82,7 @@ def steps(problem: Problem, machine: MachineSteps) -> tuple[Step, ...]:
         "that by the two sums",
     )
     lhs_equality = line(lhs_of_w, "=", lhs_of_alpha, shown=False, **fields)
-    price = "b has a price of its own, so the derivative gives b itself." if machine.penalised else (
+    price = "b is penalised itself, so the derivative gives b." if machine.penalised else (
         "What was the balance of the samples alone is one of samples and prices.")  # fmt: skip
     stationarity_in_b = machine.stationarity_in_b() if machine.b == "b" else machine.stationarity_in()
     constraint_steps = (
@@ -113,41 +113,41 @@ def steps(problem: Problem, machine: MachineSteps) -> tuple[Step, ...]:
         ),
         extend_step(
             machine.primal(
-                "The objective and the constraints of the machine stay as they are, and the rows stand beside them. No "
-                "slack is allowed in a row."
+                "The objective and the constraints of the machine are unchanged, and the linear constraints are added, "
+                "without slack."
             ),
             add_constraints_to_primal,
             *hidden_lines,
         ),
-        machine.lagrangian_step(
-            first="Every row gets a multiplier π_j, the price of a unit of its bound, beside those of the machine."
-        ),
+        machine.lagrangian_step(first="Every constraint gets a multiplier π_j, in addition to those of the machine."),
         extend_step(
-            machine.stationarity_in_w("a row with a price pulls at it as a sample does, against its own direction g"),
+            machine.stationarity_in_w("an active constraint contributes −π_j g_j, as a sample of negative sign would"),
             None,
             lhs_equality,
         ),
         replace(
             stationarity_in_b,
-            text=f"{machine.b} stands in the rows too, with the factors {count and count.text()}. {price}",
+            text=f"{machine.b} is in the constraints too, with the factors {count and count.text()}. {price}",
             function=ConstraintRows.extend_dual,
             absent="" if count else "there is no b",
         ),
         machine.dual_feasibility(
-            "Multipliers of inequalities are not negative. A row must not be broken, so nothing bounds its price."
+            "Multipliers of inequalities are not negative. A constraint has no slack, so "
+            "nothing bounds its multiplier above."
         ),
         machine.complementary_slackness(
-            "Either a row holds with equality or its price is zero. A price says how fast the optimum falls with its "
-            "bound: h more by a little t, the optimum less by πt. The machine's own products are as without rows.",
+            "Either a constraint holds with equality or its multiplier is zero. The multiplier is minus the derivative "
+            "of the optimum: if h increases by a small t, the optimum decreases by πt. Other products are unchanged.",
             build_constraint_table,
         ),
         machine.substitution(
-            "what b and ξ added cancels as without rows, and of the rows what their bounds cost is left "
-            "beside the square",
+            "the terms of b and ξ cancel as without constraints, and besides the square the terms of the bounds remain",
             "what ξ gave",
         ),
         extend_step(
-            machine.dual("each row is one more sample, of sign −1 and level −h, whose price has no upper bound"),
+            machine.dual(
+                "each constraint is one more sample, of sign −1 and level −h, whose multiplier has no upper bound"
+            ),
             build_constrained_qp,
         ),
         machine.weights_recovered(),

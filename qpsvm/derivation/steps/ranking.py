@@ -103,7 +103,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
                 order.weights(rf"\phantom{{{stationary}w}}", left=""),
                 r"\beta=A^{\top}\alpha",
             )),
-            construction="" if problem.space.is_linear else "f is made of α, and w is never written down",
+            construction="" if problem.space.is_linear else "f is computed from α, and w is never formed",
         ),
         b=None,
         intercept=None,

@@ -142,7 +142,7 @@ class MachineSteps(Formulas):
             value_of(L.with_name("L"), "=", self.objective.with_name("the primal's value")),
         )
         return step(
-            "Lagrangian", f"{first} At the solution nothing is to be paid, so L is the primal value.",
+            "Lagrangian", f"{first} At the solution the products vanish, so L equals the primal value.",
             Equation("aligned", lines),
         )  # fmt: skip
 
@@ -160,7 +160,7 @@ class MachineSteps(Formulas):
         return step(
             f"Stationarity in {w}", f"At a minimum over {w} the Lagrangian is flat: {consequence}. {comparison}",
             Equation("alone", (self.weights(flat_in(w)),)), primal_points, general="DUAL.5",
-            construction="" if is_linear else f"f is made of α, and {w} is never written down",
+            construction="" if is_linear else f"f is computed from α, and {w} is never formed",
         )  # fmt: skip
 
     def weights(self, before: str = "", right: Term | None = None, **line_options: Any) -> EquationLine:
@@ -178,7 +178,7 @@ class MachineSteps(Formulas):
             half = "(λ/2)" if self.unit else "½"
             return step(
                 "Stationarity in b",
-                f"With {half}b² in the objective, b has a price of its own. So the derivative gives b itself, instead "
+                f"With {half}b² in the objective, b is penalised itself. So the derivative gives b, instead "
                 f"of a balance between the {self.sides}.",
                 self._build_penalised_b(flat_in("b"), self.full_balance),
                 certify.penalised_multipliers,
@@ -192,7 +192,7 @@ class MachineSteps(Formulas):
         return step(
             "Stationarity in b",
             f"b enters the Lagrangian only through b·Σ {self.coef.text()}, which has no minimum over b unless the "
-            f"factor is zero. So the two {self.sides} pull with the same total force.",
+            f"factor is zero. So the multipliers of the two {self.sides} have the same sum.",
             Equation("alone", (balance,)),
             build_intercept_groups,
             "" if self.problem.intercept else NO_INTERCEPT,
@@ -233,12 +233,12 @@ class MachineSteps(Formulas):
         """Build the step ∂L/∂ξ = 0, for a linear penalty."""
         return step(
             "Stationarity in ξ",
-            f"ξ_{self.row} stands in two constraints, and their multipliers share the price of a unit of slack. This "
-            "gives η from α, so η is not needed any more.",
+            f"ξ_{self.row} is in two constraints, whose multipliers add up to the penalty per unit of slack. This "
+            "gives η from α, so η is eliminated.",
             Equation("alone", self.build_eta_lines(flat_in(*(slack.latex() for slack in self.slacks)))),
             build_kkt_table,
             general="DUAL.7",
-            construction="η is no unknown any more, the library makes it of α and its bound",
+            construction="η is eliminated: the library computes it from α and its bound",
         )
 
     def build_eta_lines(self, before: str) -> tuple[EquationLine, ...]:
@@ -402,7 +402,7 @@ class MachineSteps(Formulas):
         return step(
             "Dual",
             f"The best lower bound, written as a minimisation: {description}. At its solution a projected gradient "
-            "step goes nowhere.",
+            "step does not change α.",
             Equation("below", lines), type(self.problem)._build_specification,
         )  # fmt: skip
 
