@@ -92,20 +92,20 @@ def test_the_page_of_a_result_counts_the_kinds():
     assert float(rows["primal"][0]) == pytest.approx(result.primal, rel=1e-9)
 
 
-def test_the_pages_show_rows_of_a_users_the_dearest_first():
+def test_the_pages_show_linear_constraints_the_costliest_first():
     names = ["w ≤ 0.4 <i>", *(f"idle {k}" for k in range(11)), "w ≤ 0.3 & so"]
     rows = qpsvm.Constraints(np.ones((13, 1)), [0.4, *np.arange(5.0, 16.0), 0.3], names=names)
     problem = qpsvm.CSVM(X, Y, constraints=rows)
     result = qpsvm.solve(problem)
     page = result._repr_html_()
     shown = [row for row in Cells(page).rows if len(row) == 4]
-    assert shown[0] == ["row", "value ≤", "bound", "price"]
+    assert shown[0] == ["row", "value ≤", "bound", "multiplier"]
     assert len(shown) == 11
     assert shown[1][0] == "w ≤ 0.3 & so"
-    dearest = result.constraints[-1]
-    assert dearest["price"] > 0.0
+    costliest = result.constraints[-1]
+    assert costliest["multiplier"] > 0.0
     assert [float(cell) for cell in shown[1][1:]] == pytest.approx(
-        [dearest["value"], dearest["bound"], dearest["price"]], rel=1e-5
+        [costliest["value"], costliest["bound"], costliest["multiplier"]], rel=1e-5
     )
     assert float(shown[2][3]) == 0.0
     assert "of 13" in page

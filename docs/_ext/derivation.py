@@ -94,7 +94,7 @@ def build_verdict(step: ShownStep) -> nodes.container:
     state = "holds" if step.residual <= HOLDS else "fails"
     found = nodes.container("", classes=["residual"])
     if step.sides_text:
-        found += nodes.paragraph("", "", nodes.strong("", step.sides_text), *mark_indices(f"   {step.of}"))
+        found += nodes.paragraph("", "", nodes.strong("", step.sides_text), *mark_indices(f"   {step.description}"))
     found += nodes.paragraph("", step.residual_text, classes=[state])
     return found
 

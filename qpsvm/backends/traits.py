@@ -11,7 +11,7 @@ its dual (DUAL.1):
 | curvature    | flat, curved, partly curved                              | δ = 0, δ > 0, or δ = 0 in some rows    |
 | equalities   | no rows, balance, sum, balance and total, one row, other | none; sᵀα = 0, e; and 1ᵀα = ν; others |
 | intercept    | unpenalised, penalised                                   | whether the multiplier of E is penalised |
-| samples      | one α a sample, mirrored α, several α a sample           | number of α per sample                 |
+| samples      | one α per sample, two-sided α, several α per sample      | number of α per sample                 |
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ if TYPE_CHECKING:
 TRAIT_DESCRIPTIONS = {
     "linear": "a linear kernel",
     "kernel": "a kernel that is not linear",
-    "level 1": "a margin level that is given",
+    "level 1": "a fixed margin level",
     "level 0": "a margin level that is a variable, as in a nu-SVM",
-    "other levels": "margin levels that differ",
+    "other levels": "different margin levels",
     "bounded": "upper bounds of α",
     "unbounded": "α without upper bounds, as in a hard margin",
     "partly bounded": "upper bounds of some α only",
-    "flat": "a dual without curvature of its own",
+    "flat": "a dual without a curvature term",
     "curved": "a loss that is not piecewise linear",
-    "partly curved": "losses of which some are piecewise linear and some are not",
+    "partly curved": "losses of which only some are piecewise linear",
     "no rows": "a machine without a free intercept",
-    "balance": "the row yᵀα = 0 alone",
-    "sum": "a sum of α that is given, as in a one-class machine",
+    "balance": "only the equality yᵀα = 0",
+    "sum": "a fixed sum of α, as in a one-class machine",
     "balance and total": "a second equality row, as in a nu-SVM",
     "one row": "an equality row other than yᵀα = 0",
-    "other rows": "equality rows of its own",
+    "other rows": "further equality rows",
     "unpenalised": "an intercept that is not penalised",
     "penalised": "a penalised intercept",
-    "one α a sample": "one α a sample",
-    "mirrored α": "two α a sample, one for each side, as in a regression",
-    "several α a sample": "several α a sample, or several samples an α",
+    "one α per sample": "one α per sample",
+    "two-sided α": "two α per sample, one for each side, as in a regression",
+    "several α per sample": "several α per sample, or several samples per α",
 }
 Traits = frozenset[str]
 #: All traits: those of a solver that accepts any QP.
@@ -102,8 +102,8 @@ def _classify_bounds(svm: SVMDual) -> str:
 def _classify_samples(svm: SVMDual) -> str:
     """Return the trait of the number of α per sample."""
     if svm.has_one_row_per_sample:
-        return "one α a sample"
-    return "mirrored α" if svm.is_two_sided else "several α a sample"
+        return "one α per sample"
+    return "two-sided α" if svm.is_two_sided else "several α per sample"
 
 
 def _classify_curvature(svm: SVMDual) -> str:

@@ -7,16 +7,15 @@
 ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
 >>> max(derivation.residuals().values()) < 1e-12
 True
->>> print(qpsvm.derive(problem, alpha=[0.0, 0.25, 0.25, 0.0]).sides()["CSVM.5"]["of"])
+>>> print(qpsvm.derive(problem, alpha=[0.0, 0.25, 0.25, 0.0]).sides()["CSVM.5"]["description"])
 yᵀα, and 0: 0.25 on one side, 0.25 on the other
 
-`step` says what a step is, `quantities` what α, w, b, … are at a point, `residual` how two sides make a residual, and
-`headline` what the residuals are worth. An equation is one expression, of `terms` and `expressions`: its LaTeX, its
-text, its code and its value come from the same parts. `steps.argument` has what a machine says once, `steps.shared` the
-argument that all machines share, `steps.two_class` the terms of two-class machines, and one file per machine (`c_svm`,
-`nu_svm`, …) its own terms and steps;
-`registry` says whose file that is. `source` finds the lines of the library that are these equations, and `page` knows
-only what is shown: the text and numbers of `shown`.
+`step` defines a step, `quantities` evaluates α, w, b, … at a point, `residual` computes a residual from two sides, and
+`headline` summarises the residuals. An equation is one expression, built from `terms` and `expressions`: its LaTeX, its
+text, its code and its value come from the same parts. `steps.formulas` defines the terms of a machine, `steps.shared`
+the steps that all machines share, and `steps.two_class` the terms of two-class machines. One file per machine (`c_svm`,
+`nu_svm`, …) defines its own terms and steps, and `registry` finds that file. `source` finds the lines of the library
+that implement the equations, and `written` formats the text and numbers of `display`.
 """
 
 from qpsvm.derivation.derive import derive

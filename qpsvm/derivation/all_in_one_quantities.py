@@ -1,7 +1,7 @@
 """Evaluate the symbols of an all-in-one multiclass machine at a result.
 
-Everything is measured again from α and the decision functions of the result; of what it claims only the objective
-values are read.
+Everything is computed again from α and the decision functions of the result; only the objective values that it claims
+are read from it.
 """
 
 from __future__ import annotations
@@ -26,17 +26,19 @@ from qpsvm.space.kernels.functions import Precomputed
 class AllInOneQuantities:
     """α, β, w, b, ξ, … of a result of the problem, over the n samples of positive weight and k classes.
 
-    label, C: y and C_i, (n,); `level` what f of the own class is to be above that of a rival.
-    alpha, used: α, and what it uses of the price of a slack: in a sample that shares it, Σ_c α_ic in each row, (n, k).
+    label, C: y and C_i, (n,).
+    level: The margin: how much f of a sample's own class should exceed that of a rival.
+    alpha, used: α, and the part of C_i that it uses: Σ_c α_ic in each row if the rivals share a slack, else α: (n, k).
     beta, net: β, (n, k), and Σ_i β_ic of every class, (k,).
-    b, f: As the result has them, (k,) and (n, k); f plus σβ where the kernel is K + σI.
+    b, f: Those of the result, (k,) and (n, k); f plus σβ if the kernel is K + σI.
     of_alpha, values_of_alpha: Σ_j β_jc K(x_j, x_i) from α alone, and the same with the intercepts: (n, k).
     absorbed: Whether a penalised intercept is part of the Gram matrix.
     squares, squares_of_alpha: ‖w_c‖² and β_cᵀKβ_c, (k,).
     half_norm, half_norm_of_alpha: ½Σ‖w_c‖² of w and of w(α), with ½Σb_c² of a penalised intercept.
-    xi, cost: The slack of every row, the same for all rivals of a sample where they share it, (n, k), and Σ C ξ.
-    primal, dual_value: P and D; `size` what values are relative to.
-    reach, terms, size_of_f: What α, sums of β, and values of f are relative to.
+    xi, cost: The slack of every row, the same for all rivals of a sample if they share it, (n, k), and Σ C ξ.
+    primal, dual_value: P and D.
+    size: The scale of differences of objective values.
+    alpha_scale, terms, f_scale: The scales of differences of α, of sums of β, and of values of f.
     """
 
     def __init__(self, problem: AllInOneProblem, result: AllInOneResult) -> None:
@@ -58,26 +60,26 @@ class AllInOneQuantities:
         products = (self.beta * self.of_alpha).sum(axis=0)
         self.squares_of_alpha = np.asarray(products - self.absorbed * self.net**2)
         self.squares = np.asarray((result.w**2).sum(axis=1)) if linear else self.squares_of_alpha
-        of_b, of_net = (0.5 * penalised * float(each @ each) for each in (self.b, self.net))
-        self.half_norm_of_alpha = 0.5 * float(products.sum()) + of_net
-        self.half_norm = (0.5 * float(self.squares.sum()) if linear else 0.5 * float(products.sum())) + of_b
-        short = np.maximum(self.missing, 0.0)
-        short = np.broadcast_to(short.max(axis=1)[:, None], short.shape) if dual.has_shared_slack else short
-        self.xi = np.where(dual.own_class_mask, 0.0, short)
-        self.cost = float(dual.compute_losses(self.missing).sum())
+        half_square_of_b, half_square_of_net = (0.5 * penalised * float(v @ v) for v in (self.b, self.net))
+        self.half_norm_of_alpha = 0.5 * float(products.sum()) + half_square_of_net
+        self.half_norm = (0.5 * float(self.squares.sum()) if linear else 0.5 * float(products.sum())) + half_square_of_b
+        slack = np.maximum(self.shortfalls, 0.0)
+        slack = np.broadcast_to(slack.max(axis=1)[:, None], slack.shape) if dual.has_shared_slack else slack
+        self.xi = np.where(dual.own_class_mask, 0.0, slack)
+        self.cost = float(dual.compute_losses(self.shortfalls).sum())
         self.primal = self.half_norm + self.cost
         self.dual_value = dual.level * float(self.alpha.sum()) - self.half_norm_of_alpha
         self.size = max(abs(self.primal), abs(self.dual_value))
-        self.reach = float(self.alpha.max()) or float(self.C.max())
+        self.alpha_scale = float(self.alpha.max()) or float(self.C.max())
         self.terms = float(self.alpha.sum()) or float(self.C.sum())
-        self.size_of_f = max(float(np.abs(self.f).max()), dual.level)
+        self.f_scale = max(float(np.abs(self.f).max()), dual.level)
 
     @property
-    def missing(self) -> FloatArray:
-        """t: (n, k)."""
+    def shortfalls(self) -> FloatArray:
+        """The margin level minus f_y − f_c, for each sample and rival class: (n, k)."""
         return self.dual.compute_shortfalls(self.f)
 
-    def with_letters(self, **letters: Any) -> Self:
+    def with_symbols(self, **letters: Any) -> Self:
         """Return the point with other letters, and the same slacks."""
         other = copy(self)
         other.__dict__ |= letters
@@ -85,37 +87,37 @@ class AllInOneQuantities:
 
     def halve_weights(self) -> Self:
         """Return the point with half of w and b."""
-        return self.with_letters(f=0.5 * self.f, squares=0.25 * self.squares, b=0.5 * self.b, net=0.5 * self.net)
+        return self.with_symbols(f=0.5 * self.f, squares=0.25 * self.squares, b=0.5 * self.b, net=0.5 * self.net)
 
     def complement_multipliers(self) -> Self:
         """Return the point with C − α in place of α, shared among the rivals if they share it."""
-        left = (self.C[:, None] - self.used) / (self.dual.k - 1 if self.dual.has_shared_slack else 1)
-        return self.with_letters(alpha=np.where(self.dual.own_class_mask, 0.0, left))
+        complement = (self.C[:, None] - self.used) / (self.dual.k - 1 if self.dual.has_shared_slack else 1)
+        return self.with_symbols(alpha=np.where(self.dual.own_class_mask, 0.0, complement))
 
     def make_suboptimal(self) -> Self:
         """Return the point with the same w, b and ξ and half of α, which is feasible and not optimal."""
-        if self.absorbed:  # then b is made of α
+        if self.absorbed:  # then b follows from α
             return self
         other = type(self)(self.problem, replace(self.result, alpha=0.5 * self.result.alpha))
-        return other.with_letters(f=self.f, squares=self.squares, b=self.b, xi=self.xi)
+        return other.with_symbols(f=self.f, squares=self.squares, b=self.b, xi=self.xi)
 
     @property
     def square_of_v(self) -> float:
         """‖w_2 − w_1‖² of two classes."""
         if self.is_linear:
             return float(np.square(self.result.w[1] - self.result.w[0]).sum())
-        apart, net = self.beta[:, 1] - self.beta[:, 0], self.net[1] - self.net[0]
-        return float(apart @ (self.of_alpha[:, 1] - self.of_alpha[:, 0])) - float(self.absorbed * net**2)
+        difference, net = self.beta[:, 1] - self.beta[:, 0], self.net[1] - self.net[0]
+        return float(difference @ (self.of_alpha[:, 1] - self.of_alpha[:, 0])) - float(self.absorbed * net**2)
 
     @property
-    def size_of_w(self) -> float:
+    def w_scale(self) -> float:
         """Scale of differences of w."""
         X = self.X
         largest_norm = float(np.sqrt(abs(X).power(2).sum() if hasattr(X, "power") else np.square(X).sum()))
         return reference_size(self.result.w.ravel(), largest_norm * self.terms)
 
     def name(self, place: str, i: int, count: int) -> str:
-        """Name entry i: of a row, of a sample, or of a class; `count` is the number of entries."""
+        """Name entry i: of a row, of a sample, or of a class; `b_factor` is the number of entries."""
         classes = self.problem.classes.tolist()
         if not place and count == len(self.dual.row_positions):
             sample, rival = np.divmod(self.dual.row_positions[i], self.dual.k)
@@ -126,23 +128,23 @@ class AllInOneQuantities:
 def assess_all_in_one(at: AllInOneQuantities, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
     """Assess the residuals at a result: the headline, and whether the result is an optimum of the problem."""
     result = at.result
-    claimed = at.problem.samples.select_active(result.missing)
+    claimed = at.problem.samples.select_active(result.shortfalls)
     precomputed = isinstance(at.problem.kernel, Precomputed)
-    off = float(np.abs(at.missing - claimed).max()) / at.size_of_f
-    if off > AGREEMENT_TOL and not precomputed:
+    difference = float(np.abs(at.shortfalls - claimed).max()) / at.f_scale
+    if difference > AGREEMENT_TOL and not precomputed:
         return (
             "NOT OF THIS PROBLEM: at the problem's samples the decision functions of the result differ from its "
-            f"margins by {off:.1e}, relative. The residuals show what it violates"
+            f"margins by {difference:.1e}, relative. The residuals show what it violates"
         ), False
-    against = describe_failures(measured, result.gap)
+    failures = describe_failures(measured, result.gap)
     if result.status is not Status.OPTIMAL:
         return (
             f"NOT OPTIMAL: status {result.status}, certified relative gap {result.gap:.1e}; the residuals are those of "
             "the best point so far"
         ), False
-    if against:
+    if failures:
         return (
-            f"NOT AN OPTIMUM: the result says {result.status} with a relative gap of {result.gap:.1e}, but {against}: "
+            f"NOT AN OPTIMUM: the result says {result.status} with a relative gap of {result.gap:.1e}, but {failures}: "
             "it was changed, or is that of another problem"
         ), False
     return f"optimal, certified relative gap {describe_gap(result.gap)}", True

@@ -1,7 +1,8 @@
 """Evaluate the symbols of a machine with linear constraints at a result.
 
-α, ξ and what else has an entry a row are those of the machine alone. β, w(α) and the dual's value have the part of the
-prices too, (USER.2). Rows and prices are the user's own, in the units of the dual: f and w are divided by `_f_scale`.
+α, ξ and other symbols with one entry per row are those of the machine without constraints. β, w(α) and the dual's value
+include the multipliers of the constraints, (USER.2). Constraints and multipliers are in the units of the dual: f and w
+are divided by `_f_scale`.
 """
 
 from __future__ import annotations
@@ -18,56 +19,56 @@ from qpsvm.machines.problem.linear_constraints import ConstraintRows
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.svm_result import SVMResult
 
-#: By what share of its size the left side of a row may be off: a result is polished far below this.
+#: Relative tolerance for the left side of a constraint; polished results are far more accurate.
 SAME_ROWS = 1e-6
 
 
 class ConstraintQuantities(Quantities[P]):
-    """α, w, b, ξ, … of a result, with p rows ⟨g_j, w⟩ + c_j b ≤ h_j and their prices π_j.
+    """α, w, b, ξ, … of a result, with p constraints ⟨g_j, w⟩ + c_j b ≤ h_j and their multipliers π_j.
 
     problem: With `constraints`.
     """
 
-    letters_of_w = ("lhs",)
+    symbols_of_w = ("lhs",)
 
     @cached_property
     def svm(self) -> SVMDual:
-        """The dual of the machine alone, over its own m rows."""
+        """The dual of the machine without the linear constraints, over its m rows."""
         users = self.problem.svm.linear_constraints
         assert users is not None
         return users.unconstrained_dual
 
     @cached_property
     def rows(self) -> ConstraintRows:
-        """The rows as the user wrote them."""
+        """The linear constraints as they were given."""
         return self.problem._textbook_constraint_rows
 
     @cached_property
-    def prices(self) -> FloatArray:
+    def constraint_multipliers(self) -> FloatArray:
         """π in the units of α: (p,)."""
-        return self.user_prices * (self.problem._f_scale / self.problem.svm.unit)
+        return self.user_multipliers * (self.problem._f_scale / self.problem.svm.unit)
 
     @cached_property
-    def user_prices(self) -> FloatArray:
+    def user_multipliers(self) -> FloatArray:
         """π as the result has it, in the units of the linear constraints: (p,)."""
         table = self.result.constraints
         assert table is not None
-        prices: FloatArray = table["price"]
-        return prices
+        multipliers: FloatArray = table["multiplier"]
+        return multipliers
 
     @cached_property
     def all_multipliers(self) -> FloatArray:
         """α and π as the dual is computed with, (USER.4): (m + p,)."""
-        return np.concatenate([self.alpha, self.prices * self.problem._constraint_scale])
+        return np.concatenate([self.alpha, self.constraint_multipliers * self.problem._constraint_scale])
 
     @property
     def intercept_in_kernel(self) -> bool:
-        """Never: with rows, K + 1 does not take the place of K."""
+        """False: with linear constraints, K + 1 does not take the place of K."""
         return False
 
     def _with_multipliers(self, multipliers: FloatArray) -> Self:
         m, scale = self.svm.m, self.problem._f_scale / self.problem.svm.unit
-        self.__dict__["user_prices"] = multipliers[m:] / self.problem._constraint_scale / scale
+        self.__dict__["user_multipliers"] = multipliers[m:] / self.problem._constraint_scale / scale
         return super()._with_multipliers(multipliers[:m])
 
     def halve_weights(self) -> Self:
@@ -108,12 +109,12 @@ class ConstraintQuantities(Quantities[P]):
         padded[slice(n, None) if users else slice(n)] = coef
         return padded
 
-    def _to_point_coefficients(self, prices: FloatArray) -> FloatArray:
+    def _to_point_coefficients(self, multipliers: FloatArray) -> FloatArray:
         """Convert multipliers, (p,), to coefficients of the points of the constraints: (q,)."""
-        return np.asarray(prices if self.rows.mix is None else self.rows.mix.T @ prices)
+        return np.asarray(multipliers if self.rows.mix is None else self.rows.mix.T @ multipliers)
 
     def combination(self, coef: FloatArray) -> FloatArray:
-        """Return Σ coef_i φ(x_i) of the samples alone, as `multiply_exactly` has it."""
+        """Return Σ coef_i φ(x_i) of the samples alone, in the form of `products`."""
         return np.asarray(self.X.T @ coef) if self.is_linear else self.sums(coef)
 
     def sums(self, coef: FloatArray) -> FloatArray:
@@ -121,9 +122,9 @@ class ConstraintQuantities(Quantities[P]):
         gram = self.problem.space.gram
         return np.asarray(self.X @ (self.X.T @ coef) if self.is_linear else gram @ self._pad(coef, False))[: self.svm.n]
 
-    def of_rows(self, prices: FloatArray) -> FloatArray:
-        """Return Σ π_j g_j, as `multiply_exactly` has it."""
-        of_points = self._to_point_coefficients(prices)
+    def of_rows(self, multipliers: FloatArray) -> FloatArray:
+        """Return Σ π_j g_j, in the form of `products`."""
+        of_points = self._to_point_coefficients(multipliers)
         if self.is_linear:
             return np.asarray(self.rows.Z.T @ of_points)
         return np.asarray(self.problem.space.gram @ self._pad(of_points, True))[: self.svm.n]
@@ -135,20 +136,20 @@ class ConstraintQuantities(Quantities[P]):
             return np.asarray(X @ ((self.rows.Z if users else self.X).T @ coef))
         return self.kernel_sums(X, self._pad(coef, users))
 
-    def of_rows_between(self, prices: FloatArray) -> FloatArray:
+    def of_rows_between(self, multipliers: FloatArray) -> FloatArray:
         """Return Σ π_j ⟨g_j, φ(x)⟩ at the same points: (k,)."""
-        return self.sums_between(self._to_point_coefficients(prices), users=True)
+        return self.sums_between(self._to_point_coefficients(multipliers), users=True)
 
     @cached_property
     def row_sizes(self) -> FloatArray:
-        """Scale of differences in each constraint: the largest of its bound, the part of w, and the part of b."""
+        """Scale of differences in each constraint: the largest of its bound, its term in w, and its term in b."""
         rows = self.rows
         if self.is_linear:
-            own = np.asarray(abs(rows.Z) @ np.abs(self.w)).ravel()
+            w_terms = np.asarray(abs(rows.Z) @ np.abs(self.w)).ravel()
         else:
-            own = np.abs(self.evaluate_decision(rows.Z) - self.b)
-        own = own if rows.mix is None else np.asarray(abs(rows.mix) @ own).ravel()
-        sizes: FloatArray = np.maximum(np.maximum(np.abs(rows.h), own), np.abs(rows.c * self.b))
+            w_terms = np.abs(self.evaluate_decision(rows.Z) - self.b)
+        w_terms = w_terms if rows.mix is None else np.asarray(abs(rows.mix) @ w_terms).ravel()
+        sizes: FloatArray = np.maximum(np.maximum(np.abs(rows.h), w_terms), np.abs(rows.c * self.b))
         return np.where(sizes > 0.0, sizes, self.level)
 
     @property
@@ -166,16 +167,16 @@ class ConstraintQuantities(Quantities[P]):
     @property
     def squared_distance(self) -> float:
         """‖w − w(α, π)‖²."""
-        return super().squared_distance + 2.0 * float(self.prices @ (self.lhs - self.rows.c * self.b))
+        return super().squared_distance + 2.0 * float(self.constraint_multipliers @ (self.lhs - self.rows.c * self.b))
 
     @property
     def balance(self) -> float:
         """Σ β_i − Σ c_j π_j."""
-        return super().balance - float(self.rows.c @ self.prices)
+        return super().balance - float(self.rows.c @ self.constraint_multipliers)
 
-    def compute_letters(self, b: float) -> dict[str, Any]:
-        """Return the letters that α and π give, with the left sides of the rows."""
-        return super().compute_letters(b) | {"lhs": self.lhs_of_alpha + self.rows.c * (b - self.b)}
+    def compute_symbols(self, b: float) -> dict[str, Any]:
+        """Return the symbols that α and π give, including the left sides of the constraints."""
+        return super().compute_symbols(b) | {"lhs": self.lhs_of_alpha + self.rows.c * (b - self.b)}
 
     def name(self, place: str, i: int, count: int) -> str:
         """Name entry i; of the linear constraints, by the name of the constraint."""
@@ -183,12 +184,12 @@ class ConstraintQuantities(Quantities[P]):
 
     @property
     def dual_point(self) -> FloatArray:
-        """α and π, as the textbook's dual has them: (m + p,)."""
-        return np.concatenate([self.alpha, self.prices])
+        """α and π, the variables of the textbook dual: (m + p,)."""
+        return np.concatenate([self.alpha, self.constraint_multipliers])
 
     @cached_property
     def rows_agree(self) -> bool:  # type: ignore[override]
-        """Whether the rows are kept, and have the left sides that the result says."""
+        """Whether the constraints hold, and their left sides are those that the result claims."""
         table, size = self.result.constraints, self.problem._f_scale
         assert table is not None
         claimed = self.rows.h + (table["value"] - table["bound"]) / size
@@ -198,8 +199,9 @@ class ConstraintQuantities(Quantities[P]):
     @property
     def other_violations(self) -> dict[str, float]:
         """Violations other than those of the machine's own constraints: a negative multiplier."""
-        k = int(np.argmin(self.prices))
-        return {f"the price of {self.rows.names[k]!r} is {self.prices[k]:.4g}, below 0": -float(self.prices[k])}
+        k = int(np.argmin(self.constraint_multipliers))
+        smallest = float(self.constraint_multipliers[k])
+        return {f"the multiplier of {self.rows.names[k]!r} is {smallest:.4g}, below 0": -smallest}
 
 
 def build_quantities(problem: Problem, result: SVMResult) -> Quantities[Any]:

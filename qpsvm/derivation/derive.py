@@ -34,7 +34,7 @@ OPTIONS = ("alpha", "proven", "steps")
 #: Four samples on which every machine can be made, and what is learnt of them.
 POINTS = np.array([[0.0, 0.0], [2.0, 1.0], [0.0, 1.0], [2.0, 0.0]])
 TARGETS = {"labels": [0, 1, 0, 1], "numbers": [0.0, 1.0, 2.0, 0.5], "ranks": [0, 2, 1, 3]}
-#: What has an entry a sample or a label, so that there is none without data.
+#: Parameters with one entry per sample or label, which do not exist without data.
 DATA_OPTIONS = ("X", "y", "t", "sample_weight", "groups", "pairs")
 
 
@@ -75,7 +75,7 @@ def derive(
     Raises
     ------
     UnsupportedError
-        This machine has no listed steps; an α for a machine with linear constraints, whose prices it has not;
+        This machine has no listed steps; an α for a machine with linear constraints, which lacks their multipliers;
         or there is no proof of this machine, or none with its kernel.
     DataError
         The result is over other rows or features than the problem, or with another kernel; or α has another shape, or
@@ -121,7 +121,7 @@ def derive(
     tags = [steps] if isinstance(steps, str) else steps
     if not isinstance(tags, Sequence) or not tags:
         raise ParameterTypeError(f"steps must be tags such as [{found.steps[0].tag!r}], got {format_value(steps)}")
-    return replace(found, steps=select_steps(found.every, tags, f"in the derivation of {found.variant}"))
+    return replace(found, steps=select_steps(found.all_steps, tags, f"in the derivation of {found.variant}"))
 
 
 def _derive_class(
@@ -137,7 +137,7 @@ def _derive_class(
         replace(step, text=step.text.replace(kernel, text), absent=step.absent.replace(kernel, text))
         for step in build_steps(problem)
     )
-    return Derivation(problem, steps, every=steps, display_name=describe_class(problem, options))
+    return Derivation(problem, steps, all_steps=steps, display_name=describe_class(problem, options))
 
 
 def _derive_problem(

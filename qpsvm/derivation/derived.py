@@ -58,8 +58,8 @@ class Derivation:
         the best b and ρ for it.
     proof : Proof or None
         The proof about the result; None if none was requested.
-    every : tuple of Step
-        All steps, from which the headline judges the result even if only some are shown.
+    all_steps : tuple of Step
+        All steps, which the headline is based on even if only some of them are selected.
     display_name : str
         The name of a class without data, with its options; "" for a problem.
 
@@ -80,7 +80,7 @@ class Derivation:
     result: SVMResult | AllInOneResult | None = None
     alpha: FloatArray | None = None
     proof: Proof | None = None
-    every: tuple[Step, ...] = field(default=(), repr=False)
+    all_steps: tuple[Step, ...] = field(default=(), repr=False)
     display_name: str = ""
 
     @property
@@ -119,7 +119,7 @@ class Derivation:
         return {step.tag: find_proven_bound(step.title, self.proof, claimed) for step in self.steps}
 
     def shown(self) -> ShownDerivation:
-        """Return the derivation as text and numbers: what `print` and the page are made from.
+        """Return the derivation as text and numbers, from which `print` and the page are built.
 
         Returns
         -------
@@ -146,12 +146,12 @@ class Derivation:
         return replace(shown, picture=picture)
 
     def key(self) -> tuple[Symbol, ...]:
-        """Return the symbols of the equations that are shown, each with its meaning, shape, and number at the result.
+        """Return the symbols of the displayed equations, each with its meaning, its shape, and its value at the result.
 
         Returns
         -------
         tuple of Symbol
-            With name, latex, meaning, shape, number in words, and value.
+            Each has name, latex, meaning, shape, number as text, and value.
 
         Examples
         --------
@@ -169,12 +169,12 @@ class Derivation:
     def names(self) -> dict[str, Any]:
         """Return the names of the code beside the equations, with their values at the result.
 
-        Every statement of a step's `code` is true with them at an optimum.
+        With these names, every statement of a step's `code` evaluates to True at an optimum.
 
         Returns
         -------
         dict of str to object
-            Arrays, numbers and functions; `tol` is by how much two sides may differ at this result.
+            Arrays, numbers and functions; `tol` is the tolerance for comparing two sides at this result.
 
         Raises
         ------
@@ -197,10 +197,10 @@ class Derivation:
 
     @cached_property
     def _all_measurements(self) -> dict[str, Measurement]:
-        """The measurements of the whole argument."""
+        """The measurements of all steps."""
         if self._quantities is None:
             return {}
-        return {step.tag: step.measured(self._quantities) for step in self.every or self.steps}
+        return {step.tag: step.measured(self._quantities) for step in self.all_steps or self.steps}
 
     @cached_property
     def _quantities(self) -> Quantities[Any] | AllInOneQuantities | None:
@@ -230,9 +230,9 @@ class Derivation:
             return assess_result(self._quantities, self._all_measurements)
 
     def residuals(self) -> dict[str, float]:
-        """Return the violation of each equation at the result, relative, by tag; empty without a result.
+        """Return the relative violation of each equation at the result, by tag; empty without a result.
 
-        It is NaN where a step does not exist for this problem, or cannot be measured on this data. `reasons` says why.
+        It is NaN if a step does not exist for this problem or cannot be measured on this data; see `reasons`.
 
         Returns
         -------
@@ -251,10 +251,10 @@ class Derivation:
         return {tag: measurement.residual for tag, measurement in self.measurements.items()}
 
     def proven(self) -> dict[str, float]:
-        """Return a proven bound of each equation's relative violation by tag; empty where no proof was asked for.
+        """Return a proven bound on each equation's relative violation, by tag; empty if no proof was requested.
 
-        It is true of the floating-point values of w and b, and of the proof's α, which is close to the result's. It
-        is 0 where an equation holds exactly, and NaN where a proof says nothing of it.
+        It holds for the floating-point values of w and b, and for the proof's α, which is close to the result's. It is
+        0 if an equation holds exactly, and NaN if the proof has no bound for it.
 
         Returns
         -------
@@ -276,10 +276,10 @@ class Derivation:
         return {tag: float("nan") if proven.bound is None else proven.bound for tag, proven in self.bounds.items()}
 
     def sides(self) -> dict[str, dict[str, Any]]:
-        """Return both sides of each equation at the point, by tag, as data for JSON; empty where nothing was measured.
+        """Return both sides of each equation at the point, by tag, as data for JSON; empty if nothing was measured.
 
-        Each has the keys left, relation, right, of, residual and reason, as in `Measurement`, and with a proof the key
-        proven. None stands for a number that is not there, or not finite.
+        Each has the keys left, relation, right, description, residual and reason, as in `Measurement`, and with a proof
+        the key proven. None stands for a number that does not exist or is not finite.
 
         Returns
         -------
@@ -302,7 +302,7 @@ class Derivation:
         return sides
 
     def reasons(self) -> dict[str, str]:
-        """Explain, by tag, why a step has no residual, for those that have none.
+        """Explain for each step without a residual, by tag, why it has none.
 
         Returns
         -------
@@ -359,7 +359,7 @@ class Derivation:
 
         try:
             return render_fragment(self._show_with_picture())
-        except MissingExtraError as error:  # a notebook still shows the steps, and says what is missing
+        except MissingExtraError as error:  # a notebook still shows the steps as text
             return wrap_preformatted(f"{self}\n\n{error}")
 
     def to_text(self, verbose: bool = False) -> str:
@@ -368,7 +368,7 @@ class Derivation:
         Parameters
         ----------
         verbose : bool
-            Also the sentences about each step, where its code is, and why steps do not exist here.
+            Whether to add the explanation of each step, the place of its code, and why steps do not exist here.
 
         Returns
         -------
@@ -389,16 +389,16 @@ class Derivation:
         Parameters
         ----------
         path : str or Path, optional
-            A file to write it to; without one it is returned.
+            The file to write; without a path the text is returned.
         beamer : bool
-            Frames of Beamer, one a step, instead of a section.
+            Frames of Beamer, one per step, instead of a section.
         standalone : bool
-            A document that compiles as it is. Otherwise what stands in one, which needs amsmath, amssymb and graphicx.
+            A document that compiles as it is. Otherwise only its body, which needs amsmath, amssymb and graphicx.
 
         Returns
         -------
         str or None
-            The text, or None where it was written.
+            The text, or None if it was written to a file.
 
         Raises
         ------
@@ -418,18 +418,18 @@ class Derivation:
         return _write_or_return(render_latex(self.shown(), beamer, standalone), path)
 
     def to_html(self, path: str | Path | None = None) -> str | None:
-        """Return the page as one file that needs no network, or write it: completely, or not at all.
+        """Return the page as one file that needs no network, or write it to a path.
 
         Parameters
         ----------
         path : str or Path, optional
-            What is there is replaced once the page is complete; until then it stays as it was. Without a path the page
-            is returned.
+            The file to write; an existing one is replaced only once the page is complete. Without a path the page is
+            returned.
 
         Returns
         -------
         str or None
-            The page, or None where it was written.
+            The page, or None if it was written to a file.
 
         Raises
         ------

@@ -44,11 +44,11 @@ class ShownStep:
     residual: The equation's relative violation; None if it was not measured.
     reason: Why there is no residual, or "".
     left, right: Both sides of the equation; None if they were not measured.
-    relation, of: The relation of the sides if the equation holds, and their description.
+    relation, description: The relation of the sides if the equation holds, and their description.
     construction: Why the equation holds for any α, or "".
     absent: Whether the step does not exist for this problem: then only the reason is displayed.
     proven_text: The proven bound as text, such as "proven ≤ 1.3e-17"; "" without a proof.
-    proven_of: The quantity that it bounds, or "".
+    proven_description: What it bounds, as a sentence without the full stop; or "".
     """
 
     tag: str
@@ -64,11 +64,11 @@ class ShownStep:
     left: float | None = None
     right: float | None = None
     relation: str = ""
-    of: str = ""
+    description: str = ""
     construction: str = ""
     absent: bool = False
     proven_text: str = ""
-    proven_of: str = ""
+    proven_description: str = ""
 
     @property
     def lines(self) -> tuple[int, ...]:
@@ -107,7 +107,7 @@ class ShownStep:
     @property
     def proven_sentence(self) -> str:
         """The proven bound as a sentence; or ""."""
-        return f"Proven: {self.proven_of}." if self.proven_of else ""
+        return f"Proven: {self.proven_description}." if self.proven_description else ""
 
 
 @dataclass(frozen=True, eq=False)

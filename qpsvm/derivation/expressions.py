@@ -224,13 +224,13 @@ class Equation:
     layout: "alone" for lines next to each other, "below" for lines below each other, and "aligned" for lines below each
         other that are aligned at the & in their LaTeX.
     lines: Text among them is LaTeX that is displayed only.
-    missing: Function that explains why the lines cannot be measured at a point, or returns "".
+    explain_unmeasurable: Function of a point: explains why the lines cannot be measured there, or returns "".
     origin: Call that builds the equation again, which a pickle stores in place of it; None to pickle the fields.
     """
 
     layout: str
     lines: tuple[EquationLine | str, ...]
-    missing: Callable[[Any], str] = field(default=lambda _: "")
+    explain_unmeasurable: Callable[[Any], str] = field(default=lambda _: "")
     origin: partial[Equation] | None = None
 
     def __reduce__(self) -> Any:
@@ -276,7 +276,7 @@ class Equation:
 
     def __call__(self, at: Any) -> tuple[BothSides, ...]:
         """Return both sides of all its lines at a point. Raises NotMeasurableError."""
-        reason = self.missing(at)
+        reason = self.explain_unmeasurable(at)
         if reason:
             raise NotMeasurableError(reason)
         return tuple(

@@ -80,7 +80,7 @@ def assess_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, 
         ), False
     if result.status is Status.OPTIMAL:
         failing = describe_failures(measured, gap)
-        if failing:  # where b or the prices are large, what moved in the last digits weighs much
+        if failing:  # if b or the multipliers are large, rounding of the last digits has a large effect
             return (
                 f"OPTIMAL ONLY WHEN REPAIRED: the α given is feasible but for its last digits, and the feasible α that "
                 f"the library makes of it is optimal, with {worth}; but as it was given, {failing}. The residuals are "
@@ -148,5 +148,5 @@ def describe_violation(at: Quantities[Any]) -> str:
         violations[f"{formula} fails: the left side is {value:.4g}"] = abs(value - total)
     violations |= at.other_violations
     violations["α of a sample of weight 0 is not 0"] = at.alpha_without_weight
-    clear = [words for words, amount in violations.items() if amount > AGREEMENT_TOL * at.reach]
+    clear = [words for words, amount in violations.items() if amount > AGREEMENT_TOL * at.alpha_scale]
     return clear[0] if clear else max(violations, key=lambda words: violations[words])

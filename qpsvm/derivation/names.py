@@ -66,7 +66,10 @@ def collect_names(steps: Iterable[Step], at: Quantities[Any] | AllInOneQuantitie
     """
     result = at.result
     gap = result.gap if result.status is Status.OPTIMAL else 0.0
-    names = FUNCTIONS | {"tol": max(HOLDS, np.sqrt(gap)) * max(1.0, at.size, at.reach, at.level), "result": result}
+    names = FUNCTIONS | {
+        "tol": max(HOLDS, np.sqrt(gap)) * max(1.0, at.size, at.alpha_scale, at.level),
+        "result": result,
+    }
     names |= collect_all_in_one_names(at) if isinstance(at, AllInOneQuantities) else collect_single_names(at)
     for term in iter_letters(steps):
         name = term.python()
@@ -142,7 +145,7 @@ def collect_single_names(at: Quantities[Any]) -> dict[str, Any]:
         rows = at.rows
         G = phi(Z) if rows.mix is None else rows.mix @ phi(Z)
         if not at.is_linear:
-            w_of_alpha = w_of_alpha - G.T @ at.prices
+            w_of_alpha = w_of_alpha - G.T @ at.constraint_multipliers
         names |= {"G": G, "Z": Z, "A": rows.mix}
     names["w_of_alpha"] = w_of_alpha
     if isinstance(problem, SVDD):

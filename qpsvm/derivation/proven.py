@@ -1,8 +1,8 @@
 """Bound the violation of an equation by a proof about the floating-point values of a result (`find_proven_bound`).
 
-A residual is measured in doubles. A proof knows of some equations how far they are from holding whatever was rounded:
-α of the proof keeps its box and its equalities as rational numbers do, w is that of the user, and both of them bound
-the rest by (GAP.1), whose parts are not negative. Of the others it says nothing.
+A residual is measured in doubles. For some equations a proof bounds the violation whatever was rounded: the proof's α
+satisfies its box and its equalities in rational arithmetic, w is that of the result, and (GAP.1), whose terms are not
+negative, bounds the rest. There is no bound for the other equations.
 """
 
 from __future__ import annotations
@@ -21,30 +21,29 @@ from qpsvm.bounds.proof.terms import GapBounds
 class ProvenBound(NamedTuple):
     """Proven bound of one equation's violation.
 
-    bound: By how much it does not hold, at most, relative; 0 where it holds exactly, None where nothing is
-        proven of it.
-    of: What that is a bound of, as a sentence; or "".
+    bound: Upper bound on the relative violation: 0 if the equation holds exactly, None if nothing is proven about it.
+    description: What is bounded, as a sentence; or "".
     """
 
     bound: float | None = None
-    of: str = ""
+    description: str = ""
 
     @property
     def text(self) -> str:
-        """For people: rounded up, so that what is printed is a bound too."""
+        """The bound as text, rounded up, so that the printed number is a bound too."""
         if not self.bound:
             return "proven -" if self.bound is None else "proven 0"
         return f"proven ≤ {format_upper_bound(self.bound, 2)}"
 
 
-#: What is known of an equation that no proof is about.
+#: The bound of an equation about which nothing is proven.
 NO_BOUND = ProvenBound()
-#: What is said of an equality that the α of a proof keeps.
+#: The bound of an equality that the proof's α satisfies exactly.
 EXACT_EQUALITY = ProvenBound(0.0, "the α of the proof keeps this equality as rational numbers do")
 
 
 def find_proven_bound(title: str, proof: Proof, claimed: float) -> ProvenBound:
-    """Return the bound of an equation, by the title of its step; no proof is about the titles not listed here."""
+    """Return the bound of an equation, by the title of its step; titles not listed here have no bound."""
     bounds = proof.record.get("bounds")
     if not isinstance(bounds, GapBounds) or math.isinf(proof.gap):
         return NO_BOUND

@@ -49,8 +49,9 @@ class Quantities(Generic[P]):
     beta: Coefficients of the samples in f, the sums of α_k s_k over their rows: (n,).
     eta: Multipliers of ξ ≥ 0 from the result: C − α, (m,), in the units of α.
     hard: Mask of the hard rows: (m,).
-    total, largest: Σ |α_i| and max |α_i|; `reach` is an estimate of the largest possible α_i, and never 0.
-    box: Scale of the bounds of α, (m,): C, or `reach` if that is infinite.
+    total, largest: Σ |α_i| and max |α_i|.
+    alpha_scale: Estimate of the largest possible α_i, never 0: `largest`, or else the largest finite bound.
+    box: Scale of the bounds of α, (m,): C, or `alpha_scale` if C is infinite.
     rho, unit: Margin level ρ, 1 except in the ν-SVM; the objective's factor in front of ½‖w‖².
     is_linear, w: Whether w is a vector in the space of the samples, and that vector: (d,).
     """
@@ -70,8 +71,8 @@ class Quantities(Generic[P]):
             self.total = float(np.abs(self.alpha).sum())
             self.largest = float(np.abs(self.alpha).max())
         is_bounded = np.isfinite(self.C)
-        self.reach = self.largest or float(self.C[is_bounded].max(initial=0.0)) or 1.0
-        self.box = np.where(is_bounded, self.C, self.reach)
+        self.alpha_scale = self.largest or float(self.C[is_bounded].max(initial=0.0)) or 1.0
+        self.box = np.where(is_bounded, self.C, self.alpha_scale)
         self.hard = ~is_bounded & (self.svm.curvature == 0.0)
         self.rho = result.rho
         self.unit = result.unit * problem._f_scale
@@ -80,7 +81,7 @@ class Quantities(Generic[P]):
             w = self.result.w / problem._f_scale
             self.w = w if self.translation is None else w - self.translation
 
-    def with_letters(self, **letters: Any) -> Self:
+    def with_symbols(self, **letters: Any) -> Self:
         """Return the point with other values of some symbols, and of those that depend on them."""
         other = copy(self)
         for name in ("f", "zeta"):
@@ -90,11 +91,11 @@ class Quantities(Generic[P]):
 
     def halve_weights(self) -> Self:
         """Return the point with half of w and b."""
-        return self.with_letters(values=0.5 * self.values, square_of_w=0.25 * self.square_of_w, b=0.5 * self.b)
+        return self.with_symbols(values=0.5 * self.values, square_of_w=0.25 * self.square_of_w, b=0.5 * self.b)
 
     def complement_multipliers(self) -> Self:
         """Return the point with C − α in place of α, or the largest α less α if C is infinite."""
-        return self.with_letters(alpha=np.where(np.isfinite(self.C), self.C, self.largest) - self.alpha)
+        return self.with_symbols(alpha=np.where(np.isfinite(self.C), self.C, self.largest) - self.alpha)
 
     def make_suboptimal(self) -> Self:
         """Return the point with the same w, b and ξ, and a feasible α that is not optimal.
@@ -103,15 +104,15 @@ class Quantities(Generic[P]):
         """
         svm = self.problem.svm
         middle = 0.5 * (self.all_multipliers + feasible(svm, np.zeros(svm.m)))
-        names_of_w = ("f", "values", "b", "xi", "square_of_w", "half_norm", "level", "size", *self.letters_of_w)
-        other = self.with_letters()
+        names_of_w = ("f", "values", "b", "xi", "square_of_w", "half_norm", "level", "size", *self.symbols_of_w)
+        other = self.with_symbols()
         for name in [name for name in vars(other) if isinstance(getattr(type(self), name, None), cached_property)]:
             del other.__dict__[name]
         other.__dict__ |= {name: getattr(self, name) for name in names_of_w}
         return other._with_multipliers(middle)
 
     #: Names of further symbols that depend on w only.
-    letters_of_w: tuple[str, ...] = ()
+    symbols_of_w: tuple[str, ...] = ()
 
     def _with_multipliers(self, multipliers: FloatArray) -> Self:
         """Set all variables of the dual, (m,), and return the point."""
@@ -119,7 +120,7 @@ class Quantities(Generic[P]):
         self.beta = self.svm.beta(multipliers)
         return self
 
-    def compute_letters(self, b: float) -> dict[str, Any]:
+    def compute_symbols(self, b: float) -> dict[str, Any]:
         """Return the symbols of w(α) and an intercept b, by name: f, ‖w‖², b, and the slacks that α gives."""
         square = self.quadratic
         values = self.u + b

@@ -45,8 +45,8 @@ def build_steps(problem: Problem | AllInOneProblem) -> tuple[Step, ...]:
         raise UnsupportedError(f"{type(problem).__name__} has no derivation; those that have one: {supported}")
     if isinstance(problem, Problem) and problem.constraints:
         modules = [import_module(STEPS[base].__module__) for base in type(problem).__mro__ if base in STEPS]
-        build_argument = next(module.argument for module in modules if hasattr(module, "argument"))
-        steps = user_rows.steps(problem, build_argument(problem))
+        build_terms = next(module.build_terms for module in modules if hasattr(module, "build_terms"))
+        steps = user_rows.steps(problem, build_terms(problem))
         statements = parse_statements(constraints)
     else:
         steps = STEPS[kind](problem)

@@ -67,7 +67,7 @@ class BothSides:
     """An equation or an inequality at a point, as two numbers.
 
     relation: The relation between the numbers if it holds.
-    of: A description of the two numbers.
+    description: What the two numbers are.
     scale: The scale of the residual; if it is 0, the residual is absolute.
     worst_residual: The residual of the worst row, if these are the sides of another row; None if they are its sides.
     """
@@ -75,7 +75,7 @@ class BothSides:
     left: float
     relation: Relation
     right: float
-    of: str
+    description: str
     scale: float = 1.0
     worst_residual: float | None = None
 

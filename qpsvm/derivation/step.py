@@ -33,7 +33,7 @@ class Measurement(NamedTuple):
     left, right: Both sides; for a vector equation, in the entry where they differ most. If a step makes several
         comparisons, those of the largest violation, or of the first one if all hold. None if there are none to show.
     relation: Relation of the sides if the equation holds: "=", "≤", ….
-    of: Description of the two numbers.
+    description: What the two numbers are.
     """
 
     residual: float
@@ -41,7 +41,7 @@ class Measurement(NamedTuple):
     left: float | None = None
     right: float | None = None
     relation: str = ""
-    of: str = ""
+    description: str = ""
 
     @classmethod
     def from_sides(cls, comparisons: BothSides | tuple[BothSides, ...] | float) -> Measurement:
@@ -53,14 +53,14 @@ class Measurement(NamedTuple):
         residuals = [float(sides.residual) for sides in comparisons]
         shown = choose_shown_sides(comparisons)
         residual = NAN if any(map(math.isnan, residuals)) else max(residuals)
-        return cls(residual, "", float(shown.left), float(shown.right), shown.relation, shown.of)
+        return cls(residual, "", float(shown.left), float(shown.right), shown.relation, shown.description)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the measurement as data for JSON, with None for numbers that are not finite."""
         numbers = {"left": self.left, "right": self.right, "residual": self.residual}
         finite = {name: value if value is not None and np.isfinite(value) else None for name, value in numbers.items()}
         reason = "one side is infinite" if np.isinf(self.residual) else self.reason
-        return {**finite, "relation": self.relation, "of": self.of, "reason": reason}
+        return {**finite, "relation": self.relation, "description": self.description, "reason": reason}
 
 
 @dataclass(frozen=True)
@@ -203,9 +203,9 @@ class Step:
             left=displayed.left,
             relation=displayed.relation,
             right=displayed.right,
-            of=displayed.of,
+            description=displayed.description,
             proven_text="" if proven is None else proven.text,
-            proven_of="" if proven is None else proven.of,
+            proven_description="" if proven is None else proven.description,
         )
 
     @property

@@ -1,6 +1,6 @@
-"""Scikit-learn's support vector machines by their own names, with a certificate of how exact each answer is.
+"""Provide scikit-learn's support vector machines under the same names, with a certified duality gap.
 
-Change one line, and pipelines, grid searches and pickles go on as before:
+Only the import changes; pipelines, grid searches and pickles work as before:
 
 >>> from sklearn.datasets import load_iris
 >>> from sklearn.model_selection import cross_val_score

@@ -74,11 +74,11 @@ def fit_atomically(fit: Callable[Concatenate[E, P], E]) -> Callable[Concatenate[
 class GapWarning(InaccurateWarning, ConvergenceWarning):  # type: ignore[misc]
     """A fit ended before its gap was certified to be within `tol`; the estimator has the best certified point.
 
-    It is scikit-learn's `ConvergenceWarning` too, and is filtered as that.
+    It is a subclass of scikit-learn's `ConvergenceWarning`, so filters of that apply to it.
 
     See Also
     --------
-    qpsvm.InaccurateWarning : The same of `qpsvm.solve`.
+    qpsvm.InaccurateWarning : The corresponding warning of `qpsvm.solve`.
 
     Examples
     --------
@@ -338,9 +338,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def notes_(self) -> tuple[str, ...]:
         """Hints about the fit, such as features out of scale; mostly empty. See `SVMResult.notes`.
 
-        Features out of scale, a nearly constant kernel, a class that is never predicted, every α at its bound, nothing
-        learnt. They are computed on demand from the samples: an estimator from a pickle, or over a Dask collection, has
-        none.
+        They are about features out of scale, a nearly constant kernel, a class that is never predicted, every α at its
+        bound, or a constant f. They are computed on demand from the samples: an estimator from a pickle, or over a
+        Dask collection, has none.
         """
         check_is_fitted(self)
         result = getattr(self, "result_", None)
@@ -467,7 +467,7 @@ def _describe_count(some: int, machines: int) -> str:
 
 
 def find_caller_level() -> int:
-    """Find the `stacklevel` of a warning that points at the user's line that called an estimator."""
+    """Find the `stacklevel` with which a warning points at the line of the caller's code."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("qpsvm.", "sklearn.")):
         level, frame = level + 1, frame.f_back

@@ -43,8 +43,7 @@ class BoundedEstimator(Estimator):
         sklearn.exceptions.NotFittedError, DataError, DataTypeError
         UnsupportedError
             As for `SVMResult.decision_bounds`; an estimator from a pickle, which has no samples; and `NuSVC`, whose f
-            is
-            divided by ρ: its `results_` have bounds.
+            is divided by ρ: its `results_` have bounds.
         """
         if self._is_divided_by_rho:
             raise UnsupportedError(

@@ -11,7 +11,7 @@ try:
 except ImportError:  # scikit-learn before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing: there are no callbacks."""
+        """Empty stand-in for versions without callbacks."""
 
     def with_callbacks(method: Any) -> Any:
         """Return the method unchanged."""

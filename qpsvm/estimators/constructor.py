@@ -16,7 +16,7 @@ COLUMNS = 112
 
 
 class EstimatorSettings(TypedDict, total=False):
-    """The parameters of all estimators, for type checkers and editors; each estimator takes some of them."""
+    """The parameters of all estimators, for type checkers and editors; each estimator has some of them."""
 
     C: float
     backend: str

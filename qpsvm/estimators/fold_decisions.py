@@ -40,7 +40,7 @@ def compute_fold_decisions(
     Parameters
     ----------
     estimator : Estimator
-        Whose tolerance, backend and limits the machines of the folds have.
+        Its tolerance, backend and limits apply to the machines of the folds.
     split : Split
         The P machines over n samples; those of weight 0 belong to no fold.
     compute_scale : callable
@@ -58,7 +58,7 @@ def compute_fold_decisions(
     Raises
     ------
     QPSVMError
-        A fold cannot be solved, as its ν is too large; a note names the fold.
+        A fold cannot be solved, for example because ν is too large for it; a note names the fold.
     SolverError
         The deadline passed.
     """

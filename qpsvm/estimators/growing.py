@@ -1,7 +1,7 @@
 """Fit on batches of samples that arrive one after the other (`IncrementalEstimator.partial_fit`).
 
 A support vector machine cannot summarise its samples: all are stored, and each call starts from the last optimum. So
-    the result does not depend on the division into batches.
+the result does not depend on the division into batches.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class StoredSamples(NamedTuple):
                 self.seal.check()
         except DataError as error:
             raise DataError(
-                "the X of `fit` was changed in place since: give fit a copy, X.copy(), or begin with partial_fit"
+                "the X of `fit` was changed in place since: pass a copy, X.copy(), to fit, or start with partial_fit"
             ) from error
         n, n_new = self.X.shape[0], other.X.shape[0]
         weights = [np.ones(k) if w is None else w for k, w in ((n, self.weight), (n_new, other.weight))]
@@ -56,7 +56,7 @@ class StoredSamples(NamedTuple):
 
 
 def _takes_batches(estimator: Any) -> bool:
-    """Tell whether samples can be added. Raises AbsentError."""
+    """Return whether samples can be added. Raises AbsentError."""
     if getattr(estimator, "kernel", None) == "precomputed":
         raise AbsentError("a kernel matrix has to be made again for more samples: fit that of all of them")
     return True

@@ -115,13 +115,13 @@ def _validate(estimator: Any, X: Any, reset: bool) -> Any:
 
 
 def _is_plain(estimator: Any, X: Any) -> bool:
-    """Tell whether scikit-learn's check would return this very array: it takes longer than to predict a few rows."""
+    """Return whether scikit-learn's check would return X unchanged, so that this slow check can be skipped."""
     width = getattr(estimator, "n_features_in_", None)
     return bool(_is_finite_array(X) and X.shape[1] == width and not hasattr(estimator, "feature_names_in_"))
 
 
 def _is_finite_array(X: Any) -> bool:
-    """Tell whether X is a matrix of doubles, none of them NaN or very large, so that nothing is to be checked."""
+    """Return whether X is a matrix of doubles without NaN or very large values, which needs no further check."""
     if not (type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size > 0):
         return False
     flat = X.ravel(order="K")
@@ -148,9 +148,9 @@ def _to_canonical(X: Any) -> Matrix:
 
 
 def densify_if_small(X: Any, linear: bool = False) -> Any:
-    """Make sparse samples dense if that costs nothing, so that the answer equals that of dense ones.
+    """Make sparse samples dense if that costs nothing, so that the result equals that of dense samples.
 
-    For a loop over the entries of rows, `linear`, it costs nothing if few of them are 0.
+    linear: Whether a solver loops over the entries of rows; then it costs nothing only if few of them are 0.
     """
     max_entries = max(FEW_VALUES, DENSE_ENOUGH * X.nnz) if linear and sp.issparse(X) else DENSE_VALUES
     is_small = sp.issparse(X) and X.shape[0] * X.shape[1] <= min(max_entries, DENSE_VALUES)
@@ -233,9 +233,9 @@ def check_same_length(length: int, n: int) -> None:
 
 
 def check_weights(sample_weight: Any, n: int) -> FloatArray | None:
-    """Check sample weights, (n,), or None if there are none; one number holds for all.
+    """Check sample weights, (n,), or None if there are none; one number applies to all samples.
 
-    Samples of weight 0 are ignored, and those of negative weight, as in scikit-learn.
+    Samples whose weight is 0 or negative are ignored, as in scikit-learn.
     """
     if sample_weight is None:
         return None
@@ -333,7 +333,7 @@ def learn_columns(estimator: Any, source: RowSource) -> None:
 def open_rows_to_predict(estimator: Any, X: Any, target: Any = None, weight: Any = None) -> RowSource:
     """Open samples to predict as a source of rows, whose columns are those of the fit.
 
-    Data that are not open yet are opened by the names of these columns, so that others, like the target, are ignored.
+    Data that are not open yet are opened with the names of these columns, so others, like the target, are ignored.
 
     Raises sklearn.exceptions.NotFittedError, DataError, QPSVMError.
     """
@@ -411,7 +411,7 @@ class StoredScoreMixin:
 
 
 def refuse_dask(estimator: Any, X: Any) -> None:
-    """Check that X is no Dask collection, for estimators that store support vectors. Raises UnsupportedError."""
+    """Check that X is not a Dask collection, for estimators that store support vectors. Raises UnsupportedError."""
     if is_dask(X):
         raise UnsupportedError(
             f"{type(estimator).__name__} keeps support vectors, which would have to be brought here: take LinearSVC or "

@@ -44,7 +44,7 @@ class L1Solution:
     w (d,), b: f(x) = ⟨w, x⟩ + b.
     gap: A bound on the relative duality gap, rounding included.
     status: OPTIMAL if the gap is at most the tolerance.
-    iterations: Of LIBLINEAR, in its last run.
+    iterations: Iterations of the last run of LIBLINEAR.
     """
 
     w: FloatArray
@@ -98,7 +98,7 @@ def solve_l1(
     random_state: Any = 0,
     deadline: float | None = None,
 ) -> L1Solution:
-    """Solve (L1.1) by LIBLINEAR, more and more exactly until it is certified.
+    """Solve (L1.1) by LIBLINEAR, with decreasing tolerances until the gap is certified.
 
     Parameters
     ----------
@@ -112,16 +112,16 @@ def solve_l1(
     tol : float
         The relative gap to reach.
     max_iter : int, optional
-        Iterations of LIBLINEAR.
+        Largest number of iterations of LIBLINEAR.
     random_state
-        Of scikit-learn: the order in which LIBLINEAR visits features.
+        As in scikit-learn: determines the order in which LIBLINEAR visits features.
     deadline : float, optional
         Time on the monotonic clock after which no further run begins.
 
     Returns
     -------
     L1Solution
-        The one with the smallest gap.
+        The solution with the smallest gap.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm._classes import LinearSVC  # not sklearn.svm, whose names `patch_sklearn` may have taken
@@ -185,7 +185,9 @@ def bound_l1_gap(X: Matrix, y: FloatArray, C: FloatArray, w: FloatArray, b: floa
 def solve_l1_classes(X: Matrix, codes: IntArray, n_classes: int, penalties: FloatArray, **how: Any) -> list[L1Solution]:
     """Solve the machine of two classes, or that of each class against all others.
 
-    `codes` (n,) are the classes from 0, `penalties` (n,) the C of each sample, and `how` the rest of `solve_l1`.
+    codes (n,): The classes, counted from 0.
+    penalties (n,): C of each sample.
+    how: Further arguments of `solve_l1`.
     """
     positive = [1] if n_classes == 2 else range(n_classes)
     return [solve_l1(X, np.where(codes == c, 1.0, -1.0), penalties, **how) for c in positive]

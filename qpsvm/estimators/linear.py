@@ -1,7 +1,8 @@
-"""Define `LinearSVC` and `LinearSVR`; their intercept is free unless `intercept_scaling` is given.
+"""Define the linear estimators `LinearSVC` and `LinearSVR`.
 
 LIBLINEAR penalises the intercept: it appends a feature of the constant `intercept_scaling` to X and penalises its
-weight like any other, so that the solution depends on the origin. Here that is done only with `intercept_scaling=`:
+weight like any other, so that the solution depends on the origin. Here the intercept is free, and penalised
+only if `intercept_scaling` is given:
 
     (AUGMENT.1)  minimise ½‖w‖² + ½v² + loss of f(x) = ⟨w, x⟩ + s v:  b = s v;  s = 1 penalises b itself
 """
@@ -103,7 +104,7 @@ class LinearMachine(Estimator):
         return longer, None, float(self.intercept_scaling)
 
     def _prepare_points(self, X: Any) -> Any:
-        """Prepare new samples like those of the problem: (m, d), with a column for the intercept if that has one."""
+        """Prepare new samples as those of the problem: (m, d), with a column for the intercept if there is one."""
         check_is_fitted(self)
         if is_dask(X):
             raise UnsupportedError("sets, intervals and bounds need samples in memory, not in a Dask collection")
@@ -121,7 +122,7 @@ class LinearMachine(Estimator):
         return build_model(self, build_linear_scores(w, b), getattr(self, "classes_", None))
 
     def _evaluate(self, X: Any) -> Any:
-        """Evaluate f of each machine, (m, P): of a Dask collection a Dask array."""
+        """Evaluate f of each machine, (m, P); for a Dask collection, a Dask array."""
         check_is_fitted(self)
         if is_dask(X):
             array = inputs.prepare_dask(self, X)
@@ -150,7 +151,7 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
 
     Notes
     -----
-    A penalised intercept moves the boundary towards the origin, so that the answer changes where X is shifted;
+    A penalised intercept moves the boundary towards the origin, so that the solution changes if X is shifted;
     ``intercept_scaling=1`` solves that problem, scikit-learn's, exactly.
 
     References
@@ -205,7 +206,7 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
             )
 
     def _check_l1(self) -> None:
-        """Refuse what the L1 penalty does not go with. Raises UnsupportedError."""
+        """Check that the other parameters are supported with an L1 penalty. Raises UnsupportedError."""
         if self._wants_probabilities:
             raise UnsupportedError("probability: penalty='l1' has none; take CalibratedClassifierCV(LinearSVC(...))")
         if self.constraints is not None:
@@ -278,8 +279,8 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
         Returns
         -------
         ndarray, shape (m,) or (m, k)
-            Of two classes f(x), positive for the second; else that of each class against all others. Of a Dask
-            collection a Dask array, of which nothing is computed yet.
+            For two classes f(x), positive for the second; else one column per class, against all others. For a Dask
+            collection, a lazy Dask array.
         """
         values = self._evaluate(X)
         return values[:, 0] if values.shape[1] == 1 else values

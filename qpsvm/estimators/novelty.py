@@ -68,7 +68,7 @@ class KernelDetector(IncrementalEstimator, BoundedDetector, OutlierMixin, Single
         ----------
         X : array_like, data frame or SciPy sparse, shape (m, d)
         diagonal : array_like, shape (m,), optional
-            K(x, x) of each row of a precomputed kernel, which only a ball needs.
+            K(x, x) of each row, for an `SVDD` with a precomputed kernel.
 
         Returns
         -------
@@ -124,11 +124,11 @@ class OneClassSVM(KernelDetector):
 
 
 class SVDD(KernelDetector):
-    """Support vector data description: the least ball that holds most samples, with a certified gap.
+    """Support vector data description: the smallest ball that contains most samples, with a certified gap.
 
     See Also
     --------
-    OneClassSVM : A hyperplane instead of a ball; of an RBF kernel the same.
+    OneClassSVM : A hyperplane instead of a ball; equivalent for an RBF kernel.
     qpsvm.SVDD : The problem itself.
 
     References
@@ -170,7 +170,7 @@ class SVDD(KernelDetector):
         ----------
         X : array_like, data frame or SciPy sparse, shape (m, d)
         diagonal : array_like, shape (m,), optional
-            K(x, x) of each row, where the kernel is precomputed.
+            K(x, x) of each row, for a precomputed kernel.
 
         Returns
         -------

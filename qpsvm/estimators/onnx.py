@@ -36,7 +36,7 @@ def to_onnx(estimator: Any, X: Any, **options: Any) -> Any:
     X : array_like, shape (m, d)
         Samples, one suffices: they determine the input type of the model. ONNX operators compute in single precision.
     **options
-        For `skl2onnx.to_onnx`.
+        Further arguments of `skl2onnx.to_onnx`.
 
     Returns
     -------
@@ -110,12 +110,12 @@ def register_onnx() -> None:
 
 
 def _find_alias(name: str) -> str:
-    """Return skl2onnx's name of the operator of a scikit-learn class."""
+    """Return skl2onnx's name for the operator of a scikit-learn class."""
     return f"Sklearn{name.removeprefix('Nu')}"
 
 
 def _register_twin(scope: Any, estimator: Any) -> Any:
-    """Build scikit-learn's twin, with those options of the estimator that it has."""
+    """Build scikit-learn's twin of an estimator, with the options that both have."""
     from skl2onnx.common._registration import get_converter
 
     twin = build_twin(estimator)
@@ -129,7 +129,7 @@ def _register_twin(scope: Any, estimator: Any) -> Any:
 
 
 def _parse_twin(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
-    """Read the twin in the place of an estimator."""
+    """Parse the twin in place of an estimator."""
     from skl2onnx._parse import _parse_sklearn
 
     return _parse_sklearn(scope, _register_twin(scope, model), inputs, custom_parsers)

@@ -48,17 +48,17 @@ def check_unless(exempt: Callable[[Any], bool], check: Check) -> Check:
 
 
 def is_none(value: Any) -> bool:
-    """Tell whether a value is None."""
+    """Return whether a value is None."""
     return value is None
 
 
 def is_kernel(value: Any) -> bool:
-    """Tell whether a value is a kernel of this library, or a function."""
+    """Return whether a value is a kernel of this library or a function."""
     return isinstance(value, Kernel) or callable(value)
 
 
 def is_infinite(value: Any) -> bool:
-    """Tell whether a value is infinite, so that no slack is allowed."""
+    """Return whether a value is infinite, so that no slack is allowed."""
     return isinstance(value, numbers.Real) and value == math.inf
 
 

@@ -1,7 +1,7 @@
 """List the parameters and attributes of estimators: type, meaning, and how a value is checked (`PARAMETERS`).
 
-A class says which parameters it has. Its constructor, its documentation and the checks of its values follow from the
-table. Values have scikit-learn's names, and those of this library where it has others.
+A class lists the names of its parameters. Its constructor, its documentation and the checks of its values are built
+from the table. Parameters have scikit-learn's names, and this library's names if scikit-learn has none.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class ParameterInfo:
-    """A parameter: its type and meaning, as the documentation has them, its default, and its check, if it has one."""
+    """A parameter: type and meaning for the documentation, default, and the check of its values, if any."""
 
     kind: str
     text: str

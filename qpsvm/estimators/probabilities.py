@@ -3,9 +3,9 @@
 `probability` names the curve, and the machines whose decisions it is fitted to:
 
     True, "sigmoid"         a sigmoid; each sample is decided by the machine trained without its fold, of five
-    "isotonic"              steps that never fall, by the same decisions
+    "isotonic"              a nondecreasing step function, fitted to the same decisions
     "leave-one-out"         a sigmoid; each sample is decided by the machine trained without it alone, exactly
-    "leave-one-out-isotonic"   steps, by these
+    "leave-one-out-isotonic"   a nondecreasing step function, fitted to these decisions
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from qpsvm.result.calibration import KEY, Calibration
 
 
 def _has_probabilities(self: Any) -> bool:
-    """Tell whether there are probabilities. Raises AttributeError."""
+    """Return whether there are probabilities. Raises AttributeError."""
     if self.probability in (False, "deprecated"):  # scikit-learn's word for False, under `patch_sklearn`
         raise AttributeError(f"{type(self).__name__}(probability=True) has probabilities once it is fitted")
     return True

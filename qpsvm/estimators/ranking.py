@@ -21,7 +21,7 @@ from qpsvm.many.grid.ordered_pairs import count_ordered_pairs
 
 
 class RankingSVM(SingleMachine):
-    """Ranking support vector machine with a certified gap: for i better than j, f(x_i) is to be f(x_j) + 1 at least.
+    """Ranking support vector machine with a certified gap: f(x_i) should be at least f(x_j) + 1 if i is better than j.
 
     See Also
     --------
@@ -90,7 +90,7 @@ class RankingSVM(SingleMachine):
         return self
 
     def score(self, X: Any, y: Any, groups: Any = None) -> float:
-        """Return the share of pairs that are in order.
+        """Return the fraction of pairs that are ordered correctly.
 
         Parameters
         ----------

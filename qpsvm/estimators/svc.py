@@ -141,8 +141,8 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
         Returns
         -------
         ndarray, shape (m,), (m, k) or (m, k(k − 1)/2)
-            Of two classes f(x), positive for the second. With more, a score for each class ("ovr"), or the value of
-            each pair, positive for its first class ("ovo").
+            For two classes f(x), positive for the second; else a score for each class ("ovr"), or the value of each
+            pair, positive for its first class ("ovo").
         """
         values = self._evaluate(X)
         if self._is_first_positive and self.decision_function_shape == "ovr":
@@ -169,9 +169,10 @@ class SVC(KernelClassifier):
 
     Notes
     -----
-    The differences from scikit-learn: `tol` is a relative gap (theirs is on the violation of an optimality condition,
-    1e-3), nothing is random, and an indefinite kernel matrix is treated as `psd` says. With ``probability=True`` the
-    probabilities are of five folds that are not random; ``"leave-one-out"`` takes exact leave-one-out machines.
+    Differences from scikit-learn: `tol` is a relative duality gap, there it bounds the violation of the optimality
+    conditions; nothing is random; and `psd` selects the treatment of an indefinite kernel matrix. With
+    ``probability=True`` the probabilities come from five folds that are not random, with ``"leave-one-out"`` from exact
+    leave-one-out machines.
 
     References
     ----------
@@ -212,8 +213,8 @@ class NuSVC(KernelClassifier):
 
     Notes
     -----
-    f is divided by ρ, as LIBSVM's, so that the margin is where |f| = 1; `results_` are not. Weights are of shares of
-    the samples.
+    As in LIBSVM, f is divided by ρ, so that |f| = 1 on the margin; the f of `results_` is not. Sample weights are
+    relative: only their ratios matter.
 
     References
     ----------

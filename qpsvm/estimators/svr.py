@@ -124,7 +124,7 @@ class QuantileSVR(KernelRegressor):
 
     See Also
     --------
-    SVR : The middle of the targets, with a tube.
+    SVR : Regression with an ε-insensitive tube.
     qpsvm.QuantileSVR : The problem itself.
 
     References

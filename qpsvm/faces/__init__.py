@@ -1,1 +1,1 @@
-"""Faces of the library: the command line, the live page, pictures."""
+"""User interfaces: the command line (`cli`), the live page (`play`), and pictures (`plotting`)."""

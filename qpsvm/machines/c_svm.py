@@ -59,7 +59,7 @@ class CSVM(Problem):
     Parameters
     ----------
     C : float or array_like, shape (n,), default=1
-        Price of a unit of slack, positive; one for all samples or one each.
+        Penalty per unit of slack, positive; one for all samples, or one per sample.
 
     See Also
     --------

@@ -40,14 +40,14 @@ from qpsvm.machines.problem.all_in_one import AllInOneProblem
 
 
 class CrammerSinger(AllInOneProblem):
-    """Several classes in one program: f of the own class is to be 1 above that of every other, with one slack a sample.
+    """All-in-one multiclass machine: f of the own class exceeds that of every other by 1, with one slack per sample.
 
     Parameters
     ----------
     y : array_like of shape (n,), or str
         Labels of two classes or more: numbers, text or booleans. Of a file also the name of a column.
     C : float or array_like, shape (n,), default=1
-        Price of a unit of slack, positive; one for all samples or one each.
+        Penalty per unit of slack, positive; one for all samples, or one per sample.
     sample_weight : array_like, shape (n,), optional
         C_i = C · s_i; a sample of weight 0 takes no part.
     intercept : "free", "penalised" or None, default="free"

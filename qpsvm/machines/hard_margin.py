@@ -1,4 +1,4 @@
-"""The hard margin: the widest slab between two separable classes (Vapnik 1982; Boser, Guyon & Vapnik 1992).
+"""Define the hard-margin SVM: the widest margin of two separable classes (Vapnik 1982; Boser, Guyon & Vapnik 1992).
 
 Derivation
 ----------
@@ -20,12 +20,12 @@ f(x) = ⟨w, φ(x)⟩ + b.
     (HARD.13)  strong duality:  ½‖w‖² = Σ α_i − ½‖w‖², hence the margin is 2/√(Σ α_i)
     (HARD.14)  certificate, free of scale: with u = K(α∘y) and δ = (min₊ u − max₋ u)/2 > 0 the point w(α)/δ is feasible,
                P = ‖w(α)‖²/(2δ²); and α·t with t = 1ᵀα/‖w(α)‖² is the best multiple, D = (1ᵀα)²/(2‖w(α)‖²)
-    (HARD.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (HARD.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight per feature, and f(x) = wᵀx + b
     (HARD.16)  weak duality:  for every α of (HARD.9) and every w, b of (HARD.2),  P(w) − D(α) =
                ½‖w − w(α)‖² + Σ α_i (y_i f(x_i) − 1) ≥ 0
 
-δ > 0 says that the classes can be separated. Otherwise the nearest points of their hulls decide, see `hull_distance`;
-where these are as near as rounding, what can be proven exactly does, see `proof.hulls`.
+δ > 0 implies that the classes are separable. Otherwise the nearest points of their hulls decide, see `hull_distance`;
+if their distance is within rounding, an exact proof decides, see `proof.hulls`.
 """
 
 from __future__ import annotations
@@ -55,20 +55,20 @@ from qpsvm.program.status import Status
 from qpsvm.space.kernels.functions import Linear, Precomputed
 from qpsvm.space.kernels.psd_rule import PSDRule
 
-#: Rows up to which the nearest points are looked for wherever a gap is left.
-FEW_ROWS = 1000
-#: Where squares are no longer ordinary numbers, classes that can be separated look as if they were one point.
-SMALLEST_VALUE = 1e-150
-#: How a search ends that does not decide.
+#: Largest number of rows for which the nearest points are searched whenever the gap exceeds the tolerance.
+MAX_SEARCHED_ROWS = 1000
+#: Smallest allowed max |X|: squares of smaller entries underflow, and separable classes look like one point.
+MIN_LARGEST_ENTRY = 1e-150
+#: Status and message of a search that ends undecided, by its reason.
 UNDECIDED = {
     "time_limit": (Status.TIME_LIMIT, "within the time limit"),
     "interrupted": (Status.INTERRUPTED, "before it was interrupted"),
-    "iteration_limit": (Status.INACCURATE, "in as many rounds as it is worth"),
+    "iteration_limit": (Status.INACCURATE, "within the limit of rounds"),
 }
 
 
 class HardMargin(Problem):
-    """Hard-margin SVM: every sample on its side of the margin.
+    """Hard-margin SVM: every sample is on the correct side of the margin.
 
     Parameters
     ----------
@@ -76,12 +76,12 @@ class HardMargin(Problem):
     Raises
     ------
     DataError, DataTypeError, ParameterError
-        See `Problem`. `solve` raises `NotSeparableError` where the hulls of the classes meet, and `MarginNotFoundError`
-        where they are too near to tell.
+        See `Problem`. `solve` raises `NotSeparableError` if the hulls of the classes meet, and `MarginNotFoundError` if
+        they are too close to decide.
 
     See Also
     --------
-    CSVM : With slack, for classes that cannot be separated.
+    CSVM : The soft margin, for classes that are not separable.
 
     References
     ----------
@@ -114,26 +114,27 @@ class HardMargin(Problem):
         super().__init__(build_binary_samples(X, y), kernel, "free", psd, constraints)
         blocks = as_row_source(self.X).blocks()
         largest = max(float(max(part.max(), -part.min())) for part in (block.matrix for block in blocks))
-        if 0.0 < largest < SMALLEST_VALUE and not isinstance(self.kernel, Precomputed):
-            raise DataError(f"X has no entry beyond {largest:.1e}, whose square underflows: rescale")
+        if 0.0 < largest < MIN_LARGEST_ENTRY and not isinstance(self.kernel, Precomputed):
+            raise DataError(f"the largest entry of X is {largest:.1e} in size, and its square underflows: rescale X")
 
     def _build_specification(self) -> Specification:
         return Specification(self._active_target, 1.0, np.inf)  # (HARD.2), (HARD.9); its certificate is (HARD.14)
 
     def hulls(self, hint: FloatArray | None = None, stopped: Callable[[], str | None] = lambda: None) -> HullDistance:
-        """Find a common point of the hulls of the classes, or their distance. A decided answer is cached.
+        """Find a common point of the hulls of the classes, or their distance; a decided result is cached.
 
         Parameters
         ----------
-        hint : ndarray, shape (rows that take part,), optional
-            An α, positive where the classes come close.
+        hint : ndarray, shape (n,), optional
+            An α of the n active samples, positive near the other class, at which the search starts.
         stopped : callable, optional
-            Asked now and then: why to stop ("time_limit", "interrupted"), or None. The answer is then `undecided`.
+            Called repeatedly; returns a reason to stop ("time_limit", "interrupted") or None. The reason becomes the
+            `undecided` of the result.
 
         Returns
         -------
         HullDistance
-            Over the rows that take part.
+            The distance, over the active samples.
 
         Examples
         --------
@@ -158,8 +159,8 @@ class HardMargin(Problem):
 
     def _find_hulls(self, hint: FloatArray, stopped: Callable[[], str | None]) -> HullDistance:
         """Find the distance of the hulls, by a shared sample or the nearest points."""
-        outside = isinstance(self.kernel, Precomputed) or isinstance(self.X, RowSource)
-        shared = None if outside else find_shared_sample(self.X, self._active_target)
+        has_no_samples = isinstance(self.kernel, Precomputed) or isinstance(self.X, RowSource)
+        shared = None if has_no_samples else find_shared_sample(self.X, self._active_target)
         return shared or find_nearest_hulls(self.space, self._active_target, hint, stopped)
 
     def _decide_outcome(
@@ -171,32 +172,35 @@ class HardMargin(Problem):
             )
         stopped = (clock or Clock()).find_stop_reason
         hulls: HullDistance | None = None
-        if np.isinf(certificate.gap) or (certificate.gap > tol and polished and self.n <= FEW_ROWS):
+        if np.isinf(certificate.gap) or (certificate.gap > tol and polished and self.n <= MAX_SEARCHED_ROWS):
             hulls = self.hulls(certificate.alpha, stopped)
-            if hulls.meet and (np.isinf(certificate.gap) or hulls.distance == 0.0):  # a margin of rounding
+            if hulls.meet and (np.isinf(certificate.gap) or hulls.distance == 0.0):  # the margin is only rounding
                 error = build_margin_error(self, hulls.u, hulls.v, hulls.distance)
                 if np.isinf(certificate.gap) or isinstance(error, NotSeparableError):
                     return replace(certificate, gap=np.inf), _status_of_error(error), str(error), error
             certificate = self._improve_by_hulls(certificate, hulls, tol, polished)
-        result, status, message, own = super()._decide_outcome(certificate, reported, tol, polished, clock)
+        result, status, message, own_error = super()._decide_outcome(certificate, reported, tol, polished, clock)
         if np.isinf(result.gap) and hulls is not None:
-            if not hulls.undecided:  # near or not: doubles found no margin at the nearest points
+            if not hulls.undecided:  # doubles found no margin at the nearest points, close or not
                 error = build_margin_error(self, hulls.u, hulls.v, hulls.distance)
                 return result, _status_of_error(error), str(error), error
             status, until = UNDECIDED[hulls.undecided]
-            message = f"whether the classes can be separated was not decided {until}. {message}".strip()
-        return result, status, message, own
+            message = f"whether the classes are separable was not decided {until}. {message}".strip()
+        return result, status, message, own_error
 
     def _find_infeasibility(self, certificate: Certificate) -> CertifiedOutcome | None:
         """Return the outcome if a linear program proves that no point satisfies margin and constraints; else None."""
-        held = self._certifier.restoration
-        weights = held.row_feasibility.farkas if np.isinf(certificate.gap) else None
+        restoration = self._certifier.restoration
+        weights = restoration.row_feasibility.farkas if np.isinf(certificate.gap) else None
         if weights is None:
             return None
         error = build_constraints_error(
-            infeasible(self.svm, held.bounds, held.rows, held.row_feasibility, self._constraint_scale), self
+            infeasible(
+                self.svm, restoration.bounds, restoration.rows, restoration.row_feasibility, self._constraint_scale
+            ),
+            self,
         )
-        if not weights[self.n :].any():  # the classes alone cannot be separated
+        if not weights[self.n :].any():  # the classes are not separable even without constraints
             u, v = (np.where(self._active_target * side > 0, weights[: self.n], 0.0) for side in (1.0, -1.0))
             error = build_margin_error(self, u / u.sum(), v / v.sum(), 0.0)
         return certificate, _status_of_error(error), str(error), error
@@ -204,10 +208,10 @@ class HardMargin(Problem):
     def _polish(
         self, certificate: Certificate, tol: float, clock: Clock | None = None, certify_seconds: float = 0.0
     ) -> Certificate:
-        """Polish the certificate, except at a point that separates nothing, if that is slow or useless."""
+        """Polish the certificate, except at a point that does not separate the classes, if that is slow or useless."""
         if np.isinf(certificate.gap) and not self.constraints:
-            many = len(self._active_target) > TEACHING_ROWS
-            if many or self.hulls(certificate.alpha, (clock or Clock()).find_stop_reason).meet:
+            is_large = len(self._active_target) > TEACHING_ROWS
+            if is_large or self.hulls(certificate.alpha, (clock or Clock()).find_stop_reason).meet:
                 return certificate
         return super()._polish(certificate, tol, clock, certify_seconds)
 
@@ -215,7 +219,7 @@ class HardMargin(Problem):
         self, certificate: Certificate, hulls: HullDistance, tol: float, polished: bool
     ) -> Certificate:
         """Return the better of this certificate and the one at the nearest points of the hulls."""
-        if hulls.distance == np.inf:  # the search had no time to find any
+        if hulls.distance == np.inf:  # the search was stopped before it found any points
             return certificate
         explicit = hulls.direction if self.space.is_linear and len(hulls.direction) else None
         start = self._certifier.certify(hulls.u + hulls.v, explicit)
@@ -224,5 +228,5 @@ class HardMargin(Problem):
 
 
 def _status_of_error(error: QPSVMError) -> Status:
-    """Return the status for an error: numerical error if nothing was decided, infeasible if there is no point."""
+    """Return the status for an error: numerical error if undecided, infeasible if there is no feasible point."""
     return Status.NUMERICAL_ERROR if isinstance(error, SolverError) else Status.INFEASIBLE

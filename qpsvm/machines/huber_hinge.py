@@ -66,7 +66,7 @@ class HuberHinge(Problem):
     Parameters
     ----------
     C : float or array_like of shape (n,), default=1.0
-        Price of a unit of slack beyond the width, positive.
+        Penalty per unit of slack beyond the width, positive.
     width : float, default=0.5
         Slack κ, positive, up to which its price grows with it.
 

@@ -156,7 +156,7 @@ class QuantileSVR(RegressionProblem):
         """
         if self.quantile != 0.5:
             raise ParameterError(
-                f"the two sides of an ε-SVR have one price, so only the median is one: quantile is {self.quantile:g}"
+                f"both sides of an ε-SVR have one penalty, so it equals only the median: quantile is {self.quantile:g}"
             )
         twin: EpsilonSVR = convert_problem(self, "EpsilonSVR", C=0.5 * self.C, epsilon=0.0, loss="absolute")
         return twin

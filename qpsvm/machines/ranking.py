@@ -165,7 +165,7 @@ class Ranking(Problem):
     y : array_like, shape (n,), optional
         How good each sample is: every two of a group with different y are a pair. May be absent where pairs are given.
     C : float, default=1.0
-        Price of a unit of slack of a pair, positive.
+        Penalty per unit of slack of a pair, positive.
     groups : array_like, shape (n,), optional
         Only samples of the same group are compared; all with each other where absent.
     pairs : array_like of int, shape (m, 2), optional

@@ -40,20 +40,20 @@ from qpsvm.machines.problem.all_in_one import AllInOneProblem
 
 
 class WestonWatkins(AllInOneProblem):
-    """Several classes in one program: f of the own class is to be 1 above that of every other, with a slack for each.
+    """All-in-one multiclass machine: f of the own class exceeds each other by 1, with one slack per rival class.
 
     Parameters
     ----------
     y : array_like of shape (n,), or str
         Labels of two classes or more: numbers, text or booleans. Of a file also the name of a column.
     C : float or array_like, shape (n,), default=1
-        Price of a unit of slack, positive; one for all samples or one each.
+        Penalty per unit of slack, positive; one for all samples, or one per sample.
     sample_weight : array_like, shape (n,), optional
         C_i = C · s_i; a sample of weight 0 takes no part.
 
     See Also
     --------
-    CrammerSinger : One slack a sample.
+    CrammerSinger : One slack per sample.
     CSVM : Two classes.
 
     References

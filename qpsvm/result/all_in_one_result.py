@@ -45,8 +45,8 @@ class AllInOneResult(Certified):
     kind : ndarray of int8, shape (n, k)
         0 idle: α_ic = 0;  1 on the margin: α_ic > 0 and no slack;  2 at the bound: α_ic = C_i, or Σ_c α_ic = C_i if
         the rivals share a slack.
-    missing : ndarray, shape (n, k)
-        The margin level minus f_y − f_c, negative beyond the margin.
+    shortfalls : ndarray, shape (n, k)
+        The margin level minus f_y − f_c: how much a rival violates the margin; negative if it is kept with room.
     xi : ndarray, shape (n,) or (n, k)
         Slacks: one per sample if its rivals share it, else one per row.
     terms : ndarray, shape (n, k)
@@ -89,7 +89,7 @@ class AllInOneResult(Certified):
     rounding: float
     solver_gap: float
     kind: NDArray[np.int8]
-    missing: FloatArray
+    shortfalls: FloatArray
     xi: FloatArray
     terms: FloatArray
     upper: FloatArray
@@ -147,7 +147,7 @@ class AllInOneResult(Certified):
     def kkt(self) -> KKTTable:
         """Table with one row per sample and rival: the terms of its optimality conditions, and its share of the gap.
 
-        The columns are sample, rival (a label), alpha, xi, missing, kind; `gap`, the row's term of P − D, (JOINT.6),
+        The columns are sample, rival (a label), alpha, xi, shortfall, kind; `gap`, the row's term of P − D, (JOINT.6),
         and `residual`, the same relative to the objective. If rivals share a slack, the term (C_i − Σ_c α_ic)ξ_i is in
         the row of the rival with the largest violation.
 
@@ -162,10 +162,10 @@ class AllInOneResult(Certified):
         own = self.label[:, None] == np.arange(k)
         sample, rival = np.nonzero(~own)
         terms = self.terms.copy()
-        worst_rival = np.where(own, -np.inf, self.missing).argmax(axis=1)
+        worst_rival = np.where(own, -np.inf, self.shortfalls).argmax(axis=1)
         terms[np.arange(n), worst_rival] += terms[np.arange(n), self.label]
         xi = np.broadcast_to(self.xi[:, None], (n, k)) if self.xi.ndim == 1 else self.xi
-        columns = {"alpha": self.alpha, "xi": xi, "missing": self.missing, "gap": terms}
+        columns = {"alpha": self.alpha, "xi": xi, "shortfall": self.shortfalls, "gap": terms}
         columns["residual"] = terms / abs(self.primal) if np.isfinite(self.primal) and self.primal else terms
         labels = self.classes[rival]
         kinds = [("sample", "i8"), ("rival", labels.dtype), *((name, "f8") for name in columns), ("kind", "U6")]

@@ -160,7 +160,7 @@ def _count_training_confusion(problem: SolvedProblem, result: Any) -> NDArray[np
     rows, k = problem.active_rows, len(problem.classes)
     if result.coef.ndim > 1:
         labels = result.label[rows]
-        ahead: FloatArray = result.missing[rows] - float(getattr(problem, "_margin_level", 1.0))  # f_c − f_y
+        ahead: FloatArray = result.shortfalls[rows] - float(getattr(problem, "_margin_level", 1.0))  # f_c − f_y
         ahead[np.arange(len(rows)), labels] = 0.0
         return _count_confusion(labels, ahead.argmax(axis=1), k)
     positive, right = problem.samples.target[rows] > 0.0, result.yf[rows] > 0.0

@@ -1,4 +1,4 @@
-"""Define decision functions f(x) = Σ c_i K(x_i, x) + b that predict, and are saved without pickle (`Model`)."""
+"""Define decision functions that predict and are saved without pickle (`Model`, `AllInOneModel`, `PairsModel`)."""
 
 from __future__ import annotations
 
@@ -83,22 +83,22 @@ class DecisionFunctions(ProbabilityMixin):
         return values + self.b  # (DUAL.4), (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11), (JOINT.1)
 
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
-        """Return f(x) for each row of X; of several classes f_c(x), or the values of a file of pairs as it specifies.
+        """Return f(x) for each row of X, or one value per class or pair of classes.
 
         Parameters
         ----------
         X : array_like, SciPy sparse or RowSource, shape (m, d)
-            The columns of an array are taken by position. Those of a data frame are found by name, in any order, if
-            the model knows names. A source of rows, which only a `Model` takes, is gone through a block at a time.
+            The columns of an array are used by position. Those of a data frame are found by name, in any order, if
+            the model has names. A source of rows, which only a `Model` accepts, is read one block at a time.
         diagonal : array_like, shape (m,), optional
-            K(x, x) of each row: what an `SVDD` of a precomputed kernel needs, as rows of K say nothing of it.
+            K(x, x) of each row, which an `SVDD` with a precomputed kernel needs in addition to the rows of K.
 
         Returns
         -------
         ndarray, shape (m,), (m, k) or (m, k(k − 1)/2)
-            Of one function positive on the side of the larger label, and the prediction itself where there are no
-            labels. Of an `AllInOneModel` a column for each of `classes`. Of a `PairsModel`, as its `by_class` says, the
-            votes of each class with less than half of one more by the values, or f of each pair.
+            For one function, positive on the side of the larger label, and the prediction itself if there are no
+            labels. For an `AllInOneModel`, a column for each of `classes`. For a `PairsModel` with `by_class`, the
+            votes of each class plus less than ½ from the values; else f of each pair.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class DecisionFunctions(ProbabilityMixin):
             The width or the column names are not those of the training data; there are no rows; or a value is NaN or
             infinite (row and column are named).
         ParameterError
-            No `diagonal` where it is needed, or one for a kernel that is not precomputed.
+            `diagonal` is missing but needed, or given for a kernel that is not precomputed.
 
         Examples
         --------
@@ -136,21 +136,21 @@ class DecisionFunctions(ProbabilityMixin):
         return self._evaluate(samples)
 
     def predict(self, X: Any, *, diagonal: Any = None) -> NDArray[Any]:
-        """Return the label of each row of X: the larger one where f > 0, or that of the largest f_c or most votes.
+        """Return the label of each row of X: the larger one if f > 0, or that with the largest f_c or most votes.
 
-        Of several that are equal it is the first. Where there are no labels it is f itself.
+        Ties go to the first label. Without labels the prediction is f itself.
 
         Parameters
         ----------
         X : array_like or SciPy sparse, shape (m, d)
-            Its columns are those of `decision_function`.
+            As for `decision_function`.
         diagonal : array_like, shape (m,), optional
             As for `decision_function`.
 
         Returns
         -------
         ndarray, shape (m,)
-            Labels as they were given, or numbers.
+            The labels as they were given, or numbers.
 
         Raises
         ------
@@ -173,24 +173,24 @@ class DecisionFunctions(ProbabilityMixin):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a NumPy .npz file, without pickle.
 
-        The file is complete before it takes its name, so whatever goes wrong, a model that was there is as it was. In
-        the metadata NumPy's scalars become Python's, and tuples become lists. What JSON cannot hold is refused.
+        An existing file is replaced only once the new one is complete. In the metadata NumPy scalars become Python
+        numbers, and tuples become lists.
 
         Parameters
         ----------
         path : str or path-like
-            What is there is replaced.
+            The file to write.
 
         Raises
         ------
         UnsupportedError
             The kernel is a Python callable, or the labels are objects that are neither numbers nor text.
         ParameterTypeError
-            The metadata has something that JSON cannot hold, or `path` is not a path.
+            The metadata contain a value that JSON cannot represent, or `path` is not a path.
         DataError
-            The model was made by hand, and could not predict: its arrays do not fit together.
+            The arrays of a model that was built by hand are inconsistent.
         FileAccessError
-            There is no such folder, no permission or no room on the disk; or `path` is a folder, a device or a pipe.
+            There is no such folder, no permission, or no disk space; or `path` is a folder, a device or a pipe.
 
         Examples
         --------
@@ -213,31 +213,31 @@ class Model(DecisionFunctions):
     Attributes
     ----------
     kernel : Kernel
-        Every parameter of it is a number.
+        The kernel, with numeric parameters.
     classes : ndarray, shape (2,), or None
-        The labels for f ≤ 0 and f > 0; None where f itself is what is predicted.
+        The labels predicted for f ≤ 0 and f > 0; None if f itself is the prediction.
     b : float
         Intercept.
     coef : ndarray, shape (m,)
-        c_i = α_i y_i of the m rows kept; where the kernel matrix has a low rank, coefficients of their own for fewer
-        rows. Empty for a linear machine, which has `w` instead.
+        The coefficients c_i = α_i y_i of the m stored rows. If the kernel matrix has a low rank, there may be fewer
+        rows, with other coefficients for the same f. Empty for a linear machine, which has `w` instead.
     vectors : ndarray or csr_array, shape (m, d)
-        The rows kept. For a precomputed kernel their column numbers, shape (m,).
+        The stored rows. For a precomputed kernel their column numbers, shape (m,).
     w : ndarray, shape (d,), or None
-        Weight vector of a linear machine; where the kernel is a feature map, of the features that it makes: (r,).
+        Weights of a linear machine; if the kernel is a feature map, those of its r features: (r,).
     n_features : int
-        d, the width of X when predicting. For a precomputed kernel this is the number of training rows.
+        Number of columns of X in `predict`; for a precomputed kernel the number of training rows.
     metadata : dict
-        Whatever JSON can hold; it is saved with the model.
+        Data that JSON can represent; they are saved with the model.
     feature_names : tuple of str, or None
-        The columns of the data frame that the model was trained on. Those of other frames are matched by these names.
-        For a precomputed kernel they stand for the training rows. None for an array, and for columns without names of
-        text.
+        The columns of the data frame that the model was trained on; columns of other frames are matched by these names.
+        For a precomputed kernel they name the training rows. None for an array, and for columns whose names are not
+        strings.
     diagonal : float
         Coefficient of K(x, x) in f: −1 for `SVDD`, else 0.
     radius : float, or None
-        R of a ball, of a linear kernel: its centre is w/2, and f(x) = R² − ‖x − w/2‖² is evaluated so, by differences.
-        None beside linear constraints, which may ask for R² < 0: then f(x) = wᵀx + b − ‖x‖².
+        The radius R of an `SVDD` with a linear kernel, whose centre is w/2: f(x) = R² − ‖x − w/2‖² is evaluated by
+        differences. None with linear constraints, for which R² may be negative: then f(x) = wᵀx + b − ‖x‖².
 
     See Also
     --------
@@ -278,20 +278,19 @@ class Model(DecisionFunctions):
         Parameters
         ----------
         X : array_like or SciPy sparse, shape (q, d)
-            Its columns are those of `decision_function`.
+            As for `decision_function`.
         diagonal : array_like, shape (q,), optional
-            K(x, x) of each row, of a precomputed kernel.
+            K(x, x) of each row, for a precomputed kernel.
 
         Returns
         -------
         tuple of two ndarrays, shape (q,)
-            Below and above f(x) of every exact optimum.
+            Lower and upper bounds on f(x) of every exact optimum.
 
         Raises
         ------
         AbsentError, FileFormatError, DataError, ParameterError
-            The model was saved without, or with damaged numbers; see `decision_function`; no `diagonal` for a
-            precomputed kernel, or one for another.
+            The model was saved without bounds, or they are damaged; further as for `decision_function`.
 
         Examples
         --------
@@ -353,9 +352,9 @@ class Model(DecisionFunctions):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AllInOneModel(DecisionFunctions):
-    """Trained decision functions, one a class: the largest says which class.
+    """Trained decision functions, one per class: the class with the largest value is predicted.
 
-    What it holds is what a `Model` holds, of k classes in sort order: b (k,), coef (m, k), and w (k, d) of a linear
+    The attributes are those of a `Model`, for k classes in sort order: b (k,), coef (m, k), and w (k, d) for a linear
     machine. f_c(x) = Σ_i coef_ic K(x_i, x) + b_c.
 
     See Also
@@ -377,23 +376,24 @@ class AllInOneModel(DecisionFunctions):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairsModel(DecisionFunctions):
-    """Trained decision functions, one for each two classes, which vote. What is not named here is as of a `Model`.
+    """Trained decision functions, one per pair of classes, which vote. Further attributes are as in `Model`.
 
     Attributes
     ----------
     classes : ndarray, shape (k,)
         The labels in sort order, k > 2.
     b, w : ndarray, shape (k(k − 1)/2,), and (k(k − 1)/2, d) or None
-        Of the pairs (0, 1), (0, 2), …, (k − 2, k − 1); f is positive for the first class of its pair.
+        Intercepts and weights of the pairs (0, 1), (0, 2), …, (k − 2, k − 1); f is positive for the first class of its
+        pair.
     coef : ndarray, shape (k − 1, m)
-        Coefficients of the m rows kept, which stand class after class. A row of class i has one for each other class c,
-        at c where c < i, at c − 1 where c > i: `dual_coef_` of scikit-learn. (k − 1, 0) for a linear machine.
+        Coefficients of the m stored rows, which are sorted by class. A row of class i has one for each other class c,
+        at index c if c < i, and c − 1 if c > i, as in `dual_coef_` of scikit-learn. (k − 1, 0) for a linear machine.
     counts : ndarray of int, shape (k,)
-        How many of the rows kept are of each class; zeros for a linear machine.
+        Number of stored rows of each class; zeros for a linear machine.
     by_class : bool
-        Whether decision values are a score for each class, or f of each pair.
+        Whether decision values are scores of the classes instead of f of each pair.
     break_ties : bool
-        Whether `predict` goes by these scores where classes have as many votes.
+        Whether `predict` breaks ties of votes by these scores.
 
     See Also
     --------
@@ -436,7 +436,7 @@ class PairsModel(DecisionFunctions):
         return compute_scores(values, len(self.classes)) if self.by_class else values
 
     def predict(self, X: Any, *, diagonal: Any = None) -> NDArray[Any]:
-        """Return the label of the class with the most votes, (m,); of several that are equal, the first."""
+        """Return the label of the class with the most votes, (m,); ties go to the first."""
         values, k = super().decision_function(X, diagonal=diagonal), len(self.classes)
         codes = compute_scores(values, k).argmax(axis=1) if self.break_ties else find_winners(values, k)
         labels: NDArray[Any] = self.classes[codes]
@@ -444,30 +444,30 @@ class PairsModel(DecisionFunctions):
 
 
 def load(path: str | os.PathLike[str]) -> Model | AllInOneModel | PairsModel:
-    """Read a model that `Model.save`, `Certified.save` or an estimator wrote, or those of machines of several classes.
+    """Read a model that `Model.save`, `Certified.save` or an estimator wrote, or the models of several classes.
 
-    Every array is checked, so that a model that loads can predict. Nothing that is written in a file is ever run.
+    Every array is checked, so that a loaded model can predict. No code from the file is executed.
 
     Parameters
     ----------
     path : str or path-like
-        Of the .npz file.
+        The .npz file.
 
     Returns
     -------
     Model, AllInOneModel or PairsModel
-        Without the training samples, but for the support vectors of a kernel machine.
+        The model, without the training samples except the support vectors of a kernel machine.
 
     Raises
     ------
     MissingFileError
         There is no such file.
     FileAccessError
-        It is a folder, a device or a pipe, or there is no permission to read it.
+        The path is a folder, a device or a pipe, or there is no permission to read it.
     FileFormatError
-        It is not a model of this library, or it is damaged.
+        The file is not a model of this library, or it is damaged.
     TooLargeError
-        It does not fit into memory.
+        The model does not fit into memory.
     ParameterTypeError
         `path` is not a path.
 

@@ -111,8 +111,8 @@ class SVMResult(Certified):
         For a ranking, the pairs (better, worse); None otherwise. `kind`, `kkt`, `support`, `on_margin` and `at_bound`
         then have one entry per pair instead of one per sample. Support vectors are the samples with `coef` ≠ 0.
     constraints : structured ndarray, shape (p,), or None
-        One row per linear constraint: name, value and bound of G w + c b ≤ h, violation, multiplier λ (`price`), and
-        `gap`, λ·|slack|, which is 0 by complementary slackness. Violations are 0, except for rows that can only hold
+        One row per linear constraint: name, value and bound of G w + c b ≤ h, violation, multiplier π, and
+        `gap`, π·|slack|, which is 0 by complementary slackness. Violations are 0, except for rows that can only hold
         as equalities: these may be violated by the rounding of their evaluation, which the gap includes.
     problem : Problem or None
         The problem, without cached values; for one of many machines a function that builds it; None for a result from
@@ -179,7 +179,7 @@ class SVMResult(Certified):
     def constraint_multipliers(self) -> Mapping[str, float]:
         """Multipliers of the linear constraints by name: the rate at which the optimum decreases with each bound."""
         table = self.constraints
-        return {} if table is None else dict(zip(table["name"].tolist(), table["price"].tolist(), strict=True))
+        return {} if table is None else dict(zip(table["name"].tolist(), table["multiplier"].tolist(), strict=True))
 
     @cached
     def xi(self) -> FloatArray:
@@ -448,25 +448,26 @@ def build_kkt_table(result: SVMResult) -> NDArray[np.void]:
 
 def _describe_constraints(table: NDArray[np.void]) -> str:
     """Describe the linear constraints in a line: how many have a nonzero multiplier, and the costliest of them."""
-    priced = np.flatnonzero(table["price"] > 0.0)
-    dearest = priced[np.argsort(-table["price"][priced], kind="stable")][:3]
-    named = ", ".join(f"{table['name'][k]} (price {table['price'][k]:.4g})" for k in dearest)
-    more = ", …" if len(priced) > len(dearest) else ""
-    broken = float(table["violation"].max(initial=0.0))
-    kept = "all kept" if broken == 0.0 else f"largest violation {broken:.1e}"
-    return f"{len(table)} rows, {kept}; {len(priced)} with a price{': ' if named else ''}{named}{more}"
+    positive = np.flatnonzero(table["multiplier"] > 0.0)
+    costliest = positive[np.argsort(-table["multiplier"][positive], kind="stable")][:3]
+    listed = ", ".join(f"{table['name'][k]} ({table['multiplier'][k]:.4g})" for k in costliest)
+    more = ", …" if len(positive) > len(costliest) else ""
+    violation = float(table["violation"].max(initial=0.0))
+    feasibility = "all satisfied" if violation == 0.0 else f"largest violation {violation:.1e}"
+    count = f"{len(positive)} with a positive multiplier"
+    return f"{len(table)} rows, {feasibility}; {count}{': ' if listed else ''}{listed}{more}"
 
 
 def _render_constraints(table_of_rows: NDArray[np.void]) -> str:
     """Return the costliest linear constraints in HTML, and how many there are."""
-    dearest = np.argsort(-table_of_rows["price"], kind="stable")[:MAX_DISPLAYED_ROWS]
-    columns = ("value", "bound", "price")
+    costliest = np.argsort(-table_of_rows["multiplier"], kind="stable")[:MAX_DISPLAYED_ROWS]
+    columns = ("value", "bound", "multiplier")
     cells = [
         [Cell(str(row["name"])), *(Cell(f"{float(row[column]):.6g}", True) for column in columns)]
-        for row in table_of_rows[dearest]
+        for row in table_of_rows[costliest]
     ]
     more = (
-        f"the first {MAX_DISPLAYED_ROWS} of {len(table_of_rows)}, by price"
+        f"the first {MAX_DISPLAYED_ROWS} of {len(table_of_rows)}, by multiplier"
         if len(table_of_rows) > MAX_DISPLAYED_ROWS
         else ""
     )

@@ -151,7 +151,7 @@ def test_every_trait_has_words():
 def test_traits_of_the_machines(machine, kernel):
     problem = MACHINES[machine](KERNELS[kernel])
     word = "linear" if kernel == "linear" else "kernel"
-    assert find_problem_traits(problem) == TRAITS[machine] | {word, "flat", "one α a sample"}
+    assert find_problem_traits(problem) == TRAITS[machine] | {word, "flat", "one α per sample"}
     assert problem.space.is_linear or not problem.space.gram.nbytes, "the Gram matrix was built for it"
 
 
@@ -179,7 +179,7 @@ CHANGED = {
     "Huber": (dual(curvature=np.full(6, 0.5)), {"curved"}),
     "bent in some rows": (dual(curvature=ROOT), {"partly curved"}),
     "a row of the user's": (dual(upper=np.array([1.0, 1, 1, 1, 1, np.inf])), {"partly bounded"}),
-    "regression": (dual(level=ROOT, rows=np.array([0, 1, 2, 0, 1, 2])), {"other levels", "several α a sample"}),
+    "regression": (dual(level=ROOT, rows=np.array([0, 1, 2, 0, 1, 2])), {"other levels", "several α per sample"}),
     "nu": (dual(level=np.zeros(6), groups=(group(SIGN), TOTAL)), {"level 0", "balance and total"}),
     "nu, scaled": (dual(groups=(group(-2 * np.ones(6), -1.0), group(3 * SIGN))), {"balance and total"}),
     "unequal sums": (dual(groups=(group(SIGN, 0.1), TOTAL)), {"other rows"}),
@@ -193,7 +193,7 @@ CHANGED = {
     "a price": (dual(groups=(group(SIGN, ridge=1.0),)), {"no rows", "penalised"}),
     "a price on one of two": (dual(groups=(group(SIGN), group(ROOT, ridge=1.0))), {"penalised"}),
 }
-PLAIN = {"level 1", "bounded", "flat", "balance", "unpenalised", "one α a sample"}
+PLAIN = {"level 1", "bounded", "flat", "balance", "unpenalised", "one α per sample"}
 
 
 @pytest.mark.parametrize("change", CHANGED)
@@ -212,7 +212,7 @@ def test_a_new_machine_is_taken_by_those_that_take_anything_and_no_one_has_to_na
     able = {backend.name for backend in iter_backends() if backend.abilities.accepts(traits, 6, "dual")}
     assert able >= {"cvxopt", "osqp", "cvxpy", "clarabel", "interior_point", "slsqp"}
     narrow = {"augmented_lagrangian", "kernel_newton", "libsvm", "liblinear"}
-    if other & {"partly curved", "partly bounded", "several α a sample", "one row", "other rows"}:
+    if other & {"partly curved", "partly bounded", "several α per sample", "one row", "other rows"}:
         assert not able & narrow
     if other & {"curved", "sum", "other levels"}:
         assert not able & (narrow - {"kernel_newton", "libsvm"})

@@ -60,7 +60,7 @@ def wrong_values(derivation: Any) -> Iterator[str]:
     """Sides of which the code has another value than the term."""
     at, names = derivation._quantities, derivation.names()
     for step in derivation:
-        if step.absent or step.tag in ROUNDED or step.measure.missing(at) or "dist" in step.latex:
+        if step.absent or step.tag in ROUNDED or step.measure.explain_unmeasurable(at) or "dist" in step.latex:
             continue
         for each, side in sides(step.measure):
             if not side.python() or (each.when is not None and not each.when(at)):

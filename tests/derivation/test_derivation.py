@@ -160,7 +160,7 @@ def test_rows_of_weight_zero_have_no_part_in_it():
 
 def test_long_docstrings_are_cut_to_their_first_line():
     text = find_code(qpsvm.Model.predict).text
-    assert 'or that of the largest f_c or most votes."""' in text
+    assert 'or that with the largest f_c or most votes."""' in text
     assert "Parameters" not in text
     compile("class A:\n" + "\n".join("    " + line for line in text.splitlines()), "cut", "exec")
 
@@ -292,7 +292,7 @@ def test_eta_is_the_multiplier_of_the_equation_beside_it():
         problem = qpsvm.PrimalHinge(X, y, lam=lam)
         result = solve_polished(problem)
         side = qpsvm.derive(problem, result).sides()["PHINGE.6"]
-        assert side["of"].startswith("η_i, and p_i/λ − α_i, of sample ")
+        assert side["description"].startswith("η_i, and p_i/λ − α_i, of sample ")
         assert np.isclose(1 / len(y) / lam - result.alpha, side["right"]).any()
         assert np.isclose(result.kkt["eta"], side["left"]).any()
         assert side["right"] <= 1 / len(y) / lam * (1 + 1e-12)

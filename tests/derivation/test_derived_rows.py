@@ -45,19 +45,19 @@ def solve_machine(name: str, kind: str) -> tuple[Any, SVMResult]:
     problem = MACHINES[name](constraints=rows[kind], kernel=kernel)
     result = qpsvm.solve(problem, tol=1e-13, check=False)
     assert result.gap < 1e-9
-    assert (result.constraints["price"] > 0.0).any()
+    assert (result.constraints["multiplier"] > 0.0).any()
     return problem, replace(result, status=qpsvm.Status.OPTIMAL)
 
 
 def raise_price(result: SVMResult) -> SVMResult:
     table = result.constraints.copy()
-    table["price"][int(table["price"].argmax())] += 1.0
+    table["multiplier"][int(table["multiplier"].argmax())] += 1.0
     return replace(result, constraints=table)
 
 
 def negative(result: SVMResult) -> SVMResult:
     table = result.constraints.copy()
-    table["price"][int(table["price"].argmin())] = -0.1 * table["price"].max()
+    table["multiplier"][int(table["multiplier"].argmin())] = -0.1 * table["multiplier"].max()
     return replace(result, constraints=table)
 
 
@@ -108,11 +108,11 @@ def test_complementary_slackness_counts_an_idle_row_with_a_price() -> None:
     problem, result = solve_machine("C", "w")
     table = result.constraints.copy()
     idle = int((table["bound"] - table["value"]).argmax())
-    assert table["price"][idle] < HOLDS
-    table["price"][idle] = 1.0
+    assert table["multiplier"][idle] < HOLDS
+    table["multiplier"][idle] = 1.0
     measured = qpsvm.derive(problem, replace(result, constraints=table))
     assert measured.residuals()["OWN.8"] > FAILS
-    said = qpsvm.derive(problem, result).sides()["OWN.8"]["of"]
+    said = qpsvm.derive(problem, result).sides()["OWN.8"]["description"]
     assert all(name in said for name in OVER_W.names)
 
 
@@ -121,5 +121,5 @@ def test_without_a_result_the_steps_stand_there_and_an_alpha_needs_its_prices() 
     assert qpsvm.derive(problem).residuals() == {}
     with pytest.raises(qpsvm.UnsupportedError, match=r"problem\.at"):
         qpsvm.derive(problem, alpha=result.alpha)
-    at = problem.at(np.concatenate([result.alpha, result.constraints["price"]]))
+    at = problem.at(np.concatenate([result.alpha, result.constraints["multiplier"]]))
     assert max(r for r in qpsvm.derive(problem, at).residuals().values() if r == r) < HOLDS

@@ -55,7 +55,7 @@ def test_a_line_is_measured_where_it_is_displayed():
 
     (sides,) = line(a, "≤", b, place="entry").iter_sides(Point())
     assert (sides.left, sides.right, sides.relation, sides.residual) == (5.0, 4.0, "≤", 0.25)
-    assert sides.of == "a_i, and b_i, of entry 1"
+    assert sides.description == "a_i, and b_i, of entry 1"
     assert not list(line(a, "≤", b, rows=lambda at: at.a > 9).iter_sides(Point()))
 
 
@@ -65,7 +65,7 @@ def test_a_line_is_measured_where_it_is_displayed():
 @for_each("machine, intercept", [(machine, intercept) for machine in MANY for intercept in INTERCEPTS])
 def test_primal_and_dual_are_the_qps_at_random_points(machine, intercept):
     problem, rng = problem_of(machine, intercept, "linear", True, False), np.random.default_rng(4)
-    own, at = argument_of(problem), build_quantities(problem, qpsvm.solve(problem))
+    own, at = build_terms_of(problem), build_quantities(problem, qpsvm.solve(problem))
     for _ in range(3):
         qp = problem.qp("primal")
         x = rng.normal(size=qp.n)
@@ -74,7 +74,7 @@ def test_primal_and_dual_are_the_qps_at_random_points(machine, intercept):
         slack = np.concatenate([given[key] for key in ("xi", "xi_star") if key in given])
         zeta = given.get("zeta", np.zeros(len(slack)))
         w = given["w"]
-        point = at.with_letters(values=problem.X @ w + b, b=b, square_of_w=float(w @ w), xi=slack + zeta, zeta=zeta)
+        point = at.with_symbols(values=problem.X @ w + b, b=b, square_of_w=float(w @ w), xi=slack + zeta, zeta=zeta)
         point.__dict__["zeta"] = zeta if machine == "huber" else slack
         assert own.objective.value(point) == pytest.approx(qp.objective(x), rel=1e-10)
         rooms = [rows.constraint.sides for rows in own.rows]
@@ -87,8 +87,8 @@ def test_primal_and_dual_are_the_qps_at_random_points(machine, intercept):
         assert own.dual_objective.value(other) == pytest.approx(problem.qp("dual").objective(alpha), rel=1e-10)
 
 
-def argument_of(problem: Any) -> Any:
-    return inspect.getmodule(STEPS[type(problem)]).argument(problem)
+def build_terms_of(problem: Any) -> Any:
+    return inspect.getmodule(STEPS[type(problem)]).build_terms(problem)
 
 
 def test_rows_of_a_user_are_terms_too():

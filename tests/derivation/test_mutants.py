@@ -70,7 +70,7 @@ def points(problem: Any) -> list[Any]:
     if problem.intercept == "penalised":
         found.append(of_alpha(problem, feasible))
     rows = {"lhs": feasible.lhs + rng.normal(size=len(feasible.lhs))} if problem.constraints else {}
-    return [*found, feasible.with_letters(
+    return [*found, feasible.with_symbols(
         values=feasible.values + rng.normal(size=len(feasible.values)), b=feasible.b + 0.3,
         square_of_w=feasible.square_of_w + 1.0, **rows,
     )]  # fmt: skip
@@ -78,8 +78,8 @@ def points(problem: Any) -> list[Any]:
 
 def of_alpha(problem: Any, at: Any) -> Any:
     """The point with the penalised b that α, and π, give."""
-    b = float(at.beta.sum()) - (float(at.rows.c @ at.prices) if problem.constraints else 0.0)
-    return at.with_letters(b=b, values=at.values - at.b + b)
+    b = float(at.beta.sum()) - (float(at.rows.c @ at.constraint_multipliers) if problem.constraints else 0.0)
+    return at.with_symbols(b=b, values=at.values - at.b + b)
 
 
 def residuals(line: EquationLine, at: Any) -> list[float]:
@@ -151,7 +151,7 @@ def test_one_changed_term_of_a_step_is_seen(case):
     problem, rng = problem_of(*case), np.random.default_rng(3)
     at, unseen, count, judge = points(problem), [], 0, Judged(problem)
     for step in qpsvm.derive(problem):
-        if step.absent or step.measure.missing(at[0]):
+        if step.absent or step.measure.explain_unmeasurable(at[0]):
             continue
         for place, mutant, other in options(step, rng):
             line = step.measure.lines[place]

@@ -115,7 +115,7 @@ def test_both_sides_are_what_numpy_says(machine, kernel, where):
     prefix, size, compared = derivation.steps[0].tag.split(".")[0], max(abs(said["P"]), abs(said["D"]), 1e-3), 0
     for number, letters in TABLE[machine].items():
         sides = derivation.sides()[f"{prefix}.{number}"]
-        if not any(word in sides["of"].split(",")[0] for word in FIRST):
+        if not any(word in sides["description"].split(",")[0] for word in FIRST):
             continue
         for letter, side in zip(letters, ("left", "right"), strict=True):
             if letter in LETTERS:
@@ -141,7 +141,7 @@ def test_sides_residuals_and_headline_tell_the_same(machine, kernel, where):
             continue
         wrong = {"=": abs, "≤": lambda d: max(d, 0.0), "≥": lambda d: max(-d, 0.0)}[sides["relation"]]
         violation = wrong(sides["left"] - sides["right"])
-        assert sides["of"]
+        assert sides["description"]
         if sides["residual"] > HOLDS:
             assert violation > 0, tag
         else:
@@ -191,9 +191,9 @@ def test_b_at_any_alpha_is_the_best_for_its_w(kernel):
 def test_the_worst_row_is_shown_or_the_one_that_says_most():
     left, right = np.array([1.0, 5.0, 2.0]), np.array([1.0, 5.0, 2.5])
     found = find_worst_entry(left, "=", right, "row {i}", 2.0, np.array([10, 20, 30]))
-    assert (found.left, found.right, found.of, found.residual) == (2.0, 2.5, "row 30", 0.25)
-    assert find_worst_entry(left, "=", left, "row {i}", 1.0).of == "row 1"
-    assert find_worst_entry(left, "≤", left + np.array([1.0, 0.1, 2.0]), "row {i}", 1.0).of == "row 1"
+    assert (found.left, found.right, found.description, found.residual) == (2.0, 2.5, "row 30", 0.25)
+    assert find_worst_entry(left, "=", left, "row {i}", 1.0).description == "row 1"
+    assert find_worst_entry(left, "≤", left + np.array([1.0, 0.1, 2.0]), "row {i}", 1.0).description == "row 1"
     assert find_worst_entry(left, "≥", right, "row {i}", 1.0).residual == 0.5
 
 
@@ -212,7 +212,7 @@ def test_sides_are_data_for_json_even_where_there_is_no_solution(machine):
     data = json.loads(json.dumps(derivation.sides(), allow_nan=False))
     assert list(data) == [step.tag for step in derivation]
     for sides in data.values():
-        assert set(sides) == {"left", "right", "relation", "of", "residual", "reason"}
+        assert set(sides) == {"left", "right", "relation", "description", "residual", "reason"}
     json.dumps(qpsvm.derive(problem, alpha=np.zeros(40)).sides(), allow_nan=False)
 
 

@@ -217,7 +217,7 @@ def optimal(problem: Any, result: Any, space: Space) -> Point:
     if isinstance(problem, JOINT):
         return Point(result.alpha, space.weights(f - result.b).T, result.b)
     table = result.constraints
-    found = np.zeros(0) if table is None else np.asarray(table["price"])
+    found = np.zeros(0) if table is None else np.asarray(table["multiplier"])
     if isinstance(problem, qpsvm.SVDD):
         w = space.weights(f - result.b + np.square(space.features).sum(axis=1))
         return Point(result.alpha, w / 2, result.b / 2, prices=found)
@@ -231,7 +231,7 @@ def any_point(problem: Any, space: Space, rng: np.random.Generator, recovered: b
     rows, given = getattr(problem, "constraints", None), rng.uniform(0.0, 1.0, np.shape(upper)) * upper
     given[len(prices(problem)) if rows else given.size :] *= 0.2  # so that α may balance the prices
     some = problem.at(given)
-    alpha, lam = some.alpha, np.asarray(some.constraints["price"]) if rows else np.zeros(0)
+    alpha, lam = some.alpha, np.asarray(some.constraints["multiplier"]) if rows else np.zeros(0)
     D = space.samples.shape[1]
     if isinstance(problem, JOINT):
         k = len(problem.classes)

@@ -21,8 +21,8 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Status
 from qpsvm.space.operators import LowRank
 
-#: Clarabel's default tolerance of the gap and the residuals; points of larger ones are too coarse for polishing.
-FINE = 1e-8
+#: Largest tolerance of gap and residuals, Clarabel's default: less accurate points are too coarse for polishing.
+MAX_TOL = 1e-8
 
 #: Clarabel's statuses by name.
 STATUS = {
@@ -112,7 +112,7 @@ class ClarabelCompiled(Compiled):
         settings = clarabel.DefaultSettings()
         requested: dict[str, Any] = {"verbose": limits.verbose, "max_threads": 1}
         if limits.tol is not None:
-            requested |= dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), min(limits.tol, FINE))
+            requested |= dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), min(limits.tol, MAX_TOL))
         if limits.max_iter is not None:
             requested["max_iter"] = int(limits.max_iter)
         if limits.time_limit is not None:
@@ -138,7 +138,7 @@ class ClarabelCompiled(Compiled):
 
 
 class SettingsTranslator:
-    """A block that passes settings to Clarabel, whose plain `Exception` about a setting becomes a ValueError."""
+    """Context manager that converts Clarabel's plain `Exception` about an invalid setting to a ValueError."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = options

@@ -24,7 +24,7 @@ from qpsvm.space.operators import Diagonal, LowRank
 
 #: Number of variables from which a low-rank P is not converted to a dense n × n matrix (`cvxopt_structured`).
 STRUCTURED_ROWS = 2000
-#: An equality row counts as violated from this share of its terms.
+#: Relative tolerance of the equalities, above which a solution that CVXOPT calls optimal is rejected.
 MAX_ROW_VIOLATION = 1e-4
 #: CVXOPT's default iteration limit.
 MAX_ITERATIONS = 100
@@ -108,7 +108,7 @@ class CvxoptCompiled(Compiled):
         return solution
 
     def _violates_equalities(self, solution: QPSolution) -> bool:
-        """Return whether an equality row is violated: of contradictory rows, CVXOPT may ignore one."""
+        """Return whether an equality is violated; CVXOPT may ignore one of two contradictory equalities."""
         A, b, x = self.qp.A, self.qp.b, solution.x
         if A is None or b is None or x is None:
             return False

@@ -32,7 +32,10 @@ from qpsvm.solvers.linear.descent import count_entries
 
 #: Traits of the machines that it accepts: hinges and squared hinges at level 1, and the same losses outside a tube.
 OWN = LOSSES - {"balance", "sum", "partly bounded", "partly curved"}
-ONE_SIDED, TWO_SIDED = OWN - {"level 0", "other levels", "mirrored α"}, OWN - {"one α a sample", "several α a sample"}
+ONE_SIDED, TWO_SIDED = (
+    OWN - {"level 0", "other levels", "two-sided α"},
+    OWN - {"one α per sample", "several α per sample"},
+)
 #: Traits that linear losses, and squared losses, do not have: α is bounded with linear losses only.
 LINEAR, SQUARED = {"unbounded", "curved"}, {"bounded", "flat"}
 #: scikit-learn's default tolerance, for the largest violation of the optimality conditions.

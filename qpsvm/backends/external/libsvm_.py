@@ -66,7 +66,7 @@ SPARSE_FACTOR = 4.0
 #: Cache for the loop of `fit_classes`: megabytes per entry of the Gram matrix (float32), and a constant reserve.
 CACHE_MEGABYTES_PER_ENTRY, CACHE_RESERVE_MEGABYTES = 4e-6, 50.0
 #: The ν-SVMs.
-NU_TRAITS = INTERVALS - {"level 1", "other levels", "balance", "sum", "mirrored α"}
+NU_TRAITS = INTERVALS - {"level 1", "other levels", "balance", "sum", "two-sided α"}
 
 
 class LibsvmBackend(Backend):

@@ -2,11 +2,11 @@
 
 Both work on parts of the Gram matrix. A hard margin is solved by its own engine.
 
-`IntervalProblem` converts a machine with one α per sample, or with two mirrored ones, to the form of
+`IntervalProblem` converts a machine with one α per sample, or with two for the two sides of f, to the form of
 `solvers.kernel.dual`, in which β ranges over intervals:
 
     (IVAL.1)  β_i = s_i α_i:  t = sℓ, ε = 0, and the box is that of sα;  ρ of a ν-SVM is −ε of (IVAL.3)
-    (IVAL.2)  mirrored, β_i = α⁺_i − α⁻_i:  t = (ℓ⁺ − ℓ⁻)/2, ε = −(ℓ⁺ + ℓ⁻)/2, −U⁻ ≤ β ≤ U⁺
+    (IVAL.2)  two-sided, β_i = α⁺_i − α⁻_i:  t = (ℓ⁺ − ℓ⁻)/2, ε = −(ℓ⁺ + ℓ⁻)/2, −U⁻ ≤ β ≤ U⁺
     (IVAL.3)  a column c·s of E with e is Σβ = e/c, and b = cμ;  a constant column c beside it is Σ|β| = e/c, and ε = cμ
     (IVAL.4)  δ is a diagonal: K + diag(δ) for K, if both rows of a sample have the same
     (IVAL.5)  where U = ∞, α_i ≤ (2P₀/δ_i)^½ at the optimum, P₀ = Σ max(ℓ_k, 0)²/(2δ_k) the value of w = 0 and b = 0
@@ -55,17 +55,17 @@ MAX_GRAM_ROWS = 8000
 #: Traits of classifiers with margins of level 1, soft or hard, and the row yᵀα = 0.
 MARGINS = ALL_TRAITS - {
     "level 0", "other levels", "partly bounded", "curved", "partly curved", "no rows", "sum", "balance and total",
-    "one row", "other rows", "penalised", "mirrored α", "several α a sample",
+    "one row", "other rows", "penalised", "two-sided α", "several α per sample",
 }  # fmt: skip
 #: Traits of machines with one interval of β per sample, any levels, and one given sum, or two as in ν-machines.
 INTERVALS = ALL_TRAITS - {
     "unbounded", "partly bounded", "curved", "partly curved", "no rows", "one row", "other rows", "penalised",
-    "several α a sample",
+    "several α per sample",
 }  # fmt: skip
 #: Traits of machines with curvature, for which the full Gram matrix is computed.
 CURVED = ALL_TRAITS - {
     "flat", "partly curved", "no rows", "balance and total", "one row", "other rows", "penalised",
-    "several α a sample",
+    "several α per sample",
 }  # fmt: skip
 #: Maximum number of rows of a machine with curvature, and of a linear one.
 MAX_CURVED_ROWS, MAX_LINEAR_CURVED_ROWS = 4000, 1000
@@ -182,7 +182,7 @@ class IntervalProblem:
 
         fold = fold_losses(svm)
         if fold is None:
-            raise UnsupportedError(f"{name} takes mirrored rows with one tube and one curvature a sample; use cvxopt")
+            raise UnsupportedError(f"{name} requires the same tube and curvature on both sides of a sample; use cvxopt")
         width = 0.0 if mass is not None else fold.tube
         problem = KernelDual(upper[:n] + 0.0, fold.level + np.zeros(n), -upper[n:], width, total=total, mass=mass)
         return cls(svm, problem, curvature, balance)

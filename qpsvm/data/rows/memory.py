@@ -51,7 +51,7 @@ class ChangeGuard:
             self._is_first_run = False
 
     def end_run(self) -> None:
-        """Note the end of the run, so that `check` scans again."""
+        """End the run, so that `check` scans again."""
         self._is_first_run = False
 
     def _compute_checksums(self) -> list[list[int]]:
@@ -69,9 +69,8 @@ class ChangeGuard:
             self._checksums = checksums
         elif checksums != self._checksums:
             raise DataError(
-                f"{self.name} was changed in place since the problem was made, which has worked things out of the "
-                f"former numbers: make a new problem of the new ones, or give it a copy, {self.name}.copy(), from the "
-                "start"
+                f"{self.name} was changed in place since the problem was built, which caches results of the old "
+                f"values: build a new problem from the new values, or pass a copy, {self.name}.copy(), from the start"
             )
 
 

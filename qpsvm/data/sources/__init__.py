@@ -1,8 +1,8 @@
-"""Samples from files and other stores, opened as rows that are read a block at a time.
+"""Open samples from files and other stores as rows that are read one block at a time (`open_rows`).
 
-`open_rows` is the way in. What is stored as an array is mapped (`arrays`); what has to be decoded is decoded once, into
-a scratch file that is mapped then (`spool`). Either way a pass reads blocks of some 32 MB, which need no memory of
-their own. Dask collections are in `dask_rows`.
+Arrays and .npy files are memory-mapped (`arrays`). Other formats are decoded once, into a scratch file that is then
+mapped (`spool`). Either way a pass reads blocks of about 32 MB, which need no memory of their own. Dask collections are
+in `dask_rows`.
 """
 
 from typing import TYPE_CHECKING

@@ -1,12 +1,11 @@
-"""Open arrays and .npy files as rows; files are mapped into memory.
+"""Open arrays and .npy files as rows, by memory mapping (`open_arrays`, `MemoryMap`, `SparseMap`).
 
-Sparse rows that are stored in three arrays, CSR, which may be maps of files.
+`MemoryMap` has dense rows: memory maps of files, or arrays of any dtype. `SparseMap` has sparse rows in the three
+arrays of CSR, which may be memory maps.
 
-Dense rows that are stored in arrays: memory maps of files, or arrays of other numbers than float64.
-
-A block is a view of what is stored. Where that is float64, row by row, products are made with it as it is; otherwise
-(`as_block`) a tile at a time is made float64. So no pass needs more memory than a few tiles, and the system keeps
-of a map what it has room for.
+A block is a view of the stored array. If that is float64 and C-contiguous, products use it directly; otherwise
+`as_block` converts one tile at a time to float64. So a pass needs the memory of a few tiles only, and the operating
+system caches as much of a map as fits.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ from qpsvm.data.sources.stored import FileWatch, Origin, StoredRows, choose_colu
 class SparseMap(StoredRows):
     """The rows of a CSR array without duplicate entries.
 
-    data (m,): The numbers, row behind row.
+    data (m,): The stored entries, row after row.
     indices (m,): Their columns.
-    indptr (n + 1,): Where each row begins.
-    d: The columns.
-    block_rows: Rows per block; by default as many as hold `BLOCK_NUMBERS` numbers.
+    indptr (n + 1,): The start of each row in `data`.
+    d: The number of columns.
+    block_rows: Rows per block; by default as many as contain `BLOCK_NUMBERS` entries.
     """
 
     is_sparse = True
@@ -103,7 +102,7 @@ def _check_shape(array: NDArray[Any], name: str) -> None:
 
 
 def open_arrays(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
-    """Open the rows of an array, of a map, or of .npy files, a list of paths, one below the other."""
+    """Open the rows of an array, of a memory map, or of a list of .npy files, one below the other."""
     names = data if isinstance(data, list) else [os.fspath(getattr(data, "filename", None) or "")]
     watch, what = FileWatch(names), names[0] or "X"
     arrays = [map_npy(path) for path in names] if isinstance(data, list) else [as_raw_array(data, "X")]
@@ -130,7 +129,7 @@ def open_arrays(data: Any, target: Any, columns: Any, weight: Any, block_rows: i
 
 
 def _check_numbers(source: MemoryMap) -> None:
-    """Look at all numbers once, as they are stored. Raises DataError."""
+    """Check all stored numbers in one pass. Raises DataError."""
     start, squares = 0, 0.0
     for part in source.parts:
         for i in range(0, len(part), source.block_rows):
@@ -145,7 +144,7 @@ def _is_column_index(given: Any) -> bool:
 
 
 def _as_range(places: list[int]) -> slice | IntArray:
-    """Convert consecutive columns to a slice, which takes a view."""
+    """Convert consecutive columns to a slice, with which indexing returns a view."""
     first, end = places[0], places[-1] + 1
     return slice(first, end) if places == list(range(first, end)) else np.array(places, dtype=np.intp)
 
@@ -160,7 +159,7 @@ def _read_vector(parts: Sequence[NDArray[Any]], given: Any, option: str) -> NDAr
         name = os.fspath(given)
         if not name.endswith(".npy"):
             raise ParameterError(
-                f"{option}={name!r}: the columns of an array have no names; give the place of the column, from 0, an "
+                f"{option}={name!r}: the columns of an array have no names; give the index of the column, from 0, an "
                 "array, or a .npy file"
             )
         found = np.asarray(map_npy(name)[:])
@@ -173,11 +172,11 @@ def _read_vector(parts: Sequence[NDArray[Any]], given: Any, option: str) -> NDAr
 
 
 class MemoryMap(StoredRows):
-    """The rows of arrays, below each other.
+    """The rows of dense arrays, below each other.
 
-    parts (n_k, ·): Of numbers of any kind, in any order; kept by reference.
-    origin: With a name and a length for each part; or for each file that was decoded into one part.
-    columns (d,): Which columns are features.
+    parts (n_k, ·): Arrays of any numeric dtype and memory order; they are not copied.
+    origin: Has a name and a length for each part, or for each of the files that were decoded into one part.
+    columns (d,): The columns that are features.
     """
 
     is_sparse = False

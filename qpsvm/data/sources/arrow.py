@@ -1,9 +1,10 @@
 """Read Parquet, Feather and other data of pyarrow as rows of numbers (`ArrowRows`, `StreamedRows`).
 
-Each column is one array in a batch. Numbers are set down row by row, a strip of rows at a time that fits into the
-cache. Files are read one after the other, each by its own columns, so that one that differs is named.
+`ArrowRows` reads the files of a data set one after the other. Each column of a record batch is one array; the columns
+are written to a row-major block, one strip of rows at a time that fits into the CPU's cache. Each file is read with its
+own schema, so that an error names the file that differs.
 
-Rows of third-party batches, one after the other: arrays, or record batches of pyarrow.
+`StreamedRows` reads batches from an iterator of the caller: arrays, or record batches of pyarrow.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from qpsvm.data.rows.memory import as_row_source
 from qpsvm.data.sources.decoder import Batch, Decoder, normalise_labels
 from qpsvm.data.sources.stored import IN_MEMORY, ChosenColumns, FileWatch, check_names, choose_columns, describe_row
 
-#: Columns of text that a message lists.
+#: Largest number of text columns that a message lists.
 SHOWN_TEXTS = 5
-#: Batches that pyarrow itself reads ahead within a file.
+#: Number of batches that pyarrow reads ahead within a file.
 READ_AHEAD = 4
 
 
@@ -52,7 +53,7 @@ def import_arrow(what: str) -> Any:
 
 
 def decode_batch(record: Any, chosen: ChosenColumns, dtype: np.dtype[Any], name: str, start: int) -> Batch:
-    """Decode a record batch that begins at a row of a file. Raises DataError."""
+    """Decode a record batch whose first row is row `start` of a file. Raises DataError."""
     columns = {
         column: decode_numbers(record, column, name, start) for column in chosen.all_names if column != chosen.target
     }
@@ -62,7 +63,7 @@ def decode_batch(record: Any, chosen: ChosenColumns, dtype: np.dtype[Any], name:
 
 
 def _decode_column(record: Any, column: str, name: str, start: int) -> Any:
-    """Decode a column of codes, of which no value may be missing. Raises DataError."""
+    """Decode a dictionary-encoded column without missing values. Raises DataError."""
     import pyarrow.types as types
 
     array = record.column(column)
@@ -76,7 +77,7 @@ def _decode_column(record: Any, column: str, name: str, start: int) -> Any:
 
 
 def decode_numbers(record: Any, column: str, name: str, start: int) -> NDArray[Any]:
-    """Decode a column as numbers, each of which equals a double. Raises DataError."""
+    """Decode a column of numbers that are exact as doubles. Raises DataError."""
     array = _decode_column(record, column, name, start)
     values = exact = decode_labels(array)
     if "decimal" in str(array.type) and has_large_integers(values):
@@ -88,7 +89,7 @@ def decode_numbers(record: Any, column: str, name: str, start: int) -> NDArray[A
 
 
 def decode_labels(array: Any) -> NDArray[Any]:
-    """Convert an Arrow array without nulls and codes to labels: numbers or text."""
+    """Convert an Arrow array without nulls and dictionary codes to labels: numbers or text."""
     if not is_number(array.type):
         return np.array([str(text) for text in array.to_pylist()], dtype=np.str_)
     values: NDArray[Any] = (array.cast("float64") if "decimal" in str(array.type) else array).to_numpy(
@@ -98,7 +99,7 @@ def decode_labels(array: Any) -> NDArray[Any]:
 
 
 def is_number(kind: Any) -> bool:
-    """Tell whether the values of an Arrow type are numbers, or True and False."""
+    """Return whether the values of an Arrow type are numbers or booleans."""
     import pyarrow.types as types
 
     if types.is_dictionary(kind):
@@ -107,14 +108,14 @@ def is_number(kind: Any) -> bool:
 
 
 def fits_single(kind: Any) -> bool:
-    """Tell whether every value of an Arrow type is a float32."""
+    """Return whether every value of an Arrow type is exact as float32."""
     return str(kind) in ("float", "halffloat", "int8", "int16", "uint8", "uint16", "bool")
 
 
 class ArrowRows(Decoder):
     """The rows of a pyarrow data set, file by file.
 
-    per_file_schema: Whether its files are read by the columns of each file, not by those of the data set.
+    per_file_schema: Whether each file is read with its own schema instead of that of the data set.
     target, columns, weight: As in `open_rows`.
     """
 
@@ -159,7 +160,7 @@ class ArrowRows(Decoder):
 
 
 def _choose_scan_options(fragment: Any) -> dict[str, Any]:
-    """Return options to decode a local Parquet file as it is read. By default all of it is read into memory first."""
+    """Return scan options to decode a local Parquet file while it is read; by default it is read as a whole first."""
     import pyarrow.fs
     from pyarrow import dataset
 
@@ -179,7 +180,7 @@ def _read_schema(fragment: Any, dataset: Any, per_file_schema: bool, name: str) 
 
 
 def check_columns(schema: Any, first: Any, used: ChosenColumns, every: bool, name: str, first_name: str) -> None:
-    """Refuse a file that lacks a column, has more of them than the first file, or text for a feature."""
+    """Check that a file has the columns of the first one, and numbers as features. Raises DataError, DataTypeError."""
     check_names(schema.names, first.names, used, every, name, first_name)
     texts = [column for column in used.features if not is_number(schema.field(column).type)]
     if texts:
@@ -187,7 +188,7 @@ def check_columns(schema: Any, first: Any, used: ChosenColumns, every: bool, nam
         raise DataTypeError(
             f"{name or 'the table'}: the column{'s' if len(texts) > 1 else ''} {listed}"
             f"{', …' if len(texts) > SHOWN_TEXTS else ''} {'hold' if len(texts) > 1 else 'holds'} no numbers; leave "
-            f"out what is no feature by columns= (--drop {texts[0]!r}), or encode it as numbers first; {IN_MEMORY}"
+            f"out columns that are not features by columns= (--drop {texts[0]!r}), or encode them first; {IN_MEMORY}"
         )
     if used.weight is not None and not is_number(kind := schema.field(used.weight).type):
         raise DataTypeError(f"{name or 'the table'}: weight={used.weight!r} is a column of {kind}")
@@ -198,14 +199,16 @@ def open_dataset(paths: Sequence[str], form: str) -> Any:
     dataset = import_arrow(paths[0])
     try:
         return dataset.dataset(list(paths), format=form)
-    except (ValueError, OSError) as error:  # errors of Arrow are one of the two, or both
+    except (ValueError, OSError) as error:  # Arrow's errors are subclasses of these
         raise FileFormatError(f"{paths[0]} cannot be read, it may be damaged: {error}") from error
 
 
 def iter_frames(paths: Sequence[str], form: str, name: str, whole: bool) -> Iterator[Frame]:
     """Yield the rows of files with the same columns as tables in memory: all at once, or some at a time.
 
-    `name` is what messages call them. Raises DataError, FileFormatError, MissingExtraError.
+    name: The name of the files in messages.
+
+    Raises DataError, FileFormatError, MissingExtraError.
     """
     tables, starts, first, start = [], [], None, 0
     for path in paths:
@@ -236,7 +239,7 @@ def iter_frames(paths: Sequence[str], form: str, name: str, whole: bool) -> Iter
 class StreamedRows(Decoder):
     """The rows of batches: X, (X, y) or (X, y, weight), or tables and record batches of pyarrow.
 
-    batches: An iterator hands them out only once.
+    batches: An iterator can be read only once, a list repeatedly.
     target, columns, weight: As in `open_rows`; for tables and record batches only.
     """
 
@@ -249,7 +252,7 @@ class StreamedRows(Decoder):
         each = iter(batches)
         first = next(each, None)
         if first is None:
-            raise DataError("there are no rows: the iterator hands out no batch")
+            raise DataError("there are no rows: the iterator yields no batch")
         self._first, self._all = first, chain([first], each) if self.is_single_use else batches
         self._wanted = (target, columns, weight)
         self._chosen: ChosenColumns | None = None
@@ -257,7 +260,7 @@ class StreamedRows(Decoder):
             self._chosen = choose_columns(first.schema.names, "the first batch", *self._wanted)
             self.feature_names = self._chosen.features
         elif any(given is not None for given in self._wanted):
-            raise ParameterError("batches that are arrays have no names: hand out (X, y) or (X, y, weight)")
+            raise ParameterError("batches that are arrays have no names: yield (X, y) or (X, y, weight)")
         self.is_sparse = sp.issparse(_split_batch(first)[0]) if self._chosen is None else False
         self._width: int | None = None
 
@@ -285,7 +288,7 @@ class StreamedRows(Decoder):
                            ("a label for each row", y is None or y.shape == X.shape[:1]),
                            ("a weight for each row", weight is None or weight.shape == X.shape[:1])):  # fmt: skip
             if not fits:
-                raise DataError(f"the batch from row {start} on has not {what}")
+                raise DataError(f"the batch from row {start} on has no {what}")
         yield Batch(X, None if y is None else normalise_labels(y), weight, "", start)
 
 

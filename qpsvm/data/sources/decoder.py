@@ -18,11 +18,11 @@ from qpsvm.data.sources.stored import FileWatch
 class Batch:
     """Consecutive rows of one file.
 
-    X (k, d)
-    labels (k,) or None: Numbers, or text.
-    weight (k,) or None
-    name: The file.
-    start: The first row's place in the file.
+    X (k, d): The features.
+    labels (k,) or None: Numbers or text.
+    weight (k,) or None: The weights.
+    name: The name of the file.
+    start: The position of the first row in the file.
     """
 
     X: Matrix
@@ -33,17 +33,17 @@ class Batch:
 
 
 class DecoderRestart(Exception):
-    """A decoder has learnt late what it should have known from the beginning, and knows it now: begin again."""
+    """Raised by a decoder that has to start again, with what it has learnt about the files meanwhile."""
 
 
 class Decoder(ABC):
     """Rows in a format that has to be decoded.
 
-    kind: The format in words.
-    names: The files.
-    is_sparse: Whether batches are.
-    dtype: Of the numbers of dense batches: float32 where that holds every column exactly, else float64.
-    is_single_use: Whether they can be handed out only once.
+    kind: The name of the format.
+    names: The names of the files.
+    is_sparse: Whether batches are sparse.
+    dtype: The dtype of dense batches: float32 if it represents every column exactly, else float64.
+    is_single_use: Whether the rows can be read only once.
     """
 
     kind: str
@@ -56,10 +56,10 @@ class Decoder(ABC):
 
     @abstractmethod
     def batches(self) -> Iterator[Batch]:
-        """Yield all rows, in order; it may be called repeatedly. Raises Reconsidered."""
+        """Yield all rows, in order; unless `is_single_use`, it can be called repeatedly. Raises DecoderRestart."""
 
     def shape(self) -> tuple[int, int] | None:
-        """Return (n, d), if it is known before anything is decoded."""
+        """Return (n, d), or None if it is unknown before decoding."""
         return None
 
 

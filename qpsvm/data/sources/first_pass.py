@@ -1,7 +1,7 @@
 """Count and check the rows of files in a first pass over them (`run_first_pass`).
 
-It finds the number of rows of each file, the columns, labels and weights. The numbers of samples must be finite, and
-have squares that do not overflow; an error names the row and column.
+It finds the number of rows of each file, the columns, the labels and the weights. The entries of the samples must be
+finite and their squares must not overflow; an error names the row and the column.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from qpsvm.data.sources.stored import FileWatch, Origin, describe_row
 
 
 def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | None) -> float:
-    """Refuse NaN, infinity, and numbers whose squares overflow. The sum of squares shows most in one pass.
+    """Check that no number is NaN or infinite or has a square that overflows, by the sum of squares first.
 
     Shapes: X (k, d). Raises DataError.
     """
     values: NDArray[Any] = X.data if sp.issparse(X) else X
-    place = find_first_rounded(values)
-    if place is not None:
-        row, column = find_index(X, place)
-        raise build_rounding_error(values.ravel()[place], f"{where(row)}, {describe_column(column, names)}")
+    position = find_first_rounded(values)
+    if position is not None:
+        row, column = find_index(X, position)
+        raise build_rounding_error(values.ravel()[position], f"{where(row)}, {describe_column(column, names)}")
     if values.dtype.kind in "biu":
         return 0.0
     squares = compute_sum_of_squares(
@@ -47,16 +47,16 @@ def describe_column(column: int, names: Sequence[str] | None) -> str:
 
 
 def check_total(squares: float) -> None:
-    """Refuse samples whose squares overflow only together. Raises DataError."""
+    """Check that the sum of all squares does not overflow. Raises DataError."""
     if not math.isfinite(squares):
         raise DataError("the squares of the samples overflow when they are added up: divide the columns by a constant")
 
 
 class Tally:
-    """The count of batches that went by.
+    """Counts over the batches so far.
 
-    d: Columns of the widest.
-    entries, longest_row: Numbers stored, and the most of a row.
+    d: The number of columns of the widest batch.
+    entries, longest_row: The number of stored entries, and the largest number of them in a row.
     """
 
     def __init__(self, decoder: Decoder) -> None:
@@ -68,13 +68,13 @@ class Tally:
         self._weights: list[NDArray[Any]] = []
 
     def add(self, batch: Batch) -> None:
-        """Check the numbers of a batch, and count it. Raises DataError."""
+        """Check the numbers of a batch and add it to the counts. Raises DataError."""
         X = batch.X
         names = self.decoder.feature_names
         self._squares += check_values(X, lambda row: describe_row(batch.name, batch.start + row), names)
         check_total(self._squares)
-        seen = self.files.pop()[1] if batch.start else 0
-        self.files.append((batch.name, seen + X.shape[0]))
+        rows_before = self.files.pop()[1] if batch.start else 0
+        self.files.append((batch.name, rows_before + X.shape[0]))
         self.d = max(self.d, X.shape[1])
         self.entries += int(X.nnz) if sp.issparse(X) else X.size
         self.longest_row = max(self.longest_row, int(np.diff(X.indptr).max()) if sp.issparse(X) else X.shape[1])
@@ -87,7 +87,7 @@ class Tally:
 
     @property
     def n(self) -> int:
-        """The rows so far."""
+        """Number of rows so far."""
         return sum(length for _, length in self.files)
 
     def origin(self) -> Origin:
@@ -106,7 +106,7 @@ def _ignore(*_: object) -> None:
 def run_first_pass(
     decoder: Decoder, store: Callable[[Matrix, str], None] = _ignore, restart: Callable[[], None] = _ignore
 ) -> Tally:
-    """Pass over all batches once: check each, and hand it to a consumer. Raises DataError."""
+    """Check all batches in one pass, and call `store` for each. Raises DataError."""
     while True:
         tally = Tally(decoder)
         try:

@@ -1,4 +1,4 @@
-"""Open rows wherever they are stored (`open_rows`): a path, several, a pattern, a folder, an array, a table."""
+"""Open rows from a path, several paths, a pattern, a folder, an array, or a table (`open_rows`)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from qpsvm.data.sources.spool import DecodedRows, StoredDecoder, decode_to_scrat
 from qpsvm.data.sources.stored import StoredRows
 from qpsvm.data.sources.text import CsvRows, LibsvmRows
 
-#: The first bytes of formats that begin with a mark.
+#: The first bytes of the binary formats that are read, by which they are detected.
 MARKS = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "feather"}
-#: … and of some that are no tables, with a word on each.
+#: The first bytes of formats that are not tables, with their description in messages.
 UNSUPPORTED_MARKS = {b"PK\x03\x04": "an archive (.npz, .xlsx): take the array or the table out of it",
           b"\x89HDF": "HDF5: write its array as .npy"}  # fmt: skip
 
@@ -40,33 +40,34 @@ def open_rows(
     block_rows: int | None = None,
     scratch: Any = None,
 ) -> StoredRows:
-    """Open samples that are too many for memory, to be trained on a block of rows at a time.
+    """Open samples that do not fit into memory, to train on one block of rows at a time.
 
     Parameters
     ----------
     data : path, list of paths, ndarray, pyarrow table or data set, iterator of batches, or RowSource
-        A path is that of a file, of a folder, or a pattern such as ``"part-*.parquet"``. Formats are told by content:
-        .npy is mapped; Parquet, Feather, CSV and LIBSVM text (packed by xz, gzip or bzip2, too) are decoded once, into
-        a scratch file that has no name and ends with the process. Batches are X, (X, y), (X, y, weight), or record
-        batches of pyarrow.
+        A path is that of a file or of a folder, or a pattern such as ``"part-*.parquet"``. The format is detected from
+        the content: .npy files are mapped; Parquet, Feather, CSV and LIBSVM text (also compressed by xz, gzip or bzip2)
+        are decoded once, into an unnamed scratch file that is deleted when the process ends. Batches are X, (X, y),
+        (X, y, weight), or record batches of pyarrow.
     target : str, int, or array, optional
-        The column of labels or numbers to learn, by name or by place from 0; for arrays and .npy files also an array or
-        a .npy file of its own. A LIBSVM line begins with it.
+        The column of labels or numbers to learn, by name or by index from 0; for arrays and .npy files also an array
+        or the path of another .npy file. In LIBSVM text it is always the first value of a line.
     columns : sequence of str or int, optional
-        The columns that are features, in this order; all others by default.
+        The columns that are features, in this order; by default all except target and weight.
     weight : str, int, or array, optional
-        The column of the samples' weights, as `target`.
+        The column of the samples' weights, given as `target` is.
     sparse : bool, optional
-        Keep only numbers that are not zero; by default where the format does, which is LIBSVM.
+        Whether to store only nonzero entries; by default only for LIBSVM text, which does so itself.
     block_rows : int, optional
-        Rows in a block. By default a block has some 32 MB.
+        Number of rows in a block; by default a block has about 32 MB.
     scratch : path or False, optional
-        The folder for the scratch file, instead of the system's. False for none: then every pass decodes again.
+        The folder for the scratch file, instead of the system's. False for no scratch file: every pass decodes again.
 
     Returns
     -------
     StoredRows
-        Rows, with `target` (n,), `weight` (n,), `feature_names` (d,) and `where(row)`. All numbers have been checked.
+        The rows, with `target` (n,), `weight` (n,), `feature_names` (d,) and `where(row)`. All entries have been
+        checked.
 
     Raises
     ------
@@ -75,12 +76,12 @@ def open_rows(
     FileFormatError
         A file cannot be read, is damaged, or has another format than the first.
     DataError, DataTypeError
-        A value is missing, not finite or no number (file, row and column are named); a file has other columns than the
-        first; there are no rows; or a file changes while it is read.
+        A value is missing, not finite or not a number (the message names file, row and column); a file has other
+        columns than the first one; there are no rows; or a file changes while it is read.
     UnknownOptionError, ParameterError
-        There is no such column, or it is to be two things.
+        There is no such column, or a column is given two roles.
     TooLargeError
-        The scratch file does not fit on its disk.
+        There is not enough disk space for the scratch file.
     MissingExtraError
         pyarrow is not installed.
 
@@ -127,7 +128,7 @@ def open_rows(
 
 
 def open_source(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> StoredRows | Decoder:
-    """Return rows as they are stored, or what decodes them."""
+    """Return the rows of an array, or a decoder of other formats."""
     if isinstance(data, StoredRows):
         return data
     if isinstance(data, np.ndarray):
@@ -154,7 +155,7 @@ def open_source(data: Any, target: Any, columns: Any, weight: Any, block_rows: i
 
 
 def expand_paths(data: Any) -> list[str]:
-    """Return the paths of the files; those of a pattern or a folder in the order of their names."""
+    """Return the paths of the files; those of a pattern or a folder are sorted by name."""
     if not is_path(data):
         return [path for item in data for path in expand_paths(item)]
     name = os.fspath(data)
@@ -188,7 +189,7 @@ def drop_empty_files(paths: Sequence[str]) -> list[str]:
 
 
 def require_one_format(paths: Sequence[str]) -> str:
-    """Return the format that all files have: "npy", "parquet", "feather", "csv" or "libsvm". Raises FileFormatError."""
+    """Return the common format of all files: "npy", "parquet", "feather", "csv" or "libsvm". Raises FileFormatError."""
     forms = [detect_file_format(path) for path in paths]
     other = next((k for k, form in enumerate(forms) if form != forms[0]), None)
     if other is not None:

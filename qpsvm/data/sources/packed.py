@@ -1,9 +1,9 @@
-"""Pack vectors over rows into few bytes, to send them to workers.
+"""Pack vectors over rows into few bytes, to send them to workers (`pack`, `unpack`).
 
-    (PACK.1)  β with few values besides its least, its largest and 0, as where α is at a bound: two bits a row, and the
-              others one by one
+    (PACK.1)  β with few values besides its minimum, its maximum and 0, as if many α are at a bound: two bits per row,
+              and the other values one by one
 
-Numbers of any other kind travel as they are.
+Other vectors are sent unchanged.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 
-#: Rows below which nothing is gained; bytes of a number by itself, and the share of all bytes that pays.
+#: Smallest number of rows that is packed; bytes of a value stored by itself; largest fraction of the size that pays.
 MIN_PACKED_ROWS, OTHER_BYTES, MAX_PACKED_SHARE = 1000, 12, 0.5
 
 
 @dataclass(frozen=True)
 class Packed:
-    """(PACK.1).
+    """A packed vector, (PACK.1).
 
-    ends: The least and the largest value. at_low, at_high: Which rows have them, a bit each.
-    places (k,), others (k,): Which rows have another value that is not 0, and these.
+    ends: The minimum and the maximum.
+    at_low, at_high: Bit masks of the rows that have them.
+    places (k,), others (k,): The rows with another value that is not 0, and these values.
     """
 
     n: int
@@ -57,5 +58,5 @@ def pack(values: FloatArray) -> FloatArray | Packed:
 
 
 def unpack(value: Any) -> Any:
-    """Restore what was packed."""
+    """Restore a vector that `pack` returned."""
     return value.unpack() if isinstance(value, Packed) else value

@@ -1,10 +1,12 @@
 """Decode rows once, into an unnamed temporary file that later passes map into memory.
 
-A linear machine reads its samples some twenty times. Decoding Parquet or text as often would cost many times what the
-solve does. So the numbers go to a scratch file as they are found, which costs as much disk as an array would memory.
-The file has no name as soon as it is open: whatever happens to the process, nothing is left behind.
+Entry points: `decode_to_scratch`, and `DecodedRows` for decoding without a scratch file.
 
-Where there is no room for it, rows are decoded again in every pass.
+A linear machine reads its samples about twenty times. Decoding Parquet or text every time would take far longer than
+the solve itself. So the decoded numbers are written to a scratch file, which needs as much disk space as an array needs
+memory. The file is unlinked as soon as it is open, so nothing is left behind whatever happens to the process.
+
+Without disk space for it, rows are decoded again in every pass.
 """
 
 from __future__ import annotations
@@ -31,22 +33,22 @@ from qpsvm.data.sources.decoder import Batch, Decoder, describe_files, normalise
 from qpsvm.data.sources.first_pass import Tally, run_first_pass
 from qpsvm.data.sources.stored import StoredRows
 
-#: Room that is left on the disk of scratch files: others need some.
+#: Disk space that scratch files leave free for other programs.
 RESERVED_BYTES = 64 * 2**20
-#: What the system says where a disk, or a user's share of it, is full, or a file may not become larger.
+#: Error numbers of the system if a disk or a quota is full, or a file may not become larger.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def find_scratch_folder(scratch: Any) -> str:
-    """Return the folder of scratch files: as given, or the system's for None. Raises FileAccessError."""
+    """Return the folder of scratch files: the given one, or the system's for None. Raises FileAccessError."""
     folder = tempfile.gettempdir() if scratch is None or scratch is True else os.fspath(scratch)
     if not os.path.isdir(folder):
-        raise FileAccessError(f"scratch={folder!r} is no folder; name one with room for the decoded numbers")
+        raise FileAccessError(f"scratch={folder!r} is not a folder; name one with room for the decoded numbers")
     return str(folder)
 
 
 def check_disk_space(folder: str, needed: float, what: str) -> None:
-    """Refuse what there is no room for. Raises TooLargeError."""
+    """Check that there is enough disk space. Raises TooLargeError."""
     free = shutil.disk_usage(folder).free
     if needed + RESERVED_BYTES > free:
         raise TooLargeError(
@@ -56,7 +58,7 @@ def check_disk_space(folder: str, needed: float, what: str) -> None:
 
 
 class ScratchFile:
-    """A file without a name in a folder, written from its beginning to its end and then mapped."""
+    """An unnamed file in a folder, which is written sequentially and then mapped."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -66,7 +68,7 @@ class ScratchFile:
             raise FileAccessError(f"no scratch file can be made in {folder}: {error.strerror}") from error
 
     def add(self, values: NDArray[Any], what: str) -> None:
-        """Write numbers behind the others. Raises TooLargeError, FileAccessError."""
+        """Append numbers to the file. Raises TooLargeError, FileAccessError."""
         check_disk_space(self._folder, values.nbytes, what)
         try:
             rest = np.ascontiguousarray(values).data.cast("B") if values.size else memoryview(b"")
@@ -81,13 +83,13 @@ class ScratchFile:
             raise FileAccessError(f"the scratch file in {self._folder}: {error.strerror}") from error
 
     def map_array(self, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-        """Map all that was written as one array; the file ends with the map."""
+        """Map all that was written as one array; the file is deleted with the map."""
         if 0 in shape:
             return np.empty(shape, dtype)
         return np.asarray(np.memmap(self._file, dtype, "r", shape=shape))
 
     def clear(self) -> None:
-        """Begin again."""
+        """Discard what was written."""
         self._file.seek(0)
         self._file.truncate()
 
@@ -95,17 +97,17 @@ class ScratchFile:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._file.close()  # a map of it stays
+        self._file.close()  # its map stays valid
 
 
 def decode_to_scratch(decoder: Decoder, folder: str, sparse: bool, block_rows: int | None = None) -> StoredRows:
-    """Decode everything once, check it, and map it. Raises DataError, TooLargeError."""
+    """Decode all rows once, check them, and map them. Raises DataError, TooLargeError."""
     if sparse:
         return _decode_sparse(decoder, folder, block_rows)
     shape = decoder.shape()
     if shape is not None:
         check_disk_space(folder, float(shape[0]) * shape[1] * decoder.dtype.itemsize, describe_files(decoder))
-    if decoder.is_sparse:  # all widths have to be known before the first row can be written
+    if decoder.is_sparse:  # the number of columns must be known before the first row is written
         return _decode_dense(StoredDecoder(_decode_sparse(decoder, folder, block_rows)), folder, block_rows)
     return _decode_dense(decoder, folder, block_rows)
 
@@ -139,7 +141,7 @@ def _decode_sparse(decoder: Decoder, folder: str, block_rows: int | None) -> Spa
 
 
 class StoredDecoder(Decoder):
-    """Rows that are stored already, to be stored in another way."""
+    """Decoder of rows that are stored already, to store them in another form."""
 
     def __init__(self, rows: StoredRows) -> None:
         self.rows, self.feature_names, self.is_sparse = rows, rows.feature_names, rows.is_sparse
@@ -149,7 +151,7 @@ class StoredDecoder(Decoder):
         return self.rows.shape
 
     def batches(self) -> Iterator[Batch]:
-        """Yield the blocks, cut where a file ends."""
+        """Yield the blocks, split at the ends of files."""
         rows, first = self.rows, 0
         for name, end in zip(self.names, np.cumsum(rows.origin.lengths).tolist(), strict=True):
             for start in range(first, end, rows.block_rows):
@@ -161,9 +163,9 @@ class StoredDecoder(Decoder):
 
 
 class DecodedRows(StoredRows):
-    """The rows of a decoder.
+    """Rows that are decoded again in every pass.
 
-    tally: Of a pass over all its batches.
+    tally: The counts of a first pass over all batches.
     """
 
     def __init__(self, decoder: Decoder, tally: Tally) -> None:
@@ -197,7 +199,7 @@ class DecodedRows(StoredRows):
 
     @cached
     def longest_row(self) -> int:
-        """The most numbers stored in a row, which the first pass has found."""
+        """Largest number of entries in a row, from the first pass."""
         return int(self._longest)
 
     @property

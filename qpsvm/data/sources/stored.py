@@ -1,8 +1,7 @@
-"""Store rows together with their labels, weights, column names and files (`StoredRows`, `Origin`).
+"""Define rows that are read one block at a time, and where they come from (`StoredRows`, `Origin`).
 
-Files that must stay as they are while their rows are read, again and again: a change is noticed, and said.
-
-Which columns of a table are features, which is the target and which the weight: by name or by position.
+`FileWatch` detects files that change while their rows are read. `choose_columns` selects which columns of a table are
+features, target and weight, by name or by position.
 """
 
 from __future__ import annotations
@@ -24,24 +23,24 @@ from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows.blocks import MIN_ROWS
 from qpsvm.data.rows.source import RowSource
 
-#: What is said of text in rows that are read in blocks.
+#: Advice in messages about text in rows that are read in blocks.
 IN_MEMORY = "text, dates and missing values need a table in memory: one CSV file, or Parquet, without --stream"
-#: Size, time of the last change, and which file it is.
+#: State of a file: size, time of the last change, and identity.
 FileState = tuple[int, int, int, int]
 
 
 class FileWatch:
-    """Files as they were when they were opened.
+    """The states of files when they were opened.
 
-    paths: Those that are no files of this machine are not watched.
+    paths: Paths that are not local files are not watched.
     """
 
     def __init__(self, paths: Iterable[str] = ()) -> None:
         self._seen = {path: _read_state(path) for path in paths if os.path.isfile(path)}
-        self._places = {path: os.path.abspath(path) for path in self._seen}  # whatever folder the process goes to
+        self._places = {path: os.path.abspath(path) for path in self._seen}  # valid after a change of directory
 
     def check(self, path: str | None = None) -> None:
-        """Look whether one of the files, or any of them, has changed since. Raises DataError."""
+        """Check that a file, or for None any of them, has not changed since. Raises DataError."""
         for name in self._seen if path is None else (path,):
             if name not in self._seen:
                 continue
@@ -51,9 +50,8 @@ class FileWatch:
                 raise DataError(f"{name} was removed while it was read; put it back and start again") from None
             if now != self._seen[name]:
                 raise DataError(
-                    f"{name} changed while it was read ({_describe_change(self._seen[name], now)}); let whatever "
-                    f"writes it "
-                    "end, and start again"
+                    f"{name} changed while it was read ({_describe_change(self._seen[name], now)}); wait until "
+                    "it is complete, and start again"
                 )
 
 
@@ -63,7 +61,7 @@ def _read_state(path: str) -> FileState:
 
 
 def _describe_change(before: FileState, now: FileState) -> str:
-    """Describe the difference of two states of a file."""
+    """Describe the difference between two states of a file."""
     if before[0] != now[0]:
         return f"from {before[0]} to {now[0]} bytes"
     return "it was written to" if before[2:] == now[2:] else "another file has its name"
@@ -71,15 +69,15 @@ def _describe_change(before: FileState, now: FileState) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Where rows come from, and what is stored beside their numbers.
+    """Where rows come from, and what is stored with them.
 
-    kind: How they are stored, in a word: the format.
-    names: The files, or what stands for them, in the order of the rows; "" for an array without a name.
-    lengths: The rows of each.
-    watch: Those of them that are files.
+    kind: The name of the format.
+    names: The names of the files or arrays, in the order of the rows; "" for an array without a name.
+    lengths: The number of rows of each.
+    watch: The files that are watched for changes.
     target (n,) or None: Labels or numbers.
-    weight (n,) or None
-    feature_names or None: d names.
+    weight (n,) or None: The weights.
+    feature_names (d,) or None: The names of the features.
     """
 
     kind: str
@@ -94,7 +92,7 @@ class Origin:
         freeze_parts(self)
 
     def describe_row(self, row: int) -> str:
-        """Describe a row: its file, and its position there from 0."""
+        """Describe a row: its file, and its position in it, counted from 0."""
         ends = np.cumsum(self.lengths)
         k = int(np.searchsorted(ends, row, side="right"))
         return describe_row(self.names[k], row - int(ends[k] - self.lengths[k]))
@@ -108,36 +106,36 @@ class Origin:
 
 
 def describe_row(name: str, row: int) -> str:
-    """Describe the row of a file, from 0."""
+    """Describe a row of a file, counted from 0."""
     return f"{name}, row {row}" if name else f"row {row}"
 
 
 class StoredRows(RowSource):
-    """Rows from files or arrays, which are read a block at a time, as `open_rows` returns them.
+    """Rows from files or arrays that are read one block at a time, as `open_rows` returns them.
 
     Parameters
     ----------
     shape : (int, int)
-        The number n of rows, and d of columns.
+        The numbers of rows and columns, (n, d).
     origin : Origin
-        Where they come from, and what was stored with them.
+        Where the rows come from, and what is stored with them.
     block_rows : int, optional
-        Rows in a block.
+        Largest number of rows in a block.
 
     Attributes
     ----------
     target : ndarray of shape (n,), or None
-        The labels, or the numbers, that were stored with the rows.
+        The labels or numbers that are stored with the rows.
     weight : ndarray of float64, shape (n,), or None
         The weights of the rows.
     origin : Origin
         Where the rows come from.
     block_rows : int
-        Rows in a block, at most.
+        Largest number of rows in a block.
 
     See Also
     --------
-    open_rows : What makes one.
+    open_rows : Open rows from files, arrays or tables.
 
     Examples
     --------
@@ -164,12 +162,12 @@ class StoredRows(RowSource):
         Parameters
         ----------
         row : int
-            Its place among all.
+            The index of the row.
 
         Returns
         -------
         str
-            The file that it is in, and its place there.
+            The name of its file, and its position in it.
 
         Examples
         --------
@@ -183,7 +181,7 @@ class StoredRows(RowSource):
 
 @dataclass(frozen=True)
 class ChosenColumns:
-    """Names of columns."""
+    """The names of the chosen columns."""
 
     features: tuple[str, ...]
     target: str | None
@@ -191,51 +189,51 @@ class ChosenColumns:
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """Names of all chosen columns, each once."""
-        beside = [name for name in (self.target, self.weight) if name is not None]
-        return (*self.features, *beside)
+        """Names of all chosen columns, without repetition."""
+        others = [name for name in (self.target, self.weight) if name is not None]
+        return (*self.features, *others)
 
 
 def choose_columns(names: Sequence[str], where: str, target: Any, columns: Any, weight: Any) -> ChosenColumns:
-    """Find the columns that a caller names."""
+    """Find the columns that the caller has chosen. Raises DataError, ParameterError."""
     if len(set(names)) < len(names):
-        [(twice, _)] = Counter(names).most_common(1)
-        raise DataError(f"{where} has the column {twice!r} twice; give each its own name")
-    beside = {
+        [(repeated, _)] = Counter(names).most_common(1)
+        raise DataError(f"{where} has the column {repeated!r} twice; give each its own name")
+    roles = {
         option: _find_column(names, given, option, where)
         for option, given in (("target", target), ("weight", weight)) if given is not None
     }  # fmt: skip
-    if len(set(beside.values())) < len(beside):
-        raise ParameterError(f"column {names[beside['target']]!r} cannot be both target and weight")
+    if len(set(roles.values())) < len(roles):
+        raise ParameterError(f"column {names[roles['target']]!r} cannot be both target and weight")
     if columns is None:
-        places = [j for j in range(len(names)) if j not in beside.values()]
+        indices = [j for j in range(len(names)) if j not in roles.values()]
     else:
         if isinstance(columns, (str, int)):
             columns = [columns]
-        places = [_find_column(names, given, "columns", where) for given in columns]
-    for option, place in beside.items():
-        if place in places:
-            raise ParameterError(f"columns: {names[place]!r} is the {option} and cannot be a feature as well")
-    if len(set(places)) < len(places):
+        indices = [_find_column(names, given, "columns", where) for given in columns]
+    for option, index in roles.items():
+        if index in indices:
+            raise ParameterError(f"columns: {names[index]!r} is the {option} and cannot be a feature as well")
+    if len(set(indices)) < len(indices):
         raise ParameterError("columns names a column twice")
-    if not places:
-        raise DataError(f"{where} has no feature column beside the target")
-    named = {option: names[place] for option, place in beside.items()}
-    return ChosenColumns(tuple(names[j] for j in places), named.get("target"), named.get("weight"))
+    if not indices:
+        raise DataError(f"{where} has no feature column besides the target")
+    role_names = {option: names[index] for option, index in roles.items()}
+    return ChosenColumns(tuple(names[j] for j in indices), role_names.get("target"), role_names.get("weight"))
 
 
 def check_names(
     names: Sequence[str], first: Sequence[str], used: ChosenColumns, every: bool, where: str, first_where: str
 ) -> None:
-    """Refuse a file that lacks a column, or, where every column is used, has one more than the first file."""
+    """Check that a file has the columns of the first file, and no others if every column is used. Raises DataError."""
     missing = [column for column in used.all_names if column not in names]
-    more = [column for column in names if column not in first] if every else []
+    additional = [column for column in names if column not in first] if every else []
     if missing:
         raise DataError(f"{where} has no column {missing[0]!r}, which {first_where} has")
-    if more:
+    if additional:
         raise DataError(
-            f"{where} has a column {more[0]!r}, which {first_where} has not; leave it out by columns= "
-            f"(--drop {more[0]!r})"
+            f"{where} has a column {additional[0]!r}, which {first_where} has not; leave it out by columns= "
+            f"(--drop {additional[0]!r})"
         )
 
 
@@ -249,4 +247,4 @@ def _find_column(names: Sequence[str], given: Any, option: str, where: str) -> i
         if not -len(names) <= given < len(names):
             raise UnknownOptionError(f"{option}: {where} has no column {given}; it has {len(names)}")
         return int(given) % len(names)
-    raise ParameterTypeError(f"{option} must be the name of a column or its place, got {format_value(given)}")
+    raise ParameterTypeError(f"{option} must be the name of a column or its index, got {format_value(given)}")

@@ -1,7 +1,7 @@
-"""Read CSV and LIBSVM text as rows, in blocks.
+"""Read CSV and LIBSVM text as rows, in blocks (`CsvRows`, `LibsvmRows`).
 
-Of a CSV file every feature is read as a number. The target is read as numbers as long as it is some, and from the
-beginning as text where it is not.
+The features of a CSV file are read as numbers. The target is read as numbers too; at its first value that is not a
+number, the file is read again with the target as text.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from qpsvm.data.files.source import open_text, open_unpacked, translate_read_err
 from qpsvm.data.sources.decoder import Batch, Decoder, DecoderRestart
 from qpsvm.data.sources.stored import IN_MEMORY, FileWatch, check_names, choose_columns
 
-#: Bytes of text that are decoded at a time.
+#: Number of bytes of text that are decoded at a time.
 LIBSVM_BYTES = 1 << 22
 
 
 class CsvRows(Decoder):
-    """The rows of CSV files of the same columns.
+    """The rows of CSV files with the same columns.
 
     target, columns, weight: As in `open_rows`.
     """
@@ -62,7 +62,7 @@ class CsvRows(Decoder):
             self.watch.check(path)
 
     def _read_column(self, sheet: Sheet, name: str, cells: Sequence[str], start: int) -> NDArray[Any]:
-        """Read the cells of a column from row `start` on, (k,): numbers, or those of the target as text."""
+        """Convert the cells of a column from row `start` on to numbers, or those of a target to text: (k,)."""
         is_target = name == self._columns.target
         if is_target and self._text:
             texts = [cell.strip() for cell in cells]
@@ -82,8 +82,8 @@ class CsvRows(Decoder):
                     f"{_describe_cell(sheet, name, start + i)}: {reprlib.repr(cells[i].strip())} "
                     + (
                         "has a comma; write decimal points, no thousands marks" if commas else
-                        "is not a number; leave out a column that is no feature by columns= (--drop), or encode it as "
-                        f"numbers first; {IN_MEMORY}"
+                        "is not a number; leave out columns that are not features by columns= (--drop), or encode them "
+                        f"first; {IN_MEMORY}"
                     )
                 )  # fmt: skip
             values, missing = found
@@ -109,7 +109,7 @@ def _describe_cell(sheet: Sheet, name: str, row: int) -> str:
 class LibsvmRows(Decoder):
     """The rows of LIBSVM files, whose lines begin with the label.
 
-    The first index is 1, or 0 if it occurs: then what was decoded before is decoded again.
+    Indices start at 1, or at 0 if that occurs: then decoding starts again.
     """
 
     kind = "LIBSVM"
@@ -132,7 +132,7 @@ class LibsvmRows(Decoder):
 
     @staticmethod
     def _iter_texts(path: str) -> Iterator[bytes]:
-        """Yield the text of a file in whole lines."""
+        """Yield the text of a file in pieces of whole lines."""
         with translate_read_errors(path), open_unpacked(path) as file:
             while lines := file.readlines(LIBSVM_BYTES):
                 yield b"".join(lines).removeprefix(b"\xef\xbb\xbf")
@@ -145,12 +145,12 @@ class LibsvmRows(Decoder):
         return Batch(self._shift_indices(X), y, None, path, start)
 
     def _shift_indices(self, X: Matrix) -> Matrix:
-        """Shift the columns so that the first index is column 0."""
+        """Shift the columns so that the first index becomes column 0."""
         lowest = int(X.indices.min(initial=1))
         if lowest < self.first_index:
             self.first_index = 0
             raise DecoderRestart
         if not self.first_index:
             return sp.csr_array(X)
-        X.indices -= 1  # they are ours
+        X.indices -= 1  # the array is not shared
         return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], max(X.shape[1] - 1, 0)))

@@ -13,7 +13,7 @@ from qpsvm.derivation.expressions import Equation, EquationLine, Subset, display
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.argument import number_steps, step, value_of
+from qpsvm.derivation.steps.formulas import number_steps, step, value_of
 from qpsvm.derivation.steps.sensitivity import build_saddle_step
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, add, magnitude, total
@@ -64,7 +64,7 @@ def flat(name: str) -> Any:
     return lambda at: at.dual.flatten_alpha(np.broadcast_to(getattr(at, name), at.alpha.shape))
 
 
-def prices(at: AllInOneQuantities) -> FloatArray:
+def get_penalties(at: AllInOneQuantities) -> FloatArray:
     """Return C_i of each row: (m,)."""
     return at.dual.flatten_alpha(np.broadcast_to(at.C[:, None], at.alpha.shape))
 
@@ -87,7 +87,7 @@ def weight_distances(at: AllInOneQuantities) -> FloatArray:
 
 ALPHA = letter(r"\alpha_{ic}", flat("alpha"))
 #: f of a sample's own class less that of a rival.
-APART = letter(r"f_{y_i}(x_i)-f_c(x_i)", lambda at: at.dual.level - flat("missing")(at), "f_y - f_c", rank=SUM)
+APART = letter(r"f_{y_i}(x_i)-f_c(x_i)", lambda at: at.dual.level - flat("shortfalls")(at), "f_y - f_c", rank=SUM)
 
 
 def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
@@ -101,7 +101,7 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
     xi_text, eta_text = ("ξ_i", "η_i") if has_shared_slack else ("ξ_ic", "η_ic")
     XI_ROW = letter(xi, flat("xi"), "xi_of_row" if has_shared_slack else "xi", xi_text)
     XI = letter(xi, lambda at: at.xi.max(axis=1), "xi", xi_text) if has_shared_slack else XI_ROW
-    C = letter("C_i", "C" if has_shared_slack else prices)
+    C = letter("C_i", "C" if has_shared_slack else get_penalties)
     USED = SUM_OF_ALPHA if has_shared_slack else ALPHA
     ETA = letter(eta, (C - USED).value, "eta", eta_text)
     norm = HALF * total(SQUARE + (B**2 if penalised else None), "c")
@@ -123,8 +123,8 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
     products = products.with_name("all products, added up by size")
     D = value.with_name("D", "D")
     primal = P.with_name("the primal's value", "P")
-    used_scale: dict[str, Any] = {"scale": "C" if has_shared_slack else prices}
-    alpha_scale: dict[str, Any] = {"scale": prices}
+    used_scale: dict[str, Any] = {"scale": "C" if has_shared_slack else get_penalties}
+    alpha_scale: dict[str, Any] = {"scale": get_penalties}
     balance = line(NET, "=", 0, scale="terms")
     f = letter("f_c(x)", lambda at: at.f.ravel(), "f", "f_c(x_i)")
     sums = letter(
@@ -157,8 +157,8 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
         ),
         step(
             "Lagrangian",
-            "Every row gets a price α_ic, and every slack η. At the solution nothing is to be paid, so L is the primal "
-            "value.",
+            "Every row gets a multiplier α_ic, and every slack η. At the solution the products vanish, so L equals the "
+            "primal value.",
             Equation("aligned", (
                 display(L, "L&=", multipliers),
                 value_of(L.with_name("L"), "=", primal),
@@ -170,13 +170,13 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
             "rivals cost, and pushes each of these away by what it costs.",
             Equation("alone", (
                 line(w, "=", w_of_beta, place="entry", before=flat_in("w_c"),
-                     scale=lambda at: at.size_of_w if at.is_linear else at.size_of_f),
+                     scale=lambda at: at.w_scale if at.is_linear else at.f_scale),
                 line(letter(r"\beta_{ic}", flat("beta"), "beta_of_row"), "=", -ALPHA, before=r",\quad ",
-                     after=r"\ (c\ne y_i)", scale="reach"),
-                line(own_beta, "=", SUM_OF_ALPHA, before=r",\quad ", scale="reach"),
+                     after=r"\ (c\ne y_i)", scale="alpha_scale"),
+                line(own_beta, "=", SUM_OF_ALPHA, before=r",\quad ", scale="alpha_scale"),
             )),
             AllInOneDual.compute_beta, general="JOINT.3",
-            construction="" if problem.space.is_linear else "f is made of α, and w is never written down",
+            construction="" if problem.space.is_linear else "f is computed from α, and w is never formed",
         ),
         step(
             "Stationarity in b",
@@ -230,9 +230,9 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
             f"Products of features are kernel values, so {'β and b are' if has_b else 'β is'} all that the decision "
             "functions need. What a class gains another one loses: the w_c add up to 0.",
             Equation("below", (
-                line(f, "=", sums + b, scale="size_of_f", place="entry"),
+                line(f, "=", sums + b, scale="f_scale", place="entry"),
                 line(letter(r"\sum_c w_c", lambda at: at.beta.sum(axis=1), "beta.sum(axis=1)", "Σ_c β_ic"), "=", 0,
-                     scale="reach"),
+                     scale="alpha_scale"),
             )),
             DecisionFunctions._evaluate, general="JOINT.1",
         ),
@@ -250,7 +250,7 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
         ),
         step(
             "Weak duality",
-            "The difference of the two values is a sum of terms, one a row, of which none is negative: that is what "
+            "The difference of the two values is a sum of terms, one per row, of which none is negative: that is what "
             "the library certifies with. It is measured at half of α.",
             Equation("aligned", (
                 line(primal - D, "=", terms, "≥", 0, scale="size", left="P-D&", at=lambda at: at.make_suboptimal()),
@@ -277,7 +277,7 @@ def _build_saddle(problem: AllInOneProblem, L: Term, bound_slack: Term) -> Step:
 def _build_kinds(has_shared_slack: bool, XI: Term) -> list[EquationLine]:
     """Build the lines of the kinds of rows: α zero, free and at its bound."""
     used = letter(SUM_OF_ALPHA.latex(), flat("used"), "used", SUM_OF_ALPHA.text()) if has_shared_slack else ALPHA
-    C = letter("C_i", prices, "C_of_row")
+    C = letter("C_i", get_penalties, "C_of_row")
     levels: tuple[Term | float, ...] = (1 - XI, 1, 1 - XI) if has_shared_slack else (1, 1, 1)
     relations = ("≥", "=", "=") if has_shared_slack else ("≥", "=", "≤")
     premises = [line(ALPHA, "=", 0), line(0, "<", ALPHA, "<", C), line(ALPHA, "=", C)]
@@ -285,7 +285,7 @@ def _build_kinds(has_shared_slack: bool, XI: Term) -> list[EquationLine]:
         premises[1:] = [line(0, "<", ALPHA, after=rf",\ {line(used, relation, C).latex()}") for relation in ("<", "=")]
     lines = []
     for kind, (premise, relation, level) in enumerate(zip(premises, relations, levels, strict=True)):
-        scaled_premise = EquationLine(premise.sides, premise.relations, scale=prices, after=premise.after)
+        scaled_premise = EquationLine(premise.sides, premise.relations, scale=get_penalties, after=premise.after)
         lines.append(
             line(
                 APART, relation, level, scale="level", rows=select_kind(kind), premise=scaled_premise,
@@ -294,7 +294,7 @@ def _build_kinds(has_shared_slack: bool, XI: Term) -> list[EquationLine]:
         )  # fmt: skip
     if has_shared_slack:
         lines += [
-            line(used, relation, C, scale=prices, rows=select_kind(kind), shown=False)
+            line(used, relation, C, scale=get_penalties, rows=select_kind(kind), shown=False)
             for kind, relation in ((1, "≤"), (2, "="))
         ]
     return lines
@@ -321,7 +321,7 @@ def _build_level(penalised: bool, XI: Term) -> Step:
     """Build the step about the margin level of the paper, which is 2 instead of 1."""
     square_of_w = letter(r"\|2w_c\|^2", lambda at: 4.0 * at.squares, "norm(2 * w, axis=1)**2")
     b = (2 * B).with_name("(2b_c)", "(2b_c)")
-    C = letter("(2C_i)", lambda at: 2.0 * prices(at), "(2 * C)")
+    C = letter("(2C_i)", lambda at: 2.0 * get_penalties(at), "(2 * C)")
     xi = (2 * XI).with_name("(2ξ_ic)", r"(2\xi_{ic})")
     return step(
         "Level",

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.steps.shared import MachineSteps
 from qpsvm.derivation.steps.two_class import build_margin_step, build_two_class
 from qpsvm.derivation.term_builders import total
 from qpsvm.machines import CSVM
 
 
-def argument(problem: CSVM) -> Argument:
+def build_terms(problem: CSVM) -> MachineSteps:
     """Build the terms of the machine."""
     return build_two_class(problem, sym.C, total(sym.C * sym.XI))
 
 
 def steps(problem: CSVM) -> tuple[Step, ...]:
     """Return all steps, in order."""
-    soft = argument(problem)
+    soft = build_terms(problem)
     return soft.steps(
         "CSVM",
         first=build_margin_step(soft),

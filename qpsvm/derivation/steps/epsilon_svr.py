@@ -9,8 +9,8 @@ from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps import two_sided as two
-from qpsvm.derivation.steps.argument import case
-from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, Argument
+from qpsvm.derivation.steps.formulas import case
+from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, MachineSteps
 from qpsvm.derivation.term_builders import largest_of, total
 from qpsvm.machines import EpsilonSVR
 
@@ -20,14 +20,15 @@ CURVES = (two.ABOVE / (2 * two.C), two.BELOW / (2 * two.C))
 SYMBOLS = two.SYMBOLS
 
 
-def argument(problem: EpsilonSVR) -> Argument:
+def build_terms(problem: EpsilonSVR) -> MachineSteps:
     """Build the terms of the machine."""
     if problem.loss == "absolute":
-        return two.argument(problem, total(two.C * (two.XI + two.XI_STAR)))
+        return two.build_terms(problem, total(two.C * (two.XI + two.XI_STAR)))
     above, below = two.XI - CURVES[0], two.XI_STAR - CURVES[1]
-    return two.argument(
-        problem, total(two.C * (two.XI**2 + two.XI_STAR**2)), priced=False,
-        bend=total((two.ABOVE**2 + two.BELOW**2) / (4 * two.C)), bend_gap=total(two.C * (above**2 + below**2)),
+    return two.build_terms(
+        problem, total(two.C * (two.XI**2 + two.XI_STAR**2)), has_linear_penalty=False,
+        curvature_term=total((two.ABOVE**2 + two.BELOW**2) / (4 * two.C)),
+        curvature_gap=total(two.C * (above**2 + below**2)),
     )  # fmt: skip
 
 
@@ -37,8 +38,8 @@ def build_edge_case(half: int, squared: bool) -> EquationLine:
     half: The edge: 0 above f, 1 below it.
     """
     alpha = (two.ABOVE, two.BELOW)[half]
-    curve = (two.XI, two.XI_STAR)[half] if squared else None
-    b = sym.T - two.EPSILON - curve if half == 0 else sym.T + two.EPSILON + curve
+    slack = (two.XI, two.XI_STAR)[half] if squared else None
+    b = sym.T - two.EPSILON - slack if half == 0 else sym.T + two.EPSILON + slack
     premise = line(alpha, ">", 0) if squared else line(0, "<", alpha, "<", two.C)
     name = ("above", "below")[half]
     code = f"(alpha_{name} > 0) & (kind_{name} > 0)" if squared else f"kind_{name} == 1"
@@ -50,7 +51,7 @@ def build_edge_case(half: int, squared: bool) -> EquationLine:
 def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
     """Return all steps, in order."""
     squared = problem.loss == "squared"
-    tube = argument(problem)
+    tube = build_terms(problem)
     beyond = largest_of(0, two.MISSED - two.EPSILON)
     beyond_by = two.EPSILON + letter(
         r"\tfrac{\alpha^\pm_i}{2C_i}", lambda at: at.svm.curvature * at.alpha, "alpha / tile(2 * C, 2)", "α^±_i/(2C_i)"

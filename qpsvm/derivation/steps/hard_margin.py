@@ -10,8 +10,8 @@ from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.argument import case, step
-from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.steps.formulas import case, step
+from qpsvm.derivation.steps.shared import MachineSteps
 from qpsvm.derivation.steps.two_class import build_margin_step, build_two_class
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, dot, operation, total
@@ -29,14 +29,14 @@ SYMBOLS = {
 }
 
 
-def argument(problem: HardMargin) -> Argument:
+def build_terms(problem: HardMargin) -> MachineSteps:
     """Build the terms of the machine."""
     return build_two_class(problem, None, None, slack=None, penalised_slack=None)
 
 
 def steps(problem: HardMargin) -> tuple[Step, ...]:
     """Return all steps, in order."""
-    hull = argument(problem)
+    hull = build_terms(problem)
     b_between_classes = -(HALF * (MIN_U + MAX_U))
     mean_b = sym.mean("M", sym.Y - sym.kernel_sum(hull.coef), lambda at: at.on_margin)
     delta = letter(r"\delta", lambda at: (HALF * (MIN_U - MAX_U)).value(at), "half_gap")
@@ -66,7 +66,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
         substitution=hull.substitution(
             "b drops out, half of the quadratic term cancels, and only kernel values are left", ""
         ),
-        dual=hull.dual("one variable a sample, and one equality"),
+        dual=hull.dual("one variable per sample, and one equality"),
         intercept=step(
             "Recovering b",
             "The plane is as far from the nearest sample of one class as from that of the other, with u = K(α∘y). Both "
@@ -80,8 +80,8 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             hard.hard_intercept,
         ),
         kinds=hull.kinds_of_samples(
-            case(sym.ZERO, (sym.ALPHA, "=", 0), (hull.reach, "≥", 1)),
-            case(sym.POSITIVE, (sym.ALPHA, ">", 0), (hull.reach, "=", 1)),
+            case(sym.ZERO, (sym.ALPHA, "=", 0), (hull.compared_value, "≥", 1)),
+            case(sym.POSITIVE, (sym.ALPHA, ">", 0), (hull.compared_value, "=", 1)),
         ),
         strong=step(
             "Strong duality",

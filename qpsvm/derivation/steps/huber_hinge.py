@@ -6,8 +6,8 @@ from qpsvm.derivation.expressions import Equation, flat_in, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.argument import case, step
-from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, Argument
+from qpsvm.derivation.steps.formulas import case, step
+from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, MachineSteps
 from qpsvm.derivation.steps.two_class import build_margin_step, build_two_class
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, largest_of, total
@@ -31,18 +31,18 @@ SYMBOLS = {
 }
 
 
-def argument(problem: HuberHinge) -> Argument:
+def build_terms(problem: HuberHinge) -> MachineSteps:
     """Build the terms of the machine."""
     return build_two_class(
-        problem, sym.C, total(sym.C * (XI**2 / (2 * WIDTH) + ZETA)), slack=XI + ZETA, penalised_slack=ZETA, curve=CURVE,
-        bend=HALF * total(WIDTH * sym.ALPHA**2 / sym.C),
-        bend_gap=total(sym.C / (2 * WIDTH) * (XI - CURVE) ** 2)
+        problem, sym.C, total(sym.C * (XI**2 / (2 * WIDTH) + ZETA)), slack=XI + ZETA, penalised_slack=ZETA,
+        curvature_slack=CURVE, curvature_term=HALF * total(WIDTH * sym.ALPHA**2 / sym.C),
+        curvature_gap=total(sym.C / (2 * WIDTH) * (XI - CURVE) ** 2)
     )  # fmt: skip
 
 
 def steps(problem: HuberHinge) -> tuple[Step, ...]:
     """Return all steps, in order."""
-    soft = argument(problem)
+    soft = build_terms(problem)
     t = letter("t", lambda at: at.xi)
     psi = letter(r"\psi_i(t)", lambda at: at.costs(at.xi), "psi")
     smaller_value = -largest_of(-(sym.C * t), -(sym.C / (2 * WIDTH) * t**2))
@@ -64,7 +64,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
         level=step(
             "Stationarity in ξ and ζ",
             "The last bit of ξ_i costs C_iξ_i/κ, and the margin row pays α_i for it: α is the curved part of the slack "
-            "in other units. ζ_i stands in two constraints, whose multipliers share its price.",
+            "in other units. ζ_i is in two constraints, whose multipliers add up to its penalty.",
             Equation(
                 "below",
                 (
@@ -80,9 +80,9 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
         ),
         dual=soft.dual("the box of a C-SVM, and a square"),
         kinds=soft.kinds_of_samples(
-            case(sym.ZERO, (sym.ALPHA, "=", 0), (soft.reach, "≥", 1)),
-            case(sym.BETWEEN, (0, "<", sym.ALPHA, "<", sym.C), (soft.reach, "=", 1 - CURVE)),
-            case(sym.BOUNDED, (sym.ALPHA, "=", sym.C), (soft.reach, "≤", 1 - WIDTH)),
+            case(sym.ZERO, (sym.ALPHA, "=", 0), (soft.compared_value, "≥", 1)),
+            case(sym.BETWEEN, (0, "<", sym.ALPHA, "<", sym.C), (soft.compared_value, "=", 1 - CURVE)),
+            case(sym.BOUNDED, (sym.ALPHA, "=", sym.C), (soft.compared_value, "≤", 1 - WIDTH)),
             text=": outside the margin, inside it by less than κ, and inside "
             "it by more, where every sample pulls equally.",
         ),

@@ -39,7 +39,7 @@ ALPHA = letter(r"\alpha_i")
 F_BETWEEN = letter("f(x)", "f_between")
 XI = letter(r"\xi_i")
 C = letter("C_i")
-PRICE = letter(r"\pi_j", "user_prices", "price")
+MULTIPLIER = letter(r"\pi_j", "user_multipliers", "multiplier")
 ETA = letter(r"\eta_i")
 CLAIMED = letter("P", lambda at: at.result.primal, "result.primal", "the value claimed")
 CLAIMED_DUAL = letter("D", lambda at: at.result.dual, "result.dual", "the value claimed")
@@ -49,11 +49,11 @@ ZERO = Subset("kind == 0", lambda at: at.kind == 0)
 #: The rows on the margin.
 ON_MARGIN = Subset("kind == 1", lambda at: at.on_margin)
 #: Line: the multipliers of the linear constraints are not negative.
-PRICES_POSITIVE = line(
-    PRICE, "≥", 0, place="constraint", scale=lambda at: float(np.abs(at.user_prices).max()) or 1.0
+MULTIPLIERS_NONNEGATIVE = line(
+    MULTIPLIER, "≥", 0, place="constraint", scale=lambda at: float(np.abs(at.user_multipliers).max()) or 1.0
 )  # fmt: skip
 #: Line: α = 0 for samples of weight 0.
-NOTHING = line(
+ALPHA_ZERO_WITHOUT_WEIGHT = line(
     letter("", "alpha_without_weight", "",
     "the largest |α| of a sample of weight 0"), "=", 0, scale=lambda at: at.box.max(), shown=False
 )  # fmt: skip
@@ -141,7 +141,7 @@ def substitute_w(at: At, b: float | None = None) -> At:
 
     b: Another intercept; None to leave it.
     """
-    point: At = at.with_letters(**at.compute_letters(at.b if b is None else b))
+    point: At = at.with_symbols(**at.compute_symbols(at.b if b is None else b))
     return point
 
 
@@ -152,7 +152,7 @@ def substitute_w_and_b(at: At) -> At:
 
 def with_needed_slack(at: At) -> At:
     """Return the point with the smallest slack that w and b need; 0 for a row without slack."""
-    point: At = at.with_letters(xi=np.where(at.hard, 0.0, np.maximum(at.margin - at.y * at.f, 0.0)))
+    point: At = at.with_symbols(xi=np.where(at.hard, 0.0, np.maximum(at.margin - at.y * at.f, 0.0)))
     return point
 
 
@@ -163,7 +163,7 @@ def make_suboptimal(at: Any) -> Any:
 
 def explain_infeasibility(at: At) -> str:
     """Explain why weak duality implies nothing at a point, or return ""."""
-    if relative_to(measure_violation(at), at.reach) > HOLDS:
+    if relative_to(measure_violation(at), at.alpha_scale) > HOLDS:
         return "α is not feasible, so that the dual's value bounds nothing"
     finite = np.isfinite(at.primal_value)
     return "" if finite else "a sample is inside its margin, so that the primal's value is infinite"
@@ -216,7 +216,7 @@ def find_nearest_b(at: At) -> float:
 def project_alpha(at: At) -> FloatArray:
     """Return α after a projected gradient step on L, in which b and ρ multiply equalities."""
     gradient = at.y * at.svm.at_rows(at.u + at.b) - at.margin + at.svm.curvature * at.alpha
-    return np.clip(at.alpha - at.reach / at.level * gradient, 0, at.C)
+    return np.clip(at.alpha - at.alpha_scale / at.level * gradient, 0, at.C)
 
 
 def measure_violation(at: At) -> float:
@@ -226,35 +226,37 @@ def measure_violation(at: At) -> float:
 
 def balance_scale(at: Any) -> float:
     """Return the scale of the balance of samples and constraints."""
-    constraint_total = float(np.abs(at.rows.c) @ np.abs(at.prices)) if at.problem.constraints else 0.0
+    constraint_total = float(np.abs(at.rows.c) @ np.abs(at.constraint_multipliers)) if at.problem.constraints else 0.0
     return float(at.total) + constraint_total or 1.0
 
 
-def project_prices(at: Any) -> FloatArray:
+def project_multipliers(at: Any) -> FloatArray:
     """Return π after a projected step along the violation of the constraints: (p,)."""
-    prices = at.all_multipliers[at.svm.m :]
+    multipliers = at.all_multipliers[at.svm.m :]
     violation = at.lhs_of_alpha - at.rows.h
-    return np.asarray(np.maximum(prices + at.reach / at.level * violation / at.problem._constraint_scale, 0.0))
+    return np.asarray(
+        np.maximum(multipliers + at.alpha_scale / at.level * violation / at.problem._constraint_scale, 0.0)
+    )
 
 
 #: Line: a projected gradient step does not change the multipliers of the linear constraints.
-PRICES_STATIONARY = line(
+MULTIPLIERS_STATIONARY = line(
     letter("", lambda at: at.all_multipliers[at.svm.m :], "", "π"), "=",
-    letter("", project_prices, "", "after a projected gradient step"), place="constraint", shown=False,
-    scale=lambda at: max(at.reach, float(np.abs(at.all_multipliers[at.svm.m :]).max())),
+    letter("", project_multipliers, "", "after a projected gradient step"), place="constraint", shown=False,
+    scale=lambda at: max(at.alpha_scale, float(np.abs(at.all_multipliers[at.svm.m :]).max())),
 )  # fmt: skip
 #: Lines: a projected gradient step does not change α, and α is feasible for the dual QP.
 ALPHA_OPTIMAL = (
     line(letter("", "alpha", "", "α"), "=", letter("", project_alpha, "",
-    "after a projected gradient step"), scale="reach", shown=False),
+    "after a projected gradient step"), scale="alpha_scale", shown=False),
     line(letter("", measure_violation, "", "by how much α violates a constraint of the dual QP"),
-    "=", 0, scale=lambda at: max(at.reach, float(np.abs(at.dual_point).max())), shown=False)
+    "=", 0, scale=lambda at: max(at.alpha_scale, float(np.abs(at.dual_point).max())), shown=False)
 )  # fmt: skip
 
 
 def scale_between(at: Any) -> float:
     """Return the scale of differences of f at samples half way between neighbours."""
-    constraint_sums = at.of_rows_between(at.prices) if at.problem.constraints else 0.0
+    constraint_sums = at.of_rows_between(at.constraint_multipliers) if at.problem.constraints else 0.0
     return reference_size(at.sums_between(at.beta) - constraint_sums, at.terms_of_u)
 
 

@@ -17,8 +17,8 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.expressions import Equation, EquationLine, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps.argument import MAX_NAMED, collect_bounds, find_unit, number_steps, step
-from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.steps.formulas import MAX_NAMED, collect_bounds, find_unit, number_steps, step
+from qpsvm.derivation.steps.shared import MachineSteps
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.machines import SVDD, Constraints, OneClass, Problem, ValueConstraints
 from qpsvm.machines.problem.forms import add_constraints_to_primal, build_constrained_qp
@@ -52,19 +52,19 @@ def read_claimed_lhs(at: Any) -> FloatArray:
     return np.asarray(collect_bounds(at) + (table["value"] - table["bound"]))
 
 
-def steps(problem: Problem, argument: Argument) -> tuple[Step, ...]:
-    """Return all steps, in order; `argument` has the terms of the machine."""
-    terms = argument.constraint_terms
+def steps(problem: Problem, machine: MachineSteps) -> tuple[Step, ...]:
+    """Return all steps, in order, from those of the machine without constraints."""
+    terms = machine.constraint_terms
     assert terms is not None
-    machine = problem._dual_tag.split(".")[0]
-    count = terms.count
+    tag = problem._dual_tag.split(".")[0]
+    count = terms.b_factor
     preface = (
-        f"These steps are added by linear constraints. The machine's own steps, ({machine}.1) and so on, are those of "
+        f"These steps are added by linear constraints. The machine's own steps, ({tag}.1) and so on, are those of "
         f"the same problem without constraints. {explain_letters(problem)}"
     )
     has_weight_rows = any(isinstance(item, Constraints) for item in problem.constraints)
     has_value_rows = any(isinstance(item, ValueConstraints) for item in problem.constraints)
-    row_code = terms.row.python()
+    row_code = terms.lhs.python()
     lhs_latex = "Gw+cb" if count else "Gw"
     if terms.is_ball:
         lhs_latex = r"2Gc+2\mu d"
@@ -78,13 +78,13 @@ def steps(problem: Problem, argument: Argument) -> tuple[Step, ...]:
     lhs_of_alpha = letter(
         "",
         lambda at: find_unit(at) * at.lhs_of_alpha,
-        row_code.replace(f"@ {argument.w}", f"@ {argument.w}_of_alpha"),
+        row_code.replace(f"@ {machine.w}", f"@ {machine.w}_of_alpha"),
         "that by the two sums",
     )
     lhs_equality = line(lhs_of_w, "=", lhs_of_alpha, shown=False, **fields)
-    price = "b has a price of its own, so the derivative gives b itself." if argument.penalised else (
+    price = "b is penalised itself, so the derivative gives b." if machine.penalised else (
         "What was the balance of the samples alone is one of samples and prices.")  # fmt: skip
-    stationarity_in_b = argument.stationarity_in_b() if argument.b == "b" else argument.stationarity_in()
+    stationarity_in_b = machine.stationarity_in_b() if machine.b == "b" else machine.stationarity_in()
     constraint_steps = (
         step(
             "Rows over w",
@@ -112,49 +112,49 @@ def steps(problem: Problem, argument: Argument) -> tuple[Step, ...]:
             "" if has_value_rows else "all rows are over w, (OWN.1)",
         ),
         extend_step(
-            argument.primal(
-                "The objective and the constraints of the machine stay as they are, and the rows stand beside them. No "
-                "slack is allowed in a row."
+            machine.primal(
+                "The objective and the constraints of the machine are unchanged, and the linear constraints are added, "
+                "without slack."
             ),
             add_constraints_to_primal,
             *hidden_lines,
         ),
-        argument.lagrangian_step(
-            first="Every row gets a multiplier π_j, the price of a unit of its bound, beside those of the machine."
-        ),
+        machine.lagrangian_step(first="Every constraint gets a multiplier π_j, in addition to those of the machine."),
         extend_step(
-            argument.stationarity_in_w("a row with a price pulls at it as a sample does, against its own direction g"),
+            machine.stationarity_in_w("an active constraint contributes −π_j g_j, as a sample of negative sign would"),
             None,
             lhs_equality,
         ),
         replace(
             stationarity_in_b,
-            text=f"{argument.b} stands in the rows too, with the factors {count and count.text()}. {price}",
+            text=f"{machine.b} is in the constraints too, with the factors {count and count.text()}. {price}",
             function=ConstraintRows.extend_dual,
             absent="" if count else "there is no b",
         ),
-        argument.dual_feasibility(
-            "Multipliers of inequalities are not negative. A row must not be broken, so nothing bounds its price."
+        machine.dual_feasibility(
+            "Multipliers of inequalities are not negative. A constraint has no slack, so "
+            "nothing bounds its multiplier above."
         ),
-        argument.complementary_slackness(
-            "Either a row holds with equality or its price is zero. A price says how fast the optimum falls with its "
-            "bound: h more by a little t, the optimum less by πt. The machine's own products are as without rows.",
+        machine.complementary_slackness(
+            "Either a constraint holds with equality or its multiplier is zero. The multiplier is minus the derivative "
+            "of the optimum: if h increases by a small t, the optimum decreases by πt. Other products are unchanged.",
             build_constraint_table,
         ),
-        argument.substitution(
-            "what b and ξ added cancels as without rows, and of the rows what their bounds cost is left "
-            "beside the square",
+        machine.substitution(
+            "the terms of b and ξ cancel as without constraints, and besides the square the terms of the bounds remain",
             "what ξ gave",
         ),
         extend_step(
-            argument.dual("each row is one more sample, of sign −1 and level −h, whose price has no upper bound"),
+            machine.dual(
+                "each constraint is one more sample, of sign −1 and level −h, whose multiplier has no upper bound"
+            ),
             build_constrained_qp,
         ),
-        argument.weights_recovered(),
-        argument.strong_duality("samples and rows"),
-        argument.weak_duality(),
+        machine.weights_recovered(),
+        machine.strong_duality("samples and rows"),
+        machine.weak_duality(),
     )
-    return number_steps("OWN", *(replace(item, tag="") for item in constraint_steps), *argument.sensitivity())
+    return number_steps("OWN", *(replace(item, tag="") for item in constraint_steps), *machine.sensitivity())
 
 
 def extend_step(machine_step: Step, function: Callable[..., Any] | None, *lines: EquationLine) -> Step:

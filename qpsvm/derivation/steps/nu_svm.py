@@ -7,8 +7,8 @@ from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.argument import step
-from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.steps.formulas import step
+from qpsvm.derivation.steps.shared import MachineSteps
 from qpsvm.derivation.steps.two_class import build_margin_step, build_nu_step, build_two_class
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, dot, total
@@ -27,10 +27,10 @@ SYMBOLS = {
 }
 
 
-def argument(problem: NuSVM) -> Argument:
+def build_terms(problem: NuSVM) -> MachineSteps:
     """Build the terms of the machine."""
     return build_two_class(
-        problem, A, total(A * sym.XI), sym.RHO, others=r",\rho", reward=-(sym.NU * sym.RHO), linear=(),
+        problem, A, total(A * sym.XI), sym.RHO, other_variables=r",\rho", reward=-(sym.NU * sym.RHO), linear=(),
         equality=(sym.RHO, ALPHA_SUM, sym.NU),
     )  # fmt: skip
 
@@ -45,7 +45,7 @@ def sum_over_class(sign: str) -> Term:
 
 def steps(problem: NuSVM) -> tuple[Step, ...]:
     """Return all steps, in order."""
-    soft = argument(problem)
+    soft = build_terms(problem)
     s_of_rho = sym.RHO - sym.B
     t_of_rho = sym.RHO + sym.B
     s, t = (letter(name, value.value, f"{name}_of_class", name) for name, value in (("s", s_of_rho), ("t", t_of_rho)))
@@ -105,7 +105,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
         ),
         besides=build_nu_step(
             soft,
-            soft.reach,
+            soft.compared_value,
             sym.RHO,
             sym.NU,
             "A sample inside the margin or misclassified has α_i = a_i, so such samples weigh at most ν together. No "

@@ -13,8 +13,8 @@ from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import NotMeasurableError
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.argument import RowTerms, step
-from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.steps.formulas import RowTerms, step
+from qpsvm.derivation.steps.shared import MachineSteps
 from qpsvm.derivation.steps.two_class import build_nu_step
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, dot, total
@@ -41,29 +41,29 @@ SYMBOLS = {
 }
 
 
-def build_unlabelled(problem: Problem, rows: RowTerms, penalty: Term, **terms: Any) -> Argument:
+def build_unlabelled(problem: Problem, rows: RowTerms, penalty: Term, **terms: Any) -> MachineSteps:
     """Build the terms of a machine without labels, which requires f ≥ −slack.
 
     penalty: The slack's part of the primal objective.
-    terms: Further fields of `Argument`.
+    terms: Further fields of `MachineSteps`.
     """
-    return Argument(
+    return MachineSteps(
         problem, (rows,), penalty, coef=sym.ALPHA, pairs=r"\alpha_i\alpha_j", matrix=r"X^{\top}\alpha", **terms
     )
 
 
-def argument(problem: OneClass) -> Argument:
+def build_terms(problem: OneClass) -> MachineSteps:
     """Build the terms of the machine."""
     rows = RowTerms(sym.ALPHA, sym.XI, sym.PRODUCT, RHO, sym.ETA, sym.XI, S)
     return build_unlabelled(
-        problem, rows, total(S * sym.XI), linear=(), quadratic=HALF * QUADRATIC_FORM, others=r",\rho",
-        reward=-(NU_S * RHO), equality=(RHO, ALPHA_SUM, NU_S), added=-RHO, level=0.0, b="ρ",
+        problem, rows, total(S * sym.XI), linear=(), quadratic=HALF * QUADRATIC_FORM, other_variables=r",\rho",
+        reward=-(NU_S * RHO), equality=(RHO, ALPHA_SUM, NU_S), intercept_term=-RHO, level=0.0, b="ρ",
     )  # fmt: skip
 
 
 def steps(problem: OneClass) -> tuple[Step, ...]:
     """Return all steps, in order."""
-    plane = argument(problem)
+    plane = build_terms(problem)
     distance = letter(
         r"\operatorname{dist}\bigl(0,\{f=0\}\bigr)",
         measure_plane_distance,

@@ -10,8 +10,8 @@ from qpsvm.derivation.quantities import At
 from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.argument import step
-from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.steps.formulas import step
+from qpsvm.derivation.steps.shared import MachineSteps
 from qpsvm.derivation.steps.two_class import build_two_class
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, largest_of, total
@@ -36,14 +36,14 @@ SYMBOLS = {
 }
 
 
-def argument(problem: PrimalHinge) -> Argument:
+def build_terms(problem: PrimalHinge) -> MachineSteps:
     """Build the terms of the machine."""
     return build_two_class(problem, UPPER, total(P * sym.XI), unit=LAM)
 
 
 def steps(problem: PrimalHinge) -> tuple[Step, ...]:
     """Return all steps, in order."""
-    soft = argument(problem)
+    soft = build_terms(problem)
     f_of_alpha = letter(
         r"\sum_j\alpha_j y_j\bigl(K(x_j,x_i)+1\bigr)", lambda at: at.y * (at.dual.P @ at.alpha) / at.unit,
         "(K + 1) @ (alpha * y)", "Σ_j α_j y_j (K(x_j, x_i) + 1)"
@@ -55,7 +55,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
         first=soft.loss(
             "The mean hinge loss is the empirical risk: p_i is 1/n, or sample i's share of all weights. A sample "
             "beyond its margin adds nothing to it. The norm keeps w short.",
-            total(P * largest_of(0, 1 - soft.reach)),
+            total(P * largest_of(0, 1 - soft.compared_value)),
             "Primal",
         ),
         primal=soft.primal(

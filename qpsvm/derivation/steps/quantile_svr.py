@@ -10,8 +10,8 @@ from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps import two_sided as two
-from qpsvm.derivation.steps.argument import case, step
-from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.steps.formulas import case, step
+from qpsvm.derivation.steps.shared import MachineSteps
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import largest_of, total
 from qpsvm.machines import QuantileSVR
@@ -27,10 +27,10 @@ SYMBOLS = two.SYMBOLS | {
 INSIDE = Subset("(kind_above < 2) & (kind_below < 2)", lambda at: ~np.logical_or(*np.split(sym.BOUNDED(at), 2)))
 
 
-def argument(problem: QuantileSVR) -> Argument:
+def build_terms(problem: QuantileSVR) -> MachineSteps:
     """Build the terms of the machine."""
     penalty = total(two.C * (TAU * two.XI + (1 - TAU) * two.XI_STAR))
-    return two.argument(problem, penalty, (UPPER, LOWER), None)
+    return two.build_terms(problem, penalty, (UPPER, LOWER), None)
 
 
 def select_at_bound(half: int) -> Subset:
@@ -45,7 +45,7 @@ def find_largest_bound(at: At) -> float:
 
 def steps(problem: QuantileSVR) -> tuple[Step, ...]:
     """Return all steps, in order."""
-    curve = argument(problem)
+    curve = build_terms(problem)
     loss = largest_of(TAU * (sym.T - sym.F), (1 - TAU) * (sym.F - sym.T))
     is_between = line(-LOWER, "<", two.BETA, "<", UPPER, scale=find_largest_bound)
     mean = sym.mean("M", sym.T - sym.U, lambda at: np.logical_or(*np.split(sym.is_free(at), 2)))

@@ -10,8 +10,8 @@ from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.argument import RowTerms, step, value_of
-from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.steps.formulas import RowTerms, step, value_of
+from qpsvm.derivation.steps.shared import MachineSteps
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, operation, total
 from qpsvm.derivation.terms import SUM, term
@@ -37,13 +37,13 @@ SYMBOLS = {
 }
 
 
-def argument(problem: Ranking) -> Argument:
+def build_terms(problem: Ranking) -> MachineSteps:
     """Build the terms of the machine."""
     rows = RowTerms(ALPHA, XI, APART, term(1), ETA, XI, C)
     quadratic = letter(r"\alpha^{\top}AKA^{\top}\alpha", "quadratic", "alpha @ A @ K @ A.T @ alpha")
-    return Argument(
+    return MachineSteps(
         problem, (rows,), total(C * XI, "k"), linear=(total(ALPHA, "k"),), coef=BETA, quadratic=HALF * quadratic,
-        pairs=r"\beta_i\beta_j", reach=APART, row="k", matrix=r"X^{\top}A^{\top}\alpha",
+        pairs=r"\beta_i\beta_j", compared_value=APART, row="k", matrix=r"X^{\top}A^{\top}\alpha",
     )  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def combine_differences(at: At, alpha: FloatArray) -> FloatArray:
 
 def steps(problem: Ranking) -> tuple[Step, ...]:
     """Return all steps, in order."""
-    order = argument(problem)
+    order = build_terms(problem)
     pairs = operation(
         r"\sum_k%s\bigl(\varphi(x_{i_k})-\varphi(x_{j_k})\bigr)", "Σ %s (φ(x_i_k) − φ(x_j_k))",
         "(phi(X[i]) - phi(X[j])).T @ %s",
@@ -103,7 +103,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
                 order.weights(rf"\phantom{{{stationary}w}}", left=""),
                 r"\beta=A^{\top}\alpha",
             )),
-            construction="" if problem.space.is_linear else "f is made of α, and w is never written down",
+            construction="" if problem.space.is_linear else "f is computed from α, and w is never formed",
         ),
         b=None,
         intercept=None,

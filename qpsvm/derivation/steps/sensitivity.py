@@ -26,14 +26,14 @@ from qpsvm.derivation.expressions import Equation, EquationLine, display, line
 from qpsvm.derivation.letter_builder import latex_to_text, letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps.argument import step
+from qpsvm.derivation.steps.formulas import step
 from qpsvm.derivation.term_builders import operation, reindex
 from qpsvm.derivation.terms import Term
 from qpsvm.machines import Problem
 from qpsvm.solve.call import solve
 
 #: Relative change of C_i or h_j.
-SHARE = 0.01
+RELATIVE_CHANGE = 0.01
 #: Largest number of rows for which the perturbed problems are solved.
 MAX_SOLVED_ROWS = 1000
 
@@ -48,18 +48,18 @@ def complement_multipliers(at: Any) -> Any:
     return at.complement_multipliers()
 
 
-def build_machine_saddle(argument: Any) -> Step:
-    """Build the step about the saddle of a machine's Lagrangian, from its `Argument`."""
-    alphas = [reindex(rows.alpha, "_l").latex() for rows in argument.rows]
+def build_machine_saddle(machine: Any) -> Step:
+    """Build the step about the saddle of a machine's Lagrangian, from its `MachineSteps`."""
+    alphas = [reindex(rows.alpha, "_l").latex() for rows in machine.rows]
     alpha_l = alphas[0] if len(alphas) == 1 else rf"\max({','.join(alphas)})"
     largest = letter(rf"\max_l {alpha_l}", "largest", "alpha.max()")
     other_multipliers = tuple(
         display((rows.upper or largest) - rows.alpha, rows.alpha.latex().replace(r"\alpha", r"\bar\alpha") + "=")
-        for rows in argument.rows
+        for rows in machine.rows
     )
-    letters = [argument.w, {"μ": r"\mu", "ρ": r"\rho"}.get(argument.b, "b" if argument.intercept else "")]
-    rows = r",\pi" if argument.constraint_terms else ""
-    return build_saddle_step(argument.lagrangian(eta=False), letters, other_multipliers, rows)
+    letters = [machine.w, {"μ": r"\mu", "ρ": r"\rho"}.get(machine.b, "b" if machine.intercept else "")]
+    rows = r",\pi" if machine.constraint_terms else ""
+    return build_saddle_step(machine.lagrangian(eta=False), letters, other_multipliers, rows)
 
 
 def build_saddle_step(L: Term, letters: list[str], other: tuple[EquationLine, ...], rows: str = "") -> Step:
@@ -84,14 +84,15 @@ def build_saddle_step(L: Term, letters: list[str], other: tuple[EquationLine, ..
                  caption=lambda at: f"≤ {points[2].value(at):.6g}: L at three points")  # fmt: skip
     saddle = step(
         "Saddle",
-        "Other multipliers charge less for what the solution violates, here what α leaves of its bound, or of the "
-        "largest α where it has none. Other weights, here half of each, cost more at the prices of the solution. So "
-        "the greatest of the least values of L is the least of its greatest ones.", Equation("below", (chain, *other)),
+        "Other multipliers, here the bound minus α, or the largest α minus α without a bound, do not increase L at "
+        "the weights of the solution. Other weights, here half of each, do not decrease L at its multipliers. So the "
+        "maximum over multipliers of the minimum over weights equals the minimum of the maximum.",
+        Equation("below", (chain, *other)),
     )  # fmt: skip
     return replace(saddle, tag="SADDLE.1")
 
 
-# --- prices -----------------------------------------------------------------------------------------------------------
+# --- multipliers as derivatives ---------------------------------------------------------------------------------------
 
 
 def perturb_problem(problem: Problem, name: str, k: int, change: float) -> Problem:
@@ -112,11 +113,11 @@ def perturb_problem(problem: Problem, name: str, k: int, change: float) -> Probl
 
 
 def compute_perturbation(at: At, name: str, k: int) -> float:
-    """Return Δ: `SHARE` times C_i of active row k, or times the largest bound |h_l|."""
+    """Return Δ: `RELATIVE_CHANGE` times C_i of active row k, or times the largest bound |h_l|."""
     if name == "C":
         rows = at.problem.active_rows[k]
-        return SHARE * float(np.full(at.problem.n, at.problem.C)[rows] * at.problem.sample_weight[rows])
-    return SHARE * (max(float(np.abs(item.h).max()) for item in at.problem.constraints) or 1.0)
+        return RELATIVE_CHANGE * float(np.full(at.problem.n, at.problem.C)[rows] * at.problem.sample_weight[rows])
+    return RELATIVE_CHANGE * (max(float(np.abs(item.h).max()) for item in at.problem.constraints) or 1.0)
 
 
 def solve_perturbed(at: At, name: str, k: int, sign: int) -> tuple[float, float]:
@@ -128,23 +129,23 @@ def solve_perturbed(at: At, name: str, k: int, sign: int) -> tuple[float, float]
     return cache[name, k, sign]
 
 
-def build_price_step(title: str, tag: str, text: str, name: str, prices: Term, value: Term) -> Step:
+def build_price_step(title: str, tag: str, text: str, name: str, multipliers: Term, value: Term) -> Step:
     """Build the step that encloses the largest multiplier, of C_i or of h_j, between two differences.
 
     name: "C" or "h".
-    prices: The multipliers, one per C_i or h_j.
+    multipliers: The multipliers, one per C_i or h_j.
     value: P for C_i, D for h_j.
     """
     index, slope_sign = ("i", 1) if name == "C" else ("j", -1)
 
-    def find_costliest(at: At) -> int:
-        return int(np.argmax(prices.value(at)))
+    def find_largest(at: At) -> int:
+        return int(np.argmax(multipliers.value(at)))
 
     def difference(sign: int) -> Term:
-        """Return (P* − P)/Δ to one side, with its sign; P* is bounded so that the inequality stays true."""
+        """Build (P* − P)/Δ for one sign of Δ, with P* replaced by the bound that preserves the inequality."""
 
         def find(at: At) -> float:
-            k = find_costliest(at)
+            k = find_largest(at)
             lower_bound, upper_bound = solve_perturbed(at, name, k, sign)
             change = (lower_bound if name == "C" else upper_bound) - value.value(at)
             return float(sign * slope_sign * change / compute_perturbation(at, name, k))
@@ -156,17 +157,22 @@ def build_price_step(title: str, tag: str, text: str, name: str, prices: Term, v
         return letter(latex, find, "difference_" + ("above" if sign > 0 else "below"), "a difference of optima")
 
     def describe(at: Any) -> str:
-        where = at.sample(find_costliest(at)) if name == "C" else repr(at.rows.names[find_costliest(at)])
+        where = at.sample(find_largest(at)) if name == "C" else repr(at.rows.names[find_largest(at)])
         return f"≤ {sides[2].value(at):.6g}, of {where}"
 
     def size(at: At) -> float:
         """Return the scale: the objective per unit of C_i, or h_j, relative to which it is rounded."""
-        return max(float(largest_price.value(at)), SHARE * at.size / compute_perturbation(at, name, find_costliest(at)))
+        return max(
+            float(largest_multiplier.value(at)),
+            RELATIVE_CHANGE * at.size / compute_perturbation(at, name, find_largest(at)),
+        )
 
-    largest_price = operation("%s", "%s", "max(%s)", lambda at, values: float(values[find_costliest(at)]), prices)
-    sides = (difference(1), largest_price, difference(-1))
-    chain = line(sides[0], "≤", largest_price, "≤", sides[2], caption=describe, scale=size)
-    text += " It is measured where that is most, by two more solves."
+    largest_multiplier = operation(
+        "%s", "%s", "max(%s)", lambda at, values: float(values[find_largest(at)]), multipliers
+    )
+    sides = (difference(1), largest_multiplier, difference(-1))
+    chain = line(sides[0], "≤", largest_multiplier, "≤", sides[2], caption=describe, scale=size)
+    text += " It is measured for the largest multiplier, by two more solves."
     share = r"\Delta=\tfrac{C_i}{100}" if name == "C" else r"\Delta=\tfrac{\max_l|h_l|}{100}"
     return replace(step(title, text, Equation("below", (chain, share), explain_skipped_solves)), tag=tag)
 
@@ -175,14 +181,15 @@ def explain_skipped_solves(at: At) -> str:
     """Explain why the changed problems are not solved, or return ""."""
     if at.svm.m <= MAX_SOLVED_ROWS:
         return ""
-    return f"it takes two more solves, which are made up to {MAX_SOLVED_ROWS} rows"
+    return f"it takes two more solves, which are limited to {MAX_SOLVED_ROWS} rows"
 
 
 def build_slack_price(marginal: Term, objective: Term) -> Step:
     """Build the step about the derivative of the optimum with respect to C_i, from ∂P/∂C_i and P."""
     return build_price_step(
         "Price of slack", "PRICE.1",
-        "The optimum P* rises with C_i as fast as what C_i multiplies in P: all else has its best value and is flat.",
+        "The derivative of the optimum P* with respect to C_i is the factor of C_i in P, by the envelope theorem: P is "
+        "stationary in all other variables.",
         "C", marginal, objective.with_name("P", "P"),
     )  # fmt: skip
 
@@ -190,6 +197,7 @@ def build_slack_price(marginal: Term, objective: Term) -> Step:
 def build_bound_price(multiplier: Term, dual: Term) -> Step:
     """Build the step about the derivative of the optimum with respect to h_j, from π_j and D."""
     return build_price_step(
-        "Price of a bound", "PRICE.2", "The optimum P* falls with a bound h_j as fast as its multiplier says.", "h",
-        multiplier, dual.with_name("D", "D"),
+        "Price of a bound", "PRICE.2",
+        "The derivative of the optimum P* with respect to a bound h_j is minus its multiplier.",
+        "h", multiplier, dual.with_name("D", "D"),
     )  # fmt: skip

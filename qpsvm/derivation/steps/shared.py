@@ -1,11 +1,11 @@
-"""Build the steps that all machines share, from the margin to strong duality and back (`Argument`).
+"""Build the steps that all machines share, from the margin to strong duality and back (`MachineSteps`).
 
-A machine is described once, by the fields of an `Argument`: its objective, its rows (constraints) with their
+A machine is described once, by the fields of an `MachineSteps`: its objective, its rows (constraints) with their
 multipliers, and its terms in the dual. The steps are the same for all machines. Those about b depend on the intercept:
 a penalised b is part of the norm and of K + 1, and has an equation of its own; without a b, these steps are absent.
 
 In units of the objective, with the multipliers μ of the groups, their totals e, and the penalty V_k(ξ_k, ζ_k) of slack.
-For a curved loss ξ_k = δ_kα_k, and only the rest of the slack, ζ_k, has a linear price and a multiplier η_k:
+For a curved loss ξ_k = δ_kα_k, and only the rest of the slack, ζ_k, has a linear penalty and a multiplier η_k:
 
     (ARGUMENT.1)  primal:  P = ½‖w‖² + Σ V_k(ξ_k, ζ_k) + eᵀμ,  and  s_k f_k ≥ margin_k − ξ_k − ζ_k,  ξ, ζ ≥ 0
     (ARGUMENT.2)  Lagrangian:  L = P − Σ α_k (s_k f_k − margin_k + ξ_k + ζ_k) − Σ η_k ζ_k;  linear constraints add
@@ -31,7 +31,7 @@ from qpsvm.derivation.letter_builder import latex_to_text, letter
 from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.argument import (
+from qpsvm.derivation.steps.formulas import (
     Formulas,
     case,
     describe_costliest,
@@ -69,7 +69,7 @@ def describe_values(at: Any) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Argument(Formulas):
+class MachineSteps(Formulas):
     """The steps of a machine, built from its terms."""
 
     def steps(self, prefix: str, **specific: Step | tuple[Step, ...] | None) -> tuple[Step, ...]:
@@ -97,10 +97,10 @@ class Argument(Formulas):
         return number_steps(prefix, *steps, *self.sensitivity())
 
     def sensitivity(self) -> Iterator[Step]:
-        """Yield the steps about changes of multipliers, weights and prices."""
+        """Yield the steps about changes of multipliers, weights and penalties."""
         yield build_machine_saddle(self)
         if self.constraint_terms is not None:
-            yield build_bound_price(sym.PRICE, self.value())
+            yield build_bound_price(sym.MULTIPLIER, self.value())
         elif self.marginal is not None:
             yield build_slack_price(self.marginal, self.objective)
 
@@ -124,7 +124,7 @@ class Argument(Formulas):
         """The linear constraints, as a line of the primal."""
         assert self.constraint_terms is not None
         return line(
-            self.constraint_terms.row, "≤", self.constraint_terms.bound, scale="row_sizes_of_user", place="constraint"
+            self.constraint_terms.lhs, "≤", self.constraint_terms.bound, scale="row_sizes_of_user", place="constraint"
         )
 
     def lagrangian_step(self, multipliers: str = "α_i for the margin and η_i for ξ_i ≥ 0", first: str = "") -> Step:
@@ -142,7 +142,7 @@ class Argument(Formulas):
             value_of(L.with_name("L"), "=", self.objective.with_name("the primal's value")),
         )
         return step(
-            "Lagrangian", f"{first} At the solution nothing is to be paid, so L is the primal value.",
+            "Lagrangian", f"{first} At the solution the products vanish, so L equals the primal value.",
             Equation("aligned", lines),
         )  # fmt: skip
 
@@ -151,7 +151,7 @@ class Argument(Formulas):
         w = self.w
         is_linear = self.problem.space.is_linear
         if is_linear:
-            comparison = "The kernel is linear, so both sides are vectors with one entry a feature."
+            comparison = "The kernel is linear, so both sides are vectors with one entry per feature."
         else:
             comparison = (
                 f"In the feature space of {self.problem.kernel} {w} has no entries to compare, so the products of "
@@ -160,14 +160,16 @@ class Argument(Formulas):
         return step(
             f"Stationarity in {w}", f"At a minimum over {w} the Lagrangian is flat: {consequence}. {comparison}",
             Equation("alone", (self.weights(flat_in(w)),)), primal_points, general="DUAL.5",
-            construction="" if is_linear else f"f is made of α, and {w} is never written down",
+            construction="" if is_linear else f"f is computed from α, and {w} is never formed",
         )  # fmt: skip
 
     def weights(self, before: str = "", right: Term | None = None, **line_options: Any) -> EquationLine:
         """Build the line: w is a combination of the samples, or another right-hand side."""
         w = letter(self.w, "products", self.w, self.w)
         place = "entry" if self.problem.space.is_linear else "product"
-        right = right or sym.combination(self.coef) - (self.constraint_terms and self.constraint_terms.pull)
+        right = right or sym.combination(self.coef) - (
+            self.constraint_terms and self.constraint_terms.constraint_gradient
+        )
         return line(w, "=", right, scale="size_of_products", before=before, place=place, **line_options)
 
     def stationarity_in_b(self) -> Step:
@@ -176,7 +178,7 @@ class Argument(Formulas):
             half = "(λ/2)" if self.unit else "½"
             return step(
                 "Stationarity in b",
-                f"With {half}b² in the objective, b has a price of its own. So the derivative gives b itself, instead "
+                f"With {half}b² in the objective, b is penalised itself. So the derivative gives b, instead "
                 f"of a balance between the {self.sides}.",
                 self._build_penalised_b(flat_in("b"), self.full_balance),
                 certify.penalised_multipliers,
@@ -190,7 +192,7 @@ class Argument(Formulas):
         return step(
             "Stationarity in b",
             f"b enters the Lagrangian only through b·Σ {self.coef.text()}, which has no minimum over b unless the "
-            f"factor is zero. So the two {self.sides} pull with the same total force.",
+            f"factor is zero. So the multipliers of the two {self.sides} have the same sum.",
             Equation("alone", (balance,)),
             build_intercept_groups,
             "" if self.problem.intercept else NO_INTERCEPT,
@@ -215,7 +217,7 @@ class Argument(Formulas):
     def stationarity_in(self, meaning: str = "") -> Step:
         """Build the step of stationarity in the further variable (ρ, ε, …), in which L is linear."""
         assert self.equality_term is not None
-        latex = self.others[1:]
+        latex = self.other_variables[1:]
         name = latex_to_text(latex)
         assert self.sides_of_equality is not None
         _, left, right = self.sides_of_equality
@@ -228,21 +230,21 @@ class Argument(Formulas):
         )
 
     def stationarity_in_xi(self) -> Step:
-        """Build the step ∂L/∂ξ = 0, for a linear price."""
+        """Build the step ∂L/∂ξ = 0, for a linear penalty."""
         return step(
             "Stationarity in ξ",
-            f"ξ_{self.row} stands in two constraints, and their multipliers share the price of a unit of slack. This "
-            "gives η from α, so η is not needed any more.",
+            f"ξ_{self.row} is in two constraints, whose multipliers add up to the penalty per unit of slack. This "
+            "gives η from α, so η is eliminated.",
             Equation("alone", self.build_eta_lines(flat_in(*(slack.latex() for slack in self.slacks)))),
             build_kkt_table,
             general="DUAL.7",
-            construction="η is no unknown any more, the library makes it of α and its bound",
+            construction="η is eliminated: the library computes it from α and its bound",
         )
 
     def build_eta_lines(self, before: str) -> tuple[EquationLine, ...]:
         """Build the lines η = C − α, one per side of f; `before` is LaTeX in front of the first."""
         return tuple(
-            line(rows.eta or 0, "=", (rows.upper or sym.C) - rows.alpha, scale=sym.get_part("C", rows.half),
+            line(rows.eta or 0, "=", (rows.upper or sym.C) - rows.alpha, scale=sym.get_part("C", rows.side),
                  before=r",\quad " if k else before, joined=bool(k))
             for k, rows in enumerate(self.rows)
         )  # fmt: skip
@@ -268,8 +270,8 @@ class Argument(Formulas):
         boxes = [replace(rows.box, before=r",\ " if k else "", joined=bool(k), shown=has_upper_bound)
                  for k, rows in enumerate(self.rows)]  # fmt: skip
         lines: tuple[EquationLine | str, ...] = (
-            signs + (r"\quad\Longrightarrow\quad " if has_upper_bound else ""), *boxes, sym.NOTHING,
-            *([replace(sym.PRICES_POSITIVE, shown=False)] if self.constraint_terms else []),
+            signs + (r"\quad\Longrightarrow\quad " if has_upper_bound else ""), *boxes, sym.ALPHA_ZERO_WITHOUT_WEIGHT,
+            *([replace(sym.MULTIPLIERS_NONNEGATIVE, shown=False)] if self.constraint_terms else []),
         )  # fmt: skip
         return step("Dual feasibility", text, Equation("alone", lines), clip_to_box, general="REPAIR.1")
 
@@ -277,7 +279,7 @@ class Argument(Formulas):
         """Build the step: if a constraint has slack, its multiplier is zero."""
         lines: list[EquationLine] = []
         if self.constraint_terms is not None:
-            constraint_product = sym.PRICE * self.constraint_terms.bound_slack
+            constraint_product = sym.MULTIPLIER * self.constraint_terms.bound_slack
             lines += [
                 line(
                     total(magnitude(constraint_product), "j"), "=", 0,
@@ -334,18 +336,18 @@ class Argument(Formulas):
         b_term = None if self.intercept is None else sym.B * self.full_balance
         constraint_cross, constraint_cost = None, None
         if self.constraint_terms:
-            constraint_cross, constraint_cost = self.constraint_terms.price_product, -self.constraint_terms.cost
-        norm = multiply(self.half, self.norm)
+            constraint_cross, constraint_cost = self.constraint_terms.multiplier_product, -self.constraint_terms.cost
+        norm = multiply(self.norm_factor, self.norm)
         product = letter(rf"\langle {self.w},\varphi(x_i)\rangle", sym.PRODUCT.function, f"(phi(X) @ {self.w})")
-        cross = multiply(self.twice, total(self.coef * product))
-        rest = [*self.linear, self.bend and -self.bend]
+        cross = multiply(self.product_factor, total(self.coef * product))
+        rest = [*self.linear, self.curvature_term and -self.curvature_term]
         lagrangian = self.lagrangian(eta=False)
         sides = (
             self.scaled(
                 add(norm, -cross, constraint_cross, b_term and -b_term, self.equality_term, *rest), constraint_cost
             ),
-            self.scaled(add(norm, -multiply(self.twice, self.norm), *rest), constraint_cost),
-            self.value(None if self.constraint_terms else self.double),
+            self.scaled(add(norm, -multiply(self.product_factor, self.norm), *rest), constraint_cost),
+            self.value(None if self.constraint_terms else self.quadratic_sum),
         )  # fmt: skip
         L = lagrangian.with_name(f"L at {self.w}(α)")
         lines = (
@@ -392,15 +394,15 @@ class Argument(Formulas):
                 balance,
                 equality,
                 *(rows.box for rows in self.rows),
-                sym.PRICES_POSITIVE if self.constraint_terms else None,
+                sym.MULTIPLIERS_NONNEGATIVE if self.constraint_terms else None,
             ),
             *sym.ALPHA_OPTIMAL,
-            *([sym.PRICES_STATIONARY] if self.constraint_terms else []),
+            *([sym.MULTIPLIERS_STATIONARY] if self.constraint_terms else []),
         )
         return step(
             "Dual",
             f"The best lower bound, written as a minimisation: {description}. At its solution a projected gradient "
-            "step goes nowhere.",
+            "step does not change α.",
             Equation("below", lines), type(self.problem)._build_specification,
         )  # fmt: skip
 
@@ -431,9 +433,9 @@ class Argument(Formulas):
         alpha = r"\alpha,\pi" if self.constraint_terms else r"\alpha"
         squared_distance = letter(rf"\|{w}-{w}({alpha})\|^2", "squared_distance", f"norm({w} - {w}_of_alpha)**2")
         terms = [
-            multiply(self.half, squared_distance),
+            multiply(self.norm_factor, squared_distance),
             HALF * (sym.B - self.full_balance) ** 2 if self.penalised else None,
-            self.bend_gap,
+            self.curvature_gap,
         ]
         terms += [total(rows.slack_product, self.row) for rows in self.rows if rows.slack_product is not None]
         terms += [total(rows.product, self.row) for rows in self.rows]
@@ -441,7 +443,7 @@ class Argument(Formulas):
         D = self.value().with_name("the dual's value at α", rf"D({alpha})")
         difference = add(
             multiply(self.unit, add(*terms, broken=r"\\ &\quad ")),
-            self.constraint_terms and total(sym.PRICE * self.constraint_terms.bound_slack, "j"),
+            self.constraint_terms and total(sym.MULTIPLIER * self.constraint_terms.bound_slack, "j"),
             broken=r"\\ &\quad ",
         )
         lines = (
@@ -478,12 +480,13 @@ class Argument(Formulas):
             needed = f"α and {self.b} are"
         w_product = operation(r"\langle w,\varphi(x)\rangle", "", "phi(x) @ w", self.f.function) + self.offset
         sums = multiply(
-            self.twice, sym.kernel_sum(self.coef, "x") - (self.constraint_terms and self.constraint_terms.values)
+            self.product_factor,
+            sym.kernel_sum(self.coef, "x") - (self.constraint_terms and self.constraint_terms.values),
         )
         lines = (
             self.f_by_w or line(self.f, "=", w_product, measured=False),
-            line(self.f, "=", sums + self.offset - self.lacking, place="between",
-                 scale=lambda at: (self.twice or 1.0) * sym.scale_between(at), left=r"\phantom{f(x)}"),
+            line(self.f, "=", sums + self.offset - self.subtracted_term, place="between",
+                 scale=lambda at: (self.product_factor or 1.0) * sym.scale_between(at), left=r"\phantom{f(x)}"),
         )  # fmt: skip
         return step(
             f"Recovering {self.w}",
@@ -508,7 +511,9 @@ class Argument(Formulas):
                 general="CERT.2",
             )
         upper = self.rows[0].upper
-        b_of_sample = (sym.Y if self.curve is None else sym.Y * (1 - self.curve)) - sym.kernel_sum(self.coef)
+        b_of_sample = (sym.Y if self.curvature_slack is None else sym.Y * (1 - self.curvature_slack)) - sym.kernel_sum(
+            self.coef
+        )
         if upper:
             is_free = line(0, "<", sym.ALPHA, "<", upper)
             is_free_code = f"(alpha > 0) & (alpha < {upper.python()}) & (kind == 1)"
@@ -521,11 +526,11 @@ class Argument(Formulas):
         quantile = letter("", sym.find_nearest_b, "", "the weighted quantile of what it would be on each row")
         quantile_line = line(sym.B, "=", quantile, when=Subset("", lambda at: not sym.is_free(at).any()), shown=False,
                          scale=lambda at: at.level if at.svm.is_two_sided else 1 + abs(at.b))  # fmt: skip
-        where = where or ("On the margin f(x_i) = y_i" if self.curve is None else
+        where = where or ("On the margin f(x_i) = y_i" if self.curvature_slack is None else
                           "At a free support vector y_i f(x_i) is 1 less the slack, which α gives")  # fmt: skip
         text = f"{where}, so one such sample would give b. The mean over all of them is less sensitive to rounding." + (
             " Where there are none, b is a weighted quantile: every b of its interval is as good."
-        ) * (self.bend is None)
+        ) * (self.curvature_term is None)
         has_cases = any(isinstance(equation_line, EquationLine) and equation_line.premise for equation_line in lines)
         layout = "aligned" if has_cases else "below"
         lines = lines or (mean, rf"M=\{{i:{is_free.latex()}\}}")
@@ -553,13 +558,13 @@ class Argument(Formulas):
         text: How the first sentence continues.
         """
         rows = self.rows[0]
-        reach, level, alpha, upper = self.reach, self.level, rows.alpha, rows.upper
+        value, level, alpha, upper = self.compared_value, self.level, rows.alpha, rows.upper
         if not cases:
             assert upper is not None
             cases = (
-                case(sym.ZERO, (alpha, "=", 0), (reach, "≥", level)),
-                case(sym.BETWEEN, (0, "<", alpha, "<", upper), (reach, "=", level)),
-                case(sym.BOUNDED, (alpha, "=", upper), (reach, "≤", level)),
+                case(sym.ZERO, (alpha, "=", 0), (value, "≥", level)),
+                case(sym.BETWEEN, (0, "<", alpha, "<", upper), (value, "=", level)),
+                case(sym.BOUNDED, (alpha, "=", upper), (value, "≤", level)),
             )
         count = "two" if len(cases) == 2 else "three"
         return step(

@@ -7,14 +7,14 @@ from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.argument import case, step, value_of
-from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, Argument
+from qpsvm.derivation.steps.formulas import case, step, value_of
+from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, MachineSteps
 from qpsvm.derivation.steps.two_class import build_margin_step, build_two_class
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, total
 from qpsvm.machines import SquaredHinge
 
-#: C_i, the price of a squared slack: δ_i = 1/(2C_i).
+#: C_i, the penalty of a squared slack: δ_i = 1/(2C_i).
 C = letter("C_i", lambda at: 0.5 / at.svm.curvature)
 #: δ_iα_i.
 CURVE = sym.ALPHA / (2 * C)
@@ -27,18 +27,18 @@ QUADRATIC_FORM = letter(
 SYMBOLS = {"e": Meaning("e_i, the unit vector of sample i", "(n,)")}
 
 
-def argument(problem: SquaredHinge) -> Argument:
+def build_terms(problem: SquaredHinge) -> MachineSteps:
     """Build the terms of the machine."""
     return build_two_class(
-        problem, None, total(C * sym.XI**2), penalised_slack=None, curve=CURVE,
-        bend=total(sym.ALPHA**2 / (4 * C)), bend_gap=total(C * (sym.XI - CURVE) ** 2),
+        problem, None, total(C * sym.XI**2), penalised_slack=None, curvature_slack=CURVE,
+        curvature_term=total(sym.ALPHA**2 / (4 * C)), curvature_gap=total(C * (sym.XI - CURVE) ** 2),
     )  # fmt: skip
 
 
 def steps(problem: SquaredHinge) -> tuple[Step, ...]:
     """Return all steps, in order."""
-    soft = argument(problem)
-    yf_with_slack = soft.reach + CURVE
+    soft = build_terms(problem)
+    yf_with_slack = soft.compared_value + CURVE
     return soft.steps(
         "SQHINGE",
         first=build_margin_step(soft),
@@ -59,8 +59,8 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
         ),
         dual=soft.dual("α has no upper bound, and the square keeps it from growing"),
         kinds=soft.kinds_of_samples(
-            case(sym.ZERO, (sym.ALPHA, "=", 0), (soft.reach, "≥", 1)),
-            case(sym.POSITIVE, (sym.ALPHA, ">", 0), (soft.reach, "=", 1 - CURVE)),
+            case(sym.ZERO, (sym.ALPHA, "=", 0), (soft.compared_value, "≥", 1)),
+            case(sym.POSITIVE, (sym.ALPHA, ">", 0), (soft.compared_value, "=", 1 - CURVE)),
             text=". No support vector lies on the margin itself: the first bit "
             "of slack is free, so that every one has some.",
         ),
@@ -74,7 +74,7 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
                     r"\tilde\varphi(x_i)=\Bigl(\varphi(x_i),\ \tfrac{1}{\sqrt{2C_i}}\,e_i\Bigr)",
                     r"\langle\tilde\varphi(x_i),\tilde\varphi(x_j)\rangle=\bigl(K+\operatorname{diag}\tfrac{1}{2C}\bigr)_{ij}",
                     value_of(
-                        HALF * QUADRATIC_FORM + (HALF * soft.pull**2 if soft.penalised else None), "=", sym.QP_VALUE
+                        HALF * QUADRATIC_FORM + (HALF * soft.balance**2 if soft.penalised else None), "=", sym.QP_VALUE
                     ),
                     line(yf_with_slack, "≥", 1, scale=lambda at: reference_size(yf_with_slack.value(at), at.terms)),
                 ),

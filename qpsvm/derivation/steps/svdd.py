@@ -18,9 +18,9 @@ from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.argument import RowTerms, iter_minimum, number_steps, step
+from qpsvm.derivation.steps.formulas import RowTerms, iter_minimum, number_steps, step
 from qpsvm.derivation.steps.one_class import NU_BOUNDS_TEXT, QUADRATIC_FORM, build_unlabelled
-from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.steps.shared import MachineSteps
 from qpsvm.derivation.steps.two_class import build_nu_step
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, dot, total
@@ -56,14 +56,15 @@ SYMBOLS = {
 }
 
 
-def argument(problem: SVDD) -> Argument:
+def build_terms(problem: SVDD) -> MachineSteps:
     """Build the terms of the machine."""
     constraint = line(PRODUCT + MU, "≥", HALF * (DIAGONAL - XI), scale="level")
-    rows = RowTerms(sym.ALPHA, XI, 2 * PRODUCT + 2 * MU, DIAGONAL, sym.ETA, XI, sym.C, other=constraint)
+    rows = RowTerms(sym.ALPHA, XI, 2 * PRODUCT + 2 * MU, DIAGONAL, sym.ETA, XI, sym.C, written_constraint=constraint)
     return build_unlabelled(
         problem, rows, total(sym.C * XI), linear=(total(sym.ALPHA * DIAGONAL),), quadratic=QUADRATIC_FORM,
-        others=r",\mu", reward=2 * MU, equality=(-(2 * MU), ALPHA_SUM, term(1)), added=2 * MU, half=None, twice=2.0,
-        reach=F, level=0.0, w="c", b="μ", f_by_w=r"f(x)=R^2-\|\varphi(x)-c\|^2", lacking=OWN_LENGTH,
+        other_variables=r",\mu", reward=2 * MU, equality=(-(2 * MU), ALPHA_SUM, term(1)), intercept_term=2 * MU,
+        norm_factor=None, product_factor=2.0, compared_value=F, level=0.0, w="c", b="μ",
+        f_by_w=r"f(x)=R^2-\|\varphi(x)-c\|^2", subtracted_term=OWN_LENGTH,
         f=letter("f(x)", lambda at: 2.0 * at.f_between - OWN_LENGTH.value(at)),
     )  # fmt: skip
 
@@ -84,8 +85,8 @@ def compute_distances(at: At, centre: FloatArray) -> FloatArray:
 def steps(problem: SVDD) -> tuple[Step, ...]:
     """Return all steps, in order."""
     linear = problem.space.is_linear
-    ball = argument(problem)
-    square = replace(ball, others=",R^2", rows=(replace(ball.rows[0], high=SQUARE, low=FAR),))
+    ball = build_terms(problem)
+    square = replace(ball, other_variables=",R^2", rows=(replace(ball.rows[0], high=SQUARE, low=FAR),))
     kappa = letter(r"\kappa", lambda at: float(at.problem.space.gram.diagonal()[0]))
     diagonal = letter("", lambda at: at.problem.space.gram.diagonal(), "K.diagonal()")
     lengths = total(sym.ALPHA * diagonal).with_name("Σ α_i K(x_i, x_i)", "K(x,x)")
@@ -114,7 +115,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "enclosing ball. C_i is sample i's share of all weights, over ν. They add up to 1/ν ≥ 1, so that −R² in "
             "place of R² would cost at least what it saves, as the last line says: R² ≥ 0 need not be asked for.",
             Equation("below", (
-                *iter_minimum(r"c,R^2,\xi", SQUARE + ball.price),
+                *iter_minimum(r"c,R^2,\xi", SQUARE + ball.penalty),
                 *subject(line(FAR, "≤", SQUARE + XI, scale="level"), line(XI, "≥", 0, scale="level")),
                 line(total(sym.C * (FAR + SQUARE)) - SQUARE, "≥", total(sym.C * FAR),
                      scale=lambda at: float(at.C @ np.abs(FAR.value(at))) + abs(float(SQUARE.value(at)))),

@@ -12,8 +12,8 @@ from qpsvm.derivation.expressions import EquationLine, Subset, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.argument import RowTerms, case
-from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.steps.formulas import RowTerms, case
+from qpsvm.derivation.steps.shared import MachineSteps
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, dot, magnitude, reindex
 from qpsvm.derivation.terms import Term
@@ -30,8 +30,8 @@ XI = letter(r"\xi_i", sym.get_part("xi", 0))
 XI_STAR = letter(r"\xi^*_i", sym.get_part("xi", 1))
 ETAS = (letter(r"\eta_i", sym.get_part("eta", 0)), letter(r"\eta^*_i", sym.get_part("eta", 1)))
 BETA = letter(r"\beta_i")
-C = letter("C_i", lambda at: active_prices(at))
-SIGMA_C = letter(r"\Sigma_C", lambda at: float(active_prices(at).sum()), "sum(C)")
+C = letter("C_i", lambda at: active_penalties(at))
+SIGMA_C = letter(r"\Sigma_C", lambda at: float(active_penalties(at).sum()), "sum(C)")
 EPSILON = letter(r"\varepsilon", lambda at: at.multipliers.get("epsilon", getattr(at.problem, "epsilon", 0.0)))
 #: |t_i − f(x_i)| of each sample.
 MISSED = magnitude(sym.T - sym.F)
@@ -62,33 +62,35 @@ KINDS = (
 )  # fmt: skip
 
 
-def active_prices(at: At) -> FloatArray:
+def active_penalties(at: At) -> FloatArray:
     """Return C_i of the active samples: (n,)."""
     return as_floats(compute_active_penalties(at.problem.C, at.problem.samples))
 
 
-def argument(
+def build_terms(
     problem: Problem, penalty: Term, uppers: tuple[Term, Term] = (C, C), width: Term | None = EPSILON,
-    linear: bool = True, priced: bool = True, **terms: Any,
-) -> Argument:  # fmt: skip
+    linear: bool = True, has_linear_penalty: bool = True, **terms: Any,
+) -> MachineSteps:  # fmt: skip
     """Build the terms of a regression, which requires |t − f| ≤ width + slack.
 
     penalty: The slack's part of the primal objective.
     uppers: The upper bounds of α⁺ and α⁻.
     width: The half width of the tube; None for 0.
     linear: Whether the width is in the objective of the dual, as it is unless it is a variable.
-    priced: Whether the slack has a linear price, hence a multiplier η and an upper bound of α.
-    terms: Further fields of `Argument`.
+    has_linear_penalty: Whether the slack has a linear penalty, hence a multiplier η and an upper bound of α.
+    terms: Further fields of `MachineSteps`.
     """
     rows = []
     for half, (alpha, slack, excess) in enumerate(((ABOVE, XI, sym.T - sym.F), (BELOW, XI_STAR, sym.F - sym.T))):
-        bounds: dict[str, Any] = {"eta": ETAS[half], "priced": slack, "upper": uppers[half]} if priced else {}
-        rows.append(RowTerms(alpha, slack, width, excess, half=half, **bounds))
+        bounds: dict[str, Any] = (
+            {"eta": ETAS[half], "penalised_slack": slack, "upper": uppers[half]} if has_linear_penalty else {}
+        )
+        rows.append(RowTerms(alpha, slack, width, excess, side=half, **bounds))
     linear_terms: tuple[Term, ...] = (dot(sym.T, BETA),)
     if width and linear:
         linear_terms = dot(reindex(sym.T), BETA), -(width * dot(1, ABOVE + BELOW))
-    return Argument(
-        problem, tuple(rows), penalty, linear=linear_terms, coef=BETA, pairs=r"\beta_i\beta_j", pull=dot(1, BETA),
-        quadratic=HALF * letter(r"\beta^{\top}K\beta", "quadratic", "beta @ K @ beta"), reach=sym.F,
+    return MachineSteps(
+        problem, tuple(rows), penalty, linear=linear_terms, coef=BETA, pairs=r"\beta_i\beta_j", balance=dot(1, BETA),
+        quadratic=HALF * letter(r"\beta^{\top}K\beta", "quadratic", "beta @ K @ beta"), compared_value=sym.F,
         matrix=r"X^{\top}\beta", sides="sides of f", **terms,
     )  # fmt: skip

@@ -119,10 +119,11 @@ def _iter_numbers(step: ShownStep) -> Iterator[str]:
             lambda exponent: rf"\cdot10^{{{exponent[1].strip('+')}{exponent[2]}}}",
             step.sides_text,
         )
-        yield rf"\({_format_formula(sides)}\) \quad {text_to_latex(step.of)}; {text_to_latex(step.residual_text)}."
+        description, residual = text_to_latex(step.description), text_to_latex(step.residual_text)
+        yield rf"\({_format_formula(sides)}\) \quad {description}; {residual}."
     elif step.reason:
         yield text_to_latex(f"{step.reason}.")
-    if step.proven_of:
+    if step.proven_description:
         yield text_to_latex(step.proven_sentence)
 
 

@@ -95,8 +95,8 @@ def _build_context(step: ShownStep, names: frozenset[str] = frozenset()) -> dict
         "absent": step.absent, "equation": tag_symbols(mathml(step.latex), names), "code": _build_code(step.code),
         "library": None if step.library is None else _build_code(step.library),
         "residual": step.residual_text, "reason": mark_indices(step.reason), "state": state,
-        "sides": step.sides_text, "of": mark_indices(step.of),
-        "proven": step.proven_text, "proven_of": mark_indices(step.proven_sentence),
+        "sides": step.sides_text, "description": mark_indices(step.description),
+        "proven": step.proven_text, "proven_description": mark_indices(step.proven_sentence),
     }  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def _iter_lines(step: ShownStep, verbose: bool) -> Iterator[str]:
     if verbose:
         yield from _wrap(" ".join(filter(None, [step.text, step.by_construction])), DEEP_INDENT)
     fit_lines = _wrap if verbose else _truncate
-    yield from fit_lines(f"{step.sides_text}   {step.of}" if step.sides_text else "", DEEP_INDENT)
+    yield from fit_lines(f"{step.sides_text}   {step.description}" if step.sides_text else "", DEEP_INDENT)
     yield from _wrap(f"[{step.reason}]" if step.reason else "", DEEP_INDENT)
     if verbose:
         yield from _wrap(step.proven_sentence, DEEP_INDENT)

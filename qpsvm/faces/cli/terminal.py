@@ -3,13 +3,13 @@ r"""Replace symbols that a terminal or pipe cannot print: ν becomes nu, ≥ bec
 All other characters that the encoding lacks, such as those of a user's labels, are escaped like \xe4, so that different
 texts remain different.
 
-If the address space is limited (`ulimit -v`), a lack of memory ends with an error message of this library.
+`reserve_blas_buffers` makes a lack of memory an error of this library if the address space is limited (`ulimit -v`).
 
-A progress line on the terminal shows how far a long command is; it is erased when the work ends. If standard error is
-not a terminal, nothing is shown, so that piped output is unchanged. With `--verbose` the same text is printed on
-standard output, one line every two seconds.
+`Ticker` shows the progress of a long command in one line, which is erased when the work ends. If standard error is not
+a terminal, nothing is shown, so that piped output is unchanged. With `--verbose` the same text is printed on standard
+output, one line every two seconds.
 
-Output files are checked before the work starts, so that no result is computed in vain.
+`require_writable` checks output files before the work starts, so that no result is lost.
 """
 
 from __future__ import annotations

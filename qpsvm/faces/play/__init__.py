@@ -1,4 +1,4 @@
-"""A page on which samples are dragged and the mathematics follows: its answers, its server, its widget.
+"""Provide a page on which samples are dragged and the problem is solved again: its answers, server and widget.
 
 >>> import qpsvm.play
 >>> state = {"points": [[0, 0], [2, 2]], "labels": [-1, 1], "machine": "hard"}
@@ -6,9 +6,9 @@
 >>> print(answer["status"], [round(w, 6) for w in answer["w"]], round(answer["b"], 6))
 optimal [0.5, 0.5] -1.0
 
-`reply` is a pure function from what the page asks to what it shows, and everything numeric on the page comes from it.
-`request` checks what comes in; `catalogue` says what there is to choose; `answers` are made of `parts`, and
-`explanations` are their sentences. `server` carries messages over a WebSocket, `widget` in a notebook.
+`reply` is a pure function from a request of the page to its answer, which contains every number that the page shows.
+`request` checks requests, `catalogue` lists the choices, `answers` builds the answers, and `explanations` their
+sentences. `server` carries messages over a WebSocket, `widget` in a notebook.
 """
 
 from qpsvm.faces.play.answers import reply

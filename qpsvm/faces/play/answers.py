@@ -1,8 +1,7 @@
 """Answer a request of the page (`reply`): a pure function that never raises.
 
-What went wrong is a sentence, the field, what would work, and the proof where there is one.
-
-The picture of complementarity: where α against y f (or t − f, or f) is at an optimum, as points of one path.
+An error is described by a sentence, the field, what would work, and the proof if there is one. `build_optimal_path`
+returns the path of (α, y f), or (α, t − f) or (α, f), on which every optimum lies.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ INTERNAL_ERRORS = (
 def build_failure(
     number: int | None, error: QPSVMError, request: PageRequest | None = None, problem: Problem | None = None
 ) -> dict[str, Any]:
-    """The answer where there is no result."""
+    """Build the answer if there is no result."""
     sentence, field, hint = _explain_error(error)
     answer: dict[str, Any] = {
         "id": number, "error": {"kind": type(error).__name__, "sentence": sentence, "field": field}
@@ -76,13 +75,13 @@ def build_failure(
 
 
 def build_internal_error(number: int | None) -> dict[str, Any]:
-    """The answer to a request that showed a fault of ours."""
+    """Build the answer to a request that failed with an internal error."""
     sentence = "The library failed on this request: what the server printed says where. Undo the last change."
     return {"id": number, "error": {"kind": "Fault", "sentence": sentence, "field": None}}
 
 
 def _explain_error(error: QPSVMError) -> tuple[str, str | None, dict[str, Any] | None]:
-    """The error for a user of the page, on one line with a full stop; the field, and what would work."""
+    """Describe the error for a user of the page: one line with a full stop, the field, and what would work."""
     if isinstance(error, NotSeparableError):
         plus, minus = int((error.u > 0).sum()), int((error.v > 0).sum())
         text = (
@@ -116,7 +115,7 @@ def _count_samples(number: int, sign: str) -> str:
 
 
 def _describe_proof_samples(error: NotSeparableError) -> Mapping[str, Any]:
-    """The weights of the common point, and a sentence for each sample."""
+    """Return the weights of the common point, and a sentence for each sample."""
     share = error.u + error.v
     verdict = [
         f"The point where the hulls meet takes {weight:.3g} of this sample." if weight > 0.0
@@ -130,7 +129,7 @@ Point = tuple[float, float | str]
 
 
 def build_optimal_path(problem: Problem, result: SVMResult, machine: PageMachine) -> dict[str, Any]:
-    """The path from end to end: points (share of α, value), and the least share that is drawn."""
+    """Build the path from end to end: points (α as a share, value), and the smallest share that is drawn."""
     sides = machine.learnt == "numbers"
     points = _build_two_sided_path(result, find_half_width(problem, result)) if sides else _build_one_sided_path(result)
     return {
@@ -140,7 +139,7 @@ def build_optimal_path(problem: Problem, result: SVMResult, machine: PageMachine
 
 
 def _build_one_sided_path(result: SVMResult) -> list[Point]:
-    """α = 0 outside the margin, then along it, and α at its bound inside, or larger the further inside."""
+    """Build the path: α = 0 outside the margin, then along it, then α at its bound inside, or increasing."""
     level = float(result.margin[0]) if len(result.margin) else result.rho
     bounded = bool(np.isfinite(result.upper).all())
     drop = float(result.curvature.max(initial=0.0)) * compute_full_size(result)
@@ -149,7 +148,7 @@ def _build_one_sided_path(result: SVMResult) -> list[Point]:
 
 
 def _build_two_sided_path(result: SVMResult, epsilon: float) -> list[Point]:
-    """β from below f to above it, with the tube of half the width ε between."""
+    """Build the path of β from below f to above it, with the tube of half width ε between."""
     n, full = len(result.kind), compute_full_size(result)
     below, above = (float(side.max()) for side in (result.upper[n:], result.upper[:n]))
     if not np.isfinite(above):
@@ -168,15 +167,15 @@ def reply(message: Any, start: Start | None = None) -> dict[str, Any]:
     Parameters
     ----------
     message : object
-        As JSON gives it: {"id": 7, "ask": "solve", "state": {…}, …}.
+        The decoded JSON: {"id": 7, "ask": "solve", "state": {…}, …}.
     start : Start, optional
-        What the page shows first. By default a scene.
+        The initial state of the page; by default a scene.
 
     Returns
     -------
     dict
-        JSON can hold it, with None for numbers that are not finite. Where something is wrong, its key "error" says
-        what, in a sentence.
+        Data for JSON, with None for numbers that are not finite. On failure the key "error" has a sentence that
+        explains it.
 
     Examples
     --------
@@ -233,7 +232,7 @@ def _build_catalogue(start: Start) -> dict[str, Any]:
 
 
 def _find_version() -> str:
-    """The version that is installed, "" where the library is not installed but only there."""
+    """Return the installed version; "" if the library is imported without being installed."""
     try:
         return version("qpsvm")
     except PackageNotFoundError:
@@ -241,7 +240,7 @@ def _find_version() -> str:
 
 
 def _answer_solve(request: PageRequest, state: PageState, problem: Problem) -> dict[str, Any]:
-    """The answer to "solve"."""
+    """Answer "solve"."""
     held = request.alpha
     result = solve(problem, tol=TOL, check=False, time_limit=SECONDS) if held is None else problem.at(held, TOL)
     if result.error is not None:
@@ -319,7 +318,7 @@ def measure_repair(result: SVMResult, alpha: FloatArray) -> float:
 
 
 def compute_norm(problem: Problem, result: SVMResult) -> float:
-    """‖w‖ of w = Σ β_i φ(x_i); 0 where it is no more than the rounding of this sum: nothing is left of it then."""
+    """Return ‖w‖ of w = Σ β_i φ(x_i), or 0 if it is no larger than the rounding error of this sum."""
     K, coefficients = problem.space.centred_gram, result.coef
     rounding = 2.0 * len(coefficients) * UNIT
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows becomes null

@@ -26,7 +26,7 @@ SOLVER_TITLES = {"osqp": "OSQP", "cvxopt": "CVXOPT", "slsqp": "SLSQP"}
 
 @cache
 def list_solvers() -> dict[str, dict[str, Any]]:
-    """The backends that can be ended after so many iterations, and are installed, by name."""
+    """List the installed backends that support an iteration limit, by name."""
     found: dict[str, dict[str, Any]] = {}
     for solver, about in SOLVER_DESCRIPTIONS.items():
         backend = backends.get(solver)
@@ -38,7 +38,7 @@ def list_solvers() -> dict[str, dict[str, Any]]:
 
 
 def _accepts(backend: backends.Backend, machine: str) -> bool:
-    """Whether a backend takes a machine, with a linear kernel or another, in the form that it would choose."""
+    """Return whether a backend accepts a machine, with a linear or another kernel, in the form that it would choose."""
     values = {parameter.name: parameter.default for parameter in MACHINES[machine].parameters}
     for kernel in (Linear(), RBF(1.0)):
         problem = build_toy_problem(machine, values, kernel)

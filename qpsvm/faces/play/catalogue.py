@@ -10,7 +10,7 @@ from qpsvm.faces.play.machine_catalogue import MACHINES
 
 
 def to_json() -> dict[str, Any]:
-    """Machines, kernels and solvers for the page."""
+    """Return machines, kernels and solvers for the page."""
     return {
         "machines": [{"name": name, **each.to_json()} for name, each in MACHINES.items()],
         "kernels": [

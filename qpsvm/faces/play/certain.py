@@ -1,6 +1,6 @@
 """Compare a machine without a sample (`compare_without_sample`), and over a parameter (`build_exact_path`).
 
-Both are exact: a solve of the others, and `exact_path` with the errors of folds over its whole interval.
+Both are exact: one solves without the sample, the other uses `exact_path` with the errors of folds over its interval.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FOLDS = 5
 def compare_without_sample(
     request: PageRequest, state: PageState, problem: Problem, tol: float, seconds: float
 ) -> dict[str, Any]:
-    """The optimum without one sample, and how far it is from that with it. Raises QPSVMError."""
+    """Return the optimum without one sample, and its distance from that with it. Raises QPSVMError."""
     i = request.sample
     whole = _require_solved(solve(problem, tol=tol, check=False, time_limit=seconds))
     others = replace(state, points=np.delete(state.points, i, axis=0), labels=np.delete(state.labels, i))
@@ -61,12 +61,12 @@ def _require_solved(result: SVMResult) -> SVMResult:
 
 
 def _is_non_support(result: SVMResult, i: int) -> bool:
-    """Whether all α of a sample are 0, so that the machine is the same without it."""
+    """Return whether all α of a sample are 0, so that the machine is the same without it."""
     return not bool(result.alpha.reshape(-1, len(result.kind))[:, i].any())
 
 
 def build_exact_path(state: PageState, problem: Problem, seconds: float) -> dict[str, Any]:
-    """The exact path over the first parameter that has one, and the errors of folds along it. Raises QPSVMError."""
+    """Build the exact path over the first parameter that has one, with the errors of folds. Raises QPSVMError."""
     if len(state.points) > MAX_FOLLOWED:
         raise RequestError(f"the page follows up to {MAX_FOLLOWED} samples: qpsvm.exact_path takes more")
     path = _follow_path(problem, seconds)
@@ -111,7 +111,7 @@ def _follow_path(problem: Problem, seconds: float) -> ExactPath:
 
 
 def _choose_values(path: ExactPath) -> FloatArray:
-    """Values that a picture needs, in order: (c,)."""
+    """Return the values of the parameter that a picture needs, in order: (c,)."""
     low, high = path.low, path.reached
     even = (
         np.geomspace(low, high, DRAWN_VALUES)
@@ -124,7 +124,7 @@ def _choose_values(path: ExactPath) -> FloatArray:
 
 
 def _compute_shares(path: ExactPath, values: FloatArray) -> FloatArray:
-    """α as a share of its bound, of a regression β with its sign: (c, n)."""
+    """Return α as a fraction of its bound, or β with its sign for a regression: (c, n)."""
     rows = []
     for value in values.tolist():
         alpha = path.alpha(value)
@@ -135,7 +135,7 @@ def _compute_shares(path: ExactPath, values: FloatArray) -> FloatArray:
 
 
 def _cross_validate_path(problem: Problem, path: ExactPath, seconds: float) -> dict[str, Any]:
-    """The mean error of folds at every value, and where it is least. Raises QPSVMError."""
+    """Return the mean error of folds at every value, and where it is smallest. Raises QPSVMError."""
     if problem._target_kind != "labels":
         raise UnsupportedError("the page validates machines of two classes")
     fewest = int(min((problem.y == label).sum() for label in (-1.0, 1.0)))

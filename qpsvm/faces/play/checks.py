@@ -1,7 +1,7 @@
 """Check types, sizes and ranges of what the page sends; an error names the field.
 
-Values are those that JSON gives: objects, lists, text, numbers, true, false and null. True and false are no numbers.
-What goes back is null where a number is not finite.
+Values are those of JSON: objects, lists, text, numbers, true, false and null. True and false are not numbers. Numbers
+that are not finite are sent as null.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from qpsvm.base.errors import ParameterError, describe_nearest
 
 
 class RequestError(ParameterError):
-    """A request that is not as it should be.
+    """Raised for an invalid request.
 
     field or None: The part of the request that is wrong, such as "state.points".
     """
@@ -32,7 +32,7 @@ class RequestError(ParameterError):
 
 
 def describe_value(value: Any) -> str:
-    """A value in a message: of what is nested, which may be deep, only what it is."""
+    """Describe a value for a message; of nested values, which may be deep, only the type."""
     if isinstance(value, Mapping):
         return "an object"
     if isinstance(value, (list, tuple)):
@@ -41,7 +41,7 @@ def describe_value(value: Any) -> str:
 
 
 def as_object(value: Any, field: str, known: Iterable[str], required: Iterable[str] = ()) -> dict[str, Any]:
-    """An object with known keys only. Raises RequestError."""
+    """Check that a value is an object with known keys only. Raises RequestError."""
     if not isinstance(value, Mapping):
         raise RequestError(f"{field} must be an object, got {describe_value(value)}", field)
     names = list(known)
@@ -56,7 +56,7 @@ def as_object(value: Any, field: str, known: Iterable[str], required: Iterable[s
 
 
 def as_items(value: Any, field: str, max_items: int, n_items: int | None = None) -> list[Any]:
-    """A list of at most so many items, or of exactly so many. Raises RequestError."""
+    """Check that a value is a list with at most, or exactly, this many items. Raises RequestError."""
     if not isinstance(value, (list, tuple)):
         raise RequestError(f"{field} must be a list, got {describe_value(value)}", field)
     if n_items is not None and len(value) != n_items:
@@ -67,7 +67,7 @@ def as_items(value: Any, field: str, max_items: int, n_items: int | None = None)
 
 
 def as_number(value: Any, field: str, low: float, high: float) -> float:
-    """A finite number from `low` to `high`. Raises RequestError."""
+    """Check that a value is a finite number from `low` to `high`. Raises RequestError."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise RequestError(f"{field} must be a number, got {describe_value(value)}", field)
     try:
@@ -80,7 +80,7 @@ def as_number(value: Any, field: str, low: float, high: float) -> float:
 
 
 def as_integer(value: Any, field: str, low: int, high: int) -> int:
-    """A whole number from `low` to `high`; 3.0 is one, as JSON makes no difference. Raises RequestError."""
+    """Check that a value is an integer from `low` to `high`, which JSON may write as 3.0. Raises RequestError."""
     number = as_number(value, field, low, high)
     if not number.is_integer():
         raise RequestError(f"{field} must be a whole number, got {describe_value(value)}", field)
@@ -88,7 +88,7 @@ def as_integer(value: Any, field: str, low: int, high: int) -> int:
 
 
 def as_number_list(value: Any, field: str, count: int, low: float, high: float) -> list[float]:
-    """A list of exactly so many numbers from `low` to `high`; errors as `as_number`."""
+    """Check that a value is a list of exactly this many numbers from `low` to `high`. Raises RequestError."""
     return [as_number(item, f"{field}[{i}]", low, high) for i, item in enumerate(as_items(value, field, count, count))]
 
 
@@ -103,12 +103,12 @@ def as_choice(value: Any, field: str, known: Iterable[Any]) -> Any:
 
 
 def to_json_number(value: float | None) -> float | None:
-    """A finite number, or None."""
+    """Return a finite number, or None for any other."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
 def to_json_list(values: ArrayLike) -> list[Any]:
-    """An array of any shape as nested lists, with None for what is not finite."""
+    """Convert an array of any shape to nested lists, with None for numbers that are not finite."""
     array = np.asarray(values, dtype=np.float64)
     if np.isfinite(array).all():
         listed: list[Any] = array.tolist()

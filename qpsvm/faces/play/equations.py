@@ -21,13 +21,13 @@ CACHE_SIZE = 64
 
 
 def measure_equations(problem: Problem, result: SVMResult, alpha: FloatArray | None = None) -> dict[str, Any]:
-    """Both sides of each equation by its tag, at a result; or at an α (n,) as it stands, feasible or not."""
+    """Measure both sides of each equation, by tag, at a result or at an α (n,), feasible or not."""
     derivation = derive(problem, result) if alpha is None else derive(problem, alpha=alpha)
     return {"headline": derivation.headline, "trusted": derivation.trusted, "steps": derivation.sides()}
 
 
 def list_equations(state: PageState) -> dict[str, Any]:
-    """The equations, which change only with machine and kernel."""
+    """List the equations, which depend on machine and kernel only."""
     values = {name: value for name, value in state.parameters.items() if name != "nu"}  # any ν has the same equations
     known = _derive_equations(
         state.machine, json.dumps(values), state.kernel, json.dumps(dict(state.kernel_parameters))
@@ -55,7 +55,7 @@ def _step_to_json(step: Step) -> dict[str, Any]:
 
 
 def _render_mathml(latex: str) -> str:
-    """The equation for a browser, "" where the package that makes it is not installed."""
+    """Render the equation as MathML; "" if the required package is not installed."""
     try:
         return mathml(latex)
     except MissingExtraError:

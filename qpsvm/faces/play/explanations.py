@@ -1,7 +1,7 @@
 """Explain a result in sentences: its meaning, what to try next, and the constraints of each sample.
 
-A sample's sentence says which product of complementary slackness is not 0. Where an equality binds the α, it says
-with which other sample this one moves: moved alone, α would be moved back when it is made feasible.
+A sample's sentence says which product of complementary slackness is not 0. If an equality couples the α, it also names
+the other sample that has to move: a single α that is moved would be moved back when α is made feasible.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def explain_samples(
     slack_product: FloatArray,
     moves: MoveFinder | None = None,
 ) -> list[str]:
-    """A sentence for each sample, in the machine's own letters, of its two products, (n,) each; and what to do."""
+    """Write a sentence for each sample about its two products, (n,) each, and what to do, in the machine's notation."""
     size = max((abs(v) for v in (result.primal, result.dual) if np.isfinite(v)), default=0.0) or 1.0
     noticed = NOTICED * size / result.unit
     say: Explainer = {"numbers": _explain_regression, "none": _explain_novelty}.get(
@@ -74,7 +74,7 @@ def _suggest_direction(result: SVMResult, moves: MoveFinder, i: int) -> str:
 
 
 def _name_multiplier(row: int, n: int, m: int) -> str:
-    """α, of a regression α⁺ or α⁻, of a row of n samples with m multipliers."""
+    """Name the multiplier of a row, of n samples with m multipliers: α, or α⁺ or α⁻ for a regression."""
     return "α" if m == n else "α⁺" if row < n else "α⁻"
 
 
@@ -160,12 +160,12 @@ def _explain_regression(
 
 
 def _format_signed(value: float) -> str:
-    """A number with a real minus sign."""
+    """Format a number with a true minus sign."""
     return f"{value:.3g}".replace("-", "−")
 
 
 def _name_bound(machine: PageMachine, above: bool) -> str:
-    """The bound of α⁺ or α⁻ as the machine writes it."""
+    """Name the bound of α⁺ or α⁻ in the machine's notation."""
     written = {key: text for key, text, _ in machine.letters}
     return written.get("upper", "C") if above else written.get("lower", f"−{machine.bound}").removeprefix("−")
 
@@ -270,5 +270,5 @@ def _format_gap_percent(result: SVMResult) -> str:
 
 
 def format_gap(gap: float) -> str:
-    """A relative gap: doubles tell no more of a value than that a gap is below `MIN_SHOWN_GAP` of it."""
+    """Format a relative gap; below `MIN_SHOWN_GAP` it is rounding, and not shown as a number."""
     return f"{gap:.1g}" if gap >= MIN_SHOWN_GAP else f"< {MIN_SHOWN_GAP:.0e}"

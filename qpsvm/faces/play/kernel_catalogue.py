@@ -23,7 +23,7 @@ KERNEL_PARAMETERS = {
 
 @dataclass(frozen=True)
 class KernelChoice:
-    """A kernel that a page can choose: `kind` is called with the parameters by their names, but for psd."""
+    """A kernel that the page can choose: `kind` is called with the parameters except psd, by name."""
 
     title: str
     formula: str
@@ -31,7 +31,7 @@ class KernelChoice:
     parameters: tuple[PageParameter, ...] = ()
 
     def build_kernel(self, values: Mapping[str, Any]) -> Kernel:
-        """The kernel with these parameters."""
+        """Build the kernel with these parameters."""
         return self.kind(**{name: value for name, value in values.items() if name != "psd"})
 
 

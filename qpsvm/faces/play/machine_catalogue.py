@@ -1,7 +1,7 @@
-"""List the machines that the page can choose (`MACHINES`). A new machine is an entry.
+"""List the machines that the page can choose (`MACHINES`). Each machine is one entry.
 
-What a machine makes of a sample's coordinates depends on its kind of target: two classes have labels, a regression
-takes the last coordinate as the target, novelty detection takes all of them and no label.
+The meaning of a sample's coordinates depends on the machine: with two classes all are features and the sample has a
+label, a regression uses the last one as the target, and novelty detection has all features and no label.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ TOY_POINTS, TOY_LABELS = np.array([[0.0, 0.0], [2.0, 1.0], [0.0, 1.0], [2.0, 0.0
 
 @dataclass(frozen=True)
 class PageMachine:
-    """A machine that a page can choose. What is not given is written as `NOTATION` says.
+    """A machine that the page can choose; missing fields are as in `NOTATION`.
 
-    kind: Called with X, the target if it has one, the parameters by their names, kernel and psd.
-    bound, share: The upper bound of α, as a person writes it, "" where there is none; and α as a share of it.
+    kind: The class, called with X, the target if any, the parameters by name, kernel and psd.
+    bound, share: The upper bound of α as text, "" if there is none; and α as a share of it.
     tags: The equations behind "box" and behind each group of rows of the dual.
-    tighter: What makes its margin narrower, or "" where nothing does.
-    level: What y f is on the margin: 1, or ρ where the machine finds it.
-    eta: What the bound less α is, as a multiplier.
-    curved: Whether the penalty of slack grows faster than it.
+    tighter: What makes the margin narrower, or "".
+    level: The value of y f on the margin: 1, or ρ if that is a variable.
+    eta: The name of the multiplier that equals the bound minus α.
+    curved: Whether the penalty of slack is quadratic.
     shared: Whether the bounds of α, or ν, depend on how many samples there are: without one, all others may do
         more.
     value, path, against: What complementarity draws, where an optimum lies, in words, and against what.
@@ -111,7 +111,7 @@ class PageMachine:
 
     @property
     def parameters(self) -> tuple[PageParameter, ...]:
-        """The parameters of its class that a page can choose."""
+        """The parameters of the class that the page can choose."""
         return tuple(PARAMETERS[name] for name in registry.list_options(self.kind))
 
     @property
@@ -121,7 +121,7 @@ class PageMachine:
 
     @property
     def tube(self) -> bool:
-        """Whether what is near f is free: of the regressions, all but the quantile."""
+        """Whether errors below ε are not penalised, as in all regressions except the quantile regression."""
         return self.learnt == "numbers" and self.kind is not QuantileSVR
 
     @property
@@ -135,7 +135,7 @@ class PageMachine:
         return self.squared if self.squared is not None and values.get("loss") == "squared" else self
 
     def build_arguments(self, points: FloatArray, labels: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        """The machine's own arguments, X (n, d) and a target (n,) if it has one, of points and labels (n,)."""
+        """Build the machine's arguments from points and labels (n,): X (n, d), and a target (n,) if it has one."""
         if self.learnt == "numbers":
             return points[:, :-1], points[:, -1]
         return (points, labels) if self.learnt == "labels" else (points,)
@@ -143,14 +143,14 @@ class PageMachine:
     def build_problem(
         self, points: FloatArray, labels: NDArray[Any], values: Mapping[str, Any], kernel: Kernel, psd: str
     ) -> Problem:
-        """The problem over points with labels (n,); raises what the library does."""
+        """Build the problem over points with labels (n,). Raises QPSVMError."""
         given = {name: None if value == "none" else value for name, value in values.items()}
         make: Any = self.kind
         problem: Problem = make(*self.build_arguments(points, labels), **given, kernel=kernel, psd=psd)
         return problem
 
     def to_json(self) -> dict[str, Any]:
-        """For the page, but for its name."""
+        """Return the data of the machine for the page, without its name."""
         return {name: getattr(self, name) for name in JSON_FIELDS} | {
             "kinds": list(self.kinds),
             "sides": self.kind._variables_per_sample,
@@ -203,15 +203,15 @@ MACHINES: dict[str, PageMachine] = {
 
 
 def count_dual_variables(machine: str, n: int) -> int:
-    """Count the dual variables of a machine over n points."""
+    """Return the number of dual variables of a machine over n points."""
     return MACHINES[machine].kind._variables_per_sample * n
 
 
 def has_labels(machine: str) -> bool:
-    """Whether a machine has two classes."""
+    """Return whether a machine has two classes."""
     return MACHINES[machine].learnt == "labels"
 
 
 def build_toy_problem(machine: str, values: Mapping[str, Any], kernel: Kernel, psd: str = "raise") -> Problem:
-    """A machine over four points."""
+    """Build a machine over four points."""
     return MACHINES[machine].build_problem(TOY_POINTS, TOY_LABELS, values, kernel, psd)

@@ -13,7 +13,7 @@ from qpsvm.result.svm_result import SVMResult
 
 
 def measure_width(problem: Problem, result: SVMResult, machine: PageMachine, norm: float) -> float | None:
-    """2ρ/‖w‖ of two classes, the tube 2ε, ρ, the radius R, or ‖w‖: what the machine's `width` names."""
+    """Measure what the machine's `width` names: 2ρ/‖w‖ of two classes, the tube 2ε, ρ, the radius R, or ‖w‖."""
     if machine.learnt == "labels":
         return 2.0 * result.rho / norm if norm > 0.0 else None
     if machine.learnt == "none":
@@ -22,7 +22,7 @@ def measure_width(problem: Problem, result: SVMResult, machine: PageMachine, nor
 
 
 def compute_sample_share(problem: Problem, result: SVMResult, machine: PageMachine) -> float:
-    """The share of the samples that are classified right, beyond the tube, below the quantile, or outside."""
+    """Compute the fraction of samples that are correct, beyond the tube, below the quantile, or outside."""
     if machine.learnt == "labels":
         return float(np.mean((result.yf * problem.y > 0.0) == (problem.y > 0.0)))
     third = result.kind == 2

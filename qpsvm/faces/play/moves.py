@@ -1,10 +1,10 @@
 """Find moves of one or two α that raise the dual value, for solving by hand.
 
-A row of the dual's equalities, such as yᵀα = 0, lets no α move alone: whatever is done to one is undone when α is made
-feasible again. So two move together, along a direction on which every row keeps its total. Where no row is left, as
-with a penalised intercept or without one, a single α moves.
+An equality of the dual, such as yᵀα = 0, prevents a single α from moving: the change would be undone when α is made
+feasible again. So two move together, along a direction that preserves every equality. Without equalities, as with a
+penalised intercept or without one, a single α moves.
 
-    (MOVE.1)  v_k = (∂D/∂α_k)/E_k is what a unit of the total is worth at row k. The pair (i, j) with the largest
+    (MOVE.1)  v_k = (∂D/∂α_k)/E_k is the gain per unit of the total at row k. The pair (i, j) with the largest
               v_i − v_j, where α_i can move by +1/E_i and α_j by −1/E_j, violates optimality most
     (MOVE.2)  along that direction D grows by θ (v_i − v_j) − ½θ²c: most of all at θ = (v_i − v_j)/c, or at a bound
 
@@ -29,11 +29,11 @@ NOTICED = 1e-9
 
 @dataclass(frozen=True)
 class Move:
-    """A change of one α, or of two, that raises the dual value.
+    """A change of one or two α that increases the dual value.
 
-    rows: Of α: one, or two.
-    change: How far each moves.
-    gain: What D gains.
+    rows: The one or two rows of α.
+    change: The change of each.
+    gain: The increase of D.
     """
 
     rows: tuple[int, ...]
@@ -41,12 +41,12 @@ class Move:
     gain: float
 
     def to_json(self) -> dict[str, Any]:
-        """For the page."""
+        """Return the move for the page."""
         return {"rows": list(self.rows), "change": list(self.change), "gain": self.gain}
 
 
 class MoveFinder:
-    """What can be done at the α of a result, in the units of the dual QP (n samples, m rows)."""
+    """Find moves at the α of a result, in the units of the dual QP (n samples, m rows)."""
 
     def __init__(self, problem: Problem, result: SVMResult) -> None:
         qp = problem.qp("dual")
@@ -60,14 +60,14 @@ class MoveFinder:
         self.size = max(abs(v) for v in (result.primal, result.dual) if np.isfinite(v))
 
     def _can_step(self, direction: float) -> FloatArray:
-        """Whether a unit of the total can be added at each row, or with −1 taken away."""
+        """Return whether a unit of the total can be added at each row, or with −1 removed."""
         up = direction * self.unit > 0.0
         return np.where(up, self.alpha < self.upper, self.alpha > self.lower)
 
     def find_partner(self, row: int, direction: int) -> int | None:
-        """The other row with which α of a row moves up (+1) or down (−1) so that D grows; itself where it moves alone.
+        """Find the other row with which α of a row moves up (+1) or down (−1) so that D increases.
 
-        None where there is none.
+        Return the same row if it moves alone, and None if there is none.
         """
         end = self.upper if direction > 0 else self.lower
         if self.alpha[row] == end[row]:
@@ -82,9 +82,9 @@ class MoveFinder:
         return j if sign * (self.worth[row] - self.worth[j]) > 0.0 else None
 
     def find_best(self) -> Move | None:
-        """The largest gain of the most violating pairs, one of each group of rows.
+        """Find the move with the largest gain among the most violating pairs of each group of rows.
 
-        None where none is worth more than what rounding may take of it.
+        None if no gain exceeds its rounding error.
         """
         move = self._find_largest_gain()
         return move if move is not None and move.gain > NOTICED * self.size else None
@@ -102,11 +102,11 @@ class MoveFinder:
         return max(found, key=lambda move: move.gain, default=None)
 
     def _find_free(self) -> FloatArray:
-        """Rows whose α can follow their slope."""
+        """Mark the rows whose α can move along the gradient."""
         return np.where(self.slope > 0.0, self.alpha < self.upper, (self.slope < 0.0) & (self.alpha > self.lower))
 
     def _find_pair(self, group: int) -> Move | None:
-        """The most violating pair of a group."""
+        """Find the most violating pair of a group."""
         own = self.group == group
         up, down = (np.flatnonzero(own & self._can_step(direction)) for direction in (1.0, -1.0))
         if not (len(up) and len(down)):
@@ -117,7 +117,7 @@ class MoveFinder:
         return self._step_along((i, j), (1.0 / self.unit[i], -1.0 / self.unit[j]))
 
     def _step_along(self, rows: tuple[int, ...], direction: tuple[float, ...]) -> Move:
-        """The step (MOVE.2) from α, as far as the bounds allow; where D grows for ever, one as long as α is."""
+        """Return the step (MOVE.2) from α, limited by the bounds; if D is unbounded, a step as long as α."""
         at, d = list(rows), np.array(direction)
         curvature = float(d @ self.P.block(np.array(at), np.array(at)) @ d)
         slope = float(d @ self.slope[at])
@@ -130,7 +130,7 @@ class MoveFinder:
 
 
 def _group_columns(E: FloatArray) -> tuple[FloatArray, IntArray]:
-    """The first entry of each column of E that is not 0, and which columns are multiples of each other: (m,) both."""
+    """Return the first nonzero entry of each column of E, and a group per set of multiples: (m,) both."""
     if not len(E):
         return np.ones(E.shape[1]), np.zeros(E.shape[1], dtype=np.intp)
     unit = E[np.argmax(E != 0.0, axis=0), np.arange(E.shape[1])]

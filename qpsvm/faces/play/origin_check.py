@@ -1,8 +1,8 @@
 """Refuse requests that do not come from the page that the server itself served (`guard_app`).
 
-A page of a foreign site may send requests to 127.0.0.1, and a foreign name may be made to point there (DNS rebinding).
-The first has another Origin, the second another Host. Both are refused before anything is read. The page may load
-nothing from elsewhere.
+A page of another site may send requests to 127.0.0.1, or have its own name resolve to it (DNS rebinding). The first has
+another Origin, the second another Host. Both are refused before anything is read. The page may load nothing from other
+sites.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ POLICY_VIOLATION = 1008
 
 
 def build_headers(port: int) -> dict[str, str]:
-    """The headers of every page: nothing from elsewhere, no text that is evaluated, nothing kept, no foreign frame."""
+    """Build the headers of every page: no content from other sites, no evaluated text, no caching, no foreign frame."""
     sockets = " ".join(f"ws://{name}:{port}" for name in NAMES)
     policy = {
         "default-src": "'none'", "script-src": "'self'", "style-src": "'self'", "img-src": "'self' data:",
@@ -52,7 +52,7 @@ def explain_refusal(kind: str, headers: Mapping[str, list[str]], port: int) -> s
 
 
 def guard_app(app: App, port: int) -> App:
-    """An ASGI application in front of another one: it lets in what may come, and adds the headers to what goes out."""
+    """Wrap an ASGI application: refuse foreign requests, and add the headers to responses."""
     from starlette.datastructures import Headers
     from starlette.responses import PlainTextResponse
     from starlette.websockets import WebSocketClose

@@ -14,12 +14,12 @@ from qpsvm.many.grid.parameters import LETTERS
 class PageParameter:
     """A parameter of a machine or kernel.
 
-    name: The library's argument.
-    scale: How a control moves through its values.
+    name: The name of the argument in the library.
+    scale: The scale of the control.
     low, high: The ends of the control.
-    accepts: What a request may ask for, which is more than a control shows.
-    step: 1 for whole numbers.
-    choices: The values of a choice.
+    accepts: The range that requests may use, which is wider than that of the control.
+    step: 1 for integers.
+    choices: The values to choose from.
     """
 
     name: str
@@ -32,7 +32,7 @@ class PageParameter:
     choices: tuple[Any, ...] | None = None
 
     def check_value(self, value: Any, where: str) -> Any:
-        """A value that a request gives, or a `RequestError` that names the field."""
+        """Check a value of a request. Raises RequestError, which names the field."""
         place = f"{where}.{self.name}"
         if self.choices is not None:
             return as_choice(value, place, self.choices)
@@ -40,14 +40,14 @@ class PageParameter:
         return as_integer(value, place, int(low), int(high)) if self.step == 1 else as_number(value, place, low, high)
 
     def to_json(self) -> dict[str, Any]:
-        """For the page."""
+        """Return the parameter for the page."""
         shown = {name: value for name, value in asdict(self).items() if name != "accepts"}
         choices = None if self.choices is None else list(self.choices)
         return shown | {"symbol": LETTERS.get(self.name, self.name), "choices": choices}
 
 
 def read_settings(parameters: tuple[PageParameter, ...], given: Any, where: str) -> dict[str, Any]:
-    """A value for every parameter, the default where none is given; a `RequestError` for what is not one of them."""
+    """Read a value for every parameter, by default its default. Raises RequestError for unknown names."""
     wanted = as_object(given, where, [parameter.name for parameter in parameters])
     return {
         each.name: each.check_value(wanted[each.name], where) if each.name in wanted else each.default

@@ -30,7 +30,7 @@ LABELS = (1, -1)
 
 
 def build_plane(request: PageRequest, state: PageState, problem: Problem, result: SVMResult) -> dict[str, Any]:
-    """f on the grid and the geometry of the dual; of a regression f over the horizontal axis."""
+    """Build f on the grid and the geometry of the dual; for a regression f over the horizontal axis."""
     box = request.box or compute_box(state)
     shown: dict[str, Any] = {"box": list(box), "n": request.grid}
     learnt = MACHINES[state.machine].learnt
@@ -43,7 +43,7 @@ def build_plane(request: PageRequest, state: PageState, problem: Problem, result
 
 
 def build_boundary(request: PageRequest, state: PageState, result: SVMResult) -> dict[str, Any]:
-    """f alone: on the grid, or of a regression over the horizontal axis."""
+    """Build f only: on the grid, or for a regression over the horizontal axis."""
     box = request.box or compute_box(state)
     if MACHINES[state.machine].learnt == "numbers":
         return {"box": list(box), "n": request.grid, "curve": to_json_list(_evaluate_on_axis(state, result, box))}
@@ -53,7 +53,7 @@ def build_boundary(request: PageRequest, state: PageState, result: SVMResult) ->
 def _build_curve(
     state: PageState, problem: Problem, result: SVMResult, box: tuple[float, float, float, float]
 ) -> dict[str, Any]:
-    """f along the horizontal axis, the other features at their medians, with half the width of the tube."""
+    """Build f along the horizontal axis, the other features at their medians, with the half width of the tube."""
     f = _evaluate_on_axis(state, result, box)
     return {
         "f": None,
@@ -70,7 +70,7 @@ def _evaluate_on_axis(state: PageState, result: SVMResult, box: tuple[float, flo
 
 
 def _build_enclosure(state: PageState, problem: Problem, result: SVMResult) -> dict[str, Any]:
-    """f = 0 between levels inside and outside, and the ball where it is one of the plane."""
+    """Build f = 0 with levels inside and outside, and the ball if it lies in the plane."""
     highest = float(result.yf.max(initial=0.0))
     ball = None
     if "radius" in result.extras and problem.space.is_linear and state.points.shape[1] == 2:
@@ -82,7 +82,7 @@ def _build_enclosure(state: PageState, problem: Problem, result: SVMResult) -> d
 def build_proof_plane(
     request: PageRequest, state: PageState, problem: Problem, error: NotSeparableError
 ) -> dict[str, Any]:
-    """The hulls of two classes that cannot be separated, and the point that they share."""
+    """Build the hulls of two classes that are not separable, and their common point."""
     box, why = request.box or compute_box(state), explain_missing_hulls(state, problem)
     shown = {"box": list(box), "n": request.grid, "f": None, "levels": [-1.0, 0.0, 1.0], **_build_empty_geometry(why)}
     if not why:
@@ -92,7 +92,7 @@ def build_proof_plane(
 
 
 def compute_box(state: PageState) -> tuple[float, float, float, float]:
-    """A square part of the plane around the points."""
+    """Compute a square part of the plane around the points."""
     points = _project_points(state)
     if not len(points):
         return -LONE_HALF_WIDTH, LONE_HALF_WIDTH, -LONE_HALF_WIDTH, LONE_HALF_WIDTH
@@ -116,17 +116,17 @@ def explain_missing_hulls(state: PageState, problem: Problem) -> str:
 
 
 def _project_points(state: PageState) -> FloatArray:
-    """The points on the plane, (n, 2)."""
+    """Project the points on the plane: (n, 2)."""
     return state.points[:, list(state.axes)]
 
 
 def _build_page_view(axes: tuple[int, ...], X: FloatArray) -> View:
-    """The plane, or line, that the page shows: features that are not shown are held at their medians."""
+    """Build the plane or line that the page shows; features that are not shown are held at their medians."""
     return View(axes, np.median(X, axis=0), X[:, list(axes)], [], "")
 
 
 def _evaluate_on_grid(state: PageState, result: SVMResult, box: tuple[float, float, float, float], n: int) -> list[Any]:
-    """f on an n × n grid, row by row from y0 up, with as many digits as a picture needs: n² numbers."""
+    """Evaluate f on an n × n grid, row by row from y0 up, with as many digits as a picture needs: n² numbers."""
     grid = np.meshgrid(np.linspace(*box[:2], n), np.linspace(*box[2:], n))
     f = _build_page_view(state.axes, state.points).evaluate(result, np.column_stack([each.ravel() for each in grid]))
     finite = np.abs(f[np.isfinite(f)])
@@ -137,7 +137,7 @@ def _evaluate_on_grid(state: PageState, result: SVMResult, box: tuple[float, flo
 
 
 def _build_hulls(state: PageState, problem: Problem, result: SVMResult) -> dict[str, Any]:
-    """(HULL.3): the hulls, the reduced hulls with the share that no sample may exceed, and their closest points."""
+    """Build the hulls, the reduced hulls with the largest weight of a sample, and their closest points, (HULL.3)."""
     why = explain_missing_hulls(state, problem)
     if why:
         return _build_empty_geometry(why)
@@ -159,7 +159,7 @@ def _build_empty_geometry(why: str) -> dict[str, Any]:
 
 
 def _compute_hulls(state: PageState, caps: FloatArray) -> list[FloatArray]:
-    """The reduced hulls of both classes on the plane, for the caps of all samples (n,)."""
+    """Compute the reduced hulls of both classes on the plane, for the caps of all samples (n,)."""
     points = _project_points(state)
     return [
         compute_reduced_hull(points[rows], caps[rows], PIXEL) for rows in (state.labels == label for label in LABELS)
@@ -167,7 +167,7 @@ def _compute_hulls(state: PageState, caps: FloatArray) -> list[FloatArray]:
 
 
 def _hulls_to_json(full: list[FloatArray], reduced: list[FloatArray] | None) -> list[dict[str, Any]]:
-    """The hulls of both classes for the page; where there are no reduced ones, their lists are empty."""
+    """Convert the hulls of both classes for the page; the lists of reduced ones are empty if there are none."""
     parts = [[], []] if reduced is None else [to_json_list(hull) for hull in reduced]
     return [{"label": label, "full": to_json_list(hull), "reduced": part}
             for label, hull, part in zip(LABELS, full, parts, strict=True)]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Parse and answer the messages of the page, one JSON object each; of several that wait, the newest is answered."""
+"""Parse and answer the messages of the page, one JSON object each; of several waiting solves only the newest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_WAITING = 32
 
 
 def parse_message(text: str | None) -> Any:
-    """The value that a message holds. Raises RequestError."""
+    """Parse the value of a message. Raises RequestError."""
     if text is None:
         raise RequestError("a message must be text, and this one is binary")
     if len(text) > MAX_MESSAGE_BYTES:
@@ -39,12 +39,12 @@ def parse_message(text: str | None) -> Any:
 
 
 def build_refusal(error: RequestError, message: Any = None) -> str:
-    """The answer to a message that is not looked at, or could not be read."""
+    """Build the answer to a message that is dropped or cannot be parsed."""
     return json.dumps(build_failure(read_id(message), error))
 
 
 def answer_message(message: Any, start: Start | None = None) -> str:
-    """The answer to a message, as text."""
+    """Answer a message, as text."""
     try:
         return json.dumps(reply(message, start), allow_nan=False)
     except ValueError:  # a number that is not finite, which JSON does not have
@@ -53,12 +53,12 @@ def answer_message(message: Any, start: Start | None = None) -> str:
 
 @dataclass
 class MessageQueue:
-    """What one connection has asked and not yet been answered: of "solve", only the newest."""
+    """The unanswered messages of one connection; of "solve", only the newest."""
 
     messages: deque[Any] = field(default_factory=deque)
 
     def add(self, message: Any) -> bool:
-        """Add a message; False where too many wait."""
+        """Add a message; return False if too many are waiting."""
         if _is_solve(message):
             kept = [other for other in self.messages if not _is_solve(other)]
             self.messages = deque([*kept, message])
@@ -69,7 +69,7 @@ class MessageQueue:
         return True
 
     def pop_oldest(self) -> Any:
-        """The message that has waited longest."""
+        """Remove and return the message that has waited longest."""
         return self.messages.popleft()
 
     def __len__(self) -> int:

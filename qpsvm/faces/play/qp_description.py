@@ -1,4 +1,4 @@
-"""Describe the QP of a problem for the page: its formula and its matrices, averaged where large (`describe_qp`)."""
+"""Describe the QP of a problem for the page: its formula, and its matrices, averaged if large (`describe_qp`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_WRITTEN = 120
 
 
 def describe_qp(state: PageState, problem: Problem, result: SVMResult) -> dict[str, Any]:
-    """The dual of a problem, with what its rows are at the result's α."""
+    """Describe the dual of a problem, with the values of its rows at the result's α."""
     qp, machine = problem.qp("dual"), MACHINES[state.machine].select_notation(state.parameters)
     n, small = qp.n, qp.n <= MOST_SHOWN
     P = qp.P.dense()
@@ -61,13 +61,13 @@ def describe_qp(state: PageState, problem: Problem, result: SVMResult) -> dict[s
 
 
 def _name_variables(n: int, sides: int) -> list[str]:
-    """The names of n α; of a regression, those above f and then those below."""
+    """Name n α; for a regression those above f, then those below."""
     signs = ("",) if sides == 1 else ("⁺", "⁻")
     return [f"α{sign}{i}" for sign in signs for i in range(n // sides)]
 
 
 def _average_blocks(P: FloatArray) -> dict[str, Any]:
-    """P in blocks of nearly equal size, each with the mean of its entries: at most `MOST_CELLS` a side."""
+    """Average P over blocks of nearly equal size, at most `MOST_CELLS` per side."""
     n = len(P)
     k = min(n, MOST_CELLS)
     starts = np.arange(k) * n // k

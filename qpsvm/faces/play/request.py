@@ -1,8 +1,7 @@
-"""Parse a request of the page, and check every key, type, size and range.
+"""Parse a request of the page, and check every key, type, size and range (`read_request`).
 
-Nothing that comes from a page is used before it has passed here.
-
-A state as a Python program that makes the same result.
+Nothing from a page is used before it has been checked here. `write_program` turns a state into a Python program with
+the same result.
 """
 
 from __future__ import annotations
@@ -49,13 +48,13 @@ KEYS = {
 
 @dataclass(frozen=True, eq=False)
 class PageState:
-    """What the user has set.
+    """The settings of the user.
 
-    points (n, d): Of a regression the last coordinate is the target, and the plane's vertical axis.
-    labels (n,): −1 and +1; they wait where a machine has no classes.
+    points (n, d): For a regression the last coordinate is the target, and the vertical axis of the plane.
+    labels (n,): −1 and +1; unused by a machine without classes.
     axes: The features that the plane shows.
-    machine, kernel: Names of the catalogue.
-    parameters, kernel_parameters: All of them, those that were not given at their defaults.
+    machine, kernel: Names in the catalogue.
+    parameters, kernel_parameters: All parameters; those that were not given have their defaults.
     """
 
     points: FloatArray
@@ -72,7 +71,7 @@ class PageState:
         return str(self.kernel_parameters.get("psd", "raise"))
 
     def build_problem(self, classes: Sequence[Any] | NDArray[Any] = (-1, 1)) -> Problem:
-        """The problem; raises what the library does. Raises RequestError."""
+        """Build the problem. Raises RequestError, QPSVMError."""
         if not has_labels(self.machine) and not len(self.points):
             raise RequestError("there is no sample: add one", "state.points")
         for label in (1, -1) if has_labels(self.machine) else ():
@@ -96,17 +95,17 @@ class PageState:
 
 @dataclass(frozen=True, eq=False)
 class PageRequest:
-    """What a page asks: a state, and what it wants to know about it.
+    """A request of the page: a state, and what to compute about it.
 
-    id: Comes back in the answer.
+    id: Is repeated in the answer.
     ask: A key of `KEYS`.
-    state: None where nothing of it is asked for.
-    box: The part of the plane that is shown; chosen around the points where it is None.
-    grid: Points of the plane a side, at which f is evaluated.
-    show: Which of `SHOWS`.
-    alpha (n,) or None: An α that is to be certified as it is; then nothing is solved.
-    solver: Whose run is asked for.
-    sample: Which is left out.
+    state: None for requests without a state.
+    box: The part of the plane that is shown; None to choose it around the points.
+    grid: Number of grid points per side at which f is evaluated.
+    show: Some of `SHOWS`.
+    alpha (n,) or None: An α to certify as it is; then nothing is solved.
+    solver: The solver to run.
+    sample: The sample to leave out.
     """
 
     id: int
@@ -153,7 +152,7 @@ def read_request(message: Any) -> PageRequest:
 
 
 def read_id(message: Any) -> int | None:
-    """The id of a message that may be wrong otherwise; None where it has none."""
+    """Return the id of a message that may be invalid otherwise; None if it has none."""
     try:
         return as_integer(message["id"], "id", -LARGEST_ID, LARGEST_ID) if isinstance(message, Mapping) else None
     except (KeyError, RequestError):
@@ -161,7 +160,7 @@ def read_id(message: Any) -> int | None:
 
 
 def read_state(value: Any) -> PageState:
-    """Check a state, wherever it comes from: a page, an address or a file. Raises RequestError."""
+    """Check a state from a page, a URL or a file. Raises RequestError."""
     known = ("points", "labels", "axes", "machine", "parameters", "kernel")
     machine = as_choice(as_object(value, "state", known).get("machine", "c"), "state.machine", MACHINES)
     whole = as_object(value, "state", known, required=("points", "labels") if has_labels(machine) else ("points",))
@@ -180,7 +179,7 @@ def read_state(value: Any) -> PageState:
 
 
 def _normalise_label(label: Any) -> Any:
-    """A whole number where JSON has 1.0 for 1."""
+    """Convert 1.0, which JSON may have for 1, to an integer."""
     return int(label) if isinstance(label, float) and label.is_integer() else label
 
 
@@ -189,7 +188,7 @@ def _list_kernel_keys() -> list[str]:
 
 
 def _read_points(value: Any) -> FloatArray:
-    """The points, (n, d); (0, 2) where there are none."""
+    """Read the points, (n, d); (0, 2) if there are none."""
     rows = as_items(value, "state.points", MOST_POINTS)
     if not rows:
         return np.zeros((0, 2))
@@ -233,9 +232,9 @@ def _read_shown_parts(value: Any) -> tuple[str, ...]:
 
 
 def write_program(state: PageState, tol: float, seconds: float) -> str:
-    """The program: it runs as it is, and says so where the problem has no solution.
+    """Write the program. It runs as it is, and reports it if the problem has no solution.
 
-    It solves as the page does, whose time limit rules out some solvers: another one may end at another optimum.
+    It uses the page's time limit, which excludes some solvers, because another solver may find another optimum.
     """
     machine, kernel = MACHINES[state.machine], KERNELS[state.kernel]
     values = {name: None if value == "none" else value for name, value in state.parameters.items()}

@@ -1,8 +1,8 @@
 """Build the table of multipliers, slacks and shares of the gap, one row per sample (`build_sample_table`).
 
-Complementary slackness is two products for each α, α (y f − ρ + ξ) and (C − α) ξ; where the penalty of slack is
-curved, the second is C (ξ − α/(2C))² or Huber's. They are never negative, and their sum is the sample's term g_i of
-the gap, (CERT.1). A regression has two α a sample, and the products are summed over both.
+Complementary slackness has two products for each α, α (y f − ρ + ξ) and (C − α) ξ; for a squared penalty of slack the
+second is C (ξ − α/(2C))², or that of Huber's hinge. They are never negative, and their sum is the sample's term g_i of
+the gap, (CERT.1). A regression has two α per sample, and the products are summed over both.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from qpsvm.result.svm_result import SVMResult
 
 
 def build_sample_table(result: SVMResult, machine: PageMachine, moves: MoveFinder | None = None) -> dict[str, Any]:
-    """Everything about each sample, as columns of n entries; with `moves` also which of them raise the dual value."""
+    """Build the table as columns of n entries; with `moves` also the moves that increase the dual value."""
     alpha, xi = result.alpha, result.xi
     with np.errstate(invalid="ignore", over="ignore"):
         slack = compute_gap_term(alpha, xi, result.upper, result.curvature)
@@ -37,7 +37,7 @@ def build_sample_table(result: SVMResult, machine: PageMachine, moves: MoveFinde
 
 
 def _sum_by_sample(values: FloatArray, result: SVMResult) -> FloatArray:
-    """Values of all α, (m,), summed over those of each sample: (n,)."""
+    """Sum the values of all α, (m,), over those of each sample: (n,)."""
     return values.reshape(-1, len(result.kind)).sum(axis=0) if len(values) else values
 
 
@@ -53,7 +53,7 @@ def _build_one_sided_columns(result: SVMResult) -> dict[str, Any]:
 
 
 def _build_two_sided_columns(result: SVMResult) -> dict[str, Any]:
-    """α is β = α⁺ − α⁻ here, and what it is drawn against t − f."""
+    """Build the columns of a regression: β = α⁺ − α⁻ in place of α, and t − f in place of y f."""
     n, target = len(result.kind), result.target
     assert target is not None
     beta, f, upper = result.coef, result.yf[:n], result.upper
@@ -81,7 +81,7 @@ def compute_full_size(result: SVMResult) -> float:
 
 
 def _compute_shares(result: SVMResult) -> FloatArray:
-    """α/C; where nothing bounds α, α/max α: (m,)."""
+    """Return α/C, or α/max α if α has no upper bound: (m,)."""
     largest = float(result.alpha.max(initial=0.0)) or 1.0
     sizes = np.where(np.isfinite(result.upper) & (result.upper > 0.0), result.upper, largest)
     return result.alpha / sizes

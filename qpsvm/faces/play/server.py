@@ -47,7 +47,7 @@ GOODBYE = 1
 
 
 def build_application(start: Start, port: int) -> App:
-    """The ASGI application: the page at "/", its files beside it, messages at "/ws". Raises MissingExtraError."""
+    """Build the ASGI application: the page at "/", its files beside it, messages at "/ws". Raises MissingExtraError."""
     try:
         from starlette.applications import Starlette
         from starlette.responses import Response
@@ -91,7 +91,7 @@ async def converse(connection: WebSocket, start: Start, workers: ThreadPoolExecu
 
 
 def _enqueue(waiting: MessageQueue, text: str | None) -> str:
-    """Let a message wait for its answer; what to answer at once where it may not, else ""."""
+    """Queue a message; return the immediate answer if it is refused, else ""."""
     try:
         message = parse_message(text)
     except RequestError as error:
@@ -127,7 +127,7 @@ async def _send(connection: WebSocket, text: str) -> bool:
 
 
 def open_socket(port: int) -> socket.socket:
-    """A socket on this computer only, which takes connections already. Raises ParameterError."""
+    """Open a socket on this computer only, which accepts connections already. Raises ParameterError."""
     if not 0 <= port <= 65535:
         raise ParameterError(f"--port must be a number from 0 to 65535, got {port}")
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -144,7 +144,7 @@ def open_socket(port: int) -> socket.socket:
 
 
 def warm_up(start: Start) -> None:
-    """Answer once what a page will ask first, so that everything is imported when it does."""
+    """Answer the first requests of a page once in advance, so that everything is imported."""
     state = start.state.to_json()
     reply({"id": 0, "ask": "catalogue"}, start)
     reply({"id": 0, "ask": "steps", "state": state})
@@ -155,7 +155,7 @@ def warm_up(start: Start) -> None:
 
 
 def build_server(start: Start, bound: socket.socket) -> uvicorn.Server:
-    """The server of a page, over a socket that takes connections already: `run(sockets=[bound])` serves."""
+    """Build the server of a page; `run(sockets=[bound])` serves over a socket that accepts connections already."""
     try:
         import uvicorn
         import websockets  # noqa: F401  (what uvicorn speaks WebSocket with)
@@ -170,7 +170,7 @@ def build_server(start: Start, bound: socket.socket) -> uvicorn.Server:
 
 
 def open_browser(address: str) -> None:
-    """Show the page, or say that nothing here can."""
+    """Open the page in a browser, or print that there is none."""
     with suppress(webbrowser.Error):
         if webbrowser.open(address):
             return

@@ -1,7 +1,7 @@
 """Run one solver for the page, and return its certified values after 1, 2, 3, … iterations (`run_solver`).
 
-Each value is from a run of its own: a run that is ended after k iterations gives the point that the solver had there,
-and nothing is polished.
+Each value comes from a separate run, which is limited to k iterations and returns the point of the solver without
+polishing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CONVERGED_GAP = 1e-8
 
 
 def run_solver(problem: Problem, name: str) -> dict[str, Any]:
-    """The certified values of a solver at increasing counts of iterations. Raises QPSVMError."""
+    """Return the certified values of a solver at increasing numbers of iterations. Raises QPSVMError."""
     best = solve(problem, check=False, time_limit=OPTIMUM_SECONDS)
     if best.error is not None:
         raise best.error

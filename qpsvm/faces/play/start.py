@@ -1,6 +1,6 @@
 """Build the initial state of the page: a scene, or the samples of a problem (`build_start`).
 
-Ready-made scenes: samples that show one idea each, with three things to try. They are part of the page.
+The scenes are part of the page: samples that show one idea each, with three things to try.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TARGET = "t"
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """The state that a page begins with.
+    """The initial state of a page.
 
     Attributes
     ----------
@@ -54,12 +54,12 @@ class Start:
     classes: tuple[str, str] = ("-1", "+1")
 
     def to_json(self) -> dict[str, Any]:
-        """The start as the catalogue has it.
+        """Return the start for the catalogue.
 
         Returns
         -------
         dict
-            JSON can hold it.
+            Data for JSON.
 
         Examples
         --------
@@ -78,17 +78,17 @@ class Start:
         Parameters
         ----------
         names : sequence of str
-            Of the horizontal and the vertical axis.
+            The features of the horizontal and of the vertical axis.
 
         Returns
         -------
         Start
-            With other axes.
+            A copy with other axes.
 
         Raises
         ------
         UnknownOptionError
-            No such feature; names the nearest.
+            There is no such feature; the message names the nearest.
 
         Examples
         --------
@@ -107,7 +107,7 @@ class Start:
 
 
 def choose_default_start(machine: str | None = None) -> Start:
-    """The first scene; for a machine without classes, the first of its own, or of one that learns the same."""
+    """Return the first scene; for a machine without classes, the first with it, or with its kind of target."""
     states = [scene.state for scene in SCENES.values()]
     learnt = MACHINES[machine].learnt if machine in MACHINES else "labels"
     alike = [state for state in states if MACHINES[state.machine].learnt == learnt]
@@ -116,7 +116,7 @@ def choose_default_start(machine: str | None = None) -> Start:
 
 
 def build_start(problem: Problem) -> Start:
-    """The page's view of a problem. Raises ParameterTypeError, UnsupportedError, RequestError."""
+    """Build the page's state of a problem. Raises ParameterTypeError, UnsupportedError, RequestError."""
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"a page shows a problem such as CSVM(X, y), got {format_value(problem)}")
     machine = next((name for name, each in MACHINES.items() if type(problem) is each.kind), None)
@@ -164,7 +164,7 @@ def build_start(problem: Problem) -> Start:
 
 
 def _read_parameter(problem: Problem, name: str) -> Any:
-    """A parameter of a problem as the page holds it."""
+    """Return a parameter of a problem as the page represents it."""
     value = getattr(problem, name)
     if value is None:
         return "none"
@@ -177,9 +177,9 @@ def _read_parameter(problem: Problem, name: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A state with what to try in it.
+    """A state, and what to try with it.
 
-    tries: Three lines.
+    tries: Three lines of text.
     """
 
     title: str

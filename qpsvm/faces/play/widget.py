@@ -37,27 +37,27 @@ else:
 
 
 class Playground(Widget):
-    """A page in a notebook, on which samples are dragged, solved and certified.
+    """A page in a notebook on which samples are dragged, with the solution and its certificate.
 
     Parameters
     ----------
     problem : Problem, optional
-        What it shows first: any machine but `Ranking`, with at most 1000 rows. By default two clouds of samples.
+        The initial problem: any machine except `Ranking`, with at most 1000 rows. By default two clouds of samples.
 
     Attributes
     ----------
     state : dict
-        What the user has set: points, labels, axes, machine, parameters, kernel. It follows the page; a state that is
-        assigned is checked, and the page follows it.
+        The settings of the user: points, labels, axes, machine, parameters, kernel. It is updated by the page; an
+        assigned state is checked and updates the page.
 
     Raises
     ------
     MissingExtraError
         The packages of the extra `play` are not installed.
     ParameterTypeError
-        Not a problem.
+        `problem` is not a problem.
     UnsupportedError
-        A machine, kernel or setting that the page does not have, or more rows than it takes.
+        The page does not support the machine, kernel or setting, or so many rows.
 
     Examples
     --------
@@ -87,23 +87,23 @@ class Playground(Widget):
 
     @checks_state
     def _validate_state(self, proposal: Mapping[str, Any]) -> dict[str, Any]:
-        """A state in full, with the defaults of what it leaves out."""
+        """Complete a state by the defaults of missing parts."""
         return read_state(proposal["value"]).to_json()
 
     @property
     def problem(self) -> Problem:
-        """The problem that the page shows now, with the labels of the problem that it began with.
+        """The problem that the page shows now, with the labels of the initial problem.
 
         Raises
         ------
         QPSVMError
-            There is none: a class has no sample, or ν is too large.
+            There is no problem: a class has no sample, or ν is too large.
         """
         return read_state(self.state).build_problem(self._labels)
 
     @property
     def result(self) -> SVMResult:
-        """Its result, as `qpsvm.solve` gives it; raises what that does."""
+        """Its result by `qpsvm.solve`, with the same errors."""
         return solve(self.problem)
 
     def _answer_message(self, widget: object, message: Any, buffers: object) -> None:

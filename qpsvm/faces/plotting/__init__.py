@@ -1,9 +1,9 @@
-"""Pictures of problems and their results, on Matplotlib (extra `plot`).
+"""Draw problems and their results with Matplotlib (extra `plot`).
 
-Every function takes `ax=` and returns it. It never shows or saves, and changes no global setting. The pictures can be
-read in grey and without colour vision: classes differ in shape and hue, kinds of samples in outline (pale, black,
-orange), lines in style. Legends stand below the axes. In a figure of your own, `layout="constrained"` makes room for
-them; in a small one, pass `legend=False`.
+Every function has a parameter `ax` and returns the axes. None shows or saves a figure, or changes a global setting. The
+pictures are readable in grey and without colour vision: classes differ in shape and hue, kinds of samples in outline
+(pale, black, orange), lines in style. Legends are below the axes. In your own figure, `layout="constrained"` makes
+space for them; in a small one, pass `legend=False`.
 
 >>> import qpsvm
 >>> problem = qpsvm.CSVM([[0.0, 0.0], [1.0, 2.0], [3.0, 1.0], [4.0, 3.0]], [0, 0, 1, 1])

@@ -20,7 +20,7 @@ E = TypeVar("E", bound=QPSVMError)
 
 
 class MachineGroup(NamedTuple):
-    """Machines that the same pictures draw: their names, what they have, and pictures of them, the best one first."""
+    """Machines that the same pictures support: names, common property, and these pictures, the best first."""
 
     machines: tuple[str, ...]
     has: str
@@ -28,7 +28,7 @@ class MachineGroup(NamedTuple):
 
 
 class PictureScope(NamedTuple):
-    """What a picture draws, and of which groups of machines."""
+    """The content of a picture, and the groups of machines that it supports."""
 
     draws: str
     groups: tuple[str, ...]
@@ -67,7 +67,7 @@ PICTURES = {
 
 
 def find_group(problem: Problem | AllInOneProblem) -> str:
-    """The group of a machine, one of a user's too."""
+    """Return the group of a machine, including user-defined ones."""
     if isinstance(problem, AllInOneProblem):
         return "several"
     if problem._target_kind == "labels":
@@ -78,7 +78,7 @@ def find_group(problem: Problem | AllInOneProblem) -> str:
 
 
 def accepts(name: str, problem: Problem | AllInOneProblem) -> bool:
-    """Whether the picture of a name draws a problem and its result as they are, without further arguments."""
+    """Return whether the picture of this name supports a problem and its result without further arguments."""
     d, kernel = int(problem.X.shape[1]), problem.kernel
     if name == "hulls" and not (isinstance(kernel, Linear) and d == 2 and problem.intercept == "free"):
         return False
@@ -88,14 +88,14 @@ def accepts(name: str, problem: Problem | AllInOneProblem) -> bool:
 
 
 def suggest_alternative(name: str, problem: Problem | AllInOneProblem, *first: str) -> str:
-    """The end of a refusal: a picture that draws this very problem, one of the `first` where it does."""
+    """Return the end of an error message: a picture that supports this problem, preferably one of `first`."""
     listed = (*first, *GROUPS[find_group(problem)].pictures, "multipliers")
     other = next(each for each in listed if each != name and accepts(each, problem))
     return f"plotting.{other}(problem, result) draws it"
 
 
 def build_refusal(name: str, problem: Problem | AllInOneProblem, why: str = "") -> UnsupportedError:
-    """The error that says why a picture does not draw a problem, by default from the table, and which one does."""
+    """Build the error of a picture that does not support a problem; it names one that does."""
     kind, has = type(problem).__name__, GROUPS[find_group(problem)].has
     reason = why or f"{name} draws {PICTURES[name].draws}, and {kind} has {has}"
     return UnsupportedError(f"{reason}; {suggest_alternative(name, problem)}")
@@ -122,18 +122,18 @@ def check_machine(name: str, problem: Problem | AllInOneProblem) -> None:
 
 
 def has_margin(problem: Problem | AllInOneProblem) -> bool:
-    """Whether a machine of one decision function has two classes, and so a margin between them."""
+    """Return whether a machine with one decision function has two classes, hence a margin."""
     return find_group(problem) in CLASSES
 
 
 def build_margin_refusal(problem: Problem | AllInOneProblem, call: str) -> UnsupportedError:
-    """The error where the margin of another machine is asked for; the call draws something else of it."""
+    """Build the error for the margin of a machine without one; it names a call that draws something else."""
     kind, has = type(problem).__name__, GROUPS[find_group(problem)].has
     return UnsupportedError(f"a margin 2ρ/‖w‖ lies between two classes, and {kind} has {has}; plotting.{call} draws it")
 
 
 def as_markdown() -> str:
-    """The table for people: a row for each picture, a column for each group of machines."""
+    """Return the table in Markdown: one row per picture, one column per group of machines."""
     head = ["picture", *(", ".join(f"`{name}`" for name in group.machines) for group in GROUPS.values())]
     lines = [head, ["---"] * len(head)]
     for name, row in PICTURES.items():

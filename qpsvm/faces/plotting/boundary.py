@@ -1,6 +1,6 @@
 """Draw the decision function over a plane or a line (`boundary`), and the distribution of its values (`decisions`).
 
-The spread is that of samples of any number of features, where no plane can show the boundary.
+`decisions` works with any number of features, where no plane can show the boundary.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def boundary(
 ) -> Axes:
     """Draw where f = 0 and f = ±ρ, both sides, the samples by class and kind, and rings around the support vectors.
 
-    Of a machine of two classes. A one-class SVM and an SVDD are drawn by `novelty`, and of a machine of several classes
-    in one program `regions` draws which is predicted where. A regression and a ranking have no boundary.
+    This is for machines of two classes. `novelty` draws a one-class SVM or an SVDD, and `regions` the predictions of an
+    all-in-one machine. A regression and a ranking have no boundary.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def _draw_two_class(
     legend: bool,
     ax: Axes | None,
 ) -> Axes:
-    """`ForeignCode` of two classes."""
+    """Draw the boundary of two classes."""
     check_resolution(resolution)
     view = build_view("boundary", problem, features, names)
     ax = make_axes(ax, view.figure_size)
@@ -141,7 +141,7 @@ def _draw_two_class(
 
 
 def _shade_grid(ax: Axes, result: SVMResult, view: View, resolution: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Both sides shaded; the ticks of both axes, (r,) each, and f at every pair of them, (r, r)."""
+    """Shade both sides; return the ticks of both axes, (r,) each, and f at every pair of them, (r, r)."""
     across, up = view.compute_ticks(0, resolution), view.compute_ticks(1, resolution)
     grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
     f = view.evaluate(result, grid).reshape(len(up), len(across))
@@ -150,7 +150,7 @@ def _shade_grid(ax: Axes, result: SVMResult, view: View, resolution: int) -> tup
 
 
 def _draw_boundaries(ax: Axes, result: SVMResult, view: View, resolution: int, levels: FloatArray) -> list[Any]:
-    """f = 0 and the margins over the plane, where they pass it; handles for the legend."""
+    """Draw f = 0 and the margins over the plane; return handles for the legend."""
     across, up, f = _shade_grid(ax, result, view, resolution)
     seen = [level for level in levels if f.min() < level < f.max()]
     if seen:
@@ -162,7 +162,7 @@ def _draw_boundaries(ax: Axes, result: SVMResult, view: View, resolution: int, l
 
 
 def _draw_curve(ax: Axes, result: SVMResult, view: View, levels: FloatArray) -> list[Any]:
-    """f over the one feature, with lines at its levels; handles for the legend."""
+    """Draw f over the one feature, with lines at its levels; return handles for the legend."""
     x = view.compute_ticks(0, CURVE_POINTS)
     curve = ax.plot(x, view.evaluate(result, x[:, None]), color=BLUE, linewidth=1.6, zorder=2, label="f(x)")
     for level in levels:
@@ -183,7 +183,7 @@ def novelty(
     legend: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw where f = 0, inside and outside, lines of equal f, and the samples by kind; of a ball, centre and radius.
+    """Draw the boundary f = 0, lines of equal f, and the samples by kind; for a ball also centre and radius.
 
     Parameters
     ----------
@@ -198,14 +198,14 @@ def novelty(
     Raises
     ------
     ParameterError
-        As in `ForeignCode`.
+        As in `boundary`.
     UnsupportedError
-        Another machine than OneClass and SVDD, or a precomputed kernel; names a picture that draws it.
+        The machine is not `OneClass` or `SVDD`, or the kernel is precomputed; the message names a suitable picture.
     DataError, ParameterTypeError, MissingExtraError
 
     See Also
     --------
-    boundary : Of two classes.
+    boundary : The same for two classes.
 
     Examples
     --------
@@ -239,7 +239,7 @@ def novelty(
 
 
 def _draw_contours(ax: Axes, result: SVMResult, view: View, resolution: int) -> list[Any]:
-    """f = 0 and lines of equal f over the plane; handles for the legend."""
+    """Draw f = 0 and lines of equal f over the plane; return handles for the legend."""
     across, up, f = _shade_grid(ax, result, view, resolution)
     ends = [float(end) for end in (f.min(), f.max())]
     thin = np.unique([share * end for end in ends for share in CONTOUR_SHARES if share * end])
@@ -254,7 +254,7 @@ def _draw_contours(ax: Axes, result: SVMResult, view: View, resolution: int) -> 
 
 
 def _draw_ball(ax: Axes, result: SVMResult, centre: FloatArray, on_it: FloatArray) -> list[Any]:
-    """Draw the centre, and the radius towards a sample on the boundary where there is one."""
+    """Draw the centre, and the radius towards a sample on the boundary if there is one."""
     radius = result.radius
     way = on_it[0] - centre if len(on_it) else np.array([1.0, 0.0])
     length = float(np.linalg.norm(way))
@@ -266,32 +266,32 @@ def _draw_ball(ax: Axes, result: SVMResult, centre: FloatArray, on_it: FloatArra
 
 @picture
 def decisions(problem: Problem, result: SVMResult, *, legend: bool = True, ax: Axes | None = None) -> Axes:
-    """Draw how the decision values f of the samples are spread, class by class, around f = 0 and the margins.
+    """Draw the distribution of the decision values of each class, with f = 0 and the margins.
 
-    Each class has an area of one, however few samples it has: so a rare class that lies on the wrong side is seen.
+    The area of each class is 1, so that a small class on the wrong side is visible.
 
     Parameters
     ----------
     problem : Problem
-        Of two classes, a one-class SVM or an SVDD, of any number of features.
+        A machine of two classes, a one-class SVM or an SVDD, with any number of features.
     result : SVMResult
-        Of that problem.
+        Its result.
     legend, ax
 
     Returns
     -------
     Axes
-        The share of a class's samples over f. Samples of weight 0 are left out.
+        The density of each class over f. Samples of weight 0 are left out.
 
     Raises
     ------
     UnsupportedError
-        The machine predicts numbers, an order or one of several classes; names a picture that draws it.
+        The machine predicts numbers, an order or one of several classes; the message names a suitable picture.
     DataError, ParameterTypeError, MissingExtraError
 
     See Also
     --------
-    boundary : The samples themselves, where two features are to be shown.
+    boundary : The samples in the plane of two features.
 
     Examples
     --------
@@ -319,7 +319,7 @@ def decisions(problem: Problem, result: SVMResult, *, legend: bool = True, ax: A
 
 
 def _compute_bin_edges(f: FloatArray) -> FloatArray:
-    """Edges of bins that f = 0 is one of, so that no bin is on both sides: (k,)."""
+    """Return edges of bins, with f = 0 among them, so that no bin is on both sides: (k,)."""
     low, high = min(float(f.min()), 0.0), max(float(f.max()), 0.0)
     if low == high:
         low, high = -1.0, 1.0
@@ -348,7 +348,7 @@ def _draw_area(ax: Axes, f: FloatArray, edges: FloatArray, color: str, hatch: st
 
 
 def _draw_levels(ax: Axes, rho: float) -> list[Any]:
-    """Both sides shaded, and the lines f = 0 and f = ±ρ."""
+    """Shade both sides, and draw the lines f = 0 and f = ±ρ."""
     left, right = ax.get_xlim()
     left, right = min(left, -1.1 * rho), max(right, 1.1 * rho)
     ax.set_xlim(left, right)

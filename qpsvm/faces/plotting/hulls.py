@@ -62,7 +62,7 @@ def find_furthest_points(points: FloatArray, caps: FloatArray, directions: Float
 
 
 def compute_reduced_hull(points: FloatArray, caps: FloatArray, noticed: float = NOTICED) -> FloatArray:
-    """The vertices of (HULL.1), counterclockwise. Shapes: points (n, 2), caps (n,) → (v, 2)."""
+    """Return the vertices of (HULL.1), counterclockwise. Shapes: points (n, 2), caps (n,) → (v, 2)."""
     tolerance = noticed * float(np.ptp(points, axis=0).max())
     origin = points.mean(axis=0)  # an offset would take the digits that the shape needs
     points = points - origin
@@ -108,8 +108,8 @@ def hulls(
 ) -> Axes:
     """Draw the reduced convex hulls of both classes, their closest points, and the boundary between them.
 
-    Of `HardMargin`, `CSVM`, `NuSVM` and `PrimalHinge`. Where a loss is curved, as of `SquaredHinge`, the points that
-    the dual looks for are not the closest ones of any hulls in the plane, (SQHINGE.17).
+    This is for `HardMargin`, `CSVM`, `NuSVM` and `PrimalHinge`. For a loss with curvature, such as that of
+    `SquaredHinge`, the dual does not search for closest points of hulls in the plane, (SQHINGE.17).
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def hulls(
     Returns
     -------
     Axes
-        With equal units in both directions, so that right angles look right; as in `ForeignCode`, unless the ranges of
+        With equal units in both directions, so that right angles look right; as in `boundary`, unless the ranges of
         the features differ too much, which the title then says.
 
     Raises
@@ -198,7 +198,7 @@ class ClosestPoints:
         return float(np.hypot(*(self.plus - self.minus)))
 
     def is_common_point(self, points: FloatArray) -> bool:
-        """Whether the two points are one, as far as samples (m, 2) can tell."""
+        """Whether the two points coincide up to rounding, relative to samples (m, 2)."""
         return self.distance <= ONE_POINT * float(np.ptp(points, axis=0).max())
 
 
@@ -223,7 +223,7 @@ def _check_result(problem: Problem, result: SVMResult | HullsError) -> None:
 
 
 def find_closest_points(problem: Problem, result: SVMResult) -> ClosestPoints:
-    """Both points of (HULL.3). Raises ParameterError."""
+    """Find both points of (HULL.3). Raises ParameterError."""
     y, alpha = problem._active_target, result.alpha[problem.active_rows]
     total = float(alpha.sum()) / 2
     if not total > 0:
@@ -236,7 +236,7 @@ def find_closest_points(problem: Problem, result: SVMResult) -> ClosestPoints:
 
 
 def _find_common_point(problem: Problem, error: HullsError) -> ClosestPoints:
-    """The shares of the common point, which must be one of this problem's hulls."""
+    """Return the weights of the common point, and check that it is one of this problem's hulls."""
     advice = "give the error that solve(problem) raised"
     if len(error.u) != problem.n:
         raise errors.DataError(f"the error is over {len(error.u)} rows, the problem has {problem.n}: {advice}")
@@ -261,7 +261,7 @@ def _build_closest_points(problem: Problem, a: FloatArray, used: NDArray[np.bool
 
 
 def _draw_hulls(ax: Axes, problem: Problem, view: View, shares: ClosestPoints) -> list[Any]:
-    """The samples and hulls of both classes, and the reduced hulls where these are others."""
+    """Draw the samples and hulls of both classes, and the reduced hulls if they differ."""
     handles = []
     for side, (shape, color, label) in enumerate(zip(SHAPES, CLASSES, problem.classes, strict=True)):
         members = (problem._active_target > 0) == bool(side)
@@ -280,7 +280,7 @@ def _draw_hulls(ax: Axes, problem: Problem, view: View, shares: ClosestPoints) -
 
 
 def _draw_points(ax: Axes, view: View, shares: ClosestPoints) -> Any:
-    """The closest points and the segment between them, or the one point where the hulls meet."""
+    """Draw the closest points and the segment between them, or the one point in which the hulls meet."""
     if shares.is_common_point(view.points):
         x, y = shares.plus
         look: dict[str, Any] = {"s": STAR, "marker": "*", "facecolors": "none", "edgecolors": PURPLE, "linewidths": 2.0}
@@ -290,7 +290,7 @@ def _draw_points(ax: Axes, view: View, shares: ClosestPoints) -> Any:
 
 
 def _draw_lines(ax: Axes, result: SVMResult, view: View, shares: ClosestPoints) -> list[Any]:
-    """f = 0, f = ±ρ, and the segment's bisector where it is not f = 0."""
+    """Draw f = 0, f = ±ρ, and the bisector of the segment if that is not f = 0."""
     w, reach = result.w, float(np.hypot(*np.ptp(view.points, axis=0)))
     if shares.is_common_point(view.points):
         return []

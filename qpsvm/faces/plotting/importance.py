@@ -22,18 +22,18 @@ WIDTH, BAR, AROUND = 6.4, 0.32, 1.3
 def importance(
     names: Sequence[str], lost: ArrayLike, *, score: str = "score", title: str = "", ax: Axes | None = None
 ) -> Axes:
-    """Draw what a score loses where a column is shuffled: the mean of the repeats, each of them, and their deviation.
+    """Draw the loss of a score if a column is shuffled: each repeat, their mean, and their standard deviation.
 
     Parameters
     ----------
     names : sequence of str
-        Of c columns, the first on top. No more than 30 are drawn.
+        Names of the c columns, the first on top. At most 30 are drawn.
     lost : array_like, shape (c, repeats)
-        What `sklearn.inspection.permutation_importance` calls `importances`.
+        The losses: `importances` of `sklearn.inspection.permutation_importance`.
     score : str, default="score"
-        What is lost.
+        The name of the score.
     title : str, optional
-        What stands above.
+        The title.
     ax
 
     Returns

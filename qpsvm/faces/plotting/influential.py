@@ -39,34 +39,34 @@ def influence(
     legend: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the samples as large as f moves without them, f = 0, and where that is without those that matter most.
+    """Draw each sample with the area of its influence, and f = 0 with and without the most influential ones.
 
     Parameters
     ----------
     problem, result
     found : Influence
-        What `qpsvm.influence` returned of them.
+        The result of `qpsvm.influence` for them.
     lines : int, default=2
-        Of how many samples the machine without them is drawn.
+        Number of the most influential samples without each of which the machine is drawn.
     features, names, resolution, legend, ax
 
     Returns
     -------
     Axes
         With two features the plane of both, with one f over it, or the curve of a regression. The area of a marker is
-        in proportion to the mean of |f − f₋ᵢ|; small dots are samples that move nothing.
+        in proportion to the mean of |f − f₋ᵢ|; small dots are samples without influence.
 
     Raises
     ------
     ParameterError
-        As in `ForeignCode`; less than 0 lines.
+        As in `boundary`; or `lines` is negative.
     UnsupportedError
-        A machine that `qpsvm.influence` does not take, or a precomputed kernel; names a picture that draws it.
+        `qpsvm.influence` does not support the machine, or the kernel is precomputed.
     DataError, ParameterTypeError, MissingExtraError
 
     See Also
     --------
-    qpsvm.influence : What is drawn.
+    qpsvm.influence : Compute the influence of each sample.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def _compute_heights(problem: Problem, result: SVMResult) -> FloatArray:
 def _draw_plane(
     ax: Axes, problem: Problem, result: SVMResult, view: View, machines: Any, chosen: list[int], resolution: int
 ) -> list[Any]:
-    """f = 0 over the plane with all samples, and without each that is chosen; of a regression the middle of f."""
+    """Draw f = 0 over the plane with all samples, and without each chosen one; for a regression its middle level."""
     across, up = view.compute_ticks(0, resolution), view.compute_ticks(1, resolution)
     grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
     f = view.evaluate(result, grid)
@@ -131,7 +131,7 @@ def _draw_plane(
 def _draw_curves(
     ax: Axes, problem: Problem, result: SVMResult, view: View, machines: Any, chosen: list[int], _resolution: int
 ) -> list[Any]:
-    """f over the one feature with all samples, and without each that is chosen."""
+    """Draw f over the one feature with all samples, and without each chosen one."""
     x = view.compute_ticks(0, CURVE_POINTS)
     others = view.evaluate(machines, x[:, None]) if chosen else np.zeros((len(x), 0))
     every = [view.evaluate(result, x[:, None]), *others.T]
@@ -145,7 +145,7 @@ def _draw_curves(
 
 
 def _choose_looks(chosen: list[int], word: str) -> list[tuple[str, str, str]]:
-    """Colour, style and label of each line."""
+    """Return colour, style and label of each line."""
     colors = [(color, style if style != "-" else "--") for color, style, _ in CURVES[1:-1]]
     looks = [colors[k % len(colors)] for k in range(len(chosen))]
     without = [(*look, f"{word} without row {row}") for look, row in zip(looks, chosen, strict=True)]
@@ -153,7 +153,7 @@ def _choose_looks(chosen: list[int], word: str) -> list[tuple[str, str, str]]:
 
 
 def _draw_moved_samples(ax: Axes, problem: Problem, points: FloatArray, moved: FloatArray) -> list[Any]:
-    """Samples (m, 2) by class, each with an area for how far f moves without it, (m,)."""
+    """Draw samples (m, 2) by class, each with the area of its influence, (m,)."""
     most = float(np.nanmax(moved, initial=0.0))
     area = np.where(moved > 0.0, LEAST + MOST * np.nan_to_num(moved) / (most or 1.0), LEAST)
     look: dict[str, Any] = {"alpha": OPACITY, "edgecolors": BLACK, "linewidths": 0.7, "zorder": 4}

@@ -19,7 +19,7 @@ LONG_NUMBER = re.compile(r"\d+\.\d{4,}(?:e[+-]?\d+)?")
 
 
 def escape_label(text: object) -> str:
-    """A label that shows a user's text as it is. Matplotlib reads $…$ as a formula and hides _… in legends."""
+    """Escape a text so that Matplotlib shows it literally: it reads $…$ as a formula and hides _… in legends."""
     shown = str(text)
     if max(map(len, shown.splitlines()), default=0) > LINE_LENGTH:
         shown = "\n".join(textwrap.wrap(shown, LINE_LENGTH, max_lines=MAX_LINES, placeholder=" …"))
@@ -28,14 +28,14 @@ def escape_label(text: object) -> str:
 
 
 def set_title(ax: Axes, *lines: str) -> None:
-    """Write the lines that are not empty above the axes, broken where the figure ends, long numbers cut to 4 digits."""
+    """Set the nonempty lines as title, wrapped to the width of the figure, with numbers rounded to 4 digits."""
     shown = [LONG_NUMBER.sub(lambda number: f"{float(number[0]):.4g}", line) for line in lines if line]
     title = ax.set_title("\n".join(shown).replace("$", "\\$"), fontsize="medium")
     wrap_text(title, compute_text_width(ax))
 
 
 def set_labels(ax: Axes, across: str, up: str) -> None:
-    """Name both axes, broken where the figure ends."""
+    """Set the labels of both axes, wrapped to the width of the figure."""
     wrap_text(ax.set_ylabel(up), _measure_cell(ax)[1])
     wrap_text(ax.set_xlabel(across), compute_text_width(ax))
 
@@ -53,7 +53,7 @@ def wrap_text(text: Any, max_width: float) -> None:
 
 
 def draw_legend_below(ax: Axes, handles: list[Any] | None = None, columns: int = 3) -> None:
-    """Draw the legend below the axes and their labels, in as many columns as there is room for."""
+    """Draw the legend below the axes and their labels, in as many columns as fit."""
     from matplotlib.transforms import ScaledTranslation
 
     handles = ax.get_legend_handles_labels()[0] if handles is None else handles
@@ -72,14 +72,14 @@ def draw_legend_below(ax: Axes, handles: list[Any] | None = None, columns: int =
 
 
 def finish_axes(ax: Axes, legend: bool, handles: list[Any] | None = None) -> Axes:
-    """The axes of a picture, with their legend where one is wanted."""
+    """Return the axes of a picture, with a legend if requested."""
     if legend:
         draw_legend_below(ax, handles)
     return ax
 
 
 def compute_text_width(ax: Axes) -> float:
-    """Compute the width of a text over or below the axes, in pixels: their cell of the figure, less the labels."""
+    """Compute the width of a text over or below the axes, in pixels: their cell of the figure without the labels."""
     columns = _measure_cell(ax)[0]
     beside = ax.yaxis.get_tightbbox()  # what lies left of the axes moves their centre, at which the text stands
     if ax.get_subplotspec() is None or beside is None:
@@ -88,7 +88,7 @@ def compute_text_width(ax: Axes) -> float:
 
 
 def _measure_cell(ax: Axes) -> tuple[float, float]:
-    """Width and height of the cell of the figure in which the axes stand, in pixels; of axes without one, their own."""
+    """Measure the figure's cell that contains the axes, or else the axes: width and height in pixels."""
     place = ax.get_subplotspec()
     if place is None:
         return float(ax.bbox.width), float(ax.bbox.height)

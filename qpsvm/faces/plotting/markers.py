@@ -36,7 +36,7 @@ def draw_groups(
     looks: Sequence[tuple[str, str]],
     labels: Iterable[object],
 ) -> list[Any]:
-    """Draw points by kind (outline) and group (shape and hue); their handles for the legend.
+    """Draw points by kind (outline) and group (shape and hue); return handles for the legend.
 
     Shapes: points (m, 2), kind (m,), group (m,).
     """
@@ -56,7 +56,7 @@ def draw_groups(
 
 
 def choose_look(kind: int, hue: str) -> tuple[str, str]:
-    """Outline and fill of a sample of a kind, in the hue of its class."""
+    """Return outline and fill of a sample of a kind, in the hue of its class."""
     from matplotlib.colors import to_hex, to_rgb
 
     outline = KINDS[kind][1]
@@ -74,7 +74,7 @@ def _scatter(ax: Axes, points: FloatArray, kind: int, hue: str, shape: str = "o"
 
 
 def draw_kinds(ax: Axes, points: FloatArray, kind: NDArray[Any], words: Sequence[str], hue: str) -> list[Any]:
-    """Draw samples (m, 2) by kind (m,), which is their outline, in one hue; their handles for the legend."""
+    """Draw samples (m, 2) by kind (m,), shown by their outline, in one hue; return handles for the legend."""
     return draw_groups(ax, points, kind, words, np.zeros(len(kind)), [("o", hue)], [])
 
 
@@ -85,7 +85,7 @@ def name_kinds(result: SVMResult) -> tuple[str, str, str]:
 
 
 def make_marker_proxy(marker: str, edge: str, fill: str, label: str) -> Any:
-    """A marker for the legend."""
+    """Return a marker for the legend."""
     from matplotlib.lines import Line2D
 
     look: dict[str, Any] = {"markerfacecolor": fill, "markeredgecolor": edge, "markeredgewidth": EDGE}
@@ -93,7 +93,7 @@ def make_marker_proxy(marker: str, edge: str, fill: str, label: str) -> Any:
 
 
 def make_side_proxies(words: Sequence[str], labels: Iterable[object]) -> list[Any]:
-    """The shading of both sides of the boundary, for the legend."""
+    """Return patches of the shading of both sides, for the legend."""
     from matplotlib.patches import Patch
 
     return [
@@ -103,7 +103,7 @@ def make_side_proxies(words: Sequence[str], labels: Iterable[object]) -> list[An
 
 
 def shade_sides(ax: Axes, axis: str = "y") -> None:
-    """Shade where f < 0 and where f > 0, f being on an axis whose limits stay."""
+    """Shade f < 0 and f > 0 along the axis of f, without changing its limits."""
     low, high = ax.get_ylim() if axis == "y" else ax.get_xlim()
     span = ax.axhspan if axis == "y" else ax.axvspan
     for side, (start, stop) in zip(SIDES, ((low, 0.0), (0.0, high)), strict=True):
@@ -112,14 +112,14 @@ def shade_sides(ax: Axes, axis: str = "y") -> None:
 
 
 def make_line_proxy(color: str, style: str, label: str) -> Any:
-    """A line for the legend."""
+    """Return a line for the legend."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], color=color, linestyle=style, label=label)
 
 
 def draw_rings(ax: Axes, points: FloatArray, label: str) -> Any:
-    """Rings around points (m, 2)."""
+    """Draw rings around points (m, 2)."""
     return ax.scatter(
         points[:, 0], points[:, 1], s=RING, facecolors="none", edgecolors=BLACK, linewidths=0.9, zorder=7, label=label
     )

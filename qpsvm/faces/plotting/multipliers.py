@@ -1,12 +1,12 @@
 """Draw the dual variables, with their bounds and slacks (`multipliers`, `complementarity`).
 
-Where (α, value) of a row lies at an optimum, with a level ℓ that it is to reach, the bound U and the curvature δ of its
-loss, (DUAL.2) and (DUAL.8):
+The path on which (α, value) of each row lies at an optimum, with the required level ℓ, the bound U and the curvature δ
+of the loss, (DUAL.2) and (DUAL.8):
 
     (PATH.1)  α = 0 and s f ≥ ℓ;  0 < α < U and s f = ℓ − δα;  α = U and s f ≤ ℓ − δU
     (PATH.2)  over α/U this is one path for all rows, as δU is: 0 of the hinge, the width h of Huber's
     (PATH.3)  where U = ∞ the loss C ξ² has δ = 1/(2C), and over δα = α/(2C), the slack, it is one path whatever C is
-    (PATH.4)  a regression has two such rows a sample, one for each side of f:  β/U against t − f, with ℓ = ±ε
+    (PATH.4)  a regression has two such rows per sample, one for each side of f:  β/U against t − f, with ℓ = ±ε
     (PATH.5)  of several classes a row is a sample with a rival; where rivals share a slack, Σ_c α_ic pays for the least
               f_y − f_c
 """
@@ -39,7 +39,7 @@ KINDS_OF_ROWS = ("idle", "on the margin", "at the bound")
 
 @dataclass(frozen=True, eq=False)
 class DrawnMultipliers:
-    """The dual variables that a picture shows, (m,) each, and how they are called.
+    """The dual variables that a picture shows, (m,) each, and their names.
 
     row_indices: The row of X, or the number of the pair or row.
     alpha, low, high: α, or β of a regression, and its bounds.
@@ -78,11 +78,11 @@ class DrawnMultipliers:
         return bool(np.isfinite(self.high).all())
 
     def scatter(self, ax: Axes, points: FloatArray, chosen: IntArray) -> list[Any]:
-        """Draw some of the rows at points (k, 2); their handles for the legend."""
+        """Draw some of the rows at points (k, 2); return handles for the legend."""
         return draw_groups(ax, points, self.kind[chosen], self.words, self.group[chosen], self.looks, self.labels)
 
     def compute_path_corners(self) -> FloatArray:
-        """The path on which every row of an optimum lies, with ends at infinity: (k, 2)."""
+        """Return the corners of the path on which every optimum lies, with ends at infinity: (k, 2)."""
         if np.isnan(self.drop):  # (PATH.3)
             most = float(np.abs(self.share).max(initial=0.0)) * (1.0 + ROOM) or 1.0
             behind = [(most, most)]
@@ -94,14 +94,14 @@ class DrawnMultipliers:
         return np.concatenate([-above[::-1], above])
 
     def describe_bounds(self) -> str:
-        """The bounds, for the legend."""
+        """Describe the bounds, for the legend."""
         if np.ptp(self.high) or (self.sides == 2 and (self.low != -self.high).any()):
             return "upper bounds $C_i$" if self.sides == 1 else "bounds on both sides"
         return f"upper bound C = {self.high[0]:.4g}" if self.sides == 1 else f"bounds ±C, C = {self.high[0]:.4g}"
 
 
 def collect_multipliers(problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult) -> DrawnMultipliers:
-    """The dual variables of the samples that take part."""
+    """Collect the dual variables of the active samples."""
     if isinstance(problem, AllInOneProblem):
         assert isinstance(result, AllInOneResult)
         return _collect_multiclass(problem, result)
@@ -124,7 +124,7 @@ def _compute_shares(alpha: FloatArray, upper: FloatArray, curvature: FloatArray)
 
 
 def _collect_one_sided(problem: Problem, result: SVMResult) -> DrawnMultipliers:
-    """A row for each sample or pair."""
+    """Collect one row per sample or pair."""
     rows = np.flatnonzero(problem._active_variables)
     alpha, upper = result.alpha[rows], result.upper[rows]
     share, drop, by = _compute_shares(alpha, upper, result.curvature[rows])
@@ -146,7 +146,7 @@ def _collect_one_sided(problem: Problem, result: SVMResult) -> DrawnMultipliers:
 
 
 def _collect_regression(problem: Problem, result: SVMResult) -> DrawnMultipliers:
-    """A row for each sample: β, between its bounds on both sides."""
+    """Collect one row per sample: β, between its bounds on both sides."""
     above, below = problem.active_rows, problem.active_rows + problem.n
     alpha, upper, curvature, margin = result.alpha, result.upper, result.curvature, result.margin
     plus, drop, by = _compute_shares(alpha[above], upper[above], curvature[above])
@@ -162,9 +162,9 @@ def _collect_regression(problem: Problem, result: SVMResult) -> DrawnMultipliers
 
 
 def _collect_multiclass(problem: AllInOneProblem, result: AllInOneResult) -> DrawnMultipliers:
-    """A row for each sample where rivals share a slack, else for each sample with each rival."""
+    """Collect one row per sample if rivals share a slack, else one per sample and rival."""
     k, own = len(problem.classes), result.label[:, None] == np.arange(len(problem.classes))
-    apart = np.where(own, np.inf, problem._margin_level - result.missing)  # f_y − f_c
+    apart = np.where(own, np.inf, problem._margin_level - result.shortfalls)  # f_y − f_c
     named: dict[str, Any]
     if problem._has_shared_slack:
         place = sample = problem.active_rows
@@ -209,20 +209,20 @@ def multipliers(
 ) -> Axes:
     """Draw the dual variable of each sample, by kind, between its bounds.
 
-    Every machine has this picture. A regression has β_i = α⁺_i − α⁻_i, with a bound on each side; a ranking α_k of each
-    pair; Crammer & Singer's machine Σ_c α_ic of each sample; Weston & Watkins' α_ic of each sample with each rival.
+    This picture supports every machine. A regression has β_i = α⁺_i − α⁻_i, with a bound on each side; a ranking α_k of
+    each pair; Crammer & Singer's machine Σ_c α_ic of each sample; Weston & Watkins' α_ic of each sample and rival.
 
     Parameters
     ----------
     problem, result
     sort : bool, default=True
-        The largest first; otherwise in the order of the rows. Rows of weight 0 are left out.
+        Whether to sort by size, the largest first. Rows of weight 0 are left out.
     legend, ax
 
     Returns
     -------
     Axes
-        One marker for each of them, by kind. Bounds are drawn where there are any.
+        The axes, with one marker per dual variable, by kind, and the finite bounds.
 
     Raises
     ------
@@ -230,7 +230,7 @@ def multipliers(
 
     See Also
     --------
-    complementarity : Against what they pay for.
+    complementarity : The dual variables against the values that they depend on.
 
     Examples
     --------
@@ -267,10 +267,10 @@ def complementarity(
     legend: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw what each dual variable is against what it pays for, and the path on which every optimum lies.
+    """Draw each dual variable against the value of its sample, and the path on which every optimum lies.
 
-    Every machine has this picture. Of a C-SVM it is y_i f(x_i) against α_i/C_i: α = 0 above the margin, α between 0 and
-    C on it, α = C below. A squared loss bends the path: y_i f(x_i) = 1 − α_i/(2C_i), without an end, over α_i/(2C_i);
+    This picture supports every machine. For a C-SVM it is y_i f(x_i) against α_i/C_i: α = 0 above the margin, 0 < α < C
+    on it, α = C below. For a squared loss the path is y_i f(x_i) = 1 − α_i/(2C_i), without an end, over α_i/(2C_i);
     Huber's hinge: y_i f(x_i) = 1 − κα_i/C_i up to α_i = C_i. A regression has residuals t_i − f(x_i) against β_i as a
     share of its bound; one-class SVM and SVDD f(x_i); a ranking the difference of f in each pair; several classes the
     difference of f_y and a rival's, of which Crammer & Singer's machine has the least, against Σ_c α_ic.

@@ -51,9 +51,9 @@ def duality(
     legend: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw primal and dual values on the way from a feasible α to that of the result, and the gap between them.
+    """Draw primal and dual values between a feasible α and that of the result, with the gap between them.
 
-    Every machine has this picture, where its result has finite values.
+    This picture supports every machine, if the values of the result are finite.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def duality(
 def evaluate_on_segment(
     problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult, start: ArrayLike | None, t: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """P(t) and D(t) of (MEET.1), (k,) each, for k values of t."""
+    """Return P(t) and D(t) of (MEET.1), (k,) each, for k values of t."""
     first = _append_multipliers(problem.at(np.zeros(result.alpha.shape) if start is None else start))
     last = _append_multipliers(result)
     points = [problem.at((1 - share) * first + share * last) for share in t]
@@ -119,9 +119,9 @@ def evaluate_on_segment(
 
 
 def _append_multipliers(result: SVMResult | AllInOneResult) -> FloatArray:
-    """α, with the multipliers of linear constraints behind it."""
+    """Return α followed by the multipliers of linear constraints."""
     table = getattr(result, "constraints", None)
-    return np.asarray(result.alpha if table is None else np.concatenate([result.alpha, table["price"]]))
+    return np.asarray(result.alpha if table is None else np.concatenate([result.alpha, table["multiplier"]]))
 
 
 def _draw_end(ax: Axes, result: SVMResult | AllInOneResult) -> None:
@@ -135,7 +135,7 @@ def _draw_end(ax: Axes, result: SVMResult | AllInOneResult) -> None:
 
 
 def _draw_gap(ax: Axes, t: FloatArray, primal: FloatArray, dual: FloatArray) -> None:
-    """A double arrow between both curves, on the way."""
+    """Draw a double arrow between the two curves."""
     gap = primal - dual
     seen = np.flatnonzero(np.isfinite(gap) & (primal <= _find_top(primal, dual)))
     if len(seen) < 2:
@@ -149,7 +149,7 @@ def _draw_gap(ax: Axes, t: FloatArray, primal: FloatArray, dual: FloatArray) -> 
 
 
 def _find_top(primal: FloatArray, dual: FloatArray) -> float:
-    """The largest primal value that is drawn."""
+    """Return the largest primal value that is drawn."""
     known = primal[np.isfinite(primal)]
     return float(min(known.max(), known[-1] + ABOVE * (known[-1] - dual.min()) or known.max()))
 
@@ -175,26 +175,26 @@ def gap(
     Parameters
     ----------
     history : array_like, shape (k, 2), or mapping of name to such
-        Rows (iteration, gap). Infinite gaps are left out: no feasible point was known yet. Gaps below 2e-16 are drawn
-        at 2e-16.
+        Rows (iteration, gap). Infinite gaps, from before the first feasible point, are left out. Gaps below 2e-16 are
+        drawn at 2e-16.
     tol : float, optional
-        The tolerance that was asked for, drawn as a line.
+        The requested tolerance, drawn as a line.
     legend : bool, default=True
-        Whether a legend stands below the axes, where there is more than one line.
+        Whether to draw a legend below the axes, if there is more than one line.
     ax : Axes, optional
-        By default those of a new figure.
+        The axes to draw on; by default those of a new figure.
 
     Returns
     -------
     Axes
-        With a logarithmic vertical axis.
+        The axes; the vertical one is logarithmic.
 
     Raises
     ------
     DataError
         A history has another shape or type, or there is none; an iteration is not finite; a gap is NaN or negative.
     ParameterError
-        A tolerance that is not positive and finite.
+        `tol` is not positive and finite.
     MissingExtraError
 
     Examples
@@ -231,7 +231,7 @@ def gap(
 
 
 def _check_history(run: ArrayLike, name: str) -> FloatArray:
-    """A history as rows (iteration, gap), checked: (k, 2)."""
+    """Check a history, and return it as rows (iteration, gap): (k, 2)."""
     pairs = as_real_vector(run, f"history {name!r}")
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
         raise DataError(f"{name}: a history has rows (iteration, gap), shape (k, 2); got shape {pairs.shape}")

@@ -40,34 +40,34 @@ def exact_path(
     Parameters
     ----------
     path : ExactPath
-        What `qpsvm.exact_path` returned.
+        A result of `qpsvm.exact_path`.
     show : "multipliers" or "margin"
-        Multipliers α of each sample, over C a share of it: α/C; or the width 2ρ/‖w‖ of the margin, of a machine of two
-        classes.
+        The multiplier α of each sample, or α/C if the parameter is C; or the width 2ρ/‖w‖ of the margin, for a machine
+        of two classes.
     legend, ax
         As in `path`.
 
     Returns
     -------
     Axes
-        Marks at the bottom are the breakpoints.
+        The axes; marks at the bottom are the breakpoints.
 
     Raises
     ------
     UnknownOptionError
-        No such quantity to show; names the nearest.
+        `show` is not a known quantity; the message names the nearest.
     DataError
-        A path of no pieces.
+        The path has no pieces.
     UnsupportedError
-        A margin of a machine without two classes.
+        The margin is requested, but the machine does not have two classes.
     ParameterTypeError
-        Something else than an exact path.
+        `path` is not an exact path.
     MissingExtraError
 
     See Also
     --------
-    qpsvm.exact_path : What is drawn.
-    path : The same of values that are solved one by one.
+    qpsvm.exact_path : Compute the path.
+    path : The same for values that are solved one by one.
     validation : The error on other samples.
 
     Examples
@@ -107,14 +107,14 @@ def _describe_kind(given: Any) -> str:
 
 
 def _choose_values(path: ExactPath) -> FloatArray:
-    """The breakpoints, and values between them."""
+    """Return the breakpoints, and values between them."""
     low, high = float(path.breakpoints[0]), path.reached
     between = np.geomspace(low, high, POINTS) if low > 0.0 else np.linspace(low, high, POINTS)
     return np.unique(np.clip(np.concatenate([path.breakpoints, between]), low, high))
 
 
 def _draw_multipliers(ax: Axes, path: ExactPath, at: FloatArray, letter: str) -> tuple[list[Any], str]:
-    """α of each sample: between two breakpoints on a straight line, or over C a share of it."""
+    """Draw α of each sample, linear between breakpoints, or α/C."""
     alpha = np.array([path.alpha(value) for value in at.tolist()])
     share = path.parameter == "C"
     heights = alpha / at[:, None] if share else alpha
@@ -127,7 +127,7 @@ def _draw_multipliers(ax: Axes, path: ExactPath, at: FloatArray, letter: str) ->
 
 
 def _draw_steps(ax: Axes, curve: ErrorCurve, label: str, color: str, width: float, style: str = "-") -> list[Any]:
-    """A step function, with its last value up to its end."""
+    """Draw a step function, with its last value up to its end."""
     heights = np.append(curve.values, curve.values[-1:])
     look: dict[str, Any] = {"color": color, "linewidth": width, "linestyle": style, "drawstyle": "steps-post"}
     return list(ax.plot(curve.edges, heights, label=label, **look))
@@ -145,7 +145,7 @@ def _draw_minimum(ax: Axes, best: LeastError) -> list[Any]:
 
 
 def _draw_marks(ax: Axes, breakpoints: FloatArray) -> list[Any]:
-    """Marks on the horizontal axis."""
+    """Draw marks on the horizontal axis."""
     look: dict[str, Any] = {"color": BLACK, "transform": ax.get_xaxis_transform(), "linestyle": "", "clip_on": False}
     width = 0.5 if len(breakpoints) > MANY_MARKS else 1.0
     label = f"{len(breakpoints)} breakpoints, both ends included"
@@ -153,7 +153,7 @@ def _draw_marks(ax: Axes, breakpoints: FloatArray) -> list[Any]:
 
 
 def _set_scale(ax: Axes, low: float, high: float) -> None:
-    """A logarithmic axis of an interval over decades."""
+    """Make the axis logarithmic if the interval spans decades."""
     if low > 0.0 and high >= DECADE * low:
         ax.set_xscale("log")
     if high > low:
@@ -167,7 +167,7 @@ def validation(found: ValidationCurves, *, legend: bool = True, ax: Axes | None 
     Parameters
     ----------
     found : ValidationCurves
-        What `qpsvm.cross_validate` returned of an `Interval`.
+        A result of `qpsvm.cross_validate` over an `Interval`.
     legend, ax
 
     Returns
@@ -179,15 +179,15 @@ def validation(found: ValidationCurves, *, legend: bool = True, ax: Axes | None 
     Raises
     ------
     UnsupportedError
-        No path of every fold has any piece.
+        No path has pieces in every fold.
     ParameterTypeError
-        Something else than validation curves.
+        `found` is not a set of validation curves.
     MissingExtraError
 
     See Also
     --------
-    qpsvm.cross_validate : What is drawn.
-    scores : The same of a grid.
+    qpsvm.cross_validate : Compute the curves.
+    scores : The same for a grid.
 
     Examples
     --------

@@ -202,7 +202,7 @@ def build_coefficient_names(problem: Problem | AllInOneProblem, names: Sequence[
 def _compute_quantities(
     problem: Problem | AllInOneProblem, results: Sequence[Any], show: ParameterQuantity, labels: list[str]
 ) -> dict[str, FloatArray]:
-    """The curves by name, (k,) each, for k results."""
+    """Return the curves by name, (k,) each, for k results."""
     if show == "objective":
         return {"objective": np.array([result.primal for result in results])}
     if show == "vectors":
@@ -225,7 +225,7 @@ def _compute_quantities(
 
 
 def _find_zero_margin(problem: Problem | AllInOneProblem, results: Sequence[Any]) -> NDArray[np.bool_]:
-    """Mark results without a margin, w = 0 and ρ = 0: (k,), of a ν-SVM or a one-class SVM."""
+    """Mark results of a ν-SVM or one-class SVM without a margin, w = 0 and ρ = 0: (k,)."""
     has = has_margin(problem) or isinstance(problem, OneClass)
     return np.array([has and result.rho == 0 for result in results])
 
@@ -237,26 +237,27 @@ def scores(found: CrossValidation, *, legend: bool = True, ax: Axes | None = Non
     Parameters
     ----------
     found : CrossValidation
-        Over one parameter or two.
+        Scores over one parameter or two.
     legend, ax
 
     Returns
     -------
     Axes
-        Over one parameter the mean score, with one standard deviation on both sides, and each fold; over two a map of
-        the mean, the first parameter across. A ring marks the best, a cross what is not optimal in every fold.
+        Over one parameter, the mean score with a band of one standard deviation, and each fold; over two, a map of the
+        mean, with the first parameter on the horizontal axis. A ring marks the best point, crosses those that are not
+        optimal in every fold.
 
     Raises
     ------
     UnsupportedError
-        More than two parameters.
+        There are more than two parameters.
     ParameterTypeError
-        Something else than a cross-validation.
+        `found` is not a cross-validation.
     MissingExtraError
 
     See Also
     --------
-    qpsvm.cross_validate : What is drawn.
+    qpsvm.cross_validate : Compute the scores.
 
     Examples
     --------
@@ -278,7 +279,7 @@ def scores(found: CrossValidation, *, legend: bool = True, ax: Axes | None = Non
 
 
 def _find_unsolved(found: CrossValidation) -> NDArray[np.bool_]:
-    """The points that are not optimal in every fold."""
+    """Return the points that are not optimal in every fold."""
     return np.asarray((found.status != "optimal").any(axis=0))
 
 
@@ -322,12 +323,12 @@ def _draw_map(ax: Axes, found: CrossValidation) -> list[Any]:
 
 
 def draw_crosses(ax: Axes, at: FloatArray, label: str) -> list[Any]:
-    """Crosses on the horizontal axis, at values (k,)."""
+    """Draw crosses on the horizontal axis, at values (k,)."""
     look: dict[str, Any] = {"color": BLACK, "transform": ax.get_xaxis_transform(), "clip_on": False}
     return list(ax.plot(at, np.zeros(len(at)), "x", label=label, **look)) if len(at) else []
 
 
 def draw_ring(ax: Axes, x: float, y: float, size: float, label: str) -> list[Any]:
-    """A ring around the best point."""
+    """Draw a ring around the best point."""
     look: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": VERMILION, "markeredgewidth": size / 6}
     return list(ax.plot(x, y, "o", markersize=size, linestyle="", label=label, **look))

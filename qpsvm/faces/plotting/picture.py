@@ -46,9 +46,9 @@ SHARED_PARAMETERS = {
 
 
 def picture(draw: Callable[P, R]) -> Callable[P, R]:
-    """A picture that checks its `legend`, and whose documentation says in full what it shares with others.
+    """Decorate a picture: check its `legend`, and complete its documentation by the shared parameters.
 
-    A line of names of `SHARED_PARAMETERS` stands for their entries.
+    In its docstring, a line of names of `SHARED_PARAMETERS` is replaced by their entries.
     """
 
     @wraps(draw)
@@ -72,7 +72,7 @@ def picture(draw: Callable[P, R]) -> Callable[P, R]:
 
 
 def make_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
-    """The axes given, or those of a new figure that makes room for a legend below them."""
+    """Return the given axes, or those of a new figure with space for a legend below."""
     try:
         from matplotlib import pyplot
         from matplotlib.axes import Axes as Kind
@@ -89,13 +89,13 @@ def make_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
 
 
 def describe_run(problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult) -> tuple[str, str, str]:
-    """Describe the problem, a result that is of another problem, and a failure to solve: "" where none."""
+    """Describe the problem, a result of another problem, and a failure to solve; "" for what does not apply."""
     other = "" if result.title == problem.title else f"the numbers are those of a result of {result.title}"
     return problem.title, other, "" if result.status is Status.OPTIMAL else f"not solved: {result.status}"
 
 
 def write_title(ax: Axes, problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult, *notes: str) -> None:
-    """Write above the axes what was solved, or that it was not."""
+    """Set the title: what was solved, or that it was not."""
     title, other, text = describe_run(problem, result)
     set_title(ax, title, other, *notes, text)
 

@@ -28,7 +28,7 @@ MOST_NUMBERS = 20
 
 
 def choose_class_look(c: int) -> tuple[str, str]:
-    """Shape and colour of class c."""
+    """Return shape and colour of class c."""
     return SHAPES[c % len(SHAPES)], CURVES[c % len(CURVES)][0]
 
 
@@ -46,9 +46,9 @@ def regions(
     legend: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw which class is predicted where, the samples by class, and rings around the support vectors.
+    """Draw the regions of the predicted classes, the samples by class, and rings around the support vectors.
 
-    Of whatever predicts classes: results of `CrammerSinger` and `WestonWatkins`, which `ForeignCode` draws so, too;
+    This is for everything that predicts classes: results of `CrammerSinger` and `WestonWatkins`;
     classifiers of `qpsvm.estimators` with their pairs of machines, and results of two classes.
 
     Parameters
@@ -63,7 +63,7 @@ def regions(
     support : array_like of bool, shape (n,), optional
         Which samples get a ring.
     title : str, optional
-        What stands above.
+        The title.
     resolution, legend, ax
 
     Returns
@@ -123,7 +123,7 @@ def regions(
 
 
 def _shade_regions(ax: Axes, model: Any, view: View, classes: NDArray[Any], resolution: int) -> None:
-    """The region of each class, and black lines between them."""
+    """Shade the region of each class, with black lines between them."""
     across = view.compute_ticks(0, resolution)
     up = view.compute_ticks(1, resolution) if view.is_plane else np.array([-1.0, 1.0])
     grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
@@ -138,20 +138,20 @@ def _shade_regions(ax: Axes, model: Any, view: View, classes: NDArray[Any], reso
 
 @picture
 def confusion(y: ArrayLike, predicted: ArrayLike, *, title: str = "", ax: Axes | None = None) -> Axes:
-    """Draw which class is taken for which: a row for each true class, shaded by the share of its samples.
+    """Draw the confusion matrix: one row per true class, shaded by fractions of its samples.
 
     Parameters
     ----------
     y, predicted : array_like, shape (n,)
-        Labels that are true, and those that are predicted.
+        True and predicted labels.
     title : str, optional
-        What stands above.
+        The title.
     ax
 
     Returns
     -------
     Axes
-        With the number of samples in every cell.
+        The axes, with the number of samples in each cell.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def confusion(y: ArrayLike, predicted: ArrayLike, *, title: str = "", ax: Axes |
 
     See Also
     --------
-    regions : Over a plane of two features.
+    regions : The predicted classes over a plane of two features.
 
     Examples
     --------

@@ -102,7 +102,7 @@ def quantiles(
     legend: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw several quantiles of the same samples as a fan, and how many samples lie below each.
+    """Draw several quantiles of the same samples, with the number of samples below each.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def _check_fan(problems: Sequence[Any], results: Sequence[SVMResult]) -> list[Qu
 
 
 def _find_line_view(problem: Problem, feature: int | None, names: Sequence[str] | None) -> View | None:
-    """The one feature to show; None where there are several and none is chosen, or a precomputed kernel has none."""
+    """Return the one feature to show; None if there are several and none is chosen, or the kernel is precomputed."""
     d = int(problem.X.shape[1])
     if feature is None:
         return (
@@ -207,12 +207,12 @@ def _find_line_view(problem: Problem, feature: int | None, names: Sequence[str] 
 
 
 def find_half_width(problem: Problem, result: SVMResult) -> float:
-    """ε: how far f may be from t without a penalty, given or found; 0 of a quantile."""
+    """Return ε, the distance of f from t without a penalty, given or found; 0 for a quantile."""
     return max(float(result.extras.get("epsilon", getattr(problem, "epsilon", 0.0))), 0.0)
 
 
 def _draw_tube(ax: Axes, x: FloatArray, f: FloatArray, epsilon: float, words: str) -> list[Any]:
-    """The curve, and the tube around it where it has a width: their handles for the legend."""
+    """Draw the curve, and the tube around it if it has a width; return handles for the legend."""
     handles: list[Any] = [*ax.plot(x, f, color=BLUE, linewidth=1.8, zorder=2, label=words)]
     if epsilon > 0.0:
         band = ax.fill_between(x, f - epsilon, f + epsilon, color=BLUE, alpha=SHADES[1], linewidth=0, zorder=0)

@@ -46,9 +46,9 @@ class View:
 
     columns: The features shown, one or two.
     base (d,): The medians of all features, at which those not shown are held.
-    points (m, len(columns)): The m samples that take part, projected.
-    names: Of the features shown.
-    note: What is held, for the title.
+    points (m, len(columns)): The m active samples, projected.
+    names: The names of these features.
+    note: Which features are held fixed, for the title.
     """
 
     columns: tuple[int, ...]
@@ -58,7 +58,7 @@ class View:
     note: str
 
     def compute_ticks(self, axis: int, count: int) -> FloatArray:
-        """Evenly spaced values of a feature, over the range of the samples and some room around it: (count,)."""
+        """Return evenly spaced values of a feature, over the samples and a border: (count,)."""
         low, high = float(self.points[:, axis].min()), float(self.points[:, axis].max())
         room = ROOM * (high - low) or ROOM * abs(high) or 1.0
         return np.linspace(low - room, high + room, count)
@@ -76,7 +76,7 @@ class View:
 
     @property
     def has_equal_units(self) -> bool:
-        """Whether one unit is to be as long across as up, so that w is perpendicular to the boundary on the paper."""
+        """Whether both axes have the same scale, so that w appears perpendicular to the boundary."""
         return 1 / SLIVER <= self.shape <= SLIVER
 
     @property
@@ -88,7 +88,7 @@ class View:
         return WIDTH, (min(max(PLANE * self.shape, least), most) if self.has_equal_units else 0.6 * PLANE) + AROUND
 
     def set_frame(self, ax: Axes) -> str:
-        """Set limits, units and names of both axes. What a reader must know of the units, or "", comes back."""
+        """Set limits, scale and names of both axes; return a note about the scale, or ""."""
         ax.set_xlim(*self.compute_ticks(0, 2))
         ax.set_ylim(*self.compute_ticks(1, 2))
         ax.set_aspect("equal" if self.has_equal_units else "auto")
@@ -105,14 +105,14 @@ class View:
             return result.decision_function(self.embed_points(at))
 
     def embed_points(self, points: FloatArray) -> FloatArray:
-        """Points of the view (k, len(columns)) in the space of the samples: (k, d)."""
+        """Return points of the view, (k, len(columns)), as samples: (k, d)."""
         X = np.tile(self.base, (len(points), 1))
         X[:, list(self.columns)] = points
         return X
 
 
 def build_view(name: str, problem: Problem, features: Sequence[int] | None, names: Sequence[str] | None) -> View:
-    """The view that `features` asks for, in the picture of a name.
+    """Build the view of the requested features, for the picture of this name.
 
     Raises UnsupportedError, ParameterError, ParameterTypeError, DataError.
     """
@@ -120,7 +120,7 @@ def build_view(name: str, problem: Problem, features: Sequence[int] | None, name
 
 
 def check_features(name: str, problem: Problem | AllInOneProblem, features: Sequence[int] | None) -> tuple[int, ...]:
-    """The one or two features that the picture of a name shows. Raises UnsupportedError, ParameterError."""
+    """Return the one or two features that the picture of this name shows. Raises UnsupportedError, ParameterError."""
     if isinstance(problem.kernel, Precomputed):
         raise build_refusal(name, problem, NO_FEATURES)
     otherwise = f"; {suggest_alternative(name, problem)} without a choice" if features is None else ""
@@ -128,12 +128,12 @@ def check_features(name: str, problem: Problem | AllInOneProblem, features: Sequ
 
 
 def build_feature_view(problem: Problem, columns: tuple[int, ...], names: Sequence[str] | None) -> View:
-    """The view of one or two features that exist. Raises ParameterTypeError, DataError."""
+    """Build the view of one or two features of a problem. Raises ParameterTypeError, DataError."""
     return build_sample_view(as_dense(problem.X[problem.active_rows]), columns, names)
 
 
 def build_sample_view(dense: FloatArray, columns: tuple[int, ...], names: Sequence[str] | None) -> View:
-    """The view of one or two features of samples (n, d). Raises ParameterTypeError, DataError."""
+    """Build the view of one or two features of samples (n, d). Raises ParameterTypeError, DataError."""
     d = int(dense.shape[1])
     texts = build_feature_labels(names, d)
     held = d - len(columns)
@@ -143,7 +143,7 @@ def build_sample_view(dense: FloatArray, columns: tuple[int, ...], names: Sequen
 
 
 def build_feature_labels(names: Sequence[str] | None, d: int) -> list[str] | None:
-    """The names of d features as labels, or None where none are given. Raises ParameterTypeError, DataError."""
+    """Return the names of d features as labels, or None if none are given. Raises ParameterTypeError, DataError."""
     if names is None:
         return None
     if isinstance(names, (str, bytes)) or not (hasattr(names, "__len__") and hasattr(names, "__getitem__")):
@@ -155,7 +155,7 @@ def build_feature_labels(names: Sequence[str] | None, d: int) -> list[str] | Non
 
 
 def choose_features(d: int, features: Sequence[int] | None, otherwise: str = "") -> tuple[int, ...]:
-    """The one or two features that a picture shows; what else to do is the end of a message. Raises ParameterError."""
+    """Return the one or two features that a picture shows; `otherwise` ends the error. Raises ParameterError."""
     if features is None:
         if d > 2:
             raise ParameterError(

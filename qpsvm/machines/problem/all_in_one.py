@@ -11,8 +11,8 @@ The two QPs, and their scaling for a solver:
     (JFORM.2)  primal:  minimise ½Σ_c ‖w_c‖² + Σ C_i ξ  over w, b, ξ ≥ 0  subject to  margin:  ⟨w_y − w_c, z_i⟩ + b_y −
                b_c ≥ ℓ − ξ.  Of a free intercept only differences count:  b is how much each class but
                the last has more than that
-    (JFORM.3)  w has the w_c one after the other, b one number a class, ξ one a sample or one a row, and rows (i, c) are
-               ordered by sample, then by rival
+    (JFORM.3)  w has the w_c one after the other, b one number per class, ξ one per sample or per row, and rows (i, c)
+               are ordered by sample, then by rival
 
 A penalised intercept is ½Σ_c b_c² in the primal and K + 1 in the dual.
 """
@@ -315,7 +315,7 @@ class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
             gap=certificate.gap,
             rounding=certificate.rounding,
             kind=self._expand_from_dual(self._classify_variables(dual.unflatten_alpha(certificate.alpha), t)),
-            missing=missing,
+            shortfalls=missing,
             xi=slack.max(axis=1) if dual.has_shared_slack else slack,
             terms=full_dual.compute_gap_terms(alpha, missing),
             upper=full_dual.upper,

@@ -35,13 +35,13 @@ LOST_TO_ROUNDING = (
     "the gap is within the tolerance as computed, but doubles cannot show it: rounding in f, and of w and b "
     "themselves, may cost as much as the rest of it; centre and scale the features, or lower C"
 )
-#: Of many rows, α without the traces of rows at a bound may have so much of the gap that was asked for.
+#: With many rows, snapping α to its bounds may use this share of the requested gap.
 SNAP_SHARE = 0.1
-#: A slack above this share of the margin is clear, and there this share of C, a unit of slack, is nothing.
+#: A slack above the first share of the margin is clearly not 0; there an α below the second share of C is negligible.
 CLEAR, NOTHING = 1e-6, 1e-9
 #: K_ii counts as at least this share of the mean of all.
 LEAST_CURVATURE = 1e-12
-#: Nor is more than this share of C ever nothing.
+#: An α above this share of C is never negligible.
 SMALL = 1e-3
 
 

@@ -43,7 +43,7 @@ def get_parameters(problem: MachineStatement) -> dict[str, Any]:
 
 
 def replace_parameters(problem: S, changes: Mapping[str, Any]) -> S:
-    """Build the machine with changed parameters: see `Machine.replace`."""
+    """Build the machine with changed parameters: see `BaseProblem.replace`."""
     kernel = as_kernel(changes.get("kernel", problem.kernel))
     values = {name: changes[name] for name in get_kernel_parameters(kernel) if name in changes}
     known = {*problem._hyperparameters, *get_kernel_parameters(kernel), "kernel", "psd"}
@@ -143,8 +143,8 @@ def _check_per_sample_values(problem: MachineStatement) -> None:
     ]
     if stray:
         raise UnsupportedError(
-            f"{type(problem).__name__} keeps {stray[0]} for each sample, which is not in `own`: name it there, so that "
-            "it can be restricted to some of them"
+            f"{type(problem).__name__} stores {stray[0]} per sample, which is not in `_hyperparameters`: add it "
+            "there, so that the machine can be restricted to some samples"
         )
 
 

@@ -24,7 +24,7 @@ def collect_alpha(problem: DualStatement, result: SVMResult) -> FloatArray:
     if result.constraints is None:
         return alpha
     unit = problem._dual_structure.unit / problem._f_scale
-    return np.concatenate([alpha, result.constraints["price"] / unit])
+    return np.concatenate([alpha, result.constraints["multiplier"] / unit])
 
 
 def collect_costs(problem: DualStatement, result: SVMResult) -> FloatArray:

@@ -159,7 +159,7 @@ def build_constraint_table(certificate: Certificate, rows: ConstraintRows, size:
     columns = {
         "value": rows.original_h + rows.scale * size * violation, "bound": rows.original_h,
         "violation": rows.scale * size * np.maximum(violation, 0.0),
-        "price": certificate.unit * multipliers / rows.scale / size,
+        "multiplier": certificate.unit * multipliers / rows.scale / size,
         "gap": certificate.unit * multipliers * np.abs(violation),  # (OWN.8)
     }  # fmt: skip
     table = np.empty(rows.p, dtype=[("name", f"U{LONGEST_NAME}"), *((name, "f8") for name in columns)])

@@ -1,4 +1,4 @@
-"""Solve hard margins with few support vectors by an active set that grows by one row a step (`solve_active_set`).
+"""Solve hard margins with few support vectors by an active set that grows by one row per step (`solve_active_set`).
 
     (KACTIVE.1)  K_FF β_F + b 1 = y_F,  1ᵀβ_F = 0,  α_F = y_F∘β_F ≥ 0:  the hard margin of the rows F
     (KACTIVE.2)  row j with the largest slack s_j = 1 − y_j(u_j + b) > 0 joins:  α_j rises by t, and (KACTIVE.1) by

@@ -370,7 +370,7 @@ def test_columns_that_are_not_there(tmp_path):
         ({"columns": []}, DataError, "no feature column"),
         ({"columns": ["a"], "weight": "label"}, DataTypeError, "weight"),
         ({"columns": ["a"], "block_rows": 0}, ParameterError, "block_rows"),
-        ({"columns": ["a"], "scratch": tmp_path / "nowhere"}, OSError, "is no folder"),
+        ({"columns": ["a"], "scratch": tmp_path / "nowhere"}, OSError, "is not a folder"),
     ):
         with pytest.raises(error, match=said):
             open_rows(table(X), **options)

@@ -186,7 +186,7 @@ def test_both_sides_of_the_equations_are_there():
     told = {tag: step for tag, step in steps.items() if step["left"] is not None}
     assert {"CSVM.4", "CSVM.5", "CSVM.14"} <= set(told)
     for step in told.values():
-        assert {"left", "right", "of", "residual", "reason", "relation"} <= set(step)
+        assert {"left", "right", "description", "residual", "reason", "relation"} <= set(step)
         assert step["residual"] <= 1e-6
     assert ask("solve", state("c"))["derivation"]["trusted"]
 

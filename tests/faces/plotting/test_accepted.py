@@ -213,7 +213,7 @@ def test_duality_has_the_prices_of_rows_of_ones_own():
     rows = qpsvm.Constraints([[1.0, -1.0]], [-0.5])
     problem = qpsvm.CSVM(X[:, :2], SIDE, constraints=rows)
     result = qpsvm.solve(problem)
-    assert result.constraints["price"][0] > 0.0
+    assert result.constraints["multiplier"][0] > 0.0
     lines = {line.get_label().split()[0]: line.get_ydata() for line in plotting.duality(problem, result).lines}
     assert lines["primal"][-1] == pytest.approx(result.primal, rel=1e-6)
     assert lines["dual"][-1] == pytest.approx(result.dual, rel=1e-6)

@@ -160,8 +160,8 @@ def test_both_qps_name_the_rows():
 
 def test_the_summary_and_the_table():
     result = qpsvm.solve(qpsvm.CSVM(X, Y, constraints=SIGNS))
-    assert "2 rows, all kept" in result.summary()
-    assert "w[1] ≥ 0 (price" in result.summary()
+    assert "2 rows, all satisfied" in result.summary()
+    assert "with a positive multiplier: w[1] ≥ 0 (" in result.summary()
     assert result.constraints["name"].tolist() == ["w[1] ≥ 0", "w[2] ≤ 0"]
     assert result.constraints["gap"].sum() <= result.gap * result.primal + 1e-12
     assert qpsvm.solve(qpsvm.CSVM(X, Y)).constraint_multipliers == {}

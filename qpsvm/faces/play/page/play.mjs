@@ -2637,7 +2637,7 @@ function valueOf({ element, values, residual }, step) {
   const between = html("span", { class: "quiet relation" }, step.relation === "=" ? "and" : step.relation);
   const sides = step.left !== null && step.right !== null ? [side(step.left), between, side(step.right)] : [];
   values.replaceChildren(...sides);
-  if (sides.length && step.of) values.append(html("span", { class: "quiet of" }, ...scripted(step.of)));
+  if (sides.length && step.description) values.append(html("span", { class: "quiet of" }, ...scripted(step.description)));
   if (step.residual === null) values.append(html("span", { class: "quiet" }, step.reason || "nothing to measure"));
 }
 

@@ -67,10 +67,10 @@ class RowTerms:
     slack: The slack of a row; None if the rows have none.
     high, low: Without slack, the constraint is high ≥ low; None for 0. A regression adds the slack to `high`, any other
         machine subtracts it from `low`.
-    eta, priced: The multiplier of the slack with a linear price, and that slack; None without such a slack.
+    eta, penalised_slack: The multiplier of the slack with a linear penalty, and that slack; None without such a slack.
     upper: The upper bound of α; None if α has none.
-    half: The side of a regression: 0 for targets above f, 1 for those below; None for all rows.
-    other: The constraint as it is written in the primal, if that differs from the constraint built from these terms.
+    side: The side of a regression: 0 for targets above f, 1 for those below; None for all rows.
+    written_constraint: The constraint as the primal states it, if that differs from the one built from these terms.
     """
 
     alpha: Term
@@ -78,17 +78,17 @@ class RowTerms:
     high: Term | None
     low: Term | None
     eta: Term | None = None
-    priced: Term | None = None
+    penalised_slack: Term | None = None
     upper: Term | None = None
-    half: int | None = None
-    other: EquationLine | None = None
+    side: int | None = None
+    written_constraint: EquationLine | None = None
 
     @property
     def constraint(self) -> EquationLine:
         """The constraint of the primal."""
-        if self.other is not None:
-            return self.other
-        if self.half is not None:
+        if self.written_constraint is not None:
+            return self.written_constraint
+        if self.side is not None:
             return line(self.low or 0, "≤", add(self.high, self.slack), scale="level")
         slacks = () if self.slack is None else self.slack.parts or (self.slack,)
         return line(self.high or 0, "≥", add(self.low, *(-slack for slack in slacks)), scale="level")
@@ -100,15 +100,15 @@ class RowTerms:
 
     @property
     def slack_product(self) -> Term | None:
-        """The slack with a linear price times η = U − α; None without such a slack."""
-        if self.upper is None or self.priced is None:
+        """The slack with a linear penalty times η = U − α; None without such a slack."""
+        if self.upper is None or self.penalised_slack is None:
             return None
-        return (self.upper - self.alpha) * self.priced
+        return (self.upper - self.alpha) * self.penalised_slack
 
     @property
     def box(self) -> EquationLine:
         """The bounds of α."""
-        scale = sym.get_part("box", self.half)
+        scale = sym.get_part("box", self.side)
         if self.upper is None:
             return line(self.alpha, "≥", 0, scale=scale)
         return line(0, "≤", self.alpha, "≤", self.upper, scale=scale)
@@ -124,9 +124,9 @@ def find_unit(at: At) -> float:
     return float(at.problem._f_scale)
 
 
-def sum_by_method(latex: str, text: str, python: str, name: str, price: Term) -> Term:
-    """Sum π_j times a property of every constraint, by a method of the point."""
-    return operation(latex, text, python, lambda at, values: getattr(at, name)(values), price)
+def sum_by_method(latex: str, text: str, python: str, name: str, multiplier: Term) -> Term:
+    """Build Σ_j π_j v_j, where v_j belongs to constraint j, as a call of a method of the point."""
+    return operation(latex, text, python, lambda at, values: getattr(at, name)(values), multiplier)
 
 
 @final
@@ -151,7 +151,7 @@ class ConstraintTerms:
         return self.is_ball and any(isinstance(item, ValueConstraints) for item in self.problem.constraints)
 
     @property
-    def count(self) -> Term | None:
+    def b_factor(self) -> Term | None:
         """c_j, the factor of b in a constraint; None without a b."""
         has_b = any(group.multiplier == "b" for group in self.problem.svm.groups)
         return letter("d_j" if self.is_ball else "c_j", lambda at: at.rows.c, "c_rows") if has_b else None
@@ -164,13 +164,13 @@ class ConstraintTerms:
         return letter(latex, lambda at: find_unit(at) * (at.lhs - at.rows.c * at.b), python, rank=PRODUCT)
 
     @property
-    def row(self) -> Term:
+    def lhs(self) -> Term:
         """⟨g_j, w⟩ + c_j b."""
-        if self.count is None:
+        if self.b_factor is None:
             return self.product
         if isinstance(self.problem, OneClass):
-            return self.product - self.count * letter(r"\rho", lambda at: -at.b)
-        return self.product + (2 * self.count * letter(r"\mu", "b") if self.is_ball else self.count * letter("b"))
+            return self.product - self.b_factor * letter(r"\rho", lambda at: -at.b)
+        return self.product + (2 * self.b_factor * letter(r"\mu", "b") if self.is_ball else self.b_factor * letter("b"))
 
     @property
     def bound(self) -> Term:
@@ -186,58 +186,60 @@ class ConstraintTerms:
     @property
     def bound_slack(self) -> Term:
         """Slack to the bound."""
-        return self.bound - self.row
+        return self.bound - self.lhs
 
     @property
     def lagrangian_term(self) -> Term:
         """Term of the constraints in L."""
-        violation = self.row
+        violation = self.lhs
         for summand in self.bound.parts or (self.bound,):
             violation = violation - summand
-        return total(sym.PRICE * violation, "j")
+        return total(sym.MULTIPLIER * violation, "j")
 
     @property
     def cost(self) -> Term:
         """Σ π_j h_j, which is subtracted in the dual's value."""
-        return total(sym.PRICE * self.bound, "j")
+        return total(sym.MULTIPLIER * self.bound, "j")
 
     @property
-    def price(self) -> Term:
+    def multiplier(self) -> Term:
         """π_j in the units of α."""
-        return sym.PRICE / self.unit if self.unit else sym.PRICE
+        return sym.MULTIPLIER / self.unit if self.unit else sym.MULTIPLIER
 
     @property
     def balance(self) -> Term | None:
         """Σ π_j c_j, which is subtracted in the balance of b; None without a b."""
-        return None if self.count is None else total(multiply(self.count, self.price), "j")
+        return None if self.b_factor is None else total(multiply(self.b_factor, self.multiplier), "j")
 
     @property
-    def pull(self) -> Term:
+    def constraint_gradient(self) -> Term:
         """Σ π_j g_j, which is subtracted in w."""
-        return sum_by_method(r"\sum_j%s\,g_j", "Σ %s g_j", "G.T @ (%s)", "of_rows", self.price)
+        return sum_by_method(r"\sum_j%s\,g_j", "Σ %s g_j", "G.T @ (%s)", "of_rows", self.multiplier)
 
     @property
-    def price_product(self) -> Term:
+    def multiplier_product(self) -> Term:
         """Σ π_j ⟨g_j, w⟩."""
-        return total(multiply(self.price, self.product), "j")
+        return total(multiply(self.multiplier, self.product), "j")
 
     @property
     def values(self) -> Term:
         """Σ π_j ⟨g_j, φ(x)⟩ at samples half way between neighbours."""
         return sum_by_method(
             r"\sum_j%s\,\langle g_j,\varphi(x)\rangle", "Σ %s ⟨g_j, φ(x)⟩", "phi(x) @ (G.T @ (%s))", "of_rows_between",
-            self.price,
+            self.multiplier,
         )  # fmt: skip
 
 
 def describe_costliest(at: Any) -> str:
     """Describe the sum of the products of multiplier and slack of all constraints, and those with the largest π."""
     bounds = collect_bounds(at)
-    prices = at.user_prices
+    multipliers = at.user_multipliers
     values = bounds + find_unit(at) * (at.lhs - at.rows.h)
-    costliest = np.argsort(-prices, kind="stable")[:MAX_NAMED]
+    costliest = np.argsort(-multipliers, kind="stable")[:MAX_NAMED]
     value_texts = [f"({value:.4g})" if value < 0.0 else f"{value:.4g}" for value in values]
-    text = "; ".join(f"{at.rows.names[j]}: {prices[j]:.4g} · ({bounds[j]:.4g} − {value_texts[j]})" for j in costliest)
+    text = "; ".join(
+        f"{at.rows.names[j]}: {multipliers[j]:.4g} · ({bounds[j]:.4g} − {value_texts[j]})" for j in costliest
+    )
     ellipsis = "; …" if at.rows.p > MAX_NAMED else ""
     return f"π (h − ⟨g, w⟩ − c b) of all rows, added up by size, and 0. {text}{ellipsis}"
 
@@ -247,48 +249,52 @@ class Formulas:
     """Terms of a machine's steps.
 
     rows: The rows; for a regression those above f and those below it.
-    price: The penalty of the slacks in the primal; None without slacks.
+    penalty: The penalty of the slacks in the primal; None without slacks.
     linear: The linear terms of the dual's value.
     coef: The coefficient of a sample in f.
     quadratic: The quadratic term of the dual as a matrix product.
-    others: LaTeX of the variables of the primal besides w, b and the slacks, each after a comma; "" without any.
+    other_variables: LaTeX of the variables of the primal besides w, b and the slacks, each after a comma; or "".
     reward: Term of these variables in the objective of the primal.
     equality: Such a variable, and both sides of the equality that its stationarity implies: the Lagrangian has the
         variable times the difference of the sides.
-    bend, bend_gap, curve: Terms of a loss with curvature: its square in the dual, its square in P − D, and δ_iα_i.
-    reach, level: The value of a sample that is compared with the margin, and the margin.
+    curvature_term, curvature_gap, curvature_slack: Terms of a loss with curvature: its quadratic term in the dual, its
+        term in P − D, and δ_iα_i, the slack that α gives; None without curvature.
+    compared_value, level: The value of a sample that is compared with the margin, as y_i f(x_i), and the margin.
     f: f at samples half way between neighbours.
     f_by_w: LaTeX of f in terms of w, if it is more than a product and b.
-    added, lacking: The term of f in place of b, and a term that f subtracts.
-    pull: The term that is 0 if b is free, and that equals b if b is penalised.
-    sides: What b balances, in words.
-    half, twice: The factor of the square of the norm, and of the product of w with a combination; None for 1.
+    intercept_term, subtracted_term: The term of f in place of b, and a term that f subtracts; None for neither.
+    balance: The term that is 0 if b is free, and that equals b if b is penalised, such as yᵀα.
+    sides: The two sides that b balances, in words.
+    norm_factor, product_factor: The factor of ‖w‖² in the objective, and of ⟨w, Σ coef_i φ(x_i)⟩ after substitution;
+        None for 1.
     unit: A factor of the objective, as the λ of (PHINGE.2); None for 1.
+    pairs: LaTeX of the factor of K(x_i, x_j) in the quadratic term as a sum over pairs.
+    matrix: LaTeX of w as a matrix product.
     w, b, row: The letters of the weights, of the intercept or the term in place of it, and of the index of a row.
     """
 
     problem: Problem
     rows: tuple[RowTerms, ...]
-    price: Term | None
+    penalty: Term | None
     linear: tuple[Term, ...]
     coef: Term
     quadratic: Term
     pairs: str
-    pull: Term = sym.B
-    others: str = ""
+    balance: Term = sym.B
+    other_variables: str = ""
     reward: Term | None = None
     equality: tuple[Term, Term, Term] | None = None
     f: Term = sym.F_BETWEEN
     f_by_w: str = ""
-    added: Term | None = None
-    lacking: Term | None = None
-    bend: Term | None = None
-    bend_gap: Term | None = None
-    curve: Term | None = None
-    reach: Term = sym.F
+    intercept_term: Term | None = None
+    subtracted_term: Term | None = None
+    curvature_term: Term | None = None
+    curvature_gap: Term | None = None
+    curvature_slack: Term | None = None
+    compared_value: Term = sym.F
     level: Term | float = 1.0
-    half: Term | None = HALF
-    twice: float | None = None
+    norm_factor: Term | None = HALF
+    product_factor: float | None = None
     unit: Term | None = None
     w: str = "w"
     b: str = "b"
@@ -300,9 +306,9 @@ class Formulas:
     def marginal(self) -> Term | None:
         """The factor of C_i in the objective; None if C is not only in the penalty, or no single C_i can be changed."""
         is_C_per_sample = "C" in self.problem._hyperparameters and self.row == "i"
-        if not is_C_per_sample or self.reward is not None or self.price is None:
+        if not is_C_per_sample or self.reward is not None or self.penalty is None:
             return None
-        return self.price.parts[0].parts[1]
+        return self.penalty.parts[0].parts[1]
 
     # --- linear constraints -------------------------------------------------------------------------------------------
 
@@ -313,8 +319,8 @@ class Formulas:
 
     @property
     def full_balance(self) -> Term:
-        """`pull` less the term of the linear constraints."""
-        return self.pull - (self.constraint_terms and self.constraint_terms.balance)
+        """`balance` minus the term of the linear constraints."""
+        return self.balance - (self.constraint_terms and self.constraint_terms.balance)
 
     @property
     def sides_of_equality(self) -> tuple[Term, Term, Term] | None:
@@ -347,7 +353,7 @@ class Formulas:
     @property
     def offset(self) -> Term | None:
         """Terms of f besides ⟨w, φ(x)⟩."""
-        return self.added or self.intercept
+        return self.intercept_term or self.intercept
 
     @property
     def slacks(self) -> list[Term]:
@@ -357,7 +363,7 @@ class Formulas:
     @property
     def main_variables(self) -> str:
         """Variables of the primal, without the slacks."""
-        return self.w + (",b" if self.problem.intercept else "") + self.others
+        return self.w + (",b" if self.problem.intercept else "") + self.other_variables
 
     @property
     def variables(self) -> str:
@@ -373,18 +379,20 @@ class Formulas:
     @property
     def regulariser(self) -> Term:
         """Objective of the primal without the penalty of slack."""
-        return multiply(self.unit / 2 if self.unit else self.half, self.norm) + self.reward
+        return multiply(self.unit / 2 if self.unit else self.norm_factor, self.norm) + self.reward
 
     @property
     def objective(self) -> Term:
         """Objective of the primal."""
-        return self.regulariser + self.price
+        return self.regulariser + self.penalty
 
     def lagrangian(self, eta: bool = True) -> Term:
         """Return the Lagrangian, with η as a letter, or expressed by α."""
         if eta:
             slack_products = [
-                rows.eta * rows.priced for rows in self.rows if rows.eta is not None and rows.priced is not None
+                rows.eta * rows.penalised_slack
+                for rows in self.rows
+                if rows.eta is not None and rows.penalised_slack is not None
             ]
         else:
             slack_products = [rows.slack_product for rows in self.rows if rows.slack_product is not None]
@@ -407,23 +415,23 @@ class Formulas:
             return self.quadratic
         latex = rf"\|{self.w}(\alpha,\pi)\|^2"
         norm = letter(latex, "quadratic", f"norm({self.w}_of_alpha)**2", f"‖{self.w}(α, π)‖²")
-        return multiply(self.half, norm)
+        return multiply(self.norm_factor, norm)
 
     @property
     def subtracted_terms(self) -> list[Term]:
         """The terms that are subtracted from the linear ones in the dual's value."""
         square_of_b = HALF * self.full_balance**2 if self.penalised else None
-        return [term for term in (self.form, self.bend, square_of_b) if term is not None]
+        return [term for term in (self.form, self.curvature_term, square_of_b) if term is not None]
 
     def value(self, quadratic: Term | None = None) -> Term:
         """Return the dual's value.
 
-        quadratic: All its quadratic terms but `bend`; None for the matrix product, and the square of a penalised b.
+        quadratic: All quadratic terms except `curvature_term`; None for the matrix product and a penalised b squared.
         """
         if quadratic is None:
             subtracted = self.subtracted_terms
         else:
-            subtracted = [term for term in (quadratic, self.bend) if term is not None]
+            subtracted = [term for term in (quadratic, self.curvature_term) if term is not None]
         value = add(*self.linear, *(-term for term in subtracted))
         return self.scaled(value, self.constraint_terms and -self.constraint_terms.cost)
 
@@ -436,7 +444,7 @@ class Formulas:
         )
 
     @property
-    def double(self) -> Term:
+    def quadratic_sum(self) -> Term:
         """The quadratic term as a sum over pairs of samples."""
         kernel = r"\bigl(K(x_i,x_j)+1\bigr)" if self.penalised else "K(x_i,x_j)"
         text = "(K(x_i, x_j) + 1)" if self.penalised else "K(x_i, x_j)"
@@ -446,4 +454,4 @@ class Formulas:
             rf"\sum_{{i,j}}{self.pairs} {kernel}", lambda at: at.quadratic + self.penalised * at.beta.sum() ** 2,
             f"({coef}) @ (K{' + 1' * self.penalised}) @ ({coef})", f"Σ {coef_texts} {text}",
         )  # fmt: skip
-        return multiply(self.half, double_sum)
+        return multiply(self.norm_factor, double_sum)
