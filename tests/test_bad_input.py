@@ -7,7 +7,6 @@ may escape as an error of NumPy, SciPy or a solver, and no RuntimeWarning may le
 from __future__ import annotations
 
 import importlib
-import json
 import pickle
 import re
 import subprocess
@@ -704,58 +703,6 @@ def test_callable_kernels_and_labels_that_are_objects_cannot_be_saved(tmp_path: 
         result = qpsvm.solve(problem)
         check(bad("", lambda result=result: result.save(path), NotImplementedError, *says))
         assert not path.exists()
-
-
-def write_model(path: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
-    """Write a model's file after someone changed its arrays."""
-    qpsvm.solve(CSVM(X, Y, kernel="rbf")).save(path)
-    with np.load(path) as archive:
-        arrays = {key: archive[key] for key in archive.files}
-    change(arrays)
-    np.savez(path, **arrays)
-    return path
-
-
-def header(**changes: Any) -> Callable[[dict[str, Any]], Any]:
-    def change(arrays: dict[str, Any]) -> None:
-        arrays["header"] = np.array(json.dumps({**json.loads(str(arrays["header"])), **changes}))
-
-    return change
-
-
-class Evil:
-    """Unpickling this is a crime."""
-
-    def __reduce__(self) -> Any:
-        return (pytest.fail, ("a model file was unpickled",))
-
-
-FILES: dict[str, Callable[[Path], Any]] = {
-    "empty": lambda p: p.write_bytes(b""),
-    "binary": lambda p: p.write_bytes(bytes(range(256)) * 9),
-    "pickle": lambda p: p.write_bytes(pickle.dumps(Evil())),
-    "other arrays": lambda p: np.savez(p, X=X),
-    "objects": lambda p: np.savez(p, header=np.array([Evil()], dtype=object)),
-    "half a header": lambda p: write_model(p, lambda a: a.update(header=np.array("{"))),
-    "header not a record": lambda p: write_model(p, lambda a: a.update(header=np.array("[1]"))),
-    "newer format": lambda p: write_model(p, header(format=999)),
-    "another kernel": lambda p: write_model(p, header(kernel="os.system")),
-    "bad parameter": lambda p: write_model(p, header(parameters={"gamma": -1.0})),
-    "unknown parameter": lambda p: write_model(p, header(parameters={"gama": 1.0})),
-    "no b": lambda p: write_model(p, lambda a: a.pop("b")),
-    "b is nan": lambda p: write_model(p, lambda a: a.update(b=np.array(NAN))),
-    "a coefficient lost": lambda p: write_model(p, lambda a: a.update(coef=a["coef"][1:])),
-    "a column lost": lambda p: write_model(p, lambda a: a.update(vectors=a["vectors"][:, 1:])),
-    "three classes": lambda p: write_model(p, lambda a: a.update(classes=np.arange(3))),
-}
-
-
-@pytest.mark.slow
-@for_each("name", FILES)
-def test_files_that_are_no_model(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "model.npz"
-    FILES[name](path)
-    check(bad(name, lambda: qpsvm.load(path), ValueError, "model.npz"))
 
 
 # numbers that overflow or vanish
