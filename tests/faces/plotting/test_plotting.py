@@ -361,6 +361,7 @@ def test_reduced_hulls_of_a_nu_svm_without_margin_meet():
     [
         (CSVM(*MOONS, kernel="rbf"), r"linear kernel.*RBF.*boundary\(problem, result\)"),
         (CSVM(*FOUR), "on 4 features"),
+        (CSVM(NEAR[0][:, :1], NEAR[1]), r"in the plane of two features.* on 1 feature;"),
         (PrimalHinge(*NEAR, intercept="penalised"), "penalised.*yᵀα = 0"),
     ],
 )
@@ -503,12 +504,6 @@ def test_a_wrong_argument_is_refused_in_words(case):
         call(*SOLVED["linear"])
     assert isinstance(caught.value, kind)
     assert not pyplot.get_fignums()
-
-
-def test_hulls_of_one_feature_are_not_drawn():
-    problem = CSVM(NEAR[0][:, :1], NEAR[1])
-    with pytest.raises(qpsvm.UnsupportedError, match=r"in the plane of two features.* on 1 feature;"):
-        plotting.hulls(problem, solve(problem))
 
 
 @pytest.mark.parametrize(("X", "y"), [FAR, clouds(0.9, seed=1), (NEAR[0][5:], NEAR[1][5:]), (NEAR[0], 1 - NEAR[1])])
