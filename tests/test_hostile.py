@@ -32,8 +32,8 @@ def test_no_claim_is_false(first: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(4 * BATCH, 24 * BATCH, BATCH))
-def test_no_claim_is_false_of_many_more(first: int) -> None:
+@pytest.mark.parametrize("first", range(4 * BATCH, 9 * BATCH, BATCH))
+def test_no_claim_is_false_of_every_pair_twice(first: int) -> None:
     check(first)
 
 

@@ -129,23 +129,11 @@ def test_raw_solutions_have_the_signs_of_qp_1(backend):
     assert original.dual_residual() <= (1e-2 if backend == "libsvm" else 1e-4)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("problem", "backend"),
-    [
-        (qpsvm.NuSVM(X, Y, 0.3), "augmented_lagrangian"),
-        (qpsvm.HardMargin(X, Y), "augmented_lagrangian"),
-        (KERNEL["rbf"], "augmented_lagrangian"),
-        (qpsvm.PrimalHinge(X, Y, 0.1, intercept=None), "kernel_newton"),
-        (qpsvm.NuSVM(np.vstack([X] * 68), np.tile(Y, 68), 0.3), "kernel_newton"),
-        (qpsvm.PrimalHinge(X, Y, 0.1, "rbf", intercept=None), "kernel_newton"),
-        (qpsvm.PrimalHinge(X, Y, 0.1, "rbf", intercept=None), "libsvm"),
-    ],
-)
-def test_what_they_cannot_take_is_said_with_one_that_can(problem, backend):
+def test_rows_that_are_too_many_are_refused_with_one_that_takes_them():
+    many = qpsvm.NuSVM(np.vstack([X] * 68), np.tile(Y, 68), 0.3)
     with pytest.raises(qpsvm.UnsupportedError, match="use "):
-        qpsvm.solve(problem, backend)
-    assert qpsvm.solve(problem, check=False).gap < np.inf or isinstance(problem, qpsvm.HardMargin)
+        qpsvm.solve(many, "kernel_newton")
+    assert qpsvm.solve(many, check=False).gap < np.inf
 
 
 @pytest.mark.usefixtures("patient_auto")

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from each import for_each
+from kinds import values
 from sklearn.datasets import load_iris
 from sklearn.ensemble import StackingClassifier
 from sklearn.exceptions import NotFittedError
@@ -32,10 +33,6 @@ FITTED = {
     "LinearSVC": estimators.LinearSVC(C=0.1).fit(X, y),
     "LinearSVR": estimators.LinearSVR().fit(X, X[:, 0]),
 }
-
-
-def values(machine, Z):
-    return machine.decision_function(Z) if hasattr(machine, "decision_function") else machine.predict(Z)
 
 
 @for_each("name", FITTED)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from each import for_each
+from kinds import values
 from sklearn import svm
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
@@ -54,10 +55,6 @@ def fitted() -> dict[str, tuple[Any, Any]]:
 
 
 FITTED = fitted()
-
-
-def values(machine: Any, Z: Any) -> Any:
-    return machine.decision_function(Z) if hasattr(machine, "decision_function") else machine.predict(Z)
 
 
 @for_each("name", FITTED)

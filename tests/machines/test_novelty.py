@@ -290,13 +290,6 @@ def test_plane_and_ball_are_not_one_elsewhere():
             turn()
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-def test_a_nu_above_1_is_an_error_with_the_limit(machine):
-    with pytest.raises(qpsvm.InfeasibleNuError) as caught:
-        machine(cloud(), 1.5)
-    assert caught.value.nu_max == 1.0
-
-
 def test_variables_of_the_primal_have_the_letters_of_the_derivation():
     plane, ball = OneClass(cloud(), 0.5, "linear").qp("primal"), SVDD(cloud(), 0.5).qp("primal")
     assert list(plane.variables) == ["w", "rho", "xi"]

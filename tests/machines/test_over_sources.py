@@ -105,10 +105,6 @@ def test_a_source_of_another_width_cannot_be_predicted():
         result.predict(Cut(X[:, :3], 10))
 
 
-def _spoilt(part):
-    return np.where(part > 2.0, np.nan, part)
-
-
 def table_of(Z):
     """Columns a, b, c and d of numbers, and the labels t."""
     pandas = pytest.importorskip("pandas")

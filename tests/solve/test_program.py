@@ -131,14 +131,10 @@ def test_wrong_input_is_named():
     qp = qpsvm.QP(**PLANE)
     with pytest.raises(qpsvm.UnsupportedError, match="belongs to machines"):
         qpsvm.solve(qp, form="dual")
-    with pytest.raises(qpsvm.UnknownOptionError, match="osqp"):
-        qpsvm.solve(qp, "ospq")
     with pytest.raises(qpsvm.UnsupportedError):
         qpsvm.solve(qp, "libsvm")
     with pytest.raises(qpsvm.DataError, match="start"):
         qpsvm.solve(qp, start=[1.0])
-    with pytest.raises(qpsvm.UnknownOptionError, match="eps_abs"):
-        qpsvm.solve(qp, "osqp", eps_asb=1e-3)
     with pytest.raises(qpsvm.ParameterTypeError, match="or a QP"):
         qpsvm.solve(np.eye(2))
 

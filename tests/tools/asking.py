@@ -11,6 +11,7 @@ import numpy as np
 from qpsvm.faces.play import reply
 from qpsvm.faces.play.kernel_catalogue import KERNELS
 from qpsvm.faces.play.machine_catalogue import MACHINES
+from qpsvm.faces.play.start import SCENES
 
 _numbers = itertools.count(1)
 #: Kernels with the parameters that give a problem: a sigmoid is indefinite unless its matrix is repaired.
@@ -36,6 +37,11 @@ def state(machine: str = "c", kernel: str = "linear", **changed: Any) -> dict[st
     if machine == "one-class":
         base["points"] = (np.array(base["points"]) + 4.0).tolist()
     return {**base, "axes": [0, 1], "machine": machine, "parameters": {}, "kernel": USABLE[kernel], **changed}
+
+
+def scene(name: str, **changed: Any) -> dict[str, Any]:
+    """The state of a scene, with something changed."""
+    return {**SCENES[name].state.to_json(), **changed}
 
 
 def ask(what: str, held: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:

@@ -42,8 +42,3 @@ def fitted(kind, *, weight=None, X=None, **parameters):
 def values(estimator, X):
     """What the estimator is about, as numbers."""
     return estimator.decision_function(X) if hasattr(estimator, "decision_function") else estimator.predict(X)
-
-
-def by_name(kinds):
-    """For `pytest.mark.parametrize`."""
-    return {"argnames": "kind", "argvalues": kinds, "ids": [kind.__name__ for kind in kinds]}

@@ -7,14 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from asking import ask
+from asking import ask, scene
 
 from qpsvm.faces.play.request import read_state
 from qpsvm.faces.play.start import SCENES
-
-
-def scene(name: str, **changed: Any) -> dict[str, Any]:
-    return {**SCENES[name].state.to_json(), **changed}
 
 
 @pytest.mark.parametrize("name", SCENES)

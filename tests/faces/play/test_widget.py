@@ -125,11 +125,6 @@ def test_what_the_page_does_not_have_is_refused(given, error, words):
         qpsvm.Playground(given)
 
 
-def test_a_name_that_is_not_there_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="has no attribute 'Playgound'"):
-        qpsvm.Playgound  # noqa: B018
-
-
 @pytest.mark.slow
 def test_without_its_packages_the_library_works_and_the_widget_says_what_to_install():
     code = """

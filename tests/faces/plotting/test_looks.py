@@ -93,7 +93,7 @@ ONE = CSVM(FOUR[0][:, [3]], FOUR[1], kernel=RBF(1.0))
 TINY = CSVM(1e-9 * NEAR[0], NEAR[1], 1e17)
 SIZES = {"own": None, "small": (4.2, 5.2)}
 OWN = ("boundary-long", "path-long", "gap-long")  # on a page of its own size there is more room
-SHORT = ("boundary-rbf", "multipliers-weighted", "complementarity-hinge", "hulls-linear", "path-vectors", "gap")
+SHORT = ("boundary", "multipliers", "complementarity", "hulls", "path", "gap")
 
 
 @pytest.mark.slow

@@ -17,7 +17,6 @@ import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, Precomputed, PrimalHinge, solve
 from qpsvm.faces import plotting
 from qpsvm.faces.plotting.hulls import compute_reduced_hull, find_furthest_points
-from qpsvm.faces.plotting.over_parameters import compute_weight_norm
 from qpsvm.faces.plotting.palette import KINDS
 
 mpl.use("Agg")
@@ -84,39 +83,25 @@ def drawn_by_kind(ax: Any) -> list[np.ndarray]:
 
 # --- every picture is rendered ----------------------------------------------------------------------------------------
 
+#: One of each kind; `test_accepted` draws those of every machine.
 PICTURES = {
-    **{f"boundary-{name}": lambda ax, n=name: plotting.boundary(*SOLVED[n], ax=ax) for name in SOLVED},
-    **{f"multipliers-{name}": lambda ax, n=name: plotting.multipliers(*SOLVED[n], ax=ax) for name in SOLVED},
-    **{f"complementarity-{name}": lambda ax, n=name: plotting.complementarity(*SOLVED[n], ax=ax) for name in SOLVED},
-    **{f"duality-{name}": lambda ax, n=name: plotting.duality(*SOLVED[n], ax=ax) for name in ("hard", "nu")},
-    **{f"hulls-{name}": lambda ax, n=name: plotting.hulls(*SOLVED[n], ax=ax) for name in FLAT},
-    **{
-        f"path-{show}": lambda ax, s=show: plotting.path(PROBLEMS["linear"], [0.01, 0.1, 1.0], show=s, ax=ax)
-        for show in ("margin", "norm", "objective", "vectors", "coefficients")
-    },
+    "boundary": lambda ax: plotting.boundary(*SOLVED["rbf"], ax=ax),
+    "multipliers": lambda ax: plotting.multipliers(*SOLVED["weighted"], ax=ax),
+    "complementarity": lambda ax: plotting.complementarity(*SOLVED["weighted"], ax=ax),
+    "duality": lambda ax: plotting.duality(*SOLVED["nu"], ax=ax),
+    "hulls": lambda ax: plotting.hulls(*SOLVED["linear"], ax=ax),
+    "path": lambda ax: plotting.path(PROBLEMS["linear"], [0.01, 0.1, 1.0], show="vectors", ax=ax),
     "gap": lambda ax: plotting.gap({"one": HISTORY, "two": HISTORY[::2]}, tol=1e-6, ax=ax),
 }
 
 
-#: The first of each kind is drawn on both axes, the others on their own.
-KINDS_OF_PICTURE = {name.partition("-")[0] for name in PICTURES}
-
-
-#: Pictures with the same artists as one that is rendered: no machine has bounds, ρ or classes of another kind.
-ALIKE = {"boundary-hinge", "multipliers-linear", "multipliers-hinge", "complementarity-linear", "complementarity-rbf",
-         "hulls-hinge"}  # fmt: skip
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in PICTURES if name not in ALIKE])
+@pytest.mark.parametrize("name", PICTURES)
 def test_each_picture_is_rendered_on_the_axes_given_or_on_its_own_and_its_legend_covers_no_data(name, tmp_path):
     own = PICTURES[name](None)
-    drawn = [(own, None)]
-    if name in {next(each for each in PICTURES if each.startswith(kind)) for kind in KINDS_OF_PICTURE}:
-        given = pyplot.subplots()[1]
-        assert PICTURES[name](given) is given
-        drawn.append((given, "tight"))
-    for ax, cut in drawn:
+    given = pyplot.subplots()[1]
+    assert PICTURES[name](given) is given
+    for ax, cut in ((own, None), (given, "tight")):
         path = tmp_path / "picture.png"
         ax.figure.savefig(path, bbox_inches=cut, dpi=50)
         assert path.stat().st_size > 2000
@@ -376,6 +361,7 @@ def test_reduced_hulls_of_a_nu_svm_without_margin_meet():
     [
         (CSVM(*MOONS, kernel="rbf"), r"linear kernel.*RBF.*boundary\(problem, result\)"),
         (CSVM(*FOUR), "on 4 features"),
+        (CSVM(NEAR[0][:, :1], NEAR[1]), r"in the plane of two features.* on 1 feature;"),
         (PrimalHinge(*NEAR, intercept="penalised"), "penalised.*yᵀα = 0"),
     ],
 )
@@ -387,51 +373,22 @@ def test_hulls_say_why_there_is_no_picture(problem, message):
 # --- path -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("problem", "values", "make"),
-    [
-        (CSVM(*MOONS, kernel=RBF(1.0)), [0.1, 1.0, 10.0], lambda v: CSVM(*MOONS, v, RBF(1.0))),
-        (PrimalHinge(*NEAR, intercept=None), [0.1, 0.01], lambda v: PrimalHinge(*NEAR, v, intercept=None)),
-        (NuSVM(*NEAR), [0.3, 0.6], lambda v: NuSVM(*NEAR, v)),
-        (
-            CSVM(*NEAR, np.linspace(1, 3, 45), sample_weight=WEIGHTS), [0.5, 2.0],
-            lambda v: CSVM(*NEAR, np.linspace(1, 3, 45) * v / 2, sample_weight=WEIGHTS),
-        ),
-    ],
-)  # fmt: skip
-def test_a_path_is_what_single_solves_give(problem, values, make):
-    results = qpsvm.path(problem, **{problem._hyperparameters[0]: values})
-    alone = [solve(make(value)) for value in values]
-    assert [r.primal for r in results] == pytest.approx([r.primal for r in alone], rel=2e-6)
-    assert (results[0].classes == problem.classes).all()
-    ax = plotting.path(problem, values, show="objective", results=results)
-    x, heights = ax.lines[0].get_data()
-    assert list(x) == values
-    assert list(heights) == [r.primal for r in results]
-
-
 def test_what_a_path_shows():
     problem = PROBLEMS["linear"]
     values = [0.01, 0.1, 1.0]
     results = qpsvm.path(problem, C=values)
     drawn = {
         show: [line.get_ydata() for line in plotting.path(problem, values, show=show, results=results).lines]
-        for show in ("margin", "norm", "vectors", "coefficients")
+        for show in ("margin", "norm", "objective", "vectors", "coefficients")
     }
+    assert drawn["objective"][0] == pytest.approx([r.primal for r in results], rel=0)
+    assert list(plotting.path(problem, values, show="objective", results=results).lines[0].get_xdata()) == values
     norms = np.array([np.hypot(*r.w) for r in results])
     assert drawn["norm"][0] == pytest.approx(norms)
     assert drawn["margin"][0] == pytest.approx(2 / norms)
     assert drawn["vectors"][0] == pytest.approx(drawn["vectors"][1] + drawn["vectors"][2])
     for j, heights in enumerate(drawn["coefficients"]):
         assert heights == pytest.approx([r.w[j] for r in results])
-
-
-def test_the_norm_in_feature_space():
-    problem, result = SOLVED["rbf"]
-    beta = result.alpha * problem.y
-    assert compute_weight_norm(problem, result) == pytest.approx(
-        np.sqrt(beta @ problem.kernel(problem.X, problem.X) @ beta), rel=1e-6
-    )
 
 
 def test_what_a_path_cannot_do():
@@ -496,11 +453,6 @@ def test_a_precomputed_kernel_has_no_features():
     plotting.multipliers(problem, result)
 
 
-def test_names_are_counted():
-    with pytest.raises(qpsvm.DataError, match="names must have one entry for each of the 2 features"):
-        plotting.boundary(*SOLVED["linear"], names=["a", "b", "c"])
-
-
 def test_without_matplotlib_the_error_names_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(qpsvm.MissingExtraError, match=r"pip install \"\.\[plot\]\""):
@@ -552,12 +504,6 @@ def test_a_wrong_argument_is_refused_in_words(case):
         call(*SOLVED["linear"])
     assert isinstance(caught.value, kind)
     assert not pyplot.get_fignums()
-
-
-def test_hulls_of_one_feature_are_not_drawn():
-    problem = CSVM(NEAR[0][:, :1], NEAR[1])
-    with pytest.raises(qpsvm.UnsupportedError, match=r"in the plane of two features.* on 1 feature;"):
-        plotting.hulls(problem, solve(problem))
 
 
 @pytest.mark.parametrize(("X", "y"), [FAR, clouds(0.9, seed=1), (NEAR[0][5:], NEAR[1][5:]), (NEAR[0], 1 - NEAR[1])])

@@ -34,7 +34,7 @@ def full_cluster(client: Any) -> Any:
 
 @pytest.fixture
 def bare_workers() -> Iterator[Any]:
-    """Three workers without nannies, of a cluster of their own: what dies stays dead."""
+    """Two workers without nannies, of a cluster of their own: what dies stays dead."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster, distributed.Client(cluster) as own:
         command = [
@@ -50,10 +50,10 @@ def bare_workers() -> Iterator[Any]:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
         processes = [
             subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            for _ in range(3)
+            for _ in range(2)
         ]
         try:
-            own.wait_for_workers(3, timeout=300)
+            own.wait_for_workers(2, timeout=300)
             yield own
         finally:
             for process in processes:

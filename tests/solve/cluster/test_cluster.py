@@ -41,10 +41,9 @@ MACHINES = {
     "squared tube": (qpsvm.EpsilonSVR, T, {"loss": "squared"}), "quantile": (qpsvm.QuantileSVR, T, {"quantile": 0.2}),
     "one class": (qpsvm.OneClass, None, {"kernel": "linear"}), "ball": (qpsvm.SVDD, None, {}),
     "nu": (qpsvm.NuSVM, Y, {"nu": 0.8}), "nu tube": (qpsvm.NuSVR, T, {"nu": 0.3}),
-    "constrained": (qpsvm.CSVM, Y, {"constraints": qpsvm.Constraints.signs(X, {0: -1})}),
+    "constrained": (qpsvm.CSVM, Y, {"constraints": SIGNS}),
     "weighed": (qpsvm.CSVM, Y, {"sample_weight": S, "class_weight": "balanced"}),
     "C each": (qpsvm.CSVM, Y, {"C": np.linspace(0.5, 2.0, N)}),
-    "several": (qpsvm.CrammerSinger, np.digitize(T, [0.0, 8.0]), {}),
 }  # fmt: skip
 
 
@@ -92,13 +91,22 @@ def agrees(result, known):
 @pytest.mark.usefixtures("remote_table")
 def test_every_linear_machine(worker_rows, name):
     problem, here = make_machine(name, worker_rows, there=True), make_machine(name, X)
-    assert isinstance(problem.X, DaskRows) == (name != "several")
+    assert isinstance(problem.X, DaskRows)
     result = qpsvm.solve(problem)
     agrees(result, qpsvm.solve(here))
-    if name not in ("several", "constrained"):  # whose certificate takes more than α
+    if name != "constrained":  # whose certificate takes more than α
         judged = here.certify(result.alpha, result.w)
         assert judged.gap <= 1.001 * result.gap + 1e-14
         assert result.verify(here, tol=1e-6)
+
+
+@cluster
+@pytest.mark.usefixtures("remote_table")
+def test_the_rows_of_several_classes_come_here(worker_rows):
+    few, classes = worker_rows[:600], np.digitize(T[:600], [0.0, 8.0])
+    problem = qpsvm.CrammerSinger(few, da.from_array(classes, chunks=250))
+    assert not isinstance(problem.X, DaskRows)
+    agrees(qpsvm.solve(problem), qpsvm.solve(qpsvm.CrammerSinger(X[:600], classes)))
 
 
 @cluster
@@ -206,13 +214,13 @@ def test_a_time_limit_is_kept_between_graphs(remote_table, monkeypatch):  # noqa
     computed = DaskRows._compute
 
     def slowly(self, calls):
-        time.sleep(0.3)
+        time.sleep(0.1)
         return computed(self, calls)
 
     problem = make_machine("C", da.from_array(X, chunks=(900, 2)))
     monkeypatch.setattr(DaskRows, "_compute", slowly)
     began = time.monotonic()
-    result = qpsvm.solve(problem, time_limit=0.5, check=False)
+    result = qpsvm.solve(problem, time_limit=0.2, check=False)
     assert result.status in ("time_limit", "optimal")
     assert np.isfinite(result.gap)
     assert time.monotonic() - began < 10.0
