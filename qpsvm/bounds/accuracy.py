@@ -1,4 +1,4 @@
-"""Bound the rounding error of decision values, and evaluate them in double-double (`Accuracy`).
+"""Bound the rounding error of decision values (`Accuracy`).
 
 Every kernel value that is computed is within ε ρ_i ρ_j of the true one, and |K_ij| ≤ ρ_i ρ_j, with the sizes
 
@@ -17,8 +17,7 @@ RBF, ε from the exponent e = −γ‖x − z‖² = −½‖a − c‖², a, c 
 
 Rows that are centred and then too long for a product go by differences of rounded numbers, 4u √L more. The 8u are for
 exp itself: that of the compiled core is within (KBLOCK.4), others claim one ulp, at most four. A power p < 1 has no
-slope at 0: |a^p − b^p| ≤ |a − b|^p. In double-double precision, kernel values come from long doubles,
-each as a sum of two doubles, with a floor of e⁻¹⁰⁰.
+slope at 0: |a^p − b^p| ≤ |a − b|^p.
 
 Sources: Higham (2002), sections 3.1 and 3.5; see `rounding`.
 """
@@ -26,7 +25,6 @@ Sources: Higham (2002), sections 3.1 and 3.5; see `rounding`.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,7 +34,7 @@ from qpsvm.base.arrays.frozen import cached, find_common_value, repeat_value
 from qpsvm.base.arrays.rounding import UNIT, bound_norm, bound_row_norms, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.space.kernels.blocks import bound_exponent_error
-from qpsvm.space.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Precomputed, Sigmoid
+from qpsvm.space.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Sigmoid
 from qpsvm.space.kernels.gram import KernelGram
 from qpsvm.space.kernels.kernel import squared_norms
 from qpsvm.space.kernels.space import FeatureSpace
@@ -47,16 +45,12 @@ BOUNDED = (RBF, Polynomial, Sigmoid)
 FUNCTION_ROUNDINGS = 8
 #: What raising an exponent may add to a kernel value, (ACC.5): no more than the roundings of exp alone.
 FLOOR = math.exp(LOWEST_EXPONENT) * (1.0 + 2 * FUNCTION_ROUNDINGS * UNIT)
-#: In sharper values, exponents are raised to this: e⁻¹⁰⁰ = 4e-44 is nothing beside long doubles, and not denormal.
-SHARP_EXPONENT = -100.0
 #: γ‖x‖² from which on pairs of rows go by differences (`multiply_exactly`).
 LONGEST = DISTANCE_ERROR / (8.0 * UNIT)
 #: Entries of linear samples beyond which row norms are computed only where they are needed.
 MANY_ENTRIES = 500_000
 #: Products that an evaluation in double-double precision may take in all, and at a time.
 AFFORDABLE, AT_A_TIME = 30_000_000, 1_000_000
-#: Products in long doubles that kernel values may take in all, and their unit roundoff where they are what they say.
-LONG_AFFORDABLE, LONG_UNIT = 3_000_000, max(float(np.finfo(np.longdouble).eps) / 2.0, 2.0**-113)
 
 
 class Accuracy:
@@ -198,47 +192,6 @@ class Accuracy:
         high, radii = (np.concatenate([part[k] for part in found]) for k in (0, 2))
         return high, radii + UNIT * np.abs(high)
 
-    def sharp_values(
-        self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: float, levels: FloatArray
-    ) -> tuple[FloatArray, FloatArray] | None:
-        """f minus a level at some rows for the numbers that the user gets, in double-double precision, and its radius.
-
-        Shapes: rows (r,), coef (n,), w (d,) or None, levels (r,) → values, radii (r,).
-        """
-        found = self.sharp_parts(rows, coef, w, b, levels)
-        return None if found is None else (found[0], found[2] + UNIT * np.abs(found[0]))
-
-    def sharp_parts(
-        self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: float, levels: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-        """Return the values of `sharp_values` as sums of two doubles, the first of which is the value rounded.
-
-        Returns high, low, radii (r,).
-        """
-        space = self.space
-        if w is not None:
-            weights = np.concatenate([w, [b, -1.0]])
-            step = max(AT_A_TIME // len(weights), 1)
-            if len(rows) * len(weights) > AFFORDABLE:
-                return None
-            starts = range(0, len(rows), step)
-            parts = [self._sharp_linear(rows[i : i + step], weights, levels[i : i + step]) for i in starts]
-        else:
-            support = coef.nonzero()[0]
-            cost = len(rows) * len(support) * (self._width if isinstance(space.kernel, Polynomial) else 1)
-            if not space.is_plain or not len(support) or cost > AFFORDABLE:
-                return None
-            if not isinstance(space.kernel, (RBF, Polynomial, Precomputed)):
-                return None
-            step = max(AT_A_TIME // len(support), 1)
-            starts = range(0, len(rows), step)
-            weights = np.concatenate([coef[support], [b, -1.0]])
-            parts = [self._sharp_kernel(rows[i : i + step], support, weights, levels[i : i + step]) for i in starts]
-        if not parts:
-            return np.zeros(0), np.zeros(0), np.zeros(0)
-        high, low, radii = (np.concatenate([part[k] for part in parts]) for k in range(3))
-        return high, low, radii
-
     def sharp_ball(self, rows: IntArray, centre: FloatArray, square: float) -> tuple[FloatArray, FloatArray] | None:
         """½(‖x − c‖² − R²) at some rows in double-double precision, and its radius: x − c is a sum of two floats.
 
@@ -259,73 +212,3 @@ class Accuracy:
         if not parts:
             return np.zeros(0), np.zeros(0)
         return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
-
-    def _sharp_linear(
-        self, rows: IntArray, weights: FloatArray, levels: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        X = as_dense(self.space.samples.take(rows))
-        return multiply_to_pairs(np.column_stack([X, np.ones(len(rows)), levels]), weights)
-
-    def _sharp_kernel(
-        self, rows: IntArray, support: IntArray, weights: FloatArray, levels: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        parts, radius = self._sharp_block(rows, support)
-        coef, rest = weights[: len(support)], weights[len(support) :]
-        K = np.column_stack([*parts, np.ones(len(rows)), levels])
-        high, low, radii = multiply_to_pairs(K, np.concatenate([*(coef for _ in parts), rest]))
-        inherited: FloatArray = (radius @ np.abs(weights[: len(support)])) * (1.0 + gamma(len(support) + 1))
-        return high, low, radii + inherited
-
-    def _sharp_block(self, rows: IntArray, columns: IntArray) -> tuple[list[FloatArray], FloatArray]:
-        """Kernel values without cancellation as a sum of arrays, and how far that may be off: (r, c) each."""
-        X, kernel = self.space.X, self.space.kernel
-        if isinstance(kernel, Precomputed):
-            K = self.space.gram.block(rows, columns)
-            return [K], np.full(K.shape, self.epsilon * self.largest**2)
-        long = len(rows) * len(columns) * X.shape[1] <= LONG_AFFORDABLE
-        left, right = (as_dense(X[part]).astype(np.longdouble if long else np.float64) for part in (rows, columns))
-        unit = LONG_UNIT if long else UNIT
-        if isinstance(kernel, RBF):
-            found, radius = long_rbf(kernel, left, right, unit)
-        else:
-            assert isinstance(kernel, Polynomial)
-            found, radius = long_polynomial(kernel, left, right, unit)
-        high = found.astype(np.float64)
-        low = (found - high).astype(np.float64)
-        return ([high, low] if long else [high]), radius + UNIT * np.abs(low) + UNDERFLOW
-
-
-def long_rbf(kernel: RBF, left: Any, right: Any, unit: float) -> tuple[Any, FloatArray]:
-    """By differences (ACC.4), in the arithmetic of the samples, with this unit roundoff: (r, c) each."""
-    exponents = np.zeros((len(left), len(right)), dtype=left.dtype)
-    for a, c in zip(left.T, right.T, strict=True):
-        exponents += (a[:, None] - c) ** 2
-    exponents *= float(kernel.gamma)
-    K = np.exp(np.maximum(-exponents, SHARP_EXPONENT))
-    slope = (left.shape[1] + 6) * unit * 2.0  # γ_{d+6}, twice
-    grown = np.expm1(np.minimum(slope * exponents, 1.0))  # beyond that K is 0, and 0 times ∞ would be no number
-    off: FloatArray = (K * (grown + FUNCTION_ROUNDINGS * unit)).astype(np.float64)
-    return K, off + math.exp(SHARP_EXPONENT) * 2.0
-
-
-def long_polynomial(kernel: Polynomial, left: Any, right: Any, unit: float) -> tuple[Any, FloatArray]:
-    """The power of a product, in the arithmetic of the samples, with this unit roundoff: (r, c) each."""
-    return raise_in_long(kernel, left @ right.T, np.abs(left) @ np.abs(right).T, left.shape[1], unit)
-
-
-def raise_in_long(kernel: Polynomial, products: Any, sizes: Any, d: int, unit: float) -> tuple[Any, FloatArray]:
-    """Return (γ xᵀz + r)^p for products xᵀz of d terms, and an error bound, in the arithmetic of the products.
-
-    sizes: Σ|x_j z_j| of each.
-    unit: Unit roundoff of that arithmetic.
-    """
-    as_type = products.dtype.type
-    scale, shift, p = as_type(kernel.gamma), as_type(kernel.coef0), float(kernel.degree)
-    base = scale * products + shift
-    size = scale * sizes + np.abs(shift)
-    error = 2.0 * (d + 6) * unit * size
-    K = base ** as_type(p)
-    moved = p * (np.abs(base) + error) ** (p - 1.0) * error if p >= 1.0 else error**p
-    moved += (p + FUNCTION_ROUNDINGS) * unit * np.abs(K)
-    off: FloatArray = np.asarray(moved * (1.0 + FUNCTION_ROUNDINGS * unit), np.float64)
-    return K, off

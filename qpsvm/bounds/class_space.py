@@ -4,7 +4,6 @@ Values and coefficients are flat arrays (k n,), class after class; w is (k d,), 
 f apply to every f_c:
 
     (COPIES.1)  |f̂_c(x_i) − f_c(x_i)| ≤ ρ_i max_c κ_c with (ACC.2) of each class;  ‖w‖² = Σ_c ‖w_c‖²
-    (COPIES.2)  for a row, the errors of f_y and f_c add up: (DUAL.6) with the coefficients 1 and −1
 """
 
 from __future__ import annotations
@@ -16,11 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.double_double import multiply_double_double
 from qpsvm.base.arrays.rounding import FEW
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.bounds.accuracy import AFFORDABLE, Accuracy
-from qpsvm.program.all_in_one import AllInOneDual
+from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.psd_rule import TreatedGram
 from qpsvm.space.kernels.space import FeatureSpace, Hyperplane
@@ -145,33 +142,6 @@ class ClassAccuracy(Accuracy):
                 return None
             classes.append(sharp)
         return np.concatenate([sharp[0] for sharp in classes]), np.concatenate([sharp[1] for sharp in classes])
-
-    def sharp_rows(
-        self, dual: AllInOneDual, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: FloatArray
-    ) -> tuple[FloatArray, FloatArray] | None:
-        """Return f_y − f_c minus the level at some rows of the dual, and its radius; None if too expensive.
-
-        f is that of the floats in the result: coef or w, and b.
-        Shapes: rows (r,), coef (k n,), w (k d,) or None, b (k,) → values, radii (r,).
-        """
-        sample, (label, rival) = dual.row_positions[rows] // dual.k, (indices[rows] for indices in dual.class_pairs)
-        samples, position = np.unique(sample, return_inverse=True)
-        if len(samples) * len(coef if w is None else w) > AFFORDABLE:
-            return None
-        zeros, classes = np.zeros(len(samples)), []
-        for c in range(dual.k):
-            column = None if w is None else self.space.split_by_class(w)[c]
-            sharp = self.base_accuracy.sharp_parts(
-                samples, self.space.split_by_class(coef)[c], column, float(b[c]), zeros
-            )
-            if sharp is None:
-                return None
-            classes.append(sharp)
-        high, low, radius = (np.array([sharp[indices] for sharp in classes]) for indices in range(3))
-        plus, minus = (label, position), (rival, position)
-        numbers = np.column_stack([high[plus], low[plus], high[minus], low[minus], np.full(len(rows), dual.level)])
-        values, radii = multiply_double_double(numbers, np.array([1.0, 1.0, -1.0, -1.0, -1.0]))  # (COPIES.2)
-        return values, (radii + radius[plus] + radius[minus]) * FEW
 
 
 def build_plane(

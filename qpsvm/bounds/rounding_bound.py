@@ -20,9 +20,10 @@ from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate, multiplier
-from qpsvm.bounds.class_space import ClassAccuracy, build_plane
+from qpsvm.bounds.class_space import build_plane
 from qpsvm.bounds.gap_bounds import Bounds
-from qpsvm.bounds.screening import combined_beta, combined_values
+from qpsvm.bounds.screening import combined_beta
+from qpsvm.bounds.sharp_rows import SharpRows
 from qpsvm.bounds.zero_optimum import Vanishing
 from qpsvm.program.svm_dual import SVMDual
 
@@ -48,7 +49,7 @@ class Counting:
 
     def __init__(self, accuracy: Accuracy, svm: SVMDual, equal: NDArray[np.bool_] | None = None) -> None:
         self.accuracy, self.svm, self.space = accuracy, svm, accuracy.space
-        self.bounds = Bounds(accuracy, svm, equal)
+        self.bounds, self.sharp_rows = Bounds(accuracy, svm, equal), SharpRows(accuracy.space, svm)
         self.homogeneous = self.bounds.homogeneous
         intercept = svm.intercept  # whether a larger b brings every row nearer to its level, at a price
         self.raises = (
@@ -84,7 +85,7 @@ class Counting:
         size, terms = self.accuracy.size(point.coef)
         rounding = HARDLY if point.w is not None else math.sqrt(gamma(terms + 2))  # of a kernel, ‖w‖² is rounded
         hardly = math.sqrt(2.0 * max(point.half_norm, 0.0)) <= rounding * size
-        return Vanishing(self.bounds).find_zero_point(point) if hardly else None
+        return Vanishing(self.bounds, self.sharp_rows.points).find_zero_point(point) if hardly else None
 
     def bounded(self, point: Certificate) -> Certificate:
         """This very point, and none beside it, with `gap` a bound that counts all rounding."""
@@ -136,7 +137,7 @@ class Counting:
                 break
             base = sharper
         if best.gap > tol and (self.homogeneous or self.space.is_affine):
-            return Vanishing(self.bounds).find_zero_point(best) or best
+            return Vanishing(self.bounds, self.sharp_rows.points).find_zero_point(best) or best
         return best
 
     def _refine_radii(self, point: Certificate) -> Certificate:
@@ -300,14 +301,11 @@ class Counting:
         if self.space.is_affine and point.w is not None:
             return self._measured_from_centre(point, point.w, rows)
         levels, numbers = self.svm.sign[rows] * point.margin[rows], (point.coef, point.w, point.b)
-        if isinstance(self.accuracy, ClassAccuracy) and point.intercepts is not None and self.svm.classes is not None:
-            found = self.accuracy.sharp_rows(self.svm.classes, rows, point.coef, point.w, point.intercepts)
-        elif self.svm.mix is None:
-            found = self.accuracy.sharp_values(self.svm.find_samples(rows), *numbers, levels)
-        elif point.b == point.level:  # otherwise rows are combinations of samples that were centred
-            found = combined_values(self.accuracy, self.svm, rows, *numbers, levels)
-        else:
-            found = None
+        found = None
+        if point.intercepts is not None:
+            found = self.sharp_rows.evaluate_classes(rows, point.coef, point.w, point.intercepts)
+        elif self.svm.mix is None or point.b == point.level:  # otherwise, combinations of samples that were centred
+            found = self.sharp_rows.evaluate(rows, *numbers, levels)
         if found is None:
             return None
         slack, radius = self.bounds.slack(point.replace(slack=None), slice(None))

@@ -1,16 +1,10 @@
-"""Evaluate (DUAL.6) in double-double for rows that combine several samples.
+"""Bound the rounding of decision values row by row (`row_radii`), and of β in double-double (`combined_beta`).
 
-f(x_i) and f(x_j) of a pair may be large where their difference is not, and so may ‖x_i‖ and ‖x_j‖. So f comes as a sum
-of two doubles for each sample, and only the difference is rounded; and so do the coefficients β = Aᵀ(s∘α), whose
-rounding the lengths of samples far from the origin would magnify.
+For rows that combine several samples, β = Aᵀ(s∘α) comes as a sum of two doubles: the lengths of samples far from the
+origin would magnify its rounding.
 
-    (COMB.1)  |Σ_i A_ki f(x_i) − value_k| ≤ u|value_k| + Σ_i |A_ki| radius_i + the rounding of (ROUND.4) over 2 numbers
-              a sample and the level
-
-How exactly the decision values of an RBF machine are known, row by row: by the kernel values themselves.
-
-Where most kernel values are nearly 0 that is far less than (ACC.2) has for every row. With L_i = ‖a_i‖² and the
-exponents and radii of `accuracy`:
+For an RBF kernel, the values themselves bound the rounding of f. Where most of them are nearly 0 that is far less than
+(ACC.2) has for every row. With L_i = ‖a_i‖² and the exponents and radii of `accuracy`:
 
     (RADII.1)  |K̂ − K| ≤ (e^δ_ij − 1 + 8u) K or e⁻⁴⁰(1 + 8u),  δ_ij = s(L_i + L_j) + f, so that with δ = max δ_ij
                |û_i − u_i| ≤ Σ_j (δ_ij(1 + δ) + 8u + γ_{m+6}) |β_j| K_ij (1 + δ) + e⁻⁴⁰(1 + 8u) Σ_j |β_j|
@@ -29,14 +23,13 @@ import scipy.sparse as sp
 
 from qpsvm.base.arrays.double_double import (
     UNDERFLOW,
-    multiply_double_double,
     sum_columns_to_pairs,
     two_product,
     two_sum,
 )
 from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.bounds.accuracy import AFFORDABLE, AT_A_TIME, FLOOR, FUNCTION_ROUNDINGS, LONGEST, Accuracy
+from qpsvm.bounds.accuracy import AT_A_TIME, FLOOR, FUNCTION_ROUNDINGS, LONGEST, Accuracy
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.blocks import KernelBlocks, bound_exponent_error
@@ -49,45 +42,6 @@ from qpsvm.space.kernels.space import FeatureSpace
 FEW = 1.0 + 2.0**-40
 #: δ from which on (RADII.1) is of no use.
 LOOSE = 0.1
-
-
-def combined_values(
-    accuracy: Accuracy,
-    svm: SVMDual,
-    rows: IntArray,
-    coef: FloatArray,
-    w: FloatArray | None,
-    b: float,
-    levels: FloatArray,
-) -> tuple[FloatArray, FloatArray] | None:
-    """Σ_i A_ki ⟨w, φ(x_i)⟩ + b minus a level at some rows of the dual, in double-double precision, and its radius.
-
-    Shapes: rows (r,), levels (r,) → values, radii (r,).
-    """
-    assert svm.mix is not None
-    part = svm.mix[rows]
-    longest = int(np.diff(part.indptr).max(initial=0))
-    used = np.unique(part.indices)
-    if len(rows) * (2 * longest + 2) > AFFORDABLE:
-        return None
-    found = accuracy.sharp_parts(used, coef, w, 0.0, np.zeros(len(used)))
-    if found is None:
-        return None
-    entry, place = _places(part.indptr), np.searchsorted(used, part.indices)
-    A, high, low, radius = (np.zeros((len(rows), longest)) for _ in range(4))
-    A[entry] = part.data
-    for values, given in zip((high, low, radius), found, strict=True):
-        values[entry] = given[place]
-    ends = np.column_stack([np.full(len(rows), b), -levels])
-    values, radii = multiply_double_double(np.hstack([high, low, ends]), np.hstack([A, A, np.ones((len(rows), 2))]))
-    return values, radii + (np.abs(A) * radius).sum(axis=1) * FEW + longest * UNDERFLOW  # (COMB.1)
-
-
-def _places(indptr: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the positions of CSR entries in a matrix padded to the longest row: rows and columns."""
-    lengths = np.diff(indptr)
-    rows = np.repeat(np.arange(len(lengths)), lengths)
-    return rows, np.arange(len(rows)) - np.repeat(indptr[:-1] - indptr[0], lengths)
 
 
 def combined_beta(svm: SVMDual, alpha: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -22,7 +22,6 @@ import math
 import numpy as np
 
 from qpsvm.base.arrays.double_double import sum_with_bound
-from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm, gamma
 from qpsvm.base.arrays.ties import find_ties
 from qpsvm.base.arrays.types import FloatArray, as_dense
@@ -31,8 +30,7 @@ from qpsvm.bounds.accuracy import AFFORDABLE
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.gap_bounds import Bounds
 from qpsvm.bounds.proof.exact_dual import Primal
-from qpsvm.bounds.proof.kernels.points import kernel_space, matrix_space
-from qpsvm.bounds.proof.spaces import LinearSpace, Space
+from qpsvm.bounds.proof.spaces import Space
 from qpsvm.bounds.proof.zero import LARGEST_SHARE, bound_zero_size
 from qpsvm.bounds.repair import feasible
 from qpsvm.program.svm_dual import DualGroup
@@ -40,9 +38,13 @@ from qpsvm.space.kernels.functions import RBF, Polynomial, Precomputed
 
 
 class Vanishing:
-    """Test whether w vanishes at points of one dual."""
+    """Test whether w vanishes at points of one dual.
 
-    def __init__(self, bounds: Bounds) -> None:
+    points: The samples as a proof has them; None if it has none.
+    """
+
+    def __init__(self, bounds: Bounds, points: Space | None) -> None:
+        self.points = points
         self.bounds, self.accuracy, self.space, self.svm = bounds, bounds.accuracy, bounds.accuracy.space, bounds.svm
 
     def find_zero_point(self, point: Certificate) -> Certificate | None:
@@ -87,7 +89,9 @@ class Vanishing:
         norm = (norm + sum(self.bounds.bound_surplus(point, part)[0] for part in equalities)) * FEW
         if norm == 0.0:
             return 0.0
-        size = bound_zero_size(self._exact_space, self._sum_by_sample(point.alpha), balanced)
+        if self.points is None:
+            return math.inf
+        size = bound_zero_size(self.points, self._sum_by_sample(point.alpha), balanced)
         return (norm / size) ** 2 * FEW if norm < size else math.inf
 
     def _sum_by_sample(self, alpha: FloatArray) -> FloatArray:
@@ -96,15 +100,6 @@ class Vanishing:
         alpha = alpha if constraints is None else alpha[: constraints.unconstrained_dual.m]
         samples = np.arange(len(alpha)) if self.svm.rows is None else self.svm.rows[: len(alpha)]
         return np.bincount(samples, alpha).astype(np.float64, copy=False)
-
-    @cached
-    def _exact_space(self) -> Space:
-        """The samples as a proof has them."""
-        if self.space.is_linear:
-            return LinearSpace(self.space.samples)
-        if self.space.is_plain and not self.space.shift and isinstance(self.space.kernel, (RBF, Polynomial)):
-            return kernel_space(self.space.kernel, self.space.X)
-        return matrix_space(self.space.gram.dense())
 
     def _intercepts(self, intercept: DualGroup | None) -> tuple[float, float]:
         """Return all b that are optimal for w = 0: 0, or if the bounds force 1ᵀα, a whole interval."""
@@ -139,15 +134,15 @@ class Vanishing:
 
         Shapes: beta, alpha (n,), the sum of the α of each sample.
         """
-        if not self.space.is_plain or not isinstance(self.space.kernel, (RBF, Polynomial)):
+        if self.points is None or not isinstance(self.space.kernel, (RBF, Polynomial)):
             return None
-        size = bound_zero_size(self._exact_space, alpha, balanced)
+        size = bound_zero_size(self.points, alpha, balanced)
         zeros = np.zeros_like(beta)
         zero = Primal(None, zeros)
-        norm: float | None = self._exact_space.measure(zero, beta, zeros).apart
+        norm: float | None = self.points.measure(zero, beta, zeros).apart
         most = math.sqrt(gamma(int(np.count_nonzero(beta)) + 2)) * size
         if not (norm is not None and norm <= most):
-            norm = self._exact_space.refine_distance(zero, beta, zeros)
+            norm = self.points.refine_distance(zero, beta, zeros)
         return norm if norm is not None and norm <= most else None
 
     def _norm(self, beta: FloatArray) -> float | None:

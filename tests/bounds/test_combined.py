@@ -12,8 +12,8 @@ from stated_machines import drawn_pairs, examine_seed
 
 import qpsvm
 from qpsvm.base.arrays.double_double import sum_columns_to_pairs
-from qpsvm.bounds.accuracy import Accuracy
-from qpsvm.bounds.screening import combined_beta, combined_values
+from qpsvm.bounds.screening import combined_beta
+from qpsvm.bounds.sharp_rows import SharpRows
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -49,7 +49,7 @@ def test_values_and_coefficients_are_what_rational_numbers_say(kernel: qpsvm.Ker
 
     linear = problem.space.is_linear
     rows, levels = np.arange(m)[::2], np.ones(m)[::2]
-    found = combined_values(Accuracy(problem.space), svm, rows, high, w if linear else None, 0.0, levels)
+    found = SharpRows(problem.space, svm).evaluate(rows, high, w if linear else None, 0.0, levels)
     assert found is not None
     K = [[sum((Fraction(a) * Fraction(b) for a, b in zip(x, z, strict=True)), Fraction(0)) for z in X] for x in X]
     if linear:
@@ -72,7 +72,7 @@ def test_rows_of_many_samples_have_an_evaluation_too() -> None:
     A = sp.csr_array(sp.vstack([A, sp.csr_array((1, 8))]))  # and a row of none
     svm = problem.svm
     mixed = type(svm)(svm.gram, *(v[:5] for v in (svm.sign, svm.level, svm.upper, svm.curvature)), mix=A)
-    found = combined_values(Accuracy(problem.space), mixed, np.array([4, 0, 3]), np.zeros(8), w, 0.25, np.zeros(3))
+    found = SharpRows(problem.space, mixed).evaluate(np.array([4, 0, 3]), np.zeros(8), w, 0.25, np.zeros(3))
     assert found is not None
     f = [sum((Fraction(a) * Fraction(b) for a, b in zip(x, w, strict=True)), Fraction(0)) for x in X]
     for k, value, radius in zip((4, 0, 3), *found, strict=True):

@@ -50,6 +50,8 @@ ONE = 1 << BITS
 FAR = 2.0**20
 #: Larger than 2e^−600.
 NOTHING_IN_TWO = 2.0**-860
+#: Rows of the blocks of which `sharp_diagonal` takes the diagonal.
+DIAGONAL_ROWS = 32
 #: Values that are functions of samples.
 WITH_SAMPLES = (RBFValues, ProductValues)
 
@@ -228,6 +230,23 @@ def sharp_sums(values: KernelValues, points: IntArray, columns: IntArray, weight
             radius[rows] = (off + (radii @ sizes) * (1.0 + gamma(s + 2))) * FEW
     radius += s * UNDERFLOW
     return PointValues(high, low, np.where(np.isfinite(high + low + radius), radius, np.inf))
+
+
+def sharp_diagonal(values: KernelValues) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """Return K_ii as sums of two doubles, and radii, (n,) each, from small blocks; None if unavailable."""
+    if not isinstance(values, (MatrixValues, *WITH_SAMPLES)):
+        return None
+    if isinstance(values, ProductValues) and not values.power_is_whole:
+        return None
+    found = np.zeros((3, values.n))
+    with np.errstate(all="ignore"):
+        for start in range(0, values.n, DIAGONAL_ROWS):
+            rows = np.arange(start, min(start + DIAGONAL_ROWS, values.n))
+            parts, radii = _block(values, rows, rows)
+            for k, part in enumerate(parts):
+                found[k, rows] = part.diagonal()
+            found[2, rows] = radii.diagonal()
+    return found[0], found[1], np.where(np.isfinite(found).all(axis=0), found[2], np.inf)
 
 
 def _block(values: KernelValues, rows: IntArray, columns: IntArray) -> tuple[list[FloatArray], FloatArray]:

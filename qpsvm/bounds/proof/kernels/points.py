@@ -24,10 +24,9 @@ from qpsvm.base.arrays.double_double import UNDERFLOW, dot_with_bound, two_sum
 from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.bounds.accuracy import LONG_UNIT, raise_in_long
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels.definite import MOST_ROWS, Definiteness, definiteness
-from qpsvm.bounds.proof.kernels.exact import exact_values, sharp_sums
+from qpsvm.bounds.proof.kernels.exact import exact_values, sharp_diagonal, sharp_sums
 from qpsvm.bounds.proof.kernels.values import COLUMNS, ROWS, KernelValues, MatrixValues, ProductValues, RBFValues
 from qpsvm.bounds.proof.spaces import ExactValues, PointValues, Space, SpaceMeasurement, bound_norms_below
 from qpsvm.space.kernels.functions import RBF, Kernel, Polynomial, Sigmoid
@@ -155,27 +154,24 @@ def matrix_space(K: FloatArray) -> KernelSpace:
 
 
 def _distances_from_values(values: KernelValues, centre: int | None) -> FloatArray | None:
-    """Return lower bounds of (KSUM.6) from kernel values, those of polynomials in long doubles; else None."""
-    if isinstance(values, MatrixValues):
-        diagonal, column = values.K.diagonal(), values.K[:, 0 if centre is None else centre]
-        radius = np.zeros(values.n)
-        unit = UNIT
-    elif isinstance(values, ProductValues) and isinstance(values.kernel, Polynomial):
-        X, unit = as_dense(values.X).astype(np.longdouble), LONG_UNIT
-        x = X[0 if centre is None else centre]
-        diagonal, radius = raise_in_long(
-            values.kernel, np.square(X).sum(axis=1), np.square(X).sum(axis=1), len(x), unit
-        )
-        column, radius_of_column = raise_in_long(values.kernel, X @ x, np.abs(X) @ np.abs(x), len(x), unit)
-        radius = radius + (0.0 if centre is None else radius[centre] + 2.0 * radius_of_column)
-    else:
+    """Return lower bounds of (KSUM.6) from kernel values in double-double; None if these are unavailable."""
+    diagonal = sharp_diagonal(values)
+    if diagonal is None:
         return None
-    squares, sizes = diagonal, np.abs(diagonal)
+    high, low, radius = diagonal
+    sizes = np.abs(high)
     if centre is not None:
-        squares = diagonal - 2.0 * column + diagonal[centre]
-        sizes = sizes + 2.0 * np.abs(column) + abs(diagonal[centre])
-    low = np.asarray(squares - 8.0 * unit * sizes, dtype=np.float64) * (1.0 - 4.0 * UNIT) - 2.0 * radius
-    distances: FloatArray = np.sqrt(np.maximum(low, 0.0)) * (1.0 - 4.0 * UNIT)
+        column = sharp_sums(values, np.arange(values.n), np.array([centre]), np.ones(1))
+        if column is None:
+            return None
+        sizes = sizes + 2.0 * np.abs(column.high) + abs(high[centre])
+        radius = radius + 2.0 * column.radius + radius[centre]
+        low = low - 2.0 * column.low + low[centre]
+        high, error = two_sum(high, -2.0 * column.high)
+        high, rest = two_sum(high, np.full(values.n, diagonal[0][centre]))
+        low = low + error + rest
+    squares = (high + low) * (1.0 - 4.0 * UNIT) - (2.0 * radius + 16.0 * UNIT * UNIT * sizes) * FEW
+    distances: FloatArray = np.sqrt(np.maximum(squares, 0.0)) * (1.0 - 4.0 * UNIT)
     return distances
 
 

@@ -1,0 +1,119 @@
+"""Evaluate rows of a dual in double-double, from the values of a proof (`SharpRows`).
+
+f(x_i) and f(x_j) of a pair may be large where their difference is not. So f comes as a sum of two doubles for each
+sample, and only the combination is rounded:
+
+    (COMB.1)  |Σ_i A_ki f(x_i) − value_k| ≤ u|value_k| + Σ_i |A_ki| radius_i + the rounding of (ROUND.4) over 2 numbers
+              per sample, b and the level
+    (COMB.2)  a row of several classes is f_y(x_i) − f_c(x_i)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qpsvm.base.arrays.double_double import UNDERFLOW, multiply_double_double
+from qpsvm.base.arrays.frozen import cached
+from qpsvm.base.arrays.rounding import FEW
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.bounds.accuracy import AFFORDABLE
+from qpsvm.bounds.class_space import ClassSpace
+from qpsvm.bounds.proof.exact_dual import Primal
+from qpsvm.bounds.proof.kernels.points import kernel_space, matrix_space
+from qpsvm.bounds.proof.spaces import LinearSpace, Space
+from qpsvm.program.svm_dual import SVMDual
+from qpsvm.space.kernels.functions import RBF, Polynomial, Precomputed
+from qpsvm.space.kernels.space import FeatureSpace
+
+#: Values and their radii, (r,) each.
+Evaluated = tuple[FloatArray, FloatArray]
+
+
+class SharpRows:
+    """Evaluates rows of one dual.
+
+    space, svm: The feature space and the dual.
+    """
+
+    def __init__(self, space: FeatureSpace, svm: SVMDual) -> None:
+        self.space, self.svm = space, svm
+
+    @cached
+    def points(self) -> Space | None:
+        """The samples as a proof has them; None if it has no values of the kernel."""
+        space = self.space.base if isinstance(self.space, ClassSpace) else self.space
+        if space.is_linear:
+            return LinearSpace(space.samples)
+        if not space.is_plain or space.shift:
+            return None
+        if isinstance(space.kernel, (RBF, Polynomial)):
+            return kernel_space(space.kernel, space.X)
+        return matrix_space(space.gram.dense()) if isinstance(space.kernel, Precomputed) else None
+
+    def evaluate(
+        self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: float, levels: FloatArray
+    ) -> Evaluated | None:
+        """Return Σ_i A_ki ⟨w, φ(x_i)⟩ + b minus a level at some rows; None if too expensive.
+
+        Shapes: rows, levels (r,), coef (n,), w (d,) or None.
+        """
+        svm = self.svm
+        if svm.mix is None:
+            points, place = np.unique(svm.find_samples(rows), return_inverse=True)
+            entry: tuple[IntArray, ...] = np.arange(len(rows)), np.zeros(len(rows), dtype=np.intp)
+            factors, longest = np.ones(len(rows)), 1
+        else:
+            part = svm.mix[rows]
+            points, place = np.unique(part.indices, return_inverse=True)
+            lengths = np.diff(part.indptr)
+            in_row = np.repeat(np.arange(len(rows)), lengths)
+            entry = in_row, np.arange(len(in_row)) - np.repeat(part.indptr[:-1], lengths)
+            factors, longest = part.data, int(lengths.max(initial=0))
+        values = self._evaluate_points(points, coef, w)
+        if values is None or len(rows) * (2 * longest + 2) > AFFORDABLE:
+            return None
+        A, high, low, radius = (np.zeros((len(rows), longest)) for _ in range(4))
+        A[entry] = factors
+        for padded, given in zip((high, low, radius), values, strict=True):
+            padded[entry] = given[place]
+        numbers = np.column_stack([high, low, np.full(len(rows), b), -levels])
+        found, radii = multiply_double_double(numbers, np.column_stack([A, A, np.ones((len(rows), 2))]))
+        return found, radii + (np.abs(A) * radius).sum(axis=1) * FEW + longest * UNDERFLOW
+
+    def evaluate_classes(
+        self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: FloatArray
+    ) -> Evaluated | None:
+        """Return f_y − f_c minus the level at some rows of several classes, (COMB.2); None if too expensive.
+
+        Shapes: rows (r,), coef (k n,), w (k d,) or None, b (k,).
+        """
+        dual, space = self.svm.classes, self.space
+        assert dual is not None
+        assert isinstance(space, ClassSpace)
+        samples, position = np.unique(dual.row_positions[rows] // dual.k, return_inverse=True)
+        label, rival = (indices[rows] for indices in dual.class_pairs)
+        if len(samples) * len(coef if w is None else w) > AFFORDABLE:
+            return None
+        weights = [None] * dual.k if w is None else list(space.split_by_class(w))
+        classes = []
+        for class_coef, class_w in zip(space.split_by_class(coef), weights, strict=True):
+            values = self._evaluate_points(samples, class_coef, class_w)
+            if values is None:
+                return None
+            classes.append(values)
+        high, low, radius = (np.array([values[k] for values in classes]) for k in range(3))
+        plus, minus = (label, position), (rival, position)
+        numbers = np.column_stack(
+            [high[plus], low[plus], b[label], high[minus], low[minus], b[rival], np.full(len(rows), dual.level)]
+        )
+        found, radii = multiply_double_double(numbers, np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0]))
+        return found, (radii + radius[plus] + radius[minus]) * FEW
+
+    def _evaluate_points(
+        self, points: IntArray, coef: FloatArray, w: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """Return ⟨w, φ(x_i)⟩ at some points as sums of two doubles, and their radii."""
+        if self.points is None:
+            return None
+        values = self.points.refine_values(Primal(w, None if w is not None else coef), points.astype(np.intp))
+        return None if values is None else (values.high, values.low, values.radius)
