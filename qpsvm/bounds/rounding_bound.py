@@ -365,7 +365,8 @@ class Counting:
     def _update_objectives(self, point: Certificate) -> Certificate:
         """Update the objective values of the point: D from P and the gap between them.
 
-        Of a ν-SVM, P from D: what −νρ and the losses leave of each other may be less than the rounding of either.
+        Of a ν-SVM, P from D where that is known better: what −νρ and the losses leave of each other may be less than the
+        rounding of either.
         """
         half_norm = point.half_norm
         if point.w is None and point.slack is not None and point.explicit is None:  # of values that have more digits
@@ -377,12 +378,17 @@ class Counting:
             norm = math.sqrt(2.0 * max(half_norm, 0.0))
             if not (math.isfinite(point.gap) and norm > 0.0):
                 return point
+            slack, radius = self.bounds.slack(point, slice(None))
+            losses = self.bounds.losses(slice(None), slack)
+            costs = [group.total * multiplier(point, group) for group in self.svm.groups]
+            primal = half_norm + losses + sum(costs)
             if point.gap > WIDE:
-                slack = point.violation if point.slack is None else point.slack
-                primal = half_norm + self.bounds.losses(slice(None), slack)
-                primal += sum(group.total * multiplier(point, group) for group in self.svm.groups)
                 return point.replace(primal=point.unit * primal)
+            rounding = self.bounds.losses(slice(None), slack + radius) - losses
+            rounding += gamma(self.svm.m) * losses + 8.0 * UNIT * (half_norm + sum(map(abs, costs)))
             near = point.offset <= NEAR * norm
+            if near and rounding < point.offset * norm:
+                return point.replace(primal=point.unit * primal, dual=point.unit * (primal - point.gap * half_norm))
             lower = -0.5 * (norm + point.offset) ** 2 if near else point.dual / point.unit
             return point.replace(primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
         slack = point.violation if point.slack is None else point.slack

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.base.arrays.double_double import UNDERFLOW, multiply_double_double
-from qpsvm.base.arrays.frozen import cached
+from qpsvm.base.arrays.frozen import cached, freeze_each
 from qpsvm.base.arrays.rounding import FEW
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import AFFORDABLE
@@ -46,9 +46,14 @@ class SharpRows:
             return LinearSpace(space.samples)
         if not space.is_plain or space.shift:
             return None
+        points = None
         if isinstance(space.kernel, (RBF, Polynomial)):
-            return kernel_space(space.kernel, space.X)
-        return matrix_space(space.gram.dense()) if isinstance(space.kernel, Precomputed) else None
+            points = kernel_space(space.kernel, space.X)
+        elif isinstance(space.kernel, Precomputed):
+            points = matrix_space(space.gram.dense())
+        if points is not None:
+            freeze_each(vars(points.kernel_values).values())
+        return points
 
     def evaluate(
         self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: float, levels: FloatArray

@@ -65,10 +65,9 @@ class Vanishing:
             return None  # the following needs 1ᵀβ = 0, or b = −ρ
         beta = self.svm.beta(point.alpha)
         balanced = intercept is not None and not intercept.total
-        alpha = self._sum_by_sample(point.alpha)
-        norm = self._equal_rows(beta, alpha) if balanced else None
+        norm = self._equal_rows(beta) if balanced else None
         if norm is None:
-            norm = self._norm(beta) if point.w is not None else self._kernel_norm(beta, alpha, balanced)
+            norm = self._norm(beta) if point.w is not None else self._kernel_norm(beta, balanced)
             if norm is None and point.w is not None:  # try an α nearby
                 point = point.replace(alpha=self._nearest(point))
                 norm = self._norm(self.svm.beta(point.alpha))
@@ -85,21 +84,16 @@ class Vanishing:
 
     def _relative_gap(self, norm: float, point: Certificate, balanced: bool) -> float:
         """Return the gap of (VANISH.2) from an upper bound of ‖w(α)‖; with α made exactly feasible, (COUNT.2)."""
+        if self.svm.is_two_sided and not self.svm.beta(point.alpha).any():
+            return 0.0  # a surplus goes to both rows of a sample, and β stays 0
         equalities = [part for part in self.svm.parts if not part.ridge]
         norm = (norm + sum(self.bounds.bound_surplus(point, part)[0] for part in equalities)) * FEW
         if norm == 0.0:
             return 0.0
         if self.points is None:
             return math.inf
-        size = bound_zero_size(self.points, self._sum_by_sample(point.alpha), balanced)
+        size = bound_zero_size(self.points, self._sizes(self.svm.beta(point.alpha)), balanced)
         return (norm / size) ** 2 * FEW if norm < size else math.inf
-
-    def _sum_by_sample(self, alpha: FloatArray) -> FloatArray:
-        """Return the sum of the α (m,) of each sample, without linear constraints: (n,)."""
-        constraints = self.svm.linear_constraints
-        alpha = alpha if constraints is None else alpha[: constraints.unconstrained_dual.m]
-        samples = np.arange(len(alpha)) if self.svm.rows is None else self.svm.rows[: len(alpha)]
-        return np.bincount(samples, alpha).astype(np.float64, copy=False)
 
     def _intercepts(self, intercept: DualGroup | None) -> tuple[float, float]:
         """Return all b that are optimal for w = 0: 0, or if the bounds force 1ᵀα, a whole interval."""
@@ -129,14 +123,17 @@ class Vanishing:
             margin=levels_reached.copy(), gap=0.0, half_norm=-mu, slack=None, radius=None, size=math.nan,
         )  # fmt: skip
 
-    def _kernel_norm(self, beta: FloatArray, alpha: FloatArray, balanced: bool) -> float | None:
-        """Return an upper bound of ‖w(α)‖ of a kernel machine; None if its square exceeds its rounding.
+    def _sizes(self, beta: FloatArray) -> FloatArray:
+        """Return |β| (n,) of the samples, from below, without the points of linear constraints."""
+        constraints = self.svm.linear_constraints
+        sizes = np.abs(beta if constraints is None else beta[: constraints.unconstrained_dual.n])
+        return sizes * (1.0 - 4.0 * UNIT)
 
-        Shapes: beta, alpha (n,), the sum of the α of each sample.
-        """
+    def _kernel_norm(self, beta: FloatArray, balanced: bool) -> float | None:
+        """Return an upper bound of ‖w(α)‖ of a kernel machine, for β (n,); None if its square exceeds its rounding."""
         if self.points is None or not isinstance(self.space.kernel, (RBF, Polynomial)):
             return None
-        size = bound_zero_size(self.points, alpha, balanced)
+        size = bound_zero_size(self.points, self._sizes(beta), balanced)
         zeros = np.zeros_like(beta)
         zero = Primal(None, zeros)
         norm: float | None = self.points.measure(zero, beta, zeros).apart
@@ -196,13 +193,10 @@ class Vanishing:
         corrected[free] += step
         return feasible(self.svm, corrected) if bool(((corrected >= 0.0) & (corrected <= upper)).all()) else alpha
 
-    def _equal_rows(self, beta: FloatArray, alpha: FloatArray) -> float | None:
-        """Return the bound of (VANISH.5); None if it exceeds the rounding of Σ α_i ‖φ(x_i)‖.
-
-        Shapes: beta, alpha (n,), the sum of the α of each sample.
-        """
+    def _equal_rows(self, beta: FloatArray) -> float | None:
+        """Return the bound of (VANISH.5) for β (n,); None if it exceeds the rounding of Σ |β_i| ‖φ(x_i)‖."""
         support = np.flatnonzero(beta)
-        if not len(support):  # of a regression: what Σα lacks of its total goes to both rows of a sample, β stays 0
+        if not len(support):
             return 0.0
         rows, beta_rows = self.space.samples.take(support), beta[support]
         has_plain_kernel = self.space.is_plain and not self.space.shift  # for a precomputed kernel, rows are those of K
@@ -216,7 +210,7 @@ class Vanishing:
         length = np.sqrt(self.space.curvature(support)[ties.rows])
         groups = np.split(beta_rows[ties.order], ties.starts[1:])
         sums = np.array([abs(math.fsum(group.tolist())) for group in groups])
-        is_centre = support[ties.order] == int(alpha.argmax())
+        is_centre = support[ties.order] == int(np.abs(beta).argmax())
         if is_centre.any():
             place = int(np.searchsorted(ties.starts, is_centre.argmax(), side="right")) - 1
             sums[place], length = 0.0, length + length[place]

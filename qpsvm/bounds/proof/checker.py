@@ -1069,16 +1069,19 @@ class ProgramClaims(NamedTuple):
         return (self.zero_scale() if P == [0, 0] else [Fraction(0)] * 2), [Fraction(0)] * 2, difference
 
     def zero_scale(self) -> Ends:
-        """Enclose S^2/2, S = (sum of a)(mean of |x_i - x_c|), x_c that of the largest a; x_c = 0 if b is not free."""
-        a: dict[int, Fraction] = {}
+        """Enclose S^2/2, S = sum |b_i| times the mean of |x_i - x_c|, b_i = sum of s_k a_k over the rows of x_i.
+
+        x_c is that of the largest |b_i|, or 0 if the equality of the intercept is not sum s_k a_k = 0.
+        """
+        sums: dict[int, Fraction] = {}
         for row, value in zip(self.program.rows, self.alpha, strict=True):
             if len(row.z) == 1 and row.U is not None:  # no linear constraint
-                a[row.z[0][0]] = a.get(row.z[0][0], Fraction(0)) + value
-        is_free = "b" in self.program.e and not self.program.e["b"] and not self.program.R["b"]
-        centre = max(sorted(a), key=lambda i: a[i]) if is_free else None
-        ends = [self.distances(i, centre) for i in a]
-        sums = [sum(a.values(), Fraction(0)) * sum((d[k] for d in ends), Fraction(0)) / len(a) for k in (0, 1)]
-        return [total * total / 2 for total in sums]
+                sums[row.z[0][0]] = sums.get(row.z[0][0], Fraction(0)) + row.s * value
+        is_balanced = "b" in self.program.e and not self.program.e["b"] and not self.program.R["b"]
+        centre = max(sorted(sums), key=lambda i: abs(sums[i])) if is_balanced else None
+        total, ends = sum(map(abs, sums.values()), Fraction(0)), [self.distances(i, centre) for i in sums]
+        sizes = [total * sum((d[k] for d in ends), Fraction(0)) / len(sums) for k in (0, 1)]
+        return [size * size / 2 for size in sizes]
 
     def is_near(self, claim: Any) -> bool:
         """Return whether the b, or the lower levels, of a claim equal those of the proof up to rounding.
@@ -1147,7 +1150,7 @@ def judge(claim: Any, P: Ends, D: Ends, difference: Ends) -> tuple[str, str]:
     if "b" in claim:
         gap = with_other["b"].format(float(Fraction(*claim["b"]))) + gap
     if kind == "gap of zero at most":
-        gap = "the objective P is 0, and (P - D)/(S^2/2), with S = (sum of a)(mean of |x_i - x_c|), is"
+        gap = "the objective P is 0, and (P - D)/(S^2/2), with S = (sum |b_i|)(mean |x_i - x_c|), is"
     if "lower" in claim:
         gap = with_other["lower"].format(max((v for _, v in claim["lower"]), default=0)) + gap
     text, interval = {

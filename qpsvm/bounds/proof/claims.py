@@ -273,9 +273,9 @@ def _claims(request: ProofRequest, point: Feasible, bounds: GapBounds) -> list[C
     )
     vanished = dual < 0.0 and abs(primal) <= TINY  # as for w = 0, b = 0, ρ = 0, with the bound of underflow
     if bounds.zero_size:
-        size = "½(Σα · mean ‖φ(x_i)‖)²"
+        size = "½(Σ|β| · mean ‖φ(x_i)‖)²"
         if has_balanced_intercept(request.program):
-            size = "½(Σα · mean ‖φ(x_i) − φ(x_c)‖)², x_c the sample with the largest α"
+            size = "½(Σ|β| · mean ‖φ(x_i) − φ(x_c)‖)², x_c the sample with the largest |β|"
         claims[-1] = Claim("gap", "proven", "P is 0, to which nothing is relative, but P − D is at most "
                            f"{format_upper_bound(bounds.gap)} of {size}", bounds.gap)  # fmt: skip
         text = "" if request.tol is None else f"this share is at most the tolerance, {request.tol:g}"

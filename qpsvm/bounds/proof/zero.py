@@ -4,9 +4,9 @@ If the reduced hulls of a ν-SVM meet, or the origin is in the reduced hull of a
 and no gap is relative to that:
 
     (ZERO.1)  with levels of 0, w = 0 and μ = 0 are feasible, P = 0, and P − D = ½‖w(α)‖²
-    (ZERO.2)  it is relative to ½S²,  S the sum of all α times the mean distance ‖φ(x_i) − φ(x_c)‖ of the samples from
-              x_c, the one with the largest α. With a free intercept, 1ᵀβ = 0, and w(α) and S do not depend on where
-              the origin is; with other intercepts, the mean is that of ‖φ(x_i)‖
+    (ZERO.2)  it is relative to ½S²,  S = Σ|β_i| times the mean distance ‖φ(x_i) − φ(x_c)‖ of the samples from x_c, the
+              one with the largest |β|. With a free intercept, 1ᵀβ = 0, and w(α) and S do not depend on where the origin
+              is; with other intercepts, the mean is that of ‖φ(x_i)‖
     (ZERO.3)  this counts up to a share of 2⁻⁴⁰ only: a larger one may be more than rounding
 
 Linear constraints do not count in S: their multipliers may cancel each other, and be arbitrarily large.
@@ -29,16 +29,16 @@ from qpsvm.bounds.proof.terms import GapBounds
 LARGEST_SHARE = 2.0**-40
 
 
-def bound_zero_size(space: Space, alpha: FloatArray, is_centred: bool) -> float:
+def bound_zero_size(space: Space, sizes: FloatArray, is_centred: bool) -> float:
     """Return a lower bound of S of (ZERO.2); 0 if the distances are unknown.
 
-    alpha (n,): The sum of the α of the rows of each point.
-    is_centred: Whether distances are from the point with the largest α.
+    sizes (n,): |β| of the samples, from below.
+    is_centred: Whether distances are from the sample with the largest |β|.
     """
-    distances = space.bound_distances(int(alpha.argmax()) if is_centred else None)
+    distances = space.bound_distances(int(sizes.argmax()) if is_centred else None)
     if distances is None:
         return 0.0
-    return float(alpha.sum()) * float(distances[: len(alpha)].mean()) * (1.0 - gamma(2 * len(alpha) + 4))
+    return float(sizes.sum()) * float(distances[: len(sizes)].mean()) * (1.0 - gamma(2 * len(sizes) + 4))
 
 
 def with_zero_size(
@@ -51,9 +51,9 @@ def with_zero_size(
     if not is_zero or has_constants or program.mix is not None:
         return bounds
     n_rows = program.m - program.users
-    samples = np.arange(n_rows) if program.rows is None else program.rows[:n_rows]
-    alpha: FloatArray = np.bincount(samples, point.ends[0][:n_rows]).astype(np.float64, copy=False)
-    size = bound_zero_size(space, alpha, has_balanced_intercept(program))
+    n_samples = n_rows if program.rows is None else int(program.rows[:n_rows].max(initial=-1)) + 1
+    beta, radius = (values[:n_samples] for values in point.beta())
+    size = bound_zero_size(space, np.maximum(np.abs(beta) - radius, 0.0), has_balanced_intercept(program))
     if not size > 0.0:
         return bounds
     scaled = replace(bounds, primal=(0.0, 0.0), zero_size=size)

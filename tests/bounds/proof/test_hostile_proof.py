@@ -81,11 +81,14 @@ def zero_size(machine, point):
     """S of (ZERO.2), from above but for the last digits."""
     rows = machine.X.toarray() if sp.issparse(machine.X) else np.asarray(machine.X)
     x = [[Fraction(float(v)) for v in row] for row in rows]
-    alpha = [point[k] for k in range(len(x))]
-    origin = x[max(range(len(x)), key=lambda k: alpha[k])] if machine.kind == "nu" else [Fraction(0)] * len(x[0])
+    n = len(x)
+    sizes = [abs(point[k] - point[n + k]) if machine.kind in TUBES else point[k] for k in range(n)]
+    origin = (
+        x[max(range(n), key=lambda k: sizes[k])] if machine.kind in ("nu", "nu tube") else [Fraction(0)] * len(x[0])
+    )
     unit = Fraction(10) ** 200
     squares = [sum((a - b) ** 2 for a, b in zip(row, origin, strict=True)) for row in x]
-    return sum(alpha) * sum(math.isqrt(int(s * unit**4)) + 1 for s in squares) / len(x) / unit**2
+    return sum(sizes) * sum(math.isqrt(int(s * unit**4)) + 1 for s in squares) / len(x) / unit**2
 
 
 def check_bounds(machine, result, proof):
