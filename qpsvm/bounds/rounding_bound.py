@@ -365,8 +365,8 @@ class Counting:
     def _update_objectives(self, point: Certificate) -> Certificate:
         """Update the objective values of the point: D from P and the gap between them.
 
-        Of a ν-SVM, P from D where that is known better: what −νρ and the losses leave of each other may be less than the
-        rounding of either.
+        Of a ν-SVM, P from D where that is known better: what −νρ and the losses leave of each other may be less than
+        the rounding of either.
         """
         half_norm = point.half_norm
         if point.w is None and point.slack is not None and point.explicit is None:  # of values that have more digits
