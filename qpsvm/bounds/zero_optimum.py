@@ -83,11 +83,12 @@ class Vanishing:
         )  # fmt: skip
 
     def _relative_gap(self, norm: float, point: Certificate, balanced: bool) -> float:
-        """Return the gap of (VANISH.2) from an upper bound of ‖w(α)‖; with α made exactly feasible, (COUNT.2)."""
+        """Return the gap of (VANISH.2) from an upper bound of ‖w(α)‖; any row may make α exactly feasible."""
         if self.svm.is_two_sided and not self.svm.beta(point.alpha).any():
             return 0.0  # a surplus goes to both rows of a sample, and β stays 0
-        equalities = [part for part in self.svm.parts if not part.ridge]
-        norm = (norm + sum(self.bounds.bound_surplus(point, part)[0] for part in equalities)) * FEW
+        for part in self.svm.parts:
+            surplus, error = sum_with_bound(part.column * point.alpha, -part.total, -part.low)
+            norm = (norm + (abs(surplus) + error) * self.accuracy.largest) * FEW
         if norm == 0.0:
             return 0.0
         if self.points is None:
