@@ -238,7 +238,7 @@ def _order_rows(
     order = order[slack[order] > 0.0][:CARRIERS]
     needed = 2.0 * abs(float(surplus))
     if costs is not None:
-        can_take_all = (slack > needed) & ~is_constraint
+        can_take_all = slack > needed
         preference = np.where(can_take_all, -costs[rows] / sizes, -np.inf)
     else:
         can_take_all, preference = distance_to_bounds > needed, distance_to_bounds

@@ -28,11 +28,12 @@ def collect_alpha(problem: DualStatement, result: SVMResult) -> FloatArray:
 
 
 def collect_costs(problem: DualStatement, result: SVMResult) -> FloatArray:
-    """Collect |t_k − δ_kα_k| at the rows of the program, as computed, and ∞ for linear constraints: (m,)."""
+    """Collect |t_k − δ_kα_k| at the rows of the program, as computed: (m,)."""
     gradient = np.abs(result.curvature * result.alpha - (result.margin - result.yf))
     costs: FloatArray = problem._restrict_to_dual(gradient)
-    count = 0 if result.constraints is None else len(result.constraints)
-    return np.concatenate([costs, np.full(count, np.inf)])
+    if result.constraints is None:
+        return costs
+    return np.concatenate([costs, np.abs(result.constraints["value"] - result.constraints["bound"])])
 
 
 def collect_primal(problem: DualStatement, result: SVMResult) -> Primal:
