@@ -108,14 +108,14 @@ def kinds_are_what_samples_do(cell: Cell, result: qpsvm.SVMResult, point: Point)
     assert np.abs(slack[result.on_margin]).max(initial=0.0) <= TOL * size
     assert slack[result.at_bound].max(initial=-np.inf) <= TOL * size
     np.testing.assert_array_equal(np.sort(np.concatenate([result.on_margin, result.at_bound])), result.support)
-    peripheral = np.setdiff1d(np.flatnonzero(cell.s > 0), result.support)
-    assert slack[peripheral].min(initial=np.inf) >= -TOL * size
+    others = np.setdiff1d(np.flatnonzero(cell.s > 0), result.support)
+    assert slack[others].min(initial=np.inf) >= -TOL * size
 
     table = result.kkt
     np.testing.assert_array_equal(table["alpha"], alpha)
     np.testing.assert_allclose(table["alpha"] + table["eta"], upper, rtol=1e-12)
     assert table["residual"].sum() <= result.gap * (1 + 1e-9) + 1e-15
-    kinds = {"peripheral": 0, "margin": 1, "violator": 2}
+    kinds = {"non-support": 0, "margin": 1, "violator": 2}
     np.testing.assert_array_equal([kinds[kind] for kind in table["kind"]], result.kind)
 
 

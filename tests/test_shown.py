@@ -83,7 +83,7 @@ def test_the_page_of_a_result_counts_the_kinds():
     result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1]))
     rows = {row[0]: row[1:] for row in Cells(result._repr_html_()).rows}
     assert rows["status"] == ["optimal"]
-    assert [rows[kind] for kind in ("peripheral", "on the margin", "at the bound", "all")] == [
+    assert [rows[kind] for kind in ("non-support vector", "on the margin", "at the bound", "all")] == [
         ["1"],
         ["2"],
         ["2"],

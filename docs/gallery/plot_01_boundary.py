@@ -2,8 +2,8 @@
 The boundary and the kinds of samples
 =====================================
 
-The line f = 0, the margin between f = −1 and f = +1, and the three kinds of samples: peripheral, on the margin, at the
-bound.
+The line f = 0, the margin between f = −1 and f = +1, and the three kinds of samples: no support vector, on the margin,
+at the bound.
 """
 
 from sklearn.datasets import make_blobs

@@ -2,8 +2,7 @@
 Who supports, and with what force
 =================================
 
-α of each sample, the largest first. Peripheral samples have none. Those at the bound pull with all that their price
-allows.
+α of each sample, the largest first. It is 0 for samples that are no support vectors, and C at the bound.
 """
 
 from sklearn.datasets import make_moons

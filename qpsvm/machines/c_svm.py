@@ -21,8 +21,8 @@ f(x) = ⟨w, φ(x)⟩ + b. Samples may violate the margin y_i f(x_i) ≥ 1 by a 
     (CSVM.11)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
     (CSVM.12)  b is recovered:  the mean of y_i − Σ_j α_j y_j K(x_j, x_i) over the samples with 0 < α_i < C_i; it is
                the multiplier of yᵀα = 0.  A penalised one is yᵀα
-    (CSVM.13)  three kinds of samples:  α_i = 0 and y_i f ≥ 1, peripheral;  0 < α_i < C_i and y_i f = 1, on the margin;
-               α_i = C_i and y_i f ≤ 1, inside the margin or on the wrong side
+    (CSVM.13)  three kinds of samples:  α_i = 0 and y_i f ≥ 1, no support vector;  0 < α_i < C_i and y_i f = 1, on the
+               margin;  α_i = C_i and y_i f ≤ 1, inside the margin or on the wrong side
     (CSVM.14)  strong duality:  the optimal values of (CSVM.2) and (CSVM.10) differ in sign only
     (CSVM.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
     (CSVM.16)  weak duality:  for every α of (CSVM.10) and every w, b, ξ of (CSVM.2),  P(w, b, ξ) − D(α) =

@@ -16,7 +16,7 @@ f(x) = ⟨w, φ(x)⟩ + b.
     (HARD.10)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
     (HARD.11)  b is recovered:  −(min₊ u + max₋ u)/2 with u = K(α∘y), the middle between the classes, which is the mean
                of y_i − u_i over the samples with α_i > 0
-    (HARD.12)  two kinds of samples:  α_i = 0 and y_i f ≥ 1, peripheral;  α_i > 0 and y_i f = 1, on the margin
+    (HARD.12)  two kinds of samples:  α_i = 0 and y_i f ≥ 1, no support vector;  α_i > 0 and y_i f = 1, on the margin
     (HARD.13)  strong duality:  ½‖w‖² = Σ α_i − ½‖w‖², hence the margin is 2/√(Σ α_i)
     (HARD.14)  certificate, free of scale: with u = K(α∘y) and δ = (min₊ u − max₋ u)/2 > 0 the point w(α)/δ is feasible,
                P = ‖w(α)‖²/(2δ²); and α·t with t = 1ᵀα/‖w(α)‖² is the best multiple, D = (1ᵀα)²/(2‖w(α)‖²)

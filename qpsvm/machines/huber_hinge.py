@@ -25,8 +25,8 @@ C_i t²/(2κ) for t ≤ κ and C_i (t − κ/2) from there on: smooth where the 
     (HUBER.11)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
     (HUBER.12)  b is recovered:  the mean of y_i (1 − κα_i/C_i) − Σ_j α_j y_j K(x_j, x_i) over the samples with
                 0 < α_i < C_i for a free intercept;  yᵀα for a penalised one
-    (HUBER.13)  three kinds of samples:  α_i = 0 and y_i f ≥ 1, peripheral;  0 < α_i < C_i and y_i f = 1 − κα_i/C_i,
-                where the loss is a curve;  α_i = C_i and y_i f ≤ 1 − κ, on its slope
+    (HUBER.13)  three kinds of samples:  α_i = 0 and y_i f ≥ 1, no support vector;  0 < α_i < C_i and y_i f =
+                1 − κα_i/C_i, where the loss is a curve;  α_i = C_i and y_i f ≤ 1 − κ, on its slope
     (HUBER.14)  strong duality:  the optimal values of (HUBER.2) and (HUBER.10) differ in sign only
     (HUBER.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
     (HUBER.16)  weak duality:  for every α of (HUBER.10) and every w, b, ξ, ζ of (HUBER.2),  P(w, b, ξ, ζ) − D(α) =
@@ -94,7 +94,7 @@ class HuberHinge(Problem):
     """
 
     _kind_labels: ClassVar[KindLabels] = KindLabels(
-        ("peripheral", "curve", "slope"),
+        ("non-support", "curve", "slope"),
         ("outside the margin", "inside it by at most the width", "inside it by more than the width"),
     )
     _primal_notation = ("HUBER.2", "½ {norm} + Σ C_i (ξ_i²/(2κ) + ζ_i)", "y_i {f} ≥ 1 − ξ_i − ζ_i")

@@ -18,7 +18,7 @@ With a_i = s_i/Σs (1/n without weights) and f(x) = ⟨w, φ(x)⟩ + b:
     (NUSVM.12)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
     (NUSVM.13)  b and ρ are recovered: with s = ρ − b and t = ρ + b the primal splits, s is the quantile of u = K(α∘y)
                 over the positive class at level ν/2, t that of −u over the negative one; ρ = (s + t)/2, b = (t − s)/2
-    (NUSVM.14)  three kinds of samples:  α_i = 0 and y_i f ≥ ρ, peripheral;  0 < α_i < a_i and y_i f = ρ, on the
+    (NUSVM.14)  three kinds of samples:  α_i = 0 and y_i f ≥ ρ, no support vector;  0 < α_i < a_i and y_i f = ρ, on the
                 margin;  α_i = a_i and y_i f ≤ ρ, inside the margin or on the wrong side
     (NUSVM.15)  strong duality:  the optimal values of (NUSVM.2) and (NUSVM.11) differ in sign only
     (NUSVM.16)  both sums fixed means ν/2 in each class, so ν ≤ ν_max = 2·min(S₊, S₋)/S, with S the sums of weights

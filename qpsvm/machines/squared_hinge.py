@@ -23,8 +23,8 @@ nothing, and large ones far more than those of a C-SVM.
     (SQHINGE.11)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
     (SQHINGE.12)  b is recovered:  the mean of y_i (1 − α_i/(2C_i)) − Σ_j α_j y_j K(x_j, x_i) over the samples with
                   α_i > 0 for a free intercept;  yᵀα for a penalised one
-    (SQHINGE.13)  two kinds of samples:  α_i = 0 and y_i f ≥ 1, peripheral;  α_i > 0 and y_i f = 1 − α_i/(2C_i), inside
-                  the margin or on the wrong side. None lies on the margin: the first bit of slack is free
+    (SQHINGE.13)  two kinds of samples:  α_i = 0 and y_i f ≥ 1, no support vector;  α_i > 0 and y_i f = 1 − α_i/(2C_i),
+                  inside the margin or on the wrong side. None lies on the margin: the first bit of slack is free
     (SQHINGE.14)  strong duality:  the optimal values of (SQHINGE.2) and (SQHINGE.10) differ in sign only
     (SQHINGE.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
     (SQHINGE.16)  weak duality:  for every α of (SQHINGE.10) and every w, b, ξ of (SQHINGE.2),  P(w, b, ξ) − D(α) =

@@ -23,9 +23,9 @@ from qpsvm.result.model import Model
 from qpsvm.result.solved_problem import ProblemReference, SolvedProblem
 
 #: Names of the values 0, 1 and 2 of `SVMResult.kind`.
-KINDS = ("peripheral", "margin", "violator")
+KINDS = ("non-support", "margin", "violator")
 #: Descriptions of these values, for pictures and pages.
-KINDS_IN_WORDS = ("peripheral", "on the margin", "at the bound")
+KINDS_IN_WORDS = ("non-support vector", "on the margin", "at the bound")
 #: Labels of lines of a summary, for primal variables other than w and b.
 EXTRA_LINES = {
     "rho": "margin", "epsilon": "tube", "radius": "ball",
@@ -79,7 +79,7 @@ class SVMResult(Certified):
     solver_gap : float
         The relative gap (CERT.3) of the solver's point, as measured before polishing.
     kind : ndarray of int8, shape (n,)
-        0 peripheral (α = 0), 1 on the margin (free), 2 at bound; `kinds` has the names for this machine.
+        0 no support vector (α = 0), 1 on the margin (free), 2 at bound; `kinds` has the names for this machine.
     yf, margin : ndarray, shape (m,)
         y_i f(x_i), for every α, and the margin it should reach: `rho` in every row of a two-class machine with one
         level.
@@ -307,7 +307,7 @@ class SVMResult(Certified):
         >>> import qpsvm
         >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1], C=1))
         >>> print(result.kkt["kind"])
-        ['margin' 'violator' 'margin' 'peripheral' 'violator']
+        ['margin' 'violator' 'margin' 'non-support' 'violator']
         >>> print(result.kkt.dtype.names)
         ('alpha', 'xi', 'eta', 'yf', 'gap', 'residual', 'kind')
 
@@ -439,10 +439,11 @@ def build_kkt_table(result: SVMResult) -> NDArray[np.void]:
     scale = max(abs(result.primal), abs(result.dual))
     columns |= {"gap": terms, "residual": terms / scale if scale > 0 and np.isfinite(scale) else terms}
     numbers = [*((name, "i8") for name in places), *((name, "f8") for name in columns)]
-    table = np.empty(len(result.kind), dtype=[*numbers, ("kind", "U10")])
+    names = np.array(result.kinds.names)
+    table = np.empty(len(result.kind), dtype=[*numbers, ("kind", names.dtype)])
     for name, values in (places | columns).items():
         table[name] = values
-    table["kind"] = np.array(result.kinds.names)[result.kind]
+    table["kind"] = names[result.kind]
     return table
 
 

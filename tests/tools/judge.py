@@ -462,5 +462,5 @@ def _wrong_kinds(result: Any) -> list[str]:
     most = np.where(np.isfinite(upper), upper, alpha.max(initial=0.0))
     outside = np.flatnonzero((result.kind == 0) & (alpha > PERIPHERAL * most).any(axis=0))
     if len(outside) and math.isfinite(result.gap):
-        return [f"kind: rows {outside.tolist()} are called peripheral"]
+        return [f"kind: rows {outside.tolist()} are called no support vectors"]
     return []

@@ -144,14 +144,13 @@ def relax_levels(
         lowered = replace(program, level=from_constant(level - Fraction(max_violation), program.m))
         share = round_up(Fraction(max_violation) / level)
         text = (
-            f"these numbers fall short of their margin by at most {format_upper_bound(share, 2)} of it; times 1/(1 − "
-            f"{share!r}) "
-            "they keep it exactly, with a relative gap of at most"
+            f"these numbers violate the margin by at most {format_upper_bound(share, 2)} of it; multiplied by 1/(1 − "
+            f"{share!r}) they satisfy it exactly, with a relative gap of at most"
         )
         return lowered, repeat_value(max_violation, program.m), text
     text = (
-        f"{'one row' if n_violated == 1 else f'{n_violated} rows'} of those that have to be kept may be broken, by at "
-        f"most {format_upper_bound(max_violation, 2)}; with bounds that are so much wider, "
+        f"{'one hard constraint' if n_violated == 1 else f'{n_violated} hard constraints'} may be violated, by at "
+        f"most {format_upper_bound(max_violation, 2)}; with bounds relaxed by that amount, "
         "the relative gap of these numbers is at most"
     )
     return replace(program, level=_lower_levels(program.level, violation)), violation, text

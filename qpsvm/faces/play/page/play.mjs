@@ -979,7 +979,7 @@ function certificateView(app) {
 
 /** What is written where an address names a machine that nobody knows. */
 const UNKNOWN = { parameters: [], bound: "C", share: "α / C", against: "α / C", level: "1", eta: "η", learnt: "labels",
-  sides: 1, tube: false, kinds: ["peripheral", "on the margin", "at the bound"], value: "y f", path: "", letters: [],
+  sides: 1, tube: false, kinds: ["non-support vector", "on the margin", "at the bound"], value: "y f", path: "", letters: [],
   width: "width 2/‖w‖", correct: "correct", balance: "yᵀα" };
 
 /** The machine that is chosen, as the catalogue has it: what it learns, and how its letters are written. */
