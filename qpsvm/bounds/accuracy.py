@@ -29,10 +29,10 @@ import math
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.double_double import UNDERFLOW, multiply_double_double, multiply_to_pairs, two_sum
+from qpsvm.base.arrays.double_double import UNDERFLOW
 from qpsvm.base.arrays.frozen import cached, find_common_value, repeat_value
 from qpsvm.base.arrays.rounding import UNIT, bound_norm, bound_row_norms, gamma
-from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.space.kernels.blocks import bound_exponent_error
 from qpsvm.space.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Sigmoid
 from qpsvm.space.kernels.gram import KernelGram
@@ -173,42 +173,3 @@ class Accuracy:
         if self._sizes is not None:
             size = min(size, float(np.abs(beta) @ self._sizes))
         return gamma(count + 4) * size * (1.0 + gamma(n + 4))
-
-    def sharp_weights(self, beta: FloatArray, rest: FloatArray | None = None) -> tuple[FloatArray, FloatArray] | None:
-        """Σβ_i x_i over the caller's own samples, and the radius of each entry: (d,) each; None where too much.
-
-        Shapes: beta, rest (n,).
-        """
-        support = beta.nonzero()[0]
-        parts_of = [beta[support]] if rest is None else [beta[support], rest[support]]
-        if len(parts_of) * len(support) * self.space.samples.d > AFFORDABLE:
-            return None
-        X, weights = self.space.samples.take(support), np.concatenate(parts_of)
-        columns = max(AT_A_TIME // max(len(weights), 1), 1)
-        found = []
-        for j in range(0, X.shape[1], columns):
-            block = np.ascontiguousarray(as_dense(X[:, j : j + columns]).T)
-            found.append(multiply_to_pairs(block if rest is None else np.hstack([block, block]), weights))
-        high, radii = (np.concatenate([part[k] for part in found]) for k in (0, 2))
-        return high, radii + UNIT * np.abs(high)
-
-    def sharp_ball(self, rows: IntArray, centre: FloatArray, square: float) -> tuple[FloatArray, FloatArray] | None:
-        """½(‖x − c‖² − R²) at some rows in double-double precision, and its radius: x − c is a sum of two floats.
-
-        Shapes: rows (r,), centre (d,) → values, radii (r,).
-        """
-        if 2 * len(rows) * len(centre) > AFFORDABLE:
-            return None
-        step = max(AT_A_TIME // (2 * len(centre) + 1), 1)
-        parts = []
-        for start in range(0, len(rows), step):
-            high, low = two_sum(as_dense(self.space.samples.take(rows[start : start + step])), -centre[None, :])
-            ones = np.ones((len(high), 1))
-            values, radii = multiply_double_double(
-                np.hstack([high, 2.0 * low, ones]), np.hstack([high, high, -square * ones])
-            )
-            radii += np.square(low).sum(axis=1) * (1.0 + gamma(len(centre) + 1)) + len(centre) * UNDERFLOW
-            parts.append((0.5 * values, 0.5 * radii))
-        if not parts:
-            return np.zeros(0), np.zeros(0)
-        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])

@@ -132,17 +132,6 @@ class ClassAccuracy(Accuracy):
         """Bound the error of all w_c together, in norm."""
         return math.hypot(*map(self.base_accuracy.weight_radius, self.space.split_by_class(beta))) * FEW
 
-    def sharp_weights(self, beta: FloatArray, rest: FloatArray | None = None) -> tuple[FloatArray, FloatArray] | None:
-        """Return w(α) over the caller's samples, and the radius of each entry, (k d,) each; None if too expensive."""
-        del rest
-        classes = []
-        for column in self.space.split_by_class(beta):
-            sharp = self.base_accuracy.sharp_weights(column)
-            if sharp is None:
-                return None
-            classes.append(sharp)
-        return np.concatenate([sharp[0] for sharp in classes]), np.concatenate([sharp[1] for sharp in classes])
-
 
 def build_plane(
     space: FeatureSpace, svm: SVMDual, coef: FloatArray, w: FloatArray | None, b: float,

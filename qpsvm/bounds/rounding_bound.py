@@ -85,7 +85,7 @@ class Counting:
         size, terms = self.accuracy.size(point.coef)
         rounding = HARDLY if point.w is not None else math.sqrt(gamma(terms + 2))  # of a kernel, ‖w‖² is rounded
         hardly = math.sqrt(2.0 * max(point.half_norm, 0.0)) <= rounding * size
-        return Vanishing(self.bounds, self.sharp_rows.points).find_zero_point(point) if hardly else None
+        return Vanishing(self.bounds, self.sharp_rows).find_zero_point(point) if hardly else None
 
     def bounded(self, point: Certificate) -> Certificate:
         """This very point, and none beside it, with `gap` a bound that counts all rounding."""
@@ -137,7 +137,7 @@ class Counting:
                 break
             base = sharper
         if best.gap > tol and (self.homogeneous or self.space.is_affine):
-            return Vanishing(self.bounds, self.sharp_rows.points).find_zero_point(best) or best
+            return Vanishing(self.bounds, self.sharp_rows).find_zero_point(best) or best
         return best
 
     def _refine_radii(self, point: Certificate) -> Certificate:
@@ -323,7 +323,7 @@ class Counting:
     def _measured_from_centre(self, point: Certificate, w: FloatArray, rows: IntArray) -> Certificate | None:
         """Return the rows of a ball: t = ½(‖x − c‖² − R²) by differences of the caller's samples and centre."""
         square, off = dot_with_bound(w, w, 2.0 * point.level)
-        found = self.accuracy.sharp_ball(rows, self.space.to_caller_weights(w), square)
+        found = self.sharp_rows.evaluate_ball(rows, self.space.to_caller_weights(w), square)
         if found is None:
             return None
         slack, radius = self.bounds.slack(point.replace(slack=None), slice(None))
@@ -340,7 +340,7 @@ class Counting:
         beta, rest, spread = self.svm.beta(point.alpha), None, None
         if self.svm.mix is not None:
             beta, rest, spread = combined_beta(self.svm, point.alpha)
-        found = self.accuracy.sharp_weights(beta, rest)
+        found = self.sharp_rows.sum_points(beta, rest)
         if found is None:
             return point
         own, radii = found

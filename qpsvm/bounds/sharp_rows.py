@@ -1,4 +1,4 @@
-"""Evaluate rows of a dual in double-double, from the values of a proof (`SharpRows`).
+"""Evaluate rows of a dual, and w(α), in double-double, from the values of a proof (`SharpRows`).
 
 f(x_i) and f(x_j) of a pair may be large where their difference is not. So f comes as a sum of two doubles for each
 sample, and only the combination is rounded:
@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from qpsvm.base.arrays.double_double import UNDERFLOW, multiply_double_double
+from qpsvm.base.arrays.double_double import UNDERFLOW, multiply_double_double, sum_pairs, two_sum
 from qpsvm.base.arrays.frozen import cached, freeze_each
-from qpsvm.base.arrays.rounding import FEW
-from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.bounds.accuracy import AFFORDABLE
+from qpsvm.base.arrays.rounding import FEW, gamma
+from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.bounds.accuracy import AFFORDABLE, AT_A_TIME
 from qpsvm.bounds.class_space import ClassSpace
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels.points import kernel_space, matrix_space
@@ -113,6 +113,43 @@ class SharpRows:
         )
         found, radii = multiply_double_double(numbers, np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0]))
         return found, (radii + radius[plus] + radius[minus]) * FEW
+
+    def evaluate_ball(self, rows: IntArray, centre: FloatArray, square: float) -> Evaluated | None:
+        """Return ½(‖x − c‖² − R²) at some rows, x − c as sums of two floats; None if too expensive.
+
+        Shapes: rows (r,), centre (d,).
+        """
+        d = len(centre)
+        if 2 * len(rows) * d > AFFORDABLE:
+            return None
+        found, step = np.zeros((2, len(rows))), max(AT_A_TIME // (2 * d + 1), 1)
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            high, low = two_sum(as_dense(self.space.samples.take(rows[part])), -centre[None, :])
+            ones = np.ones((len(high), 1))
+            values, radii = multiply_double_double(
+                np.hstack([high, 2.0 * low, ones]), np.hstack([high, high, -square * ones])
+            )
+            radii += np.square(low).sum(axis=1) * (1.0 + gamma(d + 1)) + d * UNDERFLOW
+            found[:, part] = 0.5 * values, 0.5 * radii
+        return found[0], found[1]
+
+    def sum_points(self, beta: FloatArray, rest: FloatArray | None = None) -> Evaluated | None:
+        """Return w(α) = Σβ_i x_i of a linear machine, over the caller's samples; None if too expensive.
+
+        Shapes: beta (n,), or (k n,) with several classes; rest: What β is more exactly, as a second term. The result
+        has (d,) or (k d,) numbers each.
+        """
+        assert isinstance(self.points, LinearSpace)
+        columns = self.space.split_by_class(beta) if isinstance(self.space, ClassSpace) else [beta]
+        sums = [self.points.sum_points(column) for column in [*columns, *([] if rest is None else [rest])]]
+        known = [part for part in sums if part is not None]
+        if len(known) < len(sums):
+            return None
+        if rest is not None:
+            known = [np.array(sum_pairs(np.array(known)))]
+        high, low, radii = np.concatenate(known, axis=1)
+        return high, radii + np.abs(low)
 
     def _evaluate_points(
         self, points: IntArray, coef: FloatArray, w: FloatArray | None

@@ -30,9 +30,9 @@ from qpsvm.bounds.accuracy import AFFORDABLE
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.gap_bounds import Bounds
 from qpsvm.bounds.proof.exact_dual import Primal
-from qpsvm.bounds.proof.spaces import Space
 from qpsvm.bounds.proof.zero import LARGEST_SHARE, bound_zero_size
 from qpsvm.bounds.repair import feasible
+from qpsvm.bounds.sharp_rows import SharpRows
 from qpsvm.program.svm_dual import DualGroup
 from qpsvm.space.kernels.functions import RBF, Polynomial, Precomputed
 
@@ -40,11 +40,11 @@ from qpsvm.space.kernels.functions import RBF, Polynomial, Precomputed
 class Vanishing:
     """Test whether w vanishes at points of one dual.
 
-    points: The samples as a proof has them; None if it has none.
+    sharp_rows: Values and w(α) of that dual in double-double.
     """
 
-    def __init__(self, bounds: Bounds, points: Space | None) -> None:
-        self.points = points
+    def __init__(self, bounds: Bounds, sharp_rows: SharpRows) -> None:
+        self.sharp_rows, self.points = sharp_rows, sharp_rows.points
         self.bounds, self.accuracy, self.space, self.svm = bounds, bounds.accuracy, bounds.accuracy.space, bounds.svm
 
     def find_zero_point(self, point: Certificate) -> Certificate | None:
@@ -148,7 +148,7 @@ class Vanishing:
 
         The rounding is that of Σα_i|x_i − x̄|, with x̄ = 0 if 1ᵀβ is not 0, (VANISH.3).
         """
-        sharp = self.accuracy.sharp_weights(beta)
+        sharp = self.sharp_rows.sum_points(beta)
         if sharp is None:
             return None
         support = np.flatnonzero(beta)
@@ -182,7 +182,7 @@ class Vanishing:
         """
         alpha, upper = point.alpha, self.svm.upper
         free = np.flatnonzero((alpha > 0.0) & (alpha < upper))
-        exact = self.accuracy.sharp_weights(self.svm.beta(alpha))
+        exact = self.sharp_rows.sum_points(self.svm.beta(alpha))
         if exact is None or not 0 < len(free) * self.space.samples.d <= AFFORDABLE // 100:
             return alpha
         Z = as_dense(self.space.samples.take(self.svm.find_samples(free))) * self.svm.sign[free][:, None]

@@ -303,20 +303,29 @@ class LinearSpace(Space):
 
     def refine_distance(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
         """Bound the distance by (ROUND.4), a block of rows at a time."""
-        support = np.flatnonzero((beta != 0.0) | (beta_radius != 0.0))
-        if len(support) * self.d > AFFORDABLE:
-            return None
-        sums, off = np.zeros((3, self.d)), 0.0
-        for X, positions in self._pieces(support):
-            products = multiply_to_pairs(np.ascontiguousarray(X.T), beta[support[positions]])
-            sums = np.array(sum_pairs(np.array([sums, products])))
-            off += float(beta_radius[support[positions]] @ bound_row_norms(as_block(X).squared_norms(), self._terms))
-        off *= 1.0 + gamma(len(support) + 2)
         assert primal_point.w is not None
+        sums = self.sum_points(beta)
+        if sums is None:
+            return None
+        off, moved = 0.0, np.flatnonzero(beta_radius)
+        for X, positions in self._pieces(moved):
+            off += float(beta_radius[moved[positions]] @ bound_row_norms(as_block(X).squared_norms(), self._terms))
+        off *= 1.0 + gamma(len(moved) + 2)
         high, error = two_sum(primal_point.w, -sums[0])
         difference = high + (error - sums[1])
         lost = sums[2] + 4.0 * UNIT * (np.abs(difference) + np.abs(error) + np.abs(sums[1]))
         return (bound_norm(np.abs(difference) + lost) * (1.0 + gamma(6)) + off) * (1.0 + gamma(4))
+
+    def sum_points(self, beta: FloatArray) -> FloatArray | None:
+        """Return Σβ_i x_i as sums of two doubles, and radii, (3, d), by (ROUND.4); None if too slow."""
+        support = np.flatnonzero(beta)
+        if len(support) * self.d > AFFORDABLE:
+            return None
+        sums = np.zeros((3, self.d))
+        for X, positions in self._pieces(support):
+            products = multiply_to_pairs(np.ascontiguousarray(X.T), beta[support[positions]])
+            sums = np.array(sum_pairs(np.array([sums, products])))
+        return sums
 
     def bound_distances(self, centre: int | None) -> FloatArray | None:
         """Return lower bounds of ‖x_i − x_c‖, or of ‖x_i‖ without a centre, by differences as in (BALL.2): (n,)."""
