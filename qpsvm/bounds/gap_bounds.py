@@ -46,7 +46,7 @@ from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import BLOCK, Certificate, Gap, multiplier, weighs
-from qpsvm.bounds.screening import entry_by_entry, row_radii
+from qpsvm.bounds.screening import row_radii, tighten_constraint_radii
 from qpsvm.program.losses import (
     bound_block_terms,
     bound_by_two_lines,
@@ -95,27 +95,27 @@ class Bounds:
         r = each * np.abs(t)
         r += (other + each * (abs(point.level) + np.abs(margin))) * FEW
         if self.svm.linear_constraints is not None and point.w is not None:
-            entry_by_entry(self.accuracy, self.svm, point, rows, t, r)
+            tighten_constraint_radii(self.accuracy, self.svm, point, rows, t, r)
         return t, r
 
     def _value_radius(self, point: Certificate, rows: IntArray | slice) -> FloatArray | float:
         """Bound the error of K coef, or Zw, at some rows: (r,), or one number for all of them."""
         mix = self.svm.mix
         if mix is not None:
-            return self._kappa(point) * self._terms_of_mix * FEW * self.row_sizes(rows)
+            return self._kappa(point) * self._mix_factor * FEW * self.row_sizes(rows)
         if point.value_radius is not None:
             return point.value_radius[rows if self.svm.rows is None else self.svm.rows[rows]]
         size = self.accuracy.largest if isinstance(rows, slice) else self.row_sizes(rows)
         return self._kappa(point) * FEW * size
 
     @cached
-    def _lines(self) -> bool:
+    def _has_two_lines(self) -> bool:
         """Whether every g of (CERT.1) is two lines, none of them of a row that nothing may violate."""
         svm = self.svm
         return svm.block == 1 and self.equal is None and svm.hard_rows is None and not svm.has_curvature
 
     @cached
-    def _terms_of_mix(self) -> float:
+    def _mix_factor(self) -> float:
         """Factor of κ where a row combines k samples, a sum of k products: κ ≥ γ₆‖w‖."""
         longest = int(np.diff(self.svm.mix.indptr).max(initial=1)) if self.svm.mix is not None else 0
         return 1.0 + (longest + 3) / 6.0
@@ -128,7 +128,7 @@ class Bounds:
             return self.accuracy.sizes(svm.find_samples(rows))
         part = svm.mix[rows]
         sizes: FloatArray = abs(part) @ self.accuracy.sizes(np.arange(svm.n))
-        return sizes * self._terms_of_mix  # more than the rounding of that sum
+        return sizes * self._mix_factor  # more than the rounding of that sum
 
     def refine_radii(self, point: Certificate, rows: IntArray) -> Certificate | None:
         """The point with K coef at some rows (r,) of the dual as exactly as kernel values are, or None: (RADII.1).
@@ -162,7 +162,7 @@ class Bounds:
         a, upper = point.alpha, point.upper
         kept: list[IntArray] = []
         off, losses, wide, terms = self._bound_alpha_error(point), 0.0, 0.0, 0.0
-        block, lines = self.svm.block, self._lines
+        block, lines = self.svm.block, self._has_two_lines
         step = BLOCK - BLOCK % block or block
         for start in range(0, len(a), step):
             part = slice(start, start + step)
@@ -172,7 +172,7 @@ class Bounds:
                 terms += float(np.add.reduce(each))
                 settled = each == 0.0
             elif block > 1:
-                settled = np.repeat(self._of_blocks(point, part, t, r) == 0.0, block)
+                settled = np.repeat(self._bound_blocks(point, part, t, r) == 0.0, block)
             else:
                 bounded = a[part] == upper[part]
                 edge = r + FEW * self._compute_thresholds(part) if self.svm.has_curvature else r
@@ -192,7 +192,7 @@ class Bounds:
             point, (t, r) if 0 < len(a) <= step and self.svm.linear_constraints is None else None
         )
         difference = 0.5 * distance * distance + terms + moved
-        weight, penalties = self._weight_below(point), 0.0
+        weight, penalties = self._bound_norm_below(point), 0.0
         for group in self.svm.penalised_groups:
             apart, mu = self.bound_multiplier_distance(point, group)
             difference += 0.5 * group.ridge * apart * apart  # no power: that may raise
@@ -227,7 +227,7 @@ class Bounds:
         """P from above: the linear constraints may hold a machine where that is negative, and levels that are not 0."""
         t, r = self.slack(point, slice(None))
         losses = self.losses(slice(None), t + r) * (1.0 + gamma(len(t) + 8))
-        weight = 2.0 * point.half_norm - self._weight_below(point) ** 2  # how far ‖w‖² may be off
+        weight = 2.0 * point.half_norm - self._bound_norm_below(point) ** 2  # how far ‖w‖² may be off
         most = point.half_norm + max(weight, 0.0) + losses + penalties * FEW
         for group in self.svm.groups:
             known = multiplier(point, group)
@@ -243,11 +243,11 @@ class Bounds:
         """Bound the distance of a penalised multiplier from that of α, (CERT.2), and its size from below."""
         mu, products = multiplier(point, group), point.alpha * group.column
         slope, error = sum_with_bound(products, -group.total)
-        error += 0.0 if self._units(group.column) else 2.0 * UNIT * float(np.abs(products).sum())
+        error += 0.0 if self._has_unit_entries(group.column) else 2.0 * UNIT * float(np.abs(products).sum())
         apart = abs(mu - slope / group.ridge) + 4.0 * UNIT * abs(mu) + error / group.ridge + point.level_radius
         return apart * FEW, max(abs(mu) - point.level_radius, 0.0)
 
-    def _units(self, column: FloatArray) -> bool:
+    def _has_unit_entries(self, column: FloatArray) -> bool:
         """Whether a column (m,) has entries −1, 0 and 1 only, so that its products with α are exact."""
         if column is self.svm.sign:
             return True
@@ -263,7 +263,7 @@ class Bounds:
         nothing = (t == 0.0) & (r == 0.0) | (point.alpha[rows] == 0.0) & (t + r <= 0.0)
         return not weighs(point) and bool(nothing.all())
 
-    def _of_blocks(self, point: Certificate, rows: IntArray | slice, t: FloatArray, r: FloatArray) -> FloatArray:
+    def _bound_blocks(self, point: Certificate, rows: IntArray | slice, t: FloatArray, r: FloatArray) -> FloatArray:
         """(COUNT.3) of the blocks that some rows (r,) make up, (LOSS.5): (B,)."""
         svm = self.svm
         return bound_block_terms(point.alpha[rows], t - r, t + r, svm.upper[rows], svm.curvature[rows], svm.block)
@@ -296,9 +296,13 @@ class Bounds:
         if self.svm.has_curvature:  # t − δα cancels where the row is at its optimum
             r = r + np.where(curvature > 0.0, 4.0 * UNIT * (np.abs(t) + r + curvature * a), 0.0)
         if self.svm.block > 1:
-            return float(self._of_blocks(point, rows, t, r).sum()) * (1.0 + gamma(len(a) + 16))
-        if self._lines or (self.svm.is_hard and not self.svm.has_curvature):  # (CERT.1)
-            lines = bound_by_two_lines(a, upper, t, r) if self._lines else np.where(t + r > 0.0, np.inf, a * (r - t))
+            return float(self._bound_blocks(point, rows, t, r).sum()) * (1.0 + gamma(len(a) + 16))
+        if self._has_two_lines or (self.svm.is_hard and not self.svm.has_curvature):  # (CERT.1)
+            lines = (
+                bound_by_two_lines(a, upper, t, r)
+                if self._has_two_lines
+                else np.where(t + r > 0.0, np.inf, a * (r - t))
+            )
             return float(np.add.reduce(lines)) * (1.0 + gamma(len(a) + 16))
         ends = np.maximum(compute_gap_term(a, t + r, upper, curvature), compute_gap_term(a, t - r, upper, curvature))
         return float(ends.sum()) * (1.0 + gamma(len(a) + 16))
@@ -315,7 +319,7 @@ class Bounds:
         elif point.explicit is not None:  # coef is that times the factor, rounded
             distance = self.bound_offset(point) * (1.0 + gamma(terms + 8))
         elif point.factor != 1.0:  # coef is α∘y times the factor, rounded
-            size = self._size(point)
+            size = self._bound_size(point)
             distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * FEW * size)
         clipped = self.accuracy.space.positive_part
         if clipped is not None:  # coef is not α∘y, nor what is left of that, but for rounding
@@ -328,14 +332,14 @@ class Bounds:
         if self.svm.rows is not None or spread is not None:
             moving = 0.0 if spread is None else float(spread @ self.accuracy.sizes(np.arange(self.svm.n)))
             distance += moving * max(point.factor, 1.0) * FEW
-        distance += (self._scaled or 0.0) * math.sqrt(2.0 * point.half_norm) * FEW  # (COUNT.6)
+        distance += (self._relative_total_error or 0.0) * math.sqrt(2.0 * point.half_norm) * FEW  # (COUNT.6)
         if self.svm.classes is not None:  # repaired exactly, or not at all
             sums = [sum_with_bound(beta) for beta in self.svm.beta(point.alpha).reshape(self.svm.classes.k, -1)]
             broken = any(net or off for net, off in sums) and self.svm.classes.intercept == "free"
             return (math.inf if broken else distance), moved
         beyond = None
-        if self._scaled:
-            beyond = np.maximum((point.alpha - self.svm.upper) + self._scaled * point.alpha, 0.0)
+        if self._relative_total_error:
+            beyond = np.maximum((point.alpha - self.svm.upper) + self._relative_total_error * point.alpha, 0.0)
         if beyond is not None:
             rows = beyond.nonzero()[0]
             distance += float(beyond[rows] @ self.row_sizes(rows)) * max(point.factor, 1.0) * FEW
@@ -347,16 +351,16 @@ class Bounds:
         return distance, moved
 
     @cached
-    def _scaled(self) -> float | None:
+    def _relative_total_error(self) -> float | None:
         """By how much of itself a total may be off, θ of (COUNT.6); None where neither that nor a U is rounded."""
         theta = max((group.radius / abs(group.total) for group in self.svm.groups if group.total), default=0.0) * FEW
         return theta if theta or self.svm.upper_radius is not None else None
 
     def _bound_alpha_error(self, point: Certificate) -> FloatArray | None:
         """θα + u of (COUNT.6): (m,)."""
-        if self._scaled is None:
+        if self._relative_total_error is None:
             return None
-        off: FloatArray = self._scaled * point.alpha
+        off: FloatArray = self._relative_total_error * point.alpha
         return off if self.svm.upper_radius is None else off + self.svm.upper_radius * FEW
 
     def bound_surplus(
@@ -370,7 +374,7 @@ class Bounds:
         """
         column, svm = part.column, self.svm
         products, error = column * point.alpha, 0.0
-        if part.rows is None and not self._units(column):
+        if part.rows is None and not self._has_unit_entries(column):
             products, low = two_product(column, point.alpha)
             tiny = (products == 0.0) | (np.abs(products) < NEXT_TO_NOTHING)
             error = UNDERFLOW * int(np.count_nonzero(tiny & (point.alpha > 0.0) & (column != 0.0)))
@@ -425,15 +429,15 @@ class Bounds:
 
     def bound_offset(self, point: Certificate) -> float:
         """‖w − w(α)‖ of an explicit w over few samples, from above."""
-        size = self._size(point)
+        size = self._bound_size(point)
         most = point.offset + (point.weight_radius or 0.0) + (2.0 + point.placed) * UNIT * size
         return most + abs(point.factor - 1.0) * math.sqrt(self._kappa(point) * FEW * size)
 
-    def _size(self, point: Certificate) -> float:
+    def _bound_size(self, point: Certificate) -> float:
         """Σ|coef_i| ρ_i."""
         return self.accuracy.size(point.coef)[0] * FEW
 
-    def _weight_below(self, point: Certificate) -> float:
+    def _bound_norm_below(self, point: Certificate) -> float:
         """A lower bound of ‖w‖."""
         if point.w is not None:
             return float(np.linalg.norm(point.w)) * (1.0 - gamma(len(point.w) + 4))

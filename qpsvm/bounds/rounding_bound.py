@@ -24,7 +24,7 @@ from qpsvm.bounds.class_space import build_plane
 from qpsvm.bounds.gap_bounds import Bounds
 from qpsvm.bounds.screening import combined_beta
 from qpsvm.bounds.sharp_rows import SharpRows
-from qpsvm.bounds.zero_optimum import Vanishing
+from qpsvm.bounds.zero_optimum import ZeroOptimum
 from qpsvm.program.svm_dual import SVMDual
 
 #: Slacks up to this share of the margin are closed by pushing the plane outwards by as much, never larger ones.
@@ -41,7 +41,7 @@ TRIES = 3
 HOPELESS = 0.5
 
 
-class Counting:
+class GapBounder:
     """Counts the rounding in the gap of points of one dual.
 
     equal (m,): As for `Bounds`.
@@ -85,11 +85,11 @@ class Counting:
         size, terms = self.accuracy.size(point.coef)
         rounding = HARDLY if point.w is not None else math.sqrt(gamma(terms + 2))  # of a kernel, ‖w‖² is rounded
         hardly = math.sqrt(2.0 * max(point.half_norm, 0.0)) <= rounding * size
-        return Vanishing(self.bounds, self.sharp_rows).find_zero_point(point) if hardly else None
+        return ZeroOptimum(self.bounds, self.sharp_rows).find_zero_point(point) if hardly else None
 
-    def bounded(self, point: Certificate) -> Certificate:
+    def bound_gap(self, point: Certificate) -> Certificate:
         """This very point, and none beside it, with `gap` a bound that counts all rounding."""
-        return self._refine_radii(self._bounded(point))
+        return self._refine_radii(self._bound_gap(point))
 
     def _measure_gap(self, point: Certificate) -> float:
         """Return the gap without the part that bounds rounding."""
@@ -107,52 +107,52 @@ class Counting:
         return min(difference / size, point.gap) if size > 0.0 else point.gap
 
     def _improve(self, certificate: Certificate, tol: float, patient: Callable[[], bool]) -> Certificate:
-        base = self._bounded(certificate)
+        base = self._bound_gap(certificate)
         if (
             self.svm.mix is not None and self.svm.classes is None and base.w is not None
         ):  # differences of far samples: a pass over these shows more
-            better = self._sharp_weights(base)
+            better = self._refine_weights(base)
             evaluated = self._evaluate_rows(better, np.arange(self.svm.m))
-            exact = base if evaluated is None else self._update_objectives(self._bounded(evaluated))
+            exact = base if evaluated is None else self._update_objectives(self._bound_gap(evaluated))
             base = exact if self.svm.linear_constraints is None or exact.gap < base.gap else base
         if base.gap <= tol:
             return base
         if (nothing := self.find_zero_point(base)) is not None:
             return nothing
         if math.isinf(base.gap):  # a row may fall short that must not: pushing costs less than to know more digits
-            shifted_point = self._shifted_point(base)
+            shifted_point = self._push_outwards(base)
             if shifted_point.gap <= tol:
                 return shifted_point
         if patient() or certificate.gap <= tol:  # else it is no optimum, and the time is over
             base = self._refine_radii(base)
-        best = self._shifted_point(base)
+        best = self._push_outwards(base)
         for _ in range(TRIES):
             if best.gap <= tol or base.gap <= 2.0 * certificate.gap or not patient():
                 break  # pushed or not, what was measured was in doubt
             sharper = self._refine_rows(base)  # not of what was pushed by a radius that is now smaller
             if sharper is None:
                 break
-            best = min(best, self._shifted_point(self._shifted_point(sharper)), key=lambda point: point.gap)
+            best = min(best, self._push_outwards(self._push_outwards(sharper)), key=lambda point: point.gap)
             if not sharper.gap < 0.5 * base.gap:
                 break
             base = sharper
         if best.gap > tol and (self.homogeneous or self.space.is_affine):
-            return Vanishing(self.bounds, self.sharp_rows).find_zero_point(best) or best
+            return ZeroOptimum(self.bounds, self.sharp_rows).find_zero_point(best) or best
         return best
 
     def _refine_radii(self, point: Certificate) -> Certificate:
         """Bound the point again with the kernel values of the contributing rows, if that helps."""
         rows = point.contributing
         refined = None if rows is None or not len(rows) else self.bounds.refine_radii(point, rows)
-        refined = None if refined is None else self._bounded(refined)
+        refined = None if refined is None else self._bound_gap(refined)
         return point if refined is None or not refined.gap < point.gap else refined
 
-    def _bounded(self, point: Certificate) -> Certificate:
+    def _bound_gap(self, point: Certificate) -> Certificate:
         """With the gap of (COUNT.4), and the rows that contribute to it."""
         found = self.bounds.total_gap(point)
         return point.replace(gap=found.gap, contributing=found.rows, size=found.size)
 
-    def _place(self, point: Certificate, u: FloatArray, w: FloatArray | None, b: float, factor: float) -> Certificate:
+    def _rescale(self, point: Certificate, u: FloatArray, w: FloatArray | None, b: float, factor: float) -> Certificate:
         """Return the point with decision values (u + b)·factor, u (m,) those of w or coef, as numbers for the user."""
         b *= factor
         total_factor, norm = point.factor * factor, math.sqrt(2.0 * max(point.half_norm, 0.0))
@@ -175,7 +175,7 @@ class Counting:
             value_radius=None if point.value_radius is None else point.value_radius * (factor * FEW),
         )  # fmt: skip
 
-    def _shifted_point(self, point: Certificate) -> Certificate:
+    def _push_outwards(self, point: Certificate) -> Certificate:
         """(w, b) grown, or ρ lowered, until the rows that all but reach their margin are beyond it, radius included.
 
         The point itself where that does not help, or where levels are not positive.
@@ -184,7 +184,7 @@ class Counting:
         if rows is None or (svm.has_curvature and hard is None):
             return point
         if self.widens or self.raises:
-            return self._grown(point, rows)
+            return self._raise_multiplier(point, rows)
         if self.homogeneous:
             several = len(point.margin) > 0 and find_common_value(point.margin) is None
             if several or "rho" not in point.multipliers:
@@ -208,20 +208,20 @@ class Counting:
             b = abs(point.b) if point.intercepts is None else float(np.abs(point.intercepts).max())
             growth += UNIT * (4.0 + b)  # rounding of the numbers that it is pushed to
             u = self.svm.sign * point.yf - point.level
-            shifted_point = self._place(point, u, point.w, point.level, 1.0 + growth)
+            shifted_point = self._rescale(point, u, point.w, point.level, 1.0 + growth)
             if point.slack is not None and point.radius is not None:
                 support = self.svm.at_rows(point.coef) != 0.0 if point.w is None else point.alpha < 0.0
                 worse = point.radius < self.bounds.slack(shifted_point, slice(None))[1]
                 rows = np.union1d(rows, np.flatnonzero(support & worse))
                 shifted_point = self._evaluate_rows(shifted_point, rows) or shifted_point
-        shifted_point = self._bounded(shifted_point)
+        shifted_point = self._bound_gap(shifted_point)
         return self._update_objectives(shifted_point) if shifted_point.gap < point.gap else point
 
     def _find_largest(self, values: FloatArray) -> float:
         """Return the largest value."""
         return float(values.max(initial=-math.inf))
 
-    def _grown(self, point: Certificate, rows: IntArray) -> Certificate:
+    def _raise_multiplier(self, point: Certificate, rows: IntArray) -> Certificate:
         """b, or the tube, grown until the rows that all but reach their level are beyond it, radius included.
 
         It costs e for each unit.
@@ -241,12 +241,12 @@ class Counting:
         if not self.raises:
             grown = self._shift_multiplier(point, name, point.multipliers[name] + push)
         else:
-            grown = self._place(point, self.svm.sign * point.yf - point.level, point.w, point.level + push, 1.0)
+            grown = self._rescale(point, self.svm.sign * point.yf - point.level, point.w, point.level + push, 1.0)
             if point.slack is not None and point.radius is not None:
                 by, before = grown.level - point.level, point.level_radius
                 radius = point.radius + before + grown.level_radius + 2.0 * UNIT * (np.abs(point.slack) + abs(by))
                 grown = grown.replace(slack=point.slack - by, radius=radius)
-        grown = self._bounded(grown)
+        grown = self._bound_gap(grown)
         return self._update_objectives(grown) if grown.gap < point.gap else point
 
     def _shift_multiplier(self, point: Certificate, name: str, value: float) -> Certificate:
@@ -268,9 +268,9 @@ class Counting:
             and 0.5 * self.bounds.bound_offset(point) ** 2 > HOPELESS * point.gap * point.primal / point.unit
         ):
             return None  # it is the kernel values between support vectors that are not known better
-        better = self._sharp_weights(point)
+        better = self._refine_weights(point)
         if better is not point:
-            rows = self._bounded(better).contributing
+            rows = self._bound_gap(better).contributing
             assert rows is not None
         everything = rows
         if point.w is None:  # ‖w‖² needs the support
@@ -282,7 +282,7 @@ class Counting:
             rows = everything
         if evaluated is None:
             return None
-        evaluated = self._bounded(evaluated)
+        evaluated = self._bound_gap(evaluated)
         if self.space.computed_intercept != "free" or self.homogeneous or self.svm.classes is not None:
             return self._update_objectives(evaluated)
         inside = rows[(point.alpha[rows] > 0.0) & (point.alpha[rows] < point.upper[rows])]
@@ -290,16 +290,16 @@ class Counting:
             missing = self.bounds.slack(evaluated, inside)[0] - self.svm.curvature[inside] * point.alpha[inside]
             slack = self.svm.sign[inside] * missing  # in f
             u = self.svm.sign * evaluated.yf - evaluated.level
-            shifted = self._place(evaluated, u, evaluated.w, evaluated.level + float(np.median(slack)), 1.0)
+            shifted = self._rescale(evaluated, u, evaluated.w, evaluated.level + float(np.median(slack)), 1.0)
             again = self._evaluate_rows(shifted, rows)
-            if again is not None and (moved := self._bounded(again)).gap < evaluated.gap:
+            if again is not None and (moved := self._bound_gap(again)).gap < evaluated.gap:
                 evaluated = moved
         return self._update_objectives(evaluated)
 
     def _evaluate_rows(self, point: Certificate, rows: IntArray) -> Certificate | None:
         """Evaluate y f at some rows in double-double."""
         if self.space.is_affine and point.w is not None:
-            return self._measured_from_centre(point, point.w, rows)
+            return self._evaluate_ball(point, point.w, rows)
         levels, numbers = self.svm.sign[rows] * point.margin[rows], (point.coef, point.w, point.b)
         found = None
         if point.intercepts is not None:
@@ -320,7 +320,7 @@ class Counting:
         yf[rows] = point.margin[rows] - slack[rows]
         return point.replace(yf=yf, slack=slack, radius=radius)
 
-    def _measured_from_centre(self, point: Certificate, w: FloatArray, rows: IntArray) -> Certificate | None:
+    def _evaluate_ball(self, point: Certificate, w: FloatArray, rows: IntArray) -> Certificate | None:
         """Return the rows of a ball: t = ½(‖x − c‖² − R²) by differences of the caller's samples and centre."""
         square, off = dot_with_bound(w, w, 2.0 * point.level)
         found = self.sharp_rows.evaluate_ball(rows, self.space.to_caller_weights(w), square)
@@ -333,7 +333,7 @@ class Counting:
         yf[rows] = point.margin[rows] - slack[rows]
         return point.replace(yf=yf, slack=slack, radius=radius)
 
-    def _sharp_weights(self, point: Certificate) -> Certificate:
+    def _refine_weights(self, point: Certificate) -> Certificate:
         """The distance ‖w − w(α)‖ in double-double precision, and w(α) itself for w where that is nearer."""
         if point.w is None or self.space.is_affine:  # a centre is as near as floats can be
             return point
@@ -359,8 +359,8 @@ class Counting:
         u = self.svm.at_rows(self.space.rows.margins(own))
         half = 0.5 * float(own @ own)
         other = known.replace(offset=0.0, half_norm=half, slack=None, radius=None)
-        other = self._bounded(self._place(other, u, own, point.level, 1.0))
-        return other if other.gap < self._bounded(known).gap else known
+        other = self._bound_gap(self._rescale(other, u, own, point.level, 1.0))
+        return other if other.gap < self._bound_gap(known).gap else known
 
     def _update_objectives(self, point: Certificate) -> Certificate:
         """Update the objective values of the point: D from P and the gap between them.
@@ -405,4 +405,4 @@ class Counting:
         return point.replace(primal=point.unit * primal, dual=point.unit * dual)
 
 
-__all__ = ["Counting"]
+__all__ = ["GapBounder"]

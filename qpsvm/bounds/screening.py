@@ -59,7 +59,7 @@ def combined_beta(svm: SVMDual, alpha: FloatArray) -> tuple[FloatArray, FloatArr
     return *two_sum(high, low), radii * FEW
 
 
-def entry_by_entry(
+def tighten_constraint_radii(
     accuracy: Accuracy, svm: SVMDual, point: Certificate, rows: IntArray | slice, t: FloatArray, r: FloatArray
 ) -> None:
     """Put in r for the linear constraints, changed in place, where |g||w| bounds it by less than norms do.

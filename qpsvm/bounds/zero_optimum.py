@@ -1,4 +1,4 @@
-"""Certify an optimal value of 0, for which a relative gap is undefined (`Vanishing`).
+"""Certify an optimal value of 0, for which a relative gap is undefined (`ZeroOptimum`).
 
 If the reduced hulls of a ν-SVM meet, or the origin is in the reduced hull of a one-class SVM, some feasible α has
 w(α) = 0, and every entry of the computed w(α) is at most its rounding error:
@@ -37,7 +37,7 @@ from qpsvm.program.svm_dual import DualGroup
 from qpsvm.space.kernels.functions import RBF, Polynomial, Precomputed
 
 
-class Vanishing:
+class ZeroOptimum:
     """Test whether w vanishes at points of one dual.
 
     sharp_rows: Values and w(α) of that dual in double-double.
@@ -53,7 +53,7 @@ class Vanishing:
         It is w = 0, b = 0, ρ = 0 if w(α) is rounding, entry by entry; for a ball, R = 0 if all samples are identical.
         """
         if self.space.is_affine:
-            return self._one_place(point)
+            return self._find_zero_ball(point)
         intercept, has_constraints = self.svm.intercept, self.svm.linear_constraints is not None
         if (
             self.svm.has_curvature
@@ -65,19 +65,19 @@ class Vanishing:
             return None  # the following needs 1ᵀβ = 0, or b = −ρ
         beta = self.svm.beta(point.alpha)
         balanced = intercept is not None and not intercept.total
-        norm = self._equal_rows(beta) if balanced else None
+        norm = self._bound_by_equal_rows(beta) if balanced else None
         if norm is None:
-            norm = self._norm(beta) if point.w is not None else self._kernel_norm(beta, balanced)
+            norm = self._bound_norm(beta) if point.w is not None else self._bound_kernel_norm(beta, balanced)
             if norm is None and point.w is not None:  # try an α nearby
-                point = point.replace(alpha=self._nearest(point))
-                norm = self._norm(self.svm.beta(point.alpha))
+                point = point.replace(alpha=self._find_nearest_alpha(point))
+                norm = self._bound_norm(self.svm.beta(point.alpha))
         gap = math.inf if norm is None else self._relative_gap(norm, point, balanced)
         if norm is None or not gap <= LARGEST_SHARE:
             return None
         zeros = np.zeros_like(point.yf)
         return point.replace(
             w=None if point.w is None else np.zeros_like(point.w), coef=np.zeros_like(point.coef), b=0.0,
-            b_interval=self._intercepts(intercept), multipliers=dict.fromkeys(point.multipliers, 0.0),
+            b_interval=self._find_intercepts(intercept), multipliers=dict.fromkeys(point.multipliers, 0.0),
             margin=np.zeros_like(point.yf), level=0.0, primal=0.0, dual=-0.5 * point.unit * norm * norm, yf=zeros,
             gap=gap, half_norm=0.0, slack=None, radius=None, size=math.nan,
         )  # fmt: skip
@@ -93,16 +93,16 @@ class Vanishing:
             return 0.0
         if self.points is None:
             return math.inf
-        size = bound_zero_size(self.points, self._sizes(self.svm.beta(point.alpha)), balanced)
+        size = bound_zero_size(self.points, self._bound_sizes(self.svm.beta(point.alpha)), balanced)
         return (norm / size) ** 2 * FEW if norm < size else math.inf
 
-    def _intercepts(self, intercept: DualGroup | None) -> tuple[float, float]:
+    def _find_intercepts(self, intercept: DualGroup | None) -> tuple[float, float]:
         """Return all b that are optimal for w = 0: 0, or if the bounds force 1ᵀα, a whole interval."""
         if intercept is None or not intercept.total:
             return 0.0, 0.0
         return levels.interval(self.svm, self.svm.parts[0], np.zeros(self.svm.m)) or (0.0, 0.0)
 
-    def _one_place(self, point: Certificate) -> Certificate | None:
+    def _find_zero_ball(self, point: Certificate) -> Certificate | None:
         """Return c = φ(x), R = 0, and α, (VANISH.4); None unless all samples are identical, bit for bit."""
         samples = self.space.samples
         if isinstance(self.space.kernel, Precomputed):  # a matrix K with all entries equal
@@ -124,17 +124,17 @@ class Vanishing:
             margin=levels_reached.copy(), gap=0.0, half_norm=-mu, slack=None, radius=None, size=math.nan,
         )  # fmt: skip
 
-    def _sizes(self, beta: FloatArray) -> FloatArray:
+    def _bound_sizes(self, beta: FloatArray) -> FloatArray:
         """Return |β| (n,) of the samples, from below, without the points of linear constraints."""
         constraints = self.svm.linear_constraints
         sizes = np.abs(beta if constraints is None else beta[: constraints.unconstrained_dual.n])
         return sizes * (1.0 - 4.0 * UNIT)
 
-    def _kernel_norm(self, beta: FloatArray, balanced: bool) -> float | None:
+    def _bound_kernel_norm(self, beta: FloatArray, balanced: bool) -> float | None:
         """Return an upper bound of ‖w(α)‖ of a kernel machine, for β (n,); None if its square exceeds its rounding."""
         if self.points is None or not isinstance(self.space.kernel, (RBF, Polynomial)):
             return None
-        size = bound_zero_size(self.points, self._sizes(beta), balanced)
+        size = bound_zero_size(self.points, self._bound_sizes(beta), balanced)
         zeros = np.zeros_like(beta)
         zero = Primal(None, zeros)
         norm: float | None = self.points.measure(zero, beta, zeros).apart
@@ -143,7 +143,7 @@ class Vanishing:
             norm = self.points.refine_distance(zero, beta, zeros)
         return norm if norm is not None and norm <= most else None
 
-    def _norm(self, beta: FloatArray) -> float | None:
+    def _bound_norm(self, beta: FloatArray) -> float | None:
         """Return an upper bound of ‖w(α)‖ of a linear machine; None if an entry of w(α) exceeds its rounding.
 
         The rounding is that of Σα_i|x_i − x̄|, with x̄ = 0 if 1ᵀβ is not 0, (VANISH.3).
@@ -175,7 +175,7 @@ class Vanishing:
             return None
         return bound_norm(np.abs(weights) + radii) * FEW
 
-    def _nearest(self, point: Certificate) -> FloatArray:
+    def _find_nearest_alpha(self, point: Certificate) -> FloatArray:
         """Return the nearest α (m,) with w(α) = 0 that differs on free rows only, up to one linear correction.
 
         It is α itself if there are too many free rows, or if the correction would leave the box.
@@ -194,7 +194,7 @@ class Vanishing:
         corrected[free] += step
         return feasible(self.svm, corrected) if bool(((corrected >= 0.0) & (corrected <= upper)).all()) else alpha
 
-    def _equal_rows(self, beta: FloatArray) -> float | None:
+    def _bound_by_equal_rows(self, beta: FloatArray) -> float | None:
         """Return the bound of (VANISH.5) for β (n,); None if it exceeds the rounding of Σ |β_i| ‖φ(x_i)‖."""
         support = np.flatnonzero(beta)
         if not len(support):

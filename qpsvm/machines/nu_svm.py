@@ -164,7 +164,7 @@ class NuSVM(Problem):
 
     def _describe_caveats(self, certificate: Certificate) -> str:
         note = super()._describe_caveats(certificate)
-        if certificate.rho == 0.0 and np.isfinite(certificate.gap):  # set by `Counting` alone
+        if certificate.rho == 0.0 and np.isfinite(certificate.gap):  # set by `ZeroOptimum` alone
             note = (
                 "rho is 0: the reduced convex hulls meet as far as doubles can tell, the optimal w is 0, and f carries "
                 f"no information. {note}"

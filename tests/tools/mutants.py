@@ -126,7 +126,7 @@ MUTANTS = [
     ),
     Mutant("bounds/proof/rational.py", "difference += _bound_terms(", "_bound_terms(", MACHINES),
     Mutant("bounds/proof/rational.py", "(U - sum(alphas)) * largest", "Fraction(0)", JOINT),
-    Mutant("bounds/proof/zero.py", "float(distances[: len(alpha)].mean())", "float(distances.max())", ZERO),
+    Mutant("bounds/proof/zero.py", "float(distances[: len(sizes)].mean())", "float(distances.max())", ZERO),
     Mutant("bounds/proof/terms.py", "self.high - slack, self.high + slack", "self.high, self.high", HOSTILE),
     Mutant("bounds/proof/terms.py", "T_high - knee[0])", "T_low - knee[0])", HOSTILE),
     Mutant("bounds/proof/terms.py", "T_high - knee[0])", "T_low - knee[0])", JOINT),

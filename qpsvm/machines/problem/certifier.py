@@ -23,7 +23,7 @@ from qpsvm.bounds.class_space import ClassAccuracy, ClassSpace
 from qpsvm.bounds.polish import FEW_ROWS, FINISHED, GOOD, POLISHED, TEACHING_ROWS, polish
 from qpsvm.bounds.repair import feasible_start
 from qpsvm.bounds.restoration import Restoration
-from qpsvm.bounds.rounding_bound import Counting
+from qpsvm.bounds.rounding_bound import GapBounder
 from qpsvm.program.status import Status
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
@@ -55,12 +55,12 @@ class Certifier:
         self.space, self.svm = space, svm
 
     @cached
-    def gap_bounder(self) -> Counting:
+    def gap_bounder(self) -> GapBounder:
         """Bounds of the gap of points, with all rounding."""
         users = self.svm.linear_constraints
         space = self.space
         accuracy = ClassAccuracy(space) if isinstance(space, ClassSpace) else Accuracy(space)
-        return Counting(accuracy, self.svm, None if users is None else users.equality_mask)
+        return GapBounder(accuracy, self.svm, None if users is None else users.equality_mask)
 
     @cached
     def restoration(self) -> Restoration:
