@@ -106,6 +106,26 @@ def test_radii_are_a_few_roundings(kernel):
     assert sharp is None or (sharp.radius < 1e-26 * size).all()
 
 
+def test_distances_are_bounded_from_below():
+    """(KSUM.6), and not by much; near and equal samples, samples far from the origin, and γ of which K is all but 1."""
+    tiny = mpmath.mpf(10) ** -60
+    for kernel, X in kernels():
+        with mpmath.workprec(300):
+            space, K = kernel_space(kernel, X), true_kernel(kernel, X)
+            for centre in (None, 4, 0):
+                found = space.bound_distances(centre)
+                for i, low in enumerate([] if found is None else found):
+                    square = K[i][i] if centre is None else K[i][i] - 2 * K[i][centre] + K[centre][centre]
+                    square = max(square, mpmath.mpf(0))  # some are indefinite
+                    assert low >= 0.0
+                    assert mpmath.mpf(low) ** 2 <= square + tiny * (square + tiny * abs(K[i][i]))
+                    if isinstance(kernel, qpsvm.RBF):
+                        assert low >= mpmath.sqrt(square) * (1 - mpmath.mpf(2) ** -40) - tiny * tiny
+    distances = matrix_space(np.array([[2.0, 1.0], [1.0, 5.0]])).bound_distances(0)
+    assert np.allclose(distances, [0.0, np.sqrt(5.0)], rtol=1e-15, atol=1e-15)
+    assert (distances**2 <= [0.0, 5.0]).all()
+
+
 def test_blocks_and_sparse_samples_give_the_same(monkeypatch):
     rng = np.random.default_rng(2)
     X = rng.standard_normal((40, 4)) * (rng.random((40, 4)) < 0.5)
