@@ -137,18 +137,20 @@ class SharpRows:
     def sum_points(self, beta: FloatArray, rest: FloatArray | None = None) -> Evaluated | None:
         """Return w(α) = Σβ_i x_i of a linear machine, over the caller's samples; None if too expensive.
 
-        Shapes: beta (n,), or (k n,) with several classes; rest: What β is more exactly, as a second term. The result
-        has (d,) or (k d,) numbers each.
+        Shapes: beta (n,), or (k n,) with several classes; rest likewise, β minus its rounded numbers. The result has
+        (d,) or (k d,) numbers each.
         """
         assert isinstance(self.points, LinearSpace)
-        columns = self.space.split_by_class(beta) if isinstance(self.space, ClassSpace) else [beta]
-        sums = [self.points.sum_points(column) for column in [*columns, *([] if rest is None else [rest])]]
-        known = [part for part in sums if part is not None]
-        if len(known) < len(sums):
-            return None
-        if rest is not None:
-            known = [np.array(sum_pairs(np.array(known)))]
-        high, low, radii = np.concatenate(known, axis=1)
+        n, classes = self.points.n, []
+        for start in range(0, len(beta), n):
+            parts = []
+            for vector in (beta,) if rest is None else (beta, rest):
+                sums = self.points.sum_points(vector[start : start + n])
+                if sums is None:
+                    return None
+                parts.append(sums)
+            classes.append(np.array(sum_pairs(np.array(parts))))
+        high, low, radii = np.concatenate(classes, axis=1)
         return high, radii + np.abs(low)
 
     def _evaluate_points(
