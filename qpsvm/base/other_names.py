@@ -1,7 +1,7 @@
-"""Answer names that other libraries use by ours (`AnswersOtherNames`, `explain_argument`, `explain_module_attribute`).
+"""Explain names of other libraries in errors (`AttributeHints`, `explain_argument`, `explain_module_attribute`).
 
-A user who comes from scikit-learn or SciPy guesses `result.coef_`, `problem.fit` or `CSVM(X, y, gamma=0.1)`. Each guess
-is an error that names what this library has instead.
+A user of scikit-learn or SciPy may try `result.coef_`, `problem.fit` or `CSVM(X, y, gamma=0.1)`. Each raises an error
+that names the equivalent of this library.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from qpsvm.base.arrays.formatting import suggest_names
 #: Classes of `qpsvm.estimators` that a user may look for in `qpsvm`.
 ESTIMATORS = ("LinearSVC", "LinearSVR", "NuSVC", "OneClassSVM", "RankingSVM", "SVC", "SVR")
 
-#: Attributes of a result.
-OF_RESULT = {
+#: Hints for missing attributes of a result.
+RESULT_HINTS = {
     "coef_": "scikit-learn's coef_ is result.w here, of a linear kernel",
     "intercept_": "scikit-learn's intercept_ is result.b here",
     "intercept": "the intercept is result.b",
@@ -39,8 +39,8 @@ OF_RESULT = {
     "predict_proba": "probabilities need a calibrated model: qpsvm.estimators.SVC(probability=True)",
 }  # fmt: skip
 
-#: Attributes of a problem.
-OF_PROBLEM = {
+#: Hints for missing attributes of a problem.
+PROBLEM_HINTS = {
     **dict.fromkeys(("fit", "solve"), "a problem only states the quadratic programs; qpsvm.solve(problem) solves them"),
     **dict.fromkeys(
         ("predict", "decision_function", "score", "alpha", "b", "w", "support", "status", "value"),
@@ -55,8 +55,8 @@ OF_PROBLEM = {
     "n_samples": "the number of samples is problem.n",
 }  # fmt: skip
 
-#: Arguments of other libraries' estimators, and where they are here.
-ARGUMENTS = {
+#: Hints for arguments that estimators of other libraries have.
+ARGUMENT_HINTS = {
     **dict.fromkeys(("tol", "max_iter", "verbose", "solver", "backend"), "an argument of qpsvm.solve(problem, …)"),
     "fit_intercept": 'the intercept is intercept="free", "penalised" or None',
     "probability": "probabilities are qpsvm.estimators.SVC(probability=True)",
@@ -65,43 +65,44 @@ ARGUMENTS = {
     "nu": "ν is a parameter of NuSVM, NuSVR and OneClass",
     "epsilon": "ε is a parameter of EpsilonSVR",
 }  # fmt: skip
-#: Parameters of kernels by the text that names the kernel.
-KERNELS = {"rbf": "RBF", "poly": "Polynomial", "polynomial": "Polynomial", "sigmoid": "Sigmoid"}
-OF_KERNEL = ("gamma", "degree", "coef0")
+#: Kernel classes by their names in scikit-learn.
+KERNEL_CLASSES = {"rbf": "RBF", "poly": "Polynomial", "polynomial": "Polynomial", "sigmoid": "Sigmoid"}
+#: Parameters that belong to a kernel here.
+KERNEL_PARAMETERS = ("gamma", "degree", "coef0")
 
 
-class AnswersOtherNames:
-    """Base of objects whose error for a missing attribute explains where to find it, if other libraries have it."""
+class AttributeHints:
+    """Base of classes whose AttributeError names the equivalent of an attribute of other libraries."""
 
-    _other_names: ClassVar[Mapping[str, str]] = {}
+    _attribute_hints: ClassVar[Mapping[str, str]] = {}
 
-    if not TYPE_CHECKING:  # with it, a type checker would accept every attribute
+    if not TYPE_CHECKING:  # with __getattr__, a type checker would accept every attribute
 
         def __getattr__(self, name: str) -> Any:
-            hint = type(self)._other_names.get(name)
-            if hint is None:  # a property may have raised: access it again, for its own error
+            hint = type(self)._attribute_hints.get(name)
+            if hint is None:  # a property may have raised AttributeError: access it again to raise that error
                 return object.__getattribute__(self, name)
             raise AttributeError(
                 f"{type(self).__name__!r} object has no attribute {name!r}: {hint}", name=name, obj=self
             )
 
 
-def explain_argument(machine: str, name: str, arguments: Mapping[str, Any], known: Iterable[str]) -> str:
-    """Return the message for an argument that a machine does not have, with the alternative."""
-    start_of_message = f"{machine} has no argument {name!r}"
-    if name in OF_KERNEL:
+def explain_argument(class_name: str, name: str, arguments: Mapping[str, Any], known: Iterable[str]) -> str:
+    """Return the message for an argument that a class does not have, with the alternative."""
+    start_of_message = f"{class_name} has no argument {name!r}"
+    if name in KERNEL_PARAMETERS:
         kernel = arguments.get("kernel", "rbf")
-        named = KERNELS.get(kernel.lower(), "RBF") if isinstance(kernel, str) else "RBF"
-        values = ", ".join(f"{each}={arguments[each]!r}" for each in OF_KERNEL if each in arguments)
-        return f"{start_of_message}: it is a parameter of the kernel, kernel=qpsvm.{named}({values})"
-    if name in ARGUMENTS:
-        return f"{start_of_message}: {ARGUMENTS[name]}"
-    listed = list(known)
-    return " ".join([f"{start_of_message};", *suggest_names(name, listed), f"known: {', '.join(listed)}"])
+        kernel_class = KERNEL_CLASSES.get(kernel.lower(), "RBF") if isinstance(kernel, str) else "RBF"
+        values = ", ".join(f"{key}={arguments[key]!r}" for key in KERNEL_PARAMETERS if key in arguments)
+        return f"{start_of_message}: it is a parameter of the kernel, kernel=qpsvm.{kernel_class}({values})"
+    if name in ARGUMENT_HINTS:
+        return f"{start_of_message}: {ARGUMENT_HINTS[name]}"
+    known_names = list(known)
+    return " ".join([f"{start_of_message};", *suggest_names(name, known_names), f"known: {', '.join(known_names)}"])
 
 
 def explain_module_attribute(name: str) -> str:
-    """Return a hint, after ": ", on an attribute that the package does not have; "" if it is unknown."""
+    """Return a hint, preceded by ": ", on an attribute that the package does not have; "" if there is no hint."""
     if name in ESTIMATORS:
         return f": scikit-learn's classes are in qpsvm.estimators, from qpsvm.estimators import {name}"
     return ": state a problem and call qpsvm.solve(problem)" if name in ("fit", "svm") else ""

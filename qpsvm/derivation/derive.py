@@ -171,8 +171,8 @@ def _derive_problem(
         raise ParameterTypeError("derive measures at a result or at an α, not at both: leave one of them out")
     if problem.constraints:
         raise UnsupportedError(
-            "with linear constraints an α needs their prices: derive(problem, problem.at(alpha)) measures at both, the "
-            "prices behind α"
+            "with linear constraints an α needs their multipliers: derive(problem, problem.at(alpha)) takes both, the "
+            "multipliers after α"
         )
     start_or_alpha = as_finite_vector(alpha, "alpha", problem._n_dual_variables)
     return _build_derivation(problem, problem.at(start_or_alpha), start_or_alpha)

@@ -1,6 +1,6 @@
-"""Convert the LaTeX of equations to plain text for a terminal.
+"""Convert the LaTeX of equations to plain text for a terminal (`latex_to_lines`).
 
-The text of an equation is converted from its LaTeX. So a terminal displays the same equation as a page.
+Both forms have one source, so a terminal displays the same equation as a page.
 """
 
 from __future__ import annotations
@@ -11,50 +11,50 @@ from qpsvm.derivation.letter_builder import GREEK
 
 #: A token: an environment, a macro, an escaped character, or a character.
 TOKEN = re.compile(r"\\(?:begin|end)\{\w+\*?\}|\\[a-zA-Z]+ ?|\\.|\s+|.", re.DOTALL)
-#: A blank at which no line is broken: within a product, and after a sign.
-STICKY = "\N{NO-BREAK SPACE}"
-#: Letters and signs, by their LaTeX.
-SIGNS = {
+#: A space at which lines are not broken: within a product, and after a sign.
+NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+#: Unicode text of letters and signs, by LaTeX.
+SYMBOLS = {
     **{rf"\{name}": sign for name, sign in GREEK.items()}, r"\top": "ᵀ", r"\|": "‖", r"\langle": "⟨", r"\rangle": "⟩",
     r"\{": "{", r"\}": "}", r"\pm": "±", r"\partial": "∂", r"\nabla": "∇", r"\sum": "Σ", r"\circ": "∘", r"\infty": "∞",
     "-": "−", r"\lfloor": "⌊", r"\rfloor": "⌋", r"\cdot": "·", r"\times": "×", r"\mid": "|", r"\vert": "|",
     r"\dots": "…",
 }  # fmt: skip
-#: Signs between two sides, which have blanks around them.
-BETWEEN = {
+#: Relations between two sides, which are surrounded by spaces.
+RELATIONS = {
     "=": "=", r"\le": "≤", r"\ge": "≥", "<": "<", ">": ">", r"\ne": "≠", r"\in": "∈", r"\approx": "≈",
     r"\Rightarrow": "⇒", r"\Longrightarrow": "⟹", r"\to": "→", r"\perp": "⊥",
 }  # fmt: skip
 #: Commands that only affect sizes.
-SIZES = re.compile(r"\\(?:[bB]igg?[lr]?|left|right|displaystyle|limits|nolimits)$")
-#: Exponents with a sign of their own.
-RAISED = {"2": "²", "+": "⁺", "−": "⁻", "*": "*", "±": "±", "ᵀ": "ᵀ", "−1": "⁻¹"}
-#: Fractions with a sign of their own.
-HALVES = {("1", "2"): "½", ("1", "4"): "¼"}
+SIZE_COMMANDS = re.compile(r"\\(?:[bB]igg?[lr]?|left|right|displaystyle|limits|nolimits)$")
+#: Exponents with a Unicode superscript.
+EXPONENTS = {"2": "²", "+": "⁺", "−": "⁻", "*": "*", "±": "±", "ᵀ": "ᵀ", "−1": "⁻¹"}
+#: Fractions with a Unicode character.
+SIMPLE_FRACTIONS = {("1", "2"): "½", ("1", "4"): "¼"}
 #: Commands whose argument is words.
-WORDS = (r"\text", r"\mathrm", r"\operatorname", r"\mathbf", r"\mathit")
-#: An index at the end of a text, after the letter that has it.
-INDEX = re.compile(r"(\w?)_(?:\w+|\w∈\w|\([^()]*\))$")
-#: A part of a numerator that needs brackets.
+TEXT_COMMANDS = (r"\text", r"\mathrm", r"\operatorname", r"\mathbf", r"\mathit")
+#: A subscript at the end of a text; group 1 is the letter before it.
+SUBSCRIPT = re.compile(r"(\w?)_(?:\w+|\w∈\w|\([^()]*\))$")
+#: Sign in a sum: a numerator that contains one needs parentheses.
 SUM = re.compile(r" [+−]\s")
-#: A denominator that needs no brackets.
+#: A denominator that needs no parentheses.
 ATOM = re.compile(r"∂?(?:\d+|[^\W\d]+(?:_\w+)?[²⁺⁻*]?|([‖|])[^‖|]*\1|√\(.*\))")
 
 
 def latex_to_lines(latex: str) -> list[str]:
-    """Convert a display to lines of text. A line that continues a sum is appended to the previous one."""
+    """Convert a displayed equation to lines of text. A line that continues a sum is appended to the previous one."""
     lines: list[str] = []
-    for line in _LatexReader(latex).text().split("\n"):
-        line = re.sub(rf"(?<=[({{⟨]){STICKY}| (?=[,)])|(?<=  ) +", "", line).strip(f" {STICKY}")
+    for line in _LatexReader(latex).read_text().split("\n"):
+        line = re.sub(rf"(?<=[({{⟨]){NO_BREAK_SPACE}| (?=[,)])|(?<=  ) +", "", line).strip(f" {NO_BREAK_SPACE}")
         if lines and line[:1] in "+−":
-            lines[-1] += f" {line[0]}{STICKY}{line[1:].lstrip(f' {STICKY}')}"
+            lines[-1] += f" {line[0]}{NO_BREAK_SPACE}{line[1:].lstrip(f' {NO_BREAK_SPACE}')}"
         elif line:
             lines.append(line)
     return lines
 
 
 class _LatexReader:
-    """Reader of LaTeX: converts tokens to text once, from the left.
+    """Recursive-descent converter of LaTeX tokens to text, in one pass from the left.
 
     tokens: The tokens that remain, in reverse order.
     """
@@ -65,8 +65,8 @@ class _LatexReader:
         )
         self.tokens = [" " if token.isspace() else token for token in tokens][::-1]
 
-    def text(self, until: str = "") -> str:
-        """Convert the tokens up to the token `until`, which is consumed; "" for all tokens."""
+    def read_text(self, until: str = "") -> str:
+        """Convert the tokens up to the token `until`, which is consumed, or all tokens if it is ""."""
         text = ""
         while self.tokens:
             token = self.tokens.pop()
@@ -80,10 +80,10 @@ class _LatexReader:
         token = self.tokens.pop() if self.tokens else ""
         while token == " ":
             token = self.tokens.pop()
-        return self.text("}") if token == "{" else self._read_token(token, "")
+        return self.read_text("}") if token == "{" else self._read_token(token, "")
 
     def _read_raw(self) -> str:
-        """Read an argument that is words, without converting them."""
+        """Read a text argument in braces without converting it."""
         self.tokens.pop()
         words = ""
         while self.tokens and (token := self.tokens.pop()) != "}":
@@ -92,66 +92,75 @@ class _LatexReader:
 
     def _read_token(self, token: str, before: str) -> str:
         """Convert a token and its arguments; `before` is the text to its left."""
-        if token.startswith((r"\begin", r"\end")) or SIZES.match(token):
+        if token.startswith((r"\begin", r"\end")) or SIZE_COMMANDS.match(token):
             return ""
-        if token in BETWEEN:
-            return f" {BETWEEN[token]}{STICKY}"
+        if token in RELATIONS:
+            return f" {RELATIONS[token]}{NO_BREAK_SPACE}"
         if token in ("+", "-"):
-            sign = SIGNS.get(token, token)
+            sign = SYMBOLS.get(token, token)
             has_left_operand = re.search(r"[^\s(\[{=≤≥<>,⟨⟹⇒]\s*$", before)
-            return f" {sign}{STICKY}" if has_left_operand else sign
+            return f" {sign}{NO_BREAK_SPACE}" if has_left_operand else sign
         if token in (r"\min", r"\max") and self.tokens[-1] == "_":
             self.tokens.pop()
             return f"{token[1:]} over {self._read_argument()}:  "
-        needs_no_blank = before[-1:].isspace() or not before
+        has_space = before[-1:].isspace() or not before
         match token:
             case "{":
-                return self.text("}")
+                return self.read_text("}")
             case r"\\":
                 return "\n"
             case " " | r"\ " | r"\," | r"\;" | "~":
-                if needs_no_blank:
+                if has_space:
                     return ""
-                return " " if token == r"\ " else STICKY
+                return " " if token == r"\ " else NO_BREAK_SPACE
             case r"\quad" | r"\qquad":
-                return " " if needs_no_blank else "  "
+                return " " if has_space else "  "
             case "," | ":":
                 return f"{token} "
             case "^":
-                raised = self._read_argument()
-                return RAISED.get(raised, f"^({raised})")
+                exponent = self._read_argument()
+                return EXPONENTS.get(exponent, f"^({exponent})")
             case "_":
-                index = re.sub(r"\s", "", self._read_argument())
-                if re.search("[_=<>≤≥]", index):
-                    return f"_({index.replace(',', f',{STICKY}')})"
-                return f"_{index.replace(',', '')}"
+                subscript = re.sub(r"\s", "", self._read_argument())
+                if re.search("[_=<>≤≥]", subscript):
+                    return f"_({subscript.replace(',', f',{NO_BREAK_SPACE}')})"
+                return f"_{subscript.replace(',', '')}"
             case r"\frac" | r"\tfrac" | r"\dfrac":
                 numerator = self._read_argument()
                 denominator = self._read_argument()
-                return HALVES.get((numerator, denominator)) or f"{_bracket(numerator, SUM)}/{_bracket(denominator)}"
+                return (
+                    SIMPLE_FRACTIONS.get((numerator, denominator))
+                    or f"{_parenthesise(numerator, SUM)}/{_parenthesise(denominator)}"
+                )
             case r"\sqrt":
-                return f"√{_bracket(self._read_argument())}"
+                return f"√{_parenthesise(self._read_argument())}"
             case r"\tilde" | r"\hat" | r"\bar":
                 return self._read_argument() + {r"\tilde": "\u0303", r"\hat": "\u0302", r"\bar": "\u0304"}[token]
             case r"\phantom":
-                return STICKY * len(self._read_argument())
-        if token in WORDS:
+                return NO_BREAK_SPACE * len(self._read_argument())
+        if token in TEXT_COMMANDS:
             return self._read_raw()
-        return SIGNS.get(token) or ("" if token in ("&", r"\!") else token.lstrip("\\"))
+        return SYMBOLS.get(token) or ("" if token in ("&", r"\!") else token.lstrip("\\"))
 
 
 def _join(before: str, after: str) -> str:
-    """Join two texts, with a blank between an index and the factor that follows."""
-    index = INDEX.search(before)
-    if index:
-        apart = re.match(
-            r"[^\W\dᵀ²⁺⁻]|[0-9½¼⟨]" + ("|[(‖|]" if index[1] == "Σ" else "|[(]" if index[1] not in "fKe" else ""), after
+    """Join two texts, with a space where they would be misread: after a subscript, or before a sum.
+
+    After Σ_i also an absolute value or a parenthesis needs a space; after other subscripts a parenthesis does, except
+    that of a function f, K or e.
+    """
+    subscript = SUBSCRIPT.search(before)
+    if subscript:
+        needs_space = re.match(
+            r"[^\W\dᵀ²⁺⁻]|[0-9½¼⟨]"
+            + ("|[(‖|]" if subscript[1] == "Σ" else "|[(]" if subscript[1] not in "fKe" else ""),
+            after,
         )
     else:
-        apart = re.match("Σ", after) if before[-1:] in ("|", ")") else None
-    return before + (STICKY if apart else "") + after
+        needs_space = re.match("Σ", after) if before[-1:] in ("|", ")") else None
+    return before + (NO_BREAK_SPACE if needs_space else "") + after
 
 
-def _bracket(text: str, sums: re.Pattern[str] | None = None) -> str:
-    """Bracket a part of a fraction: above the line only sums, below it all that is more than an atom."""
+def _parenthesise(text: str, sums: re.Pattern[str] | None = None) -> str:
+    """Put a part of a fraction in parentheses: a text that matches `sums`, or without `sums` all but an `ATOM`."""
     return f"({text})" if (sums.search(text) if sums else not ATOM.fullmatch(text)) else text

@@ -21,24 +21,24 @@ from qpsvm.estimators.parameter_table import PARAMETERS, ParameterInfo
 from qpsvm.machines import SVDD as BallProblem
 from qpsvm.machines import OneClass
 
-#: Values of f below this share of its threshold are set to 0: for samples on the margin rounding would decide, and it
-#: depends on the number of rows predicted at a time.
+#: Values of f below this fraction of the threshold are set to 0. Otherwise rounding, which depends on the number of
+#: rows predicted at a time, would decide the label of samples on the margin.
 TIE_TOL = 1e-12
 
 
 def snap_margins(values: FloatArray, threshold: float) -> FloatArray:
-    """Set values of f, (m,), on the margin to 0."""
+    """Return values of f, (m,), with those on the margin set to 0."""
     return np.where(np.abs(values) > TIE_TOL * abs(threshold), values, 0.0)
 
 
 class KernelDetector(IncrementalEstimator, BoundedDetector, OutlierMixin, SingleMachine):  # type: ignore[misc]
-    """Base of the two detectors."""
+    """Base of `OneClassSVM` and `SVDD`."""
 
     _parameter_names: ClassVar[tuple[str, ...]] = ("nu",)
     _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
         "nu": ParameterInfo(
             "float",
-            "In (0, 1]: a bound on the share of samples outside, and the least of support vectors.",
+            "In (0, 1]: upper bound on the fraction of outliers, lower bound on that of support vectors.",
             0.5,
             check_share,
         )
@@ -47,7 +47,7 @@ class KernelDetector(IncrementalEstimator, BoundedDetector, OutlierMixin, Single
     _labels: ClassVar[tuple[int, int] | None] = (-1, 1)
 
     def _open_samples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-        """Open stored samples; a target is not used."""
+        """Open stored samples without their target."""
         del y
         return super()._open_samples(X, None, sample_weight)
 
@@ -62,7 +62,7 @@ class KernelDetector(IncrementalEstimator, BoundedDetector, OutlierMixin, Single
         return self._prepare_prediction(X)
 
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
-        """Return the decision value of each sample: not negative for an inlier.
+        """Return the decision value of each sample: nonnegative for inliers.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class OneClassSVM(KernelDetector):
     See Also
     --------
     SVDD : A ball instead of a hyperplane.
-    qpsvm.OneClass : The problem itself.
+    qpsvm.OneClass : The underlying problem.
 
     References
     ----------
@@ -129,7 +129,7 @@ class SVDD(KernelDetector):
     See Also
     --------
     OneClassSVM : A hyperplane instead of a ball; equivalent for an RBF kernel.
-    qpsvm.SVDD : The problem itself.
+    qpsvm.SVDD : The underlying problem.
 
     References
     ----------
@@ -149,7 +149,7 @@ class SVDD(KernelDetector):
     _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
         "kernel": replace(
             PARAMETERS["kernel"],
-            text=f'{PARAMETERS["kernel"].text} Of "precomputed", new samples need K(x, x): `diagonal`.',
+            text=f'{PARAMETERS["kernel"].text} With "precomputed", new samples need K(x, x) as `diagonal`.',
         )
     }
     _attributes: ClassVar[tuple[str, ...]] = (*KernelDetector._attributes, "radius_", "center_")

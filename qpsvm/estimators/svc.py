@@ -22,7 +22,7 @@ from qpsvm.estimators.parameter_checks import check_choice, check_intercept, che
 from qpsvm.estimators.parameter_table import ParameterInfo
 from qpsvm.estimators.probabilities import ProbableClassifier
 from qpsvm.estimators.several import predict_labels
-from qpsvm.machines.problem.evidence import attach_class_totals
+from qpsvm.machines.problem.evidence import attach_class_balance_proof
 from qpsvm.many.multiclass import BinaryMachines
 from qpsvm.result import votes as voting
 from qpsvm.space.intercept import Intercept
@@ -264,7 +264,7 @@ class NuSVC(KernelClassifier):
             error.args = (f"specified nu is infeasible: {error}",)
             worst = int(np.argmin(np.minimum(one, other) / np.maximum(one + other, np.finfo(float).tiny)))
             pair = (worst, None) if rest else (int(first[worst]), int(second[worst]))
-            raise attach_class_totals(error, sums, pair, rounding_of(n), self.classes_)
+            raise attach_class_balance_proof(error, sums, pair, rounding_of(n), self.classes_)
         super()._check_sums(sums, n)
 
     def _compute_scale(self, together: BinaryMachines) -> FloatArray:

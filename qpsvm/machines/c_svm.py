@@ -2,7 +2,7 @@
 
 Derivation
 ----------
-f(x) = ⟨w, φ(x)⟩ + b. Samples may violate the margin y_i f(x_i) ≥ 1 by a slack ξ_i, at a price C_i for each unit.
+f(x) = ⟨w, φ(x)⟩ + b. Samples may violate the margin y_i f(x_i) ≥ 1 by a slack ξ_i, with penalty C_i per unit.
 
     (CSVM.1)  margin:  the hyperplanes f = −1 and f = +1 are 2/‖w‖ apart, so that a small ‖w‖ is a wide margin
     (CSVM.2)  primal:  minimise ½‖w‖² + Σ C_i ξ_i, plus ½b² where b is penalised,  over w, b, ξ  subject to  y_i f(x_i)

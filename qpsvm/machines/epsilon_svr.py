@@ -77,7 +77,7 @@ class EpsilonSVR(RegressionProblem):
     Parameters
     ----------
     C : float or array_like of shape (n,), default=1.0
-        Price of a unit beyond the tube, positive.
+        Penalty per unit beyond the tube, positive.
     epsilon : float, default=0.1
         Half the width of the tube, not negative; in units of t.
     loss : "absolute" or "squared", default="absolute"
@@ -93,7 +93,7 @@ class EpsilonSVR(RegressionProblem):
     See Also
     --------
     NuSVR : With ν, a share of the samples beyond the tube, instead of ε.
-    QuantileSVR : With another price on either side of f, and no tube.
+    QuantileSVR : With a different penalty on each side of f, and no tube.
 
     References
     ----------

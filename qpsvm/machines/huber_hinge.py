@@ -32,7 +32,7 @@ C_i t²/(2κ) for t ≤ κ and C_i (t − κ/2) from there on: smooth where the 
     (HUBER.16)  weak duality:  for every α of (HUBER.10) and every w, b, ξ, ζ of (HUBER.2),  P(w, b, ξ, ζ) − D(α) =
                 ½‖w − w(α)‖² + Σ [C_i (ξ_i − κα_i/C_i)²/(2κ) + (C_i − α_i) ζ_i + α_i (y_i f(x_i) − 1 + ξ_i + ζ_i)]
                 ≥ 0,  plus ½(b − yᵀα)² where b is penalised
-    (HUBER.17)  between the hinges:  C_i (t − κ/2) ≤ ψ_i(t) ≤ min(C_i t, C_i t²/(2κ)) for the price ψ_i of a slack t ≥
+    (HUBER.17)  between the hinges:  C_i (t − κ/2) ≤ ψ_i(t) ≤ min(C_i t, C_i t²/(2κ)) for the loss ψ_i of a slack t ≥
                 0, so that for κ → 0 it is (CSVM.2), and as soon as no slack is above κ, (SQHINGE.2) with C_i/(2κ) for
                 C_i
 
@@ -68,7 +68,7 @@ class HuberHinge(Problem):
     C : float or array_like of shape (n,), default=1.0
         Penalty per unit of slack beyond the width, positive.
     width : float, default=0.5
-        Slack κ, positive, up to which its price grows with it.
+        Slack κ, positive, up to which the loss is quadratic.
 
     See Also
     --------

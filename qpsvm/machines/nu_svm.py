@@ -49,7 +49,7 @@ from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import ClassWeight, build_binary_samples
 from qpsvm.machines.c_svm import CSVM
 from qpsvm.machines.problem.derived_problems import convert_problem
-from qpsvm.machines.problem.evidence import attach_sums
+from qpsvm.machines.problem.evidence import attach_balance_proof
 from qpsvm.machines.problem.penalties import sum_weights
 from qpsvm.machines.problem.problem import Problem
 from qpsvm.machines.problem.result_checks import check_result
@@ -129,7 +129,7 @@ class NuSVM(Problem):
             raise ParameterError(f"nu must be in (0, 1], got {nu!r}")
         nu_max = float(self._exact_nu_max)
         if nu > nu_max * (1 + 1e-12 + self.n * np.finfo(float).eps):
-            raise attach_sums(InfeasibleNuError(nu, nu_max), self)
+            raise attach_balance_proof(InfeasibleNuError(nu, nu_max), self)
         self.nu = min(nu, nu_max)
         self.nu_max = nu_max
 

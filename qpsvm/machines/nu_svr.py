@@ -66,7 +66,7 @@ class NuSVR(RegressionProblem):
     Parameters
     ----------
     C : float or array_like of shape (n,), default=1.0
-        Price of a unit beyond the tube, positive.
+        Penalty per unit beyond the tube, positive.
     nu : float, default=0.5
         In (0, 1]: of ΣC_i, what samples beyond the tube may have at most.
 

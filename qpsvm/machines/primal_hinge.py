@@ -72,7 +72,7 @@ class PrimalHinge(Problem):
 
     See Also
     --------
-    CSVM : A price of slack instead of λ.
+    CSVM : A penalty C instead of λ.
 
     References
     ----------

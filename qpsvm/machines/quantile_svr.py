@@ -2,7 +2,7 @@
 
 Derivation
 ----------
-f(x) = ⟨w, φ(x)⟩ + b, and β = α⁺ − α⁻. U⁺_i = τC_i and U⁻_i = (1 − τ)C_i are the prices of a unit above and below f.
+f(x) = ⟨w, φ(x)⟩ + b, and β = α⁺ − α⁻. U⁺_i = τC_i and U⁻_i = (1 − τ)C_i are the penalties per unit above and below f.
 
     (QSVR.1)  loss:  the pinball C_i max(τ(t_i − f(x_i)), (1 − τ)(f(x_i) − t_i)), which the τ-quantile of t minimises
     (QSVR.2)  primal:  minimise ½‖w‖² + Σ C_i (τ ξ_i + (1 − τ) ξ*_i)  over w, b, ξ, ξ*  subject to  t_i − f(x_i) ≤ ξ_i,
@@ -33,7 +33,7 @@ f(x) = ⟨w, φ(x)⟩ + b, and β = α⁺ − α⁻. U⁺_i = τC_i and U⁻_i =
                [(τC_i − α⁺_i) ξ_i + α⁺_i (ξ_i − t_i + f(x_i))] + the same below f  ≥ 0,  plus ½(b − 1ᵀβ)² where b is
                penalised
 
-For τ = ½ this is an ε-SVR with ε = 0 and the price ½C. (QSVR.15) needs a free intercept.
+For τ = ½ this is an ε-SVR with ε = 0 and the penalty ½C. (QSVR.15) needs a free intercept.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class QuantileSVR(RegressionProblem):
     Parameters
     ----------
     C : float or array_like of shape (n,), default=1.0
-        Price of a unit, positive.
+        Penalty per unit, positive.
     quantile : float, default=0.5
         Between 0 and 1: τ, the share of the samples that is to lie below f.
 
@@ -77,7 +77,7 @@ class QuantileSVR(RegressionProblem):
 
     See Also
     --------
-    EpsilonSVR : The same price on both sides, and a tube that is free.
+    EpsilonSVR : The same penalty on both sides, and a tube without loss.
 
     References
     ----------
@@ -143,7 +143,7 @@ class QuantileSVR(RegressionProblem):
         Raises
         ------
         ParameterError
-            τ is not ½: the two sides of an ε-SVR have one price.
+            τ is not ½: the two sides of an ε-SVR have the same penalty.
 
         Examples
         --------

@@ -63,7 +63,7 @@ class SquaredHinge(Problem):
     Parameters
     ----------
     C : float or array_like of shape (n,), default=1.0
-        Price of the square of slack, positive.
+        Penalty of the squared slack, positive.
     intercept : "free", "penalised" or None, default="free"
         Outside the norm, inside it, or absent. LIBLINEAR's is penalised.
 

@@ -26,7 +26,7 @@ the class of sample i, every c ≠ y is a rival, and C_i = C s_i with the weight
     (WWMC.12)  strong duality:  the optimal values of (WWMC.2) and (WWMC.9) differ in sign only
     (WWMC.13)  weak duality:  P − D = ½Σ_c ‖w_c − w_c(α)‖² + Σ_ic [α_ic (f_y − f_c − 1 + ξ_ic) + (C_i − α_ic) ξ_ic] ≥ 0,
                plus ½Σ_c (b_c − Σ_i β_ic)² of a penalised intercept
-    (WWMC.14)  two classes:  w_2 = −w_1, and 2w_2 is the w of a C-SVM with twice the price:  f_2 − f_1 is its f, and
+    (WWMC.14)  two classes:  w_2 = −w_1, and 2w_2 is the w of a C-SVM with twice the C:  f_2 − f_1 is its f, and
                P is half of its value
 
 Implementation

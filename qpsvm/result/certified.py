@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.frozen import cached, freeze_all, freeze_parts
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import NoWeightVectorError
-from qpsvm.base.other_names import OF_RESULT, AnswersOtherNames
+from qpsvm.base.other_names import RESULT_HINTS, AttributeHints
 from qpsvm.bounds.proof.proof import without_problem
 from qpsvm.program.status import Solver, Status
 from qpsvm.result.caveats import Caveat
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from qpsvm.result.hints import Hint
 
 
-class Certified(AnswersOtherNames, ProvenPredictions):
+class Certified(AttributeHints, ProvenPredictions):
     """A certified point of any machine, with data about the solve."""
 
     status: Status
@@ -41,7 +41,7 @@ class Certified(AnswersOtherNames, ProvenPredictions):
     title: str
     message: str
     caveats: tuple[Caveat, ...]
-    _other_names: ClassVar[Mapping[str, str]] = OF_RESULT
+    _attribute_hints: ClassVar[Mapping[str, str]] = RESULT_HINTS
 
     def __post_init__(self) -> None:
         freeze_parts(self)

@@ -169,10 +169,10 @@ def _count_training_confusion(problem: SolvedProblem, result: Any) -> NDArray[np
 
 
 def _find_bound_hints(problem: SolvedProblem, result: Any) -> list[Hint]:
-    """Return a hint on slack that costs too little: no free α, and all rows of a class or regression at bound."""
-    price = next((name for name in problem._hyperparameters if name in ("C", "lam")), None)
+    """Return a hint on a too small penalty of slack: no free α, and all rows of a class or regression at bound."""
+    penalty = next((name for name in problem._hyperparameters if name in ("C", "lam")), None)
     free = (result.kind == 1).any()
-    if price is None or free or "nu" in problem._hyperparameters or problem._target_kind not in ("labels", "numbers"):
+    if penalty is None or free or "nu" in problem._hyperparameters or problem._target_kind not in ("labels", "numbers"):
         return []
     rows = problem.active_rows
     full = result.kind[rows] == 2
@@ -183,7 +183,7 @@ def _find_bound_hints(problem: SolvedProblem, result: Any) -> list[Hint]:
         groups = [problem.samples.target[rows] > 0.0, problem.samples.target[rows] < 0.0]
     if curved or not any(full[group].all() for group in groups):
         return []
-    advice = "a larger --C (C)" if price == "C" else "a smaller --lam (lam)"
+    advice = "a larger --C (C)" if penalty == "C" else "a smaller --lam (lam)"
     return [
         Hint("bound", "every support vector is at its bound and none on the margin: slack costs too little", advice)
     ]

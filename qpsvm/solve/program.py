@@ -187,7 +187,7 @@ class _QPRun:
         above = attempt.program.bound_above(np.nan_to_num(best.x), None)
         if not math.isfinite(above.value):
             inside = attempt.interior_or_proof[0]
-            point = inside.inside if isinstance(inside, Face) else inside
+            point = inside.interior_point if isinstance(inside, Face) else inside
             above = above if point is None else attempt.program.bound_above(point, inside)
         if not math.isfinite(above.value):
             return None

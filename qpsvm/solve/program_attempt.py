@@ -9,7 +9,7 @@ import numpy as np
 
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.bounds.program.faces import Face, dual_inside, face_of
+from qpsvm.bounds.program.faces import Face, find_face, iter_interior_multipliers
 from qpsvm.bounds.program.feasibility import interior_point, off_the_rows, prove_infeasible
 from qpsvm.bounds.program.polish import polish
 from qpsvm.bounds.program.reduction import ROUNDING, Reduction
@@ -65,7 +65,7 @@ class QPAttempt:
     def interior_or_proof(self) -> tuple[FloatArray | Face | None, tuple[FloatArray, FloatArray] | None]:
         """A strictly feasible point or a face, and multipliers that may prove that there is neither; or None."""
         point, multipliers = interior_point(self.program)
-        return (face_of(self.program) if point is None else point), multipliers
+        return (find_face(self.program) if point is None else point), multipliers
 
     def certify(self, solution: QPSolution, tol: float, with_polish: bool, remaining: float = math.inf) -> QPResult:
         """Certify a solver's solution, polished first if `with_polish`, within `remaining` seconds."""
@@ -150,7 +150,7 @@ class QPAttempt:
         if program.curvature is not None and program.curvature.any():
             bounds += [program.bound_below(*point, sharp=True) for point in points]
         for x, y, z in points:
-            for other_y, other_z in dual_inside(program, x):
+            for other_y, other_z in iter_interior_multipliers(program, x):
                 for t in STEPS[1:]:
                     mixed_z = np.maximum(z, 0.0) * (1.0 - t) + t * np.maximum(other_z, 0.0)
                     bounds.append(program.bound_below(x, y + t * (other_y - y), mixed_z))

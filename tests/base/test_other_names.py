@@ -13,7 +13,7 @@ from sklearn import svm
 
 import qpsvm
 from qpsvm import estimators
-from qpsvm.base.other_names import ESTIMATORS, OF_PROBLEM, OF_RESULT
+from qpsvm.base.other_names import ESTIMATORS, PROBLEM_HINTS, RESULT_HINTS
 
 X, Y = np.array([[0.0, 1.0], [1.0, 0.0], [3.0, 1.0], [4.0, 0.0]]), np.array([0, 0, 1, 1])
 
@@ -26,7 +26,7 @@ def result() -> qpsvm.SVMResult:
 def test_fitted_attributes_of_scikit_learn_are_answered(result):
     fitted = svm.SVC(kernel="linear").fit(X, Y)
     guessed = [name for name in vars(fitted) if name.endswith("_") and not name.startswith("_")]
-    answered = [name for name in guessed if name in OF_RESULT]
+    answered = [name for name in guessed if name in RESULT_HINTS]
     assert {*guessed} - {*answered} <= {"class_weight_", "shape_fit_", "fit_status_", "feature_names_in_",
                                         "n_features_in_", "probA_", "probB_"}  # fmt: skip
     for name in answered:
@@ -34,7 +34,7 @@ def test_fitted_attributes_of_scikit_learn_are_answered(result):
             getattr(result, name)
 
 
-@for_each("table, thing", [(OF_RESULT, "result"), (OF_PROBLEM, "problem")])
+@for_each("table, thing", [(RESULT_HINTS, "result"), (PROBLEM_HINTS, "problem")])
 def test_no_answer_hides_an_attribute(result, table, thing):
     found = {"result": result, "problem": result.problem}[thing]
     assert not {*table} & {*dir(found)}

@@ -9,7 +9,7 @@ import pytest
 from exact_program import fractions, product
 
 from qpsvm.bounds.program.convexity import Convexity, is_dominant, is_positive_definite, is_semidefinite, residual_norm
-from qpsvm.bounds.program.rational import as_multiple, combinations_of, null_vector
+from qpsvm.bounds.program.rational import as_multiple, find_rational_combinations, null_vector
 
 
 def has_no_negative_pivot(P: np.ndarray, less: np.ndarray) -> bool:
@@ -109,5 +109,5 @@ def test_rational_vectors_are_what_they_are_asked_for():
         assert np.array([float(value) for value in v]) * np.abs(near).max() == pytest.approx(near, abs=1e-12)
     assert as_multiple([Fraction(1, 3), Fraction(-1, 6)]).tolist() == [2.0, -1.0]
     basis = np.array([[1.0, 0.25, 0.0], [0.0, 3.0, 1.0]])
-    found = combinations_of(np.array([0.7, 0.175 - 6.0, -2.0]), basis, np.array([0.7, -2.0]))
+    found = find_rational_combinations(np.array([0.7, 0.175 - 6.0, -2.0]), basis, np.array([0.7, -2.0]))
     assert [Fraction(7, 10), Fraction(-2)] in found

@@ -63,9 +63,17 @@ AT_ANY_ALPHA = {
     "Lagrangian", "Substitution", "Dual", "Dual feasibility", "Stationarity in w", "Stationarity in c",
     "Stationarity in b", "Stationarity in ρ", "Stationarity in ε", "Stationarity in μ", "Stationarity in ξ",
     "Stationarity in ξ and ζ", "Recovering w", "Recovering c", "Recovering f", "w of a linear kernel",
-    "Centre of a linear kernel", "A feature of ones", "How large ν may be", "Price of a bound",
+    "Centre of a linear kernel", "A feature of ones", "How large ν may be", "Sensitivity to h",
 }  # fmt: skip
-AT_ANY_POINT = {"Primal", "Primal as a QP", "As a QP", "Weak duality", "The same as a C-SVM", "Level", "Price of slack"}
+AT_ANY_POINT = {
+    "Primal",
+    "Primal as a QP",
+    "As a QP",
+    "Weak duality",
+    "The same as a C-SVM",
+    "Level",
+    "Sensitivity to C",
+}
 IDENTITIES = AT_ANY_ALPHA | {"Weak duality"}
 #: What says nothing in numbers.
 SILENT = (r"\tilde\varphi", "dist", r"\text{", r"z_{\mathrm{box}")

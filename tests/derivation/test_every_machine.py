@@ -119,7 +119,7 @@ FAILS_AT = {
     "Recovering b and ε": "b level less negative feasible", "Three kinds of samples": "w",
     "Two kinds of samples": "w b feasible", "Strong duality": "w less negative",
     "Certificate": "w less negative feasible", "w of a linear kernel": "w less negative",
-    "Centre of a linear kernel": "w b level less negative feasible", "Price of slack": "slack",
+    "Centre of a linear kernel": "w b level less negative feasible", "Sensitivity to C": "slack",
     "How large ν may be": "less negative", "All of the weight: ν = 1": "b less negative",
     "The same as a C-SVM": "less negative feasible values", "The same as a C-SVM of differences": "w values",
     "Multipliers of the QP": "bound", "A feature of ones": "w b less negative feasible",

@@ -12,8 +12,8 @@ from exact_program import optimum
 
 import qpsvm
 from qpsvm.backends.external.qpsolvers_ import LIMITS
-from qpsvm.bounds.program.faces import face_of, follows
-from qpsvm.bounds.program.implied import implied_bounds
+from qpsvm.bounds.program.faces import find_face, is_implied_row
+from qpsvm.bounds.program.implied import compute_implied_bounds
 from qpsvm.bounds.program.sides import QPBounds
 
 PLANE = {"P": np.eye(2), "q": [-3.0, 0.0]}
@@ -258,9 +258,9 @@ def test_a_set_without_room_has_a_face(backend):
         G=[[1.0, 1.0, 0.0, 0.0], [-1.0, -1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]], h=[1.0, -1.0, 0.0],
         A=[[0.3, 0.3, 1.0, 0.0], [0.6, 0.6, 2.0, 0.0]], b=[0.3, 0.6], lb=0.0,
     )  # fmt: skip
-    found = face_of(QPBounds(qp))
+    found = find_face(QPBounds(qp))
     assert set(found.fixed) == {2, 3}
-    assert len(found.rows) == 1
+    assert len(found.equalities) == 1
     result = qpsvm.solve(qp, backend, check=False)
     if result.solver.status.startswith("raised"):  # rows that depend on each other, which CVXOPT does not take
         assert result.status != "optimal"
@@ -273,11 +273,13 @@ def test_a_set_without_room_has_a_face(backend):
 def test_a_row_that_only_nearly_follows_does_not():
     rows, sides = np.array([[0.3, 0.3], [0.6, 0.6]]), np.array([0.3, 0.6])
     none, chosen, x = np.zeros(0, dtype=int), np.array([0]), np.zeros(2)
-    assert follows(rows, sides, 1, chosen, x, none, equal=True)
-    assert not follows(rows, np.array([0.3, np.nextafter(0.6, 1.0)]), 1, chosen, x, none, equal=True)
-    assert follows(rows, np.array([0.3, np.nextafter(0.6, 1.0)]), 1, chosen, x, none, equal=False)
-    assert not follows(rows, np.array([0.3, np.nextafter(0.6, 0.0)]), 1, chosen, x, none, equal=False)
-    assert not follows(np.array([[0.3, 0.3], [0.6, np.nextafter(0.6, 1.0)]]), sides, 1, chosen, x, none, equal=False)
+    assert is_implied_row(rows, sides, 1, chosen, x, none, is_equality=True)
+    assert not is_implied_row(rows, np.array([0.3, np.nextafter(0.6, 1.0)]), 1, chosen, x, none, is_equality=True)
+    assert is_implied_row(rows, np.array([0.3, np.nextafter(0.6, 1.0)]), 1, chosen, x, none, is_equality=False)
+    assert not is_implied_row(rows, np.array([0.3, np.nextafter(0.6, 0.0)]), 1, chosen, x, none, is_equality=False)
+    assert not is_implied_row(
+        np.array([[0.3, 0.3], [0.6, np.nextafter(0.6, 1.0)]]), sides, 1, chosen, x, none, is_equality=False
+    )
 
 
 def test_rows_imply_bounds_and_never_too_much():
@@ -290,7 +292,7 @@ def test_rows_imply_bounds_and_never_too_much():
         A, lb = np.abs(rng.normal(size=(1, n))), np.where(rng.random(n) < 0.8, np.minimum(x, 0.0) - 1.0, -np.inf)
         exact = sum((Fraction(a) * Fraction(v) for a, v in zip(A[0].tolist(), x.tolist(), strict=True)), Fraction(0))
         b = np.array([float(exact)])
-        low, high = implied_bounds(A, b + abs(b) * 1e-15, G, h, lb, np.full(n, np.inf))
+        low, high = compute_implied_bounds(A, b + abs(b) * 1e-15, G, h, lb, np.full(n, np.inf))
         slack = 1e-13 * (1.0 + np.abs(x).max()) / min(1e-3, np.abs(A).min(), np.abs(G[G != 0]).min(initial=1.0))
         assert (low <= x + slack).all()
         assert (high >= x - slack).all()

@@ -1,7 +1,7 @@
-"""Run coordinate descent for many machines that share one table of rows, with any losses (`RowDescent`).
+"""Run coordinate descent for several SVMs over the same rows, with any losses (`DescentRows`, `RowDescent`).
 
-The compiled loop stops at a goal: a relative gap by its own estimate. If the certified gap is still above the
-tolerance, the caller lowers the goal and continues (`continue_to_goal`), up to `GOALS` times.
+The compiled loop stops at a goal, a relative gap that it estimates itself. If the certified gap is still above the
+tolerance, the caller lowers the goal and continues (`continue_to_goal`), up to `MAX_GOALS` times.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from qpsvm.solvers.shared.budget import Budget
 
 
 def is_descent_suitable(n: int, d: int) -> bool:
-    """Return whether the compiled loop exists and n rows of d columns are too few for a clearly better method."""
+    """Return whether the compiled loop exists, and n rows of d columns are not too many for it."""
     return core.compiled is not None and not is_large(n, d)
 
 
 class DescentRows:
     """Rows (n, d) in the layout of the compiled loop.
 
-    GOALS: Limit of the successive goals of one machine.
+    MAX_GOALS: Largest number of successive goals of one machine.
     """
 
-    GOALS = MAX_GOALS
+    MAX_GOALS = MAX_GOALS
 
     def __init__(self, X: Matrix) -> None:
         self.table, self.shape = build_table(X), X.shape
-        self.entries, self.sparse = count_entries(X), sp.issparse(X)
+        self.n_entries, self.is_sparse = count_entries(X), sp.issparse(X)
 
-    def estimate_newton_seconds(self, smooth: bool) -> float:
-        """Estimate the seconds that Newton steps would take on these rows; `smooth` means a loss with curvature."""
+    def estimate_newton_seconds(self, is_smooth: bool) -> float:
+        """Estimate the seconds that Newton steps would take on these rows; `is_smooth` means a loss with curvature."""
         n, d = self.shape
-        return estimate_newton_seconds(n, d, self.entries, smooth, self.sparse)
+        return estimate_newton_seconds(n, d, self.n_entries, is_smooth, self.is_sparse)
 
 
 class RowDescent:
     """Coordinate descent for one machine: its current α (n,) and b, and whether the last goal was met.
 
-    y (n,): Labels; all 1 for a regression, whose α are signed.
+    y (n,): Labels; all 1 for a regression, whose α may have either sign.
     losses: Either all piecewise linear or all squared.
     intercept: "free", "penalised", or None.
     """
@@ -56,16 +56,16 @@ class RowDescent:
         loss_fields = {field.name: getattr(losses, field.name) for field in fields(Loss)}
         self._y, self._losses = np.ascontiguousarray(y), RowLosses(**loss_fields)
         self._has_free_intercept, self._budget = intercept == "free", Budget()
-        unit_and_free = (1.0 if intercept else 0.0, self._has_free_intercept)
+        unit_and_is_free = (1.0 if intercept else 0.0, self._has_free_intercept)
         newton_seconds = rows.estimate_newton_seconds(not self._losses.is_piecewise_linear)
         self._run = DescentRun(
-            rows.table, rows.shape[1], self._y, self._losses, unit_and_free, newton_seconds=newton_seconds, tol=tol,
+            rows.table, rows.shape[1], self._y, self._losses, unit_and_is_free, newton_seconds=newton_seconds, tol=tol,
             budget=self._budget,
         )  # fmt: skip
         self.continue_to_goal(1.0)
 
     def continue_to_goal(self, factor: float) -> None:
-        """Multiply the goal by `factor` (≤ 1) and run until the goal is met, or until the loop gives up."""
+        """Multiply the goal by `factor` (≤ 1) and run until the goal is met, or until the loop makes no progress."""
         self._run.goal *= factor
         result = self._run.run()
         self.alpha = balance_alpha(result.alpha, self._y, self._losses) if self._has_free_intercept else result.alpha

@@ -1,6 +1,6 @@
 """Defer Ctrl-C while a built-in solver runs (`defer_interrupt`, `is_interrupted`).
 
-A solver interrupted in the middle of a step leaves no point. One that checks `is_interrupted()` between steps ends with
+A solver interrupted within a step has no point to return. A solver that checks `is_interrupted()` between steps returns
 its best point, which is certified like any other. A second Ctrl-C raises `KeyboardInterrupt` as usual.
 
 As in Python, only the main thread receives Ctrl-C: solves in other threads neither defer nor see it. If the main thread
@@ -13,12 +13,12 @@ import signal
 import threading
 from typing import Any
 
-#: The C functions behind those of `signal`, which take ten times as long, because they convert handlers to enums.
-_calls: Any = getattr(signal, "_signal", signal)
+#: The C functions behind those of `signal`: ten times as fast, because they do not convert handlers to enums.
+_signal_functions: Any = getattr(signal, "_signal", signal)
 
 
-class _InterruptKey:
-    """Whether the main thread defers Ctrl-C, and whether it was pressed since."""
+class _InterruptState:
+    """State of the deferral: whether the main thread defers Ctrl-C, and whether it was pressed since."""
 
     is_deferred = False
     was_pressed = False
@@ -27,45 +27,44 @@ class _InterruptKey:
 def is_interrupted() -> bool:
     """Return whether Ctrl-C was pressed since the run of this thread started."""
     return (
-        _InterruptKey.is_deferred
-        and _InterruptKey.was_pressed
+        _InterruptState.is_deferred
+        and _InterruptState.was_pressed
         and threading.current_thread() is threading.main_thread()
     )
 
 
 class defer_interrupt:
-    """A block that defers Ctrl-C until it ends.
+    """Context manager that defers Ctrl-C until its block ends.
 
-    Nothing changes in threads other than the main one, where another handler is installed, or in a nested block:
-    there the outer one defers.
+    It has no effect in other threads than the main one, if the program installed its own handler, and in a nested
+    block, where the outer block already defers.
     """
 
     def __enter__(self) -> None:
-        self._ours = (
-            not _InterruptKey.is_deferred
+        self._has_installed_handler = (
+            not _InterruptState.is_deferred
             and threading.current_thread() is threading.main_thread()
-            and _calls.getsignal(signal.SIGINT) is signal.default_int_handler
+            and _signal_functions.getsignal(signal.SIGINT) is signal.default_int_handler
         )
-        if self._ours:
-            _InterruptKey.was_pressed = False
-            _calls.signal(signal.SIGINT, _note_interrupt)
-            _InterruptKey.is_deferred = True
+        if self._has_installed_handler:
+            _InterruptState.was_pressed = False
+            _signal_functions.signal(signal.SIGINT, _handle_interrupt)
+            _InterruptState.is_deferred = True
 
     def __exit__(self, *error: object) -> None:
-        if self._ours:
-            _release_key()
+        if self._has_installed_handler:
+            _restore_handler()
 
 
-def _release_key() -> None:
-    """Restore the handler, in an order that is safe if Ctrl-C is pressed in between."""
-    _InterruptKey.is_deferred = False
-    _calls.signal(signal.SIGINT, signal.default_int_handler)
+def _restore_handler() -> None:
+    """Restore the default handler, in an order that is safe if Ctrl-C is pressed in between."""
+    _InterruptState.is_deferred = False
+    _signal_functions.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _note_interrupt(number: int, frame: Any) -> None:
-    if (
-        _InterruptKey.was_pressed or not _InterruptKey.is_deferred
-    ):  # pressed again, or while the block was entered or left
-        _release_key()  # first, because the next line may leave any block in the middle
+def _handle_interrupt(number: int, frame: Any) -> None:
+    """Record the first Ctrl-C; raise KeyboardInterrupt at the second, or while the block is entered or left."""
+    if _InterruptState.was_pressed or not _InterruptState.is_deferred:
+        _restore_handler()  # first, because the next line raises
         signal.default_int_handler(number, frame)
-    _InterruptKey.was_pressed = True
+    _InterruptState.was_pressed = True

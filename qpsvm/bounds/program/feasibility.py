@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from scipy.linalg import lstsq
 
 from qpsvm.base.arrays.types import FloatArray, as_dense
-from qpsvm.bounds.program.linear_program import propose
+from qpsvm.bounds.program.linear_program import solve_linear_program
 from qpsvm.bounds.program.rational import MOST_STEPS, as_multiple, null_vector
 from qpsvm.bounds.program.reduction import ROUNDING
 from qpsvm.bounds.program.sides import QPBounds
@@ -42,7 +42,7 @@ def interior_point(program: QPBounds) -> tuple[FloatArray | None, Rows | None]:
         sp.hstack([-eye[low], sp.csr_array(width[low][:, None])]),
         sp.hstack([eye[high], sp.csr_array(width[high][:, None])]),
     ]
-    proposal = propose(
+    proposal = solve_linear_program(
         np.concatenate([np.zeros(n), [-1.0]]),
         [*zip(program.lb, program.ub, strict=True), (None, 1.0)],
         (sp.hstack([sp.csr_array(program.A), sp.csr_array((p, 1))], format="csr"), program.b),
@@ -87,7 +87,7 @@ def _least_violation(program: QPBounds) -> Rows | None:
     """Minimise the sum of violations of the rows within the bounds; return its multipliers (p,), (m,)."""
     n, m, p = program.qp.n, len(program.h), len(program.b)
     A, G = sp.csr_array(program.A), sp.csr_array(program.G)
-    proposal = propose(
+    proposal = solve_linear_program(
         np.concatenate([np.zeros(n), np.ones(m + 2 * p)]),
         [*zip(program.lb, program.ub, strict=True), *[(0.0, None)] * (m + 2 * p)],
         (sp.hstack([A, sp.csr_array((p, m)), sp.eye_array(p), -sp.eye_array(p)], format="csr"), program.b),

@@ -1,4 +1,4 @@
-"""Solve linear programs by HiGHS (`propose`); callers check every result."""
+"""Solve linear programs with HiGHS (`solve_linear_program`). Results are not certified: callers check them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 
 
-class Proposal(NamedTuple):
+class LinearProgramSolution(NamedTuple):
     """A solution of a linear program, as HiGHS returns it.
 
     x (n,): The point.
@@ -21,13 +21,13 @@ class Proposal(NamedTuple):
     z: FloatArray
 
 
-def propose(
+def solve_linear_program(
     cost: FloatArray,
     bounds: Any,
     equalities: tuple[Any, FloatArray],
     inequalities: tuple[Any, FloatArray],
     seconds: float,
-) -> Proposal | None:
+) -> LinearProgramSolution | None:
     """Minimise costᵀx subject to Ax = b, Gx ≤ h and bounds of x.
 
     cost: (n,).
@@ -52,4 +52,4 @@ def propose(
         return None
     y = -np.asarray(solution.eqlin.marginals) if len(b) else np.zeros(0)
     z = -np.asarray(solution.ineqlin.marginals) if len(h) else np.zeros(0)
-    return Proposal(np.asarray(solution.x), y, z)
+    return LinearProgramSolution(np.asarray(solution.x), y, z)

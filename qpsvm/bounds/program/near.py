@@ -88,7 +88,7 @@ def holds(M: Matrix, x: FloatArray, sides: FloatArray, equal: bool) -> bool:
     return True
 
 
-def independent_rows(M: FloatArray, pivot: float = PIVOT) -> IntArray:
+def find_independent_rows(M: FloatArray, pivot: float = PIVOT) -> IntArray:
     """Return a maximal set of independent rows of a matrix (k, n), by a QR factorisation with pivots."""
     if not M.size:
         return np.zeros(0, dtype=np.intp)
@@ -102,7 +102,7 @@ def select_independent_columns(M: FloatArray) -> IntArray | None:
     k, n = M.shape
     if k > n or not np.isfinite(M).all():
         return None
-    columns = independent_rows(M.T, SQUARE_PIVOT)
+    columns = find_independent_rows(M.T, SQUARE_PIVOT)
     return columns if len(columns) == k else None
 
 

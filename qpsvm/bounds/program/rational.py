@@ -1,4 +1,4 @@
-"""Solve linear systems in rational numbers (`null_vector`, `combinations_of`), and combine rows exactly.
+"""Solve linear systems in rational numbers (`null_vector`, `find_rational_combinations`), and combine rows exactly.
 
 Floats are integers times a power of 2, so a row of floats is a multiple of a row of integers, and fraction-free
 elimination keeps integers: row_i ← p row_i − f row_k, divided by the common divisor of its entries (Bareiss,
@@ -100,7 +100,7 @@ def _round_to_simple(value: float) -> Fraction:
     return small if abs(small - exact) <= abs(exact) * CLOSE else exact
 
 
-def combinations_of(row: FloatArray, basis: FloatArray, guess: FloatArray) -> list[list[Fraction]]:
+def find_rational_combinations(row: FloatArray, basis: FloatArray, guess: FloatArray) -> list[list[Fraction]]:
     """Return candidates for coefficients c (k,) with Σ c_i basis_i = row: `guess` rounded, solved exactly, and `guess`.
 
     Shapes: row (n,); basis (k, n), independent rows; guess (k,).

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, as_dense
-from qpsvm.bounds.program.linear_program import propose
+from qpsvm.bounds.program.linear_program import solve_linear_program
 from qpsvm.bounds.program.rational import MOST_STEPS, as_multiple, null_vector
 from qpsvm.bounds.program.sides import QPBounds
 
@@ -100,7 +100,7 @@ def _guess(program: QPBounds) -> FloatArray | None:
     ]
     q = program.qp.q / (float(np.abs(program.qp.q).max()) or 1.0)
     equalities, inequalities = (equal, np.zeros(equal.shape[0])), (program.G, np.zeros(len(program.h)))
-    proposal = propose(q, bounds, equalities, inequalities, program.seconds)
+    proposal = solve_linear_program(q, bounds, equalities, inequalities, program.seconds)
     if proposal is None or not q @ proposal.x < -NOTHING:
         return None
     return np.asarray(proposal.x / np.abs(proposal.x).max())

@@ -26,8 +26,8 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.double_double import two_product
 from qpsvm.base.arrays.rationals import LARGEST, SMALLEST, round_up
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.bounds.program.near import PIVOT, independent_rows
-from qpsvm.bounds.program.rational import as_multiple, combinations_of, combine_rows, largest_change
+from qpsvm.bounds.program.near import PIVOT, find_independent_rows
+from qpsvm.bounds.program.rational import as_multiple, combine_rows, find_rational_combinations, largest_change
 from qpsvm.program.qp import QP
 
 #: Largest relative change of an entry that is attributed to rounding.
@@ -299,7 +299,7 @@ def _dependent_equalities(reduction: Reduction) -> None:
     dense = reduction.A.toarray()[:, free]
     lengths = np.sqrt((dense * dense).sum(axis=1))
     dense /= np.where(lengths > 0.0, lengths, 1.0)[:, None]
-    if len(independent_rows(dense)) == p:
+    if len(find_independent_rows(dense)) == p:
         return
     chosen = _independent_in_order(dense).tolist()
     for k in np.setdiff1d(np.arange(p), chosen).tolist():
@@ -362,7 +362,7 @@ def _find_redundant(
     coefficients = np.zeros(len(chosen))
     for _ in range(2 if len(chosen) else 0):
         coefficients += np.linalg.lstsq(dense.T, row - coefficients @ dense, rcond=None)[0]
-    for c in combinations_of(row, dense, coefficients):
+    for c in find_rational_combinations(row, dense, coefficients):
         members, factors = [*chosen, k], [*c, Fraction(-1)]
         nonzeros, side = combine_rows(M, sides, members, factors, fixed)
         options = list(zip(members, factors, strict=True)) if equal and nonzeros else [(k, Fraction(-1))]

@@ -42,7 +42,7 @@ from qpsvm.base.arrays.rounding import FEW, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.bounds.program.convexity import Convexity
 from qpsvm.bounds.program.faces import Face
-from qpsvm.bounds.program.implied import implied_bounds
+from qpsvm.bounds.program.implied import compute_implied_bounds
 from qpsvm.bounds.program.near import Enclosure, Inverse, as_exact, holds, product, select_independent_columns
 from qpsvm.bounds.program.rational import MOST_STEPS, null_vector
 from qpsvm.program.qp import QP
@@ -336,7 +336,7 @@ class QPBounds:
     @cached
     def implied_bounds(self) -> tuple[FloatArray, FloatArray]:
         """Bounds that the constraints imply for every feasible point, (PROGRAM.8): (n,) each."""
-        return implied_bounds(self.A, self.b, self.G, self.h, self.lb, self.ub)
+        return compute_implied_bounds(self.A, self.b, self.G, self.h, self.lb, self.ub)
 
     @staticmethod
     def _unbounded(c: Enclosure, box: tuple[FloatArray, FloatArray]) -> IntArray:
@@ -494,11 +494,11 @@ class QPBounds:
         face = interior if isinstance(interior, Face) else None
         if share and face is not None:  # the rows of a face hold as equalities: their entries must not change
             return UpperBound(math.inf, np.clip(x, self.lb, self.ub), math.inf, "rows without room cannot be moved")
-        towards = interior.inside if isinstance(interior, Face) else interior
+        towards = interior.interior_point if isinstance(interior, Face) else interior
         for t in STEPS if towards is not None else STEPS[:1]:
             point = np.clip(x if towards is None or t == 0.0 else x + t * (towards - x), self.lb, self.ub)
             if face is not None:
-                point[face.fixed] = face.inside[face.fixed]
+                point[face.fixed] = face.interior_point[face.fixed]
             point = self._move_slacks(point) if face is None else point
             bound = self._feasible(point, face, share)
             if isinstance(bound, UpperBound):
@@ -510,7 +510,12 @@ class QPBounds:
         """Return the upper bound at a point within its bounds, or the reason why there is none."""
         equal, sides, G, h = self.A, self.b, self.G, self.h
         if face is not None:
-            equal, sides, G, h = face.rows, face.sides, sp.csr_array(self.G)[face.roomy], self.h[face.roomy]
+            equal, sides, G, h = (
+                face.equalities,
+                face.rhs,
+                sp.csr_array(self.G)[face.slack_rows],
+                self.h[face.slack_rows],
+            )
         p, moved_entries, reach = len(sides), np.zeros(0, dtype=np.intp), 0.0
         if p and not holds(equal, x, sides, equal=True):
             A, width = as_dense(equal), np.minimum(np.minimum(x - self.lb, self.ub - x), 1.0 + np.abs(x))

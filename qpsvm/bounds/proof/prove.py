@@ -26,8 +26,13 @@ from qpsvm.bounds.proof import rational, terms
 from qpsvm.bounds.proof.claims import ProofRequest, build_empty_proof, build_proof, weak_duality
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, Feasible
+from qpsvm.bounds.proof.gap_corrections import (
+    estimate_rounding_cost,
+    find_free_intercepts,
+    improve_intercepts,
+    relax_levels,
+)
 from qpsvm.bounds.proof.proof import Claim, Proof
-from qpsvm.bounds.proof.remaining import better_intercepts, costs_of_rounding, free_intercepts, relax_levels
 from qpsvm.bounds.proof.spaces import ExactValues, PointValues, Space, SpaceMeasurement
 from qpsvm.bounds.proof.terms import GapBounds, Interval
 from qpsvm.bounds.proof.zero import with_zero_size
@@ -65,7 +70,7 @@ def prove(request: ProofRequest) -> Proof:
     bounds, values = _bounded(request, point)
     bounds = with_zero_size(program, request.space, primal_point, point, bounds)
     remains, text, best_point = bounds.gap, "", primal_point
-    if bounds.gap > NOTHING and costs_of_rounding(program, primal_point) > LEFT * bounds.difference[1]:
+    if bounds.gap > NOTHING and estimate_rounding_cost(program, primal_point) > LEFT * bounds.difference[1]:
         remains, text, best_point = _remains(request, point, values, bounds.gap)
     extra_claims = [] if not text else [Claim("intercept", "proven", text, remains)]
     relaxed = relax_levels(program, primal_point, values) if bounds.primal[1] == math.inf else None
@@ -213,11 +218,11 @@ def _remains(
     If that gap is not clearly smaller, return the given gap, an empty sentence, and the point itself.
     """
     program, primal_point = request.program, request.primal_point
-    better = better_intercepts(program, primal_point, values)
+    better = improve_intercepts(program, primal_point, values)
     better_gap = gap if better is None else _gap_of(program, better, point, values)
     if better is None or not better_gap < 0.5 * gap:
         return gap, "", primal_point
-    intercepts = [float(better.multipliers[group.multiplier]) for group in free_intercepts(program)]
+    intercepts = [float(better.multipliers[group.multiplier]) for group in find_free_intercepts(program)]
     subject = (
         "with the best b for this w, the rational number" if len(intercepts) == 1 else "with other b, rational numbers"
     )

@@ -180,7 +180,7 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
         ),
         step(
             "Stationarity in b",
-            "b_c has a price of its own, ½b_c², and is what its samples pull with." if penalised else
+            "b_c is penalised by ½b_c², so the derivative gives b_c." if penalised else
             "b_c enters L only through b_c Σ β_ic, which has no minimum unless the factor is zero: balance in every "
             "class.",
             Equation("alone", (
@@ -198,14 +198,14 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
         ),
         step(
             "Dual feasibility",
-            "Prices are not negative, so that α is bounded.",
+            "The multipliers of the slack are not negative, so α is bounded above.",
             Equation("alone", (
                 line(ALPHA, "≥", 0, **alpha_scale), line(USED, "≤", C, before=r",\quad ", **used_scale),
             )),
         ),
         step(
             "Complementary slackness",
-            "A row that has room costs nothing, and slack is there only where its whole price is used.",
+            "A constraint with positive margin slack has α = 0, and ξ_i is positive only if α is at its bound.",
             Equation("below", (
                 line(ALPHA * bound_slack, "=", 0, measured=False), line(slack_product, "=", 0, measured=False),
                 value_of(products, "=", 0),
@@ -239,7 +239,7 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
         step(
             "Three kinds of rows",
             "What α says of a row is what f says of it"
-            + (": the rivals that share a price are equally near." if has_shared_slack else ".")
+            + (": the rivals that share a multiplier budget are equally near." if has_shared_slack else ".")
             + " It is measured at the rows of each kind.",
             Equation("aligned", tuple(_build_kinds(has_shared_slack, XI_ROW))),
         ),
@@ -326,7 +326,7 @@ def _build_level(penalised: bool, XI: Term) -> Step:
     return step(
         "Level",
         "Put 2w, 2b, 2ξ for w, b, ξ: every f doubles, the norm is four times as large and the slack twice, so that the "
-        "paper's machine with twice the price has four times the value.",
+        "paper's machine with twice the penalty C has four times the value.",
         Equation("alone", (
             line(HALF * total(square_of_w + (b**2 if penalised else None), "c") + total(C * xi, RIVALS), "=",
                  (4 * sym.CLAIMED).with_name("4P", "4P"), scale=lambda at: 4.0 * at.size),
@@ -341,7 +341,7 @@ def _build_two_classes(problem: AllInOneProblem, penalised: bool, rows: str, C: 
     norm = v + Term((r"\bigl(b_2-b_1\bigr)", "(b_2 − b_1)", "(b[1] - b[0])"), b.function) ** 2 if penalised else v
     return step(
         "Two classes",
-        "With two classes w₂ = −w₁, and all that counts is their difference: a C-SVM with twice the price, whose "
+        "With two classes w₂ = −w₁, and all that counts is their difference: a C-SVM with twice the penalty C, whose "
         "f is f₂ − f₁.", Equation("below",
         ("v=w_2-w_1", line((2 * sym.CLAIMED).with_name("2P", "2P"), "=", HALF * norm + total(2 * C * XI, rows),
         scale=lambda at: 2.0 * at.size))),

@@ -22,8 +22,8 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
         "CSVM",
         first=build_margin_step(soft),
         primal=soft.primal(
-            "A wide margin is weighed against slack. ξ_i is how far y_i f(x_i) falls short of 1, and C_i is the price "
-            "of a unit of it."
+            "A wide margin is traded off against slack. ξ_i is how far y_i f(x_i) falls short of 1, and C_i is the "
+            "penalty per unit of slack."
         ),
         dual=soft.dual("n variables in a box, and one equality"),
     )

@@ -74,8 +74,8 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
             else "",
         ),
         xi=tube.stationarity_in_curved_xi(
-            "The price of ξ_i grows with it, so that at the minimum α is the slope of the loss: a sample pulls the "
-            "more, the further it is beyond the tube.",
+            "The penalty per unit of ξ_i grows with ξ_i, so that at the minimum α is the slope of the loss: a sample "
+            "pulls the more, the further it is beyond the tube.",
             *(
                 line(alpha, "=", 2 * two.C * xi, scale=sym.get_part("box", half))
                 for half, (alpha, xi) in enumerate(((two.ABOVE, two.XI), (two.BELOW, two.XI_STAR)))

@@ -52,14 +52,14 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "Maximising 2/‖w‖ is minimising ½‖w‖², a convex function, under one linear constraint a sample. The "
             "levels ±1 fix the scale of w."
         ),
-        lagrangian=hull.lagrangian_step(first="Every constraint gets a multiplier, the price of a unit of it."),
+        lagrangian=hull.lagrangian_step(first="Every constraint gets a multiplier, the cost of a unit of violation."),
         xi=None,
         box=hull.dual_feasibility(
-            "Multipliers of inequalities are not negative. Nothing bounds them above: a constraint that must not "
-            "be violated may cost any price.",
+            "Multipliers of inequalities are not negative. They have no upper bound, because hard "
+            "constraints must not be violated at any cost.",
         ),
         slackness=hull.complementary_slackness(
-            "A sample beyond its margin has no price: only those on the margin, the support vectors, hold the "
+            "A sample beyond its margin has α = 0: only those on the margin, the support vectors, hold the "
             "hyperplane.",
             compute_gap_term,
         ),

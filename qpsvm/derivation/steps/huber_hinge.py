@@ -88,7 +88,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
         ),
         last=step(
             "Between hinge and squared hinge",
-            "What a slack t ≥ 0 costs, ψ_i(t), lies between the price of the C-SVM less C_iκ/2 and that price itself, "
+            "The penalty of a slack t ≥ 0, ψ_i(t), lies between that of the C-SVM minus C_iκ/2 and that of the C-SVM, "
             "and is never above that of a square: it is the square up to t = κ. So a small κ gives the C-SVM, and a "
             "large one the squared hinge with C_i/(2κ).",
             Equation(

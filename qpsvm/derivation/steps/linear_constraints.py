@@ -29,7 +29,7 @@ from qpsvm.machines.problem.reading import build_constraint_table
 def build_meanings(problem: Problem) -> dict[str, Meaning]:
     """Build the meanings of the letters of the constraints; p is their number."""
     return {
-        r"\pi": Meaning("multipliers of the constraints, their prices", "(p,)"),
+        r"\pi": Meaning("multipliers of the constraints", "(p,)"),
         "g": Meaning("g_j, what constraint j multiplies w by", "(d,)"),
         "G": Meaning("all g_j, one per row", "(p, d)"),
         "h": Meaning("bounds of the constraints", "(p,)"),
@@ -82,8 +82,8 @@ def steps(problem: Problem, machine: MachineSteps) -> tuple[Step, ...]:
         "that by the two sums",
     )
     lhs_equality = line(lhs_of_w, "=", lhs_of_alpha, shown=False, **fields)
-    price = "b is penalised itself, so the derivative gives b." if machine.penalised else (
-        "What was the balance of the samples alone is one of samples and prices.")  # fmt: skip
+    reason = "b is penalised itself, so the derivative gives b." if machine.penalised else (
+        "The balance of the samples becomes one of the samples and the multipliers of the constraints.")  # fmt: skip
     stationarity_in_b = machine.stationarity_in_b() if machine.b == "b" else machine.stationarity_in()
     constraint_steps = (
         step(
@@ -127,7 +127,7 @@ def steps(problem: Problem, machine: MachineSteps) -> tuple[Step, ...]:
         ),
         replace(
             stationarity_in_b,
-            text=f"{machine.b} is in the constraints too, with the factors {count and count.text()}. {price}",
+            text=f"{machine.b} is in the constraints too, with the factors {count and count.text()}. {reason}",
             function=ConstraintRows.extend_dual,
             absent="" if count else "there is no b",
         ),

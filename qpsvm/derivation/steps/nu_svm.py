@@ -57,7 +57,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
         first=build_margin_step(soft),
         primal=soft.primal(
             "The level ρ of the margin is a variable. −νρ rewards a high level, and the mean slack pays for it: a_i "
-            "is 1/n, or sample i's share of all weights. ν balances the two in shares of samples, not in prices."
+            "is 1/n, or sample i's share of all weights. ν sets this trade-off as a share of samples, not as a penalty."
         ),
         level=soft.stationarity_in(" So ν is the total of the multipliers."),
         substitution=soft.substitution("b, ρ and ξ drop out, and with them the linear term", "η = a − α"),

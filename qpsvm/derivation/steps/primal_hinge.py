@@ -21,10 +21,10 @@ from qpsvm.program import residuals
 from qpsvm.space.kernels.space import FeatureSpace
 
 LAM = letter(r"\lambda", lambda at: at.problem.lam, "lam")
-#: Shares of the loss, and C_i = p_i/λ.
-P = letter("p_i", lambda at: at.problem.weight_shares)
-UPPER = P / LAM
-#: Largest number of rows for which K is factored for the primal QP of a kernel: it takes seconds, and 100 MB.
+#: Weights p_i of the losses in the mean, and C_i = p_i/λ.
+SHARES = letter("p_i", lambda at: at.problem.weight_shares)
+UPPER = SHARES / LAM
+#: Largest number of rows for which K is factored to write the primal QP of a kernel: this takes seconds and 100 MB.
 MAX_FACTORED_ROWS = 3000
 #: Meanings of the symbols of this machine.
 SYMBOLS = {
@@ -38,50 +38,50 @@ SYMBOLS = {
 
 def build_terms(problem: PrimalHinge) -> MachineSteps:
     """Build the terms of the machine."""
-    return build_two_class(problem, UPPER, total(P * sym.XI), unit=LAM)
+    return build_two_class(problem, UPPER, total(SHARES * sym.XI), unit=LAM)
 
 
 def steps(problem: PrimalHinge) -> tuple[Step, ...]:
     """Return all steps, in order."""
-    soft = build_terms(problem)
+    machine = build_terms(problem)
     f_of_alpha = letter(
         r"\sum_j\alpha_j y_j\bigl(K(x_j,x_i)+1\bigr)", lambda at: at.y * (at.dual.P @ at.alpha) / at.unit,
         "(K + 1) @ (alpha * y)", "Σ_j α_j y_j (K(x_j, x_i) + 1)"
     )  # fmt: skip
     c_svm_value = letter("", lambda at: -at.problem.lam * at.problem.equivalent_c_svm().qp("dual").objective(at.alpha),
                    "-lam * c_svm.objective(alpha)", "λ times the value of the C-SVM's dual at α")  # fmt: skip
-    return soft.steps(
+    return machine.steps(
         "PHINGE",
-        first=soft.loss(
+        first=machine.loss(
             "The mean hinge loss is the empirical risk: p_i is 1/n, or sample i's share of all weights. A sample "
-            "beyond its margin adds nothing to it. The norm keeps w short.",
-            total(P * largest_of(0, 1 - soft.compared_value)),
+            "beyond its margin has no loss. The norm keeps w short.",
+            total(SHARES * largest_of(0, 1 - machine.compared_value)),
             "Primal",
         ),
-        primal=soft.primal(
+        primal=machine.primal(
             "The maximum of two linear functions is the smallest ξ_i above both: the kink becomes two linear "
             "constraints.",
             title="Primal as a QP",
         ),
-        lagrangian=soft.lagrangian_step(
+        lagrangian=machine.lagrangian_step(
             first="The multipliers are written λα_i and λη_i, so that α and η mean the same as in the C-SVM."
         ),
-        substitution=soft.substitution(eta="η"),
-        dual=soft.dual("n variables in a box, and one equality, which is there only for a free intercept"),
+        substitution=machine.substitution(eta="η"),
+        dual=machine.dual("n variables in a box, and one equality, only for a free intercept"),
         besides=(
             step(
                 "The same as a C-SVM",
-                "Dividing by λ moves the weight from the norm to the loss. The α found here is certified for the C-SVM "
-                "as it stands: α and f are the same, and the values are divided by λ.",
+                "Dividing by λ moves the weight from the norm to the loss. The same α is certified for the C-SVM "
+                "unchanged: α and f are the same, and the objective values are divided by λ.",
                 Equation(
                     "below",
                     (
                         line(c_svm_value, "=", sym.CLAIMED, scale="size", shown=False),
-                        display(1 / LAM * (LAM / 2 * soft.norm + total(P * sym.XI))),
+                        display(1 / LAM * (LAM / 2 * machine.norm + total(SHARES * sym.XI))),
                         line(
-                            1 / LAM * soft.objective,
+                            1 / LAM * machine.objective,
                             "=",
-                            HALF * soft.norm + total(sym.C * sym.XI),
+                            HALF * machine.norm + total(sym.C * sym.XI),
                             left="",
                             scale=lambda at: at.size / at.problem.lam,
                         ),
@@ -92,8 +92,8 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             ),
             step(
                 "Multipliers of the QP",
-                "A solver of the primal QP returns λα as the multipliers of its margin rows: with them its "
-                "stationarity holds, block by block.",
+                "A solver of the primal QP returns λα as the multipliers of the margin constraints. With these the "
+                "stationarity of the QP holds, block by block.",
                 Equation(
                     "below",
                     (
@@ -110,8 +110,8 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             ),
             step(
                 "A feature of ones",
-                "A penalised b is the weight of one more feature that is 1 for every sample. Its products are 1, so K "
-                "+ 1 takes the place of K, and no equality is left.",
+                "A penalised b is the weight of one more feature, which is 1 for every sample. It adds 1 to every "
+                "inner product, so K + 1 replaces K, and there is no equality constraint.",
                 Equation(
                     "below",
                     (
@@ -127,7 +127,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
                 ),
                 FeatureSpace.with_penalised_intercept,
                 ""
-                if soft.penalised
+                if machine.penalised
                 else f"intercept={problem.intercept!r}: only a penalised b is a weight like the others",
             ),
         ),
@@ -163,8 +163,8 @@ def build_gradient_term(name: str) -> Term:
     )
 
 
-def scale_of_b(at: At) -> float:
-    """Return the scale of the block of b, the same as in (PHINGE.5)."""
+def compute_b_scale(at: At) -> float:
+    """Return the scale of the block of b, as in (PHINGE.5)."""
     return at.unit * (max(at.total, 1 + abs(at.b)) if at.problem.intercept == "penalised" else at.total)
 
 
@@ -172,5 +172,5 @@ def scale_of_b(at: At) -> float:
 BLOCKS = (
     ("w", lambda at: at.unit * reference_size(at.w if at.is_linear else at.u, at.terms_of_w), None),
     ("xi", lambda at: float(max(at.problem.weight_shares)), None),
-    ("b", scale_of_b, Subset("'b' not in gradient", lambda at: at.problem.space.computed_intercept is not None)),
+    ("b", compute_b_scale, Subset("'b' not in gradient", lambda at: at.problem.space.computed_intercept is not None)),
 )

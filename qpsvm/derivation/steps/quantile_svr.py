@@ -60,7 +60,7 @@ def steps(problem: QuantileSVR) -> tuple[Step, ...]:
         ),
         primal=curve.primal(
             "The maximum of two linear functions is the smallest number above both: its kink becomes two linear "
-            "constraints, with a slack and a price for each side of f."
+            "constraints, with a slack and a penalty for each side of f."
         ),
         lagrangian=curve.lagrangian_step(two.MULTIPLIERS),
         substitution=curve.substitution(eta=two.ETA),

@@ -90,8 +90,8 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             "no pair is just in order: every one is apart by more than 1, or by less"),
         ),
         primal=order.primal(
-            "Pairs far apart are weighed against slack. ξ_k is the shortfall to 1 in pair k, and C_k is the price of "
-            "a unit of it."
+            "Pairs far apart are traded off against slack. ξ_k is the shortfall to 1 in pair k, and C_k is the "
+            "penalty per unit of slack."
         ),
         lagrangian=order.lagrangian_step("α_k for the order of a pair and η_k for ξ_k ≥ 0"),
         w=step(

@@ -2,9 +2,10 @@
 
     (SADDLE.1)  saddle:  L(w, b, ξ, α') ≤ L(w, b, ξ, α) ≤ L(w', b', ξ, α) at the optimum, for all multipliers α' ≥ 0
                 and all w', b'
-    (PRICE.1)  a unit of C_i costs what it multiplies, ∂P*/∂C_i = ∂P/∂C_i, such as ξ_i:  (P*(C_i + Δ) − P)/Δ ≤ ∂P/∂C_i
-               ≤ (P − P*(C_i − Δ))/Δ
-    (PRICE.2)  a unit of h_j saves its multiplier, ∂P*/∂h_j = −π_j:  (D − P*(h_j + Δ))/Δ ≤ π_j ≤ (P*(h_j − Δ) − D)/Δ
+    (PRICE.1)  the derivative by C_i is the factor of C_i, ∂P*/∂C_i = ∂P/∂C_i, such as ξ_i:
+               (P*(C_i + Δ) − P)/Δ ≤ ∂P/∂C_i ≤ (P − P*(C_i − Δ))/Δ
+    (PRICE.2)  the derivative by h_j is minus its multiplier, ∂P*/∂h_j = −π_j:
+               (D − P*(h_j + Δ))/Δ ≤ π_j ≤ (P*(h_j − Δ) − D)/Δ
 
 P is linear in C_i and D in h_j. So both differences enclose the term between them at every feasible point, and at the
 optimum they enclose the derivative. The perturbed problems are solved, and P* is replaced by the certified bound with
@@ -129,7 +130,7 @@ def solve_perturbed(at: At, name: str, k: int, sign: int) -> tuple[float, float]
     return cache[name, k, sign]
 
 
-def build_price_step(title: str, tag: str, text: str, name: str, multipliers: Term, value: Term) -> Step:
+def build_sensitivity_step(title: str, tag: str, text: str, name: str, multipliers: Term, value: Term) -> Step:
     """Build the step that encloses the largest multiplier, of C_i or of h_j, between two differences.
 
     name: "C" or "h".
@@ -184,20 +185,20 @@ def explain_skipped_solves(at: At) -> str:
     return f"it takes two more solves, which are limited to {MAX_SOLVED_ROWS} rows"
 
 
-def build_slack_price(marginal: Term, objective: Term) -> Step:
+def build_penalty_sensitivity(marginal: Term, objective: Term) -> Step:
     """Build the step about the derivative of the optimum with respect to C_i, from ∂P/∂C_i and P."""
-    return build_price_step(
-        "Price of slack", "PRICE.1",
+    return build_sensitivity_step(
+        "Sensitivity to C", "PRICE.1",
         "The derivative of the optimum P* with respect to C_i is the factor of C_i in P, by the envelope theorem: P is "
         "stationary in all other variables.",
         "C", marginal, objective.with_name("P", "P"),
     )  # fmt: skip
 
 
-def build_bound_price(multiplier: Term, dual: Term) -> Step:
+def build_bound_sensitivity(multiplier: Term, dual: Term) -> Step:
     """Build the step about the derivative of the optimum with respect to h_j, from π_j and D."""
-    return build_price_step(
-        "Price of a bound", "PRICE.2",
+    return build_sensitivity_step(
+        "Sensitivity to h", "PRICE.2",
         "The derivative of the optimum P* with respect to a bound h_j is minus its multiplier.",
         "h", multiplier, dual.with_name("D", "D"),
     )  # fmt: skip

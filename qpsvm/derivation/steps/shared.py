@@ -40,7 +40,7 @@ from qpsvm.derivation.steps.formulas import (
     step,
     value_of,
 )
-from qpsvm.derivation.steps.sensitivity import build_bound_price, build_machine_saddle, build_slack_price
+from qpsvm.derivation.steps.sensitivity import build_bound_sensitivity, build_machine_saddle, build_penalty_sensitivity
 from qpsvm.derivation.term_builders import HALF, add, magnitude, multiply, operation, reindex, total
 from qpsvm.derivation.terms import Term
 from qpsvm.machines.problem import certifier
@@ -100,9 +100,9 @@ class MachineSteps(Formulas):
         """Yield the steps about changes of multipliers, weights and penalties."""
         yield build_machine_saddle(self)
         if self.constraint_terms is not None:
-            yield build_bound_price(sym.MULTIPLIER, self.value())
+            yield build_bound_sensitivity(sym.MULTIPLIER, self.value())
         elif self.marginal is not None:
-            yield build_slack_price(self.marginal, self.objective)
+            yield build_penalty_sensitivity(self.marginal, self.objective)
 
     # --- from the margin to the optimality conditions -----------------------------------------------------------------
 
@@ -132,7 +132,7 @@ class MachineSteps(Formulas):
 
         multipliers, first: The multipliers in words; or the whole first sentence of the text, which names them.
         """
-        first = first or f"Every constraint gets a multiplier, the price of a unit of it: {multipliers}."
+        first = first or f"Every constraint gets a multiplier, the cost of a unit of violation: {multipliers}."
         names = [reindex(rows.alpha).latex() for rows in self.rows]
         names += [reindex(rows.eta).latex() for rows in self.rows if rows.eta is not None]
         names += [r"\pi"] if self.constraint_terms else []

@@ -111,7 +111,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         ),
         step(
             "Primal",
-            "The smallest ball, some samples left outside for a price. Without samples outside this is the smallest "
+            "The smallest ball; samples outside are penalised. Without samples outside this is the smallest "
             "enclosing ball. C_i is sample i's share of all weights, over ν. They add up to 1/ν ≥ 1, so that −R² in "
             "place of R² would cost at least what it saves, as the last line says: R² ≥ 0 need not be asked for.",
             Equation("below", (

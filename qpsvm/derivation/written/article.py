@@ -10,11 +10,11 @@ import unicodedata
 from collections.abc import Iterator
 
 from qpsvm.derivation.display import ShownDerivation, ShownStep
-from qpsvm.derivation.latex import BETWEEN, SIGNS
+from qpsvm.derivation.latex import RELATIONS, SYMBOLS
 
 #: Mathematical signs in sentences, and their LaTeX within mathematics.
 UNICODE = {
-    **{sign: name for name, sign in (SIGNS | BETWEEN).items() if name[0] == "\\" and sign not in "{}|"},
+    **{sign: name for name, sign in (SYMBOLS | RELATIONS).items() if name[0] == "\\" and sign not in "{}|"},
     "φ": r"\varphi", "ε": r"\varepsilon", "−": "-", "½": r"\tfrac12", "¼": r"\tfrac14", "²": "{}^2", "⁺": "{}^+",
     "⁻": "{}^-", "ᵀ": r"{}^{\top}", "√": r"\surd", "¹": "{}^1", "₁": "{}_1", "₂": "{}_2", "₊": "{}_+", "₋": "{}_-", 
     "ℓ": r"\ell", "Δ": r"\Delta", "\N{NO-BREAK SPACE}": "~", "⇔": r"\Leftrightarrow", "∪": r"\cup",

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from qpsvm.derivation.display import ShownDerivation, ShownStep
-from qpsvm.derivation.latex import STICKY, latex_to_lines
+from qpsvm.derivation.latex import NO_BREAK_SPACE, latex_to_lines
 
 #: Columns of a line, and of the proven bound at the end of a step's first line.
 WIDTH, PROVEN_WIDTH = 80, 17
@@ -85,4 +85,4 @@ def _truncate(text: str, indent: str) -> list[str]:
 def _wrap(text: str, indent: str) -> list[str]:
     """Wrap a text to lines, of which all but the first are indented deeper."""
     lines = textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
-    return [line.replace(STICKY, " ") for line in lines]
+    return [line.replace(NO_BREAK_SPACE, " ") for line in lines]

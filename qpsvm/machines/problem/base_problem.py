@@ -18,7 +18,7 @@ from qpsvm.base.arrays.frozen import FastABCMeta
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import UnknownOptionError
 from qpsvm.base.html import Cell, render_table
-from qpsvm.base.other_names import OF_PROBLEM, AnswersOtherNames, explain_argument
+from qpsvm.base.other_names import PROBLEM_HINTS, AttributeHints, explain_argument
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines.problem.certification_limits import NO_LIMITS, CertificationLimits
 from qpsvm.machines.problem.certifier import compute_measured_gap, decide_status
@@ -54,10 +54,10 @@ class MachineType(FastABCMeta):
             return super().__call__(*values, **options)
 
 
-class BaseProblem(AnswersOtherNames, MachineStatement, Solvable[R], metaclass=MachineType):
+class BaseProblem(AttributeHints, MachineStatement, Solvable[R], metaclass=MachineType):
     """Base of all machines; the result is an R."""
 
-    _other_names: ClassVar[Mapping[str, str]] = OF_PROBLEM
+    _attribute_hints: ClassVar[Mapping[str, str]] = PROBLEM_HINTS
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -1,6 +1,6 @@
-"""Attach to errors the evidence for `error.verify()`: the infeasible problem, and the weights that prove it.
+"""Attach evidence to errors for `error.verify()`: the infeasible problem, and the weights that prove infeasibility.
 
-`proofs_of_errors` is only imported when a proof is requested.
+`proofs_of_errors` is imported only when a proof is requested.
 """
 
 from __future__ import annotations
@@ -31,43 +31,44 @@ from qpsvm.bounds.restoration import find_row_feasibility, infeasible
 from qpsvm.machines.problem.statement import MachineStatement
 from qpsvm.program.svm_dual import SVMDual
 
-#: An error about two classes.
+#: An error about the convex hulls of two classes.
 HullsError = TypeVar("HullsError", NotSeparableError, MarginNotFoundError)
 
 
-def _prove(function: str, *arguments: Any) -> Any:
+def _call_proof(function: str, *arguments: Any) -> Any:
     """Call a function of `proofs_of_errors`, given by name."""
     from qpsvm.machines.problem import proofs_of_errors as proofs  # proofs are imported on demand
 
     return getattr(proofs, function)(*arguments)
 
 
-def attach_hulls(error: HullsError, problem: MachineStatement) -> HullsError:
-    """Return the error with its proof: the weights of the samples."""
-    error._evidence = partial(_prove, "prove_hulls", copy_without_cache(problem), error.u + error.v)
+def attach_hull_proof(error: HullsError, problem: MachineStatement) -> HullsError:
+    """Return the error with its evidence: the weights of the samples."""
+    error._evidence = partial(_call_proof, "prove_hulls", copy_without_cache(problem), error.u + error.v)
     return error
 
 
 def build_margin_error(problem: MachineStatement, u: FloatArray, v: FloatArray, distance: float) -> QPSVMError:
-    """Build the error for two classes without a margin: their hulls meet, or no margin was found.
+    """Build the error for two classes without a margin: their convex hulls meet, or no margin was found.
 
-    Shapes: u, v (n,).
+    u, v (n,): Weights of the nearest points of the two hulls.
+    distance: Distance of these points.
     """
-    common_point = _prove("find_common_point", problem, u + v)
+    common_point = _call_proof("find_common_point", problem, u + v)
     if isinstance(common_point, Mapping):  # exact weights of a common point
-        weights = np.array([float(common_point.get(number, 0)) for number in problem.active_rows.tolist()])
+        weights = np.array([float(common_point.get(row, 0)) for row in problem.active_rows.tolist()])
         u, v, distance = (*(np.where(problem._active_target * side > 0.0, weights, 0.0) for side in (1.0, -1.0)), 0.0)
     if common_point:
-        return attach_hulls(NotSeparableError(u, v, distance), problem)
-    return attach_hulls(MarginNotFoundError(u, v, distance, None if common_point is None else True), problem)
+        return attach_hull_proof(NotSeparableError(u, v, distance), problem)
+    return attach_hull_proof(MarginNotFoundError(u, v, distance, None if common_point is None else True), problem)
 
 
 def build_constraints_error(error: InfeasibleConstraintsError, problem: MachineStatement) -> QPSVMError:
-    """Build the error for linear constraints without a feasible point: there is none, or none was found."""
-    is_proven = _prove("is_proven_infeasible", problem, error.weights)
-    raised = error if is_proven else UndecidedConstraintsError(error.weights, error.bound, error.residual)
-    raised._evidence = partial(_prove, "prove_infeasible", copy_without_cache(problem), error.weights)
-    return raised
+    """Build the error for linear constraints: proven infeasible, or without a feasible point found."""
+    is_proven = _call_proof("is_proven_infeasible", problem, error.weights)
+    raised_error = error if is_proven else UndecidedConstraintsError(error.weights, error.bound, error.residual)
+    raised_error._evidence = partial(_call_proof, "prove_infeasible", copy_without_cache(problem), error.weights)
+    return raised_error
 
 
 def check_feasible_constraints(problem: MachineStatement, svm: SVMDual) -> SVMDual:
@@ -95,24 +96,26 @@ def check_feasible_constraints(problem: MachineStatement, svm: SVMDual) -> SVMDu
     )
 
 
-def attach_sums(error: InfeasibleNuError, problem: MachineStatement) -> InfeasibleNuError:
-    """Return the error with its proof: the sums of the weights of both classes."""
-    error._evidence = partial(_prove, "prove_imbalance", error.nu, problem.samples)
+def attach_balance_proof(error: InfeasibleNuError, problem: MachineStatement) -> InfeasibleNuError:
+    """Return the error with its evidence: the samples, whose weights sum to different totals in the two classes."""
+    error._evidence = partial(_call_proof, "prove_imbalance", error.nu, problem.samples)
     return error
 
 
-def attach_class_totals(
+def attach_class_balance_proof(
     error: InfeasibleNuError, sums: FloatArray, pair: tuple[int, int | None], radius: float, classes: NDArray[Any]
 ) -> InfeasibleNuError:
-    """Return the error with its proof, given only the sums of the weights of k classes.
+    """Return the error with its evidence, given only the sums of the weights of k classes.
 
-    Shapes: sums (k,), classes (k,).
+    sums (k,), classes (k,): Sum of the weights, and label, of each class.
+    pair: Indices of the two classes; None for all other classes.
+    radius: Bound on the rounding error of the sums.
     """
-    exact, (first, second) = [Fraction(value) for value in sums.tolist()], pair
-    other_sum = sum(exact, -exact[first]) if second is None else exact[second]
+    exact_sums, (first, second) = [Fraction(value) for value in sums.tolist()], pair
+    other_sum = sum(exact_sums, -exact_sums[first]) if second is None else exact_sums[second]
     labels = (
         "the rest" if second is None else format_value(classes.tolist()[second]),
         format_value(classes.tolist()[first]),
     )
-    error._evidence = partial(_prove, "balance", error.nu, exact[first], other_sum, labels, Fraction(radius))
+    error._evidence = partial(_call_proof, "balance", error.nu, exact_sums[first], other_sum, labels, Fraction(radius))
     return error

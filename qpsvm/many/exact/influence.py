@@ -22,7 +22,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.base_problem import BaseProblem
-from qpsvm.many.exact.functions import Functions
+from qpsvm.many.exact.functions import LeaveOneOutFunctions
 from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out
 from qpsvm.many.exact.rows import kernel_matrix
 from qpsvm.result.svm_result import SVMResult
@@ -152,12 +152,12 @@ def influence(
     return Influence(w, largest, mean, norm, found.gap, found)
 
 
-def _distances(problem: Problem, functions: Functions) -> tuple[FloatArray, float]:
+def _distances(problem: Problem, functions: LeaveOneOutFunctions) -> tuple[FloatArray, float]:
     """Return (INFLUENCE.1) of each function, and ‖w‖ of the first."""
     coef = np.array(functions.coef)
     differences = coef - coef[0]
     differences[0] = coef[0]
-    if functions.in_space:
+    if functions.has_weights:
         sizes = np.linalg.norm(differences, axis=1)
     else:
         sizes = np.sqrt(np.maximum(np.einsum("kj,jk->k", differences, kernel_matrix(problem) @ differences.T), 0.0))
@@ -165,9 +165,9 @@ def _distances(problem: Problem, functions: Functions) -> tuple[FloatArray, floa
     return sizes, norm
 
 
-def _of_samples(functions: Functions, values: FloatArray, gap: FloatArray) -> FloatArray:
+def _of_samples(functions: LeaveOneOutFunctions, values: FloatArray, gap: FloatArray) -> FloatArray:
     """Return the value of each sample from that of its function; NaN without one, or if not reached."""
-    return np.where((functions.machine < 0) | np.isnan(gap), np.nan, values[functions.machine])
+    return np.where((functions.function_index < 0) | np.isnan(gap), np.nan, values[functions.function_index])
 
 
 __all__ = ["Influence", "influence"]

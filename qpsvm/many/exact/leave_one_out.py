@@ -18,7 +18,7 @@ from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.many.exact.active_set import Stopped
-from qpsvm.many.exact.functions import Functions
+from qpsvm.many.exact.functions import LeaveOneOutFunctions
 from qpsvm.many.exact.left_out import LeaveOutSolver, NoMachine
 from qpsvm.many.exact.rows import check_supported
 from qpsvm.many.grid.walk import bar_of
@@ -70,7 +70,7 @@ class LeaveOneOut:
     status: Status
     message: str
     moved: int
-    functions: Functions = field(repr=False)
+    functions: LeaveOneOutFunctions = field(repr=False)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Evaluate f without each sample, or its group, at new points.

@@ -28,11 +28,11 @@ from qpsvm.machines import Problem
 from qpsvm.machines.problem.certifier import Certifier
 from qpsvm.machines.problem.derived_problems import restrict_to_rows
 from qpsvm.many.exact.active_set import ActiveSet, Stopped, Stuck
-from qpsvm.many.exact.functions import Functions
+from qpsvm.many.exact.functions import LeaveOneOutFunctions
 from qpsvm.many.exact.judge import PieceJudge
 from qpsvm.many.exact.removals import removals_from
 from qpsvm.many.exact.rows import Data, SignedRows
-from qpsvm.many.exact.start import MIN_SECONDS, exact_start
+from qpsvm.many.exact.start import MIN_SECONDS, find_start
 from qpsvm.many.exact.values import Decisions
 from qpsvm.program.status import Status
 from qpsvm.program.svm_dual import SVMDual
@@ -82,7 +82,7 @@ class LeaveOutSolver:
         self.svm: SVMDual = problem.svm
         self.rows = SignedRows(problem, [self.svm])
         self.data = self.rows.data(self.svm)
-        self.full, self.base = exact_start(problem, self.rows, result, clock)
+        self.full, self.base = find_start(problem, self.rows, result, clock)
         self.alpha = problem._restrict_to_dual(self.full.alpha)
         self.owner = np.arange(self.svm.m) if self.svm.rows is None else np.asarray(self.svm.rows)
         self.has_hard_rows = self.svm.hard_rows is not None
@@ -92,7 +92,7 @@ class LeaveOutSolver:
         size = max(abs(self.full.primal), abs(self.full.dual))
         self.unchanged_gap = self.full.gap * size / abs(self.full.dual) if self.full.dual else self.full.gap
         self.values = _of_samples(self.owner, self.svm.sign * problem._restrict_to_dual(self.full.yf))
-        self.functions = Functions(problem, self.full)
+        self.functions = LeaveOneOutFunctions(problem, self.full)
         self.removals = None if self.has_hard_rows else removals_from(self.base)
         self.judge = PieceJudge(self.rows)
         has_two_classes = problem.samples.classes is not None
@@ -135,7 +135,7 @@ class LeaveOutSolver:
         """Certify these points together by a few products, and one by one where that fails; None where both fail."""
         results: list[LeftOutValues | None] = [None] * len(changes)
         problem = self.problem
-        is_simple = problem.space.is_plain and not (problem._diagonal_weight or self.functions.in_space)
+        is_simple = problem.space.is_plain and not (problem._diagonal_weight or self.functions.has_weights)
         if changes and is_simple and problem._f_scale == 1.0:
             goals = [change.goal for change in changes]
             v = [self.judge.repair(point[0], goal) for point, goal in zip(optima, goals, strict=True)]

@@ -14,7 +14,7 @@ from qpsvm.machines import Problem
 from qpsvm.many.exact.follow import FollowedPath, follow
 from qpsvm.many.exact.line import ParameterLine, line_of
 from qpsvm.many.exact.pieces import ExactPath
-from qpsvm.many.exact.start import FIRST, MIN_SECONDS
+from qpsvm.many.exact.start import MIN_SECONDS, START_TOL
 from qpsvm.many.grid.walk import bar_of
 from qpsvm.program.status import Status
 from qpsvm.solve.call import solve
@@ -101,7 +101,7 @@ def exact_path(
     with defer_interrupt(), limit_blas_threads(), closing(bar_of(BAR_STEPS, verbose, "step")) as bar:
         start = line.build_problem(line.low)
         seconds = None if time_limit is None else max(clock.remaining, MIN_SECONDS)
-        first = solve(start, tol=min(FIRST, tol), check=False, time_limit=seconds)
+        first = solve(start, tol=min(START_TOL, tol), check=False, time_limit=seconds)
         steps_shown = 0
 
         def progress(share: float) -> None:

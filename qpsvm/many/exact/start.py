@@ -1,4 +1,4 @@
-"""Find the active set of an optimum computed by a solver (`exact_start`)."""
+"""Find the active set from which exact methods start, from the solution of a solver (`find_start`)."""
 
 from __future__ import annotations
 
@@ -16,52 +16,56 @@ from qpsvm.many.exact.rows import SignedRows
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
-#: Target gap of the solve from which an active set starts.
-FIRST = 1e-10
-#: Time limit of a solve if no time is left: it returns its first point.
+#: Target gap of the solve whose result determines the active set: small enough to separate free α from bounds.
+START_TOL = 1e-10
+#: Time limit of a solve in seconds if none remain: the solver returns its first point.
 MIN_SECONDS = 1e-3
 
 
-def exact_start(
+def find_start(
     problem: Problem, rows: SignedRows, result: SVMResult | None, clock: Clock
 ) -> tuple[SVMResult, ActiveSet | None]:
     """Return the result of a problem, and the active set of its optimum, or None if rounding prevents it.
 
-    An inaccurate result suffices, except with hard rows. Raises NotSeparableError, ParameterTypeError, DataError.
+    A result that did not converge suffices, except with hard rows.
+
+    Raises NotSeparableError, ParameterTypeError, DataError.
     """
     if result is not None:
         result = _adopt_result(problem, result)
-    if result is None or not result.gap <= FIRST:
+    if result is None or not result.gap <= START_TOL:
         seconds = None if clock.limit is None else max(clock.remaining, MIN_SECONDS)
         start = None if result is None else result.alpha
-        solved = solve(problem, tol=FIRST, check=False, time_limit=seconds, start=start)
-        result = solved if result is None or solved.gap < result.gap else result
+        new_result = solve(problem, tol=START_TOL, check=False, time_limit=seconds, start=start)
+        result = new_result if result is None or new_result.gap < result.gap else result
         if result.error is not None and problem.svm.hard_rows is not None:
             raise result.error
     try:
         data = rows.data(problem.svm)
-        engine = ActiveSet(rows, data, rows.v(problem._restrict_to_dual(result.alpha)), clock=clock).settle(data)
+        active_set = ActiveSet(rows, data, rows.v(problem._restrict_to_dual(result.alpha)), clock=clock).settle(data)
     except (Stuck, Stopped, np.linalg.LinAlgError):
         return result, None
-    settled = problem.at(problem._expand_from_dual(rows.alpha(engine.v, problem.svm.upper)))
-    return (settled if settled.gap <= max(result.gap, FIRST) else result), engine
+    exact_result = problem.at(problem._expand_from_dual(rows.alpha(active_set.v, problem.svm.upper)))
+    return (exact_result if exact_result.gap <= max(result.gap, START_TOL) else result), active_set
 
 
 def _adopt_result(problem: Problem, result: SVMResult) -> SVMResult:
-    """Return a result as one of this problem, certified for it. Raises ParameterTypeError, DataError."""
+    """Return a result certified for this problem. Raises ParameterTypeError, DataError."""
     check_result(problem.samples, result)
     if result.problem is problem:
         return result
     check_point(problem, result)
     owner = result.problem() if callable(result.problem) else result.problem
     if owner is not None and not _is_same_data(problem.samples, owner.samples):
-        raise DataError("the result is of other samples than the problem: give that of solve(problem), or none")
+        raise DataError(
+            "the result is for other samples than those of the problem: pass the result of solve(problem), or omit it"
+        )
     adopted: SVMResult = problem.at(result.alpha)
     return adopted
 
 
 def _is_same_data(a: Any, b: Any) -> bool:
-    """Return whether samples are equal, in the same order."""
+    """Return whether two data sets have equal samples in the same order."""
     if a is b:
         return True
     if a.is_sparse != b.is_sparse or a.X.shape != b.X.shape:

@@ -61,7 +61,7 @@ def solve_by_descent(split: Split, tol: float) -> BinaryMachines:
             machines.append(RowDescent(rows, stack.sign[part], losses, split.intercept, tol))
         sizes = bound_row_norms(space.rows.squared_norms(), space.samples.longest_row)
         found, own, certified = _points(split, stack, space, machines, sizes)
-        for _ in range(rows.GOALS - 1):
+        for _ in range(rows.MAX_GOALS - 1):
             again = [p for p in range(stack.machines) if machines[p].converged and tol < certified[p] < np.inf]
             for p in again:
                 machines[p].continue_to_goal(0.5 * tol / float(certified[p]))

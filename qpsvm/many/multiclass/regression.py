@@ -102,7 +102,7 @@ class RegressionSolver:
         origin = float(np.median(problem._active_target)) if problem.intercept == "free" else 0.0
         rows = DescentRows(self.Z)
         machine = RowDescent(rows, ones, losses.shift_origin(origin), problem.intercept, tol)
-        for _ in range(rows.GOALS):
+        for _ in range(rows.MAX_GOALS):
             made = self._certify_point(machine.alpha, machine.b + origin, machine.iterations, "coordinate descent")
             if not machine.converged or not tol < made.gap < np.inf:
                 break

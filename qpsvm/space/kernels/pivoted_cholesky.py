@@ -3,13 +3,14 @@
 K ≈ LLᵀ from n·r kernel values, by blocked, randomly pivoted partial Cholesky of a Gram matrix of low numerical rank.
 
     (PIVOT.1)  K = LLᵀ + E,  L (n, r):  E is positive semidefinite, its diagonal is e, and E = 0 in the pivots' rows
-    (PIVOT.2)  candidates J: half are random with probabilities proportional to a_i e_i, half have the largest a_i e_i,
-               for weights a;  K_JJ − L_J L_Jᵀ = RRᵀ with complete pivoting, until its diagonal is far below the largest
-               e in J, gives the new pivots
+    (PIVOT.2)  candidates J: half are drawn with probabilities proportional to a_i e_i for weights a, half have the
+               largest a_i e_i;  K_JJ − L_J L_Jᵀ = RRᵀ with complete pivoting, until its diagonal is far below the
+               largest e in J, gives the new pivots
     (PIVOT.3)  L ← [L, (K_nJ − L L_Jᵀ) R⁻ᵀ],  e ← e − the squares of the new columns
-    (PIVOT.4)  (Σ a_i √e_i / Σ a_i)² ≤ target:  for a = α, this times ½(Σα)² is added to the gap of the certificate of α
+    (PIVOT.4)  (Σ a_i √e_i / Σ a_i)² ≤ target:  for a = α, the left-hand side times ½(Σα)² is added to the gap of
+               the certificate of α
 
-Each block takes one matrix product with the columns before. K is never formed.
+Each block needs one matrix product with the earlier columns. K is never formed.
 
 Sources: Chen, Epperly, Tropp & Webber, *Randomly pivoted Cholesky*, Comm. Pure Appl. Math. (2025); Epperly, Tropp &
 Webber, *Embrace rejection: kernel matrix approximation by accelerated randomly pivoted Cholesky* (2024); Fine &
@@ -33,23 +34,24 @@ from qpsvm.space.kernels.feature_map import FeatureMap, Fit, as_approximable, sa
 from qpsvm.space.kernels.functions import Kernel
 
 EPS = float(np.finfo(np.float64).eps)
-#: Rows among which the pivots are chosen, at most; and the largest factor of these, in numbers.
-FACTORED_ROWS, FACTORED_NUMBERS = 50_000, 50_000_000
+#: Largest number of rows among which the pivots are chosen, and largest number of entries of the factor of K over them.
+MAX_FACTORED_ROWS, MAX_FACTOR_SIZE = 50_000, 50_000_000
 
 
 @dataclass(frozen=True)
 class PivotedCholeskySettings:
     """Constants of the factorisation."""
 
-    #: Number of candidates of a block.
-    candidates: int = 128
-    #: Largest number of pivots of a block; enough for efficient matrix products with earlier columns.
-    pivots_per_block: int = 64
-    #: Candidates become pivots while their residual is above this share of the largest one; smaller ones are better
-    #: left to later blocks.
-    share: float = 0.03
-    #: The pace is not judged before 1/`early` of the allowed columns: at first, e decreases in few rows only.
-    early: int = 3
+    #: Number of candidates for the pivots of a block.
+    n_candidates: int = 128
+    #: Largest number of pivots of a block: enough for efficient matrix products with earlier columns.
+    max_pivots: int = 64
+    #: Candidates become pivots while their residual is above this fraction of the largest one. Candidates with
+    #: smaller residuals are left to later blocks, which choose among all rows again.
+    min_residual_share: float = 0.03
+    #: Convergence is not extrapolated before 1/`min_rank_divisor` of the allowed columns, because e first decreases in
+    #: few rows only.
+    min_rank_divisor: int = 3
     #: Number of rows processed at a time: their part of a block fits in the cache.
     strip: int = 1024
 
@@ -63,19 +65,21 @@ def factorise_pivoted(
     weights: FloatArray,
     target: float,
     max_rank: int,
-    late: Callable[[], bool] = lambda: False,
-    gives_up: bool = True,
+    is_late: Callable[[], bool] = lambda: False,
+    can_give_up: bool = True,
 ) -> PivotedFactor | None:
-    """Factor K over some rows, until (PIVOT.4) holds or there are `max_rank` columns; None if `late` returns True.
+    """Factorise K over some rows, until (PIVOT.4) holds or there are `max_rank` columns.
+
+    Returns None if `is_late`, which is called before each block, returns True.
 
     weights: The weights a of (PIVOT.2).
-    gives_up: Whether to stop if the target will not be reached.
+    can_give_up: Whether to stop early if `max_rank` columns are predicted not to reach the target.
 
     Shapes: rows (n,), weights (n,).
     """
     factor = PivotedFactor(blocks, rows, weights / float(weights.sum()), target)
-    while not factor.is_reached and factor.rank < max_rank and not (gives_up and factor.is_hopeless(max_rank)):
-        if late():
+    while not factor.is_reached and factor.rank < max_rank and not (can_give_up and factor.is_hopeless(max_rank)):
+        if is_late():
             return None
         if not factor.grow(max_rank):
             break
@@ -84,65 +88,67 @@ def factorise_pivoted(
 
 
 class PivotedFactor:
-    """The factorisation (PIVOT.1), which grows by one block of columns at a time.
+    """Factorisation (PIVOT.1), computed one block of columns at a time.
 
-    L (n, r), pivots (r,): The factor and its pivots, after `assemble`.
-    rest (n,): e as computed, with an error of about r·eps·K_ii.
+    L (n, r), pivots (r,): The factor and its pivots; set by `assemble`.
+    residual (n,): e as computed, with an error of about r·eps·K_ii.
     rank: r.
     """
 
     L: FloatArray
     pivots: IntArray
 
-    def __init__(self, blocks: KernelBlocks, rows: IntArray, prices: FloatArray, target: float) -> None:
-        self.blocks, self.rows, self.row_weights, self.target = blocks, rows, prices, target
-        self.rest = blocks.diagonal(rows).astype(np.float64)
-        self.size = float(self.rest.max(initial=0.0))
+    def __init__(self, blocks: KernelBlocks, rows: IntArray, row_weights: FloatArray, target: float) -> None:
+        self.blocks, self.rows, self.row_weights, self.target = blocks, rows, row_weights, target
+        self.residual = blocks.diagonal(rows).astype(np.float64)
+        self.max_diagonal = float(self.residual.max(initial=0.0))
         self.random = np.random.default_rng(0)
-        self.columns: list[FloatArray] = []
-        self.chosen: list[IntArray] = []
+        self.column_blocks: list[FloatArray] = []
+        self.pivot_blocks: list[IntArray] = []
         self.rank = 0
-        self.path = [(0, self.remaining_error)]
+        self.history = [(0, self.remaining_error)]
 
     @property
     def remaining_error(self) -> float:
         """Left-hand side of (PIVOT.4)."""
-        return float(self.row_weights @ np.sqrt(self.rest)) ** 2
+        return float(self.row_weights @ np.sqrt(self.residual)) ** 2
 
     @property
     def rounding_error(self) -> float:
         """Rounding error of e."""
-        return (self.rank + 2) * EPS * self.size
+        return (self.rank + 2) * EPS * self.max_diagonal
 
     @property
     def is_reached(self) -> bool:
-        """Whether (PIVOT.4) holds, or e is only rounding."""
-        return self.path[-1][1] <= max(self.target * self.size, self.rounding_error)
+        """Whether (PIVOT.4) holds, or e is no larger than its rounding error."""
+        return self.history[-1][1] <= max(self.target * self.max_diagonal, self.rounding_error)
 
     def is_hopeless(self, max_rank: int) -> bool:
-        """Return whether the target would take more than `max_rank` columns at the pace of the last block.
+        """Return whether the target is predicted to need more than `max_rank` columns.
 
-        The pace only gets slower.
+        The error is extrapolated at the rate of the last block. The rate decreases, so the prediction is a lower bound.
         """
-        if len(self.path) < 3 or SETTINGS.early * self.rank < max_rank or max_rank >= len(self.rows):
+        if len(self.history) < 3 or SETTINGS.min_rank_divisor * self.rank < max_rank or max_rank >= len(self.rows):
             return False
-        (before, earlier), (now, remaining) = self.path[-2:]
-        goal = max(self.target * self.size, self.rounding_error)
-        if not 0.0 < remaining < earlier:
-            return not remaining <= goal
-        decay = np.log(earlier / remaining) / (now - before)
-        return bool(now + np.log(remaining / goal) / decay > max_rank)
+        (previous_rank, previous_error), (rank, error) = self.history[-2:]
+        goal = max(self.target * self.max_diagonal, self.rounding_error)
+        if not 0.0 < error < previous_error:
+            return not error <= goal
+        rate = np.log(previous_error / error) / (rank - previous_rank)
+        return bool(rank + np.log(error / goal) / rate > max_rank)
 
     def grow(self, max_rank: int) -> bool:
-        """Add one block of columns, (PIVOT.2) and (PIVOT.3); return False if no pivot is left."""
+        """Add one block of columns, (PIVOT.2) and (PIVOT.3); return False if no pivot is found."""
         chosen = self._select_candidates()
-        chosen_rows = [column[chosen] for column in self.columns]
+        chosen_rows = [column[chosen] for column in self.column_blocks]
         H = self.blocks.compute_block(self.rows[chosen], self.rows[chosen])
         for block in chosen_rows:
             H -= block @ block.T
-        top = float(self.rest[chosen].max(initial=0.0))
-        R, order, accepted, _ = lapack.dpstrf(H, tol=max(SETTINGS.share * top, self.rounding_error), lower=1)
-        n_pivots = min(int(accepted), SETTINGS.pivots_per_block, max_rank - self.rank)
+        max_residual = float(self.residual[chosen].max(initial=0.0))
+        R, order, accepted, _ = lapack.dpstrf(
+            H, tol=max(SETTINGS.min_residual_share * max_residual, self.rounding_error), lower=1
+        )
+        n_pivots = min(int(accepted), SETTINGS.max_pivots, max_rank - self.rank)
         if n_pivots < 1 or not np.isfinite(R[:n_pivots, :n_pivots]).all():
             return False
         order_of_pivots = order[:n_pivots] - 1
@@ -152,75 +158,75 @@ class PivotedFactor:
         for start in range(0, n, SETTINGS.strip):
             strip = slice(start, start + SETTINGS.strip)
             G = self.blocks.compute_block(self.rows[strip], self.rows[pivots])
-            for column, across in zip(self.columns, earlier, strict=True):
+            for column, across in zip(self.column_blocks, earlier, strict=True):
                 G -= column[strip] @ across
             new[strip] = solve_triangular(R, G.T, lower=True, check_finite=False).T
-            self.rest[strip] -= np.einsum("ij,ij->i", new[strip], new[strip])
-        self.rest[pivots] = 0.0
-        np.maximum(self.rest, 0.0, out=self.rest)
-        self.columns.append(new)
-        self.chosen.append(pivots)
+            self.residual[strip] -= np.einsum("ij,ij->i", new[strip], new[strip])
+        self.residual[pivots] = 0.0
+        np.maximum(self.residual, 0.0, out=self.residual)
+        self.column_blocks.append(new)
+        self.pivot_blocks.append(pivots)
         self.rank += n_pivots
-        self.path.append((self.rank, self.remaining_error))
+        self.history.append((self.rank, self.remaining_error))
         return True
 
     def _select_candidates(self) -> IntArray:
-        """Return J of (PIVOT.2), sorted: at most `candidates` rows with nonzero a_i e_i."""
-        half, n = SETTINGS.candidates // 2, len(self.rows)
-        priced = self.row_weights * self.rest
-        total = float(priced.sum())
-        if np.count_nonzero(priced) <= SETTINGS.candidates or not 0.0 < total < np.inf:
-            return np.flatnonzero(priced)[: SETTINGS.candidates]
-        by_chance = np.searchsorted(np.cumsum(priced), total * self.random.random(half)).clip(0, n - 1)
-        largest_residual = np.argpartition(priced, n - half)[n - half :]
-        return np.union1d(by_chance, largest_residual)
+        """Return J of (PIVOT.2), sorted: at most `n_candidates` rows with nonzero a_i e_i."""
+        half, n = SETTINGS.n_candidates // 2, len(self.rows)
+        weighted_residual = self.row_weights * self.residual
+        total = float(weighted_residual.sum())
+        if np.count_nonzero(weighted_residual) <= SETTINGS.n_candidates or not 0.0 < total < np.inf:
+            return np.flatnonzero(weighted_residual)[: SETTINGS.n_candidates]
+        random_rows = np.searchsorted(np.cumsum(weighted_residual), total * self.random.random(half)).clip(0, n - 1)
+        largest_rows = np.argpartition(weighted_residual, n - half)[n - half :]
+        return np.union1d(random_rows, largest_rows)
 
     def assemble(self) -> None:
         """Assemble L and the pivots from the blocks."""
         self.L, position = np.empty((len(self.rows), self.rank)), 0
-        for k, column in enumerate(self.columns):
+        for k, column in enumerate(self.column_blocks):
             self.L[:, position : position + column.shape[1]] = column
             position += column.shape[1]
-            self.columns[k] = column[:0]  # free its memory
-        self.pivots = np.concatenate([np.zeros(0, dtype=np.intp), *self.chosen])
+            self.column_blocks[k] = column[:0]  # free its memory
+        self.pivots = np.concatenate([np.zeros(0, dtype=np.intp), *self.pivot_blocks])
 
 
 @dataclass(frozen=True, eq=False)
 class PivotedCholesky(FeatureMap):
     """Features φ(x) = R⁻¹K(z, x) of pivots z with K_zz = RRᵀ: a partial Cholesky factor of the kernel matrix, K ≈ LLᵀ.
 
-    Given as `kernel=` to a machine, that becomes the linear machine over the rows of L, for as many rows as there are:
-    its certificate is for K̃(x, x') = φ(x)ᵀφ(x'). The w that it finds is a combination of the φ(z) of K as well. So the
-    result has bounds for the machine with K itself besides, where the samples fit into memory:
-    `result.extras["exact_gap"]`, "exact_primal" and "exact_dual".
+    As the `kernel=` of an SVM, this gives the linear SVM over the rows of L, for any number of samples. Its certificate
+    is for K̃(x, x') = φ(x)ᵀφ(x'). Its w is also a linear combination of the φ(z) in the feature space of K. So if the
+    samples fit into memory, the result also has bounds for the SVM with K itself: `result.extras["exact_gap"]`,
+    "exact_primal" and "exact_dual".
 
     Parameters
     ----------
     kernel : Kernel or str, default="rbf"
         K, positive semidefinite by construction.
     rank : int, default=500
-        Pivots, and features, at the most.
+        Largest number of pivots, and so of features.
     tol : float, default=1e-9
-        Fewer of them where the mean of √(K_ii − K̃_ii) is at most √tol times the largest √K_ii: what that costs the
-        machine with K is a gap of about tol Σα.
+        Stop with fewer pivots if the mean of √(K_ii − K̃_ii) is at most √tol times the largest √K_ii. This adds about
+        tol Σα to the gap of the SVM with K.
     seed : int, default=0
-        Of the rows that pivots are chosen from, where there are more than `FACTORED_ROWS`.
+        Seed of the sample of rows from which pivots are chosen if there are more than `MAX_FACTORED_ROWS`.
 
     Attributes
     ----------
     fit : Fit or None
-        Pivots and R, once there are samples: see `resolve`.
+        Pivots and R after `resolve`; None before.
 
     Raises
     ------
     ParameterError, ParameterTypeError, UnknownOptionError
-        A rank, a tolerance or a seed that is none, a kernel that is not known.
+        If `rank`, `tol` or `seed` is not valid, or the kernel is unknown.
     UnsupportedError
-        A kernel that is not positive semidefinite by construction, or has explicit features already.
+        If the kernel is not positive semidefinite by construction, or already has explicit features.
 
     See Also
     --------
-    Nystroem : Landmarks that are drawn: cheaper, and less is known of them.
+    Nystroem : Randomly drawn landmarks: cheaper, but without bounds for the SVM with K.
 
     References
     ----------
@@ -251,7 +257,7 @@ class PivotedCholesky(FeatureMap):
 
     @property
     def claim(self) -> str:
-        """The bounds, by name."""
+        """Sentence for the result about the SVM with K."""
         return (
             "The same α and w are a feasible pair of the machine with K: extras['exact_gap'], where it is there, is a "
             "certified bound on their relative gap, and 'exact_primal' and 'exact_dual' enclose its optimum."
@@ -259,16 +265,18 @@ class PivotedCholesky(FeatureMap):
 
     def _fit_rows(self, source: RowSource) -> Self:
         kernel = self.exact_kernel.resolve(source)
-        points, own = sample_rows(source, max(min(FACTORED_ROWS, FACTORED_NUMBERS // self.rank), self.rank), self.seed)
+        points, row_indices = sample_rows(
+            source, max(min(MAX_FACTORED_ROWS, MAX_FACTOR_SIZE // self.rank), self.rank), self.seed
+        )
         m = points.shape[0]
         blocks = KernelBlocks(kernel, points)
-        found = factorise_pivoted(
-            blocks, np.arange(m), np.ones(m), self.tol, min(self.rank, m), gives_up=False
+        factor = factorise_pivoted(
+            blocks, np.arange(m), np.ones(m), self.tol, min(self.rank, m), can_give_up=False
         )  # fmt: skip
-        assert found is not None  # it is never late
-        kept, R = _factorise_pivots(kernel, points, found.pivots)
-        fit = Fit(points[kept], R, rows=own[kept])
-        return self.with_fit(fit, kernel=kernel, rank=len(kept))
+        assert factor is not None  # without `is_late` it is never None
+        independent, R = _factorise_pivots(kernel, points, factor.pivots)
+        fit = Fit(points[independent], R, rows=row_indices[independent])
+        return self.with_fit(fit, kernel=kernel, rank=len(independent))
 
     def _compute_features(self, X: Matrix, fit: Fit) -> FloatArray:
         solved = solve_triangular(
@@ -277,17 +285,17 @@ class PivotedCholesky(FeatureMap):
         return np.ascontiguousarray(solved.T)
 
     def coefficients(self, w: FloatArray) -> FloatArray:
-        """Return the c of w = Σ_j c_j φ_K(z_j), in the feature space of K, for w over the features: Rᵀc = w.
+        """Return c with w = Σ_j c_j φ_K(z_j) in the feature space of K, by solving Rᵀc = w.
 
         Parameters
         ----------
         w : ndarray, shape (r,)
-            Over the features.
+            Weights of the features.
 
         Returns
         -------
         ndarray, shape (r,)
-            One for each pivot.
+            One coefficient per pivot.
 
         Examples
         --------

@@ -129,7 +129,7 @@ def press_when_apart(running: threading.Event, times: int) -> None:
         assert running.wait(100)
         for _ in range(times):
             os.kill(os.getpid(), signal.SIGINT)
-            while not interrupt._InterruptKey.was_pressed:  # two at once would be one
+            while not interrupt._InterruptState.was_pressed:  # two at once would be one
                 time.sleep(0.001)
 
     threading.Thread(target=press, daemon=True).start()
@@ -218,7 +218,7 @@ def test_the_key_belongs_to_the_main_thread():
 def test_a_press_between_the_lines_of_leaving_is_not_lost():
     def leave() -> None:
         with interrupt.defer_interrupt():
-            interrupt._InterruptKey.is_deferred = False  # as far as leaving has come
+            interrupt._InterruptState.is_deferred = False  # as far as leaving has come
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
 

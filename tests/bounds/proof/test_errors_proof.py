@@ -13,7 +13,7 @@ import qpsvm
 from qpsvm.bounds.proof import infeasible
 from qpsvm.bounds.proof.infeasible import find_enclosure
 from qpsvm.estimators import NuSVC
-from qpsvm.machines.problem.evidence import attach_hulls
+from qpsvm.machines.problem.evidence import attach_hull_proof
 
 INSEPARABLE = [[0.0], [1.0], [2.0]], [0, 1, 0]
 
@@ -122,7 +122,7 @@ def test_hulls_that_nearly_meet_are_not_said_to_meet(seed):
     X[:, 0] = np.where(y == 1, width, 0.0) * rng.choice([1.0, 2.0], 12)
     problem = qpsvm.HardMargin(X, y)
     hulls = problem.hulls()
-    proof = attach_hulls(qpsvm.NotSeparableError(hulls.u, hulls.v, hulls.distance), problem).verify()
+    proof = attach_hull_proof(qpsvm.NotSeparableError(hulls.u, hulls.v, hulls.distance), problem).verify()
     assert verdicts(proof) == {"convex": "proven", "hulls": "open", "separable": "open"}
     assert any(difference(proof, features(X), y == 1))
 
@@ -138,7 +138,7 @@ def test_what_rounding_decides_is_not_guessed():
         hulls = problem.hulls()
         if not hulls.meet:
             continue
-        proof = attach_hulls(qpsvm.NotSeparableError(hulls.u, hulls.v, hulls.distance), problem).verify()
+        proof = attach_hull_proof(qpsvm.NotSeparableError(hulls.u, hulls.v, hulls.distance), problem).verify()
         seen.add(verdicts(proof)["separable"])
         if proof:
             assert not any(difference(proof, features(X), y == 1))

@@ -132,7 +132,7 @@ def test_the_key_while_the_first_machine_of_a_fold_is_solved_keeps_the_other_fol
 
 
 def test_the_key_while_the_first_machine_is_solved_loses_nothing(press_after):
-    press_after(left_out, "exact_start", 1)
+    press_after(left_out, "find_start", 1)
     found = qpsvm.leave_one_out(PROBLEM)
     assert found.status == "interrupted"
     assert np.isnan(found.decision).all()

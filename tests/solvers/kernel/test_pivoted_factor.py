@@ -41,11 +41,11 @@ def test_the_factor_leaves_a_rest_that_is_positive_semidefinite(kernel: Any) -> 
     assert found is not None
     assert found.is_reached
     left, largest = K - found.L @ found.L.T, float(K.diagonal().max())
-    assert np.abs(left.diagonal() - found.rest).max() <= 1e-13 * largest
+    assert np.abs(left.diagonal() - found.residual).max() <= 1e-13 * largest
     assert np.linalg.eigvalsh(left).min() >= -1e-12 * largest
     assert np.abs(left[found.pivots]).max() <= 1e-12 * largest
     assert len(np.unique(found.pivots)) == found.rank
-    assert np.sqrt(found.rest).mean() ** 2 <= 1e-8 * largest
+    assert np.sqrt(found.residual).mean() ** 2 <= 1e-8 * largest
 
 
 def test_a_polynomial_of_few_features_has_the_rank_of_its_monomials() -> None:
@@ -73,7 +73,7 @@ def test_a_rank_that_is_too_high_is_given_up_and_a_late_factor_is_none() -> None
     assert found is not None
     assert not found.is_reached
     assert found.rank <= 150
-    assert factorise_pivoted(blocks, rows, ones, 1e-10, 150, late=lambda: True) is None
+    assert factorise_pivoted(blocks, rows, ones, 1e-10, 150, is_late=lambda: True) is None
 
 
 # --- the distance, exactly --------------------------------------------------------------------------------------------

@@ -115,7 +115,7 @@ def _cost(values: KernelValues) -> float:
         return 2.0
     assert isinstance(values, (RBFValues, ProductValues))
     d = float(values.X.shape[1])
-    if isinstance(values, ProductValues) and values.power_is_whole:
+    if isinstance(values, ProductValues) and values.is_integer_power:
         return d + values.degree * values.degree
     return d + FUNCTION
 
@@ -155,7 +155,7 @@ def _entries(values: KernelValues) -> tuple[Entry, int] | None:
         return factor * (sum(a * c for a, c in zip(rows[i], rows[j], strict=True)) << shift_bits) + shift
 
     exponent += scale
-    if values.power_is_whole:
+    if values.is_integer_power:
         p = int(values.degree)
 
         def power(i: int, j: int) -> tuple[int, int]:
@@ -217,7 +217,7 @@ def sharp_sums(values: KernelValues, points: IntArray, columns: IntArray, weight
     width = 1 if isinstance(values, MatrixValues) else values.X.shape[1] if isinstance(values, WITH_SAMPLES) else 0
     if not width or r * s * (width + 4.0) > AFFORDABLE:
         return None
-    if isinstance(values, ProductValues) and not values.power_is_whole:
+    if isinstance(values, ProductValues) and not values.is_integer_power:
         return None
     high, low, radius = np.empty(r), np.empty(r), np.empty(r)
     sizes = np.abs(weights)
@@ -236,7 +236,7 @@ def sharp_diagonal(values: KernelValues) -> tuple[FloatArray, FloatArray, FloatA
     """Return K_ii as sums of two doubles, and radii, (n,) each, from small blocks; None if unavailable."""
     if not isinstance(values, (MatrixValues, *WITH_SAMPLES)):
         return None
-    if isinstance(values, ProductValues) and not values.power_is_whole:
+    if isinstance(values, ProductValues) and not values.is_integer_power:
         return None
     found = np.zeros((3, values.n))
     with np.errstate(all="ignore"):

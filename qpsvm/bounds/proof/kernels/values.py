@@ -45,9 +45,9 @@ Block = Callable[[slice, slice], tuple[FloatArray, FloatArray | None]]
 #: Rows and columns of a block: with its scratch memory it fits in the second-level cache.
 ROWS, COLUMNS = 128, 256
 #: Largest error of an exponent for (KVAL.3); above `EXPONENT_ERROR` differences are used, (KVAL.2).
-SMALL = 1e-6
-#: Larger than 2e^−700.
-NOTHING = 2.0**-1000
+MAX_EXPONENT_ERROR = 1e-6
+#: Upper bound of the error if an exponential underflows: larger than 2e^−700.
+UNDERFLOWED_EXPONENTIAL = 2.0**-1000
 
 
 class KernelValues(ABC):
@@ -132,13 +132,13 @@ class MatrixValues(KernelValues):
         return lambda rows, columns: (self.K[order[rows, None], order[columns]], None)
 
 
-def terms_of(X: Matrix) -> int:
-    """Return the largest number of nonzero products in xᵀz."""
+def count_max_products(X: Matrix) -> int:
+    """Return the largest number of nonzero terms of an inner product xᵀz."""
     return int(np.diff(sp.csr_array(X).indptr).max(initial=0)) if sp.issparse(X) else int(X.shape[1])
 
 
-def affordable(X: Matrix) -> Matrix:
-    """Return samples as a dense array if they are not too large."""
+def densify_if_small(X: Matrix) -> Matrix:
+    """Return the samples as a dense array if it takes at most `DENSE_BYTES`, else as a sparse one."""
     return as_dense(X) if not sp.issparse(X) or 8.0 * X.shape[0] * X.shape[1] <= DENSE_BYTES else sp.csr_array(X)
 
 
@@ -148,35 +148,35 @@ class ProductValues(KernelValues):
     X (n, d): Samples.
     """
 
-    power_is_whole = False
+    is_integer_power = False
 
     def __init__(self, kernel: Polynomial | Sigmoid, X: Matrix) -> None:
-        self.kernel, self.X = kernel, affordable(X)
-        self.n, d = self.X.shape[0], terms_of(X)
+        self.kernel, self.X = kernel, densify_if_small(X)
+        self.n, d = self.X.shape[0], count_max_products(X)
         self.gamma, self.shift = float(kernel.gamma), float(kernel.coef0)
         self.base_error = gamma(d + 2)
         self.degree = float(kernel.degree) if isinstance(kernel, Polynomial) else 1.0
         self.exponent = np.zeros(self.n)
         with np.errstate(over="ignore", invalid="ignore"):
             longest = squared_norms(self.X) * ((1.0 + gamma(d + 4)) * self.gamma)
-            self.m = (longest + abs(self.shift)) * FEW + (d + 1) * (self.gamma + 1.0) * TINY
-            self._bounds(isinstance(kernel, Sigmoid), d)
+            self.magnitude = (longest + abs(self.shift)) * FEW + (d + 1) * (self.gamma + 1.0) * TINY
+            self._set_bounds(isinstance(kernel, Sigmoid), d)
 
-    def _bounds(self, sigmoid: bool, d: int) -> None:
+    def _set_bounds(self, sigmoid: bool, d: int) -> None:
         if sigmoid:
             self.sizes = np.ones(self.n)
-            self.floor = np.sqrt(self.base_error * self.m + 9.0 * UNIT) * FEW
+            self.floor = np.sqrt(self.base_error * self.magnitude + 9.0 * UNIT) * FEW
             return
-        power, roundings = power_of(self.m, self.degree)
+        power, roundings = compute_power(self.magnitude, self.degree)
         self.sizes = np.sqrt(power * (1.0 + gamma(roundings + 8))) * FEW + TINY
-        self.power_is_whole = self.degree.is_integer()
-        self.definite = self.power_is_whole and self.shift >= 0.0
-        spread = gamma(self.degree * (d + 3)) if self.power_is_whole else 0.0
+        self.is_integer_power = self.degree.is_integer()
+        self.definite = self.is_integer_power and self.shift >= 0.0
+        spread = gamma(self.degree * (d + 3)) if self.is_integer_power else 0.0
         self.floor = math.sqrt(spread) * FEW * self.sizes + (self.degree + 1.0) * math.sqrt(UNDERFLOW)
 
     def make_block_function(self, order: IntArray, width: int) -> Block:
         """Return a function that computes blocks from the products xᵀz."""
-        products, m = Products(self.X[order], width), self.m[order]
+        products, m = Products(self.X[order], width), self.magnitude[order]
         exp = Exponential(ROWS * COLUMNS) if isinstance(self.kernel, Sigmoid) else None
 
         def block(rows: slice, columns: slice) -> tuple[FloatArray, FloatArray | None]:
@@ -186,18 +186,18 @@ class ProductValues(KernelValues):
             if exp is not None:  # (KVAL.6)
                 q = exp(-2.0 * np.abs(b))
                 return np.copysign((1.0 - q) / (1.0 + q), b), None
-            if self.power_is_whole:
-                return power_of(b, self.degree)[0], None
+            if self.is_integer_power:
+                return compute_power(b, self.degree)[0], None
             error = (self.base_error * FEW) * np.sqrt(m[rows, None] * m[columns]) * FEW  # (KVAL.5)
             high = b + error
-            ends = [power_of(np.maximum(part, 0.0), self.degree) for part in (b - error, b, high * FEW)]
+            ends = [compute_power(np.maximum(part, 0.0), self.degree) for part in (b - error, b, high * FEW)]
             spread = ends[2][0] - ends[0][0] + 2.0 * gamma(ends[2][1] + 8) * ends[2][0]
             return ends[1][0], np.where(high < 0.0, np.inf, spread * FEW + UNDERFLOW)
 
         return block
 
 
-def power_of(b: FloatArray, p: float) -> tuple[FloatArray, float]:
+def compute_power(b: FloatArray, p: float) -> tuple[FloatArray, float]:
     """Return bᵖ by products and square roots, and k such that its relative error is at most γ_k."""
     integer_part = int(p)
     power: FloatArray | None = None
@@ -223,33 +223,37 @@ class RBFValues(KernelValues):
 
     def __init__(self, kernel: RBF, X: Matrix) -> None:
         self.gamma = float(kernel.gamma)
-        self.X = affordable(X)
+        self.X = densify_if_small(X)
         self.n, d = self.X.shape
-        d = terms_of(self.X)  # centred samples have no zero entries
+        d = count_max_products(self.X)  # centred samples have no zero entries
         self.sizes = np.ones(self.n)
         self.relative = 3.0 * UNIT
         with np.errstate(all="ignore"):
             centred = self.X if sp.issparse(self.X) or not self.n else self.X - self.X.mean(axis=0)
             self.left: Matrix = centred * math.sqrt(2.0 * self.gamma)
             self.half = half = 0.5 * squared_norms(self.left)
-            self.exponent = bound_exponent_error(d) * 2.0 * half * (1.0 + gamma(d + 4) + SMALL) + TINY  # (KVAL.3)
+            self.exponent = (
+                bound_exponent_error(d) * 2.0 * half * (1.0 + gamma(d + 4) + MAX_EXPONENT_ERROR) + TINY
+            )  # (KVAL.3)
             widest = 2.0 * float(self.exponent.max(initial=0.0))
-            self.by_differences = not (widest <= EXPONENT_ERROR or (sp.issparse(self.X) and widest <= SMALL))
-            self.floor = np.full(self.n, math.sqrt(NOTHING))
-            if self.by_differences:
-                self._differences()
+            self.uses_differences = not (
+                widest <= EXPONENT_ERROR or (sp.issparse(self.X) and widest <= MAX_EXPONENT_ERROR)
+            )
+            self.floor = np.full(self.n, math.sqrt(UNDERFLOWED_EXPONENTIAL))
+            if self.uses_differences:
+                self._prepare_differences()
 
-    def _differences(self) -> None:
-        """Set up (KVAL.2); the radii are infinite if it is not possible."""
+    def _prepare_differences(self) -> None:
+        """Prepare (KVAL.2); the radii are infinite if it is not applicable."""
         d = self.X.shape[1]
         power = math.frexp(self.gamma)[1] // 2
         self.factor = math.ldexp(self.gamma, -2 * power)
         off = gamma(d + 5) * -LOWEST
-        possible = not sp.issparse(self.X) and off <= SMALL
+        possible = not sp.issparse(self.X) and off <= MAX_EXPONENT_ERROR
         self.left = np.ldexp(self.X, power) if possible else self.X
         self.exponent = np.zeros(self.n)
         if possible and np.isfinite(self.left).all():
-            self.floor = np.full(self.n, math.sqrt(gamma(d + 6) / math.e * FEW + NOTHING) * FEW)
+            self.floor = np.full(self.n, math.sqrt(gamma(d + 6) / math.e * FEW + UNDERFLOWED_EXPONENTIAL) * FEW)
         else:
             self.floor = np.full(self.n, math.inf)
 
@@ -259,12 +263,12 @@ class RBFValues(KernelValues):
         products = Products(samples, width)
 
         def block(rows: slice, columns: slice) -> tuple[FloatArray, FloatArray | None]:
-            if self.by_differences and isinstance(samples, np.ndarray):
+            if self.uses_differences and isinstance(samples, np.ndarray):
                 from scipy.spatial.distance import cdist
 
                 return exp(cdist(samples[rows], samples[columns], "sqeuclidean") * -self.factor), None
             x = products(rows, columns)
-            if not self.by_differences:
+            if not self.uses_differences:
                 x -= half[rows, None]
                 x -= half[columns]
             return exp(x), None

@@ -579,25 +579,25 @@ class Playground {
   }
 
   /** The α of a sample that is held; of a regression β, α above less α below. */
-  priceOf(i) {
+  multiplierOf(i) {
     const below = machineOf(this).sides === 2 ? this.alpha[this.state.points.length + i] ?? 0 : 0;
     return (this.alpha[i] ?? 0) - below;
   }
 
   /** Set one α, within its box, and that of its partner; of a regression β, of which one of both sides holds all. */
-  price(i, value) {
+  setMultiplier(i, value) {
     const { upper, lower } = this.answer?.samples ?? {}, sided = machineOf(this).sides === 2;
     const least = sided ? lower?.[i] ?? -Infinity : 0;
-    let price = Number(clamp(value, least, upper?.[i] ?? Infinity).toPrecision(6));
-    const j = this.gesture(i, Math.sign(price - this.alpha[i]));
+    let multiplier = Number(clamp(value, least, upper?.[i] ?? Infinity).toPrecision(6));
+    const j = this.gesture(i, Math.sign(multiplier - this.alpha[i]));
     if (j !== null) {
       const signs = signOf(this, i) * signOf(this, j), before = this.alpha[j], most = upper?.[j] ?? Infinity;
-      this.alpha[j] = clamp(before - signs * (price - this.alpha[i]), 0, most);
-      price = clamp(this.alpha[i] - signs * (this.alpha[j] - before), 0, upper?.[i] ?? Infinity);
+      this.alpha[j] = clamp(before - signs * (multiplier - this.alpha[i]), 0, most);
+      multiplier = clamp(this.alpha[i] - signs * (this.alpha[j] - before), 0, upper?.[i] ?? Infinity);
     }
-    this.alpha[i] = Math.max(price, 0);
-    if (sided) this.alpha[this.state.points.length + i] = Math.max(-price, 0);
-    for (const view of this.views) { view.priced?.(i); if (j !== null) view.priced?.(j); }
+    this.alpha[i] = Math.max(multiplier, 0);
+    if (sided) this.alpha[this.state.points.length + i] = Math.max(-multiplier, 0);
+    for (const view of this.views) { view.multiplierChanged?.(i); if (j !== null) view.multiplierChanged?.(j); }
     this.refresh();
   }
 
@@ -619,7 +619,7 @@ class Playground {
     move.rows.forEach((row, k) => { this.alpha[row] += move.change[k]; });
     this.moving = { i, mate, best: move };
     this.moves += 1;
-    for (const view of this.views) for (let k = 0; k < n; k++) view.priced?.(k);
+    for (const view of this.views) for (let k = 0; k < n; k++) view.multiplierChanged?.(k);
     this.refresh();
   }
 
@@ -740,9 +740,10 @@ function panel(app, name, title, about, body, { part = null, onsight = null } = 
 
 function layOut(app) {
   const certificate = certificateView(app), controls = controlsView(app), plane = planeView(app);
-  const lecture = lectureView(app), pair = complementarityView(app), sample = sampleView(app), prices = pricesView(app);
+  const lecture = lectureView(app), pair = complementarityView(app), sample = sampleView(app);
+  const multipliers = multipliersView(app);
   const path = pathView(app), runs = runsView(app), program = qpView(app), derivation = derivationView(app);
-  app.views = [certificate, controls, lecture, plane, pair, sample, prices, path, runs, program, derivation];
+  app.views = [certificate, controls, lecture, plane, pair, sample, multipliers, path, runs, program, derivation];
   app.root.replaceChildren(
     headerOf(app),
     html("p", { class: "lost", role: "alert", hidden: true },
@@ -750,7 +751,7 @@ function layOut(app) {
     html("div", { class: "columns" },
       html("div", { class: "left" }, plane.element),
       html("div", { class: "right" }, certificate.element, controls.element, controls.lines,
-        ...[sample, pair, prices, path, runs, program, derivation].map(({ element }) => element))),
+        ...[sample, pair, multipliers, path, runs, program, derivation].map(({ element }) => element))),
     lecture.element,
     html("p", { class: "spoken", "aria-live": "polite" }));
   link(app);
@@ -1725,7 +1726,7 @@ function complementarityView(app) {
   pull(app, drawing, (event, { left, width }) => {
     const across = ((event.clientX - left) / width) * frame.width - frame.left;
     return scale.least + (across / (frame.width - frame.left - frame.right)) * (1 - scale.least);
-  }, (i) => Math.max(fullPrice(app, i), fullPrice(app, i, -1)));
+  }, (i) => Math.max(maxMultiplier(app, i), maxMultiplier(app, i, -1)));
   return { ...base, draw, change: () => { path.textContent = pathInWords(machineOf(app)); } };
 }
 
@@ -1802,7 +1803,7 @@ function pull(app, drawing, share, whole = null) {
     app.select(Number(of.dataset.of));
     if (app.whose !== "yours" || event.button !== 0) return;
     held = Number(of.dataset.of);
-    full = [1, -1].map((side) => (whole ? whole(held) : fullPrice(app, held, side)));
+    full = [1, -1].map((side) => (whole ? whole(held) : maxMultiplier(app, held, side)));
     app.dragging = true;
     drawing.setPointerCapture(event.pointerId);
     event.preventDefault();
@@ -1811,7 +1812,7 @@ function pull(app, drawing, share, whole = null) {
   drawing.addEventListener("pointermove", (event) => {
     if (held === null) return;
     const part = clamp(share(event, where), machineOf(app).sides === 2 ? -1 : 0, 1);
-    app.price(held, part * full[part < 0 ? 1 : 0]);
+    app.setMultiplier(held, part * full[part < 0 ? 1 : 0]);
   });
   const release = () => { if (held !== null) { held = null; app.dragging = false; app.refresh(); } };
   drawing.addEventListener("pointerup", release);
@@ -1819,7 +1820,7 @@ function pull(app, drawing, share, whole = null) {
 }
 
 /** What a full bar is worth: C, or where there is none, a quarter more than the largest α; also below 0. */
-function fullPrice(app, i, side = 1) {
+function maxMultiplier(app, i, side = 1) {
   const { upper, lower } = app.answer?.samples ?? {};
   const bound = side > 0 || machineOf(app).sides === 1 ? upper?.[i] : lower && lower[i] !== null ? -lower[i] : null;
   return bound ?? (1.25 * Math.max(0, ...(app.alpha ?? app.answer?.alpha ?? [])) || 1);
@@ -1840,7 +1841,10 @@ function sampleView(app) {
   const letter = html("span", null, "α"), row = html("label", { class: "field mine", hidden: true }, letter, slider);
   const gone = withoutIt(app);
   const base = panel(app, "sample", "Selected sample", null, [name, table, row, verdict, gone.element]);
-  slider.addEventListener("input", () => { app.dragging = true; app.price(app.selected, Number(slider.value)); });
+  slider.addEventListener("input", () => {
+    app.dragging = true;
+    app.setMultiplier(app.selected, Number(slider.value));
+  });
   slider.addEventListener("change", () => { app.dragging = false; app.refresh(); });
 
   function change() {
@@ -1865,7 +1869,7 @@ function sampleView(app) {
     const sizes = { gap: 1, margin_product: size, slack_product: size };
     for (const [key, cell] of Object.entries(cells)) cell.textContent = known ? shownPart(samples[key]?.[i], sizes[key] ?? 0) : "–";
     if (known) base.element.dataset.kind = samples.kind[i];
-    const held = known && cells.alpha && app.whose === "yours" ? app.priceOf(i) : null;
+    const held = known && cells.alpha && app.whose === "yours" ? app.multiplierOf(i) : null;
     const repaired = held !== null && Math.abs(held - samples.alpha[i]) > 1e-6 * Math.abs(held);
     if (repaired) cells.alpha.textContent = `${shown(held, 3)} → ${shown(samples.alpha[i], 3)}`;
     if (cells.alpha) cells.alpha.title = repaired ? "as you hold it, and as it was made feasible" : "";
@@ -1874,18 +1878,18 @@ function sampleView(app) {
     for (const key of ["margin_product", "slack_product"]) {
       cells[key]?.classList.toggle("violated", Boolean(known && violates(app.answer, samples[key][i])));
     }
-    priced();
+    multiplierChanged();
   }
 
-  function priced() {
+  function multiplierChanged() {
     row.hidden = app.whose !== "yours";
     if (row.hidden || app.dragging) return;
-    slider.min = machineOf(app).sides === 2 ? -fullPrice(app, app.selected, -1) : 0;
-    slider.max = fullPrice(app, app.selected);
-    slider.value = app.priceOf(app.selected);
+    slider.min = machineOf(app).sides === 2 ? -maxMultiplier(app, app.selected, -1) : 0;
+    slider.max = maxMultiplier(app, app.selected);
+    slider.value = app.multiplierOf(app.selected);
   }
 
-  return { ...base, draw, select: draw, change, held: priced, priced };
+  return { ...base, draw, select: draw, change, held: multiplierChanged, multiplierChanged };
 }
 
 /** The machine that has never seen the selected sample: asked for while the box is ticked and everything rests. */
@@ -1937,7 +1941,7 @@ function violates({ gap, tol, primal }, product) {
 // The multipliers, a bar for each sample: α upwards within its box, its share of the gap downwards. Here the user can
 // be the solver and set them.
 
-function pricesView(app) {
+function multipliersView(app) {
   const about = "α of every sample, and its share of the gap";
   const bars = svg("svg", { class: "bars", role: "group", "aria-label": about });
   const scroll = html("div", { class: "scroll", tabindex: 0 }, bars);
@@ -2006,7 +2010,7 @@ function pricesView(app) {
     const largest = gap > tol ? Math.max(...samples.gap.map((g) => Math.abs(g ?? 0))) : 0;
     const mine = app.whose === "yours" && app.alpha.length === app.answer.alpha.length;
     samples.alpha.forEach((alpha, i) => fillBar(set(bars.children[i], { "data-label": hueOf(app, i) }), {
-      alpha: mine ? app.priceOf(i) : alpha, kind: samples.kind[i],
+      alpha: mine ? app.multiplierOf(i) : alpha, kind: samples.kind[i],
       share: mine ? shareOf(i) : alpha < 0 ? -samples.share[i] : samples.share[i],
       gap: largest ? Math.abs(samples.gap[i] ?? 0) / largest : 0 }));
     base.element.querySelector(".about").textContent = aboutBars(machineOf(app));
@@ -2017,21 +2021,21 @@ function pricesView(app) {
 
   /** The α that is held as a share of its bound. */
   function shareOf(i) {
-    const price = app.priceOf(i);
-    return price / fullPrice(app, i, price < 0 ? -1 : 1);
+    const multiplier = app.multiplierOf(i);
+    return multiplier / maxMultiplier(app, i, multiplier < 0 ? -1 : 1);
   }
 
-  function priced(i) {
+  function multiplierChanged(i) {
     const bar = bars.children[i];
-    if (bar) fillBar(bar, { share: shareOf(i), alpha: app.priceOf(i) });
+    if (bar) fillBar(bar, { share: shareOf(i), alpha: app.multiplierOf(i) });
   }
 
   pull(app, bars, (event, { top }) => {
     const { from, reach } = barOf(floor, machineOf(app).sides);
     return (from - (event.clientY - top)) / reach;
   });
-  priceKeys(app, bars);
-  return { ...base, draw, held, priced };
+  multiplierKeys(app, bars);
+  return { ...base, draw, held, multiplierChanged };
 }
 
 const aboutBars = ({ sides }) => `${sides === 2 ? "β above and below 0" : "α up"}, share of the gap down`;
@@ -2049,17 +2053,17 @@ function heldInWords(answer, { bound, balance }) {
 }
 
 /** Keys at a bar: arrows change its α (with Shift further), Home and End take it to the ends of its box. */
-function priceKeys(app, bars) {
+function multiplierKeys(app, bars) {
   bars.addEventListener("keydown", (event) => {
     const of = event.target.closest("[data-of]");
     if (!of || app.whose !== "yours") return;
-    const i = Number(of.dataset.of), full = fullPrice(app, i), step = full * (event.shiftKey ? 0.1 : 0.01);
-    const price = app.priceOf(i), least = machineOf(app).sides === 2 ? -fullPrice(app, i, -1) : 0;
-    const to = { ArrowUp: price + step, ArrowRight: price + step, ArrowDown: price - step,
-      ArrowLeft: price - step, Home: least, End: full }[event.key];
+    const i = Number(of.dataset.of), full = maxMultiplier(app, i), step = full * (event.shiftKey ? 0.1 : 0.01);
+    const multiplier = app.multiplierOf(i), least = machineOf(app).sides === 2 ? -maxMultiplier(app, i, -1) : 0;
+    const to = { ArrowUp: multiplier + step, ArrowRight: multiplier + step, ArrowDown: multiplier - step,
+      ArrowLeft: multiplier - step, Home: least, End: full }[event.key];
     if (to === undefined) return;
     event.preventDefault();
-    app.price(i, to);
+    app.setMultiplier(i, to);
   });
 }
 

@@ -1,26 +1,25 @@
-"""Find the best b for a w (`better_intercepts`), and relax violated hard rows (`relax_levels`).
+"""Lower a proven gap: improve b for fixed w (`improve_intercepts`), or relax violated hard rows (`relax_levels`).
 
-These are the two reasons why a proven gap is larger than the measured one. First, b is rounded:
+A proven gap can exceed the measured one for two reasons. First, b is rounded:
 
-    (BESTB.1)  for fixed w and other multipliers, P is convex in b, and piecewise linear if δ = 0: it is minimal at a b
-               where some t_k is 0
+    (BESTB.1)  for fixed w and other multipliers, P is convex in b, and piecewise linear if δ = 0: it has a minimum at
+               a b where some t_k is 0
     (BESTB.2)  its slope is e − Σ E_k U_k over the rows with t_k > 0. At b = −∞ these are the rows with E_k > 0, and the
-               slope grows by |E_k| U_k at each b where t_k changes its sign. In a block of rows that share a slack, t_k
-               falls to 0 or to the largest t of a row with E = 0
+               slope grows by |E_k| U_k at each b where t_k changes sign. In a block of rows that share a slack, it
+               changes where t_k falls to 0, or to the largest t of a row with E = 0
     (BESTB.3)  the rounding of b moves every t_k by at most E_k ulp(b)/2, and P by ½ulp(b) Σ|E_k| U_k
 
 The correction of b is computed in floats, and b plus the correction is a rational number. The correction need not be
-optimal to the last digit: the gap is proven for the corrected b, whatever it is.
+optimal to the last digit: the gap is proven for the corrected b, optimal or not.
 
 Second, the primal point violates hard rows:
 
-    (RELAX.1)  with floats v_k ≥ t_k for violated hard rows:  (w, μ) is feasible for the program with ℓ_k − v_k in place
-               of ℓ_k, α for its dual, and (GAP.1) is the gap of that program
+    (RELAX.1)  for floats v_k ≥ t_k of the violated hard rows:  (w, μ) is feasible for the program with ℓ_k − v_k
+               instead of ℓ_k, α is feasible for its dual, and (GAP.1) is the gap of that program
     (RELAX.2)  if all rows are hard with the same level ℓ, and v is constant:  the points of that program are those of
                the original one times (ℓ − v)/ℓ, so the gap is that of (w, μ)·ℓ/(ℓ − v), which is feasible
 
-Rows that every feasible point satisfies with equality can rarely be satisfied exactly by floats. Then (RELAX.1) is the
-best statement.
+Floats can rarely satisfy rows that hold with equality at every feasible point. Then (RELAX.1) is the best statement.
 """
 
 from __future__ import annotations
@@ -42,38 +41,38 @@ from qpsvm.bounds.proof.rational import violations
 from qpsvm.bounds.proof.spaces import ExactValues, SpaceMeasurement
 from qpsvm.bounds.proof.terms import violations as violations_in_floats
 
-#: Number of sweeps over the b of several classes.
-SWEEPS = 4
-#: Radii by which a level is lowered beyond the violation, because its next evaluation is rounded, too.
-BEYOND = 4.0
+#: Number of sweeps of coordinate descent over the intercepts of several classes; more improve little.
+N_SWEEPS = 4
+#: A level is lowered by the violation plus this many error radii, because the next evaluation is rounded, too.
+SAFETY_RADII = 4.0
 
 
-def free_intercepts(program: ExactDual) -> list[ExactGroup]:
-    """Return the group of b, or of the b of each class; none if P is not piecewise linear in it."""
+def find_free_intercepts(program: ExactDual) -> list[ExactGroup]:
+    """Return the constraint groups of the intercepts without penalty; [] if P is not piecewise linear in them."""
     if not program.curvature.is_zero:
         return []
     groups = [group for group in program.groups if group.multiplier == "b" or program.classes > 1]
     return [group for group in groups if not group.ridge]
 
 
-def costs_of_rounding(program: ExactDual, primal_point: Primal) -> float:
+def estimate_rounding_cost(program: ExactDual, primal_point: Primal) -> float:
     """Estimate (BESTB.3); 0 without a free b, or if P is not piecewise linear in it."""
     with np.errstate(over="ignore", invalid="ignore"):
         penalties = np.minimum(np.asarray(program.upper.bounds[1]), HUGE)  # finite, so that 0 · U is 0
         return sum(
             0.5 * math.ulp(float(primal_point.multipliers[group.multiplier])) * float(np.abs(group.column) @ penalties)
-            for group in free_intercepts(program)
+            for group in find_free_intercepts(program)
         )
 
 
-def better_intercepts(
+def improve_intercepts(
     program: ExactDual, primal_point: Primal, values: ExactValues | SpaceMeasurement
 ) -> Primal | None:
-    """Improve one b after the other by (BESTB.1).
+    """Minimise P over one intercept after the other by (BESTB.1).
 
-    Return the point with the new b; None if no b changes, or P is not piecewise linear in b.
+    Return the point with the new intercepts; None if none changes, or P is not piecewise linear in them.
     """
-    groups = free_intercepts(program)
+    groups = find_free_intercepts(program)
     if not groups:
         return None
     multipliers = dict(primal_point.multipliers)
@@ -82,7 +81,7 @@ def better_intercepts(
     else:
         t_bounds = violations_in_floats(program, primal_point, values.values)
         t = t_bounds.high + t_bounds.low
-    for _ in range(SWEEPS if len(groups) > 1 else 1):
+    for _ in range(N_SWEEPS if len(groups) > 1 else 1):
         for group in groups:
             with np.errstate(all="ignore"):
                 step = _find_step(program, group, t)
@@ -93,9 +92,9 @@ def better_intercepts(
 
 
 def _find_step(program: ExactDual, group: ExactGroup, t: FloatArray) -> float:
-    """Return the step of b to the minimum, (BESTB.2); NaN if there is none.
+    """Return the step of b to the minimum of P, (BESTB.2); NaN if there is none.
 
-    t (m,): The violations at the present b. The rows of a block share a slack, and their nonzero E are equal.
+    t (m,): The violations at the current b. The rows of a block share a slack, and their nonzero E are equal.
     """
     column = group.column.reshape(-1, program.width)
     t = t.reshape(-1, program.width)
@@ -103,7 +102,7 @@ def _find_step(program: ExactDual, group: ExactGroup, t: FloatArray) -> float:
     entry = column[np.arange(len(column)), depends_on_b.argmax(axis=1)]
     other_t = np.maximum(np.where(depends_on_b, 0.0, t).max(axis=1), 0.0)
     largest_t = np.where(depends_on_b, t, -np.inf).max(axis=1)
-    breakpoints = (largest_t - other_t) / entry  # the step at which t_k − E_k step is 0, or equals the other t
+    breakpoints = (largest_t - other_t) / entry  # the step at which t_k − E_k·step is 0, or equals the other t
     U = np.asarray(program.upper.bounds[1])[:: program.width]
     hard = np.isinf(U) & (entry != 0.0)
     low = breakpoints[hard & (entry > 0.0)].max(initial=-np.inf)
@@ -134,20 +133,20 @@ def relax_levels(
         t = violations_in_floats(program, primal_point, values.values, hard)
         high = t.ends[1]
         sizes = np.abs(t.high) + np.abs(program.level.bounds[1][hard])
-        violation[hard] = np.where(high > 0.0, high + BEYOND * (t.radius + 4.0 * UNIT * sizes), 0.0)
+        violation[hard] = np.where(high > 0.0, high + SAFETY_RADII * (t.radius + 4.0 * UNIT * sizes), 0.0)
     n_violated = int(np.count_nonzero(violation))
     if not n_violated or not np.isfinite(violation).all():
         return None
     max_violation = float(violation.max())
     level = _find_common_level(program)
     if level is not None and Fraction(max_violation) < level:
-        lowered = replace(program, level=from_constant(level - Fraction(max_violation), program.m))
+        relaxed = replace(program, level=from_constant(level - Fraction(max_violation), program.m))
         share = round_up(Fraction(max_violation) / level)
         text = (
             f"these numbers violate the margin by at most {format_upper_bound(share, 2)} of it; multiplied by 1/(1 − "
             f"{share!r}) they satisfy it exactly, with a relative gap of at most"
         )
-        return lowered, repeat_value(max_violation, program.m), text
+        return relaxed, repeat_value(max_violation, program.m), text
     text = (
         f"{'one hard constraint' if n_violated == 1 else f'{n_violated} hard constraints'} may be violated, by at "
         f"most {format_upper_bound(max_violation, 2)}; with bounds relaxed by that amount, "
@@ -174,7 +173,7 @@ def _lower_levels(level: RationalVector, violation: FloatArray) -> RationalVecto
     low = np.where(is_violated, np.nextafter(low - violation, -np.inf), low)
     high = np.where(is_violated, np.nextafter(high - violation, np.inf), high)
 
-    def number_at(k: int) -> Fraction:
+    def evaluate_exactly(k: int) -> Fraction:
         return level[k] - Fraction(float(violation[k]))
 
-    return from_enclosure(low, high, number_at)
+    return from_enclosure(low, high, evaluate_exactly)
