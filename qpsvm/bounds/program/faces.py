@@ -74,9 +74,9 @@ def find_face(program: Any) -> Face | None:
 def _find_bounded_variables(program: Any) -> tuple[IntArray, IntArray]:
     """Return the variables with a finite lower and those with a finite upper bound, without fixed variables."""
     is_not_fixed = program.lb < program.ub
-    return np.flatnonzero(np.isfinite(program.lb) & is_not_fixed), np.flatnonzero(
-        np.isfinite(program.ub) & is_not_fixed
-    )
+    low = np.flatnonzero(np.isfinite(program.lb) & is_not_fixed)
+    high = np.flatnonzero(np.isfinite(program.ub) & is_not_fixed)
+    return low, high
 
 
 def _find_point_of_maximal_slack(program: Any) -> tuple[FloatArray, FloatArray] | None:

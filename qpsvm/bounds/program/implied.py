@@ -25,7 +25,8 @@ def compute_implied_bounds(
 ) -> tuple[FloatArray, FloatArray]:
     """Return lower and upper bounds, (n,) each, of all x with Ax = b, Gx ≤ h, lb ≤ x ≤ ub.
 
-    Finite bounds are returned unchanged."""
+    Finite bounds are returned unchanged.
+    """
     low, high = lb.copy(), ub.copy()
     equalities = sp.csr_array(A)
     rows = sp.vstack([sp.csr_array(G), equalities, -equalities], format="csr")

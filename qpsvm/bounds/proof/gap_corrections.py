@@ -41,7 +41,7 @@ from qpsvm.bounds.proof.rational import violations
 from qpsvm.bounds.proof.spaces import ExactValues, SpaceMeasurement
 from qpsvm.bounds.proof.terms import violations as violations_in_floats
 
-#: Number of sweeps of coordinate descent over the intercepts of several classes; more improve little.
+#: Number of sweeps of coordinate descent over the intercepts of several classes.
 N_SWEEPS = 4
 #: A level is lowered by the violation plus this many error radii, because the next evaluation is rounded, too.
 SAFETY_RADII = 4.0

@@ -16,7 +16,7 @@ from qpsvm.many.exact.rows import SignedRows
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
-#: Target gap of the solve whose result determines the active set: small enough to separate free α from bounds.
+#: Target gap of the solve whose result determines the initial active set.
 START_TOL = 1e-10
 #: Time limit of a solve in seconds if none remain: the solver returns its first point.
 MIN_SECONDS = 1e-3

@@ -44,7 +44,8 @@ from qpsvm.space.kernels.kernel import squared_norms
 Block = Callable[[slice, slice], tuple[FloatArray, FloatArray | None]]
 #: Rows and columns of a block: with its scratch memory it fits in the second-level cache.
 ROWS, COLUMNS = 128, 256
-#: Largest error of an exponent for (KVAL.3); above `EXPONENT_ERROR` differences are used, (KVAL.2).
+#: Largest error of an exponent for which (KVAL.3) holds. Dense samples use differences, (KVAL.2), already above
+#: `EXPONENT_ERROR`.
 MAX_EXPONENT_ERROR = 1e-6
 #: Upper bound of the error if an exponential underflows: larger than 2e^−700.
 UNDERFLOWED_EXPONENTIAL = 2.0**-1000
@@ -53,9 +54,9 @@ UNDERFLOWED_EXPONENTIAL = 2.0**-1000
 class KernelValues(ABC):
     """Kernel values over n points, with radii.
 
-    relative: c.
-    exponent, floor (n,): e and t.
-    sizes (n,): |K_ij| ≤ sizes_i sizes_j.
+    relative: Relative error c, the same for all values.
+    exponent, floor (n,): Relative errors e and absolute errors t of each point.
+    sizes (n,): Numbers with |K_ij| ≤ sizes_i sizes_j.
     definite: Whether K is positive semidefinite by construction.
     """
 
