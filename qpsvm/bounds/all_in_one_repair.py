@@ -127,7 +127,7 @@ def from_free_rows(dual: AllInOneDual, alpha: FloatArray, u: FloatArray) -> Floa
 
 def improve_intercepts(dual: AllInOneDual, u: FloatArray, b: FloatArray, min_loss: float = 0.0) -> FloatArray:
     """Improve b (k,) by (JB.2) while Σ_i L_i is noticeably above `min_loss`: single classes first, then sets."""
-    best, loss, prices = b, _loss(dual, u, b), float(dual.upper.sum())
+    best, loss, total_penalty = b, _loss(dual, u, b), float(dual.upper.sum())
     for _ in range(SWEEPS):
         b, previous_loss = best.copy(), loss
         for single in np.eye(dual.k, dtype=bool):
@@ -148,7 +148,7 @@ def improve_intercepts(dual: AllInOneDual, u: FloatArray, b: FloatArray, min_los
                 best, loss = b, new_loss
             if not previous_loss - new_loss > GAIN * (previous_loss - min_loss) + ROUNDED * previous_loss:
                 break
-        if tie_width * dual.level * prices <= SMALL_PART * (loss - min_loss):
+        if tie_width * dual.level * total_penalty <= SMALL_PART * (loss - min_loss):
             break
     return centre_intercepts(best)
 

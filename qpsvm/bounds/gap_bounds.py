@@ -1,7 +1,7 @@
 """Bound the gap of the returned floating-point values (α, w, b, ρ), all rounding included.
 
 The repaired α meets its equalities Eᵀα = e exactly, but where floats cannot: totals that are no sums of floats between
-the bounds, as Σ s_i/Σs, or e less the prices of the linear constraints. Moving the remainder of each onto one row
+the bounds, as Σ s_i/Σs, or e less the share of the linear constraints. Moving the remainder of each onto one row
 meets it, so
 
     (COUNT.1)  P(w, μ) − D(α′) = ½‖w − w(α′)‖² + Σ g_k(α′) + the penalised multipliers' share:  (GAP.1) with α′ for α
@@ -26,7 +26,7 @@ A user's row is part of this as any other. Rows that can only be kept as equalit
 pair of floats (w, b) keeps to the last bit. There
 
     (COUNT.5)  a user's equality counts as kept where |t| ≤ 8r:  no more than the rounding of its own evaluation;  its
-               term is α(|t| + r), what that much would be worth at the price α
+               term is α(|t| + r), the change of P for a change of the level by |t| + r at the multiplier α
 
 Rows with α = 0 and t < −r, or α = U and t > r + δU, contribute exactly nothing: most rows, in general.
 
@@ -290,8 +290,8 @@ class Bounds:
             return 0.0
         if self.equal is not None and (held := self.equal[rows]).any():
             off = np.abs(t[held]) + r[held]
-            priced = np.where(np.abs(t[held]) <= KEPT * r[held], point.alpha[rows[held]] * off, np.inf)
-            return float(priced.sum()) * FEW + self.terms(point, rows[~held], t[~held], r[~held])
+            equality_terms = np.where(np.abs(t[held]) <= KEPT * r[held], point.alpha[rows[held]] * off, np.inf)
+            return float(equality_terms.sum()) * FEW + self.terms(point, rows[~held], t[~held], r[~held])
         a, upper, curvature = point.alpha[rows], self.svm.upper[rows], self.svm.curvature[rows]
         if self.svm.has_curvature:  # t − δα cancels where the row is at its optimum
             r = r + np.where(curvature > 0.0, 4.0 * UNIT * (np.abs(t) + r + curvature * a), 0.0)

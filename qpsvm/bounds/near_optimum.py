@@ -176,7 +176,7 @@ def near_optimum(request: ProofRequest, places: Places, target_gap: float) -> Ne
         return unbounded
     with np.errstate(all="ignore"):
         bounds, measured = in_floats(program, request.space, primal_point, point, target_gap)
-        ends = terms.violations(program, primal_point, measured.values).ends
+        ends = terms.bound_violations(program, primal_point, measured.values).ends
     g = bounds.difference[1]
     ridge = terms.group_parts(program, primal_point, point)[2]
     distance = math.hypot(measured.apart, math.sqrt(2.0 * enclose_fraction(ridge)[1])) * FEW

@@ -89,10 +89,10 @@ def _beside_users(dual: SVMDual, constraints: LinearConstraints, alpha: FloatArr
     )
 
 
-def fix_constraint_multipliers(dual: SVMDual, users: LinearConstraints, prices: FloatArray) -> SVMDual:
+def fix_constraint_multipliers(dual: SVMDual, users: LinearConstraints, multipliers: FloatArray) -> SVMDual:
     """Return the machine with totals that balance multipliers (p,) of linear constraints: e − E_Uᵀλ in place of e."""
     machine = users.unconstrained_dual
-    totals = [group.total - float(group.column[machine.m :] @ prices) for group in dual.groups]
+    totals = [group.total - float(group.column[machine.m :] @ multipliers) for group in dual.groups]
     groups = zip(machine.groups, totals, strict=True)
     return replace(machine, groups=tuple(replace(group, total=total) for group, total in groups))
 

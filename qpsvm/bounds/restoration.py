@@ -145,8 +145,8 @@ class Restoration:
         candidates = [(dict(lowest[0]), dict(lowest[1]))]
         assert self.svm.linear_constraints is not None
         if machine.groups:
-            priced = fix_constraint_multipliers(self.svm, self.svm.linear_constraints, a[machine.m :])
-            levels = best_levels(priced, a[: machine.m], replace(point, u=u), slopes, 0.0)
+            reduced_dual = fix_constraint_multipliers(self.svm, self.svm.linear_constraints, a[machine.m :])
+            levels = best_levels(reduced_dual, a[: machine.m], replace(point, u=u), slopes, 0.0)
             candidates.append((dict(levels[0]), {}))
         return candidates
 
@@ -424,18 +424,18 @@ def find_row_feasibility(svm: SVMDual, bounds: Bounds, rows: IntArray) -> RowFea
     return find_feasible_point(factor, part_in_b(svm)[rows], svm.level[rows])
 
 
-def infeasible(
-    svm: SVMDual, bounds: Bounds, rows: IntArray, found: RowFeasibility, scale: FloatArray
+def build_infeasible_error(
+    svm: SVMDual, bounds: Bounds, rows: IntArray, feasibility: RowFeasibility, scale: FloatArray
 ) -> InfeasibleConstraintsError:
     """Build the error for rows that contradict each other by (ROOM.2). Shapes: rows (k,), scale (p,)."""
-    assert found.farkas is not None
+    assert feasibility.farkas is not None
     assert svm.linear_constraints is not None
     n_machine_rows, names = svm.linear_constraints.unconstrained_dual.m, svm.linear_constraints.names
     factor, _ = coordinates(svm, bounds, rows)
-    weights = found.farkas / np.array([scale[k - n_machine_rows] if k >= n_machine_rows else 1.0 for k in rows])
+    weights = feasibility.farkas / np.array([scale[k - n_machine_rows] if k >= n_machine_rows else 1.0 for k in rows])
     share = 1.0 / float(weights.sum())
-    residual_vector = np.append(found.farkas @ factor, float(found.farkas @ part_in_b(svm)[rows]))
-    residual = 0.0 if found.exact else float(np.linalg.norm(residual_vector)) * share
+    residual_vector = np.append(feasibility.farkas @ factor, float(feasibility.farkas @ part_in_b(svm)[rows]))
+    residual = 0.0 if feasibility.exact else float(np.linalg.norm(residual_vector)) * share
     row_names = [names[k - n_machine_rows] if k >= n_machine_rows else f"margin[{k}]" for k in rows]
     proof = {name: float(weight * share) for name, weight in zip(row_names, weights, strict=True) if weight > 0.0}
-    return InfeasibleConstraintsError(proof, -float(found.farkas @ svm.level[rows]) * share, residual)
+    return InfeasibleConstraintsError(proof, -float(feasibility.farkas @ svm.level[rows]) * share, residual)

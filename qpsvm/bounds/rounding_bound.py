@@ -51,12 +51,12 @@ class GapBounder:
         self.accuracy, self.svm, self.space = accuracy, svm, accuracy.space
         self.bounds, self.sharp_rows = Bounds(accuracy, svm, equal), SharpRows(accuracy.space, svm)
         self.homogeneous = self.bounds.homogeneous
-        intercept = svm.intercept  # whether a larger b brings every row nearer to its level, at a price
+        intercept = svm.intercept  # whether a larger b reduces every violation, at a cost in P
         self.raises = (
             intercept is not None and intercept.total > 0.0 and not svm.margin_groups and intercept.ridge == 0.0
         )
         self.raises = self.raises and bool((svm.sign > 0.0).all())
-        others = svm.margin_groups  # whether a wider tube does, at a price
+        others = svm.margin_groups  # whether a wider tube does, at a cost in P
         self.widens = len(others) == 1 and others[0].total > 0.0
         self.widens = self.widens and find_common_value(others[0].column) == 1.0
 

@@ -84,7 +84,7 @@ class NuSVM(Problem):
 
     See Also
     --------
-    CSVM : A price of slack instead of ν.
+    CSVM : A penalty C instead of ν.
 
     References
     ----------

@@ -5,7 +5,7 @@ Derivation
 Each of k classes has its own f_c(x) = ⟨w_c, φ(x)⟩ + b_c, and a sample goes to the class whose f_c is the largest. y is
 the class of sample i, every c ≠ y is a rival, and C_i = C s_i with the weights s.
 
-    (WWMC.1)  level:  f_y − f_c is to be 1, as in most later texts; the paper has 2. Its machine with the price C is
+    (WWMC.1)  level:  f_y − f_c is to be 1, as in most later texts; the paper has 2. Its machine with the penalty C is
               this one with C/2, all f_c times 2:  put 2w, 2b, 2ξ for w, b, ξ;  then ½Σ_c ‖2w_c‖² + Σ_ic (2C_i)(2ξ_ic) =
               4P, with ½Σ_c (2b_c)² of a penalised intercept
     (WWMC.2)  primal:  minimise ½Σ_c ‖w_c‖² + Σ_ic C_i ξ_ic  (plus ½Σ_c b_c² of a penalised intercept)  over w, b, ξ

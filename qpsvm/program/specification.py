@@ -166,7 +166,7 @@ def build_primal_qp(record: Specification, Z: Matrix, intercept: Intercept, nota
     bounded, curved = ~upper.infinite_mask, as_floats(curvature) > 0.0
     first, second = np.flatnonzero(bounded | curved), np.flatnonzero(bounded & curved)  # rows with ξ, and with ζ too
     unit, none = round_to_nearest(record.unit), np.zeros(m)
-    price = as_floats(scale_exactly(upper, record.unit)) / notation.size
+    penalty = as_floats(scale_exactly(upper, record.unit)) / notation.size
     bend = none
     if curved.any():
         bend = np.where(curved, as_floats(divide_exactly(curvature, record.unit)), 0.0) / notation.size**2
@@ -187,7 +187,7 @@ def build_primal_qp(record: Specification, Z: Matrix, intercept: Intercept, nota
     ends = np.cumsum([0, *lengths.values()]).tolist()
     return QP(
         P=Diagonal(np.concatenate([np.full(r, unit), [unit * g.ridge for g in groups], bend[first], none[second]])),
-        q=np.concatenate([np.zeros(r), totals, np.where(curved, 0.0, price)[first], price[second]]),
+        q=np.concatenate([np.zeros(r), totals, np.where(curved, 0.0, penalty)[first], penalty[second]]),
         G=sp.hstack([sp.csc_array(block) for block in blocks], format="csc"), h=h,
         lb=np.concatenate([np.full(free, -np.inf), none[first], none[second]]) if len(first) else None,
         variables={

@@ -57,8 +57,8 @@ class LinearConstraints:
 
     unconstrained_dual: The dual of the machine without them, over its own samples; its Gram matrix is a stand-in.
     names: Of the p rows.
-    opposite_pairs (k, 2): Pairs of them of which one is the other with both sides turned, the bounds apart: two
-        prices for one thing.
+    opposite_pairs (k, 2): Pairs of rows with opposite left-hand sides, whose bounds may differ: only the
+        difference of their multipliers matters.
     equality_mask (m,) or None: Which rows can be kept as equalities only, where there are such.
     """
 
@@ -428,9 +428,9 @@ class Statement:
 
     def to_row_multipliers(self, mu: Mapping[str, float]) -> FloatArray:
         """Return the multipliers of the equality rows, (p,), from μ by name."""
-        price = self.objective * self.svm.unit
+        scale = self.objective * self.svm.unit
         equalities = (group for group in self.svm.groups if not group.ridge)
-        return np.array([price * mu[group.multiplier] / self.rows.get(group.name, 1.0) for group in equalities])
+        return np.array([scale * mu[group.multiplier] / self.rows.get(group.name, 1.0) for group in equalities])
 
     def lift(self, w: FloatArray) -> FloatArray:
         """Return Zᵀx for the factor of P, from w(α)."""

@@ -141,25 +141,25 @@ TEXT = Plain("text of at most 10000 characters", lambda x: isinstance(x, str) an
 LABEL = Plain("text, a number or a truth value", lambda x: isinstance(x, bool) or TEXT.ok(x) or REAL.ok(x))
 FIRST_LABEL = Plain("a label, or null for all others", lambda x: x is None or LABEL.ok(x))
 OWN_OR_SUM = Plain("a finite number, or null", lambda x: x is None or REAL.ok(x))
-PRICE = Plain("a positive number, or one for each row",
+PENALTY = Plain("a positive number, or one for each row",
               lambda x: POSITIVE.ok(x) or (isinstance(x, list) and all(map(POSITIVE.ok, x))))  # fmt: skip
 CATEGORIES = Plain("null, or a list of text", lambda x: x is None or (isinstance(x, list) and all(map(TEXT.ok, x))))
 B = {"free", "penalised", None}
 MACHINES: dict[str, tuple[str, dict[str, Any]]] = {  # what is learnt of each sample, and the parameters
-    "CSVM": ("one of two", {"C": PRICE, "intercept": B}),
+    "CSVM": ("one of two", {"C": PENALTY, "intercept": B}),
     "HardMargin": ("one of two", {"intercept": B}),
     "NuSVM": ("one of two", {"nu": SHARE, "intercept": B}),
     "PrimalHinge": ("one of two", {"lam": POSITIVE, "intercept": B}),
-    "SquaredHinge": ("one of two", {"C": PRICE, "intercept": B}),
-    "HuberHinge": ("one of two", {"C": PRICE, "width": POSITIVE, "intercept": B}),
-    "EpsilonSVR": ("number", {"C": PRICE, "epsilon": AT_LEAST_0, "loss": {"absolute", "squared"}, "intercept": B}),
-    "NuSVR": ("number", {"C": PRICE, "nu": SHARE, "intercept": B}),
-    "QuantileSVR": ("number", {"C": PRICE, "quantile": INSIDE, "intercept": B}),
+    "SquaredHinge": ("one of two", {"C": PENALTY, "intercept": B}),
+    "HuberHinge": ("one of two", {"C": PENALTY, "width": POSITIVE, "intercept": B}),
+    "EpsilonSVR": ("number", {"C": PENALTY, "epsilon": AT_LEAST_0, "loss": {"absolute", "squared"}, "intercept": B}),
+    "NuSVR": ("number", {"C": PENALTY, "nu": SHARE, "intercept": B}),
+    "QuantileSVR": ("number", {"C": PENALTY, "quantile": INSIDE, "intercept": B}),
     "Ranking": ("number", {"C": POSITIVE}),
     "OneClass": ("nothing", {"nu": SHARE}),
     "SVDD": ("nothing", {"nu": SHARE}),
-    "CrammerSinger": ("one of several", {"C": PRICE, "intercept": B}),
-    "WestonWatkins": ("one of several", {"C": PRICE, "intercept": B}),
+    "CrammerSinger": ("one of several", {"C": PENALTY, "intercept": B}),
+    "WestonWatkins": ("one of several", {"C": PENALTY, "intercept": B}),
 }
 KERNELS: dict[str, dict[str, Any]] = {
     "linear": {},
@@ -580,7 +580,7 @@ def digest(rows: list[Sparse], y: list[float]) -> str:
 # --- the machines and their kernels -----------------------------------------------------------------------------------
 
 
-def prices(parameters: Any, s: list[Fraction], indices: list[int]) -> list[Fraction]:
+def compute_penalties(parameters: Any, s: list[Fraction], indices: list[int]) -> list[Fraction]:
     """Return C_i, times the weights s, of the samples with some indices in the data."""
     C = parameters.get("C", 1)
     return [w * Fraction(C[i] if isinstance(C, list) else C) for i, w in zip(indices, s, strict=True)]
@@ -670,7 +670,7 @@ def build_dual(
 ) -> DualProgram:
     """Build the program over samples with targets y, weights s, indices in the data, and K(x, x)."""
     name, parameters, n, zero, one = machine["name"], machine["parameters"], len(y), Fraction(0), Fraction(1)
-    of = Targets(y, s, prices(parameters, s, indices), diagonal, indices)
+    of = Targets(y, s, compute_penalties(parameters, s, indices), diagonal, indices)
     mass, E, e_mass = find_mass(machine, of)
     intercept = parameters.get("intercept")  # of which E is s, and e is 0
     e = {"b": zero} if intercept else {}
@@ -876,19 +876,19 @@ def bound_class_objectives(
     (J, H), intercept, k, half = SEVERAL[machine["name"]], machine["parameters"]["intercept"], len(b), Fraction(1, 2)
     need(intercept or not any(b), "b is none of this machine")
     need(len(alpha) == len(y) * k, f"alpha has {len(alpha)} numbers, for {len(y)} samples and {k} classes")
-    samples = [(label, price, alpha[i * k : (i + 1) * k]) for i, (label, price) in enumerate(zip(y, C, strict=True))]
+    samples = [(label, C_i, alpha[i * k : (i + 1) * k]) for i, (label, C_i) in enumerate(zip(y, C, strict=True))]
     B = [[sum(a, -a[c]) if label == c else -a[c] for label, _, a in samples] for c in range(k)]
     looked = [look(c, B[c]) for c in range(k)]
     ridges = [half * sum(x * x for x in v) * (intercept == "penalised") for v in (b, [sum(column) for column in B])]
     P, D = [], []
     for e in (0, 1):
         losses = Fraction(0)
-        for i, (label, price, _) in enumerate(samples):
+        for i, (label, C_i, _) in enumerate(samples):
             f = [looked[c].values[i][1 - e if c == label else e] + b[c] for c in range(k)]
-            losses += price * J(max(1 - f[label] + f[c], Fraction(0)) for c in range(k) if c != label)
+            losses += C_i * J(max(1 - f[label] + f[c], Fraction(0)) for c in range(k) if c != label)
         P.append(half * sum(v.w[e] for v in looked) + losses + ridges[0])
         D.append(sum(alpha) - half * sum(v.v[1 - e] for v in looked) - ridges[1])
-    within_bounds = all(min(a) >= 0 and a[label] == 0 and H(a) <= price for label, price, a in samples)
+    within_bounds = all(min(a) >= 0 and a[label] == 0 and H(a) <= C_i for label, C_i, a in samples)
     if not within_bounds or (intercept == "free" and any(map(sum, B))):
         return P, [-INFINITE] * 2, [INFINITE] * 2
     return P, D, [max(P[0] - D[1], Fraction(0)), P[1] - D[0]]
@@ -983,7 +983,7 @@ def iter_claim_verdicts(proof: Any, rows: list[Sparse], y: list[float], tol: flo
     weights = [s[i] for i in indices]
     if machine["name"] in SEVERAL:
         yield from iter_class_verdicts(
-            proof, points, [int(y[i]) for i in indices], prices(machine["parameters"], weights, indices), tol
+            proof, points, [int(y[i]) for i in indices], compute_penalties(machine["parameters"], weights, indices), tol
         )
         return
     squares = [points.kernel(i, i) for i in range(len(indices))] if machine["name"] == "SVDD" else []

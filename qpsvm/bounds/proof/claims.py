@@ -37,7 +37,7 @@ from qpsvm.bounds.proof.feasible import Feasible, feasible
 from qpsvm.bounds.proof.kernels.definite import Definiteness
 from qpsvm.bounds.proof.proof import Claim, Proof, Verdict
 from qpsvm.bounds.proof.spaces import ExactValues, PointValues, Space, SpaceMeasurement
-from qpsvm.bounds.proof.terms import IN, GapBounds, violations
+from qpsvm.bounds.proof.terms import IN, GapBounds, bound_violations
 from qpsvm.bounds.proof.zero import has_balanced_intercept
 
 
@@ -171,7 +171,9 @@ def _bound_by_curvature(
     if not (kernel.sigma <= 0.25 * IN * kappa and kappa > 0.0 and np.isinf(program.upper.bounds[0]).all()):
         return math.inf
     with np.errstate(all="ignore"):
-        low, high = (np.maximum(end, 0.0) for end in violations(program, primal_point, _as_point_values(values)).ends)
+        low, high = (
+            np.maximum(end, 0.0) for end in bound_violations(program, primal_point, _as_point_values(values)).ends
+        )
         low, high = IN * (low / delta[1]), FEW * (high / delta[0]) + UNDERFLOW
         dual_coef = np.bincount(rows, program.sign * low, minlength=program.n)
         spread = np.bincount(rows, high - low, minlength=program.n)

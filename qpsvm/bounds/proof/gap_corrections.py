@@ -37,9 +37,9 @@ from qpsvm.base.arrays.rationals import RationalVector, from_constant, from_encl
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
-from qpsvm.bounds.proof.rational import violations
+from qpsvm.bounds.proof.rational import bound_violations_exactly
 from qpsvm.bounds.proof.spaces import ExactValues, SpaceMeasurement
-from qpsvm.bounds.proof.terms import violations as violations_in_floats
+from qpsvm.bounds.proof.terms import bound_violations
 
 #: Number of sweeps of coordinate descent over the intercepts of several classes.
 N_SWEEPS = 4
@@ -77,9 +77,14 @@ def improve_intercepts(
         return None
     multipliers = dict(primal_point.multipliers)
     if isinstance(values, ExactValues):
-        t = np.array([round_to_nearest((low + high) / 2) for low, high in violations(program, primal_point, values)])
+        t = np.array(
+            [
+                round_to_nearest((low + high) / 2)
+                for low, high in bound_violations_exactly(program, primal_point, values)
+            ]
+        )
     else:
-        t_bounds = violations_in_floats(program, primal_point, values.values)
+        t_bounds = bound_violations(program, primal_point, values.values)
         t = t_bounds.high + t_bounds.low
     for _ in range(N_SWEEPS if len(groups) > 1 else 1):
         for group in groups:
@@ -127,10 +132,10 @@ def relax_levels(
     hard = np.flatnonzero(program.find_hard_rows())
     violation = np.zeros(program.m)
     if isinstance(values, ExactValues):
-        t_intervals = violations(program, primal_point, values)
+        t_intervals = bound_violations_exactly(program, primal_point, values)
         violation[hard] = [round_up(max(t_intervals[k][1], Fraction(0))) for k in hard.tolist()]
     else:
-        t = violations_in_floats(program, primal_point, values.values, hard)
+        t = bound_violations(program, primal_point, values.values, hard)
         high = t.ends[1]
         sizes = np.abs(t.high) + np.abs(program.level.bounds[1][hard])
         violation[hard] = np.where(high > 0.0, high + SAFETY_RADII * (t.radius + 4.0 * UNIT * sizes), 0.0)

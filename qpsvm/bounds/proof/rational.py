@@ -22,7 +22,7 @@ from qpsvm.bounds.proof.terms import GapBounds, Interval, group_parts
 NONE = (math.inf, math.inf)
 
 
-def violations(program: ExactDual, primal_point: Primal, exact: ExactValues) -> list[Between]:
+def bound_violations_exactly(program: ExactDual, primal_point: Primal, exact: ExactValues) -> list[Between]:
     """Return intervals of t_k of (DUAL.2): (m,)."""
     intervals = []
     for k in range(program.m):
@@ -77,7 +77,7 @@ def rational_gap(program: ExactDual, primal_point: Primal, point: Feasible, exac
             dual_terms += program.level[k] * a - program.curvature[k] * a * a / 2
     dual = dual_terms - exact.own_square[1] / 2, dual_terms - exact.own_square[0] / 2
     low, high = exact.square[0] / 2 + cost, exact.square[1] / 2 + cost
-    t_intervals = violations(program, primal_point, exact)
+    t_intervals = bound_violations_exactly(program, primal_point, exact)
     distance, length = sqrt_rounded_up(exact.apart_square[1]), sqrt_rounded_down(exact.square[0])
     difference = max(exact.apart_square[1], Fraction(0)) / 2 + ridge
     for first in range(0, program.m, program.width):

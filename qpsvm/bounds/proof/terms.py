@@ -137,7 +137,7 @@ class Violations:
         return Violations(high, low, radius, self.size)
 
 
-def violations(
+def bound_violations(
     program: ExactDual, primal_point: Primal, values: PointValues, rows: IntArray | slice = slice(None)
 ) -> Violations:
     """Compute t of (BOUND.1) at some rows, from ⟨w, φ⟩ at all points."""
@@ -221,7 +221,7 @@ def sum_terms(
     step = max(IN_CACHE // width, 1) * width
     for start in range(0, program.m, step):
         block = slice(start, start + step)
-        row, t = rows.take(block), violations(program, primal_point, values, block).ends
+        row, t = rows.take(block), bound_violations(program, primal_point, values, block).ends
         g = terms(row, t, width)
         if width > 1:
             row, t = row.take(slice(None, None, width)), _largest(t, width)

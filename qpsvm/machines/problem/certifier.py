@@ -167,11 +167,10 @@ def classify_samples(
     if clear.any():
         alpha_per_slack = np.maximum(alpha_per_slack, np.where(clear & (upper < np.inf), NOTHING * upper, 0.0))
     slack *= alpha_per_slack
-    price = SMALL * np.minimum(
-        upper, float(certificate.alpha.max(initial=0.0))
-    )  # of C, or of a hard margin, the largest α
+    # relative to C, or for a hard margin to the largest α
+    threshold = SMALL * np.minimum(upper, float(certificate.alpha.max(initial=0.0)))
     kind = kind.copy()
-    at_zero, full = alpha <= np.minimum(slack, price), upper - alpha <= np.minimum(-slack, price)
+    at_zero, full = alpha <= np.minimum(slack, threshold), upper - alpha <= np.minimum(-slack, threshold)
     kind[free_rows] = np.where(at_zero, 0, np.where(full, 2, free))
     return kind
 

@@ -7,8 +7,8 @@ They change the equations of any machine, with the objective P, the Lagrangian L
 have signs s_k and levels ℓ_k:
 
     (OWN.3)  primal:  minimise P(w, b, ξ)  subject to the machine's own constraints and  ⟨g_j, w⟩ + c_j b ≤ h_j
-    (OWN.4)  Lagrangian:  L = L₀ + Σ π_j (⟨g_j, w⟩ + c_j b − h_j),  π ≥ 0, where π_j is the price in the units of P and
-             h
+    (OWN.4)  Lagrangian:  L = L₀ + Σ π_j (⟨g_j, w⟩ + c_j b − h_j),  π ≥ 0, where π_j is the multiplier, in units of P
+             per unit of h
     (OWN.5)  ∂L/∂w = 0:  w = Σ α_k s_k φ(x_k) − Σ π_j g_j;  π_j/λ stands for π_j in a machine with λ, (PHINGE.2), here
              and in (OWN.6) and (OWN.11)
     (OWN.6)  ∂L/∂b = 0:  Σ α_k s_k − Σ c_j π_j = e, that is what it is without rows, 0 for most machines, νS of a
@@ -81,7 +81,7 @@ class Constraints(UserConstraints):
     >>> held = qpsvm.solve(qpsvm.CSVM(X, [0, 0, 1, 1], constraints=rows))
     >>> print(free.w.round(4), held.w.round(4) + 0.0, held.status)
     [-0.4  0.8] [0. 1.] optimal
-    >>> print({name: round(price, 4) for name, price in held.constraint_multipliers.items()})
+    >>> print({name: round(multiplier, 4) for name, multiplier in held.constraint_multipliers.items()})
     {'w0 ≥ 0': 0.5}
     """
 

@@ -27,7 +27,7 @@ from qpsvm.base.errors import (
 )
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.gap_bounds import Bounds
-from qpsvm.bounds.restoration import find_row_feasibility, infeasible
+from qpsvm.bounds.restoration import build_infeasible_error, find_row_feasibility
 from qpsvm.machines.problem.statement import MachineStatement
 from qpsvm.program.svm_dual import SVMDual
 
@@ -85,7 +85,9 @@ def check_feasible_constraints(problem: MachineStatement, svm: SVMDual) -> SVMDu
     bounds = Bounds(Accuracy(problem.space), svm)
     feasibility = find_row_feasibility(svm, bounds, rows)
     if feasibility.farkas is not None:
-        raise build_constraints_error(infeasible(svm, bounds, rows, feasibility, problem._constraint_scale), problem)
+        raise build_constraints_error(
+            build_infeasible_error(svm, bounds, rows, feasibility, problem._constraint_scale), problem
+        )
     if not feasibility.equal.any():
         return svm
     return replace(

@@ -5,8 +5,8 @@
     (SVR.2)  their multipliers α⁺ and α⁻ are one coefficient a sample:  β = α⁺ − α⁻,  f(x) = Σ β_i K(x_i, x) + b
     (SVR.3)  so αᵀQα = βᵀKβ, though Q is 2n × 2n, and −ℓᵀα = −tᵀβ + ε 1ᵀ(α⁺ + α⁻)
     (SVR.4)  where one number is within ε of every t, w = 0 costs nothing, and any α with β = 0 is the dual optimum
-    (SVR.5)  t + c for t:  the same β, and b + c for b;  γt, γε and γC for t, ε and C, or C itself where it is the
-             price of ξ²:  γf for f
+    (SVR.5)  t + c for t:  the same β, and b + c for b;  γt, γε and γC for t, ε and C, or C itself if it is
+             the penalty of ξ²:  γf for f
 
 Neither X nor K is written twice: rows are doubled in index only. By (SVR.5) the origin and the unit of t do not matter.
 

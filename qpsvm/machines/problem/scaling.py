@@ -59,17 +59,17 @@ def compute_scaling(
     )
     unit = compute_alpha_unit(svm, kappa)
     level = unit * kappa if svm.is_homogeneous else compute_level_size(svm)
-    price = svm.unit * unit * level
-    if not all(size > 0.0 and 1.0 / size < np.inf for size in (price, unit if form == "dual" else level)):
+    objective_unit = svm.unit * unit * level
+    if not all(size > 0.0 and 1.0 / size < np.inf for size in (objective_unit, unit if form == "dual" else level)):
         raise ParameterError(
             f"no scale makes ordinary numbers of α near {unit:.1e} and levels near {level:.1e}: multiply X, the "
             "targets, or C and the weights by a constant, or standardise X"
         )
-    objective = 1.0 / price
+    objective = 1.0 / objective_unit
     if form == "dual":
-        prices = {SCALED_MULTIPLIERS: unit} if users else {}
+        multipliers = {SCALED_MULTIPLIERS: unit} if users else {}
         rows = {group.name: 1.0 / unit for group in svm.groups if not group.ridge}
-        return {"alpha": unit, **prices}, rows, objective
+        return {"alpha": unit, **multipliers}, rows, objective
     names = [*SLACKS, *(group.multiplier for group in svm.groups)]
     variables = {"w": float(np.sqrt(unit * level)), **(dict.fromkeys(names, level) if level != 1.0 else {})}
     variables = {(letters or {}).get(name, name): factor for name, factor in variables.items()}

@@ -142,17 +142,17 @@ def influence(
         raise UnsupportedError("f of an SVDD is more than a sum of kernel values: take a OneClass of these samples")
     found = leave_one_out(problem, result, groups, tol=tol, time_limit=time_limit, verbose=verbose)
     functions = found.functions
-    distance, norm = _distances(problem, functions)
+    distance, norm = _compute_distances(problem, functions)
     values = functions.evaluate_distinct(problem.X)
     differences = np.abs(values - values[:, :1])  # (INFLUENCE.2)
     w, largest, mean = (
-        _of_samples(functions, values_of_functions, found.gap)
+        _select_by_sample(functions, values_of_functions, found.gap)
         for values_of_functions in (distance, differences.max(axis=0), differences.mean(axis=0))
     )
     return Influence(w, largest, mean, norm, found.gap, found)
 
 
-def _distances(problem: Problem, functions: LeaveOneOutFunctions) -> tuple[FloatArray, float]:
+def _compute_distances(problem: Problem, functions: LeaveOneOutFunctions) -> tuple[FloatArray, float]:
     """Return (INFLUENCE.1) of each function, and ‖w‖ of the first."""
     coef = np.array(functions.coef)
     differences = coef - coef[0]
@@ -165,7 +165,7 @@ def _distances(problem: Problem, functions: LeaveOneOutFunctions) -> tuple[Float
     return sizes, norm
 
 
-def _of_samples(functions: LeaveOneOutFunctions, values: FloatArray, gap: FloatArray) -> FloatArray:
+def _select_by_sample(functions: LeaveOneOutFunctions, values: FloatArray, gap: FloatArray) -> FloatArray:
     """Return the value of each sample from that of its function; NaN without one, or if not reached."""
     return np.where((functions.function_index < 0) | np.isnan(gap), np.nan, values[functions.function_index])
 

@@ -91,7 +91,7 @@ class Stack:
         return np.repeat(values, self.lengths)
 
 
-def stack_machines(split: Split, prices: FloatArray) -> Stack:
+def stack_machines(split: Split, penalties: FloatArray) -> Stack:
     """Stack the rows of the machines of a split, for U (r,) over its `order`; all rows for each if unsorted."""
     ends = split.ends
     first = split.pairs[:, 0]
@@ -107,7 +107,7 @@ def stack_machines(split: Split, prices: FloatArray) -> Stack:
         counts = ends[split.pairs + 1] - begins
         sign = np.repeat(np.tile([-1.0, 1.0], len(first)), counts.ravel())
     stack = Stack(begins, counts, np.concatenate([[0], np.cumsum(counts.sum(axis=1))]), sign, sign, np.zeros(len(sign)))
-    return replace(stack, upper=prices[stack.places])
+    return replace(stack, upper=penalties[stack.places])
 
 
 def compute_penalties(split: Split) -> FloatArray:

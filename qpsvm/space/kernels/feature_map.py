@@ -97,7 +97,7 @@ class FeatureMap(Kernel):
         """Compute φ(x_i) for the rows of X (k, d): (k, r)."""
 
     @property
-    def claim(self) -> str:
+    def error_statement(self) -> str:
         """Sentence for the result about the machine with K."""
         return "Nothing is known of the machine with K."
 
@@ -218,7 +218,7 @@ class FeatureMap(Kernel):
         return (
             f"the certificate is for the machine with the approximate kernel {self}, not with {self.exact_kernel} "
             f"itself; between {COMPARED_ROWS} sampled rows at most, they differ by {largest_error:.2g} at the "
-            f"most and {mean_error:.2g} on average, as measured. {self.claim}"
+            f"most and {mean_error:.2g} on average, as measured. {self.error_statement}"
         )
 
     def __eq__(self, other: object) -> bool:

@@ -256,7 +256,7 @@ class PivotedCholesky(FeatureMap):
         self._set_parameters(kernel=as_approximable(self.kernel, semidefinite=True), tol=as_positive(self.tol, "tol"))
 
     @property
-    def claim(self) -> str:
+    def error_statement(self) -> str:
         """Sentence for the result about the SVM with K."""
         return (
             "The same α and w are a feasible pair of the machine with K: extras['exact_gap'], where it is there, is a "
