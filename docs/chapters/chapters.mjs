@@ -41,7 +41,7 @@ const CHAPTERS = {
       done: (s) => 2 / Math.sqrt(s.at.result.primal * 2) >= 3 && s.kinds.filter((kind) => kind).length >= 4 },
   },
   slack: {
-    ...OVERLAP, machine: "c", p: { C: 1 }, sliders: [slider("C", "C, the price of slack", 0.01, 100, true)],
+    ...OVERLAP, machine: "c", p: { C: 1 }, sliders: [slider("C", "C, the penalty of slack", 0.01, 100, true)],
     draw: (plane, s) => [...margin(plane, s.f), ...sticks(plane, s)],
     told: (s) => `Half of ‖w‖² costs ${shown(s.at.result.primal - s.at.C[0] * sum(s.at.xi))}, slack costs ${
       shown(s.at.C[0] * sum(s.at.xi))}.`,
