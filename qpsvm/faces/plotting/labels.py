@@ -65,7 +65,7 @@ def draw_legend_below(ax: Axes, handles: list[Any] | None = None, columns: int =
     for count in range(columns, 0, -1):
         legend = ax.legend(
             handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=ax.transAxes + drop,
-            ncols=count, frameon=False, fontsize="small",
+            ncols=count, columnspacing=1.2, frameon=False, fontsize="small",
         )  # fmt: skip
         if legend.get_window_extent().width <= compute_text_width(ax):
             return
