@@ -28,6 +28,9 @@ Intervals = Mapping[str, tuple[float, float]]
 #: A point whose largest slack is below this is scaled until it has none: with large U, slacks of the size of rounding
 #: cost more than the norm.
 ALL_BUT_SEPARATED = 1e-10
+#: A solver's w of a hard margin that has to be scaled by more than this against its own α is no candidate: its distance
+#: from w(α) would be rounded on its own scale, and not on that of the result.
+FAR_SCALE = 4.0
 #: Additional scaling to allow for rounding.
 ROOM = 4e-16
 
@@ -44,7 +47,8 @@ def certify(
     """
     a, scales = feasible(svm, alpha), svm.is_hard and svm.is_scalable and restored is None
     if scales:
-        a, w = direction(svm, a), w if space.is_linear else None
+        scale = float(a.max(initial=0.0)) or 1.0  # a solver's w belongs to α before it is scaled
+        a, w = direction(svm, a), w / scale if w is not None and space.is_linear else None
     beta = svm.beta(a)
     slopes = penalised_multipliers(svm, a)
     repair_change = None
@@ -132,7 +136,8 @@ def _measure(
     growth = 0.0
     if svm.is_stretchable:
         reached = hard_reach(svm, point.u)
-        if not reached > 0.0:
+        is_of_other_scale = svm.is_hard and point.offset is not None and not 1.0 / FAR_SCALE < reached < FAR_SCALE
+        if not reached > 0.0 or is_of_other_scale:
             b = hard_intercept(svm, point.u) if svm.is_hard else 0.0
             return [
                 PrimalCandidate(point, 0.0, {group.multiplier: b for group in svm.groups}, {}, np.inf, np.inf, np.inf)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from each import for_each
+from judge import faults
 from scipy.optimize import linprog
 
 import qpsvm
@@ -266,3 +267,22 @@ def test_a_search_that_had_no_time_costs_no_further_certificate(monkeypatch):
     assert result.status == "time_limit"
     assert result.gap == np.inf
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("size", [1e-8, 1.0, 1e8])
+def test_a_solvers_w_is_measured_on_the_scale_of_the_result(size):
+    """With features of 1e-8, α is some 1e15: w is certified as it is returned, with no rounded factor in between."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(16, 2))
+    X[:, 0] += np.where(np.arange(16) == 11, 4.0, -4.0)
+    problem = HardMargin(size * X, np.where(np.arange(16) == 11, 1, -1))
+    for w_factor in (1.0, 1e-3, 1e3, 1e15):  # the last three belong to another α
+        result = qpsvm.solve(problem, "interior_point", polish=False)
+        certificate = problem.certify(result.alpha, w_factor * result.w)
+        own = problem.X.T @ (result.coef if w_factor == 1.0 else certificate.coef)
+        assert np.linalg.norm(certificate.w - own) <= 1e-6 * np.linalg.norm(own)
+        assert certificate.gap <= 1e-6
+        assert (certificate.yf >= 1.0 - 1e-9).all()
+        f = problem.X @ certificate.w + certificate.b
+        assert np.allclose(np.where(np.arange(16) == 11, 1, -1) * f, certificate.yf, rtol=1e-12)
+        assert not faults(problem, result, 1e-6)
