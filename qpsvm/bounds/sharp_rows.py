@@ -74,8 +74,9 @@ class SharpRows:
             in_row = np.repeat(np.arange(len(rows)), lengths)
             entry = in_row, np.arange(len(in_row)) - np.repeat(part.indptr[:-1], lengths)
             factors, longest = part.data, int(lengths.max(initial=0))
-        values = self._evaluate_points(points, coef, w)
-        if values is None or len(rows) * (2 * longest + 2) > AFFORDABLE:
+        affordable = len(rows) * (2 * longest + 2) <= AFFORDABLE
+        values = self._evaluate_points(points, coef, w) if affordable else None
+        if values is None:
             return None
         A, high, low, radius = (np.zeros((len(rows), longest)) for _ in range(4))
         A[entry] = factors

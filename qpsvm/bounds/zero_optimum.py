@@ -71,7 +71,7 @@ class ZeroOptimum:
             if norm is None and point.w is not None:  # try an α nearby
                 point = point.replace(alpha=self._find_nearest_alpha(point))
                 norm = self._bound_norm(self.svm.beta(point.alpha))
-        gap = math.inf if norm is None else self._relative_gap(norm, point, balanced)
+        gap = math.inf if norm is None else self._bound_relative_gap(norm, point, balanced)
         if norm is None or not gap <= LARGEST_SHARE:
             return None
         zeros = np.zeros_like(point.yf)
@@ -82,7 +82,7 @@ class ZeroOptimum:
             gap=gap, half_norm=0.0, slack=None, radius=None, size=math.nan,
         )  # fmt: skip
 
-    def _relative_gap(self, norm: float, point: Certificate, balanced: bool) -> float:
+    def _bound_relative_gap(self, norm: float, point: Certificate, balanced: bool) -> float:
         """Return the gap of (VANISH.2) from an upper bound of ‖w(α)‖; any row may make α exactly feasible."""
         if self.svm.is_two_sided and not self.svm.beta(point.alpha).any():
             return 0.0  # a surplus goes to both rows of a sample, and β stays 0

@@ -45,7 +45,7 @@ AT_MOST = 2_000_000.0
 EACH_ROW = 200.0
 #: Rows that are not evaluated again have at most this share of the sum of the terms.
 LEFT = 0.01
-#: With an unknown gap of the result, a proven gap is good enough if it is at most this.
+#: A proven gap up to this is not asked for what the rounding of b costs; it is also the aim if a result states no gap.
 NOTHING = 1e-12
 
 

@@ -215,9 +215,7 @@ def sharp_sums(values: KernelValues, points: IntArray, columns: IntArray, weight
     """Return Σ_j weights_j K_ij over some columns (s,), at some points (r,), by (KTWO.4); None if too expensive."""
     r, s = len(points), len(columns)
     width = 1 if isinstance(values, MatrixValues) else values.X.shape[1] if isinstance(values, WITH_SAMPLES) else 0
-    if not width or r * s * (width + 4.0) > AFFORDABLE:
-        return None
-    if isinstance(values, ProductValues) and not values.is_integer_power:
+    if not width or not _has_sharp_values(values) or r * s * (width + 4.0) > AFFORDABLE:
         return None
     high, low, radius = np.empty(r), np.empty(r), np.empty(r)
     sizes = np.abs(weights)
@@ -232,11 +230,16 @@ def sharp_sums(values: KernelValues, points: IntArray, columns: IntArray, weight
     return PointValues(high, low, np.where(np.isfinite(high + low + radius), radius, np.inf))
 
 
+def _has_sharp_values(values: KernelValues) -> bool:
+    """Return whether `_block` can evaluate the kernel in double-double."""
+    if isinstance(values, ProductValues):
+        return values.is_integer_power
+    return isinstance(values, (MatrixValues, RBFValues))
+
+
 def sharp_diagonal(values: KernelValues) -> tuple[FloatArray, FloatArray, FloatArray] | None:
     """Return K_ii as sums of two doubles, and radii, (n,) each, from small blocks; None if unavailable."""
-    if not isinstance(values, (MatrixValues, *WITH_SAMPLES)):
-        return None
-    if isinstance(values, ProductValues) and not values.is_integer_power:
+    if not _has_sharp_values(values):
         return None
     found = np.zeros((3, values.n))
     with np.errstate(all="ignore"):
