@@ -87,9 +87,9 @@ class Accuracy:
         return np.asarray(np.sqrt(products + 1.0)) * (1.0 + gamma(self._width + 4))  # tanh has slope 1 at most
 
     @property
-    def uniform(self) -> bool:
-        """Whether ρ is one number for all rows."""
-        return self._sizes is not None and find_common_value(self._sizes) is not None
+    def has_sizes(self) -> bool:
+        """Whether all ρ_i are known; else they are computed where they are needed, and `largest` bounds them."""
+        return self._sizes is not None
 
     @cached
     def largest(self) -> float:
@@ -107,11 +107,11 @@ class Accuracy:
             return self.largest
         return bound_norm(self._sizes)
 
-    def sizes(self, rows: IntArray) -> FloatArray:
+    def sizes(self, rows: IntArray | slice) -> FloatArray:
         """ρ_i of some rows: (r,)."""
         if self._sizes is not None:
             common = find_common_value(self._sizes)
-            return self._sizes[rows] if common is None else repeat_value(common, len(rows))
+            return self._sizes[rows] if common is None or isinstance(rows, slice) else repeat_value(common, len(rows))
         return self._norms(squared_norms(self.space.rows.take(rows)))
 
     def _norms(self, squares: FloatArray) -> FloatArray:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.formatting import build_repr
 from qpsvm.base.arrays.frozen import find_common_value
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.program.losses import bound_block_terms, compute_gap_term, compute_loss, find_block_maximum
+from qpsvm.program.losses import compute_block_terms, compute_gap_term, compute_loss, find_block_maximum
 from qpsvm.program.svm_dual import DualGroup, SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -281,7 +281,7 @@ def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: F
     values, common = svm.at_rows(u), find_common_value(margin)
     if svm.block > 1:
         t, (upper, curvature) = margin - svm.sign * (values + b), (svm.upper, svm.curvature)
-        terms = float(bound_block_terms(alpha, t, t, upper, curvature, svm.block).sum())
+        terms = float(compute_block_terms(alpha, t, upper, curvature, svm.block).sum())
         T = find_block_maximum(t, svm.block)
         return terms, float(compute_loss(T, upper[:: svm.block], curvature[:: svm.block]).sum())
     simple = svm.hard_rows is None and not svm.has_curvature

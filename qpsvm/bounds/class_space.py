@@ -116,9 +116,10 @@ class ClassAccuracy(Accuracy):
         """Upper bound of all ρ_i."""
         return self.base_accuracy.largest
 
-    def sizes(self, rows: IntArray) -> FloatArray:
+    def sizes(self, rows: IntArray | slice) -> FloatArray:
         """Return ρ_i of some values: (r,)."""
-        return self.base_accuracy.sizes(rows % self.space.base.n)
+        index = np.arange(self.space.n)[rows] if isinstance(rows, slice) else rows
+        return self.base_accuracy.sizes(index % self.space.base.n)
 
     def kappa(self, beta: FloatArray, w: FloatArray | None) -> float:
         """Return the largest κ_c of (ACC.2)."""

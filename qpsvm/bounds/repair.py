@@ -16,7 +16,7 @@ The nearest feasible point would take another QP; a cheap point nearby suffices,
                 from the smallest free α that is far larger; if that rounds, the rest goes to another. So every
                 equality holds exactly if some free α
                 has digits as fine as those of all others and e; otherwise the residual is below the last digit of an
-                α, and is counted in the gap, (COUNT.2)
+                α, and a rational number takes it where the gap is bounded, (FEAS.3)
     (REPAIR.7)  the multipliers λ of linear constraints are kept, without the common part of two opposite rows, and the
                 rows of the machine compensate, Σ c α = e − Σ c λ; λ is scaled down if they cannot
 """

@@ -97,7 +97,7 @@ class GapBounder:
         if rows is None or not math.isfinite(point.gap):
             return point.gap
         t = self.bounds.slack(point, rows)[0]
-        terms = self.bounds.terms(point, rows, t, np.zeros_like(t))
+        terms = self.bounds.sum_terms(point, rows, t, np.zeros_like(t))
         difference = 0.5 * point.offset * point.offset + terms
         for group in self.svm.penalised_groups:
             slope = (sum_with_bound(point.alpha * group.column)[0] - group.total) / group.ridge

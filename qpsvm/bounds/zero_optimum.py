@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy.sparse as sp
 
 from qpsvm.base.arrays.double_double import sum_with_bound
 from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm, gamma
@@ -153,6 +154,8 @@ class ZeroOptimum:
             return None
         support = np.flatnonzero(beta)
         rows, terms = self.space.samples.take(support), len(support)
+        if not sp.csr_array(rows).count_nonzero():  # w(α) is 0 without any rounding
+            return 0.0
         if self.svm.intercept is None or self.svm.intercept.total:
             counted = (
                 np.ones(len(support))

@@ -41,7 +41,7 @@ class ClassGroup(DualGroup):
     def __init__(self, dual: AllInOneDual, c: int) -> None:
         self.__dict__.update(
             name=f"balance_{c}", multiplier=f"b_{c}", total=0.0, ridge=1.0 if dual.intercept == "penalised" else 0.0,
-            formula=f"Σ_i β_i{c} = 0", radius=0.0, rows=None, dual=dual, c=c,
+            formula=f"Σ_i β_i{c} = 0", rows=None, dual=dual, c=c,
         )  # fmt: skip
 
     def __getattr__(self, name: str) -> FloatArray:

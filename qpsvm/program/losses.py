@@ -50,7 +50,7 @@ def compute_loss(t: FloatArray, upper: FloatArray, curvature: FloatArray) -> Flo
 
 
 def bound_by_two_lines(a: FloatArray, upper: FloatArray, t: FloatArray, r: FloatArray) -> FloatArray:
-    """Return (COUNT.3) for rows with δ = 0 and U < ∞, (r,): g is the larger of a rising and a falling line in t.
+    """Bound g from above for t ± r, where δ = 0 and U < ∞, (r,): it is the larger of a rising and a falling line in t.
 
     It is exactly 0 if α = 0 and t ≤ −r, or α = U and t ≥ r.
     """
@@ -86,23 +86,13 @@ def find_block_maximum(t: FloatArray, block: int) -> FloatArray:
     return maxima
 
 
-def bound_block_terms(alpha: FloatArray, low: FloatArray, high: FloatArray, upper: FloatArray, curvature: FloatArray,
-                block: int) -> FloatArray:  # fmt: skip
-    """Bound (LOSS.5) from above for t between two ends, (m,) each: (B,). (LOSS.4) holds of g(A, T), T ≤ that of rivals.
-
-    T − t_k is at most the difference between the largest upper end of other rows and the lower end of row k.
-    """
-    U, delta, A = upper[::block], curvature[::block], sum_blocks(alpha, block)
-    ends = [compute_gap_term(A, find_block_maximum(t, block), U, delta) for t in (low, high)]
-    below, above = low.reshape(-1, block), high.reshape(-1, block).copy()
-    blocks, first = np.arange(len(above)), above.argmax(axis=1)
-    top = above[blocks, first]
-    above[blocks, first] = -np.inf
-    largest_other = np.repeat(top[:, None], block, axis=1)
-    largest_other[blocks, first] = above.max(axis=1)
-    difference = np.maximum(largest_other - below, 0.0)  # 0 if the row itself is the largest
-    bound: FloatArray = np.maximum(*ends) + (alpha.reshape(-1, block) * difference).sum(axis=1)
-    return bound
+def compute_block_terms(
+    alpha: FloatArray, t: FloatArray, upper: FloatArray, curvature: FloatArray, block: int
+) -> FloatArray:
+    """Return (LOSS.5) of each block: (B,), from (m,)."""
+    T, A = find_block_maximum(t, block), sum_blocks(alpha, block)
+    below_maximum = sum_blocks(alpha * (np.repeat(T, block) - t), block)
+    return compute_gap_term(A, T, upper[::block], curvature[::block]) + below_maximum
 
 
 def _compute_linear_threshold(upper: FloatArray, curvature: FloatArray) -> FloatArray:

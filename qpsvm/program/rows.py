@@ -7,6 +7,7 @@ A row of the dual is a dual variable α_k. It belongs to sample r(k), or to a co
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -32,10 +33,10 @@ class DualGroup:
     name: Name of the equality in the dual QP.
     multiplier: Name of the variable in the primal QP: "b", "rho".
     column (m,): E_g; for an intercept it is the array `sign` of the rows.
-    total, low: Their sum is e_g, the right-hand side; the first is the nearest float.
+    total, low: e_g, the right-hand side, as the sum of two floats; the first is the nearest float.
     ridge: R_g: 0 for an equality, positive if the multiplier is penalised in the primal.
     formula: The equality as text.
-    radius: Rounding error of this sum.
+    rest: What e_g exceeds that sum by.
     """
 
     name: str
@@ -45,10 +46,15 @@ class DualGroup:
     ridge: float = 0.0
     formula: str = ""
     low: float = 0.0
-    radius: float = 0.0
+    rest: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         freeze_each(self.__dict__.values())
+
+    @property
+    def exact_total(self) -> Fraction:
+        """e_g as a rational number."""
+        return Fraction(self.total) + Fraction(self.low) + self.rest
 
     def __repr__(self) -> str:
         return build_repr(type(self).__name__, **vars(self))

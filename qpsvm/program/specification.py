@@ -32,7 +32,6 @@ from qpsvm.base.arrays.rationals import (
     divide_exactly,
     round_all_down,
     round_to_nearest,
-    round_up,
     scale_exactly,
 )
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
@@ -102,7 +101,8 @@ class Specification:
     def build_dual(self, gram: Operator, intercept: Intercept) -> SVMDual:
         """Build (RECORD.3), the dual over a Gram matrix, with the intercept treated as given. Raises ParameterError."""
         level, curvature = self.to_floats(self.level), self.to_floats(self.curvature)
-        upper, upper_radius = round_all_down(self.to_rationals(self.upper))
+        exact_upper = self.to_rationals(self.upper)
+        upper, upper_radius = round_all_down(exact_upper)
         if isinstance(self.curvature, RationalVector) and not np.isfinite(curvature).all():
             raise ParameterError(
                 "C times sample_weight is too small: 1/C_i, by which the loss is curved, is beyond all floats; "
@@ -123,6 +123,7 @@ class Specification:
             mix=self.mix,
             level_radius=np.abs(rounding_errors) if rounding_errors is not None and rounding_errors.any() else None,
             upper_radius=upper_radius,
+            exact_upper=None if upper_radius is None else exact_upper,
         )
 
     def build_groups(self, intercept: Intercept) -> tuple[DualGroup, ...]:
@@ -134,9 +135,9 @@ class Specification:
             total = round_to_nearest(group.total)
             remainder = Fraction(0) if not math.isfinite(total) else group.total - Fraction(total)
             low = round_to_nearest(remainder)
-            radius = round_up(abs(remainder - Fraction(low)))
+            rest = remainder - Fraction(low)
             other_groups.append(
-                DualGroup(group.name, group.multiplier, column, total, formula=group.formula, low=low, radius=radius)
+                DualGroup(group.name, group.multiplier, column, total, formula=group.formula, low=low, rest=rest)
             )
         return (*build_intercept_groups(self.sign, intercept, self.balance), *other_groups)
 

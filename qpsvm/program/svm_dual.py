@@ -43,6 +43,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.formatting import build_repr
 from qpsvm.base.arrays.frozen import build_frozen, cached, find_common_value, freeze_each, multiply, repeat_value
+from qpsvm.base.arrays.rationals import RationalVector
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import UnsupportedError
@@ -95,6 +96,8 @@ class SVMDual(DualRows):
         Where rows are of combinations of samples: A of (DUAL.6), instead of `rows`.
     level_radius, upper_radius : ndarray, shape (m,), or None
         How far ℓ may be off, and how far U may be too low, if they had to be rounded; None if they are exact.
+    exact_upper : RationalVector, shape (m,), or None
+        U before it was rounded down; None if it was not, or is not known.
     linear_constraints : LinearConstraints or None
         The last rows where a user has added some.
     block : int
@@ -134,6 +137,7 @@ class SVMDual(DualRows):
     linear_constraints: LinearConstraints | None = None
     block: int = 1
     classes: AllInOneDual | None = None
+    exact_upper: RationalVector | None = None
 
     def __post_init__(self) -> None:
         freeze_each(self.__dict__.values())

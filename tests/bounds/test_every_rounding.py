@@ -64,22 +64,22 @@ def test_rows_that_are_left_out_contribute_nothing(curvature: float) -> None:
     bounds = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm)
     rest = np.setdiff1d(np.arange(16), bounds.total_gap(point).rows)
     assert len(rest)
-    assert bounds.terms(point, rest, t[rest], r[rest]) == 0.0
+    assert bounds.sum_terms(point, rest, t[rest], r[rest]) == 0.0
 
 
 @pytest.mark.parametrize("kind", LOSSES)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_terms_are_no_less_than_their_sum(seed: int, kind: str) -> None:
-    """(COUNT.3), where slacks are exactly these, so that all is the rounding of products and sums; and at both ends."""
+    """(BOUND.2), where slacks are exactly these, so that all is the rounding of products and sums; and at both ends."""
     rng = np.random.default_rng(seed)
     m, (upper, curvature) = 40, LOSSES[kind]
-    problem = Stated(rng.standard_normal((m, 2)), np.resize([1.0, -1.0], m), 1.0, upper, curvature)
+    problem = Stated(rng.standard_normal((m, 2)), np.resize([1.0, -1.0], m), 1.0, upper, curvature, None)
     a, t = rng.uniform(0.0, min(upper, 2.0), m), rng.standard_normal(m) * 10.0 ** rng.uniform(-8, 0, m)
     t = -np.abs(t) if kind == "hard" else t
     point = replace(certify(problem.space, problem.svm, a), alpha=a)
     bends = fractions(np.full(m, curvature))
     for r in np.zeros(m), np.where(t > 0.0, 0.25, 0.1 * np.abs(t)):
-        found = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm).terms(point, np.arange(m), t, r)
+        found = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm).sum_terms(point, np.arange(m), t, r)
         ends = [
             [
                 loss(T, upper, bend) + bend * alpha**2 / 2 - alpha * T
@@ -92,7 +92,7 @@ def test_the_terms_are_no_less_than_their_sum(seed: int, kind: str) -> None:
 
 @pytest.mark.parametrize("seed", [24, 127, 249, 270, None])
 def test_a_surplus_is_paid_for(seed: int | None) -> None:
-    """(COUNT.2), where Eᵀα is far from e: for what it moves w, and, of samples next to 0, for what falls short."""
+    """(COUNT.1), where Eᵀα is far from e: for what it moves w, and, of samples next to 0, for what falls short."""
     rng = np.random.default_rng(seed or 0)
     if seed is None:  # the surplus of the one class can only be taken from it: the other is at its bound
         X, y, a = 1e-3 * np.array([[1, 0], [-1, 0], [0, 0], [0, 1], [0, -1]]), np.array([1.0, 1, 1, -1, -1]), None
@@ -138,12 +138,10 @@ def test_a_repaired_alpha_leaves_no_surplus(kind: str, n: int) -> None:
             assert abs(surplus) <= abs(Fraction(part.low))
             continue
         assert surplus == 0
-        assert Bounds(problem._certifier.gap_bounder.accuracy, svm).bound_surplus(
-            certify(problem.space, svm, a), part
-        ) == (
-            0.0,
-            0.0,
-        )
+    point, bounds = certify(problem.space, svm, a), Bounds(problem._certifier.gap_bounder.accuracy, svm)
+    found = bounds.find_feasible(point)
+    assert found is not None
+    assert (found.alpha is point.alpha) == (kind != "NuSVR")
 
 
 @pytest.mark.parametrize(
@@ -166,24 +164,24 @@ def test_the_alpha_of_a_result_is_exactly_feasible(kind: str) -> None:
     assert "it is within 0 of the one that was given" in str(qpsvm.solve(problem).verify())
 
 
-def test_a_surplus_that_no_row_can_take_makes_no_bound() -> None:
+def test_a_total_that_no_alpha_has_makes_no_bound() -> None:
     problem = Stated(np.eye(4), [1, -1, 1, -1], upper=1.0, intercept="free")
     point = certify(problem.space, problem.svm, np.full(4, 0.5))
-    for alpha in (np.array([1.0, 0.0, 1.0, 0.0]), np.array([0.5, 0.25, 0.0, 0.0])):
-        found = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm).bound_surplus(
-            point.replace(alpha=alpha), problem.svm.parts[0]
-        )
-        assert (found[1] == np.inf) == (alpha[0] == 1.0)
+    for total in (0.5, 2.5):
+        svm = replace(problem.svm, groups=(replace(problem.svm.groups[0], total=total),))
+        bounds = Bounds(problem._certifier.gap_bounder.accuracy, svm)
+        assert (bounds.find_feasible(point) is None) == (total > 2.0)
+        assert (bounds.total_gap(point).gap == np.inf) == (total > 2.0)
 
 
 def test_equalities_are_priced_at_their_radius() -> None:
     """(COUNT.5)"""
-    problem = Stated(np.eye(4), [1, -1, 1, -1], upper=np.inf)
+    problem = Stated(np.eye(4), [1, -1, 1, -1], upper=np.inf, intercept=None)
     bounds = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm, np.ones(4, dtype=bool))
     a, t, r = np.array([1.0, 2.0, 0.0, 3.0]), np.array([0.0, -1e-9, 0.0, 1e-9]), np.full(4, 1e-9)
     point = certify(problem.space, problem.svm, np.ones(4)).replace(alpha=a)
-    assert bounds.terms(point, np.arange(4), t, r) >= float(a @ (np.abs(t) + r))
-    assert bounds.terms(point, np.arange(4), 9.0 * r, r) == np.inf
+    assert bounds.sum_terms(point, np.arange(4), t, r) >= float(a @ (np.abs(t) + r))
+    assert bounds.sum_terms(point, np.arange(4), 9.0 * r, r) == np.inf
 
 
 def test_an_objective_that_is_a_norm_is_that_of_its_alpha() -> None:
@@ -208,7 +206,8 @@ def test_a_penalised_intercept_is_as_far_as_it_may_be(seed: int) -> None:
     bounds = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm)
     for level in (0.1, float(slope), 3.0):
         for off in (0.0, 1e-12, 0.5):
-            apart, least = bounds.bound_multiplier_distance(point.replace(level=level, level_radius=off), group)
+            moved = point.replace(level=level, level_radius=off)
+            apart, least = bounds.bound_multiplier_distance(moved, bounds.find_feasible(moved), group)
             ends = [Fraction(level) - Fraction(off), Fraction(level) + Fraction(off)]
             assert all(apart >= abs(end - slope) for end in ends)
             assert all(least <= abs(end) * Fraction(FEW) for end in ends)

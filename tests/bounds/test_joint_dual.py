@@ -11,8 +11,9 @@ import scipy.sparse
 
 import qpsvm
 from qpsvm.bounds.all_in_one_repair import feasible, from_free_rows, improve_intercepts, project_on_simplex
+from qpsvm.bounds.proof.terms import RowBounds, bound_terms_above
 from qpsvm.program.all_in_one import AllInOneDual
-from qpsvm.program.losses import bound_block_terms
+from qpsvm.program.losses import compute_block_terms
 from qpsvm.space.operators import Dense, LowRank, couple_classes
 
 
@@ -131,7 +132,9 @@ def test_the_terms_of_a_block_are_bounded_whatever_its_rows_lack():
             / 2**20
         )
         t, r = rng.normal(size=m), 10.0 ** rng.uniform(-8, 0, m)
-        found = bound_block_terms(alpha, t - r, t + r, U, np.zeros(m), block)
+        rows = RowBounds((alpha, alpha), (U, U), (np.zeros(m), np.zeros(m)))
+        found = bound_terms_above(rows, (t - r, t + r), block)
+        assert (compute_block_terms(alpha, t, U, np.zeros(m), block) <= found).all()
         for at in (t - r, t + r, t + r * rng.choice([-1.0, 1.0], m)):
             for B, bound in enumerate(found.tolist()):
                 part = slice(block * B, block * (B + 1))

@@ -161,7 +161,7 @@ def test_no_gap_is_smaller_than_the_truth(machine):
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_what_a_price_is_rounded_by_is_counted(machine):
-    """C·s is no float, (COUNT.7): P and D are those of C·s, and α is made feasible for it."""
+    """C·s is no float, (RECORD.3): P and D are those of C·s, and α is made feasible for it."""
     X, label = samples(n=7, d=2)
     weight = np.random.default_rng(0).uniform(0.1, 2.0, 7)
     for C in (0.1, 3e7):

@@ -143,8 +143,8 @@ def test_the_floats_of_the_dual_are_the_record_rounded_once(name: str, intercept
     totals = {group.multiplier: float(group.total) for group in record.groups}
     assert {group.multiplier: group.total for group in svm.groups} == {g.multiplier: 0.0 for g in svm.groups} | totals
     for group, exact_group in zip([g for g in svm.groups if g.multiplier in totals], record.groups, strict=True):
-        error = abs(Fraction(group.total) + Fraction(group.low) - exact_group.total)
-        assert error <= Fraction(group.radius) <= abs(exact_group.total) / 2**104
+        assert group.exact_total == exact_group.total
+        assert abs(group.rest) <= abs(exact_group.total) / 2**104
     assert svm.unit == float(record.unit)
     off = np.zeros(svm.m) if svm.level_radius is None else svm.level_radius
     if not record.diagonal:

@@ -21,6 +21,8 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 
 #: Absolute error of an operation that underflows.
 UNDERFLOW = 2.0**-1070
+#: Sums of products below this may have lost terms to underflow.
+NEXT_TO_NOTHING = 2.0**-500
 #: Veltkamp's factor. It splits 53 bits into halves whose products are exact.
 SPLITTER = 2.0**27 + 1.0
 #: Numbers between these can be multiplied or divided by a large power of 2 without overflow or underflow.
@@ -156,12 +158,12 @@ def sum_exactly(values: list[float]) -> float:
 
 def sum_with_bound(values: FloatArray, *added: float) -> tuple[float, float]:
     """Return the sum of a vector (n,) and more numbers, and its error bound. A long vector is added in chunks."""
-    terms, spread = _sum_in_chunks(values)
+    terms, spread = sum_in_chunks(values)
     s = sum_exactly([*terms, *added] if added else terms)
     return s, UNIT * abs(s) + spread
 
 
-def _sum_in_chunks(values: FloatArray) -> tuple[list[float], float]:
+def sum_in_chunks(values: FloatArray) -> tuple[list[float], float]:
     """Return numbers with the sum of a vector (n,), and their error bound: 0 but for numbers of very many sizes.
 
     A long vector is cut into multiples of one power of 2, which are added without rounding, as in

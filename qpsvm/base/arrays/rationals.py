@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.double_double import UNDERFLOW, two_product, two_sum
+from qpsvm.base.arrays.double_double import UNDERFLOW, sum_in_chunks, two_product, two_sum
 from qpsvm.base.arrays.frozen import find_common_value, repeat_value
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
@@ -399,9 +399,9 @@ def sum_floats(values: FloatArray) -> Fraction:
     one = find_common_value(values)
     if one is not None:
         return Fraction(one) * len(values)
-    left, total = values.tolist(), Fraction(0)
-    if abs(values).max(initial=0.0) >= GREAT:  # `math.fsum` may overflow on the way
-        return sum(map(Fraction, left), total)
+    (left, spread), total = sum_in_chunks(values), Fraction(0)
+    if spread or max(map(abs, left), default=0.0) >= GREAT:  # `math.fsum` may overflow on the way
+        return sum(map(Fraction, values.tolist()), total)
     while part := math.fsum(left):  # rounded once, and what that loses is added next
         left.append(-part)
         total += Fraction(part)

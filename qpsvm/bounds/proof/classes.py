@@ -100,7 +100,7 @@ def _check_feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
     largest_alpha = float(alpha.max(initial=0.0))
     if not (largest_alpha < LARGEST_ALPHA and (alpha >= 0.0).all() and not alpha[program.level.high == 0.0].any()):
         return None
-    point, width = Feasible(program, alpha, {}), program.width
+    point, width = Feasible(alpha, {}, program), program.width
     sums = alpha.reshape(-1, width).sum(axis=1) * (1.0 + gamma(width + 1))
     for block in np.flatnonzero(sums > _round_upper_down(program)[::width]).tolist():  # may exceed U: decide exactly
         first = block * width

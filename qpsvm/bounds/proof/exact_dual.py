@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.formatting import build_repr
-from qpsvm.base.arrays.rationals import RationalVector
+from qpsvm.base.arrays.frozen import cached
+from qpsvm.base.arrays.rationals import RationalVector, from_enclosure, from_floats
 from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.program.svm_dual import DualGroup, SVMDual
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +40,14 @@ class ExactGroup:
     entries: Mapping[int, Fraction] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return build_repr("ExactGroup", **vars(self))
+        shown = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return build_repr("ExactGroup", **shown)
+
+    @cached
+    def has_unit_entries(self) -> bool:
+        """Whether every float of the column is −1, 0 or 1, so that its products are exact."""
+        sizes = np.abs(self.column)
+        return bool(((sizes == 1.0) | (sizes == 0.0)).all())
 
     def entry(self, k: int) -> Fraction:
         """Return E_kg exactly."""
@@ -105,6 +115,26 @@ class ExactDual:
     def find_hard_rows(self) -> Any:
         """Return the rows that may not be violated, a mask (m,): U = ∞ and δ = 0."""
         return self.upper.infinite_mask & (self.curvature.bounds[1] == 0.0)
+
+
+def state_dual_exactly(svm: SVMDual) -> ExactDual:
+    """Return the program of a dual in floats, with its box and its equalities before they were rounded.
+
+    The floats of `svm.upper` are not above the exact U, so that no α within them has to be compared with U itself.
+    """
+    upper = from_floats(svm.upper)
+    if svm.exact_upper is not None and svm.upper_radius is not None:
+        high = np.nextafter(svm.upper + svm.upper_radius, np.inf)
+        upper = from_enclosure(svm.upper, high, svm.exact_upper.__getitem__)
+    groups = tuple(map(state_group_exactly, svm.groups))
+    users = 0 if svm.linear_constraints is None else svm.m - svm.linear_constraints.unconstrained_dual.m
+    level, curvature = from_floats(svm.level), from_floats(svm.curvature)
+    return ExactDual(svm.sign, level, upper, curvature, groups, svm.n, svm.rows, svm.mix, users=users)
+
+
+def state_group_exactly(group: DualGroup) -> ExactGroup:
+    """Return a group of a dual in floats, with its total before it was rounded."""
+    return ExactGroup(group.multiplier, group.column, group.exact_total, Fraction(group.ridge))
 
 
 @dataclass(frozen=True, eq=False)

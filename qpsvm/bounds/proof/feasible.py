@@ -32,35 +32,26 @@ from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup
 
 #: Nothing is proven about a larger α: sums and products with it overflow.
 LARGEST_ALPHA = HUGE
-#: Largest number of carriers of (FEAS.2), and of rows tried in (FEAS.3).
+#: Largest number of carriers of (FEAS.2).
 CARRIERS = 10_000
+#: Largest number of rows tried in (FEAS.3), some 6 µs each: at the largest total every row is at its bound.
+TAKERS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
-class Feasible:
-    """An α that is exactly feasible for (DUAL.1).
+class ExactAlpha:
+    """An α that is a float in nearly every row.
 
     alpha (m,): α as floats, rounded to nearest for carriers.
     carriers: The exact α of the rows where it is not a float.
     """
 
-    program: ExactDual
     alpha: FloatArray
     carriers: Mapping[int, Fraction]
 
     def __getitem__(self, k: int) -> Fraction:
         """Return α_k exactly."""
         return self.carriers[k] if k in self.carriers else Fraction(float(self.alpha[k]))
-
-    @cached
-    def exponent(self) -> int:
-        """The largest e such that all α but the carriers are multiples of 2^e."""
-        integral = self.alpha.copy()
-        integral[list(self.carriers)] = 0.0
-        mantissas, exponents = np.frexp(integral[integral > 0.0])
-        integers = np.ldexp(mantissas, 53).astype(np.int64)
-        zeros = np.frexp((integers & -integers).astype(np.float64))[1] - 1
-        return int((exponents + zeros).min()) - 53 if len(integers) else 0
 
     @property
     def ends(self) -> tuple[FloatArray, FloatArray]:
@@ -73,6 +64,23 @@ class Feasible:
             low[k] = self.alpha[k] if rounded <= value else math.nextafter(self.alpha[k], -math.inf)
             high[k] = self.alpha[k] if rounded >= value else math.nextafter(self.alpha[k], math.inf)
         return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class Feasible(ExactAlpha):
+    """An α that is exactly feasible for a program (DUAL.1)."""
+
+    program: ExactDual
+
+    @cached
+    def exponent(self) -> int:
+        """The largest e such that all α but the carriers are multiples of 2^e."""
+        integral = self.alpha.copy()
+        integral[list(self.carriers)] = 0.0
+        mantissas, exponents = np.frexp(integral[integral > 0.0])
+        integers = np.ldexp(mantissas, 53).astype(np.int64)
+        zeros = np.frexp((integers & -integers).astype(np.float64))[1] - 1
+        return int((exponents + zeros).min()) - 53 if len(integers) else 0
 
     @property
     def total(self) -> Fraction:
@@ -128,29 +136,32 @@ def feasible(program: ExactDual, alpha: FloatArray, costs: FloatArray | None = N
             carriers[k], a[k] = U, float(U)
     if len(may_exceed) > CARRIERS:
         a[may_exceed] = upper_low[may_exceed]
-    point = Feasible(program, a, carriers)
+    point = Feasible(a, carriers, program)
     equalities = [group for group in program.groups if group.ridge == 0]
     surplus = [compute_residual(group, point) for group in equalities]
     if not any(surplus):
         return point
     parts, a, carriers = _parts(equalities, surplus), a.copy(), {**carriers}
     is_repaired = parts is not None and all(_take_surplus(program, a, carriers, costs, *subset) for subset in parts)
-    return Feasible(program, a, carriers) if is_repaired else None
+    return Feasible(a, carriers, program) if is_repaired else None
 
 
-def compute_residual(group: ExactGroup, point: Feasible) -> Fraction:
+def compute_residual(group: ExactGroup, point: ExactAlpha) -> Fraction:
     """Return E_gᵀα − e_g, exactly."""
     special = {*point.carriers, *group.entries}
+    if not special:
+        return _dot(group, point.alpha) - group.total
     alpha = point.alpha.copy()
     alpha[list(special)] = 0.0
-    return _dot(group.column, alpha) + sum((group.entry(k) * point[k] for k in special), Fraction(0)) - group.total
+    return _dot(group, alpha) + sum((group.entry(k) * point[k] for k in special), Fraction(0)) - group.total
 
 
-def _dot(column: FloatArray, alpha: FloatArray) -> Fraction:
-    """Return Σ c_k α_k exactly: (m,) each."""
-    sizes = np.abs(column)
-    if ((sizes == 1.0) | (sizes == 0.0)).all():
+def _dot(group: ExactGroup, alpha: FloatArray) -> Fraction:
+    """Return Σ E_kg α_k exactly, for α (m,), with the floats of the column."""
+    column = group.column
+    if group.has_unit_entries:
         return sum_floats(column * alpha)
+    sizes = np.abs(column)
     with np.errstate(over="ignore", invalid="ignore"):
         high, low = two_product(np.ascontiguousarray(column), alpha)
         safe = (np.abs(high) > TINY) & (sizes < HUGE) & np.isfinite(high)  # (ROUND.3)
@@ -235,7 +246,7 @@ def _order_rows(
             np.where(is_constraint, 0.0, np.minimum(a, upper - a) * sizes),
         )
     order = np.lexsort((-slack, is_constraint))
-    order = order[slack[order] > 0.0][:CARRIERS]
+    order = order[slack[order] > 0.0][:TAKERS]
     needed = 2.0 * abs(float(surplus))
     if costs is not None:
         can_take_all = slack > needed

@@ -15,6 +15,7 @@ Products of a few nonnegative factors are rounded outwards by the factor 1 + 8u.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.double_double import IN_CACHE, UNDERFLOW, two_product, two_sum
-from qpsvm.base.arrays.frozen import find_common_value
+from qpsvm.base.arrays.frozen import cached, find_common_value
 from qpsvm.base.arrays.rationals import FINITE, enclose_fraction, round_down, round_up
 from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
@@ -206,64 +207,113 @@ class RowBounds:
     upper: Ends
     curvature: Ends
 
-    def take(self, rows: slice) -> RowBounds:
+    @cached
+    def is_curved(self) -> bool:
+        """Whether any δ is not 0."""
+        return bool(self.curvature[1].any())
+
+    def take(self, rows: slice | IntArray) -> RowBounds:
         """Return some of the rows."""
         return RowBounds(*((low[rows], high[rows]) for low, high in (self.alpha, self.upper, self.curvature)))
 
 
 def sum_terms(
-    program: ExactDual, primal_point: Primal, point: Feasible, values: PointValues
+    rows: RowBounds, find_violations: Callable[[slice], Ends], width: int = 1, both: bool = True
 ) -> tuple[FloatArray, Interval, Interval]:
-    """Return upper bounds of g, (m,), and bounds of Σ g_k and Σ ψ_k(t_k), computed in blocks that fit in the cache."""
-    rows = RowBounds(point.ends, program.upper.bounds, program.curvature.bounds)
-    upper, width = np.empty(program.m), program.width
-    parts = np.zeros((2, 2, 0))
-    step = max(IN_CACHE // width, 1) * width
-    for start in range(0, program.m, step):
+    """Return upper bounds of g, (m,), and bounds of Σ g_k and Σ ψ_k(t_k), computed in blocks that fit in the cache.
+
+    find_violations: Return lower and upper bounds of t at a slice of the rows.
+    width: Number of rows that share a slack.
+    both: Whether the lower bound of Σ g_k and the upper bound of Σ ψ_k(t_k) are needed; else they are 0 and ∞.
+    """
+    m, step = len(rows.alpha[0]), max(IN_CACHE // width, 1) * width
+    upper: list[FloatArray] = []
+    g_sums: list[Interval] = []
+    loss_sums: list[Interval] = []
+    for start in range(0, m, step):
         block = slice(start, start + step)
-        row, t = rows.take(block), bound_violations(program, primal_point, values, block).ends
-        g = terms(row, t, width)
+        row, t = rows if m <= step else rows.take(block), find_violations(block)
+        high = bound_terms_above(row, t, width)
+        upper.append(high if width == 1 else np.repeat(high, width))
+        low = total(bound_terms_below(row, t, width), up=False) if both else 0.0
+        g_sums.append((low, total(high, up=True)))
         if width > 1:
             row, t = row.take(slice(None, None, width)), _largest(t, width)
-        upper[block] = g[1] if width == 1 else np.repeat(g[1], width)
-        added = [[[total(low, up=False)], [total(high, up=True)]] for low, high in (g, losses(row, t))]
-        parts = np.concatenate([parts, added], axis=2)
-    sums = [(max(total(low, up=False), 0.0), total(high, up=True)) for low, high in parts]
-    return upper, sums[0], sums[1]
+        most = total(bound_losses_above(row, t), up=True) if both else math.inf
+        loss_sums.append((total(bound_losses_below(row, t), up=False), most))
+    each = upper[0] if len(upper) == 1 else np.concatenate([*upper, np.zeros(0)])
+    return each, _add_intervals(g_sums), _add_intervals(loss_sums)
 
 
-def terms(row: RowBounds, t: Ends, width: int = 1) -> Ends:
-    """Bound g of (BOUND.2), or of (BOUND.5) for blocks of `width` rows, from below and above: (k,) each.
+def _add_intervals(intervals: list[Interval]) -> Interval:
+    """Return bounds of the sum of nonnegative numbers between bounds."""
+    if len(intervals) == 1:
+        return intervals[0]
+    lows, highs = np.array(intervals).reshape(-1, 2).T
+    return max(total(lows, up=False), 0.0), total(highs, up=True)
+
+
+def bound_terms_above(row: RowBounds, t: Ends, width: int = 1) -> FloatArray:
+    """Bound g of (BOUND.2), or of (BOUND.5) for blocks of `width` rows, from above: (k,).
 
     Shapes: row and t, (k width,) each.
     """
+    if width == 1 and not row.is_curved:
+        return _bound_two_lines_above(row, t)
     (a_low, a_high), (t_low, t_high) = ([end.reshape(-1, width) for end in ends] for ends in (row.alpha, t))
-    (U_low, U_high), curvature = ([end[::width] for end in ends] for ends in (row.upper, row.curvature))
+    U = row.upper[1][::width]
     with np.errstate(all="ignore"):
-        knee = _multiply_down(curvature[0], U_low), _multiply_up(curvature[1], U_high)  # δU
-        T_low, T_high = (np.maximum(end, 0.0) for end in _largest((t_low, t_high), width))
-        lost = gamma(2 * width - 2)
-        slack = U_low - a_high.sum(axis=1) * (1.0 + lost), U_high - a_low.sum(axis=1) * (1.0 - lost)
-        beyond = _multiply_down(slack[0], T_low - knee[1]), _multiply_up(slack[1], T_high - knee[0])
-        low = _multiply_down(a_low, _largest_of_others(t_low) - t_high).sum(axis=1) * IN**width + beyond[0]
-        high = _multiply_up(a_high, _largest_of_others(t_high) - t_low).sum(axis=1) * FEW**width
-        high = np.maximum(high, beyond[1]) if width == 1 else (high + beyond[1]) * FEW
-        if curvature[1].any():  # only with one row per block
-            middle = np.minimum(T_low, knee[0]), np.minimum(T_high, knee[1])
+        T = np.maximum(t_high.max(axis=1), 0.0)
+        slack = U - a_low.sum(axis=1) * (1.0 - gamma(2 * width - 2)) if width > 1 else U - a_low[:, 0]
+        knee = _multiply_down(row.curvature[0], row.upper[0]) if row.is_curved else 0.0  # δU
+        beyond = _multiply_up(slack, T - knee)
+        if width == 1:
+            g = np.maximum(_multiply_up(a_high[:, 0], -t_low[:, 0]), beyond)
+        else:
+            g = _multiply_up(a_high, _largest_of_others(t_high) - t_low).sum(axis=1) * FEW**width
+            g = (g + beyond) * FEW
+        if row.is_curved:  # only with one row per block
+            low, high = row.curvature
+            middle = (
+                np.minimum(np.maximum(t_low[:, 0], 0.0), knee),
+                np.minimum(T, _multiply_up(high, row.upper[1])),
+            )
+            delta_alpha = _multiply_down(low, row.alpha[0]), _multiply_up(high, row.alpha[1])  # δα
+            difference = np.maximum(np.maximum(middle[1] - delta_alpha[0], delta_alpha[1] - middle[0]), 0.0)
+            curved = 0.5 * difference * (difference / low)
+            g = np.where((high > 0.0) & ~(difference <= 0.0), (g + curved) * FEW + UNDERFLOW, g)
+        unknown = np.isnan(t_low).any(axis=1) | np.isnan(t_high).any(axis=1) | np.isnan(g)
+    return np.where(unknown, np.inf, g)
+
+
+def _bound_two_lines_above(row: RowBounds, t: Ends) -> FloatArray:
+    """Bound g of (BOUND.2) for δ = 0 from above, (k,): it is the larger of a falling and a rising line in t."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        falling, rising = -(row.alpha[1] * t[0]), (row.upper[1] - row.alpha[0]) * t[1]
+        g = np.fmax(falling, rising)  # not both are negative, and ∞ · 0 is 0
+        g = np.where(g > 0.0, FEW * g + UNDERFLOW, 0.0)
+        unknown = np.isnan(t[0]) | np.isnan(t[1]) | np.isnan(falling)
+        return np.where(unknown, np.inf, g) if unknown.any() else g
+
+
+def bound_terms_below(row: RowBounds, t: Ends, width: int = 1) -> FloatArray:
+    """Bound g as `bound_terms_above` does, from below: (k,)."""
+    (a_low, a_high), (t_low, t_high) = ([end.reshape(-1, width) for end in ends] for ends in (row.alpha, t))
+    U, curvature = ([end[::width] for end in ends] for ends in (row.upper, row.curvature))
+    with np.errstate(all="ignore"):
+        T = np.maximum(t_low.max(axis=1), 0.0)
+        knee = _multiply_down(curvature[0], U[0]), _multiply_up(curvature[1], U[1])  # δU
+        slack = U[0] - a_high.sum(axis=1) * (1.0 + gamma(2 * width - 2))
+        g = _multiply_down(a_low, _largest_of_others(t_low) - t_high).sum(axis=1) * IN**width
+        g = g + _multiply_down(slack, T - knee[1])
+        if row.is_curved:  # only with one row per block
+            middle = np.minimum(T, knee[0]), np.minimum(np.maximum(t_high[:, 0], 0.0), knee[1])
             delta_alpha = _multiply_down(curvature[0], row.alpha[0]), _multiply_up(curvature[1], row.alpha[1])  # δα
-            max_difference = np.maximum(np.maximum(middle[1] - delta_alpha[0], delta_alpha[1] - middle[0]), 0.0)
-            min_difference = np.maximum(np.maximum(middle[0] - delta_alpha[1], delta_alpha[0] - middle[1]), 0.0)
-            curved, has_curved_term = (
-                0.5 * max_difference * (max_difference / curvature[0]),
-                (curvature[1] > 0.0) & ~(max_difference <= 0.0),
-            )
-            high = np.where(has_curved_term, (high + curved) * FEW + UNDERFLOW, high)
-            low = low + np.fmax(
-                np.where(has_curved_term, IN * 0.5 * min_difference * (min_difference / curvature[1]), 0.0) - UNDERFLOW,
-                0.0,
-            )
-        unknown = np.isnan(t_low).any(axis=1) | np.isnan(t_high).any(axis=1) | np.isnan(high)
-    return np.fmax(low * IN, 0.0), np.where(unknown, np.inf, high)
+            difference = np.maximum(np.maximum(middle[0] - delta_alpha[1], delta_alpha[0] - middle[1]), 0.0)
+            curved = IN * 0.5 * difference * (difference / curvature[1])
+            g = g + np.fmax(np.where(difference > 0.0, curved, 0.0) - UNDERFLOW, 0.0)
+    below: FloatArray = np.fmax(g * IN, 0.0)
+    return below
 
 
 def _multiply_up(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -291,15 +341,25 @@ def _largest_of_others(t: FloatArray) -> FloatArray:
     return maxima
 
 
-def losses(row: RowBounds, t: Ends) -> Ends:
-    """Bound ψ of (LOSS.1) from below and above, (k,) each: it increases with t and U, and decreases with δ."""
-    low = IN * compute_loss(t[0], row.upper[0], row.curvature[1]) - UNDERFLOW
-    return np.maximum(low, 0.0), FEW * compute_loss(t[1], row.upper[1], row.curvature[0]) + UNDERFLOW
+def bound_losses_below(row: RowBounds, t: Ends) -> FloatArray:
+    """Bound ψ of (LOSS.1) from below, (k,): it increases with t and U, and decreases with δ."""
+    loss: FloatArray
+    if row.is_curved:
+        loss = compute_loss(t[0], row.upper[0], row.curvature[1])
+    else:
+        T = np.maximum(t[0], 0.0)
+        loss = np.multiply(row.upper[0], T, out=np.zeros_like(T), where=T > 0.0)
+    return np.asarray(np.maximum(IN * loss - UNDERFLOW, 0.0))
+
+
+def bound_losses_above(row: RowBounds, t: Ends) -> FloatArray:
+    """Bound ψ of (LOSS.1) from above: (k,)."""
+    return FEW * compute_loss(t[1], row.upper[1], row.curvature[0]) + UNDERFLOW
 
 
 def total(values: FloatArray, up: bool) -> float:
     """Return an upper (`up`) or lower bound of the sum of nonnegative numbers, (BOUND.3)."""
-    value = float(values.sum())
+    value = float(np.add.reduce(values))
     return value * (1.0 + gamma(len(values) + 2)) if up else value * (1.0 - gamma(len(values) + 2))
 
 

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 from qpsvm.base.arrays.checks import as_finite_vector, as_matrix, as_real_vector
 from qpsvm.base.arrays.formatting import build_repr
 from qpsvm.base.arrays.frozen import cached, freeze, is_ours, repeat_value
+from qpsvm.base.arrays.rationals import concatenate_rationals, from_constant
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, ParameterError, UnsupportedError
@@ -250,7 +251,7 @@ class ConstraintRows:
                 g.ridge,
                 _add_to_equality(g.formula) if g.multiplier == "b" else g.formula,
                 g.low,
-                g.radius,
+                g.rest,
             )
             for g in machine.groups
         )
@@ -275,6 +276,9 @@ class ConstraintRows:
             if has_radius
             else None,
             upper_radius=None if upper_radius is None else np.concatenate([upper_radius, zeros]),
+            exact_upper=None
+            if machine.exact_upper is None
+            else concatenate_rationals(machine.exact_upper, from_constant(np.inf, p)),
             linear_constraints=LinearConstraints(
                 machine.with_gram(Diagonal(repeat_value(1.0, n))), self.names, self.find_opposite_pairs()
             ),

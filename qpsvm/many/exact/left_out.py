@@ -208,18 +208,18 @@ class LeaveOutSolver:
         if self.depends:
             upper[~gone], totals, unit = self._build_remaining_data(rows, first)
             groups = tuple(
-                replace(group, total=total, low=low, radius=radius)
-                for group, (total, low, radius) in zip(groups, totals, strict=True)
+                replace(group, total=total, low=low, rest=rest)
+                for group, (total, low, rest) in zip(groups, totals, strict=True)
             )
         upper[gone] = 0.0
-        dual = replace(svm, upper=upper, groups=groups, unit=unit)
+        dual = replace(svm, upper=upper, exact_upper=None, groups=groups, unit=unit)
         index = next((k for k, group in enumerate(svm.groups) if group is svm.intercept), None)
         if index is not None and dual.intercept is None:
             object.__setattr__(dual.groups[index], "column", dual.sign)
         return dual
 
     def _build_remaining_data(self, rows: IntArray, first: int) -> tuple[Any, list[tuple[Any, Any, Any]], Any]:
-        """Return U of the others, total, low and radius of each group, and the unit. Raises NoMachine.
+        """Return U of the others, total, low and rest of each group, and the unit. Raises NoMachine.
 
         If all samples have equal weights, these depend only on how many of each class are left, and are cached.
         """
@@ -236,7 +236,7 @@ class LeaveOutSolver:
         upper = np.asarray(remaining._dual_structure.upper)
         data = (
             upper,
-            [(group.total, group.low, group.radius) for group in remaining._dual_structure.groups],
+            [(group.total, group.low, group.rest) for group in remaining._dual_structure.groups],
             remaining._dual_structure.unit,
         )
         has_equal_weights = (

@@ -3,8 +3,8 @@
     (BULK.1)  |û_i − u_i| ≤ κρ_i,  κ as in (ACC.2);  t_i = m − y_i(u_i + b) is then known to a radius r_i, m being the
               margin, 1 or that of a ν-SVM
     (BULK.2)  P − D(α′) ≤ ½(‖w − w(α)‖ + Sρ)² + Σ max(g_i(t_i − r_i), g_i(t_i + r_i)) + S(|t_k − δα_k| + r_k + δS)
-              with S ≥ |yᵀα|:  α′ is α with what yᵀα lacks of 0 moved onto row k, which has room for it, (COUNT.2) and
-              (COUNT.3)
+              with S ≥ |yᵀα|:  α′ is α with what yᵀα lacks of 0 moved onto row k, which has room for it: a step s of
+              α_k moves w(α) by s ρ_k, and adds at most s |t_k| to the terms
     (BULK.3)  P ≥ ½‖w‖² + Σ ψ_i(t_i − r_i),  and gap = (P − D)/P, (COUNT.4)
     (BULK.4)  of a ν-SVM, the α of each class add up to ν/2, and each class has a row that takes what its sum lacks;
               |D| = ½‖w(α′)‖² ≥ ½(‖w‖ − ‖w − w(α′)‖)², and gap = (P − D)/|D|
@@ -21,10 +21,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from qpsvm.base.arrays.double_double import UNDERFLOW, sum_with_bound
+from qpsvm.base.arrays.double_double import NEXT_TO_NOTHING, UNDERFLOW, sum_with_bound
 from qpsvm.base.arrays.rounding import FEW, UNIT, bound_row_norms, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.bounds.gap_bounds import NEXT_TO_NOTHING
 from qpsvm.bounds.screening import row_radii
 from qpsvm.many.multiclass.stack import Stack
 from qpsvm.program.losses import bound_by_two_lines, compute_gap_term, compute_loss

@@ -23,10 +23,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from qpsvm.base.arrays.double_double import UNDERFLOW
+from qpsvm.base.arrays.double_double import NEXT_TO_NOTHING, UNDERFLOW
 from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.bounds.gap_bounds import NEXT_TO_NOTHING
 from qpsvm.bounds.proof.kernels.values import ROWS
 
 #: Largest number of rows for which a proof is tried: 5000 take some seconds.
