@@ -144,6 +144,21 @@ def violations_of(step: Any, problem: Any, intercept: Any) -> list[str]:
     return said.split()
 
 
+@pytest.fixture
+def changed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Solve each changed problem once: its optimum hangs on the problem, and not on the point that is measured."""
+    solve_perturbed, known = sensitivity.solve_perturbed, {}
+
+    def find_optimum(at: Any, name: str, k: int, sign: int) -> tuple[float, float]:
+        key = (at.problem, name, k, sign)
+        if key not in known:
+            known[key] = solve_perturbed(at, name, k, sign)
+        return known[key]
+
+    monkeypatch.setattr(sensitivity, "solve_perturbed", find_optimum)
+
+
+@pytest.mark.usefixtures("changed_once")
 @pytest.mark.parametrize("machine", MANY | ONE)
 def test_every_equation_holds_and_fails_where_it_is_violated(machine):
     for case in (case for case in cases() if case[0] == machine):

@@ -1,4 +1,4 @@
-"""The verdict on QPs as people write them: twenty tables of each kind, and what proves it, in fractions."""
+"""The verdict on QPs as people write them: ten tables of each kind, and what proves it, in fractions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qpsvm import QP
 from qpsvm.bounds.program.feasibility import prove_infeasible
 from qpsvm.bounds.program.sides import QPBounds
 
-TABLES = 20
+TABLES = 10
 Drawn = tuple[QP, float | None]
 #: Rows of A are given as sums and multiples of each other.
 DEPENDENT = np.array([[1.0, 1.0], [0.3, -2.0]])

@@ -10,17 +10,27 @@ from typing import Any
 
 import pytest
 
+#: What a cluster does while it waits (it profiles itself, and looks at its loads): in tests nobody reads it.
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.scheduler.work-stealing-interval": "1s",
+}
+
 
 @pytest.fixture(scope="package")
 def client() -> Iterator[Any]:
     """Two workers of one thread each, in processes of their own, with nannies; gone with the last of these tests.
 
-    A cluster that idles takes a tenth of a core, and ends here because this folder is a package.
+    A cluster that idles takes a part of a core, and ends here because this folder is a package.
     """
     dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    lasting = dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})  # a name that is missing is given up
-    with lasting, distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as connected:
+    lasting = {"distributed.deploy.lost-worker-timeout": "1h"}  # a name that is missing is given up
+    settings = dask.config.set(lasting | QUIET)
+    with settings, distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as connected:
         yield connected
 
 
