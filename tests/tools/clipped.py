@@ -17,7 +17,7 @@ import numpy as np
 import qpsvm
 
 #: Digits of the judge, and the share of a gap that is nothing.
-DIGITS, NOTHING = 50, 1e-6
+DIGITS, NEGLIGIBLE_SHARE = 50, 1e-6
 
 
 def draw_clipped(seed: int, rule: str = "clip") -> tuple[Any, np.ndarray]:
@@ -102,7 +102,7 @@ def faults(seed: int, rule: str = "clip", tol: float = 1e-6) -> tuple[str, list[
         return str(result.status), []
     truth = true_gap(problem, K, result)
     found = [f"false: optimal, gap {truth:.3g}"] if result.status == "optimal" and truth > tol else []
-    if truth > result.gap * (1.0 + NOTHING):
+    if truth > result.gap * (1.0 + NEGLIGIBLE_SHARE):
         found.append(f"below: printed {result.gap:.3g}, true {truth:.3g}")
     return str(result.status), found
 

@@ -16,7 +16,7 @@ from qpsvm.base.errors import DataError
 from qpsvm.data.rows import RowSource
 from qpsvm.many.multiclass.bulk import solve_in_bulk, solves
 from qpsvm.many.multiclass.descent import solve_by_descent, solves_by_descent
-from qpsvm.many.multiclass.loops import FEW_ROWS
+from qpsvm.many.multiclass.loops import FINE_LOOP_ROWS
 from qpsvm.many.multiclass.newton import FEW_COLUMNS, is_worthwhile
 from qpsvm.many.multiclass.one_by_one import TOLERANCE, solve_each
 from qpsvm.many.multiclass.split import Split, split
@@ -67,7 +67,7 @@ def solve_machines(
     wide = sp.issparse(X) and X.shape[1] > FEW_COLUMNS
     if wide and not (machine == "SquaredHinge" and is_worthwhile(X)) and solves_by_descent(machines, options):
         return solve_by_descent(replace(machines, sorted=False), as_tolerance(options.get("tol", TOLERANCE)))
-    alone = len(machines.pairs) == 1 and machines.n > FEW_ROWS  # as any other problem
+    alone = len(machines.pairs) == 1 and machines.n > FINE_LOOP_ROWS  # as any other problem
     if not alone and solves(machines, options):
         tol = as_tolerance(options.get("tol", TOLERANCE))
         limit = options.get("time_limit")

@@ -24,7 +24,7 @@ from qpsvm.bounds.proof.classes import feasible_of_classes
 from qpsvm.machines.problem.exact_program import build_all_in_one_program
 
 MACHINES = (qpsvm.CrammerSinger, qpsvm.WestonWatkins)
-NOTHING = checker.PlaneValues([[Fraction(0)] * 2], *([[Fraction(0)] * 2] * 3))
+ZERO_VALUES = checker.PlaneValues([[Fraction(0)] * 2], *([[Fraction(0)] * 2] * 3))
 INTERCEPTS = ("free", "penalised", None)
 
 
@@ -257,7 +257,9 @@ def test_the_checker_knows_the_box_of_several_classes(name, most):
 
     def dual(alpha):
         alpha, zeros = [Fraction(a) for a in alpha], [Fraction(0)] * 3
-        return checker.bound_class_objectives(machine, [Fraction(2)], [0], alpha, zeros, lambda _c, _beta: NOTHING)[1]
+        return checker.bound_class_objectives(machine, [Fraction(2)], [0], alpha, zeros, lambda _c, _beta: ZERO_VALUES)[
+            1
+        ]
 
     assert dual(most) == [sum(most)] * 2
     for wrong in ([0, 1, Fraction(21, 10)], [1, 0, 0], [0, -1, 1]):
