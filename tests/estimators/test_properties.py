@@ -183,7 +183,7 @@ def weigh_rows(case):
 
 
 def double_rows(case):
-    """Double all rows: the price of slack doubles (of pairs, which are there four times, four); the shares do not."""
+    """Double all rows: the penalty of slack doubles (of pairs, which are there four times, four); the shares do not."""
     rows = np.tile(np.arange(len(case.X)), 2)
     twice = case.fitted(case.X[rows], pick_rows(case.y, rows))
     if case.machine.nu and case.machine.kind is not NuSVR:

@@ -21,7 +21,7 @@ DIGITS, NEGLIGIBLE_SHARE = 50, 1e-6
 
 
 def draw_clipped(seed: int, rule: str = "clip") -> tuple[Any, np.ndarray]:
-    """Draw a machine of a seed, and its matrix K: integers, of three to seven samples, at prices up to 1e12."""
+    """Draw a machine of a seed, and its matrix K: integers, of three to seven samples, with penalties up to 1e12."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 8))
     K = rng.integers(-6, 7, (n, n)).astype(float)

@@ -181,8 +181,8 @@ def exact_gram(kernel: Any, X: Any) -> list[Vector]:
     return [[Fraction(sum(value(i, j)), 2 * unit) for j in range(len(X))] for i in range(len(X))]
 
 
-def judge_classes(problem: Any, result: Any, alpha: Any = None, prices: Any = None) -> tuple[Fraction, Fraction]:
-    """P and D of a machine of several classes at α (n, k) as it is, which has to be feasible for the prices (n,)."""
+def judge_classes(problem: Any, result: Any, alpha: Any = None, penalties: Any = None) -> tuple[Fraction, Fraction]:
+    """P and D of a machine of several classes at α (n, k) as it is, which has to be feasible for the penalties (n,)."""
     found = build_proof_record(problem, result)
     machine, plane = found.machine, found.plane
     part, points, kernel, unit = _samples(problem, found)
@@ -193,7 +193,7 @@ def judge_classes(problem: Any, result: Any, alpha: Any = None, prices: Any = No
         return checker.by_coordinates(points, fractions(plane["w"][c]), beta)
 
     alpha = problem.samples.select_active(result.alpha) if alpha is None else alpha
-    C = fractions(result.upper[part] if prices is None else prices)
+    C = fractions(result.upper[part] if penalties is None else penalties)
     y = [int(found.target[i]) for i in part]
     P, D, _ = checker.bound_class_objectives(machine, C, y, fractions(alpha), fractions(plane["b"]), compute_plane)
     assert D[0] > -checker.INFINITE, "α is not feasible"

@@ -87,10 +87,10 @@ def values(machine: Machine, result: Any, alpha: list[Fraction]) -> tuple[Fracti
     level = Fraction(float(result.rho)) if kind == "nu" else ZERO if kind == "one" else Fraction(1)
     short = [max(level - sign * value, ZERO) for sign, value in zip(y, f, strict=True)]
     primal, dual = half, (ZERO if kind in ("nu", "one") else total) - _half_norm(rows, beta)
-    price = {"c": C, "huber": C, "one": s, "nu": [one / sum(s) for one in s],
+    penalty = {"c": C, "huber": C, "one": s, "nu": [one / sum(s) for one in s],
              "hinge": [one / sum(s) / Fraction(machine.lam) for one in s]}.get(kind)  # fmt: skip
     assert all(a >= 0 for a in alpha)
-    assert price is None or all(a <= U for a, U in zip(alpha, price, strict=True))
+    assert penalty is None or all(a <= U for a, U in zip(alpha, penalty, strict=True))
     if kind == "one":
         assert total == nu * sum(s)
         primal += nu * sum(s) * b
@@ -113,8 +113,8 @@ def values(machine: Machine, result: Any, alpha: list[Fraction]) -> tuple[Fracti
         primal += dot(C, [t * t / (2 * h) if t <= h else t - h / 2 for t in short])
         dual -= sum((h * a * a / (2 * c) for a, c in zip(alpha, C, strict=True)), ZERO)
     else:
-        assert price is not None
-        primal += dot(price, short)
+        assert penalty is not None
+        primal += dot(penalty, short)
     return primal, dual
 
 
@@ -131,7 +131,7 @@ def _tube(
     above, below = alpha[:n], alpha[n:]
     width = {"nu tube": result.extras.get("epsilon", 0.0), "quantile": 0.0}.get(kind, machine.epsilon)
     epsilon, q = Fraction(float(width)), Fraction(machine.quantile)
-    prices = ([q * c for c in C], [(1 - q) * c for c in C]) if kind == "quantile" else (C, C)
+    penalties = ([q * c for c in C], [(1 - q) * c for c in C]) if kind == "quantile" else (C, C)
     assert all(a >= 0 for a in alpha)
     beta = [p - m for p, m in zip(above, below, strict=True)]
     primal, dual = half, dot(t, beta) - _half_norm(rows, beta)
@@ -144,12 +144,12 @@ def _tube(
         primal, dual = primal + b * b / 2, dual - sum(beta) ** 2 / 2
     else:
         assert b == 0 if machine.intercept is None else sum(beta) == 0
-    for side, price, sign in ((above, prices[0], 1), (below, prices[1], -1)):
+    for side, penalty, sign in ((above, penalties[0], 1), (below, penalties[1], -1)):
         short = [max(sign * (value - at) - epsilon, ZERO) for value, at in zip(t, f, strict=True)]
         if kind == "tube squared":
-            primal += dot(price, [one * one for one in short])
-            dual -= sum((a * a / (4 * c) for a, c in zip(side, price, strict=True)), ZERO)
+            primal += dot(penalty, [one * one for one in short])
+            dual -= sum((a * a / (4 * c) for a, c in zip(side, penalty, strict=True)), ZERO)
         else:
-            assert all(a <= U for a, U in zip(side, price, strict=True))
-            primal += dot(price, short)
+            assert all(a <= U for a, U in zip(side, penalty, strict=True))
+            primal += dot(penalty, short)
     return primal, dual
