@@ -45,7 +45,7 @@ def run_compiled_loop(
 
     Shapes: K (r, r), tol (P,), begins, counts (P, c).
     """
-    signed, iterations = stack.upper * stack.sign, np.zeros(stack.machines, dtype=np.int64)
+    signed, iterations = stack.upper * stack.sign, np.zeros(stack.n_machines, dtype=np.int64)
     if stack.nu is None:
         beta, u = np.zeros(len(signed)), stack.sign.copy()
     else:
