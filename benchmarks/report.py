@@ -148,7 +148,7 @@ CAPTIONS = {
 MARK = re.compile(
     r"(<!--\s*table:\s*(?P<name>.*?)\s*-->)(?P<body>.*?)(?P<end><!--\s*end\s*-->|(?=<!--\s*table:)|\Z)", re.S
 )
-NOTHING = "(no measurements)"
+NO_MEASUREMENTS = "(no measurements)"
 
 
 def write_report(runs: Iterable[Line], machines: Iterable[Line], to: Path) -> Path:
@@ -219,7 +219,7 @@ def fill_tables(path: Path, runs: Iterable[Line], machines: Iterable[Line] = ())
 
     def fill_mark(mark: re.Match[str]) -> str:
         names.append(_check_mark(mark, path))
-        return f"{mark[1]}\n\n{TABLES[names[-1]](lines) or NOTHING}\n\n{mark['end']}"
+        return f"{mark[1]}\n\n{TABLES[names[-1]](lines) or NO_MEASUREMENTS}\n\n{mark['end']}"
 
     before = path.read_text(encoding="utf-8")
     after = MARK.sub(fill_mark, before)

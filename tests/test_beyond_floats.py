@@ -1,4 +1,4 @@
-"""Prices, weights and samples at the ends of the floats: an honest status, or an error that says what to do."""
+"""Penalties, weights and samples at the ends of the floats: an honest status, or an error that says what to do."""
 
 from __future__ import annotations
 

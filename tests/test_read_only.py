@@ -180,7 +180,7 @@ def test_a_change_during_the_solve_is_noticed_before_the_answer_is_judged() -> N
 
 
 def test_what_is_copied_may_be_changed() -> None:
-    """Labels, weights, prices and the numbers of constraints: small beside the samples."""
+    """Labels, weights, penalties and the numbers of constraints: small beside the samples."""
     y, weight, C, points, rows, h = Y.copy(), WEIGHT.copy(), np.full(40, 2.0), X[:2].copy(), np.eye(2), np.ones(2)
     values = qpsvm.ValueConstraints(points, rows, h)
     problem = CSVM(X, y, C=C, sample_weight=weight, constraints=values)

@@ -18,7 +18,7 @@ from qpsvm.backends.traits import Traits, find_problem_traits
 from qpsvm.program.status import Solver, Status
 
 #: Rows of the machines whose traits are asked for: any will do.
-FEW_ROWS = 2
+ROWS_FOR_TRAITS = 2
 
 
 class Solve(Entrant):
@@ -85,7 +85,7 @@ def _accepts(name: str, task: Task) -> bool:
     """By what the backend says of itself; how many rows are worth it, a suite says."""
     forms: tuple[Form, ...] = ("dual", "primal")
     traits = _find_traits(task.variant, task.kernel, task.intercept)
-    return any(backends.get(name).abilities.accepts(traits, FEW_ROWS, form) for form in forms)
+    return any(backends.get(name).abilities.accepts(traits, ROWS_FOR_TRAITS, form) for form in forms)
 
 
 @cache
@@ -93,7 +93,7 @@ def _find_traits(
     variant: Variant, kernel: Literal["linear", "rbf"], intercept: Literal["free", "penalised"] | None
 ) -> Traits:
     """The traits of such a machine: they do not depend on its samples."""
-    task = Task("", Clouds(FEW_ROWS, 1), {}, variant, kernel=kernel, intercept=intercept)
+    task = Task("", Clouds(ROWS_FOR_TRAITS, 1), {}, variant, kernel=kernel, intercept=intercept)
     return find_problem_traits(
         BenchmarkMachine(task, np.array([[0.0], [1.0]]), np.array([-1.0, 1.0]), 1.0).build_problem()
     )

@@ -34,9 +34,9 @@ class ConstraintQuantities(Quantities[P]):
     @cached_property
     def svm(self) -> SVMDual:
         """The dual of the machine without the linear constraints, over its m rows."""
-        users = self.problem.svm.linear_constraints
-        assert users is not None
-        return users.unconstrained_dual
+        constraints = self.problem.svm.linear_constraints
+        assert constraints is not None
+        return constraints.unconstrained_dual
 
     @cached_property
     def rows(self) -> ConstraintRows:
@@ -46,11 +46,11 @@ class ConstraintQuantities(Quantities[P]):
     @cached_property
     def constraint_multipliers(self) -> FloatArray:
         """π in the units of α: (p,)."""
-        return self.user_multipliers * (self.problem._f_scale / self.problem.svm.unit)
+        return self.multipliers_of_result * (self.problem._f_scale / self.problem.svm.unit)
 
     @cached_property
-    def user_multipliers(self) -> FloatArray:
-        """π as the result has it, in the units of the linear constraints: (p,)."""
+    def multipliers_of_result(self) -> FloatArray:
+        """π as in the result, in the units of the linear constraints: (p,)."""
         table = self.result.constraints
         assert table is not None
         multipliers: FloatArray = table["multiplier"]
@@ -68,7 +68,7 @@ class ConstraintQuantities(Quantities[P]):
 
     def _with_multipliers(self, multipliers: FloatArray) -> Self:
         m, scale = self.svm.m, self.problem._f_scale / self.problem.svm.unit
-        self.__dict__["user_multipliers"] = multipliers[m:] / self.problem._constraint_scale / scale
+        self.__dict__["multipliers_of_result"] = multipliers[m:] / self.problem._constraint_scale / scale
         return super()._with_multipliers(multipliers[:m])
 
     def halve_weights(self) -> Self:
@@ -102,11 +102,11 @@ class ConstraintQuantities(Quantities[P]):
         sums: FloatArray = self.problem.kernel(Z, self.problem.space.X) @ coef
         return sums
 
-    def _pad(self, coef: FloatArray, users: bool) -> FloatArray:
-        """Return coefficients of the samples, or of the rows' points, among all of them: (n + q,)."""
+    def _pad(self, coef: FloatArray, for_constraints: bool) -> FloatArray:
+        """Pad coefficients of the samples, or of the points of the constraints, with zeros: (n + q,)."""
         n = self.svm.n
         padded = np.zeros(len(self.all_beta))
-        padded[slice(n, None) if users else slice(n)] = coef
+        padded[slice(n, None) if for_constraints else slice(n)] = coef
         return padded
 
     def _to_point_coefficients(self, multipliers: FloatArray) -> FloatArray:
@@ -129,16 +129,16 @@ class ConstraintQuantities(Quantities[P]):
             return np.asarray(self.rows.Z.T @ of_points)
         return np.asarray(self.problem.space.gram @ self._pad(of_points, True))[: self.svm.n]
 
-    def sums_between(self, coef: FloatArray, users: bool = False) -> FloatArray:
-        """Return Σ coef_i K(x_i, x) of the samples alone at samples half way between neighbours: (k,)."""
+    def sums_between(self, coef: FloatArray, for_constraints: bool = False) -> FloatArray:
+        """Return Σ coef_i K(x_i, x) of the samples alone at points halfway between neighbouring samples: (k,)."""
         X = self.X if self.new_samples is None else self.new_samples
         if self.is_linear:
-            return np.asarray(X @ ((self.rows.Z if users else self.X).T @ coef))
-        return self.kernel_sums(X, self._pad(coef, users))
+            return np.asarray(X @ ((self.rows.Z if for_constraints else self.X).T @ coef))
+        return self.kernel_sums(X, self._pad(coef, for_constraints))
 
     def of_rows_between(self, multipliers: FloatArray) -> FloatArray:
         """Return Σ π_j ⟨g_j, φ(x)⟩ at the same points: (k,)."""
-        return self.sums_between(self._to_point_coefficients(multipliers), users=True)
+        return self.sums_between(self._to_point_coefficients(multipliers), for_constraints=True)
 
     @cached_property
     def row_sizes(self) -> FloatArray:

@@ -14,7 +14,7 @@ from qpsvm.result.svm_result import SVMResult
 #: Points of the picture at most, and its cells along each side where f is evaluated.
 MAX_POINTS, CELLS = 250, 36
 #: Below this share of the largest a sample has nothing of a symbol, but for rounding.
-NOTHING = 1e-9
+MIN_AMOUNT_SHARE = 1e-9
 
 
 def compute_amounts(at: Any, value: FloatArray | None) -> FloatArray | None:
@@ -58,7 +58,7 @@ def build_picture(at: Any, key: Iterable[Symbol]) -> Picture | None:
         f"sample {problem.active_rows[i]}: " + ", ".join(f"{name} = {found[i]:.4g}" for name, found in has.items())
         for i in kept
     ]
-    marks = tuple(tuple(name for name, found in has.items() if found[i] > NOTHING * found.max()) for i in kept)
+    marks = tuple(tuple(name for name, found in has.items() if found[i] > MIN_AMOUNT_SHARE * found.max()) for i in kept)
     margin = float(getattr(result, "rho", 1.0))
     levels = {"labels": (-margin, 0.0, margin), "none": (0.0,)}.get(problem._target_kind, ()) if plane else ()
     lines = tuple((level, tuple(contour(result, points, level))) for level in levels)

@@ -15,7 +15,7 @@ from qpsvm.derivation.expressions import Equation
 from qpsvm.derivation.source import parse_statements
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import all_in_one, sensitivity
-from qpsvm.derivation.steps import linear_constraints as user_rows
+from qpsvm.derivation.steps import linear_constraints as constraint_steps
 from qpsvm.derivation.symbols import SYMBOLS, Meaning
 from qpsvm.machines import AllInOneProblem, CrammerSinger, Problem, WestonWatkins, registry
 from qpsvm.machines.problem import constraints
@@ -46,7 +46,7 @@ def build_steps(problem: Problem | AllInOneProblem) -> tuple[Step, ...]:
     if isinstance(problem, Problem) and problem.constraints:
         modules = [import_module(STEPS[base].__module__) for base in type(problem).__mro__ if base in STEPS]
         build_terms = next(module.build_terms for module in modules if hasattr(module, "build_terms"))
-        steps = user_rows.steps(problem, build_terms(problem))
+        steps = constraint_steps.steps(problem, build_terms(problem))
         statements = parse_statements(constraints)
     else:
         steps = STEPS[kind](problem)
@@ -64,16 +64,16 @@ def collect_meanings(problem: Problem | AllInOneProblem) -> dict[str, Meaning]:
     for kind in kinds:
         meanings |= getattr(import_module(STEPS[kind].__module__), "SYMBOLS", {})
     if isinstance(problem, Problem) and problem.constraints:
-        meanings |= user_rows.build_meanings(problem)
+        meanings |= constraint_steps.build_meanings(problem)
     return meanings | {name: meanings.pop(name) for name in ("L", "P", "D")}  # these last
 
 
 def _make_picklable(step: Step, problem: Problem | AllInOneProblem) -> Step:
-    """Return the step with an equation that can be pickled."""
+    """Return the step with an equation that can be pickled: by how it is found, instead of its functions."""
     if not isinstance(step.measure, Equation):
         return step
-    rooted = replace(step.measure, origin=partial(find_equation, problem, step.tag))
-    return replace(step, measure=rooted, function=rooted if step.function is step.measure else step.function)
+    equation = replace(step.measure, origin=partial(find_equation, problem, step.tag))
+    return replace(step, measure=equation, function=equation if step.function is step.measure else step.function)
 
 
 def find_equation(problem: Problem | AllInOneProblem, tag: str) -> Any:

@@ -39,7 +39,7 @@ from qpsvm.estimators.parameter_table import PARAMETERS, ParameterInfo
 from qpsvm.estimators.probabilities import ProbableClassifier
 from qpsvm.estimators.several import predict_labels
 from qpsvm.machines import EpsilonSVR
-from qpsvm.many.multiclass.regression import as_single_result, solve_regression, solves_regression
+from qpsvm.many.multiclass.regression import as_single_result, can_solve_regression, solve_regression
 from qpsvm.many.multiclass.split import Split
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.intercept import Intercept
@@ -341,7 +341,7 @@ class LinearSVR(IncrementalEstimator, IntervalRegressor, StoredScoreMixin, Regre
             constraints=self.constraints,
         )  # fmt: skip
         options = self._build_options()
-        if not self._is_warm_started and solves_regression(problem, options):
+        if not self._is_warm_started and can_solve_regression(problem, options):
             together = solve_regression(problem, float(self.tol))
             self._report_status(together.status, together.gap, together.message, together.caveats)
         else:

@@ -29,7 +29,7 @@ STALLED = 6
 #: Stop if the bounds agree up to this share,
 AGREED = 1e-9
 #: or if the distance is below this share of the largest norm.
-NOTHING = 1e-14
+MIN_DISTANCE_SHARE = 1e-14
 #: Share of the distance to the boundary that a step may take.
 STEP = 0.995
 #: Number of iterative refinements of a step, which remove the rounding of the factorisation.
@@ -77,7 +77,7 @@ def find_nearest_points(Z: FloatArray, y: FloatArray, stopped: Callable[[], str 
             best, stalled = replace(best, x=x, upper=upper), 0
         if lower > best.lower:
             best, stalled = replace(best, lower=lower, w=iterate.w), 0
-        if best.upper <= NOTHING or best.upper - best.lower <= AGREED * best.upper or stalled >= STALLED:
+        if best.upper <= MIN_DISTANCE_SHARE or best.upper - best.lower <= AGREED * best.upper or stalled >= STALLED:
             break
     return replace(best, upper=size * best.upper, lower=size * best.lower)
 

@@ -2,12 +2,14 @@
 
 Derivation
 ----------
-Each of k classes has its own f_c(x) = ⟨w_c, φ(x)⟩ + b_c, and a sample goes to the class whose f_c is the largest. y is
-the class of sample i, every c ≠ y is a rival, and C_i = C s_i with the weights s.
+Each of k classes has its own f_c(x) = ⟨w_c, φ(x)⟩ + b_c, and a sample x is assigned to the class c with the largest
+f_c(x). y = y_i is the class of sample i, every class c ≠ y is a rival of it, ξ_ic ≥ 0 is the slack of this pair, C_i
+its penalty, C times the weight s_i, and P the objective of (WWMC.2).
 
-    (WWMC.1)  level:  f_y − f_c is to be 1, as in most later texts; the paper has 2. Its machine with the penalty C is
-              this one with C/2, all f_c times 2:  put 2w, 2b, 2ξ for w, b, ξ;  then ½Σ_c ‖2w_c‖² + Σ_ic (2C_i)(2ξ_ic) =
-              4P, with ½Σ_c (2b_c)² of a penalised intercept
+    (WWMC.1)  level:  f_y(x_i) − f_c(x_i) should be at least 1, as in most later texts;  in the paper it is 2. To
+              convert, put w = w′/2, b = b′/2, ξ = ξ′/2:  the constraints f_y − f_c ≥ 1 − ξ become f′_y − f′_c ≥ 2 − ξ′,
+              and 4P = ½Σ_c ‖w′_c‖² + Σ_ic 2C_i ξ′_ic, plus ½Σ_c b′_c² of a penalised intercept. So the machine of the
+              paper with the penalty 2C_i is this one with C_i, and its f′_c = 2f_c
     (WWMC.2)  primal:  minimise ½Σ_c ‖w_c‖² + Σ_ic C_i ξ_ic  (plus ½Σ_c b_c² of a penalised intercept)  over w, b, ξ
               subject to  f_y(x_i) − f_c(x_i) ≥ 1 − ξ_ic, ξ_ic ≥ 0  for every rival c of i;  only differences of b
               count: Σ_c b_c = 0 of the result

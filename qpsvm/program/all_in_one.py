@@ -3,7 +3,7 @@
 Sample i is of class y = y_i. Every other class is a rival c of it, and each pair (i, c) is a row with one α_ic; the own
 class has α_iy = 0. k classes, n samples:
 
-    (JOINT.1)  f_c(x) = ⟨w_c, φ(x)⟩ + b_c;  t_ic = ℓ − (f_y(x_i) − f_c(x_i)) is what row (i, c) lacks of its level ℓ
+    (JOINT.1)  f_c(x) = ⟨w_c, φ(x)⟩ + b_c;  t_ic = ℓ − (f_y(x_i) − f_c(x_i)) is the violation of row (i, c) at level ℓ
     (JOINT.2)  primal:  minimise ½Σ_c ‖w_c‖² + Σ_i L_i;  L_i = C_i max_c (t_ic)⁺ where a sample has one slack for all
                its rivals (shared), or L_i = C_i Σ_c (t_ic)⁺ where it has one for each
     (JOINT.3)  w_c(α) = Σ_i β_ic φ(x_i),  β_ic = −α_ic for a rival,  β_iy = Σ_c α_ic;  Σ_c β_ic = 0, so that Σ_c w_c = 0
@@ -35,7 +35,7 @@ from qpsvm.space.intercept import Intercept
 class ClassGroup(DualGroup):
     """The group of the intercept of one class, as a `DualGroup` and as a `DualPart`; its column is computed on demand.
 
-    Of k classes they would take k times as much memory as all else.
+    Stored columns of all k classes would take k times as much memory as everything else.
     """
 
     def __init__(self, dual: AllInOneDual, c: int) -> None:
@@ -57,11 +57,11 @@ class AllInOneDual:
     """The dual (JOINT.4) without its Gram matrix.
 
     label (n,): y_i, the number of the sample's own class.
-    k: How many classes.
+    k: Number of classes.
     upper (n,): C_i, finite.
     level: ℓ > 0.
     has_shared_slack: Whether a sample has one slack for all its rivals.
-    intercept or None: As it is computed with.
+    intercept: As the dual is computed with; None without an intercept.
     """
 
     label: IntArray

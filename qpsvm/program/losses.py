@@ -1,14 +1,15 @@
 """Evaluate losses, their conjugates and the terms of the gap (`Loss`, `compute_loss`, `compute_gap_term`).
 
-    (LOSS.1)  ψ(t) = max over 0 ≤ a ≤ U of at − ½δa²:  U·max(0, t) for δ = 0;  max(0, t)²/(2δ) for U = ∞;  else Huber's
+    (LOSS.1)  ψ(t) = max over 0 ≤ a ≤ U of at − ½δa²:  U·max(0, t) for δ = 0;  max(0, t)²/(2δ) for U = ∞;  else Huber's,
+              where t is the violation of a row, U its penalty and δ its curvature
     (LOSS.2)  its conjugate is ½δa² on 0 ≤ a ≤ U, and ∞ elsewhere
     (LOSS.3)  g(a, t) = ψ(t) + ½δa² − at ≥ 0, the inequality of Fenchel and Young; without cancellation:
               a(½δa − t) for t ≤ 0;  (t − δa)²/(2δ) for 0 < t < δU;  (U − a)(t − ½δ(U + a)) for t ≥ δU
-    (LOSS.5)  for a block of rows with a shared slack: ψ_B(t) = ψ(T), T = max_B t, its conjugate depends on A = Σ_B α,
-              and g_B = g(A, T) + Σ_B α_k (T − t_k):  neither term is negative, and for one row g_B is g
     (LOSS.4)  g is convex in t and 0 exactly at the a that is optimal for t: a = clip(t/δ, 0, U)
+    (LOSS.5)  for a block B of rows with a shared slack:  ψ_B(t) = ψ(T) with T = max_B t, its conjugate depends on
+              A = Σ_B α, and g_B = g(A, T) + Σ_B α_k (T − t_k):  neither term is negative, and for one row g_B is g
 
-Every value is that of one row, and every vector (m,).
+The values are those of one row, and the vectors have one entry per row, (m,).
 
 A sample has one such row, or two with opposite signs, of which at most one α is not 0. Two rows are combined to one
 loss φ with one multiplier a, which has an interval and possibly a kink at 0. With m_i the value of f, times y_i for
@@ -252,7 +253,7 @@ class Loss:
         return value if self.is_hinge else value - self.sum_conjugates(a)
 
     def distance_to_kink(self, r: FloatArray) -> FloatArray:
-        """Return the distance of r from where (LOSSES.2) changes: 0 between 0 and a bound. (n,)."""
+        """Return the distance of r from a change of the form of (LOSSES.2), (n,): 0 if a is inside its bounds."""
         if self.is_hinge:
             return np.abs(r)
         excess = r if self.is_one_sided else np.abs(r) - self.tube

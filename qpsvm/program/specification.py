@@ -147,9 +147,9 @@ class PrimalNotation(NamedTuple):
 
     title: Title of the QP.
     objective, rows: Formulas as text; {norm} is replaced by ‖w‖², plus b² if b is penalised, and {f} by wᵀx_i + b.
-    level_rows: Names of the rows, one per part of them.
+    level_rows: Names of the blocks of rows: one, or one for each half of the rows of a regression.
     symbols: Symbols of the variables in place of w, b, …; −b if b is called rho.
-    size: One unit of slack in units of the textbook.
+    size: Size of the unit of slack, in units of the slack of (RECORD.4).
     """
 
     title: str
@@ -160,44 +160,61 @@ class PrimalNotation(NamedTuple):
     size: float
 
 
-def build_primal_qp(record: Specification, Z: Matrix, intercept: Intercept, notation: PrimalNotation) -> QP:
+def build_primal_qp(specification: Specification, Z: Matrix, intercept: Intercept, notation: PrimalNotation) -> QP:
     """Build (RECORD.4) with the slacks of (RECORD.5), for samples in explicit coordinates. Shapes: Z (n, r)."""
-    groups, m, r = record.build_groups(intercept), len(record.sign), Z.shape[1]
-    upper, curvature = record.to_rationals(record.upper), record.to_rationals(record.curvature)
+    groups, m, r = specification.build_groups(intercept), len(specification.sign), Z.shape[1]
+    upper, curvature = (
+        specification.to_rationals(specification.upper),
+        specification.to_rationals(specification.curvature),
+    )
     bounded, curved = ~upper.infinite_mask, as_floats(curvature) > 0.0
-    first, second = np.flatnonzero(bounded | curved), np.flatnonzero(bounded & curved)  # rows with ξ, and with ζ too
-    unit, none = round_to_nearest(record.unit), np.zeros(m)
-    penalty = as_floats(scale_exactly(upper, record.unit)) / notation.size
-    bend = none
+    with_xi, with_zeta = np.flatnonzero(bounded | curved), np.flatnonzero(bounded & curved)
+    unit, zeros = round_to_nearest(specification.unit), np.zeros(m)
+    penalty = as_floats(scale_exactly(upper, specification.unit)) / notation.size
+    quadratic_penalty = zeros
     if curved.any():
-        bend = np.where(curved, as_floats(divide_exactly(curvature, record.unit)), 0.0) / notation.size**2
-    turned = [-1.0 if notation.symbols.get(group.multiplier) == "rho" else 1.0 for group in groups]
-    totals = [turn * unit * group.total for turn, group in zip(turned, groups, strict=True)]
-    h = 0.0 - as_floats(record.to_rationals(record.level))
-    if record.diagonal:
-        h = h - float(record.diagonal) * squared_norms(Z)
-    points = record.mix @ Z if record.mix is not None else Z if record.rows is None else Z[record.rows]
-    points = sp.diags_array(-record.sign) @ points if sp.issparse(points) else -record.sign[:, None] * points
-    columns = [-turn * group.column[:, None] for turn, group in zip(turned, groups, strict=True)]
+        quadratic_penalty = (
+            np.where(curved, as_floats(divide_exactly(curvature, specification.unit)), 0.0) / notation.size**2
+        )
+    signs = [-1.0 if notation.symbols.get(group.multiplier) == "rho" else 1.0 for group in groups]  # b = −ρ
+    totals = [sign * unit * group.total for sign, group in zip(signs, groups, strict=True)]
+    h = 0.0 - as_floats(specification.to_rationals(specification.level))
+    if specification.diagonal:
+        h = h - float(specification.diagonal) * squared_norms(Z)
+    points = (
+        specification.mix @ Z
+        if specification.mix is not None
+        else Z
+        if specification.rows is None
+        else Z[specification.rows]
+    )
+    points = (
+        sp.diags_array(-specification.sign) @ points if sp.issparse(points) else -specification.sign[:, None] * points
+    )
+    columns = [-sign * group.column[:, None] for sign, group in zip(signs, groups, strict=True)]
     slack = -sp.eye_array(m, format="csc") / notation.size
-    blocks = [points, *columns, *(slack[:, part] for part in (first, second) if len(part))]
+    blocks = [points, *columns, *(slack[:, part] for part in (with_xi, with_zeta) if len(part))]
     f, norm = "(wᵀx_i + b)" if intercept else "wᵀx_i", "(‖w‖² + b²)" if intercept == "penalised" else "‖w‖²"
-    halves, free = len(notation.rows), r + len(groups)
+    n_blocks, n_free = len(notation.rows), r + len(groups)
     lengths = {"w": r, **{group.multiplier: 1 for group in groups}}
-    lengths |= {name: len(first) // halves for name in SLACKS[:halves]} | {"zeta": len(second)}
+    lengths |= {name: len(with_xi) // n_blocks for name in SLACKS[:n_blocks]} | {"zeta": len(with_zeta)}
     ends = np.cumsum([0, *lengths.values()]).tolist()
     return QP(
-        P=Diagonal(np.concatenate([np.full(r, unit), [unit * g.ridge for g in groups], bend[first], none[second]])),
-        q=np.concatenate([np.zeros(r), totals, np.where(curved, 0.0, penalty)[first], penalty[second]]),
+        P=Diagonal(
+            np.concatenate([
+                np.full(r, unit), [unit * g.ridge for g in groups], quadratic_penalty[with_xi], zeros[with_zeta],
+            ])
+        ),
+        q=np.concatenate([np.zeros(r), totals, np.where(curved, 0.0, penalty)[with_xi], penalty[with_zeta]]),
         G=sp.hstack([sp.csc_array(block) for block in blocks], format="csc"), h=h,
-        lb=np.concatenate([np.full(free, -np.inf), none[first], none[second]]) if len(first) else None,
+        lb=np.concatenate([np.full(n_free, -np.inf), zeros[with_xi], zeros[with_zeta]]) if len(with_xi) else None,
         variables={
             notation.symbols.get(name, name): slice(start, end)
             for name, start, end in zip(lengths, ends, ends[1:], strict=False)
             if end > start
         },
         constraints={
-            name: Rows("G", slice(k * m // halves, (k + 1) * m // halves), text.format(f=f))
+            name: Rows("G", slice(k * m // n_blocks, (k + 1) * m // n_blocks), text.format(f=f))
             for k, (name, text) in enumerate(zip(notation.level_rows, notation.rows, strict=True))
         },
         formula=notation.objective.format(norm=norm), title=notation.title,

@@ -3,7 +3,7 @@
 Each is a fact about the data or the result, and advice, as an option of the command line and, in brackets, of Python.
 Results show hints in `notes` and `summary`, estimators in `notes_`, the command line at its end. They change nothing.
 
-To be cheap, at most `ROWS` samples, evenly spaced, are scanned, and `FEW_ROWS` for kernel values.
+To be cheap, at most `ROWS` samples, evenly spaced, are scanned, and `KERNEL_ROWS` for kernel values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from qpsvm.space.kernels.functions import Precomputed
 #: Largest number of rows whose features are scanned.
 ROWS = 10_000
 #: Largest number of rows between which kernel values are computed.
-FEW_ROWS = 64
+KERNEL_ROWS = 64
 #: Ratio of the ranges of two features from which on a hint is given.
 MAX_SCALE_RATIO = 1e6
 #: A kernel whose values differ by a smaller share of the largest counts as constant.
@@ -78,7 +78,7 @@ def find_sample_hints(X: Any, kernel: Any, names: Sequence[str] | None = None) -
     hints = [] if X.shape[1] < 2 else _find_scale_hints(X[:: -(-X.shape[0] // ROWS)], names)
     gamma = getattr(kernel, "gamma", None)
     if isinstance(gamma, (int, float)):
-        subset = X[np.unique(np.linspace(0, X.shape[0] - 1, FEW_ROWS).astype(int))]
+        subset = X[np.unique(np.linspace(0, X.shape[0] - 1, KERNEL_ROWS).astype(int))]
         K = np.asarray(kernel(subset, subset))
         spread, largest_value = float(np.ptp(K)), float(np.abs(K).max())
         varies = np.ptp(as_dense(subset), axis=0).any()

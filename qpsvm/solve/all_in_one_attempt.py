@@ -37,7 +37,7 @@ MIN_POLISH_SECONDS = 0.2
 #: Seconds that polishing may take at the end.
 FINAL_POLISH_SECONDS = 10.0
 #: Rows of the dual up to which every step length of (POL.2) is tried after every stage.
-FEW_ROWS = 2000
+ALL_LENGTHS_ROWS = 2000
 #: A measured gap that ends the stages, and seconds after which one that is within the tolerance does.
 FINE_GAP, LONG_SECONDS = 1e-12, 1.0
 #: The next stage starts at the polished point if its gap is less than this share of that of the stage's own point.
@@ -174,7 +174,7 @@ def _solve_by_sequential_dual(problem: AllInOneProblem, request: SolveRequest, l
             if request.polish and not is_interrupted():
                 polish_seconds = FINAL_POLISH_SECONDS if is_final_stage and last else max(solving, MIN_POLISH_SECONDS)
                 seconds = min(polish_seconds, max(request.clock.remaining, 0.0))
-                lengths = None if is_final_stage or len(dual.row_positions) <= FEW_ROWS else 1
+                lengths = None if is_final_stage or len(dual.row_positions) <= ALL_LENGTHS_ROWS else 1
                 point = polish(svm, point, certifier.certify, clock=Clock(max(seconds, 0.0)), lengths=lengths)
             best = point if best is None or point.gap < best.gap else best
             if is_logging(request.verbose):

@@ -28,10 +28,10 @@ from qpsvm.backends.traits import find_problem_traits
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.parameter_checks import Form
 
-#: A linear machine has few rows if they are at most `FEW_ROWS` and Σ_i C_i K_ii is at most `MAX_FEW_ROWS_SCALE`: beyond
-#: it, most α are free or keep changing sides, and their Gram matrix is singular. It is wide if it has at most
-#: `WIDE_ROWS` rows and at least as many features.
-FEW_ROWS, MAX_FEW_ROWS_SCALE, WIDE_ROWS = 300, 8000.0, 1000
+#: A linear machine has few rows if they are at most `FEW_LINEAR_ROWS` and Σ_i C_i K_ii is at most
+#: `MAX_FEW_LINEAR_ROWS_SCALE`: above it, most α are free or keep moving between their bounds, and their Gram matrix is
+#: singular. It is wide if it has at most `WIDE_ROWS` rows and at least as many features.
+FEW_LINEAR_ROWS, MAX_FEW_LINEAR_ROWS_SCALE, WIDE_ROWS = 300, 8000.0, 1000
 #: It is small up to this many rows and this n d², the number of products of an interior-point iteration: a solve then
 #: takes about 30 ms for any C.
 SMALL_ROWS, SMALL_SYSTEM = 2000, 3e7
@@ -88,7 +88,7 @@ def _order_for_linear(problem: Problem, size: Size, external: list[Candidate]) -
     """Return the order of backends for a linear machine."""
     newton, interior, augmented = map(Candidate, ("kernel_newton", "interior_point", "augmented_lagrangian"))
     n, d = size.rows, size.features
-    few = n <= FEW_ROWS and _estimate_objective_scale(problem) <= MAX_FEW_ROWS_SCALE
+    few = n <= FEW_LINEAR_ROWS and _estimate_objective_scale(problem) <= MAX_FEW_LINEAR_ROWS_SCALE
     wide = n <= d and (n <= WIDE_ROWS or not augmented.is_eligible(problem, size))
     if few or wide:
         built_in = [newton, augmented, interior]

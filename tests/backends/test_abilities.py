@@ -190,8 +190,8 @@ CHANGED = {
     "one class, shifted": (dual(level=ROOT, groups=(group(2 * SIGN, 0.3),)), {"other levels", "sum"}),
     "a row alone": (dual(groups=(group(1 + ROOT, 1.0),)), {"one row"}),
     "no intercept": (dual(groups=()), {"no rows"}),
-    "a price": (dual(groups=(group(SIGN, ridge=1.0),)), {"no rows", "penalised"}),
-    "a price on one of two": (dual(groups=(group(SIGN), group(ROOT, ridge=1.0))), {"penalised"}),
+    "a ridge": (dual(groups=(group(SIGN, ridge=1.0),)), {"no rows", "penalised"}),
+    "a ridge on one of two": (dual(groups=(group(SIGN), group(ROOT, ridge=1.0))), {"penalised"}),
 }
 PLAIN = {"level 1", "bounded", "flat", "balance", "unpenalised", "one α per sample"}
 

@@ -31,7 +31,7 @@ from qpsvm.solve.attempt import check_available_memory
 from qpsvm.solve.backend_order import (
     CVXPY_ROWS,
     DUAL_ROWS,
-    FEW_ROWS,
+    FEW_LINEAR_ROWS,
     PRIMAL_ROWS,
     SMALL_ROWS,
     WIDE_ROWS,
@@ -119,7 +119,7 @@ def order(problem: Problem) -> list[str]:
 
 # --- the rule ---------------------------------------------------------------------------------------------------------
 
-FEW, SMALL, MANY_ROWS = samples(FEW_ROWS), samples(FEW_ROWS + 1), samples(SMALL_ROWS + 1)
+FEW, SMALL, MANY_ROWS = samples(FEW_LINEAR_ROWS), samples(FEW_LINEAR_ROWS + 1), samples(SMALL_ROWS + 1)
 NEWTON, AUGMENTED, INTERIOR = "kernel_newton", "augmented_lagrangian", "interior_point"
 
 

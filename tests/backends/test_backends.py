@@ -455,7 +455,7 @@ def test_solver_data_reads_in_three_ways():
 
 
 def test_cvxpy_data_is_a_problem_that_a_reader_extends():
-    """The dual, with a term of the reader's own: a price on Σα_i² makes it the squared hinge's dual."""
+    """The dual, with a term that the reader adds: a penalty on Σα_i² makes it the squared hinge's dual."""
     model = qpsvm.compile(csvm().qp("dual"), "cvxpy").data
     assert isinstance(model, cvxpy.Problem)
     (alpha,) = model.variables()

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import details, pictures, summary, tables
 from benchmarks import lines as record_of
-from benchmarks.report import NOTHING, SECTIONS, TABLES, fill_tables, write_report
+from benchmarks.report import NO_MEASUREMENTS, SECTIONS, TABLES, fill_tables, write_report
 from benchmarks.summary import GOALS, SOLVERS, Profile, compute_profile, compute_shifted_mean
 from qpsvm.base.errors import FileFormatError, UnknownOptionError
 
@@ -417,7 +417,7 @@ def test_fill_makes_marked_tables_anew_and_leaves_the_rest(tmp_path):
     fill_tables(path, make_all_runs(), [MACHINE])
     assert path.read_text(encoding="utf-8") == once
     fill_tables(path, [])
-    assert path.read_text(encoding="utf-8").count(NOTHING) == 2
+    assert path.read_text(encoding="utf-8").count(NO_MEASUREMENTS) == 2
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from qpsvm.bounds.levels import primal_points
 from qpsvm.bounds.repair import feasible
 
 INTERCEPTS = (None, "free", "penalised")
-#: Prices and curvatures: a hinge, Huber's, the squared hinge, and rows that nothing may fall short of.
+#: Upper bounds and curvatures: a hinge, Huber's, the squared hinge, and rows that nothing may fall short of.
 LOSSES = {
     "hinge": (0.7, 0.0), "huber": (0.7, 0.3), "squared": (np.inf, 0.3), "hard": (np.inf, 0.0),
     "hinges, and one of Huber's": (0.7, [0.3, *[0.0] * 39]),
@@ -32,7 +32,7 @@ LOSSES = {
 
 
 def draw_far_rows(seed: int) -> Stated:
-    """Draw rows far from the origin, and prices at which what is rounded in y f is more than the norm."""
+    """Draw rows far from the origin, and penalties at which what is rounded in y f is more than the norm."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(3, 12)), int(rng.integers(1, 4))
     y = np.where(rng.permutation(n) < rng.integers(1, n), 1.0, -1.0)
@@ -174,7 +174,7 @@ def test_a_total_that_no_alpha_has_makes_no_bound() -> None:
         assert (bounds.total_gap(point).gap == np.inf) == (total > 2.0)
 
 
-def test_equalities_are_priced_at_their_radius() -> None:
+def test_equalities_are_charged_for_their_radius() -> None:
     """(COUNT.5)"""
     problem = Stated(np.eye(4), [1, -1, 1, -1], upper=np.inf, intercept=None)
     bounds = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm, np.ones(4, dtype=bool))

@@ -1,7 +1,7 @@
 """The one dual of every machine: its gap as an identity in fractions; losses, multipliers and repair by brute force.
 
-The duals are drawn with what no machine of the library has yet: levels of any sign, prices that are infinite in some
-rows, curvatures that are 0 in some, groups of every kind, and two rows of the dual for one sample.
+The duals are drawn with what no machine of the library has yet: levels of any sign, upper bounds that are infinite in
+some rows, curvatures that are 0 in some, groups of every kind, and two rows of the dual for one sample.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from qpsvm.space.operators import LowRank
 GROUPS = ("none", "free", "penalised", "balance and total", "total", "doubled", "doubled and total")
 
 
-def prices(rng: np.random.Generator, m: int, size: float = 1.0) -> tuple[Any, Any]:
+def draw_bounds(rng: np.random.Generator, m: int, size: float = 1.0) -> tuple[Any, Any]:
     """U and δ: each finite, infinite or mixed, and 0, positive or mixed; no row is hard."""
     upper = rng.choice([0.5, 1.0, 4.0], m) * size
     curvature = rng.choice([0.125, 1.0, 3.0], m) / size
@@ -65,7 +65,7 @@ def drawn_dual(seed: int, kind: str, size: float = 1.0) -> tuple[SVMDual, Any, F
     level = rng.choice([-1.0, 0.0, 0.5, 1.0, 2.0], m)
     if seed % 3 == 0:
         level = repeat_value(float(rng.choice([0.0, 1.0])), m)
-    upper, curvature = prices(rng, m, size)
+    upper, curvature = draw_bounds(rng, m, size)
     free = (DualGroup("balance", "b", sign),)
     mass = float(0.25 * np.where(np.isfinite(upper), upper, size)[sign > 0].min())
     total = DualGroup("nu", "rho", repeat_value(-1.0, m), -mass)
@@ -248,7 +248,7 @@ def draw_one_group(seed: int) -> tuple[SVMDual, DualPart, Any]:
     m = int(rng.integers(2, 9))
     column = rng.choice([-1.0, 1.0], m) if seed % 2 else rng.choice([-2.0, -0.5, 0.0, 1.0, 3.0], m)
     column[:2] = [1.0, -1.0]
-    upper, curvature = prices(rng, m)
+    upper, curvature = draw_bounds(rng, m)
     if seed % 5 == 0:
         column[column == 3.0] = 4.0  # so that the ends are floats
         hard = (rng.random(m) < 0.4) & (column != 0.0)

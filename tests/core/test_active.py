@@ -10,7 +10,7 @@ from each import for_each
 
 import qpsvm
 from qpsvm import core
-from qpsvm.many.exact import follow, judge
+from qpsvm.many.exact import follow, piece_certifier
 
 pytestmark = pytest.mark.skipif(core.compiled is None, reason="the compiled core is not there")
 RNG = np.random.default_rng(0)
@@ -64,15 +64,17 @@ def test_every_level_follows_the_path_to_the_end():
 @for_each("counted", [True, False])
 def test_pieces_are_judged_as_by_numpy(name, counted, monkeypatch):
     found = qpsvm.exact_path(*CASES[name])._followed
-    own = judge.PieceJudge(found.rows)
+    own = piece_certifier.PieceCertifier(found.rows)
     for part in found.parts:
-        points, s, *places = follow._compiled_ends(found, own, part.stretch, part.steady)
+        points, s, *places = follow._find_ends_compiled(found, own, part.stretch, part.steady)
         points = replace(points, f=points.f.copy())
-        ours = own.gaps(points, *places, counted=counted)
+        ours = own.bound_gaps(points, *places, with_rounding=counted)
         with monkeypatch.context() as patch:
             patch.setattr(core, "compiled", None)
-            known, its_s, *its_places = follow._ends(found, judge.PieceJudge(found.rows), part.stretch, part.steady)
-            gaps = own.gaps(known, *its_places, counted=counted)
+            known, its_s, *its_places = follow._find_ends(
+                found, piece_certifier.PieceCertifier(found.rows), part.stretch, part.steady
+            )
+            gaps = own.bound_gaps(known, *its_places, with_rounding=counted)
         np.testing.assert_array_equal(places, its_places)
         np.testing.assert_array_equal(s, its_s)
         for what in ("v", "mu", "t", "lo", "hi", "e", "f"):
@@ -82,14 +84,14 @@ def test_pieces_are_judged_as_by_numpy(name, counted, monkeypatch):
 
 def points_of(name, pieces):
     found = qpsvm.exact_path(*CASES[name])._followed
-    own, part = judge.PieceJudge(found.rows), found.parts[0]
+    own, part = piece_certifier.PieceCertifier(found.rows), found.parts[0]
     whole = part.stretch
     few = replace(whole, s=whole.s[:pieces], kinds=whole.kinds[:pieces], offset=whole.offset[: pieces + 1],
                   mu=whole.mu[:pieces], dmu=whole.dmu[:pieces],
                   **{key: getattr(whole, key)[: whole.offset[pieces]] for key in ("free", "v", "dv")})  # fmt: skip
     moving = found.rows.sample[(few.kinds != few.kinds[0]).any(axis=0) | (few.kinds[0] == 0)]
     steady = ~np.isin(np.arange(len(found.rows.K)), moving)
-    points, _, first, second = follow._compiled_ends(found, own, few, steady)
+    points, _, first, second = follow._find_ends_compiled(found, own, few, steady)
     return found, own, points, first, second
 
 
@@ -97,15 +99,15 @@ def test_what_moves_linearly_is_summed_once():
     """(BETWEEN.6): f of what is steady is within what is counted for it."""
     found, own, points, *_ = points_of("C", 6)
     assert points.mass is not None
-    slack = np.outer(own.sizes, points.off + 1e-13 * points.mass)
-    assert (np.abs(points.f - found.rows.f(points.v)) <= slack).all()
+    slack = np.outer(own.sizes, points.linear_error + 1e-13 * points.mass)
+    assert (np.abs(points.f - found.rows.compute_f(points.v)) <= slack).all()
 
 
 def test_a_point_that_is_no_number_proves_nothing():
     for part in ("v", "f", "mu"):
         _, own, points, first, second = points_of("C", 4)
         getattr(points, part)[0, 1] = np.nan
-        assert np.isinf(own.gaps(points, first, second)[[0, 1]]).any()
+        assert np.isinf(own.bound_gaps(points, first, second)[[0, 1]]).any()
 
 
 REAL = core.compiled

@@ -92,7 +92,7 @@ def test_every_equation_holds_on_real_samples(name, kernel, variant, weighted):
 @pytest.mark.slow
 @for_each("name, kernel", cover_pairs(("setosa/versicolor", "blobs"), (*KERNELS,)))
 def test_a_plane_that_is_pushed_outwards_by_its_rounding_still_holds(name, kernel):
-    """The result as it comes: w is w(α) times a factor, whose price, 2(factor − 1), is in the gap."""
+    """The result as it comes: w is w(α) times a factor, whose cost, 2(factor − 1), is in the gap."""
     X, y = samples(name)
     problem = qpsvm.HardMargin(X, y, KERNELS[kernel])
     for tol in (1e-6, 1e-15):

@@ -1,4 +1,4 @@
-"""The derivation of rows of a user's: every equation holds at an optimum, and fails where a price or w is altered."""
+"""The derivation of linear constraints: equations hold at an optimum, and fail if a multiplier or w is altered."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def solve_machine(name: str, kind: str) -> tuple[Any, SVMResult]:
     return problem, replace(result, status=qpsvm.Status.OPTIMAL)
 
 
-def raise_price(result: SVMResult) -> SVMResult:
+def raise_multiplier(result: SVMResult) -> SVMResult:
     table = result.constraints.copy()
     table["multiplier"][int(table["multiplier"].argmax())] += 1.0
     return replace(result, constraints=table)
@@ -80,9 +80,9 @@ def test_every_equation_holds_and_fails_where_it_is_violated(name: str, kind: st
     problem, result = solve_machine(name, kind)
     derivation = assert_all_hold(problem, result)
     assert ("OWN.6" in derivation.reasons()) == (name == "ranking")
-    pulling = {"OWN.6"} if kind == "w" and name == "C" else set()  # the price of a row with a part of b
+    pulling = {"OWN.6"} if kind == "w" and name == "C" else set()  # the multiplier of a row with a part of b
     for altered, failing in (
-        (raise_price, {"OWN.5", "OWN.10"} | pulling),
+        (raise_multiplier, {"OWN.5", "OWN.10"} | pulling),
         (negative, {"OWN.7"}),
         (moved_w, {"OWN.3", "OWN.5", "OWN.11"}),
         (shift_values, {"OWN.1" if kind == "w" else "OWN.2"}),
@@ -104,7 +104,7 @@ def test_steps_of_rows_are_those_that_rows_add() -> None:
     assert "<b>first" not in page
 
 
-def test_complementary_slackness_counts_an_idle_row_with_a_price() -> None:
+def test_complementary_slackness_counts_an_idle_row_with_a_multiplier() -> None:
     problem, result = solve_machine("C", "w")
     table = result.constraints.copy()
     idle = int((table["bound"] - table["value"]).argmax())
@@ -116,7 +116,7 @@ def test_complementary_slackness_counts_an_idle_row_with_a_price() -> None:
     assert all(name in said for name in OVER_W.names)
 
 
-def test_without_a_result_the_steps_stand_there_and_an_alpha_needs_its_prices() -> None:
+def test_without_a_result_the_steps_stand_there_and_an_alpha_needs_its_multipliers() -> None:
     problem, result = solve_machine("C", "w")
     assert qpsvm.derive(problem).residuals() == {}
     with pytest.raises(qpsvm.UnsupportedError, match=r"problem\.at"):

@@ -218,20 +218,20 @@ def test_one_changed_sign_or_factor_is_seen(case):
     assert not unseen, "\n".join(unseen)
 
 
-#: What a change of a price is: the other side, another sign, half or twice of it, or of the step.
-PRICES = [
+#: Changes of a sensitivity: the other side, another sign, half or twice of it, or of the step.
+CHANGED_SENSITIVITIES = [
     (r"-\Delta", r"+\Delta"), (r"{\Delta}", r"{2\Delta}"), (r"{\Delta}", r"{\tfrac12\Delta}"), ("{100}", "{50}"),
     ("-P}", "+P}"), ("{D-P", "{D+P"), (r"\le \xi_i", r"\le 2\xi_i"), (r"\le \pi_j", r"\le 2\pi_j"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", [*CHANGED[:4], ("svr", "free", "rbf", True, False)], ids=name)
-def test_one_change_of_a_price_is_seen(case):
+def test_one_change_of_a_sensitivity_is_seen(case):
     problem = problem_of(*case)
     space, seen = Space.from_problem(problem), 0
     at = letters(problem, space, optimal(problem, qpsvm.solve(problem, tol=1e-13, check=False), space))
     for step in qpsvm.derive(problem):
-        for written, instead in PRICES if step.tag.startswith("PRICE") else ():
+        for written, instead in CHANGED_SENSITIVITIES if step.tag.startswith("PRICE") else ():
             mutant = replace(step, latex=step.latex.replace(written, instead))
             assert mutant == step or read_step(at, mutant).failures, mutant.latex
             seen += mutant != step

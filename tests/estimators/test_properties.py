@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from qpsvm.estimators import SVC, SVDD, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR, RankingSVM
 
-CLASSES, NUMBERS, ORDER, NOTHING = "classes", "numbers", "order", "nothing"
+CLASSES, NUMBERS, ORDER, NO_TARGET = "classes", "numbers", "order", "nothing"
 UNIT = np.finfo(float).eps
 ROWS, FEATURES, NEW = 20, 3, 10
 RBF = {"kernel": "rbf", "gamma": 0.5}
@@ -107,9 +107,10 @@ MACHINES = [
     Machine(SVR, NUMBERS, RBF), Machine(SVR, NUMBERS, LINEAR), Machine(NuSVR, NUMBERS, {**RBF, "nu": 0.4}),
     Machine(NuSVR, NUMBERS, {**LINEAR, "nu": 0.4}), Machine(LinearSVR, NUMBERS),
     Machine(LinearSVR, NUMBERS, {"intercept_scaling": 1.0}), Machine(QuantileSVR, NUMBERS, {**RBF, "quantile": 0.3}),
-    Machine(QuantileSVR, NUMBERS, {**LINEAR, "quantile": 0.3}), Machine(OneClassSVM, NOTHING, {**RBF, "nu": 0.3}),
-    Machine(OneClassSVM, NOTHING, {**LINEAR, "nu": 0.3}), Machine(SVDD, NOTHING, {**RBF, "nu": 0.3}),
-    Machine(SVDD, NOTHING, {**LINEAR, "nu": 0.3}), Machine(RankingSVM, ORDER, RBF), Machine(RankingSVM, ORDER, LINEAR),
+    Machine(QuantileSVR, NUMBERS, {**LINEAR, "quantile": 0.3}), Machine(OneClassSVM, NO_TARGET, {**RBF, "nu": 0.3}),
+    Machine(OneClassSVM, NO_TARGET, {**LINEAR, "nu": 0.3}), Machine(SVDD, NO_TARGET, {**RBF, "nu": 0.3}),
+    Machine(SVDD, NO_TARGET, {**LINEAR, "nu": 0.3}), Machine(RankingSVM, ORDER, RBF),
+    Machine(RankingSVM, ORDER, LINEAR),
 ]  # fmt: skip
 
 
@@ -134,7 +135,7 @@ def case_of(machine, seed):
     X, new = rng.normal(size=(ROWS, FEATURES)) + 2.0, rng.normal(size=(NEW, FEATURES)) + 2.0
     level = X[:, 0] + 0.5 * np.sin(3.0 * X[:, 1]) + 0.3 * rng.normal(size=ROWS)
     targets = {
-        CLASSES: (level > np.median(level)).astype(int), NUMBERS: level, NOTHING: None,
+        CLASSES: (level > np.median(level)).astype(int), NUMBERS: level, NO_TARGET: None,
         ORDER: np.digitize(level, np.quantile(level, [0.3, 0.7])),
     }  # fmt: skip
     y = targets[machine.learns]
@@ -182,7 +183,7 @@ def weigh_rows(case):
 
 
 def double_rows(case):
-    """Double all rows: the price of slack doubles (of pairs, which are there four times, four); the shares do not."""
+    """Double all rows: the penalty of slack doubles (of pairs, which are there four times, four); the shares do not."""
     rows = np.tile(np.arange(len(case.X)), 2)
     twice = case.fitted(case.X[rows], pick_rows(case.y, rows))
     if case.machine.nu and case.machine.kind is not NuSVR:

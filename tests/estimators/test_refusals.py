@@ -130,7 +130,7 @@ def test_kernels_given_as_matrices_and_functions(kind):
         kind(kernel=lambda A, _: A).fit(own, target)
 
 
-def test_an_infinite_price():
+def test_an_infinite_penalty():
     separable = X[y < 2], y[y < 2]
     hard, large = (SVC(C=C, kernel="linear").fit(*separable) for C in (np.inf, 1e8))
     np.testing.assert_allclose(hard.decision_function(X), large.decision_function(X), atol=1e-5)

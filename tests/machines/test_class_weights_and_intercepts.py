@@ -1,4 +1,4 @@
-"""Class weights are factors of the prices, and a C-SVM has every intercept that the hinge loss has."""
+"""Class weights are factors of the penalties, and a C-SVM has every intercept that the hinge loss has."""
 
 from fractions import Fraction
 

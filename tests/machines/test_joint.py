@@ -81,7 +81,7 @@ def test_it_is_the_machine_of_liblinear(intercept):
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_two_classes_are_a_c_svm_with_twice_the_price(intercept):
+def test_two_classes_are_a_c_svm_with_twice_the_penalty(intercept):
     X, label = samples(k=2, n=40, d=2)
     y = np.array(["no", "yes"])[label]
     twin = qpsvm.solve(qpsvm.CSVM(X, y, C=1.4, intercept=intercept))
@@ -94,7 +94,7 @@ def test_two_classes_are_a_c_svm_with_twice_the_price(intercept):
         assert (result.predict(X) == twin.predict(X)).all()
 
 
-def test_the_paper_of_weston_and_watkins_has_level_2_which_is_half_the_price_here():
+def test_the_paper_of_weston_and_watkins_has_level_2_which_is_half_the_penalty_here():
     X, label = samples()
     P, W, b, _ = joint_optimum(X, label, np.full(len(X), 1.0), shared=False, intercept="free", level=2.0)
     result = qpsvm.solve(qpsvm.WestonWatkins(X, label, C=0.5))
@@ -160,18 +160,18 @@ def test_no_gap_is_smaller_than_the_truth(machine):
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_what_a_price_is_rounded_by_is_counted(machine):
+def test_what_a_penalty_is_rounded_by_is_counted(machine):
     """C·s is no float, (RECORD.3): P and D are those of C·s, and α is made feasible for it."""
     X, label = samples(n=7, d=2)
     weight = np.random.default_rng(0).uniform(0.1, 2.0, 7)
     for C in (0.1, 3e7):
-        price = [Fraction(C) * Fraction(value) for value in weight.tolist()]
+        penalty = [Fraction(C) * Fraction(value) for value in weight.tolist()]
         for intercept in INTERCEPTS:
             problem = machine(X, label, C=C, sample_weight=weight, intercept=intercept)
             assert problem.svm.upper_radius.any()
             result = qpsvm.solve(problem, check=False)
             alpha = [Fraction(value) * (1 - Fraction(1, 2**52)) for value in result.alpha.ravel().tolist()]
-            P, D = judge_classes(problem, result, alpha, price)
+            P, D = judge_classes(problem, result, alpha, penalty)
             assert Fraction(result.gap) * P >= P - D
 
 

@@ -120,8 +120,8 @@ def test_the_optimum_is_cvxpy_s(C: float, groups: Any) -> None:
     result = qpsvm.solve(problem)
     names, w = np.zeros(24) if groups is None else groups, cp.Variable(3)
     better, worse = np.nonzero((Y[:, None] > Y) & (names[:, None] == names))
-    prices = C * S[better] * S[worse]
-    textbook = cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + prices @ cp.pos(1 - (X[better] - X[worse]) @ w)))
+    penalties = C * S[better] * S[worse]
+    textbook = cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + penalties @ cp.pos(1 - (X[better] - X[worse]) @ w)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         textbook.solve(solver="CLARABEL")

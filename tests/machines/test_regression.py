@@ -127,7 +127,7 @@ def test_they_agree_with_scikit_learn() -> None:
             model.fit(X, T)
         np.testing.assert_allclose(ours.w, model.coef_, atol=1e-4)
     free = QuantileRegressor(quantile=0.2, alpha=0.0, solver="highs").fit(X, T)
-    loose = qpsvm.solve(QuantileSVR(X, T, 1e7, 0.2))  # so large a price that the norm hardly counts
+    loose = qpsvm.solve(QuantileSVR(X, T, 1e7, 0.2))  # so large a penalty that the norm hardly counts
     np.testing.assert_allclose(loose.w, free.coef_, atol=1e-4)
 
 

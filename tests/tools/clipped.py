@@ -17,11 +17,11 @@ import numpy as np
 import qpsvm
 
 #: Digits of the judge, and the share of a gap that is nothing.
-DIGITS, NOTHING = 50, 1e-6
+DIGITS, NEGLIGIBLE_SHARE = 50, 1e-6
 
 
 def draw_clipped(seed: int, rule: str = "clip") -> tuple[Any, np.ndarray]:
-    """Draw a machine of a seed, and its matrix K: integers, of three to seven samples, at prices up to 1e12."""
+    """Draw a machine of a seed, and its matrix K: integers, of three to seven samples, with penalties up to 1e12."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 8))
     K = rng.integers(-6, 7, (n, n)).astype(float)
@@ -102,7 +102,7 @@ def faults(seed: int, rule: str = "clip", tol: float = 1e-6) -> tuple[str, list[
         return str(result.status), []
     truth = true_gap(problem, K, result)
     found = [f"false: optimal, gap {truth:.3g}"] if result.status == "optimal" and truth > tol else []
-    if truth > result.gap * (1.0 + NOTHING):
+    if truth > result.gap * (1.0 + NEGLIGIBLE_SHARE):
         found.append(f"below: printed {result.gap:.3g}, true {truth:.3g}")
     return str(result.status), found
 

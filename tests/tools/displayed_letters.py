@@ -1,7 +1,7 @@
 """The letters of displayed equations, bound to arrays of a reader's problem: nothing is read from a derivation.
 
-K, w, ξ, … are made from samples, kernel, prices and α in plain NumPy. The feature space of a kernel that is not linear
-is that of a factor of its matrix over all points that occur, so that w is a vector there too.
+K, w, ξ, … are made from samples, kernel, penalties and α in plain NumPy. The feature space of a kernel that is not
+linear is that of a factor of its matrix over all points that occur, so that w is a vector there too.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Point:
     w: np.ndarray
     b: Any
     level: float = 1.0  # ρ, or ε of a ν-SVR
-    prices: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    multipliers: np.ndarray = field(default_factory=lambda: np.zeros(0))
     xi: np.ndarray | None = None  # over the rows of the dual; None: as small as w and b allow
     zeta: np.ndarray | None = None
 
@@ -79,7 +79,7 @@ def weights_of(problem: Any) -> np.ndarray:
     return np.ones(problem.n) if s is None else np.asarray(s, dtype=float)
 
 
-def prices(problem: Any) -> np.ndarray:
+def compute_penalties(problem: Any) -> np.ndarray:
     """What a unit of slack of a row costs, (m,); infinite of a hard margin."""
     s = weights_of(problem)
     each = getattr(problem, "C", 1.0) * s if not isinstance(problem, qpsvm.Ranking) else s
@@ -160,7 +160,7 @@ def slacks(problem: Any, space: Space, at: Point) -> tuple[np.ndarray, np.ndarra
 def primal(problem: Any, space: Space, at: Point) -> float:
     """P as the textbook has it."""
     xi, zeta = slacks(problem, space, at)
-    C = prices(problem)
+    C = compute_penalties(problem)
     own = at.b**2 if problem.intercept == "penalised" else 0.0
     norm = 0.5 * (float(at.w @ at.w) + own)
     match problem:
@@ -183,14 +183,14 @@ def primal(problem: Any, space: Space, at: Point) -> float:
 
 def bound_of(problem: Any, alpha: np.ndarray) -> np.ndarray:
     """What α is turned round in: its bound, or the largest α where it has none."""
-    C = prices(problem) / unit(problem)
+    C = compute_penalties(problem) / unit(problem)
     return np.full(len(alpha), alpha.max()) if is_squared(problem) or np.isinf(C).all() else C
 
 
 def lagrangian(problem: Any, space: Space, at: Point, said: str) -> float:
     """L at a point, without a user's rows: with half of the weights, or with what α leaves of its bound."""
     xi, zeta = slacks(problem, space, at)
-    C, alpha, kept = prices(problem) / unit(problem), at.alpha, xi
+    C, alpha, kept = compute_penalties(problem) / unit(problem), at.alpha, xi
     if isinstance(problem, qpsvm.HuberHinge):
         kept = zeta
     bound = bound_of(problem, alpha)
@@ -204,7 +204,9 @@ def lagrangian(problem: Any, space: Space, at: Point, said: str) -> float:
 
 def dual(problem: Any, at: Point) -> float:
     """D by the library's QP."""
-    alpha = np.concatenate([np.asarray(at.alpha).ravel(), at.prices / (1.0 if not len(at.prices) else unit(problem))])
+    alpha = np.concatenate(
+        [np.asarray(at.alpha).ravel(), at.multipliers / (1.0 if not len(at.multipliers) else unit(problem))]
+    )
     return -float(problem.qp("dual").objective(alpha))
 
 
@@ -220,7 +222,7 @@ def optimal(problem: Any, result: Any, space: Space) -> Point:
     found = np.zeros(0) if table is None else np.asarray(table["multiplier"])
     if isinstance(problem, qpsvm.SVDD):
         w = space.weights(f - result.b + np.square(space.features).sum(axis=1))
-        return Point(result.alpha, w / 2, result.b / 2, prices=found)
+        return Point(result.alpha, w / 2, result.b / 2, multipliers=found)
     level = result.extras.get("epsilon", result.rho) if isinstance(problem, qpsvm.NuSVR) else result.rho
     return Point(result.alpha, space.weights(f - result.b), float(result.b), float(level), found)
 
@@ -229,7 +231,7 @@ def any_point(problem: Any, space: Space, rng: np.random.Generator, recovered: b
     """A random feasible α with w(α), or with a random feasible point of the primal."""
     upper = np.ones((problem.n, len(problem.classes))) if isinstance(problem, JOINT) else np.minimum(problem.upper, 2.0)
     rows, given = getattr(problem, "constraints", None), rng.uniform(0.0, 1.0, np.shape(upper)) * upper
-    given[len(prices(problem)) if rows else given.size :] *= 0.2  # so that α may balance the prices
+    given[len(compute_penalties(problem)) if rows else given.size :] *= 0.2  # so that α may balance the multipliers
     some = problem.at(given)
     alpha, lam = some.alpha, np.asarray(some.constraints["multiplier"]) if rows else np.zeros(0)
     D = space.samples.shape[1]
@@ -252,7 +254,7 @@ def any_point(problem: Any, space: Space, rng: np.random.Generator, recovered: b
     if rows and not recovered and not isinstance(problem, qpsvm.HardMargin):
         w, b = move_inside(problem, space, w, b)
     at, extra = Point(alpha, w, b, level, lam), rng.uniform(0.0, 1.0, len(signs(problem)))
-    C = prices(problem)
+    C = compute_penalties(problem)
     if isinstance(problem, qpsvm.HuberHinge):
         at.zeta = extra if recovered else np.maximum(find_misses(problem, space, at), 0.0)
         at.xi = problem.width * alpha / C if recovered else extra
@@ -299,7 +301,7 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
         return _joint(problem, space, at)
     names = Names({}, {"x_": space.samples, "x": space.new, "z_": space.rows})
     values, functions = names.values, names.functions
-    Phi, alpha, s, C = space.samples, at.alpha, signs(problem), prices(problem)
+    Phi, alpha, s, C = space.samples, at.alpha, signs(problem), compute_penalties(problem)
     xi, zeta = slacks(problem, space, at)
     rows = row_features(problem, space)
     ball = isinstance(problem, qpsvm.SVDD)
@@ -447,7 +449,7 @@ def left_of_bound(problem: Any, space: Space, w: np.ndarray, b: float) -> np.nda
 def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
     """The letters of a user's rows."""
     g, c, h, A = rows_of(problem, space)
-    lam, ball, values = at.prices, isinstance(problem, qpsvm.SVDD), names.values
+    lam, ball, values = at.multipliers, isinstance(problem, qpsvm.SVDD), names.values
     w_of_both = row_features(problem, space).T @ (signs(problem) * at.alpha) - g.T @ lam / unit(problem)
     values |= {"g": g, "d" if ball else "c": c, "h_j": Tensor(h, ("j",)), "A": A, r"\pi": lam}
     values |= {"h_l": Tensor(h_alone(problem), ("l",)), "D": scalar(dual(problem, at))}

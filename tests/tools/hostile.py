@@ -23,7 +23,7 @@ MACHINES = (
 )  # fmt: skip
 BACKENDS = ("auto", "auto", "auto", "interior_point", "cvxopt", "osqp")
 TOLERANCES = (1e-6, 1e-6, 1e-8, 1e-10, 1e-12)
-#: Scales, prices and weights are between 10^−DECADES and 10^DECADES.
+#: Scales, penalties and weights are between 10^−DECADES and 10^DECADES.
 DECADES = 8.0
 
 
@@ -126,8 +126,8 @@ def _machine(rng: np.random.Generator, machine: str, X: Any, y: Any, t: Any, com
     any_b = {**common, "intercept": intercept}
     match machine:
         case "CSVM":
-            prices = C if rng.random() < 0.8 else decades(rng, len(y))
-            return qpsvm.CSVM(X, y, prices, **any_b)
+            penalties = C if rng.random() < 0.8 else decades(rng, len(y))
+            return qpsvm.CSVM(X, y, penalties, **any_b)
         case "NuSVM":
             whole = qpsvm.NuSVM(X, y, 1e-12, **common)
             return whole.replace(nu=max(nu * whole.nu_max, 1e-12))

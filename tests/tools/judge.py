@@ -37,7 +37,7 @@ BALANCE, PRINTED = Fraction(1, 10**12), Fraction(1, 10**9)
 ROUNDED = Fraction(1, 2**44)
 #: What an objective of 0 may be by the scale of what cancels in it, of samples and of a kernel: roundings of w, and the
 #: root of those of ‖w‖².
-NOTHING, NOTHING_OF_KERNEL = Fraction(1, 10**12), Fraction(1, 10**6)
+ZERO_OBJECTIVE, ZERO_OBJECTIVE_OF_KERNEL = Fraction(1, 10**12), Fraction(1, 10**6)
 #: A row with more than this share of its bound is no row of which it may be said that α is 0.
 PERIPHERAL = 1e-3
 
@@ -181,8 +181,8 @@ def exact_gram(kernel: Any, X: Any) -> list[Vector]:
     return [[Fraction(sum(value(i, j)), 2 * unit) for j in range(len(X))] for i in range(len(X))]
 
 
-def judge_classes(problem: Any, result: Any, alpha: Any = None, prices: Any = None) -> tuple[Fraction, Fraction]:
-    """P and D of a machine of several classes at α (n, k) as it is, which has to be feasible for the prices (n,)."""
+def judge_classes(problem: Any, result: Any, alpha: Any = None, penalties: Any = None) -> tuple[Fraction, Fraction]:
+    """P and D of a machine of several classes at α (n, k) as it is, which has to be feasible for the penalties (n,)."""
     found = build_proof_record(problem, result)
     machine, plane = found.machine, found.plane
     part, points, kernel, unit = _samples(problem, found)
@@ -193,7 +193,7 @@ def judge_classes(problem: Any, result: Any, alpha: Any = None, prices: Any = No
         return checker.by_coordinates(points, fractions(plane["w"][c]), beta)
 
     alpha = problem.samples.select_active(result.alpha) if alpha is None else alpha
-    C = fractions(result.upper[part] if prices is None else prices)
+    C = fractions(result.upper[part] if penalties is None else penalties)
     y = [int(found.target[i]) for i in part]
     P, D, _ = checker.bound_class_objectives(machine, C, y, fractions(alpha), fractions(plane["b"]), compute_plane)
     assert D[0] > -checker.INFINITE, "α is not feasible"
@@ -385,7 +385,7 @@ def faults(problem: Any, result: Any, tol: float) -> list[str]:
     exact, nothing = verdict.gap, vanishes(result)
     if nothing:  # measured by what w would be if nothing cancelled in it
         exact = (verdict.primal - verdict.dual) / verdict.scale if verdict.scale else Fraction(0)
-        tol = min(tol, float(NOTHING_OF_KERNEL if result.model.w is None else NOTHING))
+        tol = min(tol, float(ZERO_OBJECTIVE_OF_KERNEL if result.model.w is None else ZERO_OBJECTIVE))
     if optimal and not exact <= tol:
         found.append(f"false: optimal at tol {tol:g}, the gap is {float(exact):.3g}, printed {result.gap:.3g}")
     if verdict.gap < 0:

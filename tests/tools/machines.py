@@ -3,8 +3,8 @@
 An entry says both objectives at a point, the box and the equalities of the dual, and the coefficients of f that α
 stands for. `matrix.py` combines machines with kernels, scales, backends and forms.
 
-Letters: X (n, d), y (n,) of ±1, t (n,) the target, C_i = C s_i the price of slack, K (n, n), β (n,) coefficients of f,
-u = s² where K grows with the scale s, else 1: parameters are divided by u, so that a problem is the same up to units.
+Letters: X (n, d), y (n,) of ±1, t (n,) the target, C_i = C s_i the penalty of slack, K (n, n), β (n,) coefficients of
+f, u = s² where K grows with the scale s, else 1: parameters are divided by u, so that only the units change.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Point:
 
     @property
     def C(self) -> np.ndarray:
-        """Prices of slack with C = 1: (n,)."""
+        """Penalties of slack with C = 1: (n,)."""
         return self.weights / self.u
 
     @property
@@ -156,7 +156,7 @@ def pair_differences(p: Point) -> np.ndarray:
     return np.array([p.f[i] - p.f[j] for i, j in pairs(p.samples)])
 
 
-def pair_prices(samples: Samples, s: np.ndarray, u: float) -> np.ndarray:
+def pair_penalties(samples: Samples, s: np.ndarray, u: float) -> np.ndarray:
     """C s_i s_j."""
     return np.array([s[i] * s[j] for i, j in pairs(samples)]) / u
 
@@ -395,7 +395,7 @@ OTHERS = {
     ),
     "ranking": Machine(
         lambda s, X, k, u, w, **how: qpsvm.Ranking(X, grades(s), 1 / u, kernel=k, sample_weight=w, **how),
-        pair_prices,
+        pair_penalties,
         count_wins,
         lambda p: 0.5 * p.norm + p.upper @ np.maximum(1.0 - pair_differences(p), 0.0),
         linear_dual,

@@ -19,7 +19,7 @@ def primal_of(svm: SVMDual, Z: Matrix) -> QP:
     linear = np.flatnonzero(np.isfinite(svm.upper))
     first = np.flatnonzero((svm.curvature > 0.0) | np.isfinite(svm.upper))  # rows with ξ
     second = np.intersect1d(quadratic, linear)  # rows with ζ as well
-    curvature, price = svm.curvature[first], np.where(svm.curvature > 0.0, 0.0, svm.upper)[first]
+    curvature, penalty = svm.curvature[first], np.where(svm.curvature > 0.0, 0.0, svm.upper)[first]
     variables = {"w": slice(0, r)}
     variables |= {group.multiplier: slice(r + k, r + k + 1) for k, group in enumerate(svm.groups)}
     free = r + q
@@ -30,7 +30,7 @@ def primal_of(svm: SVMDual, Z: Matrix) -> QP:
     bends = np.divide(1.0, curvature, out=np.zeros(len(first)), where=curvature > 0.0)
     ridges, totals = (np.array([getattr(g, name) for g in svm.groups]) for name in ("ridge", "total"))
     d = [np.ones(r), ridges, bends, np.zeros(len(second))]
-    costs = [np.zeros(r), totals, price, svm.upper[second]]
+    costs = [np.zeros(r), totals, penalty, svm.upper[second]]
     others = [-group.column[:, None] for group in svm.groups]
     others += [-sp.eye_array(m, format="csc")[:, part] for part in (first, second) if len(part)]
     return QP(

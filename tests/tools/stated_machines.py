@@ -1,4 +1,4 @@
-"""Machines that the library has not: duals that are given row by row, with levels, prices and curvatures of any kind.
+"""Machines that the library does not have: duals given row by row, with any levels, upper bounds and curvatures.
 
 `Stated` may have rows without a bound (the squared hinge), with both a bound and a curvature (Huber's hinge), hard rows
 (U = ∞, δ = 0) and rows of several kinds side by side; `StatedPairs` has the same for rows that are pairs of samples.
@@ -84,7 +84,7 @@ def drawn_pairs(seed: int) -> tuple[StatedPairs, dict[str, Any]]:
 
 
 def drawn_rows(rng: np.random.Generator, m: int) -> list[Any]:
-    """Levels, prices and curvatures of m rows: a number or a vector each."""
+    """Levels, upper bounds and curvatures of m rows: a number or a vector each."""
     C = 10.0 ** rng.uniform(-8, 8)
     curvature, upper = np.full(m, 0.5 / C), np.full(m, np.inf)
     kind = str(rng.choice(["squared", "squared", "huber", "mixed", "hard rows", "hard rows"]))

@@ -156,12 +156,12 @@ BOOKS = {
 
 @dataclass(frozen=True)
 class Optimum:
-    """What CVXPY finds: the value, w, b, and the price of each row."""
+    """The solution of CVXPY: the value, w, b, and the multiplier of each row."""
 
     value: float
     w: np.ndarray
     b: float
-    prices: np.ndarray
+    multipliers: np.ndarray
 
 
 def optimum(book: Book, X, y, t, G=None, h=None, c=0.0, features=None, values=None) -> Optimum:

@@ -18,7 +18,7 @@ import qpsvm
 
 CLASSES = ("c", "nu", "hinge", "hard", "squared", "huber")
 TUBES = ("tube", "tube squared", "nu tube", "quantile")
-NOTHING = Fraction(0)
+ZERO = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def fractions(values: Any) -> list[Fraction]:
 
 def dot(a: Any, b: Any) -> Fraction:
     """aᵀb."""
-    return sum((p * q for p, q in zip(a, b, strict=True)), NOTHING)
+    return sum((p * q for p, q in zip(a, b, strict=True)), ZERO)
 
 
 def values(machine: Machine, result: Any, alpha: list[Fraction]) -> tuple[Fraction | None, Fraction]:
@@ -77,20 +77,20 @@ def values(machine: Machine, result: Any, alpha: list[Fraction]) -> tuple[Fracti
     s = [Fraction(1)] * len(rows) if machine.weight is None else fractions(machine.weight)
     f = [dot(w, x) + b for x in rows]
     C = [Fraction(machine.C) * one for one in s]
-    nu = Fraction(result.problem.nu) if kind in ("nu", "nu tube", "one") else NOTHING
+    nu = Fraction(result.problem.nu) if kind in ("nu", "nu tube", "one") else ZERO
     half = dot(w, w) / 2
     if kind in TUBES:
         return _tube(machine, result, alpha, rows, f, C, nu, half)
     y = [Fraction(1)] * len(rows) if kind == "one" else fractions(machine.y)
-    total, balance = sum(alpha, NOTHING), dot(alpha, y)
+    total, balance = sum(alpha, ZERO), dot(alpha, y)
     beta = [a * sign for a, sign in zip(alpha, y, strict=True)]
-    level = Fraction(float(result.rho)) if kind == "nu" else NOTHING if kind == "one" else Fraction(1)
-    short = [max(level - sign * value, NOTHING) for sign, value in zip(y, f, strict=True)]
-    primal, dual = half, (NOTHING if kind in ("nu", "one") else total) - _half_norm(rows, beta)
-    price = {"c": C, "huber": C, "one": s, "nu": [one / sum(s) for one in s],
+    level = Fraction(float(result.rho)) if kind == "nu" else ZERO if kind == "one" else Fraction(1)
+    short = [max(level - sign * value, ZERO) for sign, value in zip(y, f, strict=True)]
+    primal, dual = half, (ZERO if kind in ("nu", "one") else total) - _half_norm(rows, beta)
+    penalty = {"c": C, "huber": C, "one": s, "nu": [one / sum(s) for one in s],
              "hinge": [one / sum(s) / Fraction(machine.lam) for one in s]}.get(kind)  # fmt: skip
     assert all(a >= 0 for a in alpha)
-    assert price is None or all(a <= U for a, U in zip(alpha, price, strict=True))
+    assert penalty is None or all(a <= U for a, U in zip(alpha, penalty, strict=True))
     if kind == "one":
         assert total == nu * sum(s)
         primal += nu * sum(s) * b
@@ -108,13 +108,13 @@ def values(machine: Machine, result: Any, alpha: list[Fraction]) -> tuple[Fracti
     h = Fraction(machine.width)
     if kind == "squared":
         primal += dot(C, [t * t for t in short])
-        dual -= sum((a * a / (4 * c) for a, c in zip(alpha, C, strict=True)), NOTHING)
+        dual -= sum((a * a / (4 * c) for a, c in zip(alpha, C, strict=True)), ZERO)
     elif kind == "huber":
         primal += dot(C, [t * t / (2 * h) if t <= h else t - h / 2 for t in short])
-        dual -= sum((h * a * a / (2 * c) for a, c in zip(alpha, C, strict=True)), NOTHING)
+        dual -= sum((h * a * a / (2 * c) for a, c in zip(alpha, C, strict=True)), ZERO)
     else:
-        assert price is not None
-        primal += dot(price, short)
+        assert penalty is not None
+        primal += dot(penalty, short)
     return primal, dual
 
 
@@ -131,7 +131,7 @@ def _tube(
     above, below = alpha[:n], alpha[n:]
     width = {"nu tube": result.extras.get("epsilon", 0.0), "quantile": 0.0}.get(kind, machine.epsilon)
     epsilon, q = Fraction(float(width)), Fraction(machine.quantile)
-    prices = ([q * c for c in C], [(1 - q) * c for c in C]) if kind == "quantile" else (C, C)
+    penalties = ([q * c for c in C], [(1 - q) * c for c in C]) if kind == "quantile" else (C, C)
     assert all(a >= 0 for a in alpha)
     beta = [p - m for p, m in zip(above, below, strict=True)]
     primal, dual = half, dot(t, beta) - _half_norm(rows, beta)
@@ -144,12 +144,12 @@ def _tube(
         primal, dual = primal + b * b / 2, dual - sum(beta) ** 2 / 2
     else:
         assert b == 0 if machine.intercept is None else sum(beta) == 0
-    for side, price, sign in ((above, prices[0], 1), (below, prices[1], -1)):
-        short = [max(sign * (value - at) - epsilon, NOTHING) for value, at in zip(t, f, strict=True)]
+    for side, penalty, sign in ((above, penalties[0], 1), (below, penalties[1], -1)):
+        short = [max(sign * (value - at) - epsilon, ZERO) for value, at in zip(t, f, strict=True)]
         if kind == "tube squared":
-            primal += dot(price, [one * one for one in short])
-            dual -= sum((a * a / (4 * c) for a, c in zip(side, price, strict=True)), NOTHING)
+            primal += dot(penalty, [one * one for one in short])
+            dual -= sum((a * a / (4 * c) for a, c in zip(side, penalty, strict=True)), ZERO)
         else:
-            assert all(a <= U for a, U in zip(side, price, strict=True))
-            primal += dot(price, short)
+            assert all(a <= U for a, U in zip(side, penalty, strict=True))
+            primal += dot(penalty, short)
     return primal, dual

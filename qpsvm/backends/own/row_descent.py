@@ -56,11 +56,10 @@ class RowDescent:
         loss_fields = {field.name: getattr(losses, field.name) for field in fields(Loss)}
         self._y, self._losses = np.ascontiguousarray(y), RowLosses(**loss_fields)
         self._has_free_intercept, self._budget = intercept == "free", Budget()
-        unit_and_is_free = (1.0 if intercept else 0.0, self._has_free_intercept)
         newton_seconds = rows.estimate_newton_seconds(not self._losses.is_piecewise_linear)
         self._run = DescentRun(
-            rows.table, rows.shape[1], self._y, self._losses, unit_and_is_free, newton_seconds=newton_seconds, tol=tol,
-            budget=self._budget,
+            rows.table, rows.shape[1], self._y, self._losses, intercept_feature=1.0 if intercept else 0.0,
+            has_free_intercept=self._has_free_intercept, newton_seconds=newton_seconds, tol=tol, budget=self._budget,
         )  # fmt: skip
         self.continue_to_goal(1.0)
 

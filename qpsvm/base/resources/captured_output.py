@@ -74,13 +74,13 @@ class _Redirection:
     """Redirection of descriptors 1 and 2 to a file, as long as any thread captures them."""
 
     def __init__(self) -> None:
-        self.users = 0
+        self.n_captures = 0
         self.saved: dict[int, int] = {}
         self.file: IO[bytes] | None = None
 
     def enter(self) -> None:
-        self.users += 1
-        if self.users > 1:
+        self.n_captures += 1
+        if self.n_captures > 1:
             return
         for name in STREAMS:
             with suppress(AttributeError, OSError, ValueError):  # None, or closed
@@ -95,8 +95,8 @@ class _Redirection:
 
     def leave(self) -> str:
         """End the capture of a thread; return the text to the last one."""
-        self.users -= 1
-        if self.users:
+        self.n_captures -= 1
+        if self.n_captures:
             return ""
         _flush_c()
         for descriptor, saved in self.saved.items():
@@ -175,7 +175,7 @@ def _end_capture(streams: list[_CapturingStream], descriptors: bool) -> str:
         if descriptors:
             texts.append(_REDIRECTION.leave())
         for stream in streams:
-            if stream.detour is not None and not _REDIRECTION.users:
+            if stream.detour is not None and not _REDIRECTION.n_captures:
                 detour, stream.detour = stream.detour, None
                 with suppress(OSError, ValueError):
                     detour.close()

@@ -25,7 +25,7 @@ class _InterruptState:
 
 
 def is_interrupted() -> bool:
-    """Return whether Ctrl-C was pressed since the run of this thread started."""
+    """Return whether Ctrl-C was pressed since `defer_interrupt` was entered; always False in other threads."""
     return (
         _InterruptState.is_deferred
         and _InterruptState.was_pressed

@@ -49,7 +49,10 @@ Kernel = Callable[[int, int], tuple[int, int]]  # integers below and above a mul
 HEAD, SEAL = b'{\n"format": "qpsvm proof",\n"version": 1,\n', b'"seal": "'
 MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None", "?"}
 SCALED = ("PrimalHinge", "SVDD", "CrammerSinger", "WestonWatkins")  # machines without distance claims
-SEVERAL: Any = {"CrammerSinger": (max, sum), "WestonWatkins": (sum, max)}  # all-in-one machines: J and H
+SEVERAL: Any = {
+    "CrammerSinger": (max, sum),
+    "WestonWatkins": (sum, max),
+}  # all-in-one machines: J and H of `bound_class_objectives`
 BITS = 192  # precision of an irrational kernel value
 INFINITE = Fraction(1 << 5000)  # larger than every bound that a file can hold
 DIGITS = 4300  # largest number of digits of a number
@@ -110,7 +113,7 @@ class PlaneValues(NamedTuple):
     apart: Ends
 
 
-def need(condition: object, why: str) -> None:
+def require(condition: object, why: str) -> None:
     """Raise UnusableError unless the condition holds."""
     if not condition:
         raise UnusableError(why)
@@ -196,30 +199,30 @@ def check_form(value: Any, form: Any, where: str) -> None:
     or a set of allowed values.
     """
     if isinstance(form, Plain):
-        need(form.ok(value), f"{where} is not {form.words}")
+        require(form.ok(value), f"{where} is not {form.words}")
     elif isinstance(form, dict):
-        need(isinstance(value, dict), f"{where} is no object with names")
+        require(isinstance(value, dict), f"{where} is no object with names")
         odd = {*value} - {name.rstrip("?") for name in form}
-        need(not odd, f"{where} has {quote(min(odd, default=''))}, which is not known here")
+        require(not odd, f"{where} has {quote(min(odd, default=''))}, which is not known here")
         for name, subform in form.items():
-            need(name.endswith("?") or name in value, f"{where} lacks {name!r}")
+            require(name.endswith("?") or name in value, f"{where} lacks {name!r}")
             if name.rstrip("?") in value:
                 check_form(value[name.rstrip("?")], subform, f"{where} {name.rstrip('?')}".strip())
     elif isinstance(form, (list, tuple)):
         form = form[: len(value)] if form == (TEXT, CATEGORIES, MORE) and len(value) == 2 else form
         has_length = isinstance(value, list) and (isinstance(form, list) or len(value) == len(form))
-        need(has_length, f"{where} is no list, or one of another length")
+        require(has_length, f"{where} is no list, or one of another length")
         for subform, item in zip(form * len(value) if isinstance(form, list) else form, value, strict=True):
             check_form(item, subform, where)
     else:
         is_allowed = (isinstance(value, str) or value is None) and value in form
-        need(is_allowed, f"{where} is none of {sorted(map(repr, form))}")
+        require(is_allowed, f"{where} is none of {sorted(map(repr, form))}")
 
 
 def read_name(value: Any, where: str, names: Any) -> str:
     """Return the name of a machine, a kernel or a claim."""
     name = value.get(where) if isinstance(value, dict) else None
-    need(isinstance(name, str) and name in names, f"this checker knows no {where} {quote(name)}")
+    require(isinstance(name, str) and name in names, f"this checker knows no {where} {quote(name)}")
     return str(name)
 
 
@@ -277,13 +280,13 @@ def parse_proof(content: bytes) -> Any:
     check_form(proof, form_of(proof), "")
     machine, reading, claims, n = proof["machine"], proof["file"], proof["claims"], proof["data"]["rows"]
     kinds = [claim["claim"] for claim in claims]
-    need(len({*kinds}) == len(kinds), "a claim is there twice")
-    need(("hulls" in proof) == ("the hulls meet" in kinds), "a claim is about what the proof does not hold")
-    need(len(kinds) == 1 or "hulls" not in proof, "hulls show nothing else")
+    require(len({*kinds}) == len(kinds), "a claim is there twice")
+    require(("hulls" in proof) == ("the hulls meet" in kinds), "a claim is about what the proof does not hold")
+    require(len(kinds) == 1 or "hulls" not in proof, "hulls show nothing else")
     per_row = {"weights": machine.get("weights"), "C": machine["parameters"].get("C")}
     for name, value in per_row.items():
-        need(not isinstance(value, list) or len(value) == n, f"{name} are not those of {n} rows")
-    need(
+        require(not isinstance(value, list) or len(value) == n, f"{name} are not those of {n} rows")
+    require(
         ("mean" in reading) == ("scale" in reading) and 0 not in reading.get("scale", ()),
         "columns have no mean, or no scale",
     )
@@ -293,21 +296,23 @@ def parse_proof(content: bytes) -> Any:
         for _, _, *more_options in reading.get("columns", ())
         for options in more_options
     ]
-    need({*dates} <= {(True, True), (False, False)}, "a date has no first day, or no order")
-    need(len({*columns}) == len(columns), "a column is there twice")
+    require({*dates} <= {(True, True), (False, False)}, "a date has no first day, or no order")
+    require(len({*columns}) == len(columns), "a column is there twice")
     for i, j in machine.get("pairs", ()):
-        need(i < n and j < n and i != j, "a pair is none of two rows")
+        require(i < n and j < n and i != j, "a pair is none of two rows")
     points = machine.get("rows", {}).get("points", ())
     for factors, _, _ in machine.get("rows", {}).get("each", ()):
         places = {j for j, _ in factors}
-        need(len(places) == len(factors) and all(j < len(points) for j in places), "a point is missing, or there twice")
+        require(
+            len(places) == len(factors) and all(j < len(points) for j in places), "a point is missing, or there twice"
+        )
     sides = [proof["hulls"][side] for side in "uv"] if "hulls" in proof else [proof["alpha"]["others"]]
     common = 1
     for side in sides:
-        need(len({k for k, _, _ in side}) == len(side), "a row has two numbers")
+        require(len({k for k, _, _ in side}) == len(side), "a row has two numbers")
         for _, _, q in side:
             common = math.lcm(common, q)
-            need(common.bit_length() <= FINEST, "the fractions have too many digits to be checked")
+            require(common.bit_length() <= FINEST, "the fractions have too many digits to be checked")
     return proof
 
 
@@ -317,7 +322,7 @@ def parse_proof(content: bytes) -> Any:
 def content_of(path: str) -> bytes:
     """Read the bytes of a file."""
     try:
-        need(stat.S_ISREG(os.stat(path).st_mode), f"{path} cannot be read: it is no file")
+        require(stat.S_ISREG(os.stat(path).st_mode), f"{path} cannot be read: it is no file")
         with open(path, "rb") as file:
             return file.read()
     except (OSError, ValueError) as error:
@@ -329,34 +334,34 @@ def number(value_or_text: Any) -> float:
     is_number = not isinstance(value_or_text, str) or (
         len(value_or_text) <= DIGITS and re.fullmatch(r"[-+.\deE]+", value_or_text, re.ASCII)
     )
-    need(is_number and math.isfinite(value := float(value_or_text)), f"{quote(value_or_text)} is no finite number")
-    need(isinstance(value_or_text, str) or value == value_or_text, f"{quote(value_or_text)} is no float")
+    require(is_number and math.isfinite(value := float(value_or_text)), f"{quote(value_or_text)} is no finite number")
+    require(isinstance(value_or_text, str) or value == value_or_text, f"{quote(value_or_text)} is no float")
     return value
 
 
 def integer(text: str) -> int:
     """Convert text to an integer; it must not be too long."""
-    need(len(text) <= DIGITS and re.fullmatch(r"[-+]?\d+", text, re.ASCII), f"{quote(text)} is no whole number here")
+    require(len(text) <= DIGITS and re.fullmatch(r"[-+]?\d+", text, re.ASCII), f"{quote(text)} is no whole number here")
     return int(text)
 
 
 def places(given: str) -> list[int]:
     """Parse nonnegative integers separated by commas."""
     found = [integer(text.strip()) for text in given.split(",")]
-    need(all(map(PLACE.ok, found)), f"{quote(given)} are no rows")
+    require(all(map(PLACE.ok, found)), f"{quote(given)} are no rows")
     return found
 
 
 def reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Build an object of JSON; a repeated key is an error."""
-    need(len(dict(pairs)) == len(pairs), "the proof file has a name twice")
+    require(len(dict(pairs)) == len(pairs), "the proof file has a name twice")
     return dict(pairs)
 
 
 def open_proof(path: str) -> Any:
     """Return the content of a proof file; None if its bytes are not those that were sealed."""
     content = content_of(path)
-    need(content.startswith(HEAD[:25]), f"{path} is not a proof file of qpsvm")
+    require(content.startswith(HEAD[:25]), f"{path} is not a proof file of qpsvm")
     body, _, seal = content.rpartition(SEAL)
     if seal != hashlib.sha256(body).hexdigest().encode() + b'"\n}\n' or not content.startswith(HEAD):
         return None
@@ -377,10 +382,10 @@ def table_of_npy(content: bytes) -> Table:
     start = first + int.from_bytes(content[8:first], "little")
     form = r"\{'descr': '([<>|])(\w\d)', 'fortran_order': (True|False), 'shape': \((\d+),(?: (\d+))?\), \}\s*"
     matches = re.findall(rf"\A{form}\Z", content[first:start].decode("ascii"))
-    need(matches, "the array is none of numbers in one or two dimensions")
+    require(matches, "the array is none of numbers in one or two dimensions")
     order, kind, fortran, high, wide = matches[0]
     n, d = int(high), int(wide or 1)
-    need(n * d > 0, "the array is empty")
+    require(n * d > 0, "the array is empty")
     code = "dfeqihbQIHB?"[("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "b1").index(kind)]
     values = struct.unpack(f"{order.replace('|', '<')}{n * d}{code}", content[start:])
     rows = [values[i::n] if fortran == "True" else values[i * d : i * d + d] for i in range(n)]
@@ -390,12 +395,12 @@ def table_of_npy(content: bytes) -> Table:
 def of_table(table: Table, reading: Any, target: str | None) -> tuple[list[Sparse], list[Any]]:
     """Return the features of each row, and its target as in the table."""
     header, lines = table
-    need(len({*header} - {""}) == len([name for name in header if name]), "two columns of the data have one name")
+    require(len({*header} - {""}) == len([name for name in header if name]), "two columns of the data have one name")
     columns = reading.get("columns", [[name, None] for name in header if name not in ("", target)])
     columns = [(*column, {})[:3] for column in columns]
     names = [name for name, _, _ in columns] + [target] * (target is not None)
     wanted = [name for name, _, options in columns if "fill" not in options] + [target] * (target is not None)
-    need({*names} <= {*header}, f"the data have no column {next((n for n in names if n not in header), None)!r}")
+    require({*names} <= {*header}, f"the data have no column {next((n for n in names if n not in header), None)!r}")
     rows, targets = [], []
     for line in lines:
         cells = {name: plain_cell(cell, reading) for name, cell in zip(header, line, strict=True)}
@@ -433,7 +438,7 @@ def features(name: str, cell: Any, categories: Any, options: Any) -> list[float]
     value, rare = options["fill"] if missing else cell, options.get("rare", ())
     if "date" in options:
         day = value if missing else day_of(value, options["date"])
-        need(REAL.ok(day) and 0 < day < 3652060, f"column {name!r} has a date that is none")
+        require(REAL.ok(day) and 0 < day < 3652060, f"column {name!r} has a date that is none")
         date = datetime.date.fromordinal(int(day))
         values = [
             float(date.year),
@@ -445,7 +450,7 @@ def features(name: str, cell: Any, categories: Any, options: Any) -> list[float]
         bare = re.sub(rf"\s|[{options['unit']}]", "", value) if "unit" in options and not missing else value
         values = [number(bare)]
     else:
-        need(value in categories or value in rare, f"column {name!r} has another category")
+        require(value in categories or value in rare, f"column {name!r} has another category")
         values = [float(value == category) for category in categories] + [float(value in rare)] * bool(rare)
     return values + [float(cell in MISSING)] * ("missing" in options)
 
@@ -475,8 +480,8 @@ def of_libsvm(content: str, reading: Any) -> tuple[list[Sparse], list[Any]]:
     ]
     for _, pairs in complete:
         places = {integer(j) for j, _ in pairs}
-        need(len(places) == len(pairs), "a feature is there twice in one line")
-        need(all(0 <= j - first < 1 << 31 for j in places), "a feature has a number that is out of range")
+        require(len(places) == len(pairs), "a feature is there twice in one line")
+        require(all(0 <= j - first < 1 << 31 for j in places), "a feature has a number that is out of range")
     return [{int(j) - first: number(v) for j, v in pairs if number(v)} for _, pairs in complete], [
         y for y, _ in complete
     ]
@@ -488,7 +493,7 @@ def unpack(content: bytes) -> bytes:
         if content.startswith(mark):
             with packer.open(io.BytesIO(content)) as file:
                 content = file.read(MOST + 1)
-            need(len(content) <= MOST, f"the data are packed, and unpacked they have more than {MOST} bytes")
+            require(len(content) <= MOST, f"the data are packed, and unpacked they have more than {MOST} bytes")
     return content
 
 
@@ -514,14 +519,14 @@ def samples(content: bytes, reading: Any, target: str | None, machine: Any) -> t
         first_line = next((line for line in lines.split("\n") if re.search(r"[^\s\d.eE+-]", line.split("#")[0])), "")
         kind = kind or ("libsvm" if re.match(r"\s*(\S+\s+)?(qid|[+-]?\d+):", first_line) else "csv")
         table = ([], []) if kind == "libsvm" else table_of_csv(lines)
-    need(reading.get("kind") in (kind, None), f"the data are {kind}, and not as the proof says")
+    require(reading.get("kind") in (kind, None), f"the data are {kind}, and not as the proof says")
     if kind == "libsvm":
         rows, targets = of_libsvm(lines, reading)
     else:
         rows, targets = of_table(table, reading, (target or table[0][-1]) if learns else None)
-    need(rows, "the data are empty")
+    require(rows, "the data are empty")
     if "scale" in reading:
-        need(all(j < len(reading["scale"]) for row in rows for j in row), "a column has no scale")
+        require(all(j < len(reading["scale"]) for row in rows for j in row), "a column has no scale")
         moments = list(enumerate(zip(reading["mean"], reading["scale"], strict=True)))
         rows = [{j: v for j, (m, s) in moments if (v := (row.get(j, 0.0) - m) / s)} for row in rows]
     labels = reading.get("labels") or machine.get("classes")
@@ -530,7 +535,7 @@ def samples(content: bytes, reading: Any, target: str | None, machine: Any) -> t
 
 def leave_out(rows: list[Sparse], y: list[float], gone: list[int], machine: Any) -> tuple[list[Sparse], list[float]]:
     """Return the samples without some rows, in order; for a kernel matrix, also without their columns."""
-    need(
+    require(
         not gone or 0 <= gone[0] <= gone[-1] < len(rows), f"the data have rows 0 to {len(rows) - 1}, and no {gone[-1:]}"
     )
     kept_rows = sorted({*range(len(rows))} - {*gone})
@@ -563,7 +568,7 @@ def encode_targets(targets: list[Any], labels: Any, of: str) -> list[float]:
     for target in targets:
         places = [c for c, label in enumerate(labels) if label is not None and is_label(target, label)]
         places = places or [0] * (labels[0] is None)
-        need(len(places) == 1, f"{quote(target)} is none of the labels, or two of them")
+        require(len(places) == 1, f"{quote(target)} is none of the labels, or two of them")
         codes.append(float(places[0]))
     return codes if of == "one of several" else [2 * c - 1 for c in codes]
 
@@ -596,61 +601,63 @@ class Targets(NamedTuple):
     part: list[int]
 
 
-def list_sides(machine: Any, of: Targets) -> list[tuple[Any, Any, Any, Any]]:
+def list_sides(machine: Any, targets: Targets) -> list[tuple[Any, Any, Any, Any]]:
     """Return s, l, U and d of the n rows of a machine; for regression, of both rows of each sample."""
-    parameters, n, zero, one = machine["parameters"], len(of.y), Fraction(0), Fraction(1)
+    parameters, n, zero, one = machine["parameters"], len(targets.y), Fraction(0), Fraction(1)
     nu, lam, width, tau = (Fraction(parameters.get(key, 1)) for key in ("nu", "lam", "width", "quantile"))
-    epsilon, total = Fraction(parameters.get("epsilon", 0)), sum(of.s)
-    squares, shares = [1 / (2 * c) for c in of.C], [w / total for w in of.s]
+    epsilon, total = Fraction(parameters.get("epsilon", 0)), sum(targets.s)
+    squares, shares = [1 / (2 * c) for c in targets.C], [w / total for w in targets.s]
     ones, minus, zeros, unbounded = [one] * n, [-one] * n, [zero] * n, [None] * n
-    up, down = [t - epsilon for t in of.y], [-t - epsilon for t in of.y]
-    tube: Any = (unbounded, squares) if parameters.get("loss") == "squared" else (of.C, zeros)
+    up, down = [t - epsilon for t in targets.y], [-t - epsilon for t in targets.y]
+    tube: Any = (unbounded, squares) if parameters.get("loss") == "squared" else (targets.C, zeros)
     sides: Any = {
-        "CSVM": [(of.y, ones, of.C, zeros)],
-        "HardMargin": [(of.y, ones, unbounded, zeros)],
-        "NuSVM": [(of.y, zeros, shares, zeros)],
-        "PrimalHinge": [(of.y, ones, [w / lam for w in shares], zeros)],
-        "SquaredHinge": [(of.y, ones, unbounded, squares)],
-        "HuberHinge": [(of.y, ones, of.C, [width / c for c in of.C])],
+        "CSVM": [(targets.y, ones, targets.C, zeros)],
+        "HardMargin": [(targets.y, ones, unbounded, zeros)],
+        "NuSVM": [(targets.y, zeros, shares, zeros)],
+        "PrimalHinge": [(targets.y, ones, [w / lam for w in shares], zeros)],
+        "SquaredHinge": [(targets.y, ones, unbounded, squares)],
+        "HuberHinge": [(targets.y, ones, targets.C, [width / c for c in targets.C])],
         "EpsilonSVR": [(ones, up, *tube), (minus, down, *tube)],
-        "NuSVR": [(ones, up, of.C, zeros), (minus, down, of.C, zeros)],
+        "NuSVR": [(ones, up, targets.C, zeros), (minus, down, targets.C, zeros)],
         "QuantileSVR": [
-            (ones, up, [tau * c for c in of.C], zeros),
-            (minus, down, [(1 - tau) * c for c in of.C], zeros),
+            (ones, up, [tau * c for c in targets.C], zeros),
+            (minus, down, [(1 - tau) * c for c in targets.C], zeros),
         ],
-        "OneClass": [(ones, zeros, of.s, zeros)],
-        "SVDD": [(ones, [k / 2 for k in of.diagonal], [w / nu for w in shares], zeros)],
+        "OneClass": [(ones, zeros, targets.s, zeros)],
+        "SVDD": [(ones, [k / 2 for k in targets.diagonal], [w / nu for w in shares], zeros)],
         "Ranking": [],
     }
     rows_of_machine: list[tuple[Any, Any, Any, Any]] = sides[machine["name"]]
     return rows_of_machine
 
 
-def find_mass(machine: Any, of: Targets) -> tuple[str | None, Fraction, Fraction]:
+def find_mass(machine: Any, targets: Targets) -> tuple[str | None, Fraction, Fraction]:
     """Return the multiplier of the equality with a constant column 1 or -1, this constant, and the right-hand side.
 
     The multiplier is None if the machine has no such equality.
     """
     name, nu = machine["name"], Fraction(machine["parameters"].get("nu", 1))
-    zero, one, total = Fraction(0), Fraction(1), sum(of.s, Fraction(0))
-    above = sum((weight for t, weight in zip(of.y, of.s, strict=True) if t > 0), zero)
+    zero, one, total = Fraction(0), Fraction(1), sum(targets.s, Fraction(0))
+    above = sum((weight for t, weight in zip(targets.y, targets.s, strict=True) if t > 0), zero)
     largest_nu = 2 * min(above, total - above) / total  # a float may exceed this by rounding
-    need(name != "NuSVM" or nu <= largest_nu * (1 + Fraction(1, 1 << 40)), "nu is above its largest value")
+    require(name != "NuSVM" or nu <= largest_nu * (1 + Fraction(1, 1 << 40)), "nu is above its largest value")
     masses: dict[str, tuple[str, Fraction, Fraction]] = {
         "NuSVM": ("rho", -one, -min(nu, largest_nu)),
-        "NuSVR": ("epsilon", one, nu * sum(of.C)),
+        "NuSVR": ("epsilon", one, nu * sum(targets.C)),
         "OneClass": ("b", one, nu * total),
         "SVDD": ("b", one, one),
     }
     return masses.get(name, (None, zero, zero))
 
 
-def list_pair_rows(machine: Any, of: Targets) -> list[DualRow]:
+def list_pair_rows(machine: Any, targets: Targets) -> list[DualRow]:
     """Return the rows of a ranking: f of one sample should exceed f of another."""
-    index_of, one = {i: k for k, i in enumerate(of.part)}, Fraction(1)
+    index_of, one = {i: k for k, i in enumerate(targets.part)}, Fraction(1)
     pairs = [(index_of[i], index_of[j]) for i, j in machine.get("pairs", ()) if i in index_of and j in index_of]
     C = Fraction(machine["parameters"].get("C", 1)) if pairs else one
-    return [DualRow([(i, one), (j, -one)], one, one, C * of.s[i] * of.s[j], Fraction(0), {}) for i, j in pairs]
+    return [
+        DualRow([(i, one), (j, -one)], one, one, C * targets.s[i] * targets.s[j], Fraction(0), {}) for i, j in pairs
+    ]
 
 
 def list_user_rows(machine: Any, n: int, e: dict[str, Fraction]) -> list[DualRow]:
@@ -670,8 +677,8 @@ def build_dual(
 ) -> DualProgram:
     """Build the program over samples with targets y, weights s, indices in the data, and K(x, x)."""
     name, parameters, n, zero, one = machine["name"], machine["parameters"], len(y), Fraction(0), Fraction(1)
-    of = Targets(y, s, compute_penalties(parameters, s, indices), diagonal, indices)
-    mass, E, e_mass = find_mass(machine, of)
+    targets = Targets(y, s, compute_penalties(parameters, s, indices), diagonal, indices)
+    mass, E, e_mass = find_mass(machine, targets)
     intercept = parameters.get("intercept")  # of which E is s, and e is 0
     e = {"b": zero} if intercept else {}
     R = {"b": {"free": zero, "penalised": one}[intercept]} if intercept else {}
@@ -679,10 +686,10 @@ def build_dual(
         e[mass], R[mass] = e_mass, zero
     rows = [
         DualRow([(i, one)], S[i], L[i], U[i], d[i], {mu: E if mu == mass else S[i] for mu in e})
-        for S, L, U, d in list_sides(machine, of)
+        for S, L, U, d in list_sides(machine, targets)
         for i in range(n)
     ]
-    rows += [*list_pair_rows(machine, of), *list_user_rows(machine, n, e)]
+    rows += [*list_pair_rows(machine, targets), *list_user_rows(machine, n, e)]
     unit = {"PrimalHinge": Fraction(parameters.get("lam", 1)), "SVDD": Fraction(2)}.get(name, one)
     return DualProgram(rows, e, R, unit, Fraction(1, 2) if name == "SVDD" else one)
 
@@ -747,7 +754,7 @@ def kernel_of(kernel: Any, points: list[Sparse]) -> tuple[Kernel, int]:
                 (dot(i, i) for i in range(len(rows))), default=0
             )  # the largest product, by Cauchy and Schwarz
             bits = max((factor * largest_product + abs(constant)).bit_length(), unit.bit_length())
-            need(power * bits <= FEW, "the values of the kernel have too many digits to be checked")
+            require(power * bits <= FEW, "the values of the kernel have too many digits to be checked")
             return lambda i, j: ((factor * dot(i, j) + constant) ** power,) * 2, unit**power
         case "rbf":
             norms, scale = [dot(i, i) for i in range(len(rows))], gamma / square
@@ -807,12 +814,12 @@ def loss(row: DualRow, t: Fraction) -> Fraction:
     return INFINITE if row.U is None else row.U * (t - row.d * row.U / 2)
 
 
-def bound_slacks(program: DualProgram, looked: PlaneValues, mu: dict[str, Fraction]) -> list[Ends]:
+def bound_slacks(program: DualProgram, plane_values: PlaneValues, mu: dict[str, Fraction]) -> list[Ends]:
     """Enclose t_k, the violation of each row."""
     return [
         [
             row.l - sum(E * mu[g] for g, E in row.E.items())
-            - row.s * sum(factor * looked.values[i][k ^ (row.s * factor > 0)] for i, factor in row.z)
+            - row.s * sum(factor * plane_values.values[i][k ^ (row.s * factor > 0)] for i, factor in row.z)
             for k in (0, 1)
         ]
         for row in program.rows
@@ -828,7 +835,7 @@ def is_feasible(program: DualProgram, alpha: list[Fraction], miss: dict[str, Fra
 
 
 def bound_objectives(
-    program: DualProgram, looked: PlaneValues, alpha: list[Fraction], mu: dict[str, Fraction]
+    program: DualProgram, plane_values: PlaneValues, alpha: list[Fraction], mu: dict[str, Fraction]
 ) -> tuple[Ends, Ends, Ends]:
     """Enclose P, D and P - D; D is -infinity if alpha is outside its box or misses an equality.
 
@@ -839,21 +846,21 @@ def bound_objectives(
     miss = {g: sum((row.E[g] * a for row, a in pairs if a), -e) for g, e in program.e.items()}
     ridges = [(ridge, miss[g], mu[g]) for g, ridge in R.items() if ridge]
     cost = sum((e * mu[g] + R[g] * mu[g] ** 2 / 2 for g, e in program.e.items()), Fraction(0))
-    slacks, P = bound_slacks(program, looked, mu), []
+    slacks, P = bound_slacks(program, plane_values, mu), []
     for k in (0, 1):
         losses = [loss(row, t[k]) for row, t in zip(program.rows, slacks, strict=True)]
-        P.append(INFINITE if INFINITE in losses else program.unit * (looked.w[k] / 2 + cost + sum(losses)))
+        P.append(INFINITE if INFINITE in losses else program.unit * (plane_values.w[k] / 2 + cost + sum(losses)))
     if not is_feasible(program, alpha, miss):
         return P, [-INFINITE] * 2, [INFINITE] * 2
     gain = sum((row.l * a - row.d * a * a / 2 for row, a in pairs if a), Fraction(0))
     gain -= sum(off**2 / ridge / 2 for ridge, off, _ in ridges)
-    D = [program.unit * (gain - looked.v[k] / 2) for k in (1, 0)]
+    D = [program.unit * (gain - plane_values.v[k] / 2) for k in (1, 0)]
     if P[1] == INFINITE:
         return P, D, [INFINITE if P[0] == INFINITE else Fraction(0), INFINITE]
     terms = sum(
         (max(loss(row, t) - a * t for t in ends) for (row, a), ends in zip(pairs, slacks, strict=True)), Fraction(0)
     )
-    terms += sum(row.d * a * a / 2 for row, a in pairs) + looked.apart[1] / 2
+    terms += sum(row.d * a * a / 2 for row, a in pairs) + plane_values.apart[1] / 2
     terms += sum(ridge * (m - off / ridge) ** 2 / 2 for ridge, off, m in ridges)
     return P, D, [max(P[0] - D[1], Fraction(0)), min(P[1] - D[0], program.unit * terms)]
 
@@ -873,22 +880,23 @@ def bound_class_objectives(
     for a >= 0 with H_c(a_ic) <= C_i, H the sum, or the maximum; and sum_i B_ic = 0 if b is free. A penalised b adds
     sum_c b_c^2/2 to P, and subtracts sum_c (sum_i B_ic)^2/2 from D.
     """
-    (J, H), intercept, k, half = SEVERAL[machine["name"]], machine["parameters"]["intercept"], len(b), Fraction(1, 2)
-    need(intercept or not any(b), "b is none of this machine")
-    need(len(alpha) == len(y) * k, f"alpha has {len(alpha)} numbers, for {len(y)} samples and {k} classes")
+    combine_losses, combine_alpha = SEVERAL[machine["name"]]  # J and H
+    intercept, k, half = machine["parameters"]["intercept"], len(b), Fraction(1, 2)
+    require(intercept or not any(b), "b is none of this machine")
+    require(len(alpha) == len(y) * k, f"alpha has {len(alpha)} numbers, for {len(y)} samples and {k} classes")
     samples = [(label, C_i, alpha[i * k : (i + 1) * k]) for i, (label, C_i) in enumerate(zip(y, C, strict=True))]
     B = [[sum(a, -a[c]) if label == c else -a[c] for label, _, a in samples] for c in range(k)]
-    looked = [look(c, B[c]) for c in range(k)]
+    plane_values = [look(c, B[c]) for c in range(k)]
     ridges = [half * sum(x * x for x in v) * (intercept == "penalised") for v in (b, [sum(column) for column in B])]
     P, D = [], []
-    for e in (0, 1):
+    for end in (0, 1):
         losses = Fraction(0)
         for i, (label, C_i, _) in enumerate(samples):
-            f = [looked[c].values[i][1 - e if c == label else e] + b[c] for c in range(k)]
-            losses += C_i * J(max(1 - f[label] + f[c], Fraction(0)) for c in range(k) if c != label)
-        P.append(half * sum(v.w[e] for v in looked) + losses + ridges[0])
-        D.append(sum(alpha) - half * sum(v.v[1 - e] for v in looked) - ridges[1])
-    within_bounds = all(min(a) >= 0 and a[label] == 0 and H(a) <= C_i for label, C_i, a in samples)
+            f = [plane_values[c].values[i][1 - end if c == label else end] + b[c] for c in range(k)]
+            losses += C_i * combine_losses(max(1 - f[label] + f[c], Fraction(0)) for c in range(k) if c != label)
+        P.append(half * sum(v.w[end] for v in plane_values) + losses + ridges[0])
+        D.append(sum(alpha) - half * sum(v.v[1 - end] for v in plane_values) - ridges[1])
+    within_bounds = all(min(a) >= 0 and a[label] == 0 and combine_alpha(a) <= C_i for label, C_i, a in samples)
     if not within_bounds or (intercept == "free" and any(map(sum, B))):
         return P, [-INFINITE] * 2, [INFINITE] * 2
     return P, D, [max(P[0] - D[1], Fraction(0)), P[1] - D[0]]
@@ -912,10 +920,10 @@ def select_points(machine: Any, rows: list[Sparse], indices: list[int]) -> list[
     """Return some of the rows; for a kernel matrix, restricted to their columns."""
     points = [rows[i] for i in indices]
     if machine["kernel"]["name"] == "precomputed":
-        need(all(j < len(rows) for row in rows for j in row), "the kernel matrix is not square")
+        require(all(j < len(rows) for row in rows for j in row), "the kernel matrix is not square")
         points = [{k: row[i] for k, i in enumerate(indices) if i in row} for row in points]
         symmetric = all(points[j].get(i) == x for i, row in enumerate(points) for j, x in row.items())
-        need(symmetric, "the kernel matrix is not symmetric")
+        require(symmetric, "the kernel matrix is not symmetric")
     return points
 
 
@@ -942,7 +950,7 @@ def read_alpha(proof: Any) -> list[Fraction]:
     unit = Fraction(2) ** proof["alpha"]["exponent"]
     alpha = [j * unit for j in proof["alpha"]["integers"]]
     for k, p, q in proof["alpha"]["others"]:
-        need(alpha[k] == 0, "alpha has two numbers for one row")
+        require(alpha[k] == 0, "alpha has two numbers for one row")
         alpha[k] = Fraction(p, q)
     return alpha
 
@@ -976,7 +984,7 @@ def iter_claim_verdicts(proof: Any, rows: list[Sparse], y: list[float], tol: flo
     machine = proof["machine"]
     s = [Fraction(weight) for weight in machine.get("weights", [1] * len(rows))]
     indices = [i for i, weight in enumerate(s) if weight]
-    need(indices, "no row has a weight")
+    require(indices, "no row has a weight")
     rows_of_points = select_points(machine, rows, indices)
     rows_of_points += [{j: x for j, x in enumerate(z) if x} for z in machine.get("rows", {}).get("points", ())]
     points = Points(rows_of_points, *kernel_of(machine["kernel"], rows_of_points), "coef" in proof["plane"])
@@ -987,13 +995,15 @@ def iter_claim_verdicts(proof: Any, rows: list[Sparse], y: list[float], tol: flo
         )
         return
     squares = [points.kernel(i, i) for i in range(len(indices))] if machine["name"] == "SVDD" else []
-    need(all(low == high for low, high in squares), "no SVDD is known where K(x, x) is irrational")
+    require(all(low == high for low, high in squares), "no SVDD is known where K(x, x) is irrational")
     diagonal = [Fraction(low, points.unit) for low, _ in squares]
     program, alpha = (
         build_dual(machine, [Fraction(y[i]) for i in indices], weights, indices, diagonal),
         read_alpha(proof),
     )
-    need(len(alpha) == len(program.rows) > 0, f"alpha has {len(alpha)} numbers, and the dual {len(program.rows)} rows")
+    require(
+        len(alpha) == len(program.rows) > 0, f"alpha has {len(alpha)} numbers, and the dual {len(program.rows)} rows"
+    )
     yield from iter_readings(machine, program, y)
     claims = ProgramClaims.of_plane(proof["plane"], program, alpha, points)
     yield from verdicts(proof, claims.bound, claims.is_near, tol)
@@ -1006,7 +1016,7 @@ def iter_class_verdicts(
     machine, plane, alpha = proof["machine"], proof["plane"], read_alpha(proof)
     b = [Fraction(x) for x in plane["b"]]
     planes = plane["coef" if "coef" in plane else "w"]
-    need(len(planes) == len(b) == len(machine["classes"]) > 1, "there are other classes")
+    require(len(planes) == len(b) == len(machine["classes"]) > 1, "there are other classes")
     objectives = bound_class_objectives(
         machine, C, y, alpha, b, lambda c, beta: points.look(planes[c], Fraction(1), beta)
     )
@@ -1029,7 +1039,7 @@ class ProgramClaims(NamedTuple):
     """
 
     program: DualProgram
-    looked: PlaneValues
+    plane_values: PlaneValues
     alpha: list[Fraction]
     mu: dict[str, Fraction]
     distances: Callable[[int, int | None], Ends]
@@ -1047,22 +1057,22 @@ class ProgramClaims(NamedTuple):
         else:
             plane, half = stored_plane["coef" if "coef" in stored_plane else "w"], program.half
             mu = {g: Fraction(x) * (half if g == "b" else 1) for g, x in stored_plane.get("multipliers", {}).items()}
-        looked = points.look(plane, half, beta)
+        plane_values = points.look(plane, half, beta)
         if "radius" in stored_plane and "coef" in stored_plane:
-            need(looked.w[0] == looked.w[1], "no radius is known where |w| is irrational")
-            mu = {"b": (Fraction(stored_plane["radius"]) ** 2 - looked.w[0]) / 2}
-        return cls(program, looked, alpha, mu, points.distance)
+            require(plane_values.w[0] == plane_values.w[1], "no radius is known where |w| is irrational")
+            mu = {"b": (Fraction(stored_plane["radius"]) ** 2 - plane_values.w[0]) / 2}
+        return cls(program, plane_values, alpha, mu, points.distance)
 
     def bound(self, claim: Any) -> tuple[Ends, Ends, Ends]:
         """Enclose P, D and P - D, with the b or the lower levels of a claim; for a gap of zero, the scale for P."""
         lower = {k: Fraction(v) for k, v in claim.get("lower", ())}
         places = {*range(len(self.alpha))}
-        need(len(lower) == len(claim.get("lower", ())) and {*lower} <= places, "levels are of other rows")
+        require(len(lower) == len(claim.get("lower", ())) and {*lower} <= places, "levels are of other rows")
         rows = [row._replace(l=row.l - lower.get(k, 0)) for k, row in enumerate(self.program.rows)]
         other_b = {"b": Fraction(*claim["b"])} if "b" in claim else {}
-        need({*other_b} <= {*self.mu}, "there is no b")
+        require({*other_b} <= {*self.mu}, "there is no b")
         P, D, difference = bound_objectives(
-            self.program._replace(rows=rows), self.looked, self.alpha, self.mu | other_b
+            self.program._replace(rows=rows), self.plane_values, self.alpha, self.mu | other_b
         )
         if claim.get("claim") != "gap of zero at most":
             return P, D, difference
@@ -1090,7 +1100,7 @@ class ProgramClaims(NamedTuple):
         """
         if claim["claim"] == "gap of zero at most":
             return relative(*self.bound(claim))[1] <= ZERO
-        largest_value = max(abs(end) for ends in self.looked.values for end in ends)
+        largest_value = max(abs(end) for ends in self.plane_values.values for end in ends)
         if "b" in claim:
             return abs(Fraction(*claim["b"]) - self.mu["b"]) <= NEAR * (abs(self.mu["b"]) + largest_value)
         sizes = [
@@ -1113,10 +1123,14 @@ def verdicts(
     shares = [relative(*usual)]
     for claim in proof["claims"]:
         kind = claim["claim"]
-        need(proof["machine"]["name"] not in SEVERAL or not {"b", "lower"} & {*claim}, f"{kind!r} is no claim about it")
-        need(proof["machine"]["name"] not in SCALED or kind != "distance at most", f"{kind!r} is no claim about it")
+        require(
+            proof["machine"]["name"] not in SEVERAL or not {"b", "lower"} & {*claim}, f"{kind!r} is no claim about it"
+        )
+        require(proof["machine"]["name"] not in SCALED or kind != "distance at most", f"{kind!r} is no claim about it")
         is_of_others = bool({"b", "lower"} & {*claim}) or kind == "gap of zero at most"
-        need(proof["machine"]["name"] not in SEVERAL or kind != "gap of zero at most", f"{kind!r} is no claim about it")
+        require(
+            proof["machine"]["name"] not in SEVERAL or kind != "gap of zero at most", f"{kind!r} is no claim about it"
+        )
         bounds = sides(claim) if is_of_others else usual
         yield judge(claim, *bounds)
         is_claimed["feasible"] |= kind == "feasible"
@@ -1205,7 +1219,7 @@ def claims_of(
     proof_file: str, data: str, target: str | None, tol: float, without: Sequence[int]
 ) -> Iterator[tuple[str, str]]:
     """Yield the verdicts on the seal, the data and each claim; stop after a refutation of the seal or the data."""
-    need(AT_LEAST_0.ok(tol), "that is no tolerance")
+    require(AT_LEAST_0.ok(tol), "that is no tolerance")
     proof = open_proof(proof_file)
     yield "the proof file is as it was written, to the last byte", "REFUTED" if proof is None else "confirmed"
     if proof is None:

@@ -1,4 +1,4 @@
-/* The sums of (BETWEEN.1) to (BETWEEN.5) of qpsvm/many/exact/judge.py, over the rows of a machine at many points. */
+/* The sums of (BETWEEN.1) to (BETWEEN.5) of qpsvm/many/exact/piece_certifier.py, over the rows of a machine at many points. */
 #include "pieces.h"
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 """Detect whether a column holds numbers, categories, dates, identifiers or text, and learn it (`learn_columns`).
 
-All that is learnt here (categories, what fills in, first days) is learnt of the rows that are given: those that train.
-Rare categories are those of scikit-learn's `OneHotEncoder(min_frequency=0.01)`, and what is filled in is that of its
+Everything that is learnt here (categories, fill values, first days) is learnt from the given rows: the training rows.
+Rare categories are those of scikit-learn's `OneHotEncoder(min_frequency=0.01)`, and fill values those of its
 `SimpleImputer`.
 """
 
@@ -27,21 +27,21 @@ from qpsvm.data.files.text_format import advise_decimal
 #: How missing values are handled: refused, their rows left out, or filled in.
 MissingPolicy = Literal["error", "drop", "median", "most-frequent"]
 MISSING_POLICIES: tuple[MissingPolicy, ...] = get_args(MissingPolicy)
-#: A column identifies rows and describes nothing where it has more values than this, and than half the rows.
+#: A column only identifies rows if it has more different values than this, and than half the number of rows.
 MANY_CATEGORIES = 20
-#: Of more categories than that, one of a smaller share of the rows is rare.
+#: If there are more categories than that, those of a smaller share of the rows are rare.
 MIN_CATEGORY_SHARE = 0.01
-#: A text of at least this many words is no name.
+#: Texts of at least this many words are text, not names.
 MANY_WORDS = 3
-#: Where at most this share of a column's cells are not numbers, these are misprints.
+#: If at most this share of a column's cells are not numbers, these are misprints.
 MISPRINT_SHARE = 0.1
-#: At most this many misprints are named.
+#: Largest number of misprints that a message lists.
 MAX_NAMED_MISPRINTS = 3
-#: At most this many plain columns of numbers have a line each.
+#: Largest number of ordinary columns of numbers that are described in one line each.
 MAX_NUMBER_LINES = 20
-#: What is said of a column that tells nothing.
+#: Note on a constant column.
 CONSTANT_NOTE = ", the same in every row"
-#: How a number calls itself that identifies rows: customer_id, orderNr, ID.
+#: Names of columns of numbers that identify rows: customer_id, orderNr, ID.
 _IDENTIFIER = re.compile(
     r"(?:(?:^|[^a-zA-Z])(?:id|uid|uuid|guid|nr|no)|[a-z](?:Id|ID|Nr|No))$|^(?:ID|Id|UUID|GUID|__index_level_\d+__)$"
 )
@@ -52,10 +52,10 @@ class ColumnRules:
     """Options of a caller for the columns.
 
     keep: Columns that are features whatever they look like.
-    date: Columns of dates, of which numbers are made.
+    date: Columns of dates, which are converted to numbers.
     missing: How missing values of features are handled.
-    texts, orders: Columns that are text, and the order of dates in columns, where the whole table has told: some of its
-        rows may look otherwise.
+    texts, orders: Columns of text, and the order of dates in columns, as found in the whole table: a part of its rows
+        may look different.
     """
 
     keep: tuple[str, ...] = ()
@@ -88,10 +88,10 @@ class ColumnRules:
             raise ParameterError(f"column {both!r} cannot be both of keep and of date")
         return replace(self, keep=keep, date=date)
 
-    def with_detected(self, columns: TableColumns, made: Sequence[Column]) -> ColumnRules:
+    def with_detected(self, columns: TableColumns, learnt: Sequence[Column]) -> ColumnRules:
         """Return the rules with the types and date orders that the whole table shows."""
         texts = tuple(name for name, cells in columns.cells.items() if cells.to_numbers(cells.find_unit()) is None)
-        orders = tuple((column.name, column.date) for column in made if column.date is not None)
+        orders = tuple((column.name, column.date) for column in learnt if column.date is not None)
         return replace(self, texts=texts, orders=orders)
 
 
@@ -99,17 +99,17 @@ def learn_columns(
     columns: TableColumns, names: Sequence[str], rules: ColumnRules
 ) -> tuple[tuple[Column, ...], tuple[ColumnSummary, ...]]:
     """Learn the encoding of each named column, and summarise it. Raises DataError."""
-    found = [_learn_one(columns, name, rules, len(names) > 1) for name in names]
-    return tuple(column for column, _ in found if column is not None), tuple(taken for _, taken in found)
+    learnt = [_learn_column(columns, name, rules, len(names) > 1) for name in names]
+    return tuple(column for column, _ in learnt if column is not None), tuple(summary for _, summary in learnt)
 
 
-def _learn_one(
-    columns: TableColumns, name: str, rules: ColumnRules, others: bool
+def _learn_column(
+    columns: TableColumns, name: str, rules: ColumnRules, has_others: bool
 ) -> tuple[Column | None, ColumnSummary]:
+    """Learn one column; None if it is left out."""
     cells = columns.cells[name]
-    kept = name in rules.keep
     if cells.is_all_missing():
-        if kept or name in rules.date:
+        if name in rules.keep or name in rules.date:
             where = f"{columns.sheet.path}: column {name!r} has no value in {len(columns.rows)} rows"
             raise DataError(f"{where}: leave it out of --keep and --date (keep=, date=)")
         return None, ColumnSummary(name, "nothing", "left out: it has no value")
@@ -117,81 +117,85 @@ def _learn_one(
         return _learn_date(columns, name, rules)
     unit = "" if name in rules.texts else cells.find_unit()
     values = None if name in rules.texts else cells.to_numbers(unit)
-    if values is not None:
-        if not kept and _is_identifier(columns, name, values, others):
-            return _omit_column(name, "identifier")
-        constant = cells.missing is None and len(values) > 1 and bool((values == values[0]).all())
-        kind, made = f"number in {unit}" if unit else "number", f"1 feature{CONSTANT_NOTE if constant else ''}"
-        return _add_fill(Column(name, unit=unit), cells, values, rules, kind, made)
-    different = cells.collect_texts()
-    if name not in rules.texts and not kept:
-        _refuse_misprints(columns, name, different)
-    if not kept and find_date_orders(different):
+    if values is None:
+        return _learn_texts(columns, name, rules)
+    if name not in rules.keep and _is_identifier(columns, name, values, has_others):
+        return _omit_column(name, "identifier")
+    is_constant = cells.missing is None and len(values) > 1 and bool((values == values[0]).all())
+    kind, outcome = f"number in {unit}" if unit else "number", f"1 feature{CONSTANT_NOTE if is_constant else ''}"
+    return _add_fill(Column(name, unit=unit), cells, values, rules, kind, outcome)
+
+
+def _learn_texts(columns: TableColumns, name: str, rules: ColumnRules) -> tuple[Column | None, ColumnSummary]:
+    """Learn a column of texts as categories, unless it holds dates, identifiers or long texts. Raises DataError."""
+    cells, is_kept = columns.cells[name], name in rules.keep
+    texts = cells.collect_texts()
+    if name not in rules.texts and not is_kept:
+        _refuse_misprints(columns, name, texts)
+    if not is_kept and find_date_orders(texts):
         return None, ColumnSummary(name, "date", f"left out (--date {name} for {', '.join(DATE_PARTS)})")
     n = len(cells.present)
-    if not kept and len(different) > max(MANY_CATEGORIES, n / 2):
-        words = np.median([len(text.split()) for text in different])
-        return _omit_column(name, "text" if words >= MANY_WORDS else "identifier")
-    rare = _find_rare(cells, different)
-    if len(rare) == len(different):
-        if not kept:
-            return _omit_column(
-                name, f"category of {len(different)}", f", none in {MIN_CATEGORY_SHARE:.0%} of the rows"
-            )
+    if not is_kept and len(texts) > max(MANY_CATEGORIES, n / 2):
+        n_words = np.median([len(text.split()) for text in texts])
+        return _omit_column(name, "text" if n_words >= MANY_WORDS else "identifier")
+    kind = f"category of {len(texts)}"
+    rare = _find_rare(cells, texts)
+    if len(rare) == len(texts):
+        if not is_kept:
+            return _omit_column(name, kind, f", none in {MIN_CATEGORY_SHARE:.0%} of the rows")
         rare = ()
-    categories = tuple(text for text in different if text not in set(rare))
-    made = f"{len(categories)} features" if len(categories) > 1 else "1 feature"
-    if len(different) == 1 and cells.missing is None and n > 1:
-        made += CONSTANT_NOTE
+    categories = tuple(text for text in texts if text not in set(rare))
+    outcome = f"{len(categories)} features" if len(categories) > 1 else "1 feature"
+    if len(texts) == 1 and cells.missing is None and n > 1:
+        outcome += CONSTANT_NOTE
     if rare:
-        made = f"{len(categories) + 1} features; {len(rare)} categories below {MIN_CATEGORY_SHARE:.0%} join as "
-        made += f"{name}={RARE_LABEL}"
-    column = Column(name, categories, rare)
-    return _add_fill(column, cells, cells.values, rules, f"category of {len(different)}", made)
+        outcome = f"{len(categories) + 1} features; {len(rare)} categories below {MIN_CATEGORY_SHARE:.0%} join as "
+        outcome += f"{name}={RARE_LABEL}"
+    return _add_fill(Column(name, categories, rare), cells, cells.values, rules, kind, outcome)
 
 
 def _omit_column(name: str, kind: str, why: str = "") -> tuple[None, ColumnSummary]:
     return None, ColumnSummary(name, kind, f"left out{why} (--keep {name} to use it)")
 
 
-def _is_identifier(columns: TableColumns, name: str, values: NDArray[np.float64], others: bool) -> bool:
-    """Tell whether numbers (n,) tell rows apart: by the name, or because the first column counts the rows."""
-    there = values[~np.isnan(values)]
-    if len(there) <= MANY_CATEGORIES or not (there == np.floor(there)).all():
+def _is_identifier(columns: TableColumns, name: str, values: NDArray[np.float64], has_others: bool) -> bool:
+    """Return whether numbers (n,) identify rows: by the name, or because the first column counts the rows."""
+    present = values[~np.isnan(values)]
+    if len(present) <= MANY_CATEGORIES or not (present == np.floor(present)).all():
         return False
-    if _IDENTIFIER.search(name) and len(np.unique(there)) > max(MANY_CATEGORIES, len(there) / 2):
+    if _IDENTIFIER.search(name) and len(np.unique(present)) > max(MANY_CATEGORIES, len(present) / 2):
         return True
-    counts = others and len(there) == len(values) and columns.sheet.header[name] == 0
-    return bool(counts and any(np.array_equal(values, columns.rows + first) for first in (0, 1)))
+    may_count_rows = has_others and len(present) == len(values) and columns.sheet.header[name] == 0
+    return bool(may_count_rows and any(np.array_equal(values, columns.rows + first) for first in (0, 1)))
 
 
-def _refuse_misprints(columns: TableColumns, name: str, different: Sequence[str]) -> None:
-    """Refuse a column of numbers but for a few cells, or for marks in them. Raises DataError."""
-    odd = {text for text in different if parse_numbers([text]) is None}
-    advice = advise_decimal(different)
-    n_numbers, n = sum(text not in odd for text in columns.cells[name].present.tolist()), len(columns.rows)
-    many = len(different) > max(MANY_CATEGORIES, n / 2)
-    if not advice and n_numbers <= (0.5 if many else 1.0 - MISPRINT_SHARE) * n:
+def _refuse_misprints(columns: TableColumns, name: str, texts: Sequence[str]) -> None:
+    """Refuse a column that is of numbers except for a few cells, or for marks in them. Raises DataError."""
+    non_numbers = {text for text in texts if parse_numbers([text]) is None}
+    advice = advise_decimal(texts)
+    n_numbers, n = sum(text not in non_numbers for text in columns.cells[name].present.tolist()), len(columns.rows)
+    is_varied = len(texts) > max(MANY_CATEGORIES, n / 2)
+    if not advice and n_numbers <= (0.5 if is_varied else 1.0 - MISPRINT_SHARE) * n:
         return
-    at, first = columns.find_non_number(name)
+    place, first = columns.find_non_number(name)
     if advice:
         raise DataError(
-            f"{at}: {reprlib.repr(first)} {advice}, leave the column out by --drop {name!r}, or take its texts as "
+            f"{place}: {reprlib.repr(first)} {advice}, leave the column out by --drop {name!r}, or take its texts as "
             f"categories by --keep {name!r}"
         )
-    words = [first, *sorted(odd - {first})][:MAX_NAMED_MISPRINTS]
-    others = {1: "", 2: f" (nor is {words[-1]!r})"}.get(len(odd), f" (nor are {len(odd) - 1} others)")
+    words = [first, *sorted(non_numbers - {first})][:MAX_NAMED_MISPRINTS]
+    others = {1: "", 2: f" (nor is {words[-1]!r})"}.get(len(non_numbers), f" (nor are {len(non_numbers) - 1} others)")
     options, argument = " ".join(map(shlex.quote, words)), ", ".join(map(repr, words))
     raise DataError(
-        f"{at}: {reprlib.repr(first)} is not a number{others}, and {n_numbers} of {n} cells of the column are: correct "
-        f"it; if it means that the value is missing, say so by --na {options} (na_values=[{argument}]); leave the "
-        f"column out by --drop {name!r}; or take its texts as categories by --keep {name!r}"
+        f"{place}: {reprlib.repr(first)} is not a number{others}, and {n_numbers} of {n} cells of the column are: "
+        f"correct it; if it means that the value is missing, say so by --na {options} (na_values=[{argument}]); leave "
+        f"the column out by --drop {name!r}; or take its texts as categories by --keep {name!r}"
     )
 
 
-def _find_rare(cells: Cells, different: Sequence[str]) -> tuple[str, ...]:
-    """Return the categories that few rows have, where there are many categories."""
-    if len(different) <= MANY_CATEGORIES:
+def _find_rare(cells: Cells, texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the rare categories; none if there are few categories."""
+    if len(texts) <= MANY_CATEGORIES:
         return ()
     from sklearn.preprocessing import OneHotEncoder
 
@@ -206,45 +210,47 @@ def _learn_date(columns: TableColumns, name: str, rules: ColumnRules) -> tuple[C
     orders = find_date_orders(cells.collect_texts()) if cells.values.dtype == object else ()
     orders = tuple(order for known, order in rules.orders if known == name) or orders
     if len(orders) > 1:
-        at, text = columns.describe_cell(int(np.argmax(~columns.mask_missing(()))), name)
-        raise DataError(f"{at}: of {text!r} and all others day or month may be first; write year-month-day")
+        place, text = columns.describe_cell(int(np.argmax(~columns.mask_missing(()))), name)
+        raise DataError(f"{place}: of {text!r} and all others day or month may be first; write year-month-day")
     days = extract_days(columns, name, *(orders or ("ymd",)))
     column = Column(name, date=orders[0], origin=int(np.nanmin(days)))
-    made = ", ".join(f"{name}.{part}" for part in DATE_PARTS)
-    return _add_fill(column, Cells(days, cells.missing), days, rules, "date", made)
+    outcome = ", ".join(f"{name}.{part}" for part in DATE_PARTS)
+    return _add_fill(column, Cells(days, cells.missing), days, rules, "date", outcome)
 
 
 def _add_fill(
-    column: Column, cells: Cells, values: NDArray[Any], rules: ColumnRules, kind: str, made: str
+    column: Column, cells: Cells, values: NDArray[Any], rules: ColumnRules, kind: str, outcome: str
 ) -> tuple[Column, ColumnSummary]:
     """Add the value that fills missing cells, and the feature that marks them, to a column."""
     if not rules.fills_missing:
-        return column, ColumnSummary(column.name, kind, made)
+        return column, ColumnSummary(column.name, kind, outcome)
     from sklearn.impute import SimpleImputer
 
-    text = column.categories is not None
-    how = "most_frequent" if text or rules.missing == "most-frequent" else "median"
-    there = values if cells.missing is None else values[~cells.missing]
-    fill: Any = SimpleImputer(strategy=how, missing_values="" if text else np.nan).fit(there[:, None]).statistics_[0]
-    fill = str(fill) if text else float(np.floor(fill)) if column.date is not None else float(fill)
+    is_text = column.categories is not None
+    strategy = "most_frequent" if is_text or rules.missing == "most-frequent" else "median"
+    present = values if cells.missing is None else values[~cells.missing]
+    fill: Any = (
+        SimpleImputer(strategy=strategy, missing_values="" if is_text else np.nan).fit(present[:, None]).statistics_[0]
+    )
+    fill = str(fill) if is_text else float(np.floor(fill)) if column.date is not None else float(fill)
     column = replace(column, fill=fill, indicator=cells.missing is not None)
     if cells.missing is not None:
         if column.date is not None:
             message = f"day {int(fill) - int(column.origin or 0)}"
         else:
-            message = f"{how.replace('_', '-')} {fill if text else f'{fill:g}'}"
-        made += f"; {int(cells.missing.sum())} missing: {message}, and {column.name}={MISSING_LABEL}"
-    return column, ColumnSummary(column.name, kind, made)
+            message = f"{strategy.replace('_', '-')} {fill if is_text else f'{fill:g}'}"
+        outcome += f"; {int(cells.missing.sum())} missing: {message}, and {column.name}={MISSING_LABEL}"
+    return column, ColumnSummary(column.name, kind, outcome)
 
 
-def describe_columns(taken: Sequence[ColumnSummary]) -> list[str]:
+def describe_columns(summaries: Sequence[ColumnSummary]) -> list[str]:
     """Describe the columns in lines: each with its kind and its features."""
-    plain = [each for each in taken if (each.kind, each.outcome) == ("number", "1 feature")]
-    short = {each.name for each in plain} if len(plain) > MAX_NUMBER_LINES else set()
-    rows = [(each.name, each.kind, each.outcome) for each in taken if each.name not in short]
-    if short:
-        names = list_names([each.name for each in plain[:3]])
-        rows.append((f"{names}, ...", "number", f"1 feature each, of {len(plain)} columns"))
+    ordinary = [each for each in summaries if (each.kind, each.outcome) == ("number", "1 feature")]
+    joined = {each.name for each in ordinary} if len(ordinary) > MAX_NUMBER_LINES else set()
+    rows = [(each.name, each.kind, each.outcome) for each in summaries if each.name not in joined]
+    if joined:
+        names = list_names([each.name for each in ordinary[:3]])
+        rows.append((f"{names}, ...", "number", f"1 feature each, of {len(ordinary)} columns"))
     rows = [("column", "type", "encoding"), *rows]
     widths = [max(len(row[k]) for row in rows) for k in (0, 1)]
     return [f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]}".rstrip() for row in rows]

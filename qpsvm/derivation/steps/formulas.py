@@ -233,7 +233,7 @@ class ConstraintTerms:
 def describe_costliest(at: Any) -> str:
     """Describe the sum of the products of multiplier and slack of all constraints, and those with the largest π."""
     bounds = collect_bounds(at)
-    multipliers = at.user_multipliers
+    multipliers = at.multipliers_of_result
     values = bounds + find_unit(at) * (at.lhs - at.rows.h)
     costliest = np.argsort(-multipliers, kind="stable")[:MAX_NAMED]
     value_texts = [f"({value:.4g})" if value < 0.0 else f"{value:.4g}" for value in values]

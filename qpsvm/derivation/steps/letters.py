@@ -39,7 +39,7 @@ ALPHA = letter(r"\alpha_i")
 F_BETWEEN = letter("f(x)", "f_between")
 XI = letter(r"\xi_i")
 C = letter("C_i")
-MULTIPLIER = letter(r"\pi_j", "user_multipliers", "multiplier")
+MULTIPLIER = letter(r"\pi_j", "multipliers_of_result", "multiplier")
 ETA = letter(r"\eta_i")
 CLAIMED = letter("P", lambda at: at.result.primal, "result.primal", "the value claimed")
 CLAIMED_DUAL = letter("D", lambda at: at.result.dual, "result.dual", "the value claimed")
@@ -50,7 +50,7 @@ ZERO = Subset("kind == 0", lambda at: at.kind == 0)
 ON_MARGIN = Subset("kind == 1", lambda at: at.on_margin)
 #: Line: the multipliers of the linear constraints are not negative.
 MULTIPLIERS_NONNEGATIVE = line(
-    MULTIPLIER, "≥", 0, place="constraint", scale=lambda at: float(np.abs(at.user_multipliers).max()) or 1.0
+    MULTIPLIER, "≥", 0, place="constraint", scale=lambda at: float(np.abs(at.multipliers_of_result).max()) or 1.0
 )  # fmt: skip
 #: Line: α = 0 for samples of weight 0.
 ALPHA_ZERO_WITHOUT_WEIGHT = line(

@@ -25,7 +25,7 @@ LAM = letter(r"\lambda", lambda at: at.problem.lam, "lam")
 SHARES = letter("p_i", lambda at: at.problem.weight_shares)
 UPPER = SHARES / LAM
 #: Largest number of rows for which K is factored to write the primal QP of a kernel: this takes seconds and 100 MB.
-MAX_FACTORED_ROWS = 3000
+MAX_DERIVED_KERNEL_ROWS = 3000
 #: Meanings of the symbols of this machine.
 SYMBOLS = {
     "p": Meaning("share of each sample in all weights", "(n,)"),
@@ -136,9 +136,9 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
 
 def explain_missing_primal(at: At) -> str:
     """Explain why the primal of a kernel is not built, or return ""."""
-    if at.is_linear or len(at.y) <= MAX_FACTORED_ROWS:
+    if at.is_linear or len(at.y) <= MAX_DERIVED_KERNEL_ROWS:
         return ""
-    return f"the primal of a kernel is written in a factor of K, made for at most {MAX_FACTORED_ROWS} rows"
+    return f"the primal of a kernel is written in a factor of K, made for at most {MAX_DERIVED_KERNEL_ROWS} rows"
 
 
 def compute_gradient_blocks(at: At) -> dict[str, np.ndarray]:

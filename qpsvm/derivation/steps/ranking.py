@@ -23,8 +23,8 @@ XI = letter(r"\xi_k")
 ETA = letter(r"\eta_k")
 C = letter("C_k")
 BETA = letter(r"\beta_i")
-#: The difference of scores of a pair, whose margin level is 1.
-APART = letter("f(x_{i_k})-f(x_{j_k})", "f", "f(X[i]) - f(X[j])", rank=SUM)
+#: The difference of the scores of a pair, which should be at least 1.
+SCORE_DIFFERENCE = letter("f(x_{i_k})-f(x_{j_k})", "f", "f(X[i]) - f(X[j])", rank=SUM)
 #: Meanings of the symbols of this machine; m is the number of pairs.
 SYMBOLS = {
     "y": Meaning("+1 for every pair", "(m,)"),
@@ -39,16 +39,16 @@ SYMBOLS = {
 
 def build_terms(problem: Ranking) -> MachineSteps:
     """Build the terms of the machine."""
-    rows = RowTerms(ALPHA, XI, APART, term(1), ETA, XI, C)
+    rows = RowTerms(ALPHA, XI, SCORE_DIFFERENCE, term(1), ETA, XI, C)
     quadratic = letter(r"\alpha^{\top}AKA^{\top}\alpha", "quadratic", "alpha @ A @ K @ A.T @ alpha")
     return MachineSteps(
         problem, (rows,), total(C * XI, "k"), linear=(total(ALPHA, "k"),), coef=BETA, quadratic=HALF * quadratic,
-        pairs=r"\beta_i\beta_j", compared_value=APART, row="k", matrix=r"X^{\top}A^{\top}\alpha",
+        pairs=r"\beta_i\beta_j", compared_value=SCORE_DIFFERENCE, row="k", matrix=r"X^{\top}A^{\top}\alpha",
     )  # fmt: skip
 
 
 def combine_differences(at: At, alpha: FloatArray) -> FloatArray:
-    """Return Σ α_k (φ(x_i) − φ(x_j)): summed by pairs for a linear kernel, else as products with every φ(x_i)."""
+    """Return Σ α_k (φ(x_i_k) − φ(x_j_k)), (d,), for a linear kernel; else its products with every φ(x_i), (n,)."""
     if not at.is_linear:
         return at.u
     pairs = at.problem.pairs[at.problem._active_variables]
@@ -59,13 +59,13 @@ def combine_differences(at: At, alpha: FloatArray) -> FloatArray:
 
 def steps(problem: Ranking) -> tuple[Step, ...]:
     """Return all steps, in order."""
-    order = build_terms(problem)
+    terms = build_terms(problem)
     pairs = operation(
         r"\sum_k%s\bigl(\varphi(x_{i_k})-\varphi(x_{j_k})\bigr)", "Σ %s (φ(x_i_k) − φ(x_j_k))",
         "(phi(X[i]) - phi(X[j])).T @ %s",
         combine_differences, ALPHA,
     )  # fmt: skip
-    along = letter(
+    distance_along_w = letter(
         r"\frac{\langle w,\,\varphi(x_{i_k})-\varphi(x_{j_k})\rangle}{\|w\|}",
         lambda at: at.svm.at_rows(at.values - at.b) / sym.NORM.value(at), "(phi(X[i]) - phi(X[j])) @ w / norm(w)",
         "⟨w, φ(x_i_k) − φ(x_j_k)⟩/‖w‖"
@@ -76,41 +76,42 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
         "", evaluate_difference_svm, "norm(w)**2 / 2 + C @ maximum(1 - z @ w, 0)",
         "the value of the C-SVM over differences"
     )  # fmt: skip
-    return order.steps(
+    return terms.steps(
         "RANK",
         first=step(
             "Order",
             "A step of length t along w/‖w‖ changes f by t‖w‖. So a pair whose scores are 1 apart is 1/‖w‖ apart along "
             "w: this is the margin. It is measured at the pairs that are just in order.",
             Equation("alone", (
-                line(along, "=", APART / sym.NORM, before=r"\xi_k=0\ \Rightarrow\ ", rows=sym.ON_MARGIN),
-                line(along, "=", 1 / sym.NORM, rows=sym.ON_MARGIN, shown=False),
+                line(distance_along_w, "=", SCORE_DIFFERENCE / sym.NORM, before=r"\xi_k=0\ \Rightarrow\ ",
+                     rows=sym.ON_MARGIN),
+                line(distance_along_w, "=", 1 / sym.NORM, rows=sym.ON_MARGIN, shown=False),
                 r"\ \ge\ \frac{1}{\|w\|}",
             ), lambda at: "" if at.on_margin.any() else
             "no pair is just in order: every one is apart by more than 1, or by less"),
         ),
-        primal=order.primal(
+        primal=terms.primal(
             "Pairs far apart are traded off against slack. ξ_k is the shortfall to 1 in pair k, and C_k is the "
             "penalty per unit of slack."
         ),
-        lagrangian=order.lagrangian_step("α_k for the order of a pair and η_k for ξ_k ≥ 0"),
+        lagrangian=terms.lagrangian_step("α_k for the order of a pair and η_k for ξ_k ≥ 0"),
         w=step(
             "Stationarity in w",
             "At a minimum over w the Lagrangian is flat: w is a combination of differences. Sample by sample it is "
             "what it wins as the better one less what it loses as the worse one.",
             Equation("below", (
-                order.weights(stationary, pairs),
-                order.weights(rf"\phantom{{{stationary}w}}", left=""),
+                terms.weights(stationary, pairs),
+                terms.weights(rf"\phantom{{{stationary}w}}", left=""),
                 r"\beta=A^{\top}\alpha",
             )),
             construction="" if problem.space.is_linear else "f is computed from α, and w is never formed",
         ),
         b=None,
         intercept=None,
-        substitution=order.substitution(
+        substitution=terms.substitution(
             "ξ drops out, half of the quadratic term cancels, and only kernel values are left"
         ),
-        dual=order.dual("a variable for each pair, in a box, and no equality"),
+        dual=terms.dual("a variable for each pair, in a box, and no equality"),
         f=step(
             "Recovering f",
             "Put the stationarity in w into f: products of features are kernel values, so β is all that a score "
@@ -122,7 +123,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             )),
             construction="" if problem.space.is_linear else "the decision function is this sum",
         ),
-        strong=order.strong_duality("pairs"),
+        strong=terms.strong_duality("pairs"),
         last=step(
             "The same as a C-SVM of differences",
             "A difference is a sample of class +1, and a hyperplane through the origin is to have all of them on one "

@@ -33,7 +33,7 @@ from qpsvm.many.grid.folds import Fold, build_folds
 from qpsvm.many.grid.parameters import LETTERS, table
 from qpsvm.many.grid.scorers import find_scorer, name_scorer
 from qpsvm.many.grid.walk import run_tasks
-from qpsvm.many.multiclass.split import Split, machine_named, split
+from qpsvm.many.multiclass.split import Split, find_machine_class, split
 from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.program.status import Status
 from qpsvm.result.certified import format_seconds
@@ -115,13 +115,13 @@ class MulticlassProblem:
         own = ", ".join(
             f"{LETTERS.get(name, name)} = {value:g}" for name, value in self.unfitted.machine_settings[1].items()
         )
-        called = machine_named(self.unfitted.machine_settings[0])._display_name
+        called = find_machine_class(self.unfitted.machine_settings[0])._display_name
         return f"{called}, {own}{', ' if own else ''}kernel {self.kernel}: {self._count_text}"
 
     @property
     def short_title(self) -> str:
         """The title without the parameters."""
-        called = machine_named(self.unfitted.machine_settings[0])._display_name
+        called = find_machine_class(self.unfitted.machine_settings[0])._display_name
         return f"{called}, kernel {type(self.kernel).__name__}, {self._count_text}"
 
     @property

@@ -15,10 +15,10 @@ class PageParameter:
     """A parameter of a machine or kernel.
 
     name: The name of the argument in the library.
-    scale: The scale of the control.
-    low, high: The ends of the control.
-    accepts: The range that requests may use, which is wider than that of the control.
-    step: 1 for integers.
+    scale: Scale of the slider, or "choice" for a list.
+    low, high: The ends of the slider.
+    accepts: The range that requests may use, which is wider than that of the slider.
+    step: 1 for integers; None for real numbers.
     choices: The values to choose from.
     """
 
@@ -46,11 +46,16 @@ class PageParameter:
         return shown | {"symbol": LETTERS.get(self.name, self.name), "choices": choices}
 
 
-def read_settings(parameters: tuple[PageParameter, ...], given: Any, where: str) -> dict[str, Any]:
-    """Read a value for every parameter, by default its default. Raises RequestError for unknown names."""
-    wanted = as_object(given, where, [parameter.name for parameter in parameters])
+def read_settings(parameters: tuple[PageParameter, ...], settings: Any, where: str) -> dict[str, Any]:
+    """Return the value of every parameter; those that are missing in `settings` get their default.
+
+    where: The field of the request, for messages.
+
+    Raises RequestError, also for unknown names.
+    """
+    values = as_object(settings, where, [parameter.name for parameter in parameters])
     return {
-        each.name: each.check_value(wanted[each.name], where) if each.name in wanted else each.default
+        each.name: each.check_value(values[each.name], where) if each.name in values else each.default
         for each in parameters
     }
 

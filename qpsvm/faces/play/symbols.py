@@ -1,14 +1,15 @@
-"""List the symbols of each machine, and how the page writes about it (`NOTATION`)."""
+"""List the columns of the page's table of samples for each machine, and the words that describe it (`NOTATION`)."""
 
 from __future__ import annotations
 
-#: A column of the answer's table, how the machine writes it, and what it is.
+#: A column of the table: its name in the answer, its heading in the machine's notation, and what it means.
 SymbolRow = tuple[str, str, str]
 ALPHA, GAP = ("alpha", "α", "multiplier"), ("gap", "g", "share of the gap")
 SLACK, SIGNED = ("xi", "ξ", "slack"), ("yf", "y f", "signed margin")
-#: What stands beside a product of complementary slackness.
+#: Meaning of the columns with a product of complementary slackness.
 ZERO = "0 at an optimum"
-#: How a machine is written by default, by what it learns; {bound}, {level} and {twice} are its own. See `BaseProblem`.
+#: Default notation by the kind of target. Each machine fills in {bound}, the upper bound of α, {level}, the margin, and
+#: {twice}, twice the margin.
 NOTATION = {
     "labels": {
         "value": "y f", "share": "α / {bound}", "box": "0 ≤ α_i ≤ {bound}", "balance": "yᵀα",
@@ -27,7 +28,7 @@ NOTATION = {
 
 
 def build_two_class_symbols(bound: str, level: str, eta: str) -> tuple[SymbolRow, ...]:
-    """List the symbols of two classes with a hinge, or without slack where there is no bound."""
+    """Build the columns for two classes with a hinge loss; an empty bound means a hard margin, without slack."""
     if not bound:
         return ALPHA, SIGNED, GAP, ("margin_product", f"α (y f − {level})", ZERO)
     return (
@@ -37,7 +38,10 @@ def build_two_class_symbols(bound: str, level: str, eta: str) -> tuple[SymbolRow
 
 
 def build_curved_symbols(curvature: str = "", bound: str = "") -> tuple[SymbolRow, ...]:
-    """Build the symbols of two classes with a curved penalty: (SQHINGE.16), or (HUBER.16) with its long second part."""
+    """Build the columns for two classes with a squared hinge, or, with a bound, with a Huber hinge.
+
+    curvature: The product of complementary slackness of ξ, as text.
+    """
     bounds = (("upper", bound, "its bound"),) if bound else ()
     slack = "ξ + ζ" if bound else "ξ"
     return (
@@ -47,8 +51,12 @@ def build_curved_symbols(curvature: str = "", bound: str = "") -> tuple[SymbolRo
 
 
 def build_regression_symbols(above: str, below: str, edge: str = "ε", squared: bool = False) -> tuple[SymbolRow, ...]:
-    """List the symbols of a regression, with the bounds of α⁺ and α⁻."""
-    apart = f"{edge} ± (f − t)" if edge else "± (f − t)"
+    """Build the columns for a regression.
+
+    above, below: Upper bounds of α⁺ and of α⁻ as text; empty if there are none.
+    edge: Half-width of the tube as text; empty without a tube.
+    """
+    distance_to_edge = f"{edge} ± (f − t)" if edge else "± (f − t)"
     bounds: tuple[SymbolRow, ...] = (
         (("upper", above, "bound of α⁺" if below != above else "their bound"),) if above else ()
     )
@@ -58,12 +66,13 @@ def build_regression_symbols(above: str, below: str, edge: str = "ε", squared: 
         ("alpha", "β = α⁺ − α⁻", "its part in f"), ("alpha_above", "α⁺", "multiplier above f"),
         ("alpha_below", "α⁻", "multiplier below f"), *bounds, ("target", "t", "target"), ("f", "f", "prediction"),
         ("value", "t − f", "residual"), ("xi", "ξ", "beyond the tube" if edge else "its size"), GAP,
-        ("margin_product", f"α ({apart} + ξ)", ZERO), ("slack_product", "C (ξ − α/(2C))²" if squared else slack, ZERO),
+        ("margin_product", f"α ({distance_to_edge} + ξ)", ZERO),
+        ("slack_product", "C (ξ − α/(2C))²" if squared else slack, ZERO),
     )  # fmt: skip
 
 
 def build_enclosing_symbols(bound: str) -> tuple[SymbolRow, ...]:
-    """List the symbols of a machine that encloses samples without labels."""
+    """Build the columns for a machine that encloses samples without labels."""
     bounds = (("upper", bound, "its bound"),) if bound != "1" else ()
     return (
         ALPHA, *bounds, ("eta", f"η = {bound} − α", "multiplier of ξ ≥ 0"),

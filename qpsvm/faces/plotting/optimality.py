@@ -30,15 +30,15 @@ from qpsvm.machines import AllInOneProblem, Problem
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 
-#: Points of each curve: each is certified by itself.
+#: Number of points of each curve, each of which is certified.
 POINTS = 25
-#: Primal values are drawn up to as many times further above the optimum as the least dual value lies below it.
-ABOVE = 3.0
-#: Where the gap is marked: the place on the way to the optimum where this share of the first gap is left.
-MARKED = 0.4
+#: Primal values are drawn up to this multiple of the distance by which the smallest dual value is below the optimum.
+MAX_HEIGHT_RATIO = 3.0
+#: The gap is marked at the point of the segment where this share of its largest value is left.
+MARKED_GAP_SHARE = 0.4
 #: Smaller gaps are rounding, and are drawn at this value, because a logarithmic axis has no 0.
 SMALLEST = float(np.finfo(float).eps)
-#: Markers along a curve.
+#: Approximate number of markers along a curve.
 MARKERS = 12
 
 
@@ -126,9 +126,11 @@ def _append_multipliers(result: SVMResult | AllInOneResult) -> FloatArray:
 
 def _draw_end(ax: Axes, result: SVMResult | AllInOneResult) -> None:
     """Draw the end of the curves: one point at the optimum, two where a gap is left."""
-    met = result.status == "optimal"
-    ends = [result.primal] if met else [result.primal, result.dual]
-    label = f"optimum {result.primal:.5g}, P = D" if met else f"the result, {result.primal - result.dual:.3g} apart"
+    is_optimal = result.status == "optimal"
+    ends = [result.primal] if is_optimal else [result.primal, result.dual]
+    label = (
+        f"optimum {result.primal:.5g}, P = D" if is_optimal else f"the result, {result.primal - result.dual:.3g} apart"
+    )
     for value in ends:
         ax.axhline(value, color=BLACK, linestyle=":", linewidth=1.0, zorder=1)
     ax.plot([1.0] * len(ends), ends, "o", color=BLACK, zorder=4, clip_on=False, label=label)
@@ -137,10 +139,10 @@ def _draw_end(ax: Axes, result: SVMResult | AllInOneResult) -> None:
 def _draw_gap(ax: Axes, t: FloatArray, primal: FloatArray, dual: FloatArray) -> None:
     """Draw a double arrow between the two curves."""
     gap = primal - dual
-    seen = np.flatnonzero(np.isfinite(gap) & (primal <= _find_top(primal, dual)))
-    if len(seen) < 2:
+    visible = np.flatnonzero(np.isfinite(gap) & (primal <= _find_top(primal, dual)))
+    if len(visible) < 2:
         return
-    k = seen[np.argmin(np.abs(gap[seen] - MARKED * gap[seen].max()))]
+    k = visible[np.argmin(np.abs(gap[visible] - MARKED_GAP_SHARE * gap[visible].max()))]
     ax.annotate("", (t[k], primal[k]), (t[k], dual[k]),
                 arrowprops={"arrowstyle": "<->", "color": BLACK, "shrinkA": 0, "shrinkB": 0})  # fmt: skip
     # left of the arrow, where the gap is wider and the text lies between the curves
@@ -151,15 +153,16 @@ def _draw_gap(ax: Axes, t: FloatArray, primal: FloatArray, dual: FloatArray) -> 
 def _find_top(primal: FloatArray, dual: FloatArray) -> float:
     """Return the largest primal value that is drawn."""
     known = primal[np.isfinite(primal)]
-    return float(min(known.max(), known[-1] + ABOVE * (known[-1] - dual.min()) or known.max()))
+    return float(min(known.max(), known[-1] + MAX_HEIGHT_RATIO * (known[-1] - dual.min()) or known.max()))
 
 
 def _set_frame(ax: Axes, primal: FloatArray, dual: FloatArray) -> None:
+    """Set the vertical limits and the labels of the axes."""
     low, high = float(dual.min()), _find_top(primal, dual)
     room = ROOM * (high - low) or 1.0
     ax.set_ylim(low - room, high + room)
-    across = "t, with $\\alpha(t) = (1 - t)\\,\\alpha^0 + t\\,\\alpha^*$ and $w(t) = w(\\alpha(t))$"
-    set_labels(ax, across, "value of the objective")
+    label_of_t = "t, with $\\alpha(t) = (1 - t)\\,\\alpha^0 + t\\,\\alpha^*$ and $w(t) = w(\\alpha(t))$"
+    set_labels(ax, label_of_t, "value of the objective")
 
 
 @picture

@@ -40,7 +40,12 @@ from qpsvm.machines.problem.all_in_one_statement import AllInOneStatement
 from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.machines.problem.caveats import find_caveats
 from qpsvm.machines.problem.certification_limits import NO_LIMITS, CertificationLimits
-from qpsvm.machines.problem.certifier import CLEAR, LEAST_CURVATURE, NOTHING, SMALL
+from qpsvm.machines.problem.certifier import (
+    CLEAR_SLACK_SHARE,
+    LEAST_CURVATURE,
+    NEGLIGIBLE_ALPHA_SHARE,
+    SMALL_ALPHA_SHARE,
+)
 from qpsvm.machines.problem.forms import LARGEST_BOX, SMALLEST_UNIT
 from qpsvm.machines.problem.parameter_checks import Form, as_intercept
 from qpsvm.machines.problem.penalties import check_penalties, format_penalty
@@ -340,13 +345,13 @@ class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
             0.5 / np.maximum(self.space.centred_gram.diagonal(), LEAST_CURVATURE * self.space.scale)[:, None]
         )
         worst = np.maximum(t.max(axis=1), 0.0)[:, None] if dual.has_shared_slack else 0.0
-        negligible = np.where(np.abs(worst - t) > CLEAR * dual.level, NOTHING * C, 0.0)
-        small = SMALL * np.minimum(C, float(alpha.max()))
+        negligible = np.where(np.abs(worst - t) > CLEAR_SLACK_SHARE * dual.level, NEGLIGIBLE_ALPHA_SHARE * C, 0.0)
+        small = SMALL_ALPHA_SHARE * np.minimum(C, float(alpha.max()))
         is_zero = alpha <= np.maximum((worst - t) * inverse_curvature, np.where(worst > t, negligible, 0.0))
         kind = np.where((alpha > 0.0) & ~(is_zero & (alpha <= small)), 1, 0).astype(np.int8)
         slack = worst if dual.has_shared_slack else t
         bound_slack = C - alpha.sum(axis=1)[:, None] if dual.has_shared_slack else C - alpha
-        negligible = np.where(slack > CLEAR * dual.level, NOTHING * C, 0.0)
+        negligible = np.where(slack > CLEAR_SLACK_SHARE * dual.level, NEGLIGIBLE_ALPHA_SHARE * C, 0.0)
         is_at_bound = bound_slack <= np.maximum(slack * inverse_curvature, negligible)
         kind[(kind == 1) & is_at_bound & (bound_slack <= small)] = 2
         return kind

@@ -38,11 +38,11 @@ LOST_TO_ROUNDING = (
 #: With many rows, snapping α to its bounds may use this share of the requested gap.
 SNAP_SHARE = 0.1
 #: A slack above the first share of the margin is clearly not 0; there an α below the second share of C is negligible.
-CLEAR, NOTHING = 1e-6, 1e-9
+CLEAR_SLACK_SHARE, NEGLIGIBLE_ALPHA_SHARE = 1e-6, 1e-9
 #: K_ii counts as at least this share of the mean of all.
 LEAST_CURVATURE = 1e-12
 #: An α above this share of C is never negligible.
-SMALL = 1e-3
+SMALL_ALPHA_SHARE = 1e-3
 
 
 class Certifier:
@@ -57,10 +57,9 @@ class Certifier:
     @cached
     def gap_bounder(self) -> GapBounder:
         """Bounds of the gap of points, with all rounding."""
-        users = self.svm.linear_constraints
-        space = self.space
+        constraints, space = self.svm.linear_constraints, self.space
         accuracy = ClassAccuracy(space) if isinstance(space, ClassSpace) else Accuracy(space)
-        return GapBounder(accuracy, self.svm, None if users is None else users.equality_mask)
+        return GapBounder(accuracy, self.svm, None if constraints is None else constraints.equality_mask)
 
     @cached
     def restoration(self) -> Restoration:
@@ -130,9 +129,9 @@ def classify_samples(
 
     α counts as 0 if the row would stay beyond its margin without it: setting α to 0 changes y f by K_ii α. It also
     counts as 0 if the row is clearly beyond its margin and α is tiny compared with C. It counts as C under the same
-    conditions. An α that differs from a bound by more than `SMALL` times C is not at it, however far from the margin
-    the row of an inaccurate point may be. A free row with a curved loss violates its margin by δα and is penalised: it
-    is classified as 2 as well if α has no upper bound.
+    conditions. An α that differs from a bound by more than `SMALL_ALPHA_SHARE` times C is not at it, however far from
+    the margin the row of an inaccurate point may be. A free row with a curved loss violates its margin by δα and is
+    penalised: it is classified as 2 as well if α has no upper bound.
     """
     svm = certificate.svm
     kind = split(certificate.alpha, svm.upper) if kind is None else kind
@@ -152,7 +151,9 @@ def classify_samples(
     if svm.is_bounded and not svm.has_curvature:  # nearly always: no row is anywhere near a bound
         common = find_common_value(upper)
         largest_upper = float(np.maximum.reduce(upper)) if common is None else common
-        largest_change = float(np.maximum.reduce(np.abs(slack))) * max(1.0 / min_diagonal, NOTHING * largest_upper)
+        largest_change = float(np.maximum.reduce(np.abs(slack))) * max(
+            1.0 / min_diagonal, NEGLIGIBLE_ALPHA_SHARE * largest_upper
+        )
         if largest_change < float(np.minimum.reduce(np.minimum(alpha, upper - alpha))):
             return kind
     curvature = np.maximum(diagonal, LEAST_CURVATURE * space.scale)
@@ -163,12 +164,14 @@ def classify_samples(
         slack += delta * alpha
         free = np.where((delta > 0.0) & np.isinf(upper), 2, 1)
     alpha_per_slack = 1.0 / curvature
-    clear = np.abs(slack) > CLEAR * np.abs(margin)
+    clear = np.abs(slack) > CLEAR_SLACK_SHARE * np.abs(margin)
     if clear.any():
-        alpha_per_slack = np.maximum(alpha_per_slack, np.where(clear & (upper < np.inf), NOTHING * upper, 0.0))
+        alpha_per_slack = np.maximum(
+            alpha_per_slack, np.where(clear & (upper < np.inf), NEGLIGIBLE_ALPHA_SHARE * upper, 0.0)
+        )
     slack *= alpha_per_slack
     # relative to C, or for a hard margin to the largest α
-    threshold = SMALL * np.minimum(upper, float(certificate.alpha.max(initial=0.0)))
+    threshold = SMALL_ALPHA_SHARE * np.minimum(upper, float(certificate.alpha.max(initial=0.0)))
     kind = kind.copy()
     at_zero, full = alpha <= np.minimum(slack, threshold), upper - alpha <= np.minimum(-slack, threshold)
     kind[free_rows] = np.where(at_zero, 0, np.where(full, 2, free))

@@ -1,33 +1,36 @@
 """Define linear constraints on the weights or on values of f (`Constraints`, `ValueConstraints`).
 
-    (OWN.1)  G w + c b ≤ h:  `Constraints`, of a linear kernel
-    (OWN.2)  A f(Z) ≤ h:  `ValueConstraints`, of any kernel:  rows of g_j = Σ_l A_jl φ(z_l), c_j = Σ_l A_jl
+    (OWN.1)  G w + c b ≤ h:  `Constraints`, with a linear kernel;  constraint j has the vector g_j, row j of G
+    (OWN.2)  A f(Z) ≤ h:  `ValueConstraints`, with any kernel, where f(z) = ⟨w, φ(z)⟩ + b at points z_l, the rows of Z;
+             constraint j has the vector g_j = Σ_l A_jl φ(z_l) and the coefficient c_j = Σ_l A_jl
 
-They change the equations of any machine, with the objective P, the Lagrangian L₀ and the dual (DUAL.1), whose rows k
-have signs s_k and levels ℓ_k:
+They change the equations of every machine. Without them, P is its objective in w, b and the slacks ξ, L₀ its
+Lagrangian, and (DUAL.1) its dual, whose row k has the sample x_k, sign s_k, level ℓ_k, bound U_k, curvature δ_k and
+multiplier α_k. In a machine with λ, (PHINGE.2), P has λ/2 ‖w‖² in place of ½‖w‖².
 
-    (OWN.3)  primal:  minimise P(w, b, ξ)  subject to the machine's own constraints and  ⟨g_j, w⟩ + c_j b ≤ h_j
+    (OWN.3)  primal:  minimise P(w, b, ξ)  subject to the constraints of the machine and  ⟨g_j, w⟩ + c_j b ≤ h_j
     (OWN.4)  Lagrangian:  L = L₀ + Σ π_j (⟨g_j, w⟩ + c_j b − h_j),  π ≥ 0, where π_j is the multiplier, in units of P
              per unit of h
-    (OWN.5)  ∂L/∂w = 0:  w = Σ α_k s_k φ(x_k) − Σ π_j g_j;  π_j/λ stands for π_j in a machine with λ, (PHINGE.2), here
-             and in (OWN.6) and (OWN.11)
-    (OWN.6)  ∂L/∂b = 0:  Σ α_k s_k − Σ c_j π_j = e, that is what it is without rows, 0 for most machines, νS of a
-             one-class SVM, 1 of a ball;  b itself where b is penalised
-    (OWN.7)  dual feasibility:  π_j ≥ 0, which nothing bounds above;  0 ≤ α_k ≤ U_k as without rows
-    (OWN.8)  complementary slackness:  π_j (h_j − ⟨g_j, w⟩ − c_j b) = 0;  the others as without rows
+    (OWN.5)  ∂L/∂w = 0:  w = Σ α_k s_k φ(x_k) − Σ π_j g_j;  in a machine with λ read π_j/λ for π_j, here and in
+             (OWN.6) and (OWN.11)
+    (OWN.6)  ∂L/∂b = 0:  Σ α_k s_k − Σ c_j π_j = e if b is free, with the same e as without constraints: 0 for most
+             machines, ν times the sum of the weights for a one-class SVM, 1 for an SVDD;  = b if b is penalised
+    (OWN.7)  dual feasibility:  π_j ≥ 0, without an upper bound;  0 ≤ α_k ≤ U_k as without constraints
+    (OWN.8)  complementary slackness:  π_j (h_j − ⟨g_j, w⟩ − c_j b) = 0;  the others as without constraints
     (OWN.9)  substitution of (OWN.5) and (OWN.6):  L = ℓᵀα − ½Σ δ_k α_k² − ½‖w(α, π)‖² − Σ h_j π_j,  with −½b(α, π)²
-             where b is penalised, and λ times all but the last in a machine with λ
-    (OWN.10)  dual:  minimise the same with its sign turned  over α, π  subject to (OWN.6) and (OWN.7)
+             if b is penalised;  w(α, π) and b(α, π) are the sums in (OWN.5) and (OWN.6);  in a machine with λ all terms
+             but Σ h_j π_j are multiplied by λ
+    (OWN.10)  dual:  minimise −L of (OWN.9)  over α, π  subject to (OWN.6), for a free b, and (OWN.7)
     (OWN.11)  f is recovered from α and π:  f(x) = Σ α_k s_k K(x_k, x) − Σ π_j ⟨g_j, φ(x)⟩ + b
     (OWN.12)  strong duality:  the optimal values of (OWN.3) and (OWN.10) differ in sign only
-    (OWN.13)  weak duality:  P − D is the sum of (GAP.1) over the machine's own rows and Σ π_j (h_j − ⟨g_j, w⟩ − c_j b)
+    (OWN.13)  weak duality:  P − D is the sum of (GAP.1) over the rows of the machine and Σ π_j (h_j − ⟨g_j, w⟩ − c_j b)
 
-In an SVDD, f(x) = R² − ‖φ(x) − c‖² is ⟨w, φ(x)⟩ + b − K(x, x) with w = 2c and b = 2μ. So the bound of a row of values
-is h_j + Σ_l A_jl K(z_l, z_l), w is 2(Σ α_k φ(x_k) − Σ π_j g_j), and (OWN.9) begins with Σ α_k K(x_k, x_k) −
-¼‖w(α, π)‖².
+An SVDD has the radius R, the centre c and the variable μ of (SVDD.3): f(x) = R² − ‖φ(x) − c‖² is ⟨w, φ(x)⟩ + b −
+K(x, x) with w = 2c and b = 2μ. So the bound of constraint j on values is h_j + Σ_l A_jl K(z_l, z_l), w is 2(Σ α_k
+φ(x_k) − Σ π_j g_j), and (OWN.9) begins with Σ α_k K(x_k, x_k) − ¼‖w(α, π)‖².
 
-An equality is two rows. Common constraints have constructors: signs of weights, monotony, budgets, bounds, a small
-covariance with a group, and an order of f at given points.
+An equality is two inequalities. Common constraints have constructors: signs of weights, monotonicity, budgets, bounds,
+a small covariance with a group, and an order of f at given points.
 """
 
 from __future__ import annotations

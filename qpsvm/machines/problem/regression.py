@@ -1,14 +1,20 @@
 """Define the common bases of regression (two dual rows per sample, one per side of f) and of novelty detection.
 
-    (SVR.1)  two rows a sample:  row i, s = +1:  t_i − f(x_i) ≤ ε + ξ_i;  row n + i, s = −1:  f(x_i) − t_i ≤ ε + ξ*_i;
-             that is s f(x_i) ≥ ℓ − ξ with the levels ℓ = t_i − ε and ℓ = −t_i − ε of (DUAL.2)
-    (SVR.2)  their multipliers α⁺ and α⁻ are one coefficient a sample:  β = α⁺ − α⁻,  f(x) = Σ β_i K(x_i, x) + b
-    (SVR.3)  so αᵀQα = βᵀKβ, though Q is 2n × 2n, and −ℓᵀα = −tᵀβ + ε 1ᵀ(α⁺ + α⁻)
-    (SVR.4)  where one number is within ε of every t, w = 0 costs nothing, and any α with β = 0 is the dual optimum
-    (SVR.5)  t + c for t:  the same β, and b + c for b;  γt, γε and γC for t, ε and C, or C itself if it is
-             the penalty of ξ²:  γf for f
+A regression fits f(x) = ⟨w, φ(x)⟩ + b to targets t_i of n samples x_i. ε ≥ 0 is the half-width of the tube around t in
+which nothing is penalised, ξ_i and ξ*_i are the slacks above and below it, and C is the penalty per unit of slack.
 
-Neither X nor K is written twice: rows are doubled in index only. By (SVR.5) the origin and the unit of t do not matter.
+    (SVR.1)  two rows per sample:  row i has the sign s = +1:  t_i − f(x_i) ≤ ε + ξ_i;
+             row n + i has the sign s = −1:  f(x_i) − t_i ≤ ε + ξ*_i;
+             both are s f(x_i) ≥ ℓ − slack, (DUAL.2), with the level ℓ = s t_i − ε
+    (SVR.2)  the multipliers of these rows are α = (α⁺, α⁻), (2n,); f depends on β = α⁺ − α⁻, (n,), alone:
+             w = Σ_i β_i φ(x_i),  f(x) = Σ_i β_i K(x_i, x) + b
+    (SVR.3)  the dual (DUAL.1) in β:  αᵀQα = βᵀKβ, although Q is 2n × 2n;  −ℓᵀα = −tᵀβ + ε Σ_i (α⁺_i + α⁻_i)
+    (SVR.4)  if a constant b is within ε of every t_i, then w = 0 with this b has no loss, and an α with β = 0 is
+             optimal:  α = 0, or, if ε is a variable of the primal and so not in ℓ, any feasible one
+    (SVR.5)  a shift: t + c in place of t has the same β, and b + c in place of b;
+             a unit γ > 0: γt, γε and γC in place of t, ε and C give γf in place of f; if ξ² is penalised, C is kept
+
+Neither X nor K is stored twice: only indices of rows are doubled. By (SVR.5) origin and unit of t do not matter.
 
 Machines for novelty detection have a ν, an inside and an outside, and samples without a target.
 """
@@ -32,12 +38,12 @@ from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import KindLabels
 
-#: What a novelty detector says of samples outside and inside.
+#: Labels that a novelty detector predicts for samples outside and inside.
 OUTSIDE, INSIDE = -1, 1
 
 
 class NoveltyProblem(Problem):
-    """Base of novelty detection: f says how far inside a sample is, and its level is 0."""
+    """Base of novelty detection: f is positive inside and negative outside, so the level is 0."""
 
     _kind_labels: ClassVar[KindLabels] = KindLabels(
         ("inside", "boundary", "outside"), ("inside", "on the boundary", "outside"), "outside"
@@ -68,26 +74,28 @@ class RegressionProblem(Problem):
     _target_kind = "numbers"
     _variables_per_sample: ClassVar[int] = 2
     _margin_constraints: ClassVar[tuple[str, ...]] = ("above", "below")
-    #: What the width of the tube adds to the dual, for people.
+    #: Text of the term that the width of the tube adds to the dual.
     width_formula: ClassVar[str] = ""
 
     def _get_epsilon(self, certificate: Certificate | None = None) -> float:  # noqa: ARG002  (where it is found)
-        """Return ε, the distance from t that costs nothing; 0 without a tube, or before its width is known."""
+        """Return ε, the distance from t that is not penalised; 0 without a tube, or before its width is known."""
         return float(getattr(self, "epsilon", 0.0))
 
     @property
     def _alpha_at_zero(self) -> FloatArray:
-        """An α with β = 0 over the rows of the dual, (2n,)."""
+        """An α over the rows of the dual with β = 0: (2n,)."""
         return np.zeros(2 * len(self._active_target))
 
     def _polish(
         self, certificate: Certificate, tol: float, clock: Clock | None = None, certify_seconds: float = 0.0
     ) -> Certificate:
-        """Polish the certificate; if w = 0 costs nothing, no relative gap exists, so compare with that point."""
+        """Polish the certificate; if w = 0 has no loss, a relative gap may not exist: compare with β = 0."""
         t, width = self._active_target, self._get_epsilon()
         ends = (float(t.min(initial=math.inf)), float(t.max(initial=-math.inf)))
-        reached = ends[1] - ends[0] <= 2.0 * width if self.intercept == "free" else max(map(abs, ends)) <= width
-        if reached and not self.constraints:  # (SVR.4)
+        is_constant_enough = (
+            ends[1] - ends[0] <= 2.0 * width if self.intercept == "free" else max(map(abs, ends)) <= width
+        )
+        if is_constant_enough and not self.constraints:  # (SVR.4)
             return min(self._certifier.certify(self._alpha_at_zero), certificate, key=lambda point: point.gap)
         return super()._polish(certificate, tol, clock, certify_seconds)
 
@@ -108,5 +116,5 @@ class RegressionProblem(Problem):
 
     def _format_dual_formula(self, svm: SVMDual) -> str:
         entry = super()._format_dual_formula(svm).partition("s_i s_j ")[2]
-        bend = " + ½ Σ δ_i ((α⁺_i)² + (α⁻_i)²)" if svm.has_curvature else ""
-        return f"½ βᵀKβ − tᵀβ{self.width_formula}{bend},  β = α⁺ − α⁻,  K_ij = {entry}"  # (SVR.3)
+        curvature_term = " + ½ Σ δ_i ((α⁺_i)² + (α⁻_i)²)" if svm.has_curvature else ""
+        return f"½ βᵀKβ − tᵀβ{self.width_formula}{curvature_term},  β = α⁺ − α⁻,  K_ij = {entry}"  # (SVR.3)

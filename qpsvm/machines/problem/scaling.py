@@ -53,10 +53,8 @@ def compute_scaling(
 
     Raises ParameterError.
     """
-    users, svm = (
-        svm.linear_constraints,
-        svm if svm.linear_constraints is None else svm.linear_constraints.unconstrained_dual,
-    )
+    constraints = svm.linear_constraints
+    svm = svm if constraints is None else constraints.unconstrained_dual
     unit = compute_alpha_unit(svm, kappa)
     level = unit * kappa if svm.is_homogeneous else compute_level_size(svm)
     objective_unit = svm.unit * unit * level
@@ -67,7 +65,7 @@ def compute_scaling(
         )
     objective = 1.0 / objective_unit
     if form == "dual":
-        multipliers = {SCALED_MULTIPLIERS: unit} if users else {}
+        multipliers = {SCALED_MULTIPLIERS: unit} if constraints else {}
         rows = {group.name: 1.0 / unit for group in svm.groups if not group.ridge}
         return {"alpha": unit, **multipliers}, rows, objective
     names = [*SLACKS, *(group.multiplier for group in svm.groups)]

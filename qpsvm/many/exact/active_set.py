@@ -8,10 +8,13 @@
     (ACTIVE.4)  if M is singular without the row that leaves ("no free row"), μ moves along the null vector of E_F at
                 fixed s until a row at a bound meets g = 0, which takes its place
     (ACTIVE.5)  a row that would cause a step of length 0 (ties, rounding) has its level or its bound shifted by a few
-                random roundings: the path is that of nearby data, certificates hold for the true data, and `settle`
-                returns to these by the same events
+                random roundings: the path is that of nearby data, certificates hold for the true data, and `move_to`
+                returns to the true data by the same events
 
-Any (v, μ) is the optimum for some other levels: so a rough start is moved to the true levels by the same events, too.
+Letters: v, K, Δ, E, e, t, lo and hi as in (SIGNED.1), μ (p,) the multipliers of the equalities, d the rank of the
+kernel, s the position on the line, x_F and M as in (FACTOR.2). `Stopped` and `PathBreakdown` end a path early.
+
+Any (v, μ) is the optimum for some levels t: so a rough start is moved to the true levels by the same events, too.
 
 Sources: Hastie, Rosset, Tibshirani & Zhu (JMLR 5, 2004); Best, *An algorithm for the solution of the parametric
 quadratic programming problem* (1996).
@@ -32,26 +35,26 @@ from qpsvm.many.exact.factor import MAX_NO_PIVOT, NO_PIVOT, InverseFactor
 from qpsvm.many.exact.rows import Data, SignedRows
 
 EPS = float(np.finfo(float).eps)
-#: A row of a start is free if its distance from both bounds exceeds this share of the width of its box.
-INSIDE = 1e-8
-#: Relative rounding errors below which rates, and steps to a bound, count as 0.
-NOISE, STEP = 1e-13, 1e-14
-#: A relative residual of the free rows' system above the first is refined; above the second, the system is given up.
-REFINED, HOPELESS = 1e-11, 1e-9
-#: Events between two checks of the clock, and between two recomputations of f from v.
-LOOK, REFRESH = 32, 64
-#: Limit of the events, per row plus a constant: beyond, the path is assumed to cycle.
+#: A row is free at the start if its distance from both bounds exceeds this share of the width of its box.
+MIN_FREE_DISTANCE = 1e-8
+#: Rates, and distances to a bound, below these shares of the largest ones are rounding and count as 0.
+MIN_RATE, MIN_DISTANCE = 1e-13, 1e-14
+#: Relative residuals of the system of the free rows: above the first it is refined, above the second it is given up.
+MAX_UNREFINED_RESIDUAL, MAX_RESIDUAL = 1e-11, 1e-9
+#: Number of events after which the clock is checked, and after which f is recomputed from v.
+EVENTS_PER_CLOCK_CHECK, EVENTS_PER_REFRESH = 32, 64
+#: Limit of the number of events, per row plus a constant: if it is exceeded, the path is assumed to cycle.
 EVENTS_PER_ROW, MIN_EVENTS = 40, 100
 #: 1/κ, in units of 1/max K_ii, above which the free rows of a start are added one by one instead of all at once.
 MAX_INVERSE = 1e7
 
 
-class Stuck(Exception):
-    """Raised when rounding ends the path; the part up to here is valid."""
+class PathBreakdown(Exception):
+    """Raised when rounding errors prevent a further step; the path so far is valid."""
 
 
 class Stopped(Exception):
-    """Raised when the time is over or Ctrl-C was pressed."""
+    """Raised when the time limit is reached or Ctrl-C was pressed."""
 
 
 class ActiveSet:
@@ -59,8 +62,9 @@ class ActiveSet:
 
     v (m,), mu (p,), f (n,): f = K β.
     kind (m,): −1 at lo, 0 free, 1 at hi.
-    current: The data at s, including the shifts of (ACTIVE.5).
-    pinned (m,): Rows whose bounds are equal, so that v moves with them.
+    current, slope: The data at s, including the shifts of (ACTIVE.5), and their change per unit of s.
+    rate (m,), q (n,), b (p,): The change of v at the rows at bounds, 0 at free rows, with q = K rate and b = Eᵀrate.
+    pinned (m,): Mask of the rows whose bounds are equal, so that v moves with them.
     events: Number of events so far.
     """
 
@@ -75,7 +79,7 @@ class ActiveSet:
         self.width = np.maximum(np.minimum(data.hi - data.lo, 10.0 * largest_v), np.finfo(float).tiny)
         self.kind = self._classify_rows(v)
         self.v = np.where(self.kind < 0, data.lo, np.where(self.kind > 0, data.hi, v))
-        self.f = rows.f(self.v)
+        self.f = rows.compute_f(self.v)
         self.rate, self.q, self.b = np.zeros(rows.m), np.zeros(len(rows.K)), np.zeros(rows.p)
         self.mu = np.zeros(rows.p)
         self.factor = InverseFactor(rows)
@@ -84,11 +88,11 @@ class ActiveSet:
 
     def _classify_rows(self, v: FloatArray) -> NDArray[np.int8]:
         below, above = v - self.current.lo, self.current.hi - v
-        inner = np.minimum(below, above) > INSIDE * self.width
-        return np.where(inner, 0, np.where(below <= above, -1, 1)).astype(np.int8)
+        is_free = np.minimum(below, above) > MIN_FREE_DISTANCE * self.width
+        return np.where(is_free, 0, np.where(below <= above, -1, 1)).astype(np.int8)
 
-    def g(self) -> FloatArray:
-        """Return g of (ACTIVE.1): (m,)."""
+    def compute_g(self) -> FloatArray:
+        """Compute g of (ACTIVE.1): (m,)."""
         rows = self.rows
         g = rows.at_rows(self.f) - self.current.t
         if rows.p:
@@ -97,26 +101,29 @@ class ActiveSet:
 
     def refresh_f(self) -> None:
         """Recompute f from v alone."""
-        self.f = self.rows.f(self.v)
+        self.f = self.rows.compute_f(self.v)
 
     # --- the start: free rows that are independent ------------------------------------------------------------------
 
     def _choose_free_rows(self) -> None:
-        """Find μ, and F of rows among which M is regular; dependent rows move until one is at a bound."""
+        """Find μ and a set F of free rows for which M is regular; v of the others moves until a row is at a bound.
+
+        `base` is a minimal part of F: rows whose E determine μ of the groups without a ridge.
+        """
         rows, data = self.rows, self.current
         depth = np.minimum(self.v - data.lo, data.hi - self.v) / self.width
         free = np.flatnonzero(self.kind == 0)
         free = free[np.argsort(-depth[free], kind="stable")]
-        hard = np.flatnonzero(rows.ridge == 0.0)
+        unpenalised = np.flatnonzero(rows.ridge == 0.0)
         base: list[int] = []
         for k in free.tolist():
-            if len(base) == len(hard):
+            if len(base) == len(unpenalised):
                 break
-            if np.linalg.matrix_rank(rows.E[[*base, k]][:, hard]) > len(base):
+            if np.linalg.matrix_rank(rows.E[[*base, k]][:, unpenalised]) > len(base):
                 base.append(k)
-        self.mu = self._find_multipliers(free, len(base) == len(hard))
-        while len(base) < len(hard):
-            base.append(self._free_next_row(base, hard))
+        self.mu = self._find_multipliers(free, len(base) == len(unpenalised))
+        while len(base) < len(unpenalised):
+            base.append(self._free_next_row(base, unpenalised))
         remaining = [k for k in free.tolist() if k not in set(base)]
         if remaining and self._try_factor(base + remaining):
             return
@@ -134,7 +141,7 @@ class ActiveSet:
         except np.linalg.LinAlgError:
             return False
         W = self.factor.inverse
-        max_inverse = np.abs(W.diagonal()[self.rows.p :]).max(initial=0.0) * self.rows.top
+        max_inverse = np.abs(W.diagonal()[self.rows.p :]).max(initial=0.0) * self.rows.max_diagonal
         return bool(np.isfinite(W).all() and max_inverse < MAX_INVERSE)
 
     def _find_multipliers(self, free: IntArray, is_determined: bool) -> FloatArray:
@@ -142,7 +149,7 @@ class ActiveSet:
         rows, p = self.rows, self.rows.p
         if not p:
             return np.zeros(0)
-        h = -(self.g() - rows.E @ self.mu)
+        h = -(self.compute_g() - rows.E @ self.mu)
         if rows.ridge.any():
             return np.asarray((rows.E.T @ self.v - self.current.e) / np.where(rows.ridge > 0.0, rows.ridge, 1.0))
         if is_determined:
@@ -154,26 +161,26 @@ class ActiveSet:
         limits = [(None, None)] * p + [(0.0, None)] * m
         solution = linprog(np.r_[np.zeros(p), np.ones(m)], A, np.r_[h[not_low], -h[not_high]], bounds=limits).x
         if solution is None:
-            raise Stuck("no multiplier is found for a start without free rows")
+            raise PathBreakdown("no multiplier is found for a start without free rows")
         return np.asarray(solution[:p])
 
-    def _free_next_row(self, base: list[int], hard: IntArray) -> int:
-        """Free a row by moving μ until it meets g = 0, (ACTIVE.4)."""
-        E = self.rows.E[:, hard]
-        d = np.linalg.svd(E[base])[2][-1] if base else self.random.normal(size=len(hard))
-        g, z = self.g(), E @ d
+    def _free_next_row(self, base: list[int], unpenalised: IntArray) -> int:
+        """Free a row by moving μ of these groups until the row meets g = 0, as in (ACTIVE.4); return it."""
+        E = self.rows.E[:, unpenalised]
+        d = np.linalg.svd(E[base])[2][-1] if base else self.random.normal(size=len(unpenalised))
+        g, z = self.compute_g(), E @ d
         candidates = np.flatnonzero((np.abs(z) > 1e-9) & ~self.pinned)
         if not len(candidates):
-            raise Stuck("the equalities depend on each other")
+            raise PathBreakdown("the equalities depend on each other")
         k = int(candidates[np.argmin(np.abs(g[candidates] / z[candidates]))])
-        self.mu[hard] -= g[k] / z[k] * d
+        self.mu[unpenalised] -= g[k] / z[k] * d
         self.kind[k] = 0
         self._set_rate(k, 0.0)
         return k
 
-    def restart_stricter(self, stricter: float = 1.0) -> None:
-        """Rebuild F, with a stricter tolerance for dependent rows."""
-        self.factor.no_pivot = min(max(stricter, 1.0) * self.factor.no_pivot, MAX_NO_PIVOT)
+    def restart_stricter(self, factor: float = 1.0) -> None:
+        """Choose F again, with the tolerance for dependent rows times a factor (≥ 1)."""
+        self.factor.no_pivot = min(max(factor, 1.0) * self.factor.no_pivot, MAX_NO_PIVOT)
         self._choose_free_rows()
 
     # --- events -----------------------------------------------------------------------------------------------------
@@ -182,7 +189,7 @@ class ActiveSet:
         """Move row i in the direction of `sign` until a row meets a bound, (ACTIVE.3)."""
         rows, factor, data, p = self.rows, self.factor, self.current, self.rows.p
         free, d = factor.free, -sign * x[p:]
-        tiny = NOISE * max(float(np.abs(self.v).max(initial=0.0)), np.finfo(float).tiny)
+        tiny = MIN_RATE * max(float(np.abs(self.v).max(initial=0.0)), np.finfo(float).tiny)
         distance = np.maximum(np.where(d > 0.0, data.hi[free] - self.v[free], self.v[free] - data.lo[free]), 0.0)
         is_moving = np.abs(d) > 1e-6 * np.abs(d).max(initial=1e-6)
         steps = np.divide(distance, np.abs(d), out=np.full(len(d), np.inf), where=is_moving)
@@ -193,7 +200,7 @@ class ActiveSet:
             j = int(np.argmax(np.where(steps <= relaxed_steps.min(), np.abs(d), 0.0)))
             size = min(float(steps[j]), own_distance)
         if not np.isfinite(size):
-            raise Stuck("the dual is unbounded along a null vector")
+            raise PathBreakdown("the dual is unbounded along a null vector")
         self.v[free] += size * d
         self.v[i] += sign * size
         self.mu = self.mu - sign * size * x[:p]
@@ -217,6 +224,7 @@ class ActiveSet:
             self.v[k] = bounds[k]
 
     def _set_rate(self, k: int, rate: float) -> None:
+        """Set the rate of row k, and update q and b."""
         change = rate - self.rate[k]
         if change:
             self.rate[k] = rate
@@ -224,6 +232,7 @@ class ActiveSet:
             self.b += change * self.rows.E[k]
 
     def _enter(self, i: int) -> None:
+        """Free row i, which is at a bound; if M would become singular, exchange it for another row."""
         sign = 1.0 if self.kind[i] < 0 else -1.0
         x, pivot, share = self.factor.border(i)
         self._set_rate(i, 0.0)
@@ -234,6 +243,7 @@ class ActiveSet:
             self._exchange(i, x, sign)
 
     def _leave(self, j: int, kind: int) -> None:
+        """Put the row at position j of F at the bound of `kind`; if M would become singular, free another row."""
         factor, p = self.factor, self.rows.p
         k = int(factor.free[j])
         if factor.can_leave(j):
@@ -243,13 +253,13 @@ class ActiveSet:
         sign = -1.0 if kind > 0 else 1.0  # (ACTIVE.4): g_k gets the right sign
         d = sign * factor.inverse[:p, p + j]
         d = d / np.abs(d).max(initial=0.0)
-        z, g = self.rows.E @ d, self.g()
+        z, g = self.rows.E @ d, self.compute_g()
         is_candidate = (self.kind * z > 1e-9) & ~self.pinned
         steps = np.divide(np.maximum(-g * self.kind, 0.0), np.abs(z), out=np.full(len(z), np.inf), where=is_candidate)
         steps[factor.free] = np.inf
         i = int(np.argmin(steps))
         if not np.isfinite(steps[i]):
-            raise Stuck("beyond here nothing is feasible")
+            raise PathBreakdown("beyond here nothing is feasible")
         self.mu = self.mu + steps[i] * d
         self._set_rate(i, 0.0)
         factor.replace(j, i)
@@ -267,42 +277,45 @@ class ActiveSet:
     # --- along s ----------------------------------------------------------------------------------------------------
 
     def advance(self, slope: Data, record: Record | None = None, s: float = 0.0) -> ActiveSet:
-        """Move from s to 1 along a slope; `record` is called with every step. Raises Stuck, Stopped, LinAlgError."""
+        """Move from s to 1 along a slope; `record` is called with every step.
+
+        Raises PathBreakdown, Stopped, LinAlgError.
+        """
         rows = self.rows
         self.slope, self.s = slope, s
         self.rate = np.where(self.kind > 0, slope.hi, np.where(self.kind < 0, slope.lo, 0.0))
-        self.q, self.b = rows.f(self.rate), rows.E.T @ self.rate
-        most = MIN_EVENTS + EVENTS_PER_ROW * rows.m
-        steps = looked = fresh = 0
-        while steps < most:
-            if self.clock is not None and steps - looked >= LOOK - 1:
-                looked = steps
+        self.q, self.b = rows.compute_f(self.rate), rows.E.T @ self.rate
+        max_steps = MIN_EVENTS + EVENTS_PER_ROW * rows.m
+        steps = steps_at_clock_check = steps_at_refresh = 0
+        while steps < max_steps:
+            if self.clock is not None and steps - steps_at_clock_check >= EVENTS_PER_CLOCK_CHECK - 1:
+                steps_at_clock_check = steps
                 if self.clock.find_stop_reason():
                     raise Stopped
             count = self._run_events(record)
             if not count:
                 return self
             steps += count
-            if steps - fresh >= REFRESH:
-                fresh = steps
+            if steps - steps_at_refresh >= EVENTS_PER_REFRESH:
+                steps_at_refresh = steps
                 self.refresh_f()
-        raise Stuck(f"{most} events without an end")
+        raise PathBreakdown(f"{max_steps} events without an end")
 
     def _run_events(self, record: Record | None) -> int:
         """Run some events, and return their number; 0 at the end of the path."""
         count = 0
         if core.compiled is not None:
-            why, place, count = events.run(self, record)
-            if why == events.ENTERS:
-                self._enter(place)
-            elif why in (events.LEAVES_UP, events.LEAVES_DOWN):
-                self._leave(place, 1 if why == events.LEAVES_UP else -1)
-            if why != events.UNUSUAL:
-                return 0 if why == events.END else count
+            reason, row, count = events.run(self, record)
+            if reason == events.ENTERS:
+                self._enter(row)
+            elif reason in (events.LEAVES_UP, events.LEAVES_DOWN):
+                self._leave(row, 1 if reason == events.LEAVES_UP else -1)
+            if reason != events.UNUSUAL:
+                return 0 if reason == events.END else count
         return 0 if self._run_event(record) else count + 1
 
     def _run_event(self, record: Record | None) -> bool:
-        """Move to the next event and handle it, or to the end; return whether that is reached."""
+        """Move to the next event and handle it, or to the end of the path; return whether the end is reached."""
         data, slope = self.current, self.slope
         dv, dmu, df = self._find_direction()
         free = self.factor.free
@@ -310,10 +323,10 @@ class ActiveSet:
         v = self.v[free]
         up, down = data.hi[free] - v, v - data.lo[free]
         upwards, downwards = dv - slope.hi[free], slope.lo[free] - dv
-        noise_v = NOISE * max(float(np.abs(dv).max(initial=0.0)), np.finfo(float).tiny)
+        noise_v = MIN_RATE * max(float(np.abs(dv).max(initial=0.0)), np.finfo(float).tiny)
         finite = data.hi[np.isfinite(data.hi)]
-        min_distance = STEP * max(float(np.abs(self.v).max(initial=0.0)) + float(np.abs(finite).max(initial=0.0)),
-                           np.finfo(float).tiny)  # fmt: skip
+        size = float(np.abs(self.v).max(initial=0.0)) + float(np.abs(finite).max(initial=0.0))
+        min_distance = MIN_DISTANCE * max(size, np.finfo(float).tiny)
         for distances, rates, bound, side in ((up, upwards, data.hi, 1.0), (down, downwards, data.lo, -1.0)):
             k = np.flatnonzero((rates > noise_v) & (distances < min_distance))
             if len(k):  # (ACTIVE.5)
@@ -350,12 +363,12 @@ class ActiveSet:
             dg = dg + rows.E @ dmu
         if rows.curvature.any():
             dg = dg + rows.curvature * self.rate
-        gap = -self.g() * kind
+        gap = -self.compute_g() * kind
         rates = np.where(self.pinned, 0.0, dg * kind)
-        size = 2.0 * float(np.sqrt(self.v @ self.v)) * rows.top + float(np.abs(data.t).max(initial=0.0))
+        size = 2.0 * float(np.sqrt(self.v @ self.v)) * rows.max_diagonal + float(np.abs(data.t).max(initial=0.0))
         min_distance = EPS * (size + float(np.abs(self.mu).max(initial=0.0)))
         largest_rate = float(np.abs(df).max(initial=0.0)) + float(np.abs(dmu).max(initial=0.0))
-        noise = NOISE * (largest_rate + float(np.abs(slope.t).max(initial=0.0)))
+        noise = MIN_RATE * (largest_rate + float(np.abs(slope.t).max(initial=0.0)))
         k = np.flatnonzero((rates > noise) & (gap < min_distance))
         if len(k):  # (ACTIVE.5)
             new = min_distance * (4.0 + 8.0 * self.random.random(len(k)))
@@ -364,6 +377,7 @@ class ActiveSet:
         return gap, rates, noise
 
     def _move(self, step: float, dv: FloatArray, dmu: FloatArray, df: FloatArray) -> None:
+        """Move by a step in s, given the slopes of v_F, μ and f."""
         data, kind = self.current, self.kind
         self.v[self.factor.free] += step * dv
         self.mu = self.mu + step * dmu
@@ -373,19 +387,27 @@ class ActiveSet:
         self.v = np.where(kind > 0, data.hi, np.where(kind < 0, data.lo, self.v))
 
     def _find_direction(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the slopes of v_F, μ and f, (ACTIVE.2); correct v_F and μ for rounding. Raises Stuck, LinAlgError."""
+        """Return the slopes of v_F, μ and f, (ACTIVE.2), after correcting the rounding errors of v_F and μ.
+
+        Raises PathBreakdown, LinAlgError.
+        """
         for attempt in range(4):
             if attempt == 2:
                 self.restart_stricter(10.0)
             elif attempt:
                 self.factor.invert(self.factor.free)
-            slopes = self._solve_system(patient=attempt in (1, 3))
+            slopes = self._solve_system(always_refine=attempt in (1, 3))
             if slopes is not None:
                 return slopes
-        raise Stuck("the system of the free rows is too ill-conditioned")
+        raise PathBreakdown("the system of the free rows is too ill-conditioned")
 
-    def _solve_system(self, patient: bool) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-        """Try to solve for the direction once; None if the residual stays large."""
+    def _solve_system(self, always_refine: bool) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """Solve (ACTIVE.2) for the direction, with iterative refinement; return None if the residual stays large.
+
+        The first right-hand side is that of the direction, the second corrects the rounding errors of v_F and μ.
+
+        always_refine: Whether to refine even a residual that is so large that refinement rarely helps.
+        """
         rows, data, slope, p = self.rows, self.current, self.slope, self.rows.p
         factor, free = self.factor, self.factor.free
         W, K, E, r = factor.inverse, factor.K_free, rows.E[free], rows.sample[free]
@@ -394,8 +416,11 @@ class ActiveSet:
         right[:p, 1] = data.e - rows.E.T @ self.v + rows.ridge * self.mu
         right[p:, 1] = data.t[free] - self.f[r] - E @ self.mu - rows.curvature[free] * self.v[free]
         mass = float(np.abs(self.v).sum())
-        level = 4.0 * EPS * (mass * rows.top + float(np.abs(data.t).max(initial=0.0)))
-        if np.abs(right[p:, 1]).max(initial=0.0) <= level and np.abs(right[:p, 1]).max(initial=0.0) <= 4.0 * EPS * mass:
+        rounding = 4.0 * EPS * np.array([mass, mass * rows.max_diagonal + float(np.abs(data.t).max(initial=0.0))])
+        if (
+            np.abs(right[p:, 1]).max(initial=0.0) <= rounding[1]
+            and np.abs(right[:p, 1]).max(initial=0.0) <= rounding[0]
+        ):
             right = right[:, :1]  # a correction would only amplify rounding by a small pivot
         Z = W @ right
         D = K.T @ Z[p:]
@@ -405,13 +430,13 @@ class ActiveSet:
             residual[:p] = right[:p] - E.T @ Z[p:] + rows.ridge[:, None] * Z[:p]
             residual[p:] = right[p:] - D[r] - E @ Z[:p] - rows.curvature[free][:, None] * Z[p:]
             scale = float(np.abs(right[:, 0]).max(initial=0.0))
-            scale += 1e-4 * rows.top * float(np.abs(Z[p:, 0]).max(initial=0.0))
+            scale += 1e-4 * rows.max_diagonal * float(np.abs(Z[p:, 0]).max(initial=0.0))
             residual_size = float(np.abs(residual[:, 0]).max(initial=0.0))
-            if residual_size <= REFINED * scale or (residual_size > 1e-6 * scale and not patient):
+            if residual_size <= MAX_UNREFINED_RESIDUAL * scale or (residual_size > 1e-6 * scale and not always_refine):
                 break
             Z += W @ residual
             D = K.T @ Z[p:]
-        if not np.isfinite(Z).all() or (scale > 0.0 and residual_size > HOPELESS * scale):
+        if not np.isfinite(Z).all() or (scale > 0.0 and residual_size > MAX_RESIDUAL * scale):
             return None
         if right.shape[1] > 1:
             self.v[free] += Z[p:, 1]
@@ -419,8 +444,8 @@ class ActiveSet:
             self.f += D[:, 1]
         return Z[p:, 0], Z[:p, 0], self.q + D[:, 0]
 
-    def settle(self, data: Data) -> ActiveSet:
-        """Move to these data by the same events, which removes all shifts, and return the engine itself."""
+    def move_to(self, data: Data) -> ActiveSet:
+        """Move to these data by the same events, which removes all shifts of (ACTIVE.5), and return self."""
         self.advance(self.current.difference_to(data))
         self.current = data.copy()
         return self
@@ -437,7 +462,7 @@ class ActiveSet:
 
 
 def _find_shortest_step(distances: FloatArray, rates: FloatArray, noise: float) -> tuple[float, int]:
-    """Return the shortest step that uses up some room at these rates, and its index."""
+    """Return the shortest step after which one of the distances is used up at these rates, and its index."""
     k = np.flatnonzero(rates > noise)
     if not len(k):
         return np.inf, -1
@@ -446,4 +471,4 @@ def _find_shortest_step(distances: FloatArray, rates: FloatArray, noise: float) 
     return float(steps[j]), int(k[j])
 
 
-__all__ = ["NO_PIVOT", "ActiveSet", "Stopped", "Stuck"]
+__all__ = ["NO_PIVOT", "ActiveSet", "PathBreakdown", "Stopped"]

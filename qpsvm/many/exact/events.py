@@ -19,7 +19,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 STEPS, MIN_STEPS = 32, 8
 #: Why a call ended; `AGAIN` and `FULL` need no action.
 END, FULL, AGAIN, UNUSUAL, ENTERS, LEAVES_UP, LEAVES_DOWN = range(7)
-NOTHING: Any = (np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int8))
+NO_RECORD: Any = (np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int8))
 
 
 class Steps:
@@ -66,10 +66,10 @@ def run(engine: Any, record: Record | None) -> tuple[int, int, int]:
     arrays = (
         rows.K, rows.E, rows.curvature, rows.ridge, rows.sample, *engine.slope.parts, *engine.current.parts,
         engine.pinned, engine.v, engine.mu, engine.f, engine.rate, engine.q, engine.b, engine.kind, factor.W,
-        factor.kernel, factor.order, *(NOTHING if steps is None else (steps.numbers, steps.rows, steps.kinds)),
+        factor.kernel, factor.order, *(NO_RECORD if steps is None else (steps.numbers, steps.rows, steps.kinds)),
     )  # fmt: skip
     reason, row, count, factor.count, engine.s = core.compiled.active_run(
-        arrays, rows.top, factor.no_pivot, engine.s, factor.count, limit, 0 if steps is None else steps.width
+        arrays, rows.max_diagonal, factor.no_pivot, engine.s, factor.count, limit, 0 if steps is None else steps.width
     )
     engine.events += count - (reason == END)
     if steps is not None and record is not None and count:

@@ -105,7 +105,7 @@ class InverseFactor:
         diagonal = float(rows.diagonal[i])
         pivot = diagonal - float(c @ x)
         size = diagonal + float(np.square(x[p:]) @ rows.diagonal[free])
-        return x, pivot, pivot / max(size, MIN_SIZE * rows.top)
+        return x, pivot, pivot / max(size, MIN_SIZE * rows.max_diagonal)
 
     def append(self, i: int, x: FloatArray, pivot: float) -> None:
         """Add row i by (FACTOR.2)."""
@@ -120,7 +120,7 @@ class InverseFactor:
     def can_leave(self, j: int) -> bool:
         """Return whether M stays regular without position j of F."""
         a = self.rows.p + j
-        return bool(self.W[a, a] * self.rows.top > NO_EXIT)
+        return bool(self.W[a, a] * self.rows.max_diagonal > NO_EXIT)
 
     def delete(self, j: int) -> None:
         """Remove position j of F by (FACTOR.3), after swapping it with the last one."""

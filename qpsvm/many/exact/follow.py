@@ -1,4 +1,4 @@
-"""Follow the optimum along a line of data, and certify each linear piece.
+"""Follow the optimum along a line of data, and certify each linear piece (`follow`).
 
 `follow` certifies pieces in batches. If a gap exceeds the tolerance, the path is followed again from the last good
 breakpoint, with other random shifts and smaller batches. If that does not help, the path ends there.
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.clock import Clock
-from qpsvm.many.exact.active_set import ActiveSet, Stopped, Stuck
+from qpsvm.many.exact.active_set import ActiveSet, PathBreakdown, Stopped
 from qpsvm.many.exact.events import Steps
-from qpsvm.many.exact.judge import PathPoints, PieceJudge
+from qpsvm.many.exact.piece_certifier import PathPoints, PieceCertifier
 from qpsvm.many.exact.rows import Data, SignedRows
 
-#: Pieces certified at a time; and after one of them failed.
+#: Number of pieces that are certified together, at first and after one of them failed.
 BATCH, RETRY_BATCH = 96, 4
 #: Limit of the retries at the same place.
 MAX_TRIES = 3
@@ -113,10 +113,10 @@ class FollowedPath:
     slope: Data
     parts: list[CertifiedStretch] = field(default_factory=list)
     reached: float = 0.0
-    why: str = ""
+    stop_reason: str = ""
     events: int = 0
 
-    def data(self, s: float) -> Data:
+    def evaluate_data(self, s: float) -> Data:
         """Return the data at s."""
         return self.start.step_along(s, self.slope)
 
@@ -197,21 +197,24 @@ def follow(
 ) -> FollowedPath:
     """Follow the optimum from v (m,) of `start`, or a point near it, to that of `goal`."""
     path = FollowedPath(rows, start, start.difference_to(goal))
-    judge = PieceJudge(rows)
+    certifier = PieceCertifier(rows)
     batch, tries, seed = BATCH, 0, 0
     while path.reached < 1.0:
         previous = path.reached
         try:
-            engine = ActiveSet(rows, path.data(path.reached), v, seed, clock).settle(path.data(path.reached))
-            _follow_rest(engine, path, judge, batch, tol, progress)
-            path.why = ""
+            data = path.evaluate_data(path.reached)
+            engine = ActiveSet(rows, data, v, seed, clock).move_to(data)
+            _follow_rest(engine, path, certifier, batch, tol, progress)
+            path.stop_reason = ""
             return path
         except Stopped:
-            path.why = "time_limit" if clock is None or clock.find_stop_reason() != "interrupted" else "interrupted"
+            path.stop_reason = (
+                "time_limit" if clock is None or clock.find_stop_reason() != "interrupted" else "interrupted"
+            )
             return path
-        except (_PieceRejected, Stuck, np.linalg.LinAlgError) as error:
+        except (_PieceRejected, PathBreakdown, np.linalg.LinAlgError) as error:
             stopped = None if clock is None else clock.find_stop_reason()
-            path.why = stopped or str(error)
+            path.stop_reason = stopped or str(error)
             if stopped:  # a rough start for lack of time, not a failure by rounding
                 return path
         tries = tries + 1 if path.reached <= previous + MIN_PROGRESS else 0
@@ -227,31 +230,34 @@ def follow(
 def _follow_rest(
     engine: ActiveSet,
     path: FollowedPath,
-    judge: PieceJudge,
+    certifier: PieceCertifier,
     batch: int,
     tol: float,
     progress: Callable[[float], None] | None,
 ) -> None:
-    """Follow the rest of the path, certified batch by batch. Raises `_PieceRejected`, Stuck, Stopped, LinAlgError."""
+    """Follow the rest of the path, certified batch by batch.
+
+    Raises `_PieceRejected`, PathBreakdown, Stopped, LinAlgError.
+    """
     pending = _PendingPieces(path.reached)
 
     def record(steps: Steps) -> None:
         path.events += steps.count
         pending.add_steps(steps)
         if len(pending.ends) >= batch:
-            _judge(path, judge, pending, tol)
+            _certify_pending(path, certifier, pending, tol)
             if progress is not None:
                 progress(path.reached)
 
     try:
         engine.advance(path.slope, record, path.reached)
     finally:
-        _judge(path, judge, pending, tol)
+        _certify_pending(path, certifier, pending, tol)
     if progress is not None:
         progress(path.reached)
 
 
-def _judge(path: FollowedPath, judge: PieceJudge, pending: _PendingPieces, tol: float) -> None:
+def _certify_pending(path: FollowedPath, certifier: PieceCertifier, pending: _PendingPieces, tol: float) -> None:
     """Certify the pending pieces, up to the first bad one. Raises `_PieceRejected`."""
     if not pending.ends:
         return
@@ -259,9 +265,11 @@ def _judge(path: FollowedPath, judge: PieceJudge, pending: _PendingPieces, tol: 
     steady = np.ones(len(path.rows.K), dtype=np.bool_)
     kinds = stretch.kinds
     steady[path.rows.sample[(kinds != kinds[0]).any(axis=0) | (kinds[0] == 0)]] = False
-    points, s, first, second = (_ends if core.compiled is None else _compiled_ends)(path, judge, stretch, steady)
-    gaps = judge.gaps(points, first, second)
-    computed_gaps = gaps if (gaps <= tol).all() else judge.gaps(points, first, second, counted=False)
+    points, s, first, second = (_find_ends if core.compiled is None else _find_ends_compiled)(
+        path, certifier, stretch, steady
+    )
+    gaps = certifier.bound_gaps(points, first, second)
+    computed_gaps = gaps if (gaps <= tol).all() else certifier.bound_gaps(points, first, second, with_rounding=False)
     failed = np.flatnonzero(~(np.minimum(gaps, computed_gaps) <= tol))
     n_good = int(failed[0]) if len(failed) else len(gaps)
     if n_good:
@@ -274,28 +282,33 @@ def _judge(path: FollowedPath, judge: PieceJudge, pending: _PendingPieces, tol: 
         raise _PieceRejected(f"gap {computed_gaps[n_good]:.1e}")
 
 
-def _compiled_ends(
-    path: FollowedPath, judge: PieceJudge, stretch: Stretch, steady: NDArray[np.bool_]
+def _find_ends_compiled(
+    path: FollowedPath, certifier: PieceCertifier, stretch: Stretch, steady: NDArray[np.bool_]
 ) -> tuple[PathPoints, FloatArray, IntArray, IntArray]:  # fmt: skip
     """Return the points at the ends of pieces, their s, and the indices of both ends of each piece: (k,)."""
     k, m, p = len(stretch), path.rows.m, path.rows.p
     start, slope = path.start, path.slope
-    sums = [judge.mixing @ data.e[judge.hard] if judge.mixing is not None else np.zeros(0) for data in (start, slope)]
-    outputs = [np.empty((2 * k, m)), *(judge.reserve_buffer(name, 2 * k, m) for name in ("t", "lo", "hi"))]
+    sums = [
+        certifier.totals_to_sums @ data.e[certifier.is_hard_group]
+        if certifier.totals_to_sums is not None
+        else np.zeros(0)
+        for data in (start, slope)
+    ]
+    outputs = [np.empty((2 * k, m)), *(certifier.reserve_buffer(name, 2 * k, m) for name in ("t", "lo", "hi"))]
     mu, s = np.empty((2 * k, p)), np.empty(2 * k)
     first, second = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
     count = core.compiled.piece_ends((
-        judge.kind_of_row, start.t, start.lo, start.hi, slope.t, slope.lo, slope.hi, *sums, stretch.free, stretch.v,
+        certifier.kind_of_row, start.t, start.lo, start.hi, slope.t, slope.lo, slope.hi, *sums, stretch.free, stretch.v,
         stretch.dv, stretch.offset, stretch.kinds, stretch.s, stretch.mu, stretch.dmu, *outputs, mu, s, first, second,
     ))  # fmt: skip
     v, t, lo, hi = (each[:count].T for each in outputs)
     s = s[:count]
     e = start.e[:, None] + slope.e[:, None] * s
-    return judge.points_along(v, mu[:count].T, t, lo, hi, e, s, steady), s, first, second
+    return certifier.build_points_along(v, mu[:count].T, t, lo, hi, e, s, steady), s, first, second
 
 
-def _ends(
-    path: FollowedPath, judge: PieceJudge, stretch: Stretch, steady: NDArray[np.bool_]
+def _find_ends(
+    path: FollowedPath, certifier: PieceCertifier, stretch: Stretch, steady: NDArray[np.bool_]
 ) -> tuple[PathPoints, FloatArray, IntArray, IntArray]:  # fmt: skip
     """Return the ends of the pieces, without compiled code."""
     v: list[FloatArray] = []
@@ -306,9 +319,9 @@ def _ends(
     for k in range(len(stretch)):
         piece = stretch.piece(k)
         for indices, s_end in ((first, piece.s), (second, piece.end)):
-            data = path.data(s_end)
+            data = path.evaluate_data(s_end)
             value, multiplier = piece.evaluate(s_end, data)
-            value = judge.repair(value, data)
+            value = certifier.repair(value, data)
             if not (indices is first and v and _is_close(v[-1], value) and _is_close(mu[-1], multiplier)):
                 v.append(value)
                 mu.append(multiplier)
@@ -318,7 +331,7 @@ def _ends(
     t, lo, hi, e = (
         a[:, None] + b[:, None] * positions for a, b in zip(path.start.parts, path.slope.parts, strict=True)
     )
-    points = judge.points_along(np.array(v).T, np.array(mu).T, t, lo, hi, e, positions, steady)
+    points = certifier.build_points_along(np.array(v).T, np.array(mu).T, t, lo, hi, e, positions, steady)
     return points, positions, np.array(first), np.array(second)
 
 

@@ -27,9 +27,9 @@ from qpsvm.base.resources.clock import Clock
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.certifier import Certifier
 from qpsvm.machines.problem.derived_problems import restrict_to_rows
-from qpsvm.many.exact.active_set import ActiveSet, Stopped, Stuck
+from qpsvm.many.exact.active_set import ActiveSet, PathBreakdown, Stopped
 from qpsvm.many.exact.functions import LeaveOneOutFunctions
-from qpsvm.many.exact.judge import PieceJudge
+from qpsvm.many.exact.piece_certifier import PieceCertifier
 from qpsvm.many.exact.removals import removals_from
 from qpsvm.many.exact.rows import Data, SignedRows
 from qpsvm.many.exact.start import MIN_SECONDS, find_start
@@ -81,7 +81,7 @@ class LeaveOutSolver:
         self.problem, self.tol, self.clock, self.moved = problem, tol, clock, 0
         self.svm: SVMDual = problem.svm
         self.rows = SignedRows(problem, [self.svm])
-        self.data = self.rows.data(self.svm)
+        self.data = self.rows.build_data(self.svm)
         self.full, self.base = find_start(problem, self.rows, result, clock)
         self.alpha = problem._restrict_to_dual(self.full.alpha)
         self.owner = np.arange(self.svm.m) if self.svm.rows is None else np.asarray(self.svm.rows)
@@ -94,7 +94,7 @@ class LeaveOutSolver:
         self.values = _of_samples(self.owner, self.svm.sign * problem._restrict_to_dual(self.full.yf))
         self.functions = LeaveOneOutFunctions(problem, self.full)
         self.removals = None if self.has_hard_rows else removals_from(self.base)
-        self.judge = PieceJudge(self.rows)
+        self.piece_certifier = PieceCertifier(self.rows)
         has_two_classes = problem.samples.classes is not None
         self.is_first_class = (
             np.asarray(problem._active_target) > 0.0
@@ -138,23 +138,25 @@ class LeaveOutSolver:
         is_simple = problem.space.is_plain and not (problem._diagonal_weight or self.functions.has_weights)
         if changes and is_simple and problem._f_scale == 1.0:
             goals = [change.goal for change in changes]
-            v = [self.judge.repair(point[0], goal) for point, goal in zip(optima, goals, strict=True)]
-            points, is_determined = self.judge.average_multipliers(
-                self.judge.points(v, [point[1] for point in optima], goals)
+            v = [self.piece_certifier.repair(point[0], goal) for point, goal in zip(optima, goals, strict=True)]
+            points, is_determined = self.piece_certifier.average_multipliers(
+                self.piece_certifier.build_points(v, [point[1] for point in optima], goals)
             )
             all_columns = np.arange(len(changes))
-            gaps = self.judge.gaps(points, all_columns, all_columns)
-            alphas = [self.rows.alpha(column, change.dual.upper) for column, change in zip(v, changes, strict=True)]
+            gaps = self.piece_certifier.bound_gaps(points, all_columns, all_columns)
+            alphas = [
+                self.rows.compute_alpha(column, change.dual.upper) for column, change in zip(v, changes, strict=True)
+            ]
             coef, b = Decisions(problem, self.rows).planes(alphas, list(points.mu.T))
             index = next((k for k, group in enumerate(self.svm.groups) if group is self.svm.intercept), None)
             level = np.zeros(len(b)) if index is None else points.mu[index]
             for k in np.flatnonzero(is_determined & (gaps <= min(self.tol, ENOUGH)) & (b == level)).tolist():
                 rows = changes[k].rows
                 self.functions.add_coefficients(rows, coef[:, k], float(b[k]))
-                results[k] = points.f[self.rows.of_sample[rows], k] + b[k], float(gaps[k])
+                results[k] = points.f[self.rows.distinct_index[rows], k] + b[k], float(gaps[k])
         for k, change in enumerate(changes):
             if results[k] is None and not self.clock.find_stop_reason():
-                results[k] = self._certify(change, self.rows.alpha(optima[k][0], change.dual.upper))
+                results[k] = self._certify(change, self.rows.compute_alpha(optima[k][0], change.dual.upper))
         return results
 
     # --- one by one -------------------------------------------------------------------------------------------------
@@ -166,9 +168,9 @@ class LeaveOutSolver:
             return self.values[rows], self.unchanged_gap  # (LEAVE.2)
         self.moved += 1
         if self.base is not None and not self.has_hard_rows:
-            with suppress(Stuck, np.linalg.LinAlgError):
+            with suppress(PathBreakdown, np.linalg.LinAlgError):
                 engine = lead(self.base.copy(self.clock), change.goal, change.pinned)
-                values = self._certify(change, self.rows.alpha(engine.v, change.dual.upper))
+                values = self._certify(change, self.rows.compute_alpha(engine.v, change.dual.upper))
                 if values is not None:
                     return values
         return self._solve_without(rows, change.gone)
@@ -176,8 +178,8 @@ class LeaveOutSolver:
     def _certify(self, change: _Change, alpha: FloatArray) -> LeftOutValues | None:
         """Return f and gap of a point over the rows of its dual; None if the gap exceeds the tolerance."""
         problem, dual = self.problem, change.dual
-        judge = Certifier(problem.space, dual)
-        certificate = judge.with_rounding_bound(judge.certify(alpha), self.tol)
+        certifier = Certifier(problem.space, dual)
+        certificate = certifier.with_rounding_bound(certifier.certify(alpha), self.tol)
         if not certificate.gap <= self.tol:
             return None
         self.functions.add_certified(change.rows, certificate)
@@ -195,7 +197,7 @@ class LeaveOutSolver:
         if not self.depends and not self.alpha[gone].any():
             return None
         dual = self._build_dual(rows, gone, n_first)
-        goal, touched = self.rows.data(dual), np.unique(self.rows.whole[gone])
+        goal, touched = self.rows.build_data(dual), np.unique(self.rows.merged_row[gone])
         width = np.maximum(self.data.hi[touched], -self.data.lo[touched])
         for bounds in (goal.lo, goal.hi):  # remove rounding errors of merged rows whose bounds become 0
             bounds[touched] = np.where(np.abs(bounds[touched]) <= ZERO_BOUND * width, 0.0, bounds[touched])
@@ -275,7 +277,7 @@ class LeaveOutSolver:
 def lead(engine: ActiveSet, goal: Data, pinned: IntArray) -> ActiveSet:
     """Move an active set to other data, in which the bounds of the rows `pinned` are 0, and return it.
 
-    Raises Stuck, Stopped, LinAlgError.
+    Raises PathBreakdown, Stopped, LinAlgError.
     """
     engine.slope = engine.current.difference_to(engine.current)
     for k in pinned[~engine.pinned[pinned]].tolist():

@@ -110,9 +110,15 @@ def exact_path(
             bar.update(steps_done - steps_shown)
             steps_shown = steps_done
 
-        v = rows.v(start._restrict_to_dual(first.alpha))
+        v = rows.compute_v(start._restrict_to_dual(first.alpha))
         followed = follow(
-            rows, rows.data(start.svm), rows.data(line.build_problem(line.high).svm), v, tol, clock, progress
+            rows,
+            rows.build_data(start.svm),
+            rows.build_data(line.build_problem(line.high).svm),
+            v,
+            tol,
+            clock,
+            progress,
         )
     return path_of(line, followed, tol)
 
@@ -124,8 +130,8 @@ def path_of(line: ParameterLine, found: FollowedPath, tol: float) -> ExactPath:
     breakpoints[0] = line.low
     if found.parts and found.reached == 1.0:
         breakpoints[-1] = line.high
-    status, message, gaps = STATUS_OF_REASON.get(found.why, Status.INACCURATE), "", found.gaps
-    if not found.why and not (gaps <= tol).all():
+    status, message, gaps = STATUS_OF_REASON.get(found.stop_reason, Status.INACCURATE), "", found.gaps
+    if not found.stop_reason and not (gaps <= tol).all():
         status = Status.INACCURATE
         message = (
             f"{np.count_nonzero(~(gaps <= tol))} pieces are optimal as computed, but rounding may hide more than the "
@@ -133,10 +139,10 @@ def path_of(line: ParameterLine, found: FollowedPath, tol: float) -> ExactPath:
         )
     elif status is Status.INACCURATE:
         message = (
-            f"rounding ends the path at {line.name} = {breakpoints[-1]:g} ({found.why}); at(…) solves the values "
-            "beyond, from there"
+            f"rounding ends the path at {line.name} = {breakpoints[-1]:g} ({found.stop_reason}); at(…) solves the "
+            "values beyond, from there"
         )
-    elif found.why:
+    elif found.stop_reason:
         message = f"the path ends at {line.name} = {breakpoints[-1]:g}: {status.sentence}"
     return ExactPath(
         problem=line.problem, parameter=line.name, low=line.low, high=line.high, breakpoints=breakpoints,

@@ -104,8 +104,8 @@ class ExactPath:
         """Return α over the rows of the dual, μ, and the problem at a value."""
         piece, s = self._piece(value)
         problem = self._line.build_problem(float(value))
-        v, mu = piece.evaluate(s, self._followed.data(s))
-        return self._followed.rows.alpha(v, problem.svm.upper), mu, problem
+        v, mu = piece.evaluate(s, self._followed.evaluate_data(s))
+        return self._followed.rows.compute_alpha(v, problem.svm.upper), mu, problem
 
     def alpha(self, value: float) -> FloatArray:
         """Return α at one value of the parameter.

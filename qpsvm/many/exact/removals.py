@@ -33,11 +33,11 @@ from qpsvm.many.exact.rows import Data
 #: Limits of the changed rows and of the events; beyond, an `ActiveSet` is cheaper.
 MAX_CHANGED, MAX_EVENTS = 60, 240
 #: Rates below this share of the largest one count as 0.
-NOISE = 1e-12
+MIN_RATE = 1e-12
 #: A pivot below this share of K_ii, or of 1/K_ii for a row that leaves, counts as 0.
 NO_PIVOT = 1e-9
 #: If more rows than this move, all changes are multiplied by H at once.
-FEW_ROWS = 8
+MAX_SINGLE_UPDATES = 8
 
 
 class Removals:
@@ -55,7 +55,7 @@ class Removals:
         self.v, self.mu, self.kind, self.pinned = base.v, base.mu, base.kind, base.pinned
         free, W = base.factor.free, base.factor.inverse
         r = rows.sample
-        H = rows.K.copy() if rows.plain else rows.K[np.ix_(r, r)]
+        H = rows.K.copy() if rows.has_one_row_per_sample else rows.K[np.ix_(r, r)]
         H[np.arange(m), np.arange(m)] += rows.curvature
         C = np.vstack([rows.E.T, H[free]])
         X = W @ C
@@ -67,7 +67,7 @@ class Removals:
         self.multipliers[:, free] = self.totals[:, free] = W[:p, p:]
         self.is_free = np.zeros(m, dtype=np.bool_)
         self.is_free[free] = True
-        self.state = np.where(self.is_free, base.v, base.g())
+        self.state = np.where(self.is_free, base.v, base.compute_g())
         self.min_state = np.where(self.is_free, base.current.lo, np.where(base.kind < 0, 0.0, -np.inf))
         self.max_state = np.where(self.is_free, base.current.hi, np.where(base.kind > 0, 0.0, np.inf))
         self.min_state[self.pinned], self.max_state[self.pinned] = -np.inf, np.inf
@@ -91,14 +91,14 @@ class Removals:
 
     def _follow_move(self, move: _Move, drift: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """Follow one change to its optimum; None if that fails."""
-        free, top, free_gone = self.is_free.copy(), self.rows.top, move.gone[self.is_free[move.gone]]
+        free, top, free_gone = self.is_free.copy(), self.rows.max_diagonal, move.gone[self.is_free[move.gone]]
         changed = _Changed(self.columns, top, drift, move.rates)
         for k in free_gone.tolist():
             if not changed.toggle(k, True, -float(self.v[k])):
                 return None
         y = self.state.copy()
         y[free_gone], free[move.gone] = 0.0, False
-        noise = np.where(free, NOISE * move.size, NOISE * move.size * top)
+        noise = np.where(free, MIN_RATE * move.size, MIN_RATE * move.size * top)
         s = 0.0
         for _ in range(MAX_EVENTS):
             direction = changed.find_direction()
@@ -111,12 +111,12 @@ class Removals:
             if free[k]:
                 if not changed.toggle(k, True, move.bind_row(k, side)):
                     return None
-                free[k], y[k], noise[k] = False, 0.0, NOISE * move.size * top
+                free[k], y[k], noise[k] = False, 0.0, MIN_RATE * move.size * top
             else:
                 if not changed.toggle(k, False):
                     return None
                 y[k] = move.free_row(k, s)
-                free[k], noise[k] = True, NOISE * move.size
+                free[k], noise[k] = True, MIN_RATE * move.size
         return None
 
     def _read_point(
@@ -136,7 +136,7 @@ class _Move:
     """Moving bounds and totals, and the intervals of (TABLEAU.3), [min_state, max_state].
 
     rates (m,): Rates of v of the rows at moving bounds.
-    has_many_rates: Whether more than `FEW_ROWS` of them are not 0.
+    has_many_rates: Whether more than `MAX_SINGLE_UPDATES` of them are not 0.
     is_still: Whether no bounds move, except those of the removed rows.
     size: The largest rate.
     """
@@ -152,7 +152,7 @@ class _Move:
         self.rates[gone] = np.where(base.is_free[gone], 0.0, -base.v[gone])
         self.min_state[gone], self.max_state[gone] = -np.inf, np.inf
         self.is_still = not (lo.any() or hi.any())
-        self.has_many_rates = np.count_nonzero(self.rates) > FEW_ROWS
+        self.has_many_rates = np.count_nonzero(self.rates) > MAX_SINGLE_UPDATES
         sizes = [np.abs(values).max(initial=0.0) for values in (base.v[gone], self.slope.e, lo, hi)]
         self.size = float(max(sizes))
         if not self.is_still:

@@ -1,11 +1,13 @@
 """Write the dual of a machine as signed rows over distinct samples (`SignedRows`).
 
-    (SIGNED.1)  v = s∘α:  minimise ½ vᵀ(K_rr + Δ)v − tᵀv + Σ_R (E_gᵀv − e_g)²/(2R_g)
-              subject to  lo ≤ v ≤ hi,  E_gᵀv = e_g without a ridge;   t = s∘ℓ,  E of (DUAL.1) times s
+    (SIGNED.1)  v = s∘α:  minimise ½ vᵀ(K_rr + Δ)v − tᵀv + Σ (E_gᵀv − e_g)²/(2R_g)  over groups g with a ridge R_g > 0
+              subject to  lo ≤ v ≤ hi,  and E_gᵀv = e_g for groups without a ridge;   t = s∘ℓ,  E of (DUAL.1) times s
     (SIGNED.2)  rows with equal φ, s, t and E, and no curvature, are merged to one, whose bounds are the sums of theirs:
               any division of v among them is optimal, and α is divided in proportion to U
 
-This is (DUAL.1) in other variables.
+This is (DUAL.1) in other variables: s is the sign and ℓ the level of a row, r its sample, so that K_rr has the kernel
+values between the samples of rows, Δ = diag(δ) its curvature, and 0 ≤ α ≤ U becomes lo ≤ v ≤ hi. β (n,) sums v over the
+rows of each distinct sample, and f = Kβ.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from qpsvm.machines import Problem
 from qpsvm.program.svm_dual import SVMDual
 
 #: Advice if the kernel matrix does not fit into memory.
-INSTEAD = "qpsvm.path solves as many values as you ask for, without it"
+MEMORY_ADVICE = "qpsvm.path solves as many values as you ask for, without it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +67,12 @@ class SignedRows:
 
     sample (m,): r, among the distinct samples.
     E (m, p), ridge (p,), curvature (m,).
-    whole (rows of the dual,): Signed row of each row of the dual.
+    merged_row (rows of the dual,): Index of the signed row to which each row of the dual belongs.
+    first_dual_row (m,): The first row of the dual that belongs to each signed row.
     sign (rows of the dual,): s.
-    distinct: The representative of each distinct sample.
+    distinct (n,): Index of one representative of each distinct sample.
+    distinct_index: Index among the distinct samples of every sample.
+    max_diagonal: Largest diagonal entry of K_rr + Δ.
     """
 
     def __init__(self, problem: Problem, duals: list[SVMDual]) -> None:
@@ -75,32 +80,32 @@ class SignedRows:
         space = problem.space
         self.svm, self.n_samples = svm, svm.n
         ids = find_equal_samples(problem)
-        self.distinct, self.of_sample = np.unique(ids, return_inverse=True)
+        self.distinct, self.distinct_index = np.unique(ids, return_inverse=True)
         K = kernel_matrix(problem)
         if len(self.distinct) < svm.n:
             K = K[np.ix_(self.distinct, self.distinct)]
         self.K = np.ascontiguousarray(K, dtype=np.float64)
         self.sign = np.array(svm.sign, dtype=np.float64)
-        owner = self.of_sample[np.arange(svm.m) if svm.rows is None else np.asarray(svm.rows)]
+        owner = self.distinct_index[np.arange(svm.m) if svm.rows is None else np.asarray(svm.rows)]
         E = np.array([self.sign * group.column for group in svm.groups]).T.reshape(svm.m, len(svm.groups))
         levels = np.array([self.sign * dual.level for dual in duals])
         curved = np.asarray(svm.curvature) > 0.0
-        apart = np.where(curved, np.arange(svm.m), -1)
-        keys = np.column_stack([owner, self.sign, apart, E, levels.T])
+        row_if_curved = np.where(curved, np.arange(svm.m), -1)
+        keys = np.column_stack([owner, self.sign, row_if_curved, E, levels.T])
         _, first, whole = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        self.whole: IntArray = whole.ravel()
-        self.first = first
+        self.merged_row: IntArray = whole.ravel()
+        self.first_dual_row = first
         self.sample: IntArray = np.ascontiguousarray(owner[first], dtype=np.int64)
         self.E = np.ascontiguousarray(E[first])
         self.curvature = np.array(svm.curvature, dtype=np.float64)[first]
         self.ridge = np.array([group.ridge for group in svm.groups])
         self.diagonal = self.K.diagonal()[self.sample] + self.curvature
-        self.top = float(np.abs(self.diagonal).max(initial=0.0)) or 1.0
-        self.plain = len(first) == len(self.K) and bool((self.sample == np.arange(len(first))).all())
+        self.max_diagonal = float(np.abs(self.diagonal).max(initial=0.0)) or 1.0
+        self.has_one_row_per_sample = len(first) == len(self.K) and bool((self.sample == np.arange(len(first))).all())
         self.space = space
 
     @cached_property
-    def symmetric(self) -> bool:
+    def is_symmetric(self) -> bool:
         """Whether K is exactly symmetric."""
         return np.array_equal(self.K, self.K.T)
 
@@ -114,34 +119,34 @@ class SignedRows:
         """Number of groups."""
         return int(self.E.shape[1])
 
-    def data(self, dual: SVMDual) -> Data:
-        """Return the varying data of a dual with these rows."""
-        upper = np.bincount(self.whole, np.array(dual.upper, dtype=np.float64), self.m)
-        sign = self.sign[self.first]
-        t = sign * np.asarray(dual.level)[self.first]
+    def build_data(self, dual: SVMDual) -> Data:
+        """Build the varying data of a dual with these rows."""
+        upper = np.bincount(self.merged_row, np.array(dual.upper, dtype=np.float64), self.m)
+        sign = self.sign[self.first_dual_row]
+        t = sign * np.asarray(dual.level)[self.first_dual_row]
         e = np.array([group.total for group in dual.groups], dtype=np.float64)
         return Data(t, np.where(sign < 0.0, -upper, 0.0), np.where(sign > 0.0, upper, 0.0), e)
 
-    def v(self, alpha: FloatArray) -> FloatArray:
+    def compute_v(self, alpha: FloatArray) -> FloatArray:
         """Return v (m,) for α over the rows of the dual."""
-        return np.asarray(np.bincount(self.whole, self.sign * alpha, self.m), dtype=np.float64)
+        return np.asarray(np.bincount(self.merged_row, self.sign * alpha, self.m), dtype=np.float64)
 
-    def alpha(self, v: FloatArray, upper: FloatArray) -> FloatArray:
+    def compute_alpha(self, v: FloatArray, upper: FloatArray) -> FloatArray:
         """Return α over the rows of the dual, (SIGNED.2), from v (m,) and U; rows at a bound are exactly at it."""
         upper = np.array(upper, dtype=np.float64)
         finite = np.where(np.isinf(upper), 1.0, upper)  # rows without bounds share equally
-        total = np.bincount(self.whole, finite, self.m)[self.whole]
+        total = np.bincount(self.merged_row, finite, self.m)[self.merged_row]
         share = np.divide(finite, total, out=np.zeros_like(upper), where=total > 0.0)
-        alpha = np.abs(v)[self.whole] * share
-        return np.minimum(np.where(np.abs(v)[self.whole] == total, finite, alpha), upper)
+        alpha = np.abs(v)[self.merged_row] * share
+        return np.minimum(np.where(np.abs(v)[self.merged_row] == total, finite, alpha), upper)
 
-    def f(self, v: FloatArray) -> FloatArray:
+    def compute_f(self, v: FloatArray) -> FloatArray:
         """Return K β over the distinct samples, (n,), or (n, k) for v (m, k)."""
-        return self.K @ self.beta(v)
+        return self.K @ self.compute_beta(v)
 
-    def beta(self, v: FloatArray) -> FloatArray:
+    def compute_beta(self, v: FloatArray) -> FloatArray:
         """Return β (n,), or (n, k), over the distinct samples: the sums of v over their rows."""
-        if self.plain:
+        if self.has_one_row_per_sample:
             return v
         if v.ndim == 1:
             return np.asarray(np.bincount(self.sample, v, len(self.K)), dtype=np.float64)
@@ -150,7 +155,7 @@ class SignedRows:
 
     def at_rows(self, values: FloatArray) -> FloatArray:
         """Return the entries of a vector over the distinct samples at the rows, (m,) or (m, k)."""
-        return values if self.plain else values[self.sample]
+        return values if self.has_one_row_per_sample else values[self.sample]
 
 
 def kernel_matrix(problem: Problem) -> FloatArray:
@@ -159,12 +164,15 @@ def kernel_matrix(problem: Problem) -> FloatArray:
     Raises TooLargeError before computing it.
     """
     n = problem.svm.n
-    check_memory(3 * n, n, "an exact path needs the kernel matrix and a factor of a part of it, which", INSTEAD)
+    check_memory(3 * n, n, "an exact path needs the kernel matrix and a factor of a part of it, which", MEMORY_ADVICE)
     return np.asarray(problem.svm.gram.dense())
 
 
 def find_equal_samples(problem: Problem) -> IntArray:
-    """Return the index of the first equal sample: (n,). A matrix with raised diagonal has no equal samples."""
+    """Return for every sample the index of the first sample equal to it: (n,).
+
+    If a multiple of the identity was added to K, no two samples are equal.
+    """
     n = problem.svm.n
     if problem.space.shift:
         return np.arange(n)

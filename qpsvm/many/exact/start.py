@@ -11,7 +11,7 @@ from qpsvm.base.errors import DataError
 from qpsvm.base.resources.clock import Clock
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.result_checks import check_point, check_result
-from qpsvm.many.exact.active_set import ActiveSet, Stopped, Stuck
+from qpsvm.many.exact.active_set import ActiveSet, PathBreakdown, Stopped
 from qpsvm.many.exact.rows import SignedRows
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
@@ -41,11 +41,13 @@ def find_start(
         if result.error is not None and problem.svm.hard_rows is not None:
             raise result.error
     try:
-        data = rows.data(problem.svm)
-        active_set = ActiveSet(rows, data, rows.v(problem._restrict_to_dual(result.alpha)), clock=clock).settle(data)
-    except (Stuck, Stopped, np.linalg.LinAlgError):
+        data = rows.build_data(problem.svm)
+        active_set = ActiveSet(
+            rows, data, rows.compute_v(problem._restrict_to_dual(result.alpha)), clock=clock
+        ).move_to(data)
+    except (PathBreakdown, Stopped, np.linalg.LinAlgError):
         return result, None
-    exact_result = problem.at(problem._expand_from_dual(rows.alpha(active_set.v, problem.svm.upper)))
+    exact_result = problem.at(problem._expand_from_dual(rows.compute_alpha(active_set.v, problem.svm.upper)))
     return (exact_result if exact_result.gap <= max(result.gap, START_TOL) else result), active_set
 
 

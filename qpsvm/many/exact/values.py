@@ -48,8 +48,8 @@ class Decisions:
         space = self.problem.space
         if space.is_linear:
             return float(np.linalg.norm(space.weights(self.problem.svm.beta(alpha))))
-        v = self.rows.v(alpha)
-        return float(np.sqrt(max(float(self.rows.beta(v) @ self.rows.f(v)), 0.0)))
+        v = self.rows.compute_v(alpha)
+        return float(np.sqrt(max(float(self.rows.compute_beta(v) @ self.rows.compute_f(v)), 0.0)))
 
     @property
     def _is_simple(self) -> bool:
@@ -92,7 +92,7 @@ class Decisions:
         K_distinct = np.ascontiguousarray(K[:, rows.distinct].T) if is_simple else K
         ends: tuple[list[FloatArray], list[FloatArray]] = ([np.empty((0, K.shape[0]))], [np.empty((0, K.shape[0]))])
         for stretch in parts:
-            beta = rows.beta(stretch.v.T).T
+            beta = rows.compute_beta(stretch.v.T).T
             if is_simple:
                 f = multiply_along(beta, stretch.s, stretch.steady, K_distinct) * self.problem._f_scale
                 f += self.problem._f_scale * np.array(self._intercepts(list(stretch.mu)))[:, None]

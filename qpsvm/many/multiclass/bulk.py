@@ -26,8 +26,14 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.base.resources.workers import run_tiles
 from qpsvm.bounds.accuracy import Accuracy
-from qpsvm.many.multiclass.exact_optimum import best_intercept, find_exact_point
-from qpsvm.many.multiclass.gap_bounds import StackPoints, gaps, kernel_points, linear_points, refine_radii
+from qpsvm.many.multiclass.exact_optimum import find_best_intercept, find_exact_point
+from qpsvm.many.multiclass.gap_bounds import (
+    StackPoints,
+    bound_gaps,
+    build_kernel_points,
+    build_linear_points,
+    refine_radii,
+)
 from qpsvm.many.multiclass.loops import (
     BESIDES,
     FINE_ITERATIONS,
@@ -48,7 +54,7 @@ from qpsvm.many.multiclass.stack import (
     StackKernel,
     compute_penalties,
     stack_machines,
-    with_shares,
+    to_nu_svms,
 )
 from qpsvm.many.multiclass.together import BinaryMachines, Results
 from qpsvm.program.status import Solver, Status
@@ -65,10 +71,10 @@ from qpsvm.space.kernels.space import FeatureSpace
 EPS = float(np.finfo(float).eps)
 #: Rows of a machine up to which bulk solving is faster: with a linear kernel, with another kernel, and with another
 #: kernel and many pairs. For more rows `qpsvm.solve` is faster, as it evaluates fewer kernel values and fewer rows.
-LARGEST_LINEAR, LARGEST, LARGEST_OF_MANY = 600, 1200, 1500
+MAX_ROWS_LINEAR, LARGEST, MAX_ROWS_MANY_PAIRS = 600, 1200, 1500
 #: With a linear kernel, an interior-point solver takes about 12 d² products per row, and bulk solving d per pair of
 #: rows: up to this multiple of d rows bulk solving is faster.
-LARGEST_WIDTHS = 10
+MAX_ROWS_PER_FEATURE = 10
 #: The machines that can be solved in bulk, with the name of their only parameter.
 OWN = {"CSVM": "C", "NuSVM": "nu"}
 #: Number of entries, zeros included, up to which sparse samples of a linear kernel are stored densely.
@@ -83,7 +89,7 @@ PRODUCTS = 2e9
 ENTRY = 2e-9
 #: If the exact point of a machine with at most this many rows is not found, its loop runs again, to this tolerance,
 #: which takes less time than `qpsvm.solve`.
-AGAIN_ROWS, AGAIN_TOLERANCE = 300, 1e-6
+MAX_REPEATED_ROWS, REPEAT_TOLERANCE = 300, 1e-6
 
 
 def has_usual_options(options: Mapping[str, Any]) -> bool:
@@ -115,8 +121,8 @@ def solves(split: Split, options: Mapping[str, Any]) -> bool:
 def largest(split: Split) -> int:
     """Return the number of rows of a machine up to which bulk solving is faster."""
     if split.kernel_is_linear:
-        return max(LARGEST_LINEAR, min(LARGEST_WIDTHS * split.X.shape[1], LARGEST_OF_MANY))
-    return LARGEST_OF_MANY if split.k > 2 and split.pairs[0, 1] != REST else LARGEST
+        return max(MAX_ROWS_LINEAR, min(MAX_ROWS_PER_FEATURE * split.X.shape[1], MAX_ROWS_MANY_PAIRS))
+    return MAX_ROWS_MANY_PAIRS if split.k > 2 and split.pairs[0, 1] != REST else LARGEST
 
 
 def _in_time(split: Split, limit: float | None) -> bool:
@@ -131,7 +137,7 @@ def _in_time(split: Split, limit: float | None) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class MachinePoints:
     """The points of all P machines: α and f without intercept (M,), b and ρ (P,); W (P, d) if the kernel is linear."""
 
     alpha: FloatArray
@@ -146,30 +152,30 @@ def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> 
     deadline = None if time_limit is None else monotonic() + time_limit
     stack, upper = _build_stack(split)
     with np.errstate(all="ignore"), limit_blas_threads():  # what is not finite is not certified
-        space = split.own_space
+        space = split.active_space
         if not _has_psd_gram(space):
             return None
         rough = (
             _loop_separately(split, stack, space)
             if split.has_separate_grams
-            else _over_one_matrix(split, stack, space, upper)
+            else _loop_over_shared_gram(split, stack, space, upper)
         )
         if rough is None:
             return None
-        own, points = points_of(space, stack, rough.found)
-        certified = gaps(stack, points)
+        own, points = build_stack_points(space, stack, rough.found)
+        certified = bound_gaps(stack, points)
         uncertain = np.flatnonzero(~(certified <= tol))
         again = [p for p in uncertain.tolist() if rough.loose[p]]
         for p in again:
             _settle(stack, p, rough.found, rough.values(p))
         if again:
-            own, points = points_of(space, stack, rough.found)
-            certified = gaps(stack, points)
+            own, points = build_stack_points(space, stack, rough.found)
+            certified = bound_gaps(stack, points)
             uncertain = np.flatnonzero(~(certified <= tol))
         uncertain = uncertain[np.isfinite(stack.sums(rough.found.alpha)[uncertain])]
         if len(uncertain) and not space.is_linear:
-            certified = gaps(stack, refine_radii(space, stack, points, uncertain))
-    return gathered_in_bulk(split, stack, rough.found, own, certified, rough.iterations, (tol, deadline), solver())
+            certified = bound_gaps(stack, refine_radii(space, stack, points, uncertain))
+    return gather_machines(split, stack, rough.found, own, certified, rough.iterations, (tol, deadline), solver())
 
 
 def solver() -> Solver:
@@ -200,7 +206,7 @@ def _build_stack(split: Split) -> tuple[Stack, FloatArray]:
         return stack_machines(split, upper), upper
     split.build_separate_problem(0)  # ν itself is checked
     nu = float(split.parameters.get("nu", 0.5))
-    stack = with_shares(stack_machines(split, weight), nu)
+    stack = to_nu_svms(stack_machines(split, weight), nu)
     assert stack.nu is not None
     for p in np.flatnonzero(stack.nu < nu).tolist():  # by more than rounding?
         split.build_separate_problem(p)
@@ -208,20 +214,20 @@ def _build_stack(split: Split) -> tuple[Stack, FloatArray]:
 
 
 @dataclass(frozen=True, eq=False)
-class Rough:
+class RoughPoints:
     """Points of all machines and their iterations, (P,).
 
     loose: Which points are as the loop left them, (P,): `_settle` may improve them.
     values: A function of a machine's number that returns the kernel values over its rows.
     """
 
-    found: Found
+    found: MachinePoints
     iterations: IntArray
     loose: NDArray[np.bool_]
     values: Callable[[int], StackKernel]
 
 
-def _over_one_matrix(split: Split, stack: Stack, space: FeatureSpace, upper: FloatArray) -> Rough | None:
+def _loop_over_shared_gram(split: Split, stack: Stack, space: FeatureSpace, upper: FloatArray) -> RoughPoints | None:
     """Find the points of all machines with one Gram matrix; None if the loop cannot run."""
     Z = np.ascontiguousarray(as_dense(space.rows.matrix())) if space.is_linear else None
     K = Z @ Z.T if Z is not None else np.ascontiguousarray(space.centred_gram.dense())
@@ -233,19 +239,19 @@ def _over_one_matrix(split: Split, stack: Stack, space: FeatureSpace, upper: Flo
     if started is None:
         return None
     alpha, u, iterations = started
-    P, few = stack.machines, (stack.lengths <= few_rows(split)) & (u is not None)
+    P, few = stack.n_machines, (stack.lengths <= few_rows(split)) & (u is not None)
     W = None if Z is None else np.zeros((P, Z.shape[1]))
-    found = Found(alpha, np.full(len(alpha), np.nan) if u is None else u, np.zeros(P), np.ones(P), W)
+    found = MachinePoints(alpha, np.full(len(alpha), np.nan) if u is None else u, np.zeros(P), np.ones(P), W)
     if few.any():
-        set_levels(stack, found, Z)
+        set_intercepts(stack, found, Z)
     large = stack.lengths > largest(split)
     found.alpha[np.repeat(large, stack.lengths)] = np.nan  # which certifies nothing
     for p in np.flatnonzero(~few & ~large).tolist():
         _settle(stack, p, found, values(p))
-    return Rough(found, iterations, few, values)
+    return RoughPoints(found, iterations, few, values)
 
 
-def set_levels(stack: Stack, found: Found, Z: FloatArray | None) -> None:
+def set_intercepts(stack: Stack, found: MachinePoints, Z: FloatArray | None) -> None:
     """Set b and ρ, and W and u if the kernel is linear, from α and u of the loop, for all machines at once.
 
     b is the midpoint between the largest lower bound on it, from rows whose β may increase, and the smallest upper
@@ -254,7 +260,7 @@ def set_levels(stack: Stack, found: Found, Z: FloatArray | None) -> None:
     """
     alpha, u, sign = found.alpha, found.u, stack.sign
     if Z is not None and found.W is not None:
-        rows = np.repeat(np.arange(stack.machines), stack.lengths)
+        rows = np.repeat(np.arange(stack.n_machines), stack.lengths)
         found.W[:] = sp.csr_array((alpha * sign, stack.places, stack.ends), shape=(len(found.W), len(Z))) @ Z
         u[:] = np.einsum("ij,ij->i", Z[stack.places], found.W[rows])
     full, empty = alpha >= stack.upper, alpha <= 0.0
@@ -275,12 +281,12 @@ def _middle(stack: Stack, values: FloatArray, rises: NDArray[np.bool_], falls: N
     return 0.5 * (low + high)
 
 
-def _loop_separately(split: Split, stack: Stack, space: FeatureSpace) -> Rough | None:
+def _loop_separately(split: Split, stack: Stack, space: FeatureSpace) -> RoughPoints | None:
     """Find the points of all machines, with a separate Gram matrix for the loop of each."""
-    P, M = stack.machines, len(stack.sign)
+    P, M = stack.n_machines, len(stack.sign)
     Z = np.ascontiguousarray(as_dense(space.rows.matrix())) if space.is_linear else None
     W = None if Z is None else np.zeros((P, Z.shape[1]))
-    found = Found(np.full(M, np.nan), np.full(M, np.nan), np.zeros(P), np.ones(P), W)
+    found = MachinePoints(np.full(M, np.nan), np.full(M, np.nan), np.zeros(P), np.ones(P), W)
     iterations = np.zeros(P, dtype=np.intp)
 
     def values(p: int) -> StackKernel:
@@ -298,17 +304,17 @@ def _loop_separately(split: Split, stack: Stack, space: FeatureSpace) -> Rough |
 
     pairs = np.flatnonzero(stack.lengths <= largest(split))
     run_tiles(solve_one, pairs.tolist(), float(np.square(stack.lengths[pairs], dtype=float).sum()) * ENTRY)
-    return Rough(found, iterations, np.zeros(P, dtype=np.bool_), values)
+    return RoughPoints(found, iterations, np.zeros(P, dtype=np.bool_), values)
 
 
-def _settle(stack: Stack, p: int, found: Found, values: StackKernel) -> None:
+def _settle(stack: Stack, p: int, found: MachinePoints, values: StackKernel) -> None:
     """Replace the point of machine p by its exact optimum; if `find_exact_point` fails, complete the given point."""
     part, nu = stack.row_slice(p), None if stack.nu is None else float(stack.nu[p])
     y, upper, alpha = stack.sign[part], stack.upper[part], found.alpha[part]
     optimum = find_exact_point(values, y, upper, alpha, nu)
-    if optimum is None and nu is None and len(y) <= AGAIN_ROWS:
+    if optimum is None and nu is None and len(y) <= MAX_REPEATED_ROWS:
         index = np.arange(len(y))
-        finer = loop_alone(stack.take_machine(p), values.block(index, index), AGAIN_TOLERANCE, FINE_ITERATIONS)
+        finer = loop_alone(stack.take_machine(p), values.block(index, index), REPEAT_TOLERANCE, FINE_ITERATIONS)
         if finer is not None:
             found.alpha[part] = alpha = finer[0]
             optimum = find_exact_point(values, y, upper, alpha, nu)
@@ -327,27 +333,27 @@ def evaluate_point(
     """Return u (m,) of a point, and its best intercept."""
     support = alpha.nonzero()[0]
     u = values.product(support, (alpha * y)[support])
-    return u, best_intercept(u, y, upper)
+    return u, find_best_intercept(u, y, upper)
 
 
-def points_of(space: FeatureSpace, stack: Stack, found: Found) -> tuple[FloatArray, StackPoints]:
+def build_stack_points(space: FeatureSpace, stack: Stack, found: MachinePoints) -> tuple[FloatArray, StackPoints]:
     """Return the intercepts (P,) in the caller's coordinates, and the points with bounds on their rounding errors."""
     accuracy = Accuracy(space)
     sizes = accuracy.sizes(np.arange(space.n))[stack.places]
     if found.W is None:
-        return found.b, kernel_points(stack, found.alpha, found.u, found.b, found.rho, sizes, accuracy.epsilon)
+        return found.b, build_kernel_points(stack, found.alpha, found.u, found.b, found.rho, sizes, accuracy.epsilon)
     own, levels = found.b, (found.b, np.zeros(len(found.b)))
     if space.origin is not None:  # as `FeatureSpace.build_hyperplane`
         own = -multiply_double_double(np.column_stack([found.W, found.b]), np.append(space.origin, -1.0))[0]
         levels = multiply_double_double(np.column_stack([found.W, own]), np.append(space.origin, 1.0))
     width = space.samples.longest_row
-    return own, linear_points(stack, found.alpha, found.u, levels, found.rho, found.W, sizes, width)
+    return own, build_linear_points(stack, found.alpha, found.u, levels, found.rho, found.W, sizes, width)
 
 
-def gathered_in_bulk(
+def gather_machines(
     split: Split,
     stack: Stack,
-    found: Found,
+    found: MachinePoints,
     b: FloatArray,
     certified: FloatArray,
     iterations: IntArray,
@@ -378,12 +384,12 @@ def gathered_in_bulk(
         vanish = ~W.any(axis=1)
     else:  # ‖w‖² = Σβ_i u_i is nothing but its own rounding
         squares, total = (np.add.reduceat(each, stack.ends[:-1]) for each in (beta * found.u, np.abs(beta)))
-        vanish = is_rounding(squares, total, np.diff(stack.ends), split.own_space.scale)
+        vanish = is_rounding(squares, total, np.diff(stack.ends), split.active_space.scale)
     caveats += [NO_INFORMATION for p in np.flatnonzero(vanish).tolist() if p not in known]
     kept = beta.nonzero()[0]
     coef = sp.csr_array(
         (beta[kept], split.order[stack.places[kept]], np.searchsorted(kept, stack.ends)),
-        shape=(stack.machines, split.n),
+        shape=(stack.n_machines, split.n),
     )
     coef.sort_indices()
     return BinaryMachines(
@@ -394,14 +400,14 @@ def gathered_in_bulk(
         rho=rho,
         w=W,
         gap=certified,
-        status=[known[p].status if p in known else Status.OPTIMAL for p in range(stack.machines)],
+        status=[known[p].status if p in known else Status.OPTIMAL for p in range(stack.n_machines)],
         iterations=iterations,
         solver=solver,
         message="; ".join(
             f"{split.describe_machine(p)}: {result.message}" for p, result in known.items() if result.message
         ),
         results=Results(
-            stack.machines, BulkResultMaker(replace(split, spaces={}), coef, solver, iterations, tol), known
+            stack.n_machines, BulkResultMaker(replace(split, spaces={}), coef, solver, iterations, tol), known
         ),
         caveats=tuple(caveats),
     )

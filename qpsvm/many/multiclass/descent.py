@@ -1,7 +1,9 @@
-"""Solve linear machines with hinges or squared hinges together, by coordinate descent.
+"""Solve linear machines with hinges or squared hinges together, by coordinate descent (`solve_by_descent`).
 
-The machines share the table of the rows; w(α) of all is one product with it, and f another. Those that descent gives up
-(`DescentPace`), and those that the bounds do not certify, go the way of any machine, from where they are.
+The machines share the table of the rows; w(α) of all machines is one product with it, and their f another. Machines
+that descent gives up (`DescentPace`) or that the bounds do not certify are solved one by one, warm-started at their α.
+
+Shapes: P is the number of machines, each over all r rows.
 """
 
 from __future__ import annotations
@@ -18,68 +20,63 @@ from qpsvm.base.arrays.rounding import bound_row_norms
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.machines.problem.parameter_checks import as_intercept
-from qpsvm.many.multiclass.bulk import Found, gathered_in_bulk, has_usual_options
-from qpsvm.many.multiclass.exact_optimum import best_intercept
-from qpsvm.many.multiclass.gap_bounds import gaps, linear_points
+from qpsvm.many.multiclass.bulk import MachinePoints, gather_machines, has_usual_options
+from qpsvm.many.multiclass.exact_optimum import find_best_intercept
+from qpsvm.many.multiclass.gap_bounds import bound_gaps, build_linear_points
 from qpsvm.many.multiclass.split import Split
-from qpsvm.many.multiclass.stack import Stack, compute_penalties, stack_machines, with_squares
+from qpsvm.many.multiclass.stack import MAX_TOTAL_ROWS, Stack, compute_penalties, stack_machines, to_squared_hinges
 from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.program.losses import Loss, compress_constant
 from qpsvm.program.status import Solver
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: The machines of this road.
-OWN = ("CSVM", "SquaredHinge")
-#: Rows of all machines up to which their vectors are kept side by side.
-MOST_ROWS = 2_000_000
+#: The machines that this module solves.
+DESCENT_MACHINES = ("CSVM", "SquaredHinge")
 
 
-def solves_by_descent(split: Split, options: Mapping[str, Any]) -> bool:
-    """Whether this road takes these machines: one, or several over the same rows."""
-    own = split.machine in OWN and set(split.parameters) <= {"C"} and not split.constraints
-    fits = split.rows_in_all <= MOST_ROWS and is_descent_suitable(*split.X.shape)
-    in_time = options.get("time_limit") is None
-    takes = own and split.kernel_is_linear and split.uses_all_rows
-    return takes and fits and in_time and has_usual_options(options)
+def can_solve_by_descent(split: Split, options: Mapping[str, Any]) -> bool:
+    """Return whether these machines, one or several over the same rows, can be solved by coordinate descent."""
+    is_supported = split.machine in DESCENT_MACHINES and set(split.parameters) <= {"C"} and not split.constraints
+    fits = split.n_rows_of_all <= MAX_TOTAL_ROWS and is_descent_suitable(*split.X.shape)
+    has_common_rows = split.kernel_is_linear and split.uses_all_rows
+    is_unlimited = options.get("time_limit") is None
+    return is_supported and has_common_rows and fits and is_unlimited and has_usual_options(options)
 
 
 def solve_by_descent(split: Split, tol: float) -> BinaryMachines:
-    """Solve all machines.
-
-    Raises QPSVMError.
-    """
+    """Solve all machines. Raises QPSVMError."""
     as_intercept(split.intercept)
     stack = stack_machines(split, compute_penalties(split))
-    stack = with_squares(stack) if split.machine == "SquaredHinge" else stack
-    with np.errstate(all="ignore"), limit_blas_threads():  # what is not finite is not certified
-        space = split.own_space
+    stack = to_squared_hinges(stack) if split.machine == "SquaredHinge" else stack
+    with np.errstate(all="ignore"), limit_blas_threads():  # a point that is not finite is not certified
+        space = split.active_space
         Z = space.rows.matrix()
         rows = DescentRows(Z)
         machines = []
-        for part in map(stack.row_slice, range(stack.machines)):
+        for part in map(stack.row_slice, range(stack.n_machines)):
             losses = Loss(compress_constant(stack.upper[part]), curvature=compress_constant(stack.curvature[part]))
             machines.append(RowDescent(rows, stack.sign[part], losses, split.intercept, tol))
         sizes = bound_row_norms(space.rows.squared_norms(), space.samples.longest_row)
-        found, own, certified = _points(split, stack, space, machines, sizes)
+        points, b, certified = _certify_points(split, stack, space, machines, sizes)
         for _ in range(rows.MAX_GOALS - 1):
-            again = [p for p in range(stack.machines) if machines[p].converged and tol < certified[p] < np.inf]
-            for p in again:
+            repeated = [p for p in range(stack.n_machines) if machines[p].converged and tol < certified[p] < np.inf]
+            for p in repeated:
                 machines[p].continue_to_goal(0.5 * tol / float(certified[p]))
-            if again:
-                found, own, certified = _points(split, stack, space, machines, sizes)
+            if repeated:
+                points, b, certified = _certify_points(split, stack, space, machines, sizes)
     solver = Solver("coordinate descent", find_library_version(), "converged")
     iterations = np.array([machine.iterations for machine in machines])
-    return gathered_in_bulk(split, stack, found, own, certified, iterations, (tol, None), solver)
+    return gather_machines(split, stack, points, b, certified, iterations, (tol, None), solver)
 
 
-def _points(
+def _certify_points(
     split: Split, stack: Stack, space: FeatureSpace, machines: list[RowDescent], sizes: FloatArray
-) -> tuple[Found, FloatArray, FloatArray]:
-    """The points of all machines, the caller's intercepts, and the certified gaps: (P,) each."""
-    Z, P, places = space.rows.matrix(), stack.machines, stack.places
+) -> tuple[MachinePoints, FloatArray, FloatArray]:
+    """Return the points of all machines, their intercepts in the caller's coordinates, and the certified gaps: (P,)."""
+    Z, P = space.rows.matrix(), stack.n_machines
     alpha = np.concatenate([machine.alpha for machine in machines])
     beta = (alpha * stack.sign).reshape(P, -1)
-    if P == 1:  # SciPy's products with a vector are the faster ones
+    if P == 1:  # SciPy is faster with a vector than with a matrix of one column
         W = np.asarray(Z.T @ beta[0])[None]
         u = np.asarray(Z @ W[0])
     else:
@@ -94,13 +91,14 @@ def _points(
             b[p] = (
                 machine.b
                 if stack.curvature[part].any()
-                else best_intercept(u[part], stack.sign[part], stack.upper[part])
+                else find_best_intercept(u[part], stack.sign[part], stack.upper[part])
             )
-    own, levels = b, (b, np.zeros(P))
+    original_b, levels = b, (b, np.zeros(P))  # levels: b in the coordinates of Z, and its rounding error
     if space.origin is not None:  # as `FeatureSpace.build_hyperplane`
-        own = -multiply_double_double(np.column_stack([W, b]), np.append(space.origin, -1.0))[0]
-        levels = multiply_double_double(np.column_stack([W, own]), np.append(space.origin, 1.0))
-    found = Found(alpha, u, b, np.ones(P), W)
-    width = space.samples.longest_row
-    points = linear_points(stack, alpha, u, levels, found.rho, W, sizes[places], width)
-    return found, own, gaps(stack, points, split.intercept)
+        original_b = -multiply_double_double(np.column_stack([W, b]), np.append(space.origin, -1.0))[0]
+        levels = multiply_double_double(np.column_stack([W, original_b]), np.append(space.origin, 1.0))
+    points = MachinePoints(alpha, u, b, np.ones(P), W)
+    bounded = build_linear_points(
+        stack, alpha, u, levels, points.rho, W, sizes[stack.places], space.samples.longest_row
+    )
+    return points, original_b, bound_gaps(stack, bounded, split.intercept)

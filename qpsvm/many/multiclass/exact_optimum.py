@@ -128,10 +128,10 @@ def _solve_without_free(
     if nu is not None:
         return None
     u = values.product(B, fixed)
-    return np.zeros(0), best_intercept(u, y, upper), 1.0, u
+    return np.zeros(0), find_best_intercept(u, y, upper), 1.0, u
 
 
-def best_intercept(u: FloatArray, y: FloatArray, upper: FloatArray) -> float:
+def find_best_intercept(u: FloatArray, y: FloatArray, upper: FloatArray) -> float:
     """The middle of all b that are best for f = u + b, (LEVEL.3); all (m,)."""
     return middle(*find_quantile_interval(y - u, upper, float(upper[y > 0.0].sum())))
 

@@ -57,11 +57,11 @@ class StackPoints:
     offset: FloatArray
 
 
-def gaps(stack: Stack, points: StackPoints, intercept: str | None = "free") -> FloatArray:
+def bound_gaps(stack: Stack, points: StackPoints, intercept: str | None = "free") -> FloatArray:
     """The relative gap of each machine from above, (P,): infinite where nothing is known."""
     alpha, upper, sign, curvature = points.alpha, stack.upper, stack.sign, stack.curvature
-    most, nothing = float(stack.lengths.max()), np.zeros(stack.machines)
-    t, r = known_slack(stack, points)
+    most, nothing = float(stack.lengths.max()), np.zeros(stack.n_machines)
+    t, r = bound_slacks(stack, points)
     bent, lines = curvature * alpha, not curvature.any() and bool(np.isfinite(upper).all())
     if bent.any():  # t − δα cancels where the row is at its optimum
         r = r + ROUNDINGS * UNIT * (np.abs(t) + r + bent)
@@ -83,7 +83,7 @@ def gaps(stack: Stack, points: StackPoints, intercept: str | None = "free") -> F
         classes = (sign > 0.0, sign < 0.0)
         sums = [(np.where(own, alpha, 0.0), 0.5 * stack.nu, np.where(own, room, 0.0)) for own in classes]
     for values, target, free in sums:
-        surplus, reach = surplus_of(stack, values, target, slack, free)
+        surplus, reach = bound_surplus(stack, values, target, slack, free)
         distance = distance + surplus * largest * FEW
         difference += surplus * (reach + stack.largest(curvature) * surplus)
     if stack.nu is not None:
@@ -101,7 +101,7 @@ def gaps(stack: Stack, points: StackPoints, intercept: str | None = "free") -> F
     return found
 
 
-def known_slack(stack: Stack, points: StackPoints) -> tuple[FloatArray, FloatArray]:
+def bound_slacks(stack: Stack, points: StackPoints) -> tuple[FloatArray, FloatArray]:
     """t of every row and how far it may be off, (BULK.1): (M,) each."""
     margin = stack.repeat_over_rows(points.margin) if stack.level is None else stack.level
     t = margin - stack.sign * (points.u + stack.repeat_over_rows(points.level))
@@ -111,7 +111,7 @@ def known_slack(stack: Stack, points: StackPoints) -> tuple[FloatArray, FloatArr
     return t, r
 
 
-def surplus_of(
+def bound_surplus(
     stack: Stack, values: FloatArray, target: FloatArray, slack: FloatArray, room: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """S ≥ |Σ values − target| of each machine, and |t| + r of a row with room for it: (P,) each.
@@ -129,7 +129,7 @@ def surplus_of(
     return surplus, reach
 
 
-def kernel_points(
+def build_kernel_points(
     stack: Stack, alpha: FloatArray, u: FloatArray, b: FloatArray, margin: FloatArray, sizes: FloatArray, epsilon: float
 ) -> StackPoints:
     """Points with w = w(α), whose u were computed from kernel values known to ε, (BULK.1).
@@ -167,7 +167,7 @@ def refine_radii(space: FeatureSpace, stack: Stack, points: StackPoints, machine
     return replace(points, radius=radius)
 
 
-def linear_points(
+def build_linear_points(
     stack: Stack,
     alpha: FloatArray,
     u: FloatArray,

@@ -2,7 +2,7 @@
 
 The compiled loop goes on until machines of few rows are solved, so that nothing is left to do for most of them, and
 gives their u as one sum of products each, as (BULK.1) supposes. Machines of more rows are left at a rough point, from
-which `settle` goes on.
+which `_settle` resumes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.many.multiclass.split import REST, Split
 from qpsvm.many.multiclass.stack import Stack
 
-#: Violation of a row at which the loop ends. From here `settle` needs two rounds, which cost less than three digits of
-#: the loop's; ten times as much saves as much in the loop as it takes in `settle`.
+#: Violation of a row at which the loop ends. From here `_settle` needs two rounds, which cost less than three digits of
+#: the loop's; ten times as much saves as much in the loop as it takes in `_settle`.
 LOOP_TOLERANCE = 1e-2
-#: A machine of few rows, for which `settle` takes longer than the loop does, is looped over to this tolerance: fewer of
-#: a linear kernel, over which the loop is slow.
-FEW_ROWS, FEW_ROWS_LINEAR, FINE_TOLERANCE = 600, 64, 1e-9
+#: Machines with at most this many rows, and fewer with a linear kernel, whose loop is slow, are looped over to this
+#: tolerance, because `_settle` would take longer than the loop.
+FINE_LOOP_ROWS, FINE_LOOP_ROWS_LINEAR, FINE_TOLERANCE = 600, 64, 1e-9
 #: Iterations of a machine: a number per row, and a constant. Most end at half of that; of those that do not,
 #: the loop may take many thousands, where `qpsvm.solve` takes another road.
 PER_ROW, BESIDES = 1, 400
@@ -45,7 +45,7 @@ def run_compiled_loop(
 
     Shapes: K (r, r), tol (P,), begins, counts (P, c).
     """
-    signed, iterations = stack.upper * stack.sign, np.zeros(stack.machines, dtype=np.int64)
+    signed, iterations = stack.upper * stack.sign, np.zeros(stack.n_machines, dtype=np.int64)
     if stack.nu is None:
         beta, u = np.zeros(len(signed)), stack.sign.copy()
     else:
@@ -71,7 +71,7 @@ def first_rows(stack: Stack) -> FloatArray:
 
 def few_rows(split: Split) -> int:
     """Rows up to which a machine is looped over to the end."""
-    return FEW_ROWS_LINEAR if split.kernel_is_linear else FEW_ROWS
+    return FINE_LOOP_ROWS_LINEAR if split.kernel_is_linear else FINE_LOOP_ROWS
 
 
 def tolerances(stack: Stack, largest: float, few: int) -> FloatArray:

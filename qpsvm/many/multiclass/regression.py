@@ -21,8 +21,8 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.bounds.certificate import middle
 from qpsvm.machines.epsilon_svr import EpsilonSVR
-from qpsvm.many.multiclass.bulk import Found, has_usual_options, points_of
-from qpsvm.many.multiclass.gap_bounds import gaps
+from qpsvm.many.multiclass.bulk import MachinePoints, build_stack_points, has_usual_options
+from qpsvm.many.multiclass.gap_bounds import bound_gaps
 from qpsvm.many.multiclass.newton import AffineRows, is_worthwhile, newton
 from qpsvm.many.multiclass.one_by_one import result_of
 from qpsvm.many.multiclass.split import REST
@@ -34,7 +34,7 @@ from qpsvm.result.caveats import NO_INFORMATION, Caveat
 from qpsvm.result.svm_result import SVMResult
 
 
-def solves_regression(problem: EpsilonSVR, options: Mapping[str, Any]) -> bool:
+def can_solve_regression(problem: EpsilonSVR, options: Mapping[str, Any]) -> bool:
     """Whether this road takes the problem: samples in memory that count alike, and nothing asked but a tolerance."""
     samples = problem.samples
     if not problem.space.is_linear or problem.space.samples.memory_matrix is None:
@@ -124,9 +124,9 @@ class RegressionSolver:
             ends = stack.sign * stack.level - f
             b = middle(*find_quantile_interval(ends, stack.upper, float(stack.upper[: len(beta)].sum())))
         alpha = np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
-        found = Found(alpha, f, np.array([b]), np.ones(1), w[None, :])
-        own, points = points_of(space, stack, found)
-        gap = float(gaps(stack, points, problem.intercept)[0])
+        found = MachinePoints(alpha, f, np.array([b]), np.ones(1), w[None, :])
+        own, points = build_stack_points(space, stack, found)
+        gap = float(bound_gaps(stack, points, problem.intercept)[0])
         return RegressionPoint(beta, w, float(own[0]), gap, steps, Solver(name, find_library_version(), "converged"))
 
 
@@ -197,4 +197,4 @@ class RegressionResultMaker:
         return replace(result, backend=made.solver.name, solver=made.solver, iterations=made.iterations)
 
 
-__all__ = ["as_single_result", "solve_regression", "solves_regression"]
+__all__ = ["as_single_result", "can_solve_regression", "solve_regression"]

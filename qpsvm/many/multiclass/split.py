@@ -35,7 +35,7 @@ SHARED_BY_PAIRS, SHARED_BY_ALL = 1500, CACHE_ROWS
 #: The class that a machine of one against all others is against.
 REST = -1
 #: Rows up to which pairs of classes share one Gram matrix: 200 MB, as much as LIBSVM keeps by default.
-MOST_ROWS = 5000
+MAX_SHARED_GRAM_ROWS = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +116,7 @@ class Split:
             signs = np.repeat([-1.0, 1.0], [len(first), len(second)])
         return places, signs
 
-    def labels_of(self, p: int, rows: IntArray) -> NDArray[Any]:
+    def take_labels(self, p: int, rows: IntArray) -> NDArray[Any]:
         """The two labels as a problem is given them, for some of the caller's rows: (m,)."""
         i, j = self.pairs[p]
         found: NDArray[Any] = self.codes[rows] == i if j == REST else self.labels[self.codes[rows]]
@@ -141,9 +141,9 @@ class Split:
             given["sample_weight"] = self.weight[rows]
         if self.intercept != "free":
             given["intercept"] = self.intercept
-        kind: Any = machine_named(self.machine)
+        kind: Any = find_machine_class(self.machine)
         try:
-            problem: Problem = kind(X, self.labels_of(p, rows), **given)
+            problem: Problem = kind(X, self.take_labels(p, rows), **given)
         except InfeasibleNuError as error:
             error.add_note(f"That is of {self.describe_machine(p)}.")
             raise
@@ -163,7 +163,7 @@ class Split:
     def has_separate_grams(self) -> bool:
         """Whether there are too many rows for one shared Gram matrix; a given one always is shared."""
         given = isinstance(self.kernel, Precomputed)
-        return len(self.order) > MOST_ROWS and self.pairs[0, 1] != REST and not given
+        return len(self.order) > MAX_SHARED_GRAM_ROWS and self.pairs[0, 1] != REST and not given
 
     @cached_property
     def lengths(self) -> IntArray:
@@ -174,7 +174,7 @@ class Split:
         return np.asarray(counts[self.pairs].sum(axis=1))
 
     @property
-    def rows_in_all(self) -> int:
+    def n_rows_of_all(self) -> int:
         """The sum of the rows of all machines."""
         return len(self.pairs) * len(self.order) if self.pairs[0, 1] == REST else (self.k - 1) * len(self.order)
 
@@ -189,7 +189,7 @@ class Split:
         return isinstance(self.kernel, Linear)
 
     @property
-    def own_space(self) -> FeatureSpace:
+    def active_space(self) -> FeatureSpace:
         """The rows that take part, in `order`, in feature space."""
         if "whole" not in self.spaces:
             X: Any = self._select_samples(self.order)
@@ -206,7 +206,7 @@ class Split:
         pairs = bool((self.pairs[:, 1] != REST).any())
         if (pairs and not self.kernel.is_psd) or len(self.order) > (SHARED_BY_PAIRS if pairs else SHARED_BY_ALL):
             return None
-        space = self.own_space
+        space = self.active_space
         if not space.is_linear and isinstance(space.gram, KernelGram) and space.gram.cached_matrix is None:
             space.gram.dense()
         return space
@@ -222,7 +222,7 @@ class Split:
         return {**self.__dict__, "spaces": {}}
 
 
-def machine_named(name: str) -> type[Problem]:
+def find_machine_class(name: str) -> type[Problem]:
     """A machine by the name of its class: one of ours, which may not have been imported yet, or one of a user's.
 
     Raises ParameterError.
@@ -256,7 +256,7 @@ def split(
         raise DataError(f"there must be at least two classes, got {k}")
     if codes.shape != (n,):
         raise DataError(f"there are {n} samples, and classes of {codes.shape}")
-    machine_named(machine)
+    find_machine_class(machine)
     weight = repeat_value(1.0, n) if sample_weight is None else check_weights(sample_weight, n)
     counts = np.bincount(codes[weight > 0.0], minlength=k)
     if not counts.all():

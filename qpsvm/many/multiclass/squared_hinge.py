@@ -13,32 +13,32 @@ from qpsvm.backends.packages import find_library_version
 from qpsvm.base.arrays.types import IntArray, Matrix
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.machines.problem.parameter_checks import as_intercept
-from qpsvm.many.multiclass.bulk import PRODUCTS, Found, gathered_in_bulk, has_usual_options, points_of
-from qpsvm.many.multiclass.gap_bounds import gaps
+from qpsvm.many.multiclass.bulk import PRODUCTS, MachinePoints, build_stack_points, gather_machines, has_usual_options
+from qpsvm.many.multiclass.gap_bounds import bound_gaps
 from qpsvm.many.multiclass.newton import AffineRows, is_worthwhile, newton
 from qpsvm.many.multiclass.split import Split
-from qpsvm.many.multiclass.stack import Stack, compute_penalties, stack_machines, with_squares
+from qpsvm.many.multiclass.stack import MAX_TOTAL_ROWS, Stack, compute_penalties, stack_machines, to_squared_hinges
 from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.program.losses import Loss
 from qpsvm.program.status import Solver
 
-#: The rows of all machines up to which their vectors are kept side by side.
-MOST_ROWS = 2_000_000
 #: The loss of a hinge, squared or not, at level 1.
 HINGE = Loss(np.inf)
 #: Steps of a machine, for telling whether a time limit has room for them.
 USUAL_STEPS = 10
 
 
-def solves_squared(split: Split, options: Mapping[str, Any]) -> bool:
-    """Whether this road takes these machines."""
+def can_solve_squared(split: Split, options: Mapping[str, Any]) -> bool:
+    """Return whether these machines can be solved together by Newton's method."""
     d = split.X.shape[1]
     own = split.machine == "SquaredHinge" and set(split.parameters) <= {"C"} and not split.constraints
     few = (
-        is_worthwhile(split.X) and split.rows_in_all <= MOST_ROWS and (split.uses_all_rows or not sp.issparse(split.X))
+        is_worthwhile(split.X)
+        and split.n_rows_of_all <= MAX_TOTAL_ROWS
+        and (split.uses_all_rows or not sp.issparse(split.X))
     )
     limit = options.get("time_limit")
-    in_time = limit is None or USUAL_STEPS * split.rows_in_all * d * d <= limit * PRODUCTS
+    in_time = limit is None or USUAL_STEPS * split.n_rows_of_all * d * d <= limit * PRODUCTS
     return own and split.kernel_is_linear and few and has_usual_options(options) and in_time
 
 
@@ -46,19 +46,19 @@ def solve_squared(split: Split, tol: float, time_limit: float | None = None) -> 
     """Solve all machines. Raises QPSVMError."""
     deadline = None if time_limit is None else monotonic() + time_limit
     as_intercept(split.intercept)
-    stack = with_squares(stack_machines(split, compute_penalties(split)))
+    stack = to_squared_hinges(stack_machines(split, compute_penalties(split)))
     with np.errstate(all="ignore"), limit_blas_threads():  # what is not finite is not certified
-        space = split.own_space
-        found, iterations = newton_points(split, stack, space.rows.matrix())
-        own, points = points_of(space, stack, found)
-        certified = gaps(stack, points, split.intercept)
+        space = split.active_space
+        found, iterations = find_newton_points(split, stack, space.rows.matrix())
+        own, points = build_stack_points(space, stack, found)
+        certified = bound_gaps(stack, points, split.intercept)
     solver = Solver("primal newton", find_library_version(), "converged")
-    return gathered_in_bulk(split, stack, found, own, certified, iterations, (tol, deadline), solver)
+    return gather_machines(split, stack, found, own, certified, iterations, (tol, deadline), solver)
 
 
-def newton_points(split: Split, stack: Stack, Z: Matrix) -> tuple[Found, IntArray]:
+def find_newton_points(split: Split, stack: Stack, Z: Matrix) -> tuple[MachinePoints, IntArray]:
     """The points of all machines: α = t/δ, w = w(α), and b = yᵀα where that is penalised."""
-    P, d, kept = stack.machines, Z.shape[1], split.intercept
+    P, d, kept = stack.n_machines, Z.shape[1], split.intercept
     alpha, u = np.empty_like(stack.upper), np.empty_like(stack.upper)
     b, W, steps = np.zeros(P), np.zeros((P, d)), np.zeros(P, dtype=np.intp)
     penalty = np.ones(d + (kept is not None))
@@ -80,4 +80,4 @@ def newton_points(split: Split, stack: Stack, Z: Matrix) -> tuple[Found, IntArra
         W[p] = weights[:d]
         u[part] = own.times(np.append(W[p], 0.0) if kept is not None else W[p])
         b[p] = 0.0 if kept is None else v[-1] if kept == "free" else weights[-1]
-    return Found(alpha, u, b, np.ones(P), W), steps
+    return MachinePoints(alpha, u, b, np.ones(P), W), steps

@@ -20,6 +20,9 @@ from qpsvm.machines.problem.penalties import check_penalties
 from qpsvm.many.multiclass.split import REST, Split
 from qpsvm.space.operators import Operator
 
+#: Largest number of rows of all machines for which their vectors are concatenated in memory.
+MAX_TOTAL_ROWS = 2_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class Stack:
@@ -42,8 +45,8 @@ class Stack:
     level: FloatArray | None = None
 
     @property
-    def machines(self) -> int:
-        """P."""
+    def n_machines(self) -> int:
+        """Number of machines, P."""
         return len(self.begins)
 
     def row_slice(self, p: int) -> slice:
@@ -121,14 +124,14 @@ def compute_penalties(split: Split) -> FloatArray:
     return round_all_down(multiply_exactly(split.weight, np.broadcast_to(C, split.weight.shape)))[0][split.order]
 
 
-def with_squares(stack: Stack) -> Stack:
+def to_squared_hinges(stack: Stack) -> Stack:
     """Return the stack for squared hinges, where U are the penalties C: δ = 1/(2C), and no bound."""
     return replace(stack, curvature=0.5 / stack.upper, upper=np.full(len(stack.upper), np.inf))
 
 
-def with_shares(stack: Stack, nu: float) -> Stack:
+def to_nu_svms(stack: Stack, nu: float) -> Stack:
     """Return the stack for ν-SVMs: U, the weights, become shares, and ν at most what the classes permit."""
-    upper, most = np.empty_like(stack.upper), np.empty(stack.machines)
+    upper, most = np.empty_like(stack.upper), np.empty(stack.n_machines)
     alike = bool((stack.upper == stack.upper[0]).all())
     known: dict[tuple[int, ...], tuple[FloatArray, float]] = {}
     for p, counts in enumerate(map(tuple, stack.counts.tolist())):

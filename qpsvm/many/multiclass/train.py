@@ -15,12 +15,12 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError
 from qpsvm.data.rows import RowSource
 from qpsvm.many.multiclass.bulk import solve_in_bulk, solves
-from qpsvm.many.multiclass.descent import solve_by_descent, solves_by_descent
-from qpsvm.many.multiclass.loops import FEW_ROWS
+from qpsvm.many.multiclass.descent import can_solve_by_descent, solve_by_descent
+from qpsvm.many.multiclass.loops import FINE_LOOP_ROWS
 from qpsvm.many.multiclass.newton import FEW_COLUMNS, is_worthwhile
 from qpsvm.many.multiclass.one_by_one import TOLERANCE, solve_each
 from qpsvm.many.multiclass.split import Split, split
-from qpsvm.many.multiclass.squared_hinge import solve_squared, solves_squared
+from qpsvm.many.multiclass.squared_hinge import can_solve_squared, solve_squared
 from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.psd_rule import PSDRule
@@ -65,19 +65,19 @@ def solve_machines(
     if machines.is_stored:
         return solve_each(machines, starts, n_jobs, options)
     wide = sp.issparse(X) and X.shape[1] > FEW_COLUMNS
-    if wide and not (machine == "SquaredHinge" and is_worthwhile(X)) and solves_by_descent(machines, options):
+    if wide and not (machine == "SquaredHinge" and is_worthwhile(X)) and can_solve_by_descent(machines, options):
         return solve_by_descent(replace(machines, sorted=False), as_tolerance(options.get("tol", TOLERANCE)))
-    alone = len(machines.pairs) == 1 and machines.n > FEW_ROWS  # as any other problem
+    alone = len(machines.pairs) == 1 and machines.n > FINE_LOOP_ROWS  # as any other problem
     if not alone and solves(machines, options):
         tol = as_tolerance(options.get("tol", TOLERANCE))
         limit = options.get("time_limit")
         together = solve_in_bulk(machines, tol, limit)
         if together is not None:
             return together
-    elif solves_squared(machines, options):
+    elif can_solve_squared(machines, options):
         tol = as_tolerance(options.get("tol", TOLERANCE))
         return solve_squared(replace(machines, sorted=not machines.uses_all_rows), tol, options.get("time_limit"))
-    if solves_by_descent(machines, options):
+    if can_solve_by_descent(machines, options):
         return solve_by_descent(replace(machines, sorted=False), as_tolerance(options.get("tol", TOLERANCE)))
     return solve_each(replace(machines, sorted=not machines.kernel_is_linear), starts, n_jobs, options)
 

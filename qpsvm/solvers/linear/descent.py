@@ -121,11 +121,14 @@ def find_descent_point(problem: RowProblem, tol: float, budget: Budget) -> Linea
     X = problem.rows.source.memory_matrix
     if core.compiled is None or X is None or problem.offset.any():
         return None
-    rows, intercept = problem.rows, (problem.rows.unit, problem.free_intercept)
+    rows = problem.rows
     table = build_table(X, rows.mean)
     newton_seconds = predict_newton_seconds(problem, X)
     best: LinearPoint | None = None
-    run = DescentRun(table, rows.d, rows.y, problem.losses, intercept, newton_seconds, tol, budget)
+    run = DescentRun(
+        table, rows.d, rows.y, problem.losses, intercept_feature=rows.unit,
+        has_free_intercept=problem.free_intercept, newton_seconds=newton_seconds, tol=tol, budget=budget,
+    )  # fmt: skip
     for _ in range(MAX_GOALS):
         result = run.run()
         point = _check_result(problem, result, budget)
@@ -155,20 +158,22 @@ class DescentRun:
     """The compiled loop on rows (n, d), which resumes where it stopped.
 
     goal: Target of the relative gap.
+    intercept_feature: Value of the constant feature whose weight is b; 0 without an intercept.
+    has_free_intercept: Whether b is not penalised.
     newton_seconds: Estimated seconds of Newton steps.
     """
 
     def __init__(
-        self, table: Table, d: int, y: FloatArray, losses: Loss, intercept: tuple[float, bool], newton_seconds: float,
-        tol: float, budget: Budget,
+        self, table: Table, d: int, y: FloatArray, losses: Loss, *, intercept_feature: float, has_free_intercept: bool,
+        newton_seconds: float, tol: float, budget: Budget,
     ) -> None:  # fmt: skip
         self.goal, self._budget, self._table, self._y = tol, budget, table, y
-        self._unit, self._free = intercept
+        self._intercept_feature, self._has_free_intercept = intercept_feature, has_free_intercept
         self._rows = tuple(
             _as_loop_array(value) for value in (y, losses.level, losses.low, losses.high, losses.tube, losses.curvature)
         )
-        square = self._unit
-        if self._free:  # scale of the step for b, like that of a typical row: it changes only the path
+        square = self._intercept_feature
+        if self._has_free_intercept:  # scale of the step for b, like that of a typical row: it changes only the path
             square = max(float(np.vdot(table[0], table[0])) / max(len(y), 1), np.finfo(np.float64).tiny)
         self._square, self._b = square, 0.0
         self._alpha, self._w = np.zeros(len(y)), np.zeros(d)
@@ -187,8 +192,8 @@ class DescentRun:
             max_passes = min(max_passes, MAX_PASSES - passes_made)
             max_passes = max_passes if budget.max_steps is None else min(max_passes, budget.max_steps - budget.steps)
             self._b, passes, max_work, converged, gap, dual = core.compiled.descend(
-                *self._table, *self._rows, self._alpha, self._w, self._square, self._free,
-                self._b if self._free else 0.0, max_passes, max_work, self.goal, find_stop,
+                *self._table, *self._rows, self._alpha, self._w, self._square, self._has_free_intercept,
+                self._b if self._has_free_intercept else 0.0, max_passes, max_work, self.goal, find_stop,
             )  # fmt: skip
             passes_made += passes
             budget.steps += passes
@@ -200,7 +205,7 @@ class DescentRun:
             ):
                 break
             max_passes, max_work = MAX_PASSES, int(pace.newton_work / PREDICTIONS)
-        gradient = np.append(self._w, self._unit * float(self._y @ self._alpha))
+        gradient = np.append(self._w, self._intercept_feature * float(self._y @ self._alpha))
         return DescentResult(self._w, self._b, self._alpha, passes_made, converged, gradient)
 
 

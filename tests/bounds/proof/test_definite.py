@@ -99,7 +99,7 @@ def test_what_is_said_of_kernels_that_are_not_so_by_construction(psd):
     assert 1e-13 < singular.gap < 1e-9
     treated, (said,) = claims(qpsvm.CSVM(X, y, kernel=qpsvm.Sigmoid(0.3, -1.0), psd=psd))
     assert treated.gap < 1e-9
-    bent, (said,) = claims(qpsvm.SquaredHinge(X @ X.T, y, kernel="precomputed"))  # no price bounds α, but δ does
+    bent, (said,) = claims(qpsvm.SquaredHinge(X @ X.T, y, kernel="precomputed"))  # no penalty bounds α, but δ does
     assert said.value > 0.0
     assert bent.gap < 1e-9
     proof, none = claims(qpsvm.HardMargin(X @ X.T, X[:, 0] > 0.0, kernel="precomputed"))

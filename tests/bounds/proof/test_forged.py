@@ -301,7 +301,7 @@ FORGERIES: dict[str, tuple[str, Any]] = {
     "a row of weights for all": ("c", setting("machine", "weights", to=[])),
     "weights of others": ("c", setting("machine", "weights", to=[1.0] * 8)),
     "weights below 0": ("c", setting("machine", "weights", to=[1.0] * 6 + [-1.0])),
-    "prices of others": ("c", setting("machine", "parameters", "C", to=[2.0] * 8)),
+    "penalties of others": ("c", setting("machine", "parameters", "C", to=[2.0] * 8)),
     "points beside a matrix": ("matrix", add_row_beside_matrix),
     "rows beside a ball": ("ball", setting("machine", "rows", to={"names": [], "points": [], "each": []})),
     "a point twice": ("rows", setting("machine", "rows", "each", 0, 0, to=[[0, 0.5], [0, 0.5]])),

@@ -24,12 +24,12 @@ from qpsvm.bounds.proof.classes import feasible_of_classes
 from qpsvm.machines.problem.exact_program import build_all_in_one_program
 
 MACHINES = (qpsvm.CrammerSinger, qpsvm.WestonWatkins)
-NOTHING = checker.PlaneValues([[Fraction(0)] * 2], *([[Fraction(0)] * 2] * 3))
+ZERO_VALUES = checker.PlaneValues([[Fraction(0)] * 2], *([[Fraction(0)] * 2] * 3))
 INTERCEPTS = ("free", "penalised", None)
 
 
 def hostile(seed: int):
-    """A small problem of 2 to 6 classes: raw scales, duplicates, one sample of a class, weights of 0, absurd prices."""
+    """A small problem of 2 to 6 classes: raw scales, duplicates, a class of one, weights of 0, huge penalties."""
     rng = np.random.default_rng(seed)
     k, d = int(rng.integers(2, 7)), int(rng.integers(1, 5))
     n = max(int(rng.integers(2, 31)), k)
@@ -55,11 +55,11 @@ def hostile(seed: int):
 def judge_proof(problem, result, proof) -> tuple[Fraction, Fraction]:
     """Return P of a result's numbers and D of a proof's α, and assert on the way that α is feasible."""
     rows = problem.samples.active_rows
-    prices = [
+    penalties = [
         Fraction(C) * Fraction(s)
         for C, s in zip(problem.C[rows].tolist(), problem.sample_weight[rows].tolist(), strict=True)
     ]
-    return judge_classes(problem, result, proof.alpha, prices)
+    return judge_classes(problem, result, proof.alpha, penalties)
 
 
 def test_bounds_hold_in_fractions(monkeypatch):
@@ -162,7 +162,7 @@ def test_what_is_not_feasible_is_made_so_or_nothing_is_proven(monkeypatch):
 
 
 def test_what_only_the_rounding_of_the_intercepts_costs_is_said():
-    """Far-off samples at a price of 1e6: the gap is that of b as floats, and the proof says what remains."""
+    """Far-off samples at a penalty of 1e6: the gap is that of b as floats, and the proof says what remains."""
     rng = np.random.default_rng(4)
     X = rng.integers(-8, 9, (12, 1)) / 8.0 + 2e9
     result = qpsvm.solve(qpsvm.WestonWatkins(X, np.arange(12) % 3, C=1e6), check=False)
@@ -198,7 +198,7 @@ LIES: dict[str, Callable[[Any], object]] = {
     "an alpha": lambda said: said["alpha"]["integers"].__setitem__(1, said["alpha"]["integers"][1] + 1),
     "an intercept": lambda said: said["plane"]["b"].__setitem__(0, said["plane"]["b"][0] + 1e-3),
     "the plane": lambda said: said["plane"]["w"][0].__setitem__(0, said["plane"]["w"][0][0] + 1e-3),
-    "the price": lambda said: said["machine"]["parameters"].update(C=0.5),
+    "the penalty": lambda said: said["machine"]["parameters"].update(C=0.5),
     "the machine": lambda said: said["machine"].update(name="WestonWatkins"),
     "the classes": lambda said: said["machine"]["classes"].reverse(),
     "the gap": lambda said: said["claims"][3].update(bound=0.5 * said["claims"][3]["bound"]),
@@ -252,12 +252,14 @@ def test_whose_proof_it_is():
 
 @pytest.mark.parametrize(("name", "most"), [("CrammerSinger", [0, 1, 1]), ("WestonWatkins", [0, 2, 2])])
 def test_the_checker_knows_the_box_of_several_classes(name, most):
-    """C = 2 bounds the sum of one's prices, and each of the other's; and the price of the own class is 0."""
+    """C = 2 bounds the sum of the α of one machine, and each α of the other; and that of the own class is 0."""
     machine = {"name": name, "parameters": {"intercept": None}}
 
     def dual(alpha):
         alpha, zeros = [Fraction(a) for a in alpha], [Fraction(0)] * 3
-        return checker.bound_class_objectives(machine, [Fraction(2)], [0], alpha, zeros, lambda _c, _beta: NOTHING)[1]
+        return checker.bound_class_objectives(machine, [Fraction(2)], [0], alpha, zeros, lambda _c, _beta: ZERO_VALUES)[
+            1
+        ]
 
     assert dual(most) == [sum(most)] * 2
     for wrong in ([0, 1, Fraction(21, 10)], [1, 0, 0], [0, -1, 1]):

@@ -77,7 +77,7 @@ def compute_product(kernel, u, v):
 class Textbook:
     """A machine over the samples of positive weight, in rational numbers: P of a result, and D of an α.
 
-    A row of the dual is (sign, point, level, price or None, curvature); a point is a list of (sample, factor).
+    A row of the dual is (sign, point, level, upper bound or None, curvature); a point is a list of (sample, factor).
     """
 
     def __init__(self, problem):
@@ -86,9 +86,9 @@ class Textbook:
         self.X = [fractions(row) for row in as_dense(problem.X[use])]
         self.s = fractions(problem.sample_weight[use])
         self.target = fractions(problem.samples.target[use])
-        prices = getattr(problem, "C", None)
-        if prices is not None and np.ndim(prices):
-            self.C = [c * s for c, s in zip(fractions(prices[use]), self.s, strict=True)]
+        penalties = getattr(problem, "C", None)
+        if penalties is not None and np.ndim(penalties):
+            self.C = [c * s for c, s in zip(fractions(penalties[use]), self.s, strict=True)]
         self.unit = F(problem.lam) if self.name == "PrimalHinge" else F(2) if self.name == "SVDD" else F(1)
         self.use, self.kernel = use, problem.kernel
         self.rows = [(g, c, h) for item in problem.constraints for g, c, h in self._user_rows(item)]
@@ -110,7 +110,7 @@ class Textbook:
         return found
 
     def loss(self, i, f, result):
-        """What sample i costs, without its price for two sides."""
+        """Loss of sample i, without the two penalties of its sides."""
         y, name = self.target[i], self.name
         short = max(1 - y * f, F(0))
         if name == "PrimalHinge":
@@ -147,8 +147,8 @@ class Textbook:
             f = [v - b + square - length for v in f]
             b = square - length
             far = [self.multiply([(1, row)], [(1, row)]) - v for v, row in zip(f, self.X, strict=True)]
-            price = 1 / (F(p.nu) * sum(self.s))
-            found = square + price * dot(self.s, [max(v, F(0)) for v in far])
+            penalty = 1 / (F(p.nu) * sum(self.s))
+            found = square + penalty * dot(self.s, [max(v, F(0)) for v in far])
         else:
             found = self.unit * (self.multiply(w, w) + (b * b if p.intercept == "penalised" else 0)) / 2
             if self.name == "Ranking":
@@ -174,8 +174,8 @@ class Textbook:
         """D in units of the objective, of an α that is looked at whether it keeps everything."""
         p, name, n = self.problem, self.name, len(self.X)
         k, one = len(self.rows), F(1)
-        alpha, prices = alpha[: len(alpha) - k], alpha[len(alpha) - k :]
-        assert all(v >= 0 for v in (*alpha, *prices))
+        alpha, multipliers = alpha[: len(alpha) - k], alpha[len(alpha) - k :]
+        assert all(v >= 0 for v in (*alpha, *multipliers))
         own, bend, upper = alpha, [F(0)] * len(alpha), None
         signs, level = self.target, [one] * n
         if name in ("EpsilonSVR", "NuSVR", "QuantileSVR"):
@@ -212,7 +212,7 @@ class Textbook:
             if name == "HuberHinge":
                 bend = [F(p.width) / c for c in self.C]
         assert upper is None or all(a <= u for a, u in zip(own, upper, strict=True))
-        mass = sum(beta) - dot([c for _, c, _ in self.rows], prices)
+        mass = sum(beta) - dot([c for _, c, _ in self.rows], multipliers)
         if name == "NuSVM":
             assert sum(own) == F(p.nu)
         if name == "NuSVR":
@@ -221,10 +221,10 @@ class Textbook:
             assert mass == {"OneClass": F(p.nu) * sum(self.s) if name == "OneClass" else 0, "SVDD": 1}.get(name, 0)
         size = 2 if name == "SVDD" else 1
         w = list(zip(beta, self.X, strict=True))
-        w += [(-price * a, z) for price, (g, _, _) in zip(prices, self.rows, strict=True) for a, z in g]
+        w += [(-multiplier * a, z) for multiplier, (g, _, _) in zip(multipliers, self.rows, strict=True) for a, z in g]
         w = [(a, z) for a, z in w if a]
         found = dot(level, own) - self.multiply(w, w) / 2 - dot(bend, [a * a for a in own]) / 2
-        found -= dot([h for _, _, h in self.rows], prices) / size
+        found -= dot([h for _, _, h in self.rows], multipliers) / size
         return self.unit * (found - (mass**2 / 2 if p.intercept == "penalised" else 0))
 
 
@@ -320,7 +320,7 @@ def test_exact_numbers_are_next_to_those_of_the_dual(name):
     assert float(exact.unit) == svm.unit
 
 
-def test_prices_that_two_doubles_cannot_hold():
+def test_penalties_that_two_doubles_cannot_hold():
     s = np.where(np.arange(N) % 2, 1e-160, 1e-170)
     problem = qpsvm.CSVM(X, Y, C=1e161 * C, sample_weight=s)
     result = problem.at(problem.upper / 2)

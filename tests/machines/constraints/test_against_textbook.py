@@ -51,8 +51,8 @@ def test_rows_over_weights(name, kind):
     assert result.status == "optimal"
     assert result.primal == pytest.approx(known.value, rel=2e-5, abs=1e-6)
     if "equal" not in kind:
-        prices = np.array([*result.constraint_multipliers.values()])
-        assert prices == pytest.approx(known.prices, rel=2e-2, abs=2e-3 * max(1.0, known.prices.max()))
+        multipliers = np.array([*result.constraint_multipliers.values()])
+        assert multipliers == pytest.approx(known.multipliers, rel=2e-2, abs=2e-3 * max(1.0, known.multipliers.max()))
     np.testing.assert_allclose(result.w, known.w, atol=3e-3)
 
 
@@ -77,6 +77,6 @@ def test_rows_over_values(name, kernel):
     result = qpsvm.solve(problem, tol=1e-8)
     assert result.status == "optimal"
     assert result.primal == pytest.approx(known.value, rel=2e-5, abs=1e-6)
-    prices = np.array([*result.constraint_multipliers.values()])
-    assert prices == pytest.approx(known.prices, rel=2e-2, abs=2e-3 * max(1.0, known.prices.max()))
+    multipliers = np.array([*result.constraint_multipliers.values()])
+    assert multipliers == pytest.approx(known.multipliers, rel=2e-2, abs=2e-3 * max(1.0, known.multipliers.max()))
     assert (A @ result.decision_function(Z) <= h + 1e-12).all()

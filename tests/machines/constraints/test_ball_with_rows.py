@@ -24,8 +24,8 @@ def exact_f(result: Any, x: Any) -> F:
 def exact_primal(problem: SVDD, result: Any) -> F:
     """R² + Σ C_i ξ_i, R² = ‖c‖² + b."""
     square = dot(fractions(result.w), fractions(result.w)) / 4 + F(result.b)
-    price = 1 / (F(problem.nu) * len(problem.X))
-    return square + sum((price * max(-exact_f(result, x), F(0)) for x in problem.X), F(0))
+    penalty = 1 / (F(problem.nu) * len(problem.X))
+    return square + sum((penalty * max(-exact_f(result, x), F(0)) for x in problem.X), F(0))
 
 
 def test_f_is_as_the_row_asks_where_there_is_no_ball():

@@ -68,7 +68,7 @@ def test_idle_rows_change_nothing(name):
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_a_price_is_what_the_optimum_falls_by(name):
+def test_a_multiplier_is_the_rate_at_which_the_optimum_falls(name):
     """Finite differences of the optimum in h: the sign constraint binds."""
     make, step = MACHINES[name], 1e-4
     row = [[0.0, -1.0, 0.0]] if name != "one class" else [[1.0, 0.0, 0.0]]
@@ -89,8 +89,8 @@ def test_an_equality_is_kept_up_to_the_rounding_of_its_evaluation():
     result = qpsvm.solve(qpsvm.CSVM(X, Y, constraints=rows))
     assert result.status == "optimal"
     assert abs(result.w.sum() - 0.3) < 1e-14
-    prices = [*result.constraint_multipliers.values()]
-    assert min(prices) == 0.0 < max(prices), "two opposite rows have one price"
+    multipliers = [*result.constraint_multipliers.values()]
+    assert min(multipliers) == 0.0 < max(multipliers), "two opposite rows have one multiplier"
 
 
 def test_rows_that_leave_nothing_but_zero():
@@ -172,8 +172,8 @@ def test_decision_values_are_those_of_the_rows():
     result = qpsvm.solve(qpsvm.CSVM(X, Y, constraints=SIGNS))
     signs = np.where(Y > 0, 1.0, -1.0)
     np.testing.assert_allclose(signs * result.decision_function(X), result.yf, atol=1e-10)
-    prices = np.array([*result.constraint_multipliers.values()])
-    np.testing.assert_allclose(X.T @ result.coef - SIGNS.G.T @ prices, result.w, atol=1e-6)
+    multipliers = np.array([*result.constraint_multipliers.values()])
+    np.testing.assert_allclose(X.T @ result.coef - SIGNS.G.T @ multipliers, result.w, atol=1e-6)
 
 
 def test_a_kernel_machine_keeps_the_points_of_its_rows(tmp_path):
@@ -181,8 +181,8 @@ def test_a_kernel_machine_keeps_the_points_of_its_rows(tmp_path):
     rows = qpsvm.ValueConstraints(points, None, [-0.9, -0.3])
     result = qpsvm.solve(qpsvm.CSVM(X, Y, kernel=qpsvm.RBF(0.1), constraints=rows))
     assert (result.decision_function(points) <= [-0.9, -0.3]).all()
-    priced = np.array([*result.constraint_multipliers.values()]) > 0.0
-    assert (result.model.vectors[:, 0] > 7.0).sum() == priced.sum() >= 1
+    has_multiplier = np.array([*result.constraint_multipliers.values()]) > 0.0
+    assert (result.model.vectors[:, 0] > 7.0).sum() == has_multiplier.sum() >= 1
     result.save(tmp_path / "model.npz")
     again = qpsvm.load(tmp_path / "model.npz").decision_function(X)
     np.testing.assert_array_equal(again, result.decision_function(X))
@@ -207,7 +207,7 @@ def test_weights_replacement_sparse_samples_and_starts():
     begun = qpsvm.solve(other, "osqp", start=result)
     assert begun.status == "optimal"
     assert problem.at(np.append(result.alpha, [*result.constraint_multipliers.values()])).gap <= 1e-6
-    assert problem.certify(result.alpha).gap > 1e-6, "without prices it is no optimum"
+    assert problem.certify(result.alpha).gap > 1e-6, "without multipliers it is no optimum"
 
 
 @pytest.mark.parametrize("backend", ["cvxopt", "interior_point", "osqp", "cvxpy", "slsqp"])
@@ -269,19 +269,19 @@ def test_refusals(make, error, words):
 
 
 def test_a_tube_wider_than_the_targets_beside_rows():
-    """Without rows the optimum is w = 0 at no price; with b held away from the targets it is not."""
+    """Without rows the optimum is w = 0 with value 0; with b held away from the targets it is not."""
     rows = qpsvm.Constraints([[0.0, 0.0, 0.0]], -9.0, c=-1.0, names=["b ≥ 9"])
     result = qpsvm.solve(qpsvm.EpsilonSVR(X, T, epsilon=5.0, constraints=rows))
     assert result.status == "optimal"
     assert result.b >= 9.0
 
 
-# --- the certificate beside a user's prices ---------------------------------------------------------------------------
+# --- the certificate with multipliers of constraints ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [1e16, 1e20, 1e100, 1e200])
-def test_prices_that_cancel_each_other_are_no_reason_to_call_a_length_rounding(size):
-    """Three rows that add up to nothing: beside their prices, any w(α) is small, and 0 is still no optimum."""
+def test_multipliers_that_cancel_each_other_are_no_reason_to_call_a_length_rounding(size):
+    """Three rows that add up to 0: compared with their multipliers any w(α) is small, and 0 is still no optimum."""
     apart = np.array([1.0, -1.0, 1.0]) + 0.3 * np.random.default_rng(0).normal(size=(12, 3))
     rows = qpsvm.Constraints([[1.0, 1.0, 0.0], [-1.0, 0.0, 1.0], [0.0, -1.0, -1.0]], np.zeros(3))
     problem = qpsvm.OneClass(apart, nu=0.5, kernel="linear", constraints=rows)
@@ -304,7 +304,7 @@ def test_the_dual_is_below_a_primal_that_is_negative():
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in multiply:RuntimeWarning")
 def test_multipliers_whose_squares_are_beyond_all_floats_prove_nothing():
-    """Of rows that are as long as a float can be, or of prices that are: no error of Python's own powers."""
+    """Of rows that are as long as a float can be, or of multipliers that are: no error of Python's own powers."""
     rows = qpsvm.Constraints([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], [0.1, 0.1], c=1e-3)
     problem = qpsvm.SquaredHinge(X, Y, constraints=rows, intercept="penalised")
     candidate = problem.at(np.concatenate([np.full(40, 1.0), [1e180, 1e170]]))

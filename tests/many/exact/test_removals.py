@@ -60,7 +60,7 @@ def test_points_of_the_tableau_are_optima(which, rounded):
         assert (v >= goal.lo - size).all()
         assert (v <= goal.hi + size).all()
         np.testing.assert_allclose(rows.E.T @ v - rows.ridge * mu, goal.e, atol=100 * size)
-        g = rows.at_rows(rows.f(v)) + rows.E @ mu + rows.curvature * v - goal.t
+        g = rows.at_rows(rows.compute_f(v)) + rows.E @ mu + rows.curvature * v - goal.t
         room = goal.hi > goal.lo
         assert (g[room & (v < goal.hi - size)] >= -1e-8).all()
         assert (g[room & (v > goal.lo + size)] <= 1e-8).all()

@@ -10,7 +10,7 @@ import pytest
 import qpsvm
 from qpsvm.base.resources import clock
 from qpsvm.many.exact import active_set, follow, left_out, path, validation
-from qpsvm.many.exact.judge import PieceJudge
+from qpsvm.many.exact.piece_certifier import PieceCertifier
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 4))
@@ -36,7 +36,7 @@ def press_after(monkeypatch):
 
         monkeypatch.setattr(owner, name, count_call)
 
-    monkeypatch.setattr(active_set, "LOOK", 1)
+    monkeypatch.setattr(active_set, "EVENTS_PER_CLOCK_CHECK", 1)
     yield arrange_press
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler  # the key is given back
 
@@ -55,7 +55,7 @@ def is_part_of(found, whole):
 
 def test_a_path_that_is_interrupted_keeps_its_pieces(press_after):
     whole = qpsvm.exact_path(PROBLEM, "C", *REACH)
-    press_after(PieceJudge, "gaps", 1)
+    press_after(PieceCertifier, "bound_gaps", 1)
     found = qpsvm.exact_path(PROBLEM, "C", *REACH)
     assert found.status == "interrupted"
     assert len(found) >= follow.BATCH
@@ -65,8 +65,8 @@ def test_a_path_that_is_interrupted_keeps_its_pieces(press_after):
 
 def test_a_path_whose_time_is_over_keeps_its_pieces(monkeypatch):
     whole = qpsvm.exact_path(PROBLEM, "C", *REACH)
-    monkeypatch.setattr(active_set, "LOOK", 1)
-    judged, real = [], PieceJudge.gaps
+    monkeypatch.setattr(active_set, "EVENTS_PER_CLOCK_CHECK", 1)
+    judged, real = [], PieceCertifier.bound_gaps
 
     def slow(self, *given, **named):
         judged.append(real(self, *given, **named))
@@ -74,7 +74,7 @@ def test_a_path_whose_time_is_over_keeps_its_pieces(monkeypatch):
             monkeypatch.setattr(clock.Clock, "find_stop_reason", lambda *_: "time_limit")
         return judged[-1]
 
-    monkeypatch.setattr(PieceJudge, "gaps", slow)
+    monkeypatch.setattr(PieceCertifier, "bound_gaps", slow)
     found = qpsvm.exact_path(PROBLEM, "C", *REACH, time_limit=100.0)
     assert found.status == "time_limit"
     assert len(found) >= follow.BATCH
@@ -114,7 +114,7 @@ def test_machines_that_were_reached_are_kept(press_after):
 @pytest.mark.usefixtures("without_tableau")
 def test_the_key_while_a_machine_is_solved_anew_keeps_the_others(press_after, monkeypatch):
     def stuck(*_):
-        raise active_set.Stuck("for this test")
+        raise active_set.PathBreakdown("for this test")
 
     monkeypatch.setattr(left_out, "lead", stuck)
     press_after(left_out, "restrict_to_rows", 5)
@@ -151,7 +151,7 @@ def test_curves_that_were_reached_are_kept(press_after):
 
 
 def test_the_key_within_a_fold_keeps_its_part(press_after):
-    press_after(PieceJudge, "gaps", 1)
+    press_after(PieceCertifier, "bound_gaps", 1)
     found = qpsvm.cross_validate(PROBLEM, C=qpsvm.Interval(*REACH), folds=2, check=False)
     assert found.status.tolist() == ["interrupted", "interrupted"]
     assert REACH[0] < found.reached[0] < REACH[1]

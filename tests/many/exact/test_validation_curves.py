@@ -102,7 +102,7 @@ def test_means_merge_edges_and_count_in_whole_numbers():
 def test_a_path_that_stops_early_is_said_and_used(monkeypatch, looks):
     monkeypatch.setattr(CountingClock, "looks", looks)
     monkeypatch.setattr(path, "Clock", CountingClock)
-    monkeypatch.setattr(active_set, "LOOK", 1)
+    monkeypatch.setattr(active_set, "EVENTS_PER_CLOCK_CHECK", 1)
     rng = np.random.default_rng(0)
     many, labels = rng.normal(size=(300, 5)), np.arange(300) % 2
     problem = qpsvm.CSVM(many, labels, kernel=qpsvm.RBF(0.5))

@@ -94,7 +94,7 @@ def test_results_of_other_problems(result, kind):
     refuse(lambda: qpsvm.leave_one_out(PROBLEM, result), kind, "result")
 
 
-def test_a_result_of_another_price_is_a_place_to_begin():
+def test_a_result_of_another_penalty_is_a_start():
     """It is certified as a point of this problem, so that nothing of what it said of its own is claimed."""
     other = qpsvm.solve(PROBLEM.replace(C=20.0), tol=1e-12)
     found, own = qpsvm.leave_one_out(PROBLEM, other), qpsvm.leave_one_out(PROBLEM)

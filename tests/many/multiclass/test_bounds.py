@@ -11,14 +11,14 @@ from judge import judge_dual, judge_plane
 
 import qpsvm
 from qpsvm.many.multiclass import bulk
-from qpsvm.many.multiclass.gap_bounds import gaps, refine_radii
+from qpsvm.many.multiclass.gap_bounds import bound_gaps, refine_radii
 from qpsvm.many.multiclass.split import split
-from qpsvm.many.multiclass.squared_hinge import newton_points
-from qpsvm.many.multiclass.stack import GramValues, LinearValues, stack_machines, with_shares, with_squares
+from qpsvm.many.multiclass.squared_hinge import find_newton_points
+from qpsvm.many.multiclass.stack import GramValues, LinearValues, stack_machines, to_nu_svms, to_squared_hinges
 
 
 def draw_samples(rng: np.random.Generator):
-    """Draw samples of any scale and offset, with duplicates; prices of any size; weights."""
+    """Draw samples of any scale and offset, with duplicates; penalties of any size; weights."""
     k = int(rng.integers(2, 5))
     n, d = int(rng.integers(k + 2, 20)), int(rng.integers(1, 4))
     codes = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
@@ -37,7 +37,7 @@ def draw_samples(rng: np.random.Generator):
 def feasible(stack, rng):
     """Any α with yᵀα = 0 but for rounding, and rows at both ends."""
     alpha = rng.uniform(size=len(stack.upper)) * rng.choice([0.0, 0.1, 1.0], len(stack.upper)) * stack.upper
-    for p in range(stack.machines):
+    for p in range(stack.n_machines):
         y, own = stack.sign[stack.row_slice(p)], alpha[stack.row_slice(p)]
         sums = [own[y > 0].sum(), own[y < 0].sum()]
         own[y > 0] *= min(sums) / (sums[0] or 1.0)
@@ -55,16 +55,16 @@ def test_no_gap_is_below_the_true_one(rest):
             X, codes, np.arange(codes.max() + 1), rest, machine="CSVM", parameters={"C": C}, kernel=kernel,
             sample_weight=weight, psd="raise", intercept="free", constraints=None,
         )  # fmt: skip
-        space = machines.own_space
+        space = machines.active_space
         stack = stack_machines(machines, C * machines.weight[machines.order])
         linear = machines.kernel_is_linear
         data = space.rows.matrix() if linear else space.centred_gram.dense()
         found = rough(stack, data, LinearValues if linear else GramValues, feasible(stack, rng))
-        b, points = bulk.points_of(space, stack, found)
-        claimed = [gaps(stack, points)]
+        b, points = bulk.build_stack_points(space, stack, found)
+        claimed = [bound_gaps(stack, points)]
         if not linear:
-            claimed.append(gaps(stack, refine_radii(space, stack, points, np.arange(stack.machines))))
-        for p in range(stack.machines):
+            claimed.append(bound_gaps(stack, refine_radii(space, stack, points, np.arange(stack.n_machines))))
+        for p in range(stack.n_machines):
             true = true_gap(machines, stack, p, found.alpha, b, found.W, C)
             for gap in claimed:
                 finite += bool(np.isfinite(gap[p]))
@@ -74,12 +74,12 @@ def test_no_gap_is_below_the_true_one(rest):
 
 def rough(stack, data, kind, alpha):
     """The points of some α, as they are."""
-    u, b, W = np.empty(len(alpha)), np.empty(stack.machines), np.zeros((stack.machines, data.shape[1]))
-    for p in range(stack.machines):
+    u, b, W = np.empty(len(alpha)), np.empty(stack.n_machines), np.zeros((stack.n_machines, data.shape[1]))
+    for p in range(stack.n_machines):
         part, values = stack.row_slice(p), kind(data, stack.slices(p))
         u[part], b[p] = bulk.evaluate_point(values, stack.sign[part], stack.upper[part], alpha[part])
         W[p] = getattr(values, "w", 0.0)
-    return bulk.Found(alpha, u, b, np.ones(len(b)), W if kind is LinearValues else None)
+    return bulk.MachinePoints(alpha, u, b, np.ones(len(b)), W if kind is LinearValues else None)
 
 
 def true_gap(machines, stack, p, alpha, b, W, C, rho=1.0):
@@ -115,13 +115,13 @@ def test_optimal_is_the_truth(machine):
         stack = (
             stack_machines(machines, C * weights)
             if machine == "CSVM"
-            else with_shares(stack_machines(machines, weights), nu)
+            else to_nu_svms(stack_machines(machines, weights), nu)
         )
         alone, dense = set(together.results._known), np.abs(together.coef.toarray())
         alpha = np.concatenate([
-            dense[p, machines.order[stack.places[stack.row_slice(p)]]] for p in range(stack.machines)
+            dense[p, machines.order[stack.places[stack.row_slice(p)]]] for p in range(stack.n_machines)
         ])  # fmt: skip
-        for p in set(range(stack.machines)) - alone:
+        for p in set(range(stack.n_machines)) - alone:
             assert together.gap[p] <= 1e-6
             found = (alpha, together.b, together.w, C, together.rho[p])
             assert true_gap(machines, stack, p, *found) <= Fraction(float(together.gap[p]))
@@ -139,17 +139,20 @@ def test_no_gap_of_a_squared_hinge_is_below_the_true_one(intercept):
             X, codes, np.arange(codes.max() + 1), bool(rng.integers(2)), machine="SquaredHinge", parameters={"C": C},
             kernel=qpsvm.Linear(), sample_weight=weight, psd="raise", intercept=intercept, constraints=None,
         )  # fmt: skip
-        stack, space = with_squares(stack_machines(machines, C * machines.weight[machines.order])), machines.own_space
-        found, _ = newton_points(machines, stack, space.rows.matrix())
+        stack, space = (
+            to_squared_hinges(stack_machines(machines, C * machines.weight[machines.order])),
+            machines.active_space,
+        )
+        found, _ = find_newton_points(machines, stack, space.rows.matrix())
         found.alpha[:] *= 1.0 + rng.choice([0.0, 1e-9, 1e-2]) * rng.normal(size=len(found.alpha))
         found.alpha[:] = np.maximum(found.alpha, 0.0)
-        for p in range(stack.machines):  # w is that of α in any case
+        for p in range(stack.n_machines):  # w is that of α in any case
             part = stack.row_slice(p)
             rows = space.rows.matrix()[stack.places[part]]
             found.W[p] = (found.alpha[part] * stack.sign[part]) @ rows
             found.u[part] = rows @ found.W[p]
-        b, points = bulk.points_of(space, stack, found)
-        gap = gaps(stack, points, intercept)
+        b, points = bulk.build_stack_points(space, stack, found)
+        gap = bound_gaps(stack, points, intercept)
         for p in np.flatnonzero(np.isfinite(gap)):
             part = stack.row_slice(p)
             point = SimpleNamespace(alpha=found.alpha[part], w=found.W[p], b=float(b[p]))

@@ -122,7 +122,7 @@ def test_pairs_apart_are_the_same(monkeypatch, kernel, machine, parameters):
     weight = 1.0 + (np.arange(len(X)) % 3)
     given = {"machine": machine, "parameters": parameters, "kernel": kernel, "sample_weight": weight, "tol": 1e-9}
     together = solve_pairs(X, codes, labels, **given)
-    monkeypatch.setattr("qpsvm.many.multiclass.split.MOST_ROWS", 10)
+    monkeypatch.setattr("qpsvm.many.multiclass.split.MAX_SHARED_GRAM_ROWS", 10)
     apart = solve_pairs(X, codes, labels, **given)
     assert apart.optimal
     np.testing.assert_allclose(apart.coef.toarray(), together.coef.toarray(), atol=1e-6)

@@ -290,7 +290,7 @@ def test_a_row_has_one_slack_of_each_kind():
     one, two, both = np.array([1.0, 2.0, 0.0]), np.array([1.0, 0.0, 0.0]), np.array([1.0, 2.0, 3.0])
     rows = recognise_soft_rows(one, np.array([0.0, 0.0, 0.5]), G, h, lb, ub)
     assert rows is not None
-    found = rows.solve(tol=1e-10)  # ½w² + ξ² + ½ζ over w + 1 ≤ ξ + ζ: the price of the row is ½
+    found = rows.solve(tol=1e-10)  # ½w² + ξ² + ½ζ over w + 1 ≤ ξ + ζ: the multiplier of the row is ½
     np.testing.assert_allclose(found.x, [-0.5, 0.25, 0.25], atol=1e-8)
     np.testing.assert_allclose(found.z, [0.5], atol=1e-8)
     assert found.objective == pytest.approx(0.3125)

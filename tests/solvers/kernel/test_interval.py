@@ -35,7 +35,7 @@ def table(n: int, seed: int = 0, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
 
 
 def build_dual(kind: str, t: np.ndarray, seed: int = 0, C: float = 2.0, share: float = 0.3) -> KernelDual:
-    """Build a problem of one kind, with prices of its own for each row."""
+    """Build a problem of one kind, with a penalty for each row."""
     rng, n = np.random.default_rng(seed), len(t)
     weight = rng.choice([0.5, 1.0, 2.0], n) if seed else np.ones(n)
     zero = np.zeros(n)

@@ -1,18 +1,21 @@
-"""Prove a bound on the gap over a whole piece of a path, from its two ends (`PieceJudge`).
+"""Prove a bound on the gap over a whole piece of a path, from its two ends (`PieceCertifier`).
 
-Between the ends, at s = (1 − x) s₀ + x s₁, v and μ are interpolated linearly; so are t, lo, hi and e, and therefore
-z = −g of (ACTIVE.1), f = Kβ, and Δ below. With α, U ≥ 0 of a row, and s z its contribution to the gap:
+Between the ends, at s = (1 − x) s₀ + x s₁, v and μ are interpolated linearly; so are t, lo, hi and e of (SIGNED.1), and
+therefore z = −g of (ACTIVE.1), f = Kβ, and Δ below. α_k = |v_k| and U_k are the multiplier of row k and its bound, z₊
+and z₋ the positive and the negative part of z times the sign of the row, μ_g(v) = (E_gᵀv − e_g)/R_g, u a rounding:
 
     (BETWEEN.1)  P − D ≤ Σ_k (a_k(s) z_k(s)₊ + α_k(s) z_k(s)₋) + ½Σ R_g (μ_g − μ_g(v))²,
                  a = U − α, or z₊/2δ where U = ∞
-    (BETWEEN.2)  each factor is at most its chord, so the sum is at most a parabola with the Bernstein coefficients
-                 S₀₀, ½S₀₁, S₁₁:  S_ij = Σ factors at ends i and j;  it is at most the largest of the three
+    (BETWEEN.2)  each factor is convex, so it is at most its chord, and the sum is at most a parabola in x with the
+                 Bernstein coefficients S₀₀, ½(S₀₁ + S₁₀), S₁₁;  S_ij = Σ_k of the first factor at end i times the
+                 second at end j;  the parabola is at most the largest of the three
     (BETWEEN.3)  D = tᵀv − ½‖v‖²_K − ½Σδv² − Σ(E_gᵀv − e_g)²/(2R_g) is a parabola, too: |D| is at least its smallest
                  |coefficient|, if all have one sign.  The relative gap is at most (BETWEEN.2) over that; a wide piece
                  is subdivided, and the coefficients of its parts are blossoms of those of the piece
     (BETWEEN.4)  Σv over the rows of one kind of E has a rounding error r: a feasible v′ differs by Δ = |r| in one row
                  far enough from its bounds, so P − D grows by at most ΣΔ max_k(|∇_k D| + |μ|) + ½(ΣΔ)² max K_ii
-    (BETWEEN.5)  z has an error of at most ρ_k κ + 8u(|f| + |Eμ| + |t| + δ|v|), with κ of (ACC.2): z₊ and z₋ grow by it
+    (BETWEEN.5)  z has an error of at most ρ_k κ + 8u(|f| + |Eμ| + |t| + δ|v|), with ρ and κ = (ε + γ)Σρ|β| of (ACC.2):
+                 z₊ and z₋ grow by it
     (BETWEEN.6)  if β of many samples is linear in s, so is K times that part: two products, and a mean for each s;  a
                  rounding error Δ of that β changes z by at most ρ_k Σρ|Δ|
 
@@ -35,23 +38,23 @@ from qpsvm.many.exact.rows import Data, SignedRows
 
 #: If the optimal value is nearly 0, gaps without rounding are relative to at least this share of the terms of D.
 NEARLY_ZERO = 1e-3
-#: A gap up to which no better bound is computed.
-ENOUGH = 1e-9
+#: Gaps up to this are not bounded more tightly.
+GOOD_GAP = 1e-9
 #: Share of the samples from which on (BETWEEN.6) saves time.
 MIN_STEADY_SHARE = 0.3
-#: A row is inside its bounds if it is away from both by this share of their distance, or of the largest v.
-INSIDE = 1e-8
-#: Ends of the parts into which a wide piece is subdivided, as shares of it.
-_TOWARDS = np.geomspace(1e-5, 0.5, 30)
-PARTS = np.concatenate([[0.0], _TOWARDS, 1.0 - _TOWARDS[-2::-1], [1.0]])
+#: A row is free if its distance from both bounds exceeds this share of the width of its box, or of the largest v.
+MIN_FREE_DISTANCE = 1e-8
+#: Ends of the parts into which a wide piece is subdivided, as shares of it: finer towards both ends.
+_FIRST_HALF = np.geomspace(1e-5, 0.5, 30)
+PARTS = np.concatenate([[0.0], _FIRST_HALF, 1.0 - _FIRST_HALF[-2::-1], [1.0]])
 
 
 @dataclass(frozen=True, eq=False)
 class PathPoints:
     """Columns of v (m, k) and μ (p, k) with the data at each: t, lo, hi (m, k), e (p, k); f (n, k) = K β.
 
-    mass (k,): Σρ|β| for the β from which f was computed; None for β itself.
-    off (k,): Σρ|Δ| of (BETWEEN.6); 0 for β itself.
+    mass (k,): Σρ|β| for the β from which f was computed; None if f was computed from v.
+    linear_error (k,): Σρ|Δ| of (BETWEEN.6); 0 if f was computed from v.
     """
 
     v: FloatArray
@@ -62,38 +65,47 @@ class PathPoints:
     e: FloatArray
     f: FloatArray
     mass: FloatArray | None = None
-    off: FloatArray | float = 0.0
+    linear_error: FloatArray | float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Sums over the rows: of pieces, of points, and of each kind of E at each point.
+    """Sums over the rows: for pieces, for points, and for each kind of E (rows with equal E) at each point.
 
-    missing, dual (3, pieces): Coefficients of (BETWEEN.2) and, without a ridge, of (BETWEEN.3).
+    gap, dual (3, pieces): Bernstein coefficients of (BETWEEN.2) and of (BETWEEN.3), both without the ridge terms.
     points (k, 3): The largest |∇D| plus its error bound, the terms of D, Σρ|v|.
     kinds (k, kinds, 5): Σv, Σ|v|, the largest distance to an upper and to a lower bound, whether any v is not 0.
     """
 
-    missing: FloatArray
+    gap: FloatArray
     dual: FloatArray
     points: FloatArray
     kinds: FloatArray
 
     @property
     def arrays(self) -> tuple[FloatArray, ...]:
-        return self.missing, self.dual, self.points, self.kinds
+        """All arrays, in the order of the compiled function."""
+        return self.gap, self.dual, self.points, self.kinds
 
     @property
     def steepest(self) -> FloatArray:
+        """The largest |∇D| plus its error bound at each point: (k,)."""
         return self.points[:, 0]
 
     @property
     def terms(self) -> FloatArray:
+        """The sum of the absolute terms of D at each point: (k,)."""
         return self.points[:, 1]
 
 
-class PieceJudge:
-    """Evaluates (BETWEEN.1) to (BETWEEN.6) for the rows of one machine."""
+class PieceCertifier:
+    """Evaluates (BETWEEN.1) to (BETWEEN.6) for the rows of one machine.
+
+    sizes (n,), row_sizes (m,): ρ of (ACC.1) for every distinct sample and every row.
+    is_hard_group (p,): Mask of the groups without a ridge, which are equalities.
+    kinds: For each kind of E in these groups, the indices of its rows; kind_of_row (m,) is the inverse.
+    totals_to_sums: The matrix that converts e to the sum of v over each kind; None if e does not determine the sums.
+    """
 
     def __init__(self, rows: SignedRows) -> None:
         self.rows = rows
@@ -101,22 +113,22 @@ class PieceJudge:
         self.sizes = accuracy.sizes(np.asarray(rows.distinct))  # ρ of the distinct samples
         width = rows.space.samples.longest_row
         self.epsilon = accuracy.epsilon + (gamma(width + 6) if rows.space.is_linear else 0.0)
-        hard = rows.ridge == 0.0
-        kinds, kind_of_row = np.unique(rows.E[:, hard], axis=0, return_inverse=True)
-        self.kinds = [np.flatnonzero(kind_of_row.ravel() == k) for k in range(len(kinds))] if hard.any() else []
-        self.mixing = np.linalg.inv(kinds.T) if hard.any() and kinds.shape[0] == kinds.shape[1] else None
-        self.hard = hard
+        self.is_hard_group = rows.ridge == 0.0
+        has_hard_groups = bool(self.is_hard_group.any())
+        kinds, kind_of_row = np.unique(rows.E[:, self.is_hard_group], axis=0, return_inverse=True)
+        self.kinds = [np.flatnonzero(kind_of_row.ravel() == k) for k in range(len(kinds))] if has_hard_groups else []
+        self.totals_to_sums = np.linalg.inv(kinds.T) if has_hard_groups and kinds.shape[0] == kinds.shape[1] else None
         self.buffers: dict[str, FloatArray] = {}
         self.max_entry = max(float(np.abs(rows.E).max(initial=0.0)), 1.0)
         self.kind_of_row = np.ascontiguousarray(kind_of_row.ravel(), dtype=np.int64)
         self.row_sizes = np.ascontiguousarray(self.sizes[rows.sample])
 
     def repair(self, v: FloatArray, data: Data) -> FloatArray:
-        """Clip v (m,) to its bounds, and correct each sum at the row of its kind of E farthest from its bounds."""
+        """Return a feasible v near v (m,): clip it, then correct the sum of each kind in the row with most room."""
         v = np.clip(v, data.lo, data.hi)
-        if self.mixing is None:
+        if self.totals_to_sums is None:
             return v
-        for rows, total in zip(self.kinds, self.mixing @ data.e[self.hard], strict=True):
+        for rows, total in zip(self.kinds, self.totals_to_sums @ data.e[self.is_hard_group], strict=True):
             for _ in range(2):
                 error = float(total - v[rows].sum())
                 distance = np.minimum(data.hi[rows] - v[rows], v[rows] - data.lo[rows])
@@ -125,103 +137,111 @@ class PieceJudge:
                     v[k] = min(max(v[k] + error, data.lo[k]), data.hi[k])
         return v
 
-    def points(self, v: list[FloatArray], mu: list[FloatArray], data: list[Data]) -> PathPoints:
+    def build_points(self, v: list[FloatArray], mu: list[FloatArray], data: list[Data]) -> PathPoints:
         """Build points from lists of v, μ and data, with f from v."""
         columns = [np.array([point_data.parts[k] for point_data in data]).T for k in range(4)]
-        return self.with_f(np.array(v).T, np.array(mu).T, *columns)
+        return self.build_points_from_columns(np.array(v).T, np.array(mu).T, *columns)
 
-    def with_f(
+    def build_points_from_columns(
         self, v: FloatArray, mu: FloatArray, t: FloatArray, lo: FloatArray, hi: FloatArray, e: FloatArray
     ) -> PathPoints:  # fmt: skip
         """Build points from columns, with f from v."""
-        return PathPoints(v, mu, t, lo, hi, e, self.rows.f(v))
+        return PathPoints(v, mu, t, lo, hi, e, self.rows.compute_f(v))
 
-    def points_along(
+    def build_points_along(
         self, v: FloatArray, mu: FloatArray, t: FloatArray, lo: FloatArray, hi: FloatArray, e: FloatArray,
         s: FloatArray, steady: NDArray[np.bool_],
     ) -> PathPoints:  # fmt: skip
-        """Return the points at s (k,) in order, where v of `steady` samples (n,) is linear, (BETWEEN.6)."""
-        beta, K, k = self.rows.beta(v).T, self.rows.K, len(s)  # (k, n)
-        if not s[-1] > s[0] or np.count_nonzero(steady) < MIN_STEADY_SHARE * len(K) or not self.rows.symmetric:
-            return self.with_f(v, mu, t, lo, hi, e)
+        """Build points at increasing s (k,), with f by (BETWEEN.6): v of the samples `steady` (n,) is linear in s."""
+        beta, K, k = self.rows.compute_beta(v).T, self.rows.K, len(s)  # (k, n)
+        if not s[-1] > s[0] or np.count_nonzero(steady) < MIN_STEADY_SHARE * len(K) or not self.rows.is_symmetric:
+            return self.build_points_from_columns(v, mu, t, lo, hi, e)
         x = (s - s[0]) / (s[-1] - s[0])
         shares = np.column_stack([1.0 - x, x])
         ends = np.where(steady, beta[[0, -1]], 0.0)
         moving, linear = np.flatnonzero(~steady), np.flatnonzero(steady & ends.any(axis=0))
-        K_moving = np.take(K, moving, axis=0, out=self.reserve_buffer("part", len(moving), len(K)), mode="clip")
-        beta_moving = np.take(beta, moving, axis=1, out=self.reserve_buffer("mine", k, len(moving)), mode="clip")
+        K_moving = np.take(K, moving, axis=0, out=self.reserve_buffer("K_moving", len(moving), len(K)), mode="clip")
+        beta_moving = np.take(beta, moving, axis=1, out=self.reserve_buffer("beta_moving", k, len(moving)), mode="clip")
         f = np.matmul(beta_moving, K_moving, out=self.reserve_buffer("f", k, len(K)))
         f += np.matmul(shares, ends @ K, out=self.reserve_buffer("linear", k, len(K)))
-        residue = np.take(beta, linear, axis=1, out=self.reserve_buffer("rest", k, len(linear)), mode="clip")
-        residue -= np.matmul(shares, ends[:, linear], out=self.reserve_buffer("moved", k, len(linear)))
+        residue = np.take(beta, linear, axis=1, out=self.reserve_buffer("residue", k, len(linear)), mode="clip")
+        residue -= np.matmul(shares, ends[:, linear], out=self.reserve_buffer("linear_part", k, len(linear)))
         residue_mass = np.abs(residue, out=residue) @ self.sizes[linear]
         mass = np.abs(beta_moving, out=beta_moving) @ self.sizes[moving] + np.abs(shares) @ (np.abs(ends) @ self.sizes)
         return PathPoints(v, mu, t, lo, hi, e, f.T, mass + residue_mass, residue_mass)
 
     def reserve_buffer(self, name: str, *shape: int) -> FloatArray:
-        """Return a reusable buffer: its previous content is lost."""
+        """Return a reusable buffer of this name, whose previous content is lost."""
         size = math.prod(shape)
         if name not in self.buffers or self.buffers[name].size < size:
             self.buffers[name] = np.empty(size + size // 4)
         return self.buffers[name][:size].reshape(shape)
 
     def average_multipliers(self, points: PathPoints) -> tuple[PathPoints, NDArray[np.bool_]]:
-        """Return points with μ averaged over the rows inside their bounds, and the mask of points with such rows, (k,).
-
-        Without such rows, μ is not unique.
-        """
+        """Return points with μ averaged over the free rows, and the mask (k,) of points at which these determine it."""
         is_known = np.ones(points.v.shape[1], dtype=np.bool_)
-        if not self.hard.any() or self.mixing is None:
-            return points, is_known & (not self.hard.any())
+        if not self.is_hard_group.any() or self.totals_to_sums is None:
+            return points, is_known & (not self.is_hard_group.any())
         size = np.minimum(points.hi - points.lo, np.abs(points.v).max(axis=0))
-        inside = np.minimum(points.v - points.lo, points.hi - points.v) > INSIDE * size
+        is_free = np.minimum(points.v - points.lo, points.hi - points.v) > MIN_FREE_DISTANCE * size
         target = points.t - self.rows.at_rows(points.f) - self.rows.curvature[:, None] * points.v
-        if not self.hard.all():
-            target = target - self.rows.E[:, ~self.hard] @ points.mu[~self.hard]
+        if not self.is_hard_group.all():
+            target = target - self.rows.E[:, ~self.is_hard_group] @ points.mu[~self.is_hard_group]
         averages = np.empty((len(self.kinds), len(is_known)))
         for kind, rows in enumerate(self.kinds):
-            count = np.count_nonzero(inside[rows], axis=0)
+            count = np.count_nonzero(is_free[rows], axis=0)
             is_known &= count > 0
-            averages[kind] = np.where(inside[rows], target[rows], 0.0).sum(axis=0) / np.maximum(count, 1)
+            averages[kind] = np.where(is_free[rows], target[rows], 0.0).sum(axis=0) / np.maximum(count, 1)
         mu = points.mu.copy()
-        mu[self.hard] = np.where(is_known, self.mixing.T @ averages, mu[self.hard])
+        mu[self.is_hard_group] = np.where(is_known, self.totals_to_sums.T @ averages, mu[self.is_hard_group])
         return replace(points, mu=mu), is_known
 
-    def gaps(self, points: PathPoints, first: IntArray, second: IntArray, counted: bool = True) -> FloatArray:
+    def bound_gaps(
+        self, points: PathPoints, first: IntArray, second: IntArray, with_rounding: bool = True
+    ) -> FloatArray:
         """Bound the relative gap on pieces from columns `first` to columns `second`: (k,).
 
-        Rounding is included if `counted`; otherwise values are taken as computed, and the gap of an optimum near 0 is
-        relative to `NEARLY_ZERO` times the terms of D.
+        with_rounding: Whether bounds on the rounding errors are included. Otherwise values are taken as computed, and
+            the gap of an optimum near 0 is relative to `NEARLY_ZERO` times the terms of D.
         """
         rows = self.rows
         with np.errstate(invalid="ignore", over="ignore"):
-            B = np.abs(rows.beta(points.v))
-            mass = self.sizes @ B if points.mass is None else points.mass  # Σ|β|ρ
-            kappa = (self.epsilon + gamma(np.count_nonzero(B, axis=0).max(initial=0) + 12)) * mass * (1.0 + 1e-9)
-            kappa += points.off
+            mass, kappa = self._bound_kernel_errors(points)
             sums = (self._sum_rows if core.compiled is None else self._sum_compiled)(
-                points, kappa, first, second, counted
+                points, kappa, first, second, with_rounding
             )
             sum_error = self._bound_sum_errors(points, sums)
-            slope = sums.steepest + self.max_entry * np.abs(points.mu[self.hard]).sum(axis=0)
+            slope = sums.steepest + self.max_entry * np.abs(points.mu[self.is_hard_group]).sum(axis=0)
             penalty = self._compute_penalty(points, first, second)
             sum_error, slope = np.maximum(sum_error[first], sum_error[second]), np.maximum(slope[first], slope[second])
-            added = np.where(sum_error > 0.0, sum_error * slope + sum_error * sum_error * rows.top, 0.0)
-            upper = sums.missing + np.stack(penalty) + added
+            repair_cost = np.where(
+                sum_error > 0.0, sum_error * slope + sum_error * sum_error * rows.max_diagonal, 0.0
+            )  # (BETWEEN.4)
+            upper = sums.gap + np.stack(penalty) + repair_cost
             upper *= 1.0 + gamma(rows.m + 20)
             lower, blur, terms_of = self._compute_dual(points, sums, kappa * mass, first, second)
-            floor = np.zeros(len(blur)) if counted else NEARLY_ZERO * terms_of
-            gaps = _bound_relative_gaps(upper, lower, blur, floor)
-            loose = np.flatnonzero(~(gaps <= ENOUGH))
+            min_size = np.zeros(len(blur)) if with_rounding else NEARLY_ZERO * terms_of
+            gaps = _bound_relative_gaps(upper, lower, blur, min_size)
+            loose = np.flatnonzero(~(gaps <= GOOD_GAP))
             if len(loose):
                 upper_parts, lower_parts = (_subdivide(coefficients[:, loose]) for coefficients in (upper, lower))
-                part_gaps = _bound_relative_gaps(upper_parts, lower_parts, blur[loose], floor[loose])
+                part_gaps = _bound_relative_gaps(upper_parts, lower_parts, blur[loose], min_size[loose])
                 gaps[loose] = np.minimum(gaps[loose], part_gaps.max(axis=0))
             return gaps
 
+    def _bound_kernel_errors(self, points: PathPoints) -> tuple[FloatArray, FloatArray]:
+        """Return Σρ|β| at each point, and κ of (BETWEEN.5): (k,) each."""
+        beta_sizes = np.abs(self.rows.compute_beta(points.v))
+        mass = self.sizes @ beta_sizes if points.mass is None else points.mass
+        n_terms = np.count_nonzero(beta_sizes, axis=0).max(initial=0) + 12
+        kappa = (self.epsilon + gamma(n_terms)) * mass * (1.0 + 1e-9)
+        kappa += points.linear_error
+        return mass, kappa
+
     def _sum_compiled(
-        self, points: PathPoints, kappa: FloatArray, first: IntArray, second: IntArray, counted: bool
+        self, points: PathPoints, kappa: FloatArray, first: IntArray, second: IntArray, with_rounding: bool
     ) -> _Sums:  # fmt: skip
+        """Compute the sums by the compiled core."""
         rows, k, kinds = self.rows, points.v.shape[1], len(self.kinds)
         shape = (3, len(first))
         sums = _Sums(np.empty(shape), np.empty(shape), np.empty((k, 3)), np.empty((k, kinds, 5)))
@@ -232,26 +252,27 @@ class PieceJudge:
             rows.E, rows.curvature, self.row_sizes, rows.sample, self.kind_of_row, *columns, kappa,
             np.ascontiguousarray(first), np.ascontiguousarray(second), *sums.arrays,
         )  # fmt: skip
-        core.compiled.piece_sums(arrays, counted)
+        core.compiled.piece_sums(arrays, with_rounding)
         return sums
 
     def _sum_rows(
-        self, points: PathPoints, kappa: FloatArray, first: IntArray, second: IntArray, counted: bool
+        self, points: PathPoints, kappa: FloatArray, first: IntArray, second: IntArray, with_rounding: bool
     ) -> _Sums:  # fmt: skip
+        """Compute the sums by NumPy."""
         rows = self.rows
         f = rows.at_rows(points.f)
         E_mu = rows.E @ points.mu
-        curved = rows.curvature[:, None] * points.v
-        gradient = points.t - f - curved
+        delta_v = rows.curvature[:, None] * points.v
+        gradient = points.t - f - delta_v
         z = gradient - E_mu
         radius = np.outer(self.row_sizes, kappa)
-        radius += 8.0 * UNIT * (np.abs(f) + np.abs(E_mu) + np.abs(points.t) + np.abs(curved))
-        if not counted:
+        radius += 8.0 * UNIT * (np.abs(f) + np.abs(E_mu) + np.abs(points.t) + np.abs(delta_v))
+        if not with_rounding:
             radius = np.zeros_like(radius)
         # rows with lo = hi = 0 do not contribute
         s = np.where(points.hi > 0.0, 1.0, np.where(points.lo < 0.0, -1.0, 0.0))
-        alpha, missing = np.abs(points.v), s * z
-        plus, minus = np.maximum(missing + radius, 0.0), np.maximum(radius - missing, 0.0)
+        alpha, shortfall = np.abs(points.v), s * z
+        plus, minus = np.maximum(shortfall + radius, 0.0), np.maximum(radius - shortfall, 0.0)
         upper = np.where(s > 0.0, points.hi, -points.lo) * np.abs(s)
         distance = np.maximum(upper - alpha, 0.0) + 4.0 * UNIT * np.where(np.isinf(upper), 0.0, upper)
         is_unbounded = np.isinf(upper)
@@ -262,11 +283,11 @@ class PieceJudge:
             )
         plus, minus = plus * np.abs(s), minus * np.abs(s)
 
-        def sum_missed(a: IntArray, b: IntArray) -> FloatArray:
+        def sum_gap_terms(a: IntArray, b: IntArray) -> FloatArray:  # S_ab of (BETWEEN.2)
             products = np.where(plus[:, b] > 0.0, distance[:, a] * plus[:, b], 0.0) + alpha[:, a] * minus[:, b]
             return np.asarray(products.sum(axis=0))
 
-        def dual(a: IntArray, b: IntArray) -> FloatArray:
+        def blend_dual(a: IntArray, b: IntArray) -> FloatArray:  # the blossom of D at ends a and b, (BETWEEN.3)
             value = (points.t[:, a] * points.v[:, b]).sum(axis=0) + (points.t[:, b] * points.v[:, a]).sum(axis=0)
             value = value - (points.v[:, a] * f[:, b]).sum(axis=0)
             return np.asarray(0.5 * (value - rows.curvature @ (points.v[:, a] * points.v[:, b])))
@@ -282,37 +303,40 @@ class PieceJudge:
                 (v - points.lo[of_kind]).max(axis=0), v.any(axis=0),
             ])  # fmt: skip
         return _Sums(
-            np.stack([sum_missed(first, first), 0.5 * (sum_missed(first, second) + sum_missed(second, first)),
-                      sum_missed(second, second)]),
-            np.stack([dual(first, first), dual(first, second), dual(second, second)]),
+            np.stack([sum_gap_terms(first, first),
+                      0.5 * (sum_gap_terms(first, second) + sum_gap_terms(second, first)),
+                      sum_gap_terms(second, second)]),
+            np.stack([blend_dual(first, first), blend_dual(first, second), blend_dual(second, second)]),
             np.column_stack([steepest, terms, masses]), kinds,
         )  # fmt: skip
 
-    def _compute_penalty(self, points: PathPoints, i: IntArray, j: IntArray) -> list[FloatArray]:
-        """Return the coefficients of ½ΣR(μ − μ(v))², including the rounding of μ(v)."""
+    def _compute_penalty(self, points: PathPoints, first: IntArray, second: IntArray) -> list[FloatArray]:
+        """Return the Bernstein coefficients of ½ΣR(μ − μ(v))² on pieces, including the rounding of μ(v)."""
         rows = self.rows
-        soft = ~self.hard
+        soft = ~self.is_hard_group
         if not soft.any():
-            zero = np.zeros(len(i))
+            zero = np.zeros(len(first))
             return [zero, zero, zero]
         R = rows.ridge[soft][:, None]
         E = rows.E[:, soft]
-        slope = (E.T @ points.v - points.e[soft]) / R
-        difference = np.abs(points.mu[soft] - slope)
+        mu_of_v = (E.T @ points.v - points.e[soft]) / R
+        difference = np.abs(points.mu[soft] - mu_of_v)
         difference += gamma(rows.m + 4) * (np.abs(E).T @ np.abs(points.v) + np.abs(points.e[soft])) / R
         squares = 0.5 * (R * difference * difference).sum(axis=0)
-        mixed = 0.5 * (R * difference[:, i] * difference[:, j]).sum(axis=0)
-        return [squares[i], mixed, squares[j]]
+        mixed = 0.5 * (R * difference[:, first] * difference[:, second]).sum(axis=0)
+        return [squares[first], mixed, squares[second]]
 
     def _bound_sum_errors(self, points: PathPoints, sums: _Sums) -> FloatArray:
         """Return ΣΔ of (BETWEEN.4) at each point, infinite if no row is far enough from its bounds: (k,)."""
         k = points.v.shape[1]
-        if not self.hard.any():
+        if not self.is_hard_group.any():
             return np.zeros(k)
-        if self.mixing is None:
+        if self.totals_to_sums is None:
             return np.full(k, np.inf)
         total_error = np.zeros(k)
-        for kind, (rows, total) in enumerate(zip(self.kinds, self.mixing @ points.e[self.hard], strict=True)):
+        for kind, (rows, total) in enumerate(
+            zip(self.kinds, self.totals_to_sums @ points.e[self.is_hard_group], strict=True)
+        ):
             sums_v, mass, max_up, max_down, any_v = sums.kinds[:, kind].T
             error = np.abs(total - sums_v) + gamma(len(rows) + 2) * mass + 2.0 * UNIT * np.abs(total)
             error = np.where((any_v != 0.0) | (total != 0.0), error, 0.0)
@@ -320,23 +344,24 @@ class PieceJudge:
         return total_error
 
     def _compute_dual(
-        self, points: PathPoints, sums: _Sums, blurred: FloatArray, i: IntArray, j: IntArray
+        self, points: PathPoints, sums: _Sums, kernel_error: FloatArray, first: IntArray, second: IntArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
         """Return the coefficients of D, (3, k), their rounding errors, and the size of its terms: (k,)."""
-        rows, soft, lower, terms = self.rows, ~self.hard, sums.dual, sums.terms
+        rows, soft, lower, terms = self.rows, ~self.is_hard_group, sums.dual, sums.terms
         if soft.any():
             h = (rows.E[:, soft].T @ points.v - points.e[soft]) / np.sqrt(rows.ridge[soft])[:, None]
-            lower = lower - 0.5 * np.stack([(h[:, a] * h[:, b]).sum(axis=0) for a, b in ((i, i), (i, j), (j, j))])
+            ends = ((first, first), (first, second), (second, second))
+            lower = lower - 0.5 * np.stack([(h[:, a] * h[:, b]).sum(axis=0) for a, b in ends])
             terms = terms + np.square(h).sum(axis=0)
-        blur = blurred + gamma(rows.m + 10) * terms
-        return lower, np.maximum(blur[i], blur[j]), np.minimum(terms[i], terms[j])
+        blur = kernel_error + gamma(rows.m + 10) * terms
+        return lower, np.maximum(blur[first], blur[second]), np.minimum(terms[first], terms[second])
 
 
-def _bound_relative_gaps(upper: FloatArray, lower: FloatArray, blur: FloatArray, floor: FloatArray) -> FloatArray:
+def _bound_relative_gaps(upper: FloatArray, lower: FloatArray, blur: FloatArray, min_size: FloatArray) -> FloatArray:
     """Return (BETWEEN.3) from the coefficients of P − D and of D, (3, …, k) each: (…, k)."""
     max_gap = upper.max(axis=0)
     one_sign = (lower > 0.0).all(axis=0) | (lower < 0.0).all(axis=0)
-    size = np.maximum(np.where(one_sign, np.abs(lower).min(axis=0) - blur, 0.0), floor)
+    size = np.maximum(np.where(one_sign, np.abs(lower).min(axis=0) - blur, 0.0), min_size)
     gaps = np.divide(max_gap, size, out=np.full(max_gap.shape, np.inf), where=size > 0.0)
     return np.where(max_gap == 0.0, 0.0, np.nan_to_num(gaps, nan=np.inf, posinf=np.inf))
 
