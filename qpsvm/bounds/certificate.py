@@ -227,7 +227,7 @@ class Certificate:
 
 
 @dataclass(frozen=True, eq=False)
-class Gap:
+class GapBound:
     """Parts of the gap: an upper bound of P − D, a lower bound of max(|P|, |D|), and the rows with nonzero terms."""
 
     difference: float

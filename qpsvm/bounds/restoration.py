@@ -37,7 +37,7 @@ from qpsvm.base.errors import InfeasibleConstraintsError
 from qpsvm.bounds import certify
 from qpsvm.bounds.certificate import Certificate, PrimalPoint, gap_sums
 from qpsvm.bounds.certify import Levels, PrimalCandidate, best_levels, lowest_levels
-from qpsvm.bounds.gap_bounds import KEPT, Bounds
+from qpsvm.bounds.gap_bounder import KEPT, GapBounder
 from qpsvm.bounds.hard_margin import RowFeasibility, find_feasible_point, hard_intercept
 from qpsvm.bounds.repair import fix_constraint_multipliers
 from qpsvm.program.svm_dual import SVMDual
@@ -69,11 +69,11 @@ Known = tuple[dict[str, float], dict[str, tuple[float, float]]]
 class Restoration:
     """Moves primal points of one dual until they satisfy the linear constraints, and certifies them.
 
-    bounds: Rounding bounds of that dual.
+    gap_bounder: Bounds the rounding of points of that dual.
     """
 
-    def __init__(self, bounds: Bounds) -> None:
-        self.bounds, self.svm, self.space = bounds, bounds.svm, bounds.accuracy.space
+    def __init__(self, gap_bounder: GapBounder) -> None:
+        self.gap_bounder, self.svm, self.space = gap_bounder, gap_bounder.svm, gap_bounder.accuracy.space
         assert self.svm.linear_constraints is not None
         self.machine: SVMDual = self.svm.linear_constraints.unconstrained_dual
         hard = self.svm.hard_rows
@@ -86,7 +86,7 @@ class Restoration:
     @cached
     def row_feasibility(self) -> RowFeasibility:
         """Result of the linear programs over the rows, computed on demand."""
-        return find_row_feasibility(self.svm, self.bounds, self.rows)
+        return find_row_feasibility(self.svm, self.gap_bounder, self.rows)
 
     def certify(self, alpha: FloatArray, w: FloatArray | None = None, target_gap: float = 0.0) -> Certificate:
         """Certify α (m,) like `certify.certify`, at a w that satisfies the rows; if none is found the gap is infinite.
@@ -191,7 +191,7 @@ class Restoration:
     @property
     def _equal(self) -> NDArray[np.bool_]:
         """Mask of the hard rows that can only hold as equalities: (k,)."""
-        equal = self.bounds.equal
+        equal = self.gap_bounder.equal
         return np.zeros(len(self.rows), dtype=bool) if equal is None else equal[self.rows]
 
     def _slack(
@@ -203,7 +203,7 @@ class Restoration:
             svm=self.svm, alpha=a, yf=self.svm.sign * self.svm.at_rows(point.u), margin=self.svm.margin(mu), b=0.0,
             b_interval=(0.0, 0.0), w=point.w, coef=coef, primal=0.0, dual=0.0, gap=0.0, multipliers=mu,
         )  # fmt: skip
-        return self.bounds.slack(probe, self.rows)
+        return self.gap_bounder.enclose_violations(probe, self.rows)
 
     def _broken(self, t: FloatArray, r: FloatArray) -> NDArray[np.bool_]:
         """Return a mask of the rows that may be violated: (k,)."""
@@ -265,7 +265,7 @@ class Restoration:
     @cached
     def _coordinates(self) -> FloatArray:
         """The hard rows in coordinates of their span: (k, r)."""
-        return coordinates(self.svm, self.bounds, self.rows)[0]
+        return coordinates(self.svm, self.gap_bounder, self.rows)[0]
 
     def _step_along_rows(
         self, beta: FloatArray, point: PrimalPoint, mu: Mapping[str, float], rows: IntArray, y: FloatArray
@@ -293,7 +293,7 @@ class Restoration:
         missing = t[broken] + np.where(self._equal[broken], 0.0, (INSIDE + 1.0) * r[broken])
         Q = self.svm.hessian.block(rows, rows) + kappa * np.outer(column, column)
         size = np.sqrt(np.maximum(Q.diagonal(), np.finfo(float).tiny))
-        noise = len(rows) * UNIT * float(np.max(self.bounds.row_sizes(rows) ** 2 / size**2))
+        noise = len(rows) * UNIT * float(np.max(self.gap_bounder.row_sizes(rows) ** 2 / size**2))
         y = np.linalg.lstsq(Q / np.outer(size, size), missing / size, rcond=max(RANK_TOLERANCE, 16.0 * noise))[0] / size
         return self._step_along_rows(beta, point, mu, rows, y)
 
@@ -311,7 +311,7 @@ class Restoration:
         away = coef - beta
         u = space.centred_gram @ coef
         distance = math.sqrt(max(float(away @ (space.centred_gram @ away)), 0.0))
-        accuracy = self.bounds.accuracy
+        accuracy = self.gap_bounder.accuracy
         support = np.flatnonzero(away)
         size = float(np.abs(away[support]) @ accuracy.sizes(support))
         radius = math.sqrt(accuracy.kappa(away, None) * size * FEW * FEW) * FEW  # √(x + e) ≤ √x + √e
@@ -350,7 +350,7 @@ class Restoration:
 
     def _point_at(self, z: FloatArray) -> PrimalPoint:
         """Return the point of the coordinates z of (ROOM.1)."""
-        factor, direct = coordinates(self.svm, self.bounds, self.rows)
+        factor, direct = coordinates(self.svm, self.gap_bounder, self.rows)
         zeros = np.zeros(self.svm.n)
         if direct:
             return self._explicit(zeros, z)
@@ -399,9 +399,9 @@ class Restoration:
         return None
 
 
-def coordinates(svm: SVMDual, bounds: Bounds, rows: IntArray) -> tuple[FloatArray, bool]:
+def coordinates(svm: SVMDual, gap_bounder: GapBounder, rows: IntArray) -> tuple[FloatArray, bool]:
     """Return s_k φ_k of some rows in coordinates, (k, r), and whether these are the coordinates of w itself."""
-    space = bounds.accuracy.space
+    space = gap_bounder.accuracy.space
     if space.is_linear and len(rows) * space.rows.d <= MOST_NUMBERS:
         if svm.mix is not None:
             combinations = svm.mix[rows]
@@ -418,20 +418,20 @@ def part_in_b(svm: SVMDual) -> FloatArray:
     return next((group.column for group in svm.groups if group.multiplier == "b"), np.zeros(svm.m))
 
 
-def find_row_feasibility(svm: SVMDual, bounds: Bounds, rows: IntArray) -> RowFeasibility:
+def find_row_feasibility(svm: SVMDual, gap_bounder: GapBounder, rows: IntArray) -> RowFeasibility:
     """Return the result of the linear programs, (ROOM.1) to (ROOM.3), for some rows of a dual."""
-    factor, _ = coordinates(svm, bounds, rows)
+    factor, _ = coordinates(svm, gap_bounder, rows)
     return find_feasible_point(factor, part_in_b(svm)[rows], svm.level[rows])
 
 
 def build_infeasible_error(
-    svm: SVMDual, bounds: Bounds, rows: IntArray, feasibility: RowFeasibility, scale: FloatArray
+    svm: SVMDual, gap_bounder: GapBounder, rows: IntArray, feasibility: RowFeasibility, scale: FloatArray
 ) -> InfeasibleConstraintsError:
     """Build the error for rows that contradict each other by (ROOM.2). Shapes: rows (k,), scale (p,)."""
     assert feasibility.farkas is not None
     assert svm.linear_constraints is not None
     n_machine_rows, names = svm.linear_constraints.unconstrained_dual.m, svm.linear_constraints.names
-    factor, _ = coordinates(svm, bounds, rows)
+    factor, _ = coordinates(svm, gap_bounder, rows)
     weights = feasibility.farkas / np.array([scale[k - n_machine_rows] if k >= n_machine_rows else 1.0 for k in rows])
     share = 1.0 / float(weights.sum())
     residual_vector = np.append(feasibility.farkas @ factor, float(feasibility.farkas @ part_in_b(svm)[rows]))

@@ -29,7 +29,7 @@ from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.bounds import levels
 from qpsvm.bounds.accuracy import AFFORDABLE
 from qpsvm.bounds.certificate import Certificate
-from qpsvm.bounds.gap_bounds import Bounds
+from qpsvm.bounds.gap_bounder import GapBounder
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.zero import LARGEST_SHARE, bound_zero_size
 from qpsvm.bounds.repair import feasible
@@ -44,9 +44,10 @@ class ZeroOptimum:
     sharp_rows: Values and w(α) of that dual in double-double.
     """
 
-    def __init__(self, bounds: Bounds, sharp_rows: SharpRows) -> None:
+    def __init__(self, gap_bounder: GapBounder, sharp_rows: SharpRows) -> None:
         self.sharp_rows, self.points = sharp_rows, sharp_rows.points
-        self.bounds, self.accuracy, self.space, self.svm = bounds, bounds.accuracy, bounds.accuracy.space, bounds.svm
+        self.gap_bounder, self.accuracy, self.svm = gap_bounder, gap_bounder.accuracy, gap_bounder.svm
+        self.space = self.accuracy.space
 
     def find_zero_point(self, point: Certificate) -> Certificate | None:
         """Return the point with the value 0, and an α that proves it optimal; None if there is none.
@@ -84,12 +85,11 @@ class ZeroOptimum:
         )  # fmt: skip
 
     def _bound_relative_gap(self, norm: float, point: Certificate, balanced: bool) -> float:
-        """Return the gap of (VANISH.2) from an upper bound of ‖w(α)‖; any row may make α exactly feasible."""
+        """Return the gap of (VANISH.2) from an upper bound of ‖w(α)‖, at an exactly feasible α."""
         if self.svm.is_two_sided and not self.svm.beta(point.alpha).any():
             return 0.0  # a surplus goes to both rows of a sample, and β stays 0
-        for part in self.svm.parts:
-            surplus, error = sum_with_bound(part.column * point.alpha, -part.total, -part.low)
-            norm = (norm + (abs(surplus) + error) * self.accuracy.largest) * FEW
+        repaired = self.gap_bounder.find_feasible(point)
+        norm = math.inf if repaired is None else norm + self.gap_bounder.bound_move(point, repaired) * FEW
         if norm == 0.0:
             return 0.0
         if self.points is None:

@@ -196,7 +196,7 @@ class HardMargin(Problem):
             return None
         error = build_constraints_error(
             build_infeasible_error(
-                self.svm, restoration.bounds, restoration.rows, restoration.row_feasibility, self._constraint_scale
+                self.svm, restoration.gap_bounder, restoration.rows, restoration.row_feasibility, self._constraint_scale
             ),
             self,
         )

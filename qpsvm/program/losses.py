@@ -50,15 +50,6 @@ def compute_loss(t: FloatArray, upper: FloatArray, curvature: FloatArray) -> Flo
     return loss
 
 
-def bound_by_two_lines(a: FloatArray, upper: FloatArray, t: FloatArray, r: FloatArray) -> FloatArray:
-    """Bound g from above for t ± r, where δ = 0 and U < ∞, (r,): it is the larger of a rising and a falling line in t.
-
-    It is exactly 0 if α = 0 and t ≤ −r, or α = U and t ≥ r.
-    """
-    bound: FloatArray = np.maximum((upper - a) * (t + r), a * (r - t))  # (CERT.1)
-    return bound
-
-
 def compute_gap_term(alpha: FloatArray, t: FloatArray, upper: FloatArray, curvature: FloatArray) -> FloatArray:
     """Return g of (LOSS.3): no term is negative, and none is a difference of large numbers."""
     slack, hard = upper - alpha, (curvature == 0.0) & np.isinf(upper)

@@ -19,7 +19,7 @@ import qpsvm
 from qpsvm.base.arrays.rounding import FEW
 from qpsvm.bounds.certificate import PrimalPoint
 from qpsvm.bounds.certify import certify
-from qpsvm.bounds.gap_bounds import Bounds
+from qpsvm.bounds.gap_bounder import GapBounder
 from qpsvm.bounds.levels import primal_points
 from qpsvm.bounds.repair import feasible
 
@@ -46,9 +46,9 @@ def test_difference_and_size_are_bounds_each(seed: int) -> None:
     """That of the size is at the losses for t − r: with those for t it is more than the objective of each of these."""
     problem = draw_far_rows(seed)
     result = qpsvm.solve(problem, "interior_point", check=False, polish=False)
-    bounds = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm)
+    bounds = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm)
     point = certify(problem.space, problem.svm, result.alpha)
-    found, true = bounds.total_gap(point), judge_dual(problem.svm, problem.X, point)
+    found, true = bounds.bound_gap(point), judge_dual(problem.svm, problem.X, point)
     assert found.difference >= true.primal - true.dual
     assert found.size <= max(abs(true.primal), abs(true.dual))
 
@@ -61,8 +61,8 @@ def test_rows_that_are_left_out_contribute_nothing(curvature: float) -> None:
     problem = Stated(np.eye(16), np.resize([1, -1], 16), upper=0.7, curvature=curvature)
     point = certify(problem.space, problem.svm, np.zeros(16))
     point = point.replace(alpha=np.tile(np.repeat([0.0, 0.7], 4), 2), slack=t, radius=r)
-    bounds = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm)
-    rest = np.setdiff1d(np.arange(16), bounds.total_gap(point).rows)
+    bounds = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm)
+    rest = np.setdiff1d(np.arange(16), bounds.bound_gap(point).rows)
     assert len(rest)
     assert bounds.sum_terms(point, rest, t[rest], r[rest]) == 0.0
 
@@ -79,7 +79,7 @@ def test_the_terms_are_no_less_than_their_sum(seed: int, kind: str) -> None:
     point = replace(certify(problem.space, problem.svm, a), alpha=a)
     bends = fractions(np.full(m, curvature))
     for r in np.zeros(m), np.where(t > 0.0, 0.25, 0.1 * np.abs(t)):
-        found = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm).sum_terms(point, np.arange(m), t, r)
+        found = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm).sum_terms(point, np.arange(m), t, r)
         ends = [
             [
                 loss(T, upper, bend) + bend * alpha**2 / 2 - alpha * T
@@ -112,7 +112,7 @@ def test_a_surplus_is_paid_for(seed: int | None) -> None:
     if seed is None:  # where nothing has reached its level
         point = point.replace(b=0.0, level=0.0, yf=point.yf - y * point.level)
     true = judge_dual(problem.svm, problem.X, point)
-    found = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm).total_gap(point)
+    found = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm).bound_gap(point)
     assert found.difference >= true.primal - true.dual
 
 
@@ -138,7 +138,7 @@ def test_a_repaired_alpha_leaves_no_surplus(kind: str, n: int) -> None:
             assert abs(surplus) <= abs(Fraction(part.low))
             continue
         assert surplus == 0
-    point, bounds = certify(problem.space, svm, a), Bounds(problem._certifier.gap_bounder.accuracy, svm)
+    point, bounds = certify(problem.space, svm, a), GapBounder(problem._certifier.gap_refiner.accuracy, svm)
     found = bounds.find_feasible(point)
     assert found is not None
     assert (found.alpha is point.alpha) == (kind != "NuSVR")
@@ -148,7 +148,7 @@ def test_a_repaired_alpha_leaves_no_surplus(kind: str, n: int) -> None:
     "kind", ["weighted", "NuSVM", "weighted NuSVM", "OneClass", "SVDD", "QuantileSVR", "EpsilonSVR"]
 )
 def test_the_alpha_of_a_result_is_exactly_feasible(kind: str) -> None:
-    """Bounds are rounded down and totals are two floats, so that a proof has nothing to repair."""
+    """GapBounder are rounded down and totals are two floats, so that a proof has nothing to repair."""
     rng = np.random.default_rng(5)
     X, weight = rng.standard_normal((70, 3)), rng.uniform(0.5, 2.0, 70)
     y, t = np.where(X[:, 0] + rng.standard_normal(70) > 0.0, 1, -1), X[:, 0] + 0.3 * rng.standard_normal(70)
@@ -169,15 +169,15 @@ def test_a_total_that_no_alpha_has_makes_no_bound() -> None:
     point = certify(problem.space, problem.svm, np.full(4, 0.5))
     for total in (0.5, 2.5):
         svm = replace(problem.svm, groups=(replace(problem.svm.groups[0], total=total),))
-        bounds = Bounds(problem._certifier.gap_bounder.accuracy, svm)
+        bounds = GapBounder(problem._certifier.gap_refiner.accuracy, svm)
         assert (bounds.find_feasible(point) is None) == (total > 2.0)
-        assert (bounds.total_gap(point).gap == np.inf) == (total > 2.0)
+        assert (bounds.bound_gap(point).gap == np.inf) == (total > 2.0)
 
 
 def test_equalities_are_charged_for_their_radius() -> None:
     """(COUNT.5)"""
     problem = Stated(np.eye(4), [1, -1, 1, -1], upper=np.inf, intercept=None)
-    bounds = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm, np.ones(4, dtype=bool))
+    bounds = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm, np.ones(4, dtype=bool))
     a, t, r = np.array([1.0, 2.0, 0.0, 3.0]), np.array([0.0, -1e-9, 0.0, 1e-9]), np.full(4, 1e-9)
     point = certify(problem.space, problem.svm, np.ones(4)).replace(alpha=a)
     assert bounds.sum_terms(point, np.arange(4), t, r) >= float(a @ (np.abs(t) + r))
@@ -189,7 +189,7 @@ def test_an_objective_that_is_a_norm_is_that_of_its_alpha() -> None:
     problem = qpsvm.OneClass(np.random.default_rng(0).standard_normal((9, 2)) + 3.0, nu=0.3, kernel="linear")
     own = problem.space.weights(problem.svm.beta(qpsvm.solve(problem).alpha))
     point = certify(problem.space, problem.svm, qpsvm.solve(problem).alpha, 2.0 * own, np.inf)
-    found = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm).total_gap(point)
+    found = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm).bound_gap(point)
     assert 0.4 * float(own @ own) < found.size < 0.5 * float(own @ own)
 
 
@@ -203,7 +203,7 @@ def test_a_penalised_intercept_is_as_far_as_it_may_be(seed: int) -> None:
     group = replace(group, ridge=10.0 ** rng.uniform(-3, 3))
     point = certify(problem.space, problem.svm, rng.uniform(0.0, 3.0, 9))
     slope = dot(fractions(point.alpha), fractions(y)) / Fraction(group.ridge)
-    bounds = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm)
+    bounds = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm)
     for level in (0.1, float(slope), 3.0):
         for off in (0.0, 1e-12, 0.5):
             moved = point.replace(level=level, level_radius=off)
@@ -223,7 +223,7 @@ def test_a_ball_is_as_small_as_it_may_be(off: float) -> None:
     centre = fractions(problem.space.to_caller_weights(point.w))
     square = dot(w, w) + 2 * level
     known = point.replace(level=float(level), level_radius=off, slack=None, radius=None)
-    size = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm).total_gap(known).size
+    size = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm).bound_gap(known).size
     for end in (square - 2 * Fraction(off), square + 2 * Fraction(off)):
         t = [(dot(z, z) - end) / 2 for z in ([a - c for a, c in zip(x, centre, strict=True)] for x in X)]
         assert size <= end / 2 + sum(C * max(part, Fraction(0)) for C, part in zip(U, t, strict=True))

@@ -138,6 +138,12 @@ class Violations:
         return Violations(high, low, radius, self.size)
 
 
+def widen_ends(t: FloatArray, r: FloatArray) -> Ends:
+    """Return bounds of t ± r, rounded outwards: (k,) each."""
+    low, high = t - r, t + r
+    return low - 2.0 * UNIT * np.abs(low), high + 2.0 * UNIT * np.abs(high)
+
+
 def bound_violations(
     program: ExactDual, primal_point: Primal, values: PointValues, rows: IntArray | slice = slice(None)
 ) -> Violations:

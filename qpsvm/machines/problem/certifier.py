@@ -20,10 +20,10 @@ from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.certify import certify
 from qpsvm.bounds.class_space import ClassAccuracy, ClassSpace
+from qpsvm.bounds.gap_refiner import GapRefiner
 from qpsvm.bounds.polish import FEW_ROWS, FINISHED, GOOD, POLISHED, TEACHING_ROWS, polish
 from qpsvm.bounds.repair import feasible_start
 from qpsvm.bounds.restoration import Restoration
-from qpsvm.bounds.rounding_bound import GapBounder
 from qpsvm.program.status import Status
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
@@ -55,16 +55,16 @@ class Certifier:
         self.space, self.svm = space, svm
 
     @cached
-    def gap_bounder(self) -> GapBounder:
-        """Bounds of the gap of points, with all rounding."""
+    def gap_refiner(self) -> GapRefiner:
+        """GapBounder of the gap of points, with all rounding."""
         constraints, space = self.svm.linear_constraints, self.space
         accuracy = ClassAccuracy(space) if isinstance(space, ClassSpace) else Accuracy(space)
-        return GapBounder(accuracy, self.svm, None if constraints is None else constraints.equality_mask)
+        return GapRefiner(accuracy, self.svm, None if constraints is None else constraints.equality_mask)
 
     @cached
     def restoration(self) -> Restoration:
         """Feasibility restoration for the linear constraints."""
-        return Restoration(self.gap_bounder.bounds)
+        return Restoration(self.gap_refiner.gap_bounder)
 
     def certify(self, alpha: FloatArray, w: FloatArray | None = None, target_gap: float = 0.0) -> Certificate:
         """Certify a feasible pair for any α (m,); try primal points until the gap is at most `target_gap`."""
@@ -74,7 +74,7 @@ class Certifier:
 
     def with_rounding_bound(self, certificate: Certificate, tol: float, in_time: bool = True) -> Certificate:
         """Return the certificate with a gap that includes all rounding."""
-        return self.gap_bounder.with_rounding_bound(certificate, tol, lambda: in_time and not is_interrupted())
+        return self.gap_refiner.refine(certificate, tol, lambda: in_time and not is_interrupted())
 
 
 def compute_measured_gap(point: Any) -> float:
@@ -93,7 +93,7 @@ def polish_certificate(
     svm, space, n, alpha = judge.svm, judge.space, judge.svm.m, certificate.alpha
     is_good_enough = FINISHED if n <= TEACHING_ROWS or (n <= FEW_ROWS and tol <= GOOD) else tol
     if not certificate.gap <= is_good_enough:
-        if judge.gap_bounder.find_zero_point(certificate) is not None:  # there is nothing to polish
+        if judge.gap_refiner.find_zero_point(certificate) is not None:  # there is nothing to polish
             return certificate
         return polish(svm, certificate, judge.certify, clock=clock, certify_seconds=certify_seconds)
     if n <= TEACHING_ROWS and certificate.offset > POLISHED * math.sqrt(2.0 * max(certificate.half_norm, 0.0)):

@@ -26,7 +26,7 @@ from qpsvm.base.errors import (
     UndecidedConstraintsError,
 )
 from qpsvm.bounds.accuracy import Accuracy
-from qpsvm.bounds.gap_bounds import Bounds
+from qpsvm.bounds.gap_bounder import GapBounder
 from qpsvm.bounds.restoration import build_infeasible_error, find_row_feasibility
 from qpsvm.machines.problem.statement import MachineStatement
 from qpsvm.program.svm_dual import SVMDual
@@ -82,11 +82,11 @@ def check_feasible_constraints(problem: MachineStatement, svm: SVMDual) -> SVMDu
     rows = np.arange(n_machine_rows, svm.m)
     if not (svm.level[rows] >= 0.0).any():  # w = 0, b = 0 is strictly feasible
         return svm
-    bounds = Bounds(Accuracy(problem.space), svm)
-    feasibility = find_row_feasibility(svm, bounds, rows)
+    gap_bounder = GapBounder(Accuracy(problem.space), svm)
+    feasibility = find_row_feasibility(svm, gap_bounder, rows)
     if feasibility.farkas is not None:
         raise build_constraints_error(
-            build_infeasible_error(svm, bounds, rows, feasibility, problem._constraint_scale), problem
+            build_infeasible_error(svm, gap_bounder, rows, feasibility, problem._constraint_scale), problem
         )
     if not feasibility.equal.any():
         return svm

@@ -53,7 +53,7 @@ def bound_exact_objectives(problem: MachineStatement, certificate: Certificate, 
         measured = exact._certifier.certify(certificate.alpha, coef / problem._f_scale, np.inf)
         refined, exact_point = (
             exact._bound_rounding(measured, 0.0, polished=False),
-            exact._certifier.gap_bounder.bound_gap(measured),
+            exact._certifier.gap_refiner.bound_gap(measured),
         )
     except TooLargeError:
         return {}

@@ -12,7 +12,7 @@
 Where no row has room, the sum has to be right exactly, or there is no bound. What is bounded here is what the caller
 gets: α, w or the coefficients α∘y, and b, as floats.
 
-Sources: as of `bounds.gap_bounds` and `bounds.accuracy`.
+Sources: as of `bounds.gap_bounder` and `bounds.accuracy`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ import numpy as np
 from qpsvm.base.arrays.double_double import NEXT_TO_NOTHING, UNDERFLOW, sum_with_bound
 from qpsvm.base.arrays.rounding import FEW, UNIT, bound_row_norms, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.bounds.proof.terms import Ends, RowBounds, bound_losses_below, bound_terms_above, widen_ends
 from qpsvm.bounds.screening import row_radii
 from qpsvm.many.multiclass.stack import Stack
-from qpsvm.program.losses import bound_by_two_lines, compute_gap_term, compute_loss
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: Roundings of t = ℓ − y(u + b), at least as many as there are, that of ℓ included.
@@ -62,29 +62,21 @@ def bound_gaps(stack: Stack, points: StackPoints, intercept: str | None = "free"
     alpha, upper, sign, curvature = points.alpha, stack.upper, stack.sign, stack.curvature
     most, nothing = float(stack.lengths.max()), np.zeros(stack.n_machines)
     t, r = bound_slacks(stack, points)
-    bent, lines = curvature * alpha, not curvature.any() and bool(np.isfinite(upper).all())
-    if bent.any():  # t − δα cancels where the row is at its optimum
-        r = r + ROUNDINGS * UNIT * (np.abs(t) + r + bent)
-    if lines:
-        terms, least = bound_by_two_lines(alpha, upper, t, r), upper * np.maximum(t - r, 0.0)
-    else:
-        high, low = t + r, t - r
-        terms = np.maximum(
-            compute_gap_term(alpha, high, upper, curvature), compute_gap_term(alpha, low, upper, curvature)
-        )  # (BULK.2)
-        least = compute_loss(low, upper, curvature)
-    difference = stack.sums(terms) * (1.0 + gamma(most + 16))
-    slack, room, largest = np.abs(t - bent) + r, np.minimum(alpha, upper - alpha), float(points.sizes.max())
+    rows = RowBounds((alpha, alpha), *(_enclose_rounded(values) for values in (upper, curvature)))
+    ends = widen_ends(t, r)
+    difference = stack.sums(bound_terms_above(rows, ends)) * (1.0 + gamma(most + 4))  # (BULK.2)
+    missing, room = np.abs(t - curvature * alpha) + r, np.minimum(alpha, upper - alpha)
+    largest_size = float(points.sizes.max())
     distance, size = points.offset * FEW, 0.5 * points.square
     if stack.nu is None:  # (BULK.3)
-        size = size + stack.sums(least) * (1.0 - gamma(most + 8))
+        size = size + stack.sums(bound_losses_below(rows, ends)) * (1.0 - gamma(most + 4))
     sums = [(alpha * sign, nothing, room)] if intercept == "free" else []
     if stack.nu is not None:  # (BULK.4)
         classes = (sign > 0.0, sign < 0.0)
         sums = [(np.where(own, alpha, 0.0), 0.5 * stack.nu, np.where(own, room, 0.0)) for own in classes]
     for values, target, free in sums:
-        surplus, reach = bound_surplus(stack, values, target, slack, free)
-        distance = distance + surplus * largest * FEW
+        surplus, reach = bound_surplus(stack, values, target, missing, free)
+        distance = distance + surplus * largest_size * FEW
         difference += surplus * (reach + stack.largest(curvature) * surplus)
     if stack.nu is not None:
         size = 0.5 * np.square(np.maximum(np.sqrt(points.square) - distance, 0.0))
@@ -99,6 +91,11 @@ def bound_gaps(stack: Stack, points: StackPoints, intercept: str | None = "free"
     found: FloatArray = np.full(len(size), np.inf)
     np.divide(difference * FEW, size / FEW, out=found, where=good)
     return found
+
+
+def _enclose_rounded(values: FloatArray) -> Ends:
+    """Return lower and upper bounds of U or δ, (M,), that were rounded by less than two units of their last digit."""
+    return values * (1.0 - 4.0 * UNIT), values * (1.0 + 4.0 * UNIT)
 
 
 def bound_slacks(stack: Stack, points: StackPoints) -> tuple[FloatArray, FloatArray]:

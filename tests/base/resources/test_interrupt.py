@@ -18,7 +18,7 @@ from qpsvm import CSVM, RBF, InaccurateWarning, core, solve
 from qpsvm.base.resources import interrupt
 from qpsvm.base.resources.child_process import ForkedProcess
 from qpsvm.base.resources.clock import Clock
-from qpsvm.bounds.rounding_bound import GapBounder
+from qpsvm.bounds.gap_refiner import GapRefiner
 from qpsvm.solve.request import INTERRUPTED_CERTIFICATE_SECONDS
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.libsvm import run_libsvm_loop
@@ -253,7 +253,7 @@ def test_solves_in_many_threads_leave_the_filters_of_warnings_alone():
 def test_after_a_press_only_what_half_a_second_affords_is_certified(monkeypatch):
     """And nothing is sharpened: at a million rows that took 20 s."""
     allowed, patience = [], []
-    interpret, count = CSVM.interpret, GapBounder.with_rounding_bound
+    interpret, count = CSVM.interpret, GapRefiner.with_rounding_bound
     monkeypatch.setattr(
         CSVM,
         "interpret",
@@ -264,7 +264,7 @@ def test_after_a_press_only_what_half_a_second_affords_is_certified(monkeypatch)
         patience.append(patient())
         return count(self, certificate, tol, patient)
 
-    monkeypatch.setattr(GapBounder, "with_rounding_bound", record_patience)
+    monkeypatch.setattr(GapRefiner, "with_rounding_bound", record_patience)
     problem = CSVM(np.tile(X, (5, 1)), np.tile(Y, 5), 1e4, RBF(0.05))
     result = run_interrupted(lambda: solve(problem, tol=1e-12, check=False))
     assert result.status == "interrupted"
@@ -273,9 +273,7 @@ def test_after_a_press_only_what_half_a_second_affords_is_certified(monkeypatch)
 
 
 def test_a_point_that_nobody_has_time_for_is_not_sharpened(monkeypatch):
-    monkeypatch.setattr(GapBounder, "_refine_rows", lambda *_: pytest.fail("it takes longer than a certificate"))
+    monkeypatch.setattr(GapRefiner, "_refine_rows", lambda *_: pytest.fail("it takes longer than a certificate"))
     problem = CSVM([[0.3], [1.7e4]], [-1, 1], 1e4)
-    counted = problem._certifier.gap_bounder.with_rounding_bound(
-        problem._certifier.certify(np.full(2, 1e-9)), 0.0, lambda: False
-    )
+    counted = problem._certifier.gap_refiner.refine(problem._certifier.certify(np.full(2, 1e-9)), 0.0, lambda: False)
     assert counted.gap > 0

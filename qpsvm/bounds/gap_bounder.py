@@ -35,20 +35,19 @@ from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds import repair
 from qpsvm.bounds.accuracy import Accuracy
-from qpsvm.bounds.certificate import Certificate, Gap, multiplier, weighs
+from qpsvm.bounds.certificate import Certificate, GapBound, multiplier, weighs
 from qpsvm.bounds.proof.exact_dual import ExactDual, state_dual_exactly, state_group_exactly
 from qpsvm.bounds.proof.feasible import ExactAlpha, compute_residual, feasible
-from qpsvm.bounds.proof.terms import Ends, RowBounds, bound_terms_above, sum_terms, total
+from qpsvm.bounds.proof.terms import Ends, RowBounds, bound_terms_above, sum_terms, total, widen_ends
 from qpsvm.bounds.screening import row_radii, tighten_constraint_radii
-from qpsvm.program.losses import compute_loss, find_block_maximum
 from qpsvm.program.svm_dual import DualGroup, SVMDual
 
 #: A user's equality counts as satisfied up to this multiple of the rounding of its own evaluation.
 KEPT = 8.0
 
 
-class Bounds:
-    """Bounds the gap of points of one dual.
+class GapBounder:
+    """GapBounder the gap of points of one dual.
 
     svm: Where every level is 0 and a group has a total, as in a ν-SVM, the objective has no constant loss to be
         measured against.
@@ -57,13 +56,13 @@ class Bounds:
 
     def __init__(self, accuracy: Accuracy, svm: SVMDual, equal: NDArray[np.bool_] | None = None) -> None:
         self.accuracy, self.svm, self.equal = accuracy, svm, equal
-        self.homogeneous = svm.is_homogeneous and any(group.total for group in svm.groups)
+        self.is_homogeneous = svm.is_homogeneous and any(group.total for group in svm.groups)
         self._remembered: tuple[Certificate | None, float] = None, 0.0
         self._repaired: tuple[FloatArray | None, ExactAlpha | None] = None, None
 
     # --- t, with its radius ---
 
-    def slack(self, point: Certificate, rows: IntArray | slice) -> tuple[FloatArray, FloatArray]:
+    def enclose_violations(self, point: Certificate, rows: IntArray | slice) -> tuple[FloatArray, FloatArray]:
         """t and its radius r at some rows: (r,) each."""
         if point.slack is not None and point.radius is not None:
             return point.slack[rows].copy(), point.radius[rows]
@@ -103,7 +102,7 @@ class Bounds:
         return 1.0 + (longest + 3) / 6.0
 
     def row_sizes(self, rows: IntArray | slice) -> FloatArray:
-        """Bounds of ‖φ‖ of some rows, (r,): of a combination, the sum of the sizes of its parts."""
+        """GapBounder of ‖φ‖ of some rows, (r,): of a combination, the sum of the sizes of its parts."""
         svm = self.svm
         if svm.mix is None:
             return self.accuracy.sizes(rows if svm.rows is None else svm.rows[rows])
@@ -119,7 +118,7 @@ class Bounds:
         if point.w is not None or self.svm.mix is not None:
             return None
         samples = np.unique(self.svm.find_samples(rows))
-        if self.homogeneous:
+        if self.is_homogeneous:
             samples = np.union1d(samples, point.coef.nonzero()[0])
         found = row_radii(self.accuracy.space, samples, point.coef)
         if found is None:
@@ -164,7 +163,7 @@ class Bounds:
             return ExactAlpha(point.alpha, {})
         if svm.is_hard and self._is_feasible(alpha := repair.feasible(svm, point.alpha)):
             return ExactAlpha(alpha, {})  # it had been stretched after its repair
-        costs = np.abs(self.slack(point, slice(None))[0] - svm.curvature * point.alpha)
+        costs = np.abs(self.enclose_violations(point, slice(None))[0] - svm.curvature * point.alpha)
         return feasible(self.exact_dual, point.alpha, costs)
 
     def _is_feasible(self, alpha: FloatArray) -> bool:
@@ -198,20 +197,21 @@ class Bounds:
 
     # --- the gap ---
 
-    def total_gap(self, point: Certificate) -> Gap:
+    def bound_gap(self, point: Certificate) -> GapBound:
         """(COUNT.1) and (COUNT.4)."""
         repaired = self.find_feasible(point)
         alpha = ExactAlpha(point.alpha, {}) if repaired is None else repaired
         distance = math.inf if repaired is None else self._bound_distance(point, repaired)
-        each, (_, terms), (losses, _) = sum_terms(
+        has_constraints = self.svm.linear_constraints is not None
+        each, (_, terms), (losses, most_losses) = sum_terms(
             self._bound_rows(alpha),
-            lambda rows: self._bound_violations(*self.slack(point, rows), rows),
+            lambda rows: self._bound_violations(*self.enclose_violations(point, rows), rows),
             self.svm.block,
-            both=False,
+            both=has_constraints,
         )
         rows = (each > 0.0).nonzero()[0]
         if not self.accuracy.has_sizes:  # each of these rows by a radius of its own
-            terms = self.sum_terms(point, rows, *self.slack(point, rows))
+            terms = self.sum_terms(point, rows, *self.enclose_violations(point, rows))
         difference, n = 0.5 * distance * distance + terms, len(point.alpha)
         difference += UNDERFLOW if distance > 0.0 else 0.0
         weight, penalties = self._bound_norm_below(point), 0.0
@@ -219,12 +219,12 @@ class Bounds:
             apart, mu = self.bound_multiplier_distance(point, alpha, group)
             difference += 0.5 * group.ridge * apart * apart  # no power: that may raise
             penalties += 0.5 * group.ridge * mu * mu
-        if self.homogeneous:
+        if self.is_homogeneous:
             half = 0.5 * max(weight - distance, 0.0) ** 2
-            return Gap(difference * FEW, half / FEW, rows)
+            return GapBound(difference * FEW, half / FEW, rows)
         if self.accuracy.space.is_affine and point.w is not None:  # ½R², where ½‖w‖² and μ may cancel
-            size = max(self.half_square(point) - point.level_radius, 0.0) + losses
-            return Gap(difference * FEW, size / FEW, rows)
+            size = max(self.compute_half_square(point) - point.level_radius, 0.0) + losses
+            return GapBound(difference * FEW, size / FEW, rows)
         size = 0.5 * weight * weight + losses
         if size < NEXT_TO_NOTHING and (difference > 0.0 or weighs(point)):  # products that count may be gone
             difference += (n + 4) * UNDERFLOW
@@ -233,9 +233,9 @@ class Bounds:
             if group.total:
                 known = multiplier(point, group)
                 size += group.total * known - abs(group.total) * (abs(known) * 4.0 * UNIT + point.level_radius)
-        if self.svm.linear_constraints is not None:
-            size = max(size, -self._primal_above(point, penalties))
-        return Gap(difference * FEW, size / FEW, rows)
+        if has_constraints:
+            size = max(size, -self._bound_primal_above(point, penalties, most_losses))
+        return GapBound(difference * FEW, size / FEW, rows)
 
     def sum_terms(self, point: Certificate, rows: IntArray, t: FloatArray, r: FloatArray) -> float:
         """Bound Σ g_k over some rows (r,), which are whole blocks, from above, for their t and radius."""
@@ -246,42 +246,26 @@ class Bounds:
 
     def _bound_violations(self, t: FloatArray, r: FloatArray, rows: IntArray | slice) -> Ends:
         """Return lower and upper bounds of t at some rows, for its value and radius: (r,) each."""
-        low, high = t - r, t + r
-        low, high = low - 2.0 * UNIT * np.abs(low), high + 2.0 * UNIT * np.abs(high)
+        low, high = widen_ends(t, r)
         if self.equal is not None and (equal := self.equal[rows]).any():  # (COUNT.5)
             low = np.where(equal, -FEW * (np.abs(t) + r), low)
             high = np.where(equal, np.where(np.abs(t) <= KEPT * r, 0.0, np.inf), high)
         return low, high
 
     @staticmethod
-    def half_square(point: Certificate) -> float:
+    def compute_half_square(point: Certificate) -> float:
         """½R² = ½‖w‖² + μ of a ball, rounded once."""
         assert point.w is not None
         return 0.5 * max(dot_with_bound(point.w, point.w, 2.0 * point.level)[0], 0.0)
 
-    def _primal_above(self, point: Certificate, penalties: float) -> float:
-        """P from above: the linear constraints may hold a machine where that is negative, and levels that are not 0."""
-        t, r = self.slack(point, slice(None))
-        losses = self.losses(slice(None), t + r) * (1.0 + gamma(len(t) + 8))
+    def _bound_primal_above(self, point: Certificate, penalties: float, losses: float) -> float:
+        """Bound P from above: linear constraints may hold a machine where that is negative, and levels are not 0."""
         weight = 2.0 * point.half_norm - self._bound_norm_below(point) ** 2  # how far ‖w‖² may be off
         most = point.half_norm + max(weight, 0.0) + losses + penalties * FEW
         for group in self.svm.groups:
             known = multiplier(point, group)
             most += group.total * known + abs(group.total * known) * 4.0 * UNIT
         return most + 16.0 * UNIT * (point.half_norm + losses + penalties + abs(most))
-
-    def losses(self, rows: slice, t: FloatArray) -> float:
-        """Σψ over some rows, for t (r,) from below; 0 for rows that nothing may fall short of."""
-        svm = self.svm
-        if svm.block > 1:
-            upper, curvature = svm.upper[rows][:: svm.block], svm.curvature[rows][:: svm.block]
-            return float(compute_loss(find_block_maximum(t, svm.block), upper, curvature).sum())
-        if svm.is_hard:
-            return 0.0
-        if svm.hard_rows is None and not svm.has_curvature:
-            return float(svm.upper[rows] @ np.maximum(t, 0.0))
-        values = compute_loss(t, svm.upper[rows], svm.curvature[rows])
-        return float(values.sum() if svm.hard_rows is None else values[~svm.hard_rows[rows]].sum())
 
     def _bound_distance(self, point: Certificate, repaired: ExactAlpha) -> float:
         """Bound ‖w − w(α̂)‖ from above."""
@@ -307,12 +291,16 @@ class Bounds:
         if self.svm.rows is not None or spread is not None:
             moving = 0.0 if spread is None else float(spread @ self.accuracy.sizes(np.arange(self.svm.n)))
             distance += moving * max(point.factor, 1.0) * FEW
+        return distance + self.bound_move(point, repaired) * FEW
+
+    def bound_move(self, point: Certificate, repaired: ExactAlpha) -> float:
+        """Bound ‖w(α̂) − w(α)‖ from above."""
         low, high = repaired.ends
-        if low is not point.alpha:
-            moves = np.maximum(high - point.alpha, point.alpha - low)
-            rows = moves.nonzero()[0]
-            distance += float(moves[rows] @ self.row_sizes(rows)) * (1.0 + gamma(len(rows) + 4))
-        return distance
+        if low is point.alpha:
+            return 0.0
+        moves = np.maximum(high - point.alpha, point.alpha - low)
+        rows = moves.nonzero()[0]
+        return float(moves[rows] @ self.row_sizes(rows)) * (1.0 + gamma(len(rows) + 4))
 
     def bound_multiplier_distance(self, point: Certificate, alpha: ExactAlpha, group: DualGroup) -> tuple[float, float]:
         """Bound the distance of a penalised multiplier from that of α, (CERT.2), and its size from below."""

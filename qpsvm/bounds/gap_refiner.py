@@ -1,9 +1,9 @@
 """Bound the gap of the returned values with all rounding included, and improve them where rounding spoils it.
 
-`bounds` bounds the gap of a point as it is. Where the bound spoils a good point, four things help. Kernel values that
-are nearly 0 are known better than others. (w, b) is pushed outwards by as much as the radius, which costs little where
-the classes are all but separated. The rows that matter are evaluated again in double-double precision. And w and b are
-rounded from that. What then remains, hardly any pair of floats (w, b) does away with.
+`GapBounder` bounds the gap of a point as it is. Where the rounding in it spoils a good point, four things help. Kernel
+values that are nearly 0 are known better than others. (w, b) is pushed outwards by as much as the radius, which costs
+little where the classes are all but separated. The rows that matter are evaluated again in double-double precision.
+And w and b are rounded from that. What then remains, hardly any pair of floats (w, b) does away with.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate, multiplier
 from qpsvm.bounds.class_space import build_plane
-from qpsvm.bounds.gap_bounds import Bounds
+from qpsvm.bounds.gap_bounder import GapBounder
 from qpsvm.bounds.screening import combined_beta
 from qpsvm.bounds.sharp_rows import SharpRows
 from qpsvm.bounds.zero_optimum import ZeroOptimum
+from qpsvm.program.losses import compute_loss, find_block_maximum
 from qpsvm.program.svm_dual import SVMDual
 
 #: Slacks up to this share of the margin are closed by pushing the plane outwards by as much, never larger ones.
@@ -41,51 +42,50 @@ TRIES = 3
 HOPELESS = 0.5
 
 
-class GapBounder:
-    """Counts the rounding in the gap of points of one dual.
+class GapRefiner:
+    """Bounds the gaps of points of one dual, and moves points until rounding costs little.
 
-    equal (m,): As for `Bounds`.
+    equal (m,): As for `GapBounder`.
     """
 
     def __init__(self, accuracy: Accuracy, svm: SVMDual, equal: NDArray[np.bool_] | None = None) -> None:
         self.accuracy, self.svm, self.space = accuracy, svm, accuracy.space
-        self.bounds, self.sharp_rows = Bounds(accuracy, svm, equal), SharpRows(accuracy.space, svm)
-        self.homogeneous = self.bounds.homogeneous
+        self.gap_bounder, self.sharp_rows = GapBounder(accuracy, svm, equal), SharpRows(accuracy.space, svm)
+        self.is_homogeneous = self.gap_bounder.is_homogeneous
         intercept = svm.intercept  # whether a larger b reduces every violation, at a cost in P
-        self.raises = (
+        self.can_raise_intercept = (
             intercept is not None and intercept.total > 0.0 and not svm.margin_groups and intercept.ridge == 0.0
         )
-        self.raises = self.raises and bool((svm.sign > 0.0).all())
+        self.can_raise_intercept = self.can_raise_intercept and bool((svm.sign > 0.0).all())
         others = svm.margin_groups  # whether a wider tube does, at a cost in P
-        self.widens = len(others) == 1 and others[0].total > 0.0
-        self.widens = self.widens and find_common_value(others[0].column) == 1.0
+        self.can_widen_tube = len(others) == 1 and others[0].total > 0.0
+        self.can_widen_tube = self.can_widen_tube and find_common_value(others[0].column) == 1.0
 
-    def with_rounding_bound(
-        self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True
-    ) -> Certificate:
-        """Return the point, or one near it, with `gap` a bound that includes all rounding."""
+    def refine(self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True) -> Certificate:
+        """Return the point, or one near it, with `gap` a bound that includes all rounding.
+
+        patient: Return whether there is time for more than the bound of the point itself.
+        """
         if not math.isfinite(certificate.gap):
             return certificate
-        with_rounding_bound = self._improve(certificate, tol, patient)
-        if self.homogeneous and with_rounding_bound.rho > 0.0:
-            with_rounding_bound = self._update_objectives(with_rounding_bound)
-        elif self.space.is_affine and with_rounding_bound.w is not None and with_rounding_bound.primal:
+        refined = self._improve(certificate, tol, patient)
+        if self.is_homogeneous and refined.rho > 0.0:
+            refined = self._update_objectives(refined)
+        elif self.space.is_affine and refined.w is not None and refined.primal:
             if self.space.origin is None:  # what ‖x − c‖² is of ‖x‖² may be its last digits
-                with_rounding_bound = (
-                    self._evaluate_rows(with_rounding_bound, np.arange(self.svm.m)) or with_rounding_bound
-                )
-            with_rounding_bound = self._update_objectives(with_rounding_bound)  # of R², not of ½‖w‖² and μ
-        same = with_rounding_bound.yf is certificate.yf and with_rounding_bound.rho == certificate.rho
-        return with_rounding_bound.replace(measured=certificate.gap if same else self._measure_gap(with_rounding_bound))
+                refined = self._evaluate_rows(refined, np.arange(self.svm.m)) or refined
+            refined = self._update_objectives(refined)  # of R², not of ½‖w‖² and μ
+        is_same = refined.yf is certificate.yf and refined.rho == certificate.rho
+        return refined.replace(measured=certificate.gap if is_same else self._measure_gap(refined))
 
     def find_zero_point(self, point: Certificate) -> Certificate | None:
         """Return the point with the value 0, (VANISH.1), if w(α) is negligible; otherwise None."""
-        if not self.homogeneous:
+        if not self.is_homogeneous:
             return None
         size, terms = self.accuracy.size(point.coef)
         rounding = HARDLY if point.w is not None else math.sqrt(gamma(terms + 2))  # of a kernel, ‖w‖² is rounded
         hardly = math.sqrt(2.0 * max(point.half_norm, 0.0)) <= rounding * size
-        return ZeroOptimum(self.bounds, self.sharp_rows).find_zero_point(point) if hardly else None
+        return ZeroOptimum(self.gap_bounder, self.sharp_rows).find_zero_point(point) if hardly else None
 
     def bound_gap(self, point: Certificate) -> Certificate:
         """This very point, and none beside it, with `gap` a bound that counts all rounding."""
@@ -96,14 +96,14 @@ class GapBounder:
         rows = point.contributing
         if rows is None or not math.isfinite(point.gap):
             return point.gap
-        t = self.bounds.slack(point, rows)[0]
-        terms = self.bounds.sum_terms(point, rows, t, np.zeros_like(t))
+        t = self.gap_bounder.enclose_violations(point, rows)[0]
+        terms = self.gap_bounder.sum_terms(point, rows, t, np.zeros_like(t))
         difference = 0.5 * point.offset * point.offset + terms
         for group in self.svm.penalised_groups:
             slope = (sum_with_bound(point.alpha * group.column)[0] - group.total) / group.ridge
             apart = multiplier(point, group) - slope
             difference += 0.5 * group.ridge * apart * apart
-        size = self.bounds.total_gap(point).size if math.isnan(point.size) else point.size
+        size = self.gap_bounder.bound_gap(point).size if math.isnan(point.size) else point.size
         return min(difference / size, point.gap) if size > 0.0 else point.gap
 
     def _improve(self, certificate: Certificate, tol: float, patient: Callable[[], bool]) -> Certificate:
@@ -136,20 +136,20 @@ class GapBounder:
             if not sharper.gap < 0.5 * base.gap:
                 break
             base = sharper
-        if best.gap > tol and (self.homogeneous or self.space.is_affine):
-            return ZeroOptimum(self.bounds, self.sharp_rows).find_zero_point(best) or best
+        if best.gap > tol and (self.is_homogeneous or self.space.is_affine):
+            return ZeroOptimum(self.gap_bounder, self.sharp_rows).find_zero_point(best) or best
         return best
 
     def _refine_radii(self, point: Certificate) -> Certificate:
         """Bound the point again with the kernel values of the contributing rows, if that helps."""
         rows = point.contributing
-        refined = None if rows is None or not len(rows) else self.bounds.refine_radii(point, rows)
+        refined = None if rows is None or not len(rows) else self.gap_bounder.refine_radii(point, rows)
         refined = None if refined is None else self._bound_gap(refined)
         return point if refined is None or not refined.gap < point.gap else refined
 
     def _bound_gap(self, point: Certificate) -> Certificate:
         """With the gap of (COUNT.4), and the rows that contribute to it."""
-        found = self.bounds.total_gap(point)
+        found = self.gap_bounder.bound_gap(point)
         return point.replace(gap=found.gap, contributing=found.rows, size=found.size)
 
     def _rescale(self, point: Certificate, u: FloatArray, w: FloatArray | None, b: float, factor: float) -> Certificate:
@@ -183,24 +183,24 @@ class GapBounder:
         rows, svm, hard = point.contributing, self.svm, self.svm.hard_rows
         if rows is None or (svm.has_curvature and hard is None):
             return point
-        if self.widens or self.raises:
+        if self.can_widen_tube or self.can_raise_intercept:
             return self._raise_multiplier(point, rows)
-        if self.homogeneous:
+        if self.is_homogeneous:
             several = len(point.margin) > 0 and find_common_value(point.margin) is None
             if several or "rho" not in point.multipliers:
                 return point
         elif not (svm.is_scalable or svm.is_stretchable):
             return point
-        level = point.margin[rows] if self.homogeneous else svm.level[rows]
-        t, r = self.bounds.slack(point, rows)
-        if point.slack is None and not self.homogeneous:  # what taking y f over will add
+        level = point.margin[rows] if self.is_homogeneous else svm.level[rows]
+        t, r = self.gap_bounder.enclose_violations(point, rows)
+        if point.slack is None and not self.is_homogeneous:  # what taking y f over will add
             r = r + 4.0 * UNIT * (np.abs(t) + abs(point.level) + np.abs(point.margin[rows])) + point.level_radius
         near = (t + r > 0.0) & (t + r < PUSHABLE * level)
         if hard is not None and (svm.has_curvature or not svm.is_scalable):  # the others may fall short
             near &= hard[rows]
         if not near.any():
             return point
-        if self.homogeneous:
+        if self.is_homogeneous:
             rho = (point.rho - self._find_largest((t + r)[near])) * (1.0 - 4.0 * UNIT)
             shifted_point = self._shift_multiplier(point, "rho", rho)
         else:
@@ -211,7 +211,7 @@ class GapBounder:
             shifted_point = self._rescale(point, u, point.w, point.level, 1.0 + growth)
             if point.slack is not None and point.radius is not None:
                 support = self.svm.at_rows(point.coef) != 0.0 if point.w is None else point.alpha < 0.0
-                worse = point.radius < self.bounds.slack(shifted_point, slice(None))[1]
+                worse = point.radius < self.gap_bounder.enclose_violations(shifted_point, slice(None))[1]
                 rows = np.union1d(rows, np.flatnonzero(support & worse))
                 shifted_point = self._evaluate_rows(shifted_point, rows) or shifted_point
         shifted_point = self._bound_gap(shifted_point)
@@ -226,19 +226,27 @@ class GapBounder:
 
         It costs e for each unit.
         """
-        t, r = self.bounds.slack(point, rows)
+        t, r = self.gap_bounder.enclose_violations(point, rows)
         most = 0.0
-        if self.raises:
-            most = self.bounds.half_square(point) if self.space.is_affine and point.w is not None else abs(point.level)
+        if self.can_raise_intercept:
+            most = (
+                self.gap_bounder.compute_half_square(point)
+                if self.space.is_affine and point.w is not None
+                else abs(point.level)
+            )
         near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
         near &= t + r < PUSHABLE * max(most, float(np.abs(point.violation).max(initial=0.0)))
         if not near.any():
             return point
-        name = "" if self.raises else self.svm.margin_groups[0].multiplier
-        size = abs(point.level) if self.raises else np.abs(self.svm.level[rows]) + abs(point.multipliers[name])
+        name = "" if self.can_raise_intercept else self.svm.margin_groups[0].multiplier
+        size = (
+            abs(point.level)
+            if self.can_raise_intercept
+            else np.abs(self.svm.level[rows]) + abs(point.multipliers[name])
+        )
         size = size + np.abs(point.margin[rows]) + np.abs(t)
         push = self._find_largest((t + r + 16.0 * (2.0 + point.placed) * UNIT * size)[near]) + 4.0 * point.level_radius
-        if not self.raises:
+        if not self.can_raise_intercept:
             grown = self._shift_multiplier(point, name, point.multipliers[name] + push)
         else:
             grown = self._rescale(point, self.svm.sign * point.yf - point.level, point.w, point.level + push, 1.0)
@@ -265,7 +273,7 @@ class GapBounder:
             return None
         if (
             point.explicit is not None
-            and 0.5 * self.bounds.bound_offset(point) ** 2 > HOPELESS * point.gap * point.primal / point.unit
+            and 0.5 * self.gap_bounder.bound_offset(point) ** 2 > HOPELESS * point.gap * point.primal / point.unit
         ):
             return None  # it is the kernel values between support vectors that are not known better
         better = self._refine_weights(point)
@@ -283,12 +291,12 @@ class GapBounder:
         if evaluated is None:
             return None
         evaluated = self._bound_gap(evaluated)
-        if self.space.computed_intercept != "free" or self.homogeneous or self.svm.classes is not None:
+        if self.space.computed_intercept != "free" or self.is_homogeneous or self.svm.classes is not None:
             return self._update_objectives(evaluated)
         inside = rows[(point.alpha[rows] > 0.0) & (point.alpha[rows] < point.upper[rows])]
         if len(inside):
-            missing = self.bounds.slack(evaluated, inside)[0] - self.svm.curvature[inside] * point.alpha[inside]
-            slack = self.svm.sign[inside] * missing  # in f
+            violation, _ = self.gap_bounder.enclose_violations(evaluated, inside)
+            slack = self.svm.sign[inside] * (violation - self.svm.curvature[inside] * point.alpha[inside])  # in f
             u = self.svm.sign * evaluated.yf - evaluated.level
             shifted = self._rescale(evaluated, u, evaluated.w, evaluated.level + float(np.median(slack)), 1.0)
             again = self._evaluate_rows(shifted, rows)
@@ -308,7 +316,7 @@ class GapBounder:
             found = self.sharp_rows.evaluate(rows, *numbers, levels)
         if found is None:
             return None
-        slack, radius = self.bounds.slack(point.replace(slack=None), slice(None))
+        slack, radius = self.gap_bounder.enclose_violations(point.replace(slack=None), slice(None))
         yf, off = point.yf.copy(), found[1]
         if self.svm.classes is None:  # whose intercepts are part of what was evaluated
             off = off + self.svm.bound_margin_rounding(point.multipliers, rows)
@@ -326,7 +334,7 @@ class GapBounder:
         found = self.sharp_rows.evaluate_ball(rows, self.space.to_caller_weights(w), square)
         if found is None:
             return None
-        slack, radius = self.bounds.slack(point.replace(slack=None), slice(None))
+        slack, radius = self.gap_bounder.enclose_violations(point.replace(slack=None), slice(None))
         yf = point.yf.copy()
         slack[rows] = found[0]
         radius[rows] = found[1] + 0.5 * off + point.level_radius
@@ -352,7 +360,7 @@ class GapBounder:
         if spread is not None:
             radius += float(spread @ self.accuracy.sizes(np.arange(self.svm.n))) * FEW
         known = point.replace(offset=bound_norm(point.w - own), weight_radius=radius)
-        if self.homogeneous and not (self.svm.has_curvature or self.svm.penalised_groups):
+        if self.is_homogeneous and not (self.svm.has_curvature or self.svm.penalised_groups):
             known = known.replace(dual=-0.5 * point.unit * float(own @ own))
         if not known.offset > 8.0 * UNIT * float(np.linalg.norm(own)) or not np.isfinite(own).all():
             return known
@@ -372,19 +380,19 @@ class GapBounder:
         if point.w is None and point.slack is not None and point.explicit is None:  # of values that have more digits
             values = point.alpha * (point.yf - point.level * self.svm.sign)
             half_norm = 0.5 * point.factor * float(values.sum())  # Σ_i β_i u_i = Σ_k α_k s_k u_r(k)
-        if self.homogeneous:
+        if self.is_homogeneous:
             if self.svm.has_curvature or self.svm.penalised_groups:
                 return point
             norm = math.sqrt(2.0 * max(half_norm, 0.0))
             if not (math.isfinite(point.gap) and norm > 0.0):
                 return point
-            slack, radius = self.bounds.slack(point, slice(None))
-            losses = self.bounds.losses(slice(None), slack)
+            slack, radius = self.gap_bounder.enclose_violations(point, slice(None))
+            losses = _sum_losses(self.svm, slack)
             costs = [group.total * multiplier(point, group) for group in self.svm.groups]
             primal = half_norm + losses + sum(costs)
             if point.gap > WIDE:
                 return point.replace(primal=point.unit * primal)
-            rounding = self.bounds.losses(slice(None), slack + radius) - losses
+            rounding = _sum_losses(self.svm, slack + radius) - losses
             rounding += gamma(self.svm.m) * losses + 8.0 * UNIT * (half_norm + sum(map(abs, costs)))
             near = point.offset <= NEAR * norm
             if near and rounding < point.offset * norm:
@@ -392,9 +400,9 @@ class GapBounder:
             lower = -0.5 * (norm + point.offset) ** 2 if near else point.dual / point.unit
             return point.replace(primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
         slack = point.violation if point.slack is None else point.slack
-        losses = self.bounds.losses(slice(None), slack)
+        losses = _sum_losses(self.svm, slack)
         if self.space.is_affine and point.w is not None:
-            primal = self.bounds.half_square(point) + losses
+            primal = self.gap_bounder.compute_half_square(point) + losses
         else:
             primal = half_norm + losses
             primal += sum(
@@ -405,4 +413,16 @@ class GapBounder:
         return point.replace(primal=point.unit * primal, dual=point.unit * dual)
 
 
-__all__ = ["GapBounder"]
+def _sum_losses(svm: SVMDual, t: FloatArray) -> float:
+    """Return Σψ_k(t_k) for t (m,), as computed; 0 for hard rows."""
+    upper, curvature = svm.upper, svm.curvature
+    if svm.block > 1:
+        t, upper, curvature = find_block_maximum(t, svm.block), upper[:: svm.block], curvature[:: svm.block]
+    elif svm.hard_rows is not None:
+        t = np.where(svm.hard_rows, 0.0, t)
+    if svm.is_bounded and not svm.has_curvature:
+        return float(upper @ np.maximum(t, 0.0))
+    return float(compute_loss(t, upper, curvature).sum())
+
+
+__all__ = ["GapRefiner"]
