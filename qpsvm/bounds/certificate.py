@@ -10,9 +10,8 @@ should reach (1 for a C-SVM, ρ for a ν-SVM), so t_k = m_k − s_k f(x_r(k)) is
     (CERT.3)  relative gap = (P − D) / max(|P|, |D|)
 
 (GAP.1) follows row by row from (DUAL.3) and Eᵀα = e. No large numbers are subtracted, so the gap is exact up to the
-rounding of f, w and Eᵀα. `with_rounding_bound` adds a bound of that, (COUNT.4), which gives the measured gap of
-results; `qpsvm.bounds.proof` proves a bound. Source: Boyd & Vandenberghe, *Convex Optimization*, section 5.5.3, per
-row.
+rounding of f, w and Eᵀα. `GapBounder` adds a bound of that, (COUNT.4): the gap of a result. Source: Boyd &
+Vandenberghe, *Convex Optimization*, section 5.5.3, per row.
 """
 
 from __future__ import annotations

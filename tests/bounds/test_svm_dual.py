@@ -128,7 +128,7 @@ def test_the_gap_is_a_sum_of_terms_that_are_not_negative(seed: int, kind: str) -
 
 def with_rounding_bound(svm: SVMDual, space: FeatureSpace, alpha: Any, tol: float = 0.0) -> Certificate:
     """As `Problem.certify` does."""
-    return GapRefiner(Accuracy(space), svm).with_rounding_bound(certify(space, svm, alpha), tol)
+    return GapRefiner(Accuracy(space), svm).refine(certify(space, svm, alpha), tol)
 
 
 @pytest.mark.parametrize("kind", GROUPS)
@@ -199,7 +199,7 @@ def test_the_column_of_a_group_may_have_any_size(factor: float) -> None:
     for step in (0.0, 1e-12, 1e-9):
         certificate = certify(space, svm, np.full(svm.m, 0.1))
         off = replace(certificate, alpha=np.maximum(certificate.alpha * (1.0 + step), 0.0))
-        checked = GapRefiner(Accuracy(space), svm).with_rounding_bound(off, 0.0)
+        checked = GapRefiner(Accuracy(space), svm).refine(off, 0.0)
         assert checked.gap >= judge_dual(svm, X, checked).gap
 
 
@@ -231,7 +231,7 @@ def test_over_a_kernel_matrix_too(seed: int, kind: str) -> None:
     svm = replace(svm, gram=space.centred_gram)
     start = certify(space, svm, rng.uniform(-0.5, 1.5, svm.m) * size)
     for point in (start, polish(svm, start, lambda a: certify(space, svm, a))):
-        found = GapRefiner(Accuracy(space), svm).with_rounding_bound(point, 0.0)
+        found = GapRefiner(Accuracy(space), svm).refine(point, 0.0)
         w = [dot(fractions(found.coef), fractions(column)) for column in X.T]
         verdict = judge_dual(svm, X, SimpleNamespace(alpha=found.alpha, w=w, b=found.b, multipliers=found.multipliers))
         assert verdict.primal >= verdict.dual

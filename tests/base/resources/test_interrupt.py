@@ -253,7 +253,7 @@ def test_solves_in_many_threads_leave_the_filters_of_warnings_alone():
 def test_after_a_press_only_what_half_a_second_affords_is_certified(monkeypatch):
     """And nothing is sharpened: at a million rows that took 20 s."""
     allowed, patience = [], []
-    interpret, count = CSVM.interpret, GapRefiner.with_rounding_bound
+    interpret, count = CSVM.interpret, GapRefiner.refine
     monkeypatch.setattr(
         CSVM,
         "interpret",
@@ -264,7 +264,7 @@ def test_after_a_press_only_what_half_a_second_affords_is_certified(monkeypatch)
         patience.append(patient())
         return count(self, certificate, tol, patient)
 
-    monkeypatch.setattr(GapRefiner, "with_rounding_bound", record_patience)
+    monkeypatch.setattr(GapRefiner, "refine", record_patience)
     problem = CSVM(np.tile(X, (5, 1)), np.tile(Y, 5), 1e4, RBF(0.05))
     result = run_interrupted(lambda: solve(problem, tol=1e-12, check=False))
     assert result.status == "interrupted"
