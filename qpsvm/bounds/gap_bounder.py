@@ -39,7 +39,7 @@ from qpsvm.bounds.certificate import Certificate, GapBound, multiplier, weighs
 from qpsvm.bounds.proof.exact_dual import ExactDual, state_dual_exactly, state_group_exactly
 from qpsvm.bounds.proof.feasible import ExactAlpha, compute_residual, feasible
 from qpsvm.bounds.proof.terms import Ends, RowBounds, bound_terms_above, sum_terms, total, widen_ends
-from qpsvm.bounds.screening import row_radii, tighten_constraint_radii
+from qpsvm.bounds.screening import tighten_constraint_radii
 from qpsvm.program.svm_dual import DualGroup, SVMDual
 
 #: A user's equality counts as satisfied up to this multiple of the rounding of its own evaluation.
@@ -110,24 +110,13 @@ class GapBounder:
         sizes: FloatArray = abs(part) @ self.accuracy.sizes(np.arange(svm.n))
         return sizes * self._mix_factor  # more than the rounding of that sum
 
-    def refine_radii(self, point: Certificate, rows: IntArray) -> Certificate | None:
-        """The point with K coef at some rows (r,) of the dual as exactly as kernel values are, or None: (RADII.1).
-
-        Where the norm is all that the objective has, on the support as well.
-        """
-        if point.w is not None or self.svm.mix is not None:
-            return None
-        samples = np.unique(self.svm.find_samples(rows))
-        if self.is_homogeneous:
-            samples = np.union1d(samples, point.coef.nonzero()[0])
-        found = row_radii(self.accuracy.space, samples, point.coef)
-        if found is None:
-            return None
-        radius = self._value_radius(point, slice(None)) if self.svm.rows is None else point.value_radius
-        radius = self._kappa(point) * FEW * self.accuracy.largest if radius is None else radius
-        radius = np.array(np.broadcast_to(radius, len(point.coef)))
-        radius[samples] = np.minimum(radius[samples], found * FEW)
-        return point.replace(value_radius=radius, slack=None, radius=None)
+    def bound_value_radii(self, point: Certificate) -> FloatArray:
+        """Bound the error of K coef at every sample: (n,), a new array."""
+        known = point.value_radius
+        sizes = (
+            self.accuracy.sizes(slice(None)) if self.accuracy.has_sizes else np.full(self.svm.n, self.accuracy.largest)
+        )
+        return np.array(self._kappa(point) * FEW * sizes if known is None else known)
 
     def _kappa(self, point: Certificate) -> float:
         """`Accuracy.kappa` of the point, remembered: it is asked for in every block of rows."""
@@ -327,7 +316,7 @@ class GapBounder:
             return float(np.linalg.norm(point.w)) * (1.0 - gamma(len(point.w) + 4))
         size, terms = self.accuracy.size(point.coef)
         error = self._kappa(point) * FEW * size
-        if point.value_radius is not None:
+        if point.value_radius is not None and self.is_homogeneous:  # then ½‖w‖² is from these values
             support = point.coef.nonzero()[0]
             error = min(error, float(np.abs(point.coef[support]) @ point.value_radius[support]) * FEW)
         return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(terms + 8)) - error, 0.0))

@@ -22,6 +22,7 @@ from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate, multiplier
 from qpsvm.bounds.class_space import build_plane
 from qpsvm.bounds.gap_bounder import GapBounder
+from qpsvm.bounds.proof.kernels.points import KernelSpace
 from qpsvm.bounds.screening import combined_beta
 from qpsvm.bounds.sharp_rows import SharpRows
 from qpsvm.bounds.zero_optimum import ZeroOptimum
@@ -142,10 +143,33 @@ class GapRefiner:
 
     def _refine_radii(self, point: Certificate) -> Certificate:
         """Bound the point again with the kernel values of the contributing rows, if that helps."""
-        rows = point.contributing
-        refined = None if rows is None or not len(rows) else self.gap_bounder.refine_radii(point, rows)
-        refined = None if refined is None else self._bound_gap(refined)
-        return point if refined is None or not refined.gap < point.gap else refined
+        rows, points = point.contributing, self.sharp_rows.points
+        if rows is None or not len(rows) or self.svm.mix is not None or point.b != point.level:
+            return point
+        if not isinstance(points, KernelSpace):
+            return point
+        refined = self._bound_gap(self._evaluate_kernel(point, points, np.unique(self.svm.find_samples(rows))))
+        return refined if refined.gap < point.gap else point
+
+    def _evaluate_kernel(self, point: Certificate, points: KernelSpace, samples: IntArray) -> Certificate:
+        """Return the point with f at some samples from the kernel values of a proof, with their radii.
+
+        Where the norm is all that the objective has, also at all samples with a coefficient.
+        """
+        svm, support = self.svm, point.coef.nonzero()[0]
+        samples = np.union1d(samples, support) if self.is_homogeneous else samples
+        values = points.evaluate_kernel(point.coef, samples)
+        u, radius, is_evaluated = (
+            np.zeros(svm.n),
+            self.gap_bounder.bound_value_radii(point),
+            np.zeros(svm.n, dtype=bool),
+        )
+        u[samples], radius[samples], is_evaluated[samples] = values.high, values.radius * FEW, True
+        rows = np.flatnonzero(svm.at_rows(is_evaluated))
+        yf = point.yf.copy()
+        yf[rows] = svm.sign[rows] * (svm.at_rows(u)[rows] + point.level)
+        half_norm = 0.5 * max(float(point.coef[support] @ u[support]), 0.0) if self.is_homogeneous else point.half_norm
+        return point.replace(yf=yf, value_radius=radius, half_norm=half_norm, slack=None, radius=None)
 
     def _bound_gap(self, point: Certificate) -> Certificate:
         """With the gap of (COUNT.4), and the rows that contribute to it."""

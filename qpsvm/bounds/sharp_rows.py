@@ -19,7 +19,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.bounds.accuracy import AFFORDABLE, AT_A_TIME
 from qpsvm.bounds.class_space import ClassSpace
 from qpsvm.bounds.proof.exact_dual import Primal
-from qpsvm.bounds.proof.kernels.points import kernel_space, matrix_space
+from qpsvm.bounds.proof.kernels.points import KernelSpace, kernel_space, matrix_space
 from qpsvm.bounds.proof.spaces import LinearSpace, Space
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.functions import RBF, Polynomial, Precomputed
@@ -27,6 +27,20 @@ from qpsvm.space.kernels.space import FeatureSpace
 
 #: Values and their radii, (r,) each.
 Evaluated = tuple[FloatArray, FloatArray]
+
+
+def build_kernel_space(space: FeatureSpace) -> KernelSpace | None:
+    """Return the samples of a kernel machine as a proof has them; None if it has no values of the kernel."""
+    if not space.is_plain or space.shift:
+        return None
+    points = None
+    if isinstance(space.kernel, (RBF, Polynomial)):
+        points = kernel_space(space.kernel, space.X)
+    elif isinstance(space.kernel, Precomputed):
+        points = matrix_space(space.gram.dense())
+    if points is not None:
+        freeze_each(vars(points.kernel_values).values())
+    return points
 
 
 class SharpRows:
@@ -42,18 +56,7 @@ class SharpRows:
     def points(self) -> Space | None:
         """The samples as a proof has them; None if it has no values of the kernel."""
         space = self.space.base if isinstance(self.space, ClassSpace) else self.space
-        if space.is_linear:
-            return LinearSpace(space.samples)
-        if not space.is_plain or space.shift:
-            return None
-        points = None
-        if isinstance(space.kernel, (RBF, Polynomial)):
-            points = kernel_space(space.kernel, space.X)
-        elif isinstance(space.kernel, Precomputed):
-            points = matrix_space(space.gram.dense())
-        if points is not None:
-            freeze_each(vars(points.kernel_values).values())
-        return points
+        return LinearSpace(space.samples) if space.is_linear else build_kernel_space(space)
 
     def evaluate(
         self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: float, levels: FloatArray

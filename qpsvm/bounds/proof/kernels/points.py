@@ -93,6 +93,12 @@ class KernelSpace(Space):
         """Return an upper bound of N(v) of (KSUM.3)."""
         return float(np.abs(v) @ self.kernel_values.sizes) * (1.0 + gamma(self.n + 2))
 
+    def evaluate_kernel(self, coef: FloatArray, points: IntArray) -> PointValues:
+        """Return Kc for c (n,) at some points, (k,), in doubles, (KSUM.1) and (KSUM.2)."""
+        support = np.flatnonzero(coef)
+        with np.errstate(all="ignore"):
+            return _sums_at(self.kernel_values, points, support, coef[support])
+
     def refine_values(self, primal_point: Primal, points: IntArray) -> PointValues | None:
         """Return ⟨w, φ(x_i)⟩ at some points by (KTWO.4)."""
         assert primal_point.coef is not None
@@ -207,13 +213,51 @@ def _sums(values: KernelValues, support: IntArray, weights: FloatArray) -> tuple
                 if first < s and mirrored_rows.start < mirrored_rows.stop:
                     skipped = mirrored_rows.start - first_column
                     add_block(K[:, skipped:].T, None if extra is None else extra[:, skipped:].T, mirrored_rows, rows)
-    terms = min(s, WIDTH) + s // ROWS + s // COLUMNS + 4
-    radii = added[:, :q] * (gamma(terms + 2) + (values.relative + values.exponent[order])[:, None]) + added[:, q:]
-    floors = (values.floor[support] @ sizes) * (1.0 + gamma(s + 2))
-    radii += values.floor[order, None] * floors + extra_sums + s * UNDERFLOW
-    radii *= (1.0 + gamma(terms + 8)) * FEW
+    radii = _bound_sum_errors(values, order, support, sizes, added, extra_sums)
     back = np.argsort(order)
-    return sums[back], np.where(np.isnan(radii), np.inf, radii)[back]
+    return sums[back], radii[back]
+
+
+def _sums_at(values: KernelValues, points: IntArray, support: IntArray, weights: FloatArray) -> PointValues:
+    """Return Kc at some points, (k,), by (KSUM.1) and (KSUM.2).
+
+    Shapes: points (k,), support (s,), the rows where c is not 0; weights (s,), its entries.
+    """
+    s, k = len(support), len(points)
+    block, sizes = values.make_block_function(np.concatenate([support, points]), s), np.abs(weights)[:, None]
+    absolute = np.hstack([sizes, values.exponent[support, None] * sizes])
+    sums, added, extra_sums = np.zeros(k), np.zeros((k, 2)), np.zeros((k, 1))
+    for top in range(0, k, ROWS):
+        rows = slice(top, min(top + ROWS, k))
+        for first_column in range(0, s, COLUMNS):
+            columns = slice(first_column, min(first_column + COLUMNS, s))
+            K, extra = block(slice(s + rows.start, s + rows.stop), columns)
+            sums[rows] += K @ weights[columns]
+            added[rows] += np.abs(K) @ absolute[columns]
+            if extra is not None:
+                extra_sums[rows] += extra @ sizes[columns]
+    radii = _bound_sum_errors(values, points, support, sizes, added, extra_sums)
+    return PointValues(sums, np.zeros(k), radii[:, 0])
+
+
+def _bound_sum_errors(
+    values: KernelValues, points: IntArray, support: IntArray, sizes: FloatArray, added: FloatArray,
+    extra_sums: FloatArray,
+) -> FloatArray:  # fmt: skip
+    """Bound the errors of Kc at some points for q vectors c, (KSUM.1) and (KSUM.2): (k, q).
+
+    Shapes: points (k,), support (s,).
+    sizes (s, q): |c_j| over the support.
+    added (k, 2q): Σ|c_j||K̂_ij| and Σ|c_j||K̂_ij| e_j.
+    extra_sums (k, q): Σ|c_j| times further radii of the values.
+    """
+    s, q = sizes.shape
+    terms = min(s, WIDTH) + s // ROWS + s // COLUMNS + 4
+    radii = added[:, :q] * (gamma(terms + 2) + (values.relative + values.exponent[points])[:, None]) + added[:, q:]
+    floors = (values.floor[support] @ sizes) * (1.0 + gamma(s + 2))
+    radii += values.floor[points, None] * floors + extra_sums + s * UNDERFLOW
+    radii *= (1.0 + gamma(terms + 8)) * FEW
+    return np.where(np.isnan(radii), np.inf, radii)
 
 
 def _form(v: FloatArray, u: FloatArray, radius: FloatArray) -> tuple[float, float]:
