@@ -85,11 +85,14 @@ class ZeroOptimum:
         )  # fmt: skip
 
     def _bound_relative_gap(self, norm: float, point: Certificate, balanced: bool) -> float:
-        """Return the gap of (VANISH.2) from an upper bound of ‖w(α)‖, at an exactly feasible α."""
+        """Return the gap of (VANISH.2) from an upper bound of ‖w(α)‖; any row may make α exactly feasible."""
         if self.svm.is_two_sided and not self.svm.beta(point.alpha).any():
             return 0.0  # a surplus goes to both rows of a sample, and β stays 0
         repaired = self.gap_bounder.find_feasible(point)
-        norm = math.inf if repaired is None else norm + self.gap_bounder.bound_move(point, repaired) * FEW
+        if repaired is None:
+            return math.inf
+        moves = sum(float(np.abs(end - point.alpha).sum()) for end in repaired.ends)
+        norm = (norm + moves * self.accuracy.largest) * FEW if moves else norm
         if norm == 0.0:
             return 0.0
         if self.points is None:
