@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.double_double import NEXT_TO_NOTHING, UNDERFLOW, dot_with_bound, sum_with_bound
 from qpsvm.base.arrays.frozen import cached, find_common_value
-from qpsvm.base.arrays.rationals import round_up
+from qpsvm.base.arrays.rationals import round_up, round_up_from
 from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds import repair
@@ -181,7 +181,7 @@ class GapBounder:
             for _ in range(2):
                 low, high = np.nextafter(low, 0.0), np.nextafter(high, np.inf)
             low, high = (np.where(svm.curvature > 0.0, end, 0.0) for end in (low, high))
-        upper = svm.upper if svm.upper_radius is None else np.nextafter(svm.upper + svm.upper_radius, np.inf)
+        upper = svm.upper if svm.upper_radius is None else round_up_from(svm.upper, svm.upper_radius)
         return (svm.upper, upper), (low, high)
 
     # --- the gap ---

@@ -351,14 +351,29 @@ def round_all_down(values: RationalVector) -> tuple[FloatArray, FloatArray | Non
     if values.is_exact:
         if not values.low.any():
             return values.high, None
-        below = np.where(values.low < 0.0, np.nextafter(values.high, 0.0), values.high)
-        return below, (values.high - below) + np.abs(values.low)
+        is_above = values.low < 0.0
+        below = np.where(is_above, np.nextafter(values.high, 0.0), values.high)
+        return below, np.subtract(values.high, below, out=np.zeros_like(below), where=is_above) + np.abs(values.low)
     nearest = as_floats(values)
     side = _compare_with(values, nearest)
     below = np.where(np.isinf(nearest) | (side >= 0), nearest, np.nextafter(nearest, 0.0))
     with np.errstate(invalid="ignore"):
         distances = np.where(side == 0, 0.0, (nearest - below) + (1.0 + 2.0**-40) * UNIT * nearest + UNDERFLOW)
     return below, np.where(np.isinf(nearest), 0.0, distances)
+
+
+def enclose_all(values: RationalVector) -> tuple[FloatArray, FloatArray]:
+    """Return the floats next to numbers ≥ 0, below and above them, (m,) each: one float where a number is one."""
+    if isinstance(values, ListedRationals) and not values.parts:
+        return values.bounds
+    below, distances = round_all_down(values)
+    return below, below if distances is None else round_up_from(below, distances)
+
+
+def round_up_from(below: FloatArray, distances: FloatArray) -> FloatArray:
+    """Return floats above the numbers of `round_all_down`, next to those below them: (m,)."""
+    above: FloatArray = np.where(distances > 0.0, np.maximum(np.nextafter(below, np.inf), below + distances), below)
+    return above
 
 
 def _compare_with(values: RationalVector, nearest: FloatArray) -> NDArray[np.int8]:

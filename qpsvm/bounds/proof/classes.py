@@ -85,14 +85,9 @@ def feasible_of_classes(program: ExactDual, alpha: FloatArray, costs: FloatArray
 def _repair(program: ExactDual, alpha: FloatArray) -> FloatArray:
     k, ridges = program.classes, [group.ridge for group in program.groups]
     intercept: Intercept = None if not ridges else "penalised" if ridges[0] else "free"
-    label, upper = program.level.high.reshape(-1, k).argmin(axis=1), _round_upper_down(program)[::k]
+    label, upper = program.level.high.reshape(-1, k).argmin(axis=1), program.upper_ends[0][::k]
     dual = AllInOneDual(label, k, upper, 1.0, program.shared, intercept)
     return all_in_one_repair.feasible(dual, alpha.reshape(-1, k)).ravel()
-
-
-def _round_upper_down(program: ExactDual) -> FloatArray:
-    """Return floats that are not above U: (n k,)."""
-    return np.maximum(program.upper.bounds[0], 0.0)
 
 
 def _check_feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
@@ -102,7 +97,7 @@ def _check_feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
         return None
     point, width = Feasible(alpha, {}, program), program.width
     sums = alpha.reshape(-1, width).sum(axis=1) * (1.0 + gamma(width + 1))
-    for block in np.flatnonzero(sums > _round_upper_down(program)[::width]).tolist():  # may exceed U: decide exactly
+    for block in np.flatnonzero(sums > program.upper_ends[0][::width]).tolist():  # may exceed U: decide exactly
         first = block * width
         U = program.upper.get_finite(first)
         if U is not None and sum(point[row] for row in range(first, first + width)) > U:

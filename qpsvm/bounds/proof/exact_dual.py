@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from qpsvm.base.arrays.formatting import build_repr
 from qpsvm.base.arrays.frozen import cached
-from qpsvm.base.arrays.rationals import RationalVector, from_enclosure, from_floats
+from qpsvm.base.arrays.rationals import RationalVector, enclose_all, from_enclosure, from_floats, round_up_from
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.program.svm_dual import DualGroup, SVMDual
 
@@ -84,7 +84,8 @@ class ExactDual:
     shared: bool = False
 
     def __repr__(self) -> str:
-        return build_repr("ExactDual", **vars(self))
+        shown = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return build_repr("ExactDual", **shown)
 
     @property
     def m(self) -> int:
@@ -102,6 +103,11 @@ class ExactDual:
         equalities = [group.formula or group.multiplier for group in self.groups if not group.ridge]
         box = "its bounds, α_ic ≥ 0 and Σ_c α_ic ≤ C_i," if self.shared else "its box"
         return " and ".join(dict.fromkeys([box, *equalities]))
+
+    @cached
+    def upper_ends(self) -> tuple[FloatArray, FloatArray]:
+        """The floats next to U, below and above it: (m,) each."""
+        return enclose_all(self.upper)
 
     def row(self, k: int) -> list[tuple[int, Fraction]]:
         """Return the points of a row, and s_k times their factors."""
@@ -124,7 +130,7 @@ def state_dual_exactly(svm: SVMDual) -> ExactDual:
     """
     upper = from_floats(svm.upper)
     if svm.exact_upper is not None and svm.upper_radius is not None:
-        high = np.nextafter(svm.upper + svm.upper_radius, np.inf)
+        high = round_up_from(svm.upper, svm.upper_radius)
         upper = from_enclosure(svm.upper, high, svm.exact_upper.__getitem__)
     groups = tuple(map(state_group_exactly, svm.groups))
     users = 0 if svm.linear_constraints is None else svm.m - svm.linear_constraints.unconstrained_dual.m

@@ -126,7 +126,7 @@ def feasible(program: ExactDual, alpha: FloatArray, costs: FloatArray | None = N
 
     costs (m,): |t_k − δ_kα_k| of (FEAS.3); None if unknown.
     """
-    upper_low, upper_high = program.upper.bounds
+    upper_low, upper_high = program.upper_ends
     a = np.clip(alpha, 0.0, upper_high)
     if not a.max(initial=0.0) < LARGEST_ALPHA:  # true for NaN too
         return None
@@ -239,7 +239,7 @@ def _order_rows(
     """Return the rows in the order of (FEAS.3) and (FEAS.4): first one that can take the surplus alone."""
     rows = np.flatnonzero(mask)
     a, sizes, is_constraint = a[rows], np.abs(column[rows]), rows >= program.m - program.users
-    upper, down = program.upper.bounds[1][rows], (column[rows] > 0.0) == (surplus > 0)  # α falls where c has that sign
+    upper, down = program.upper_ends[1][rows], (column[rows] > 0.0) == (surplus > 0)  # α falls where c has that sign
     with np.errstate(over="ignore"):
         slack, distance_to_bounds = (
             (np.where(down, a, upper - a) * sizes),

@@ -133,7 +133,7 @@ def in_floats(
         bounds, measured = (
             (sharper_bounds, sharper_measured) if sharper_bounds.gap <= bounds.gap else (bounds, measured)
         )
-    if bounds.gap <= target_gap or not measured.apart * measured.apart > LEFT * bounds.difference[1]:
+    if bounds.gap <= target_gap or measured.apart == 0.0:
         return bounds, measured
     distance = space.refine_distance(primal_point, *point.beta())
     if distance is None or not distance < measured.apart:
@@ -146,7 +146,7 @@ def _by_terms(
     program: ExactDual, primal_point: Primal, point: Feasible, measured: SpaceMeasurement
 ) -> tuple[GapBounds, FloatArray]:
     """Return bounds of P, D and P − D by (BOUND.4), and upper bounds of the terms, (m,)."""
-    rows = terms.RowBounds(point.ends, program.upper.bounds, program.curvature.bounds)
+    rows = terms.RowBounds(point.ends, program.upper_ends, program.curvature.bounds)
 
     def find_violations(block: slice) -> terms.Ends:
         return terms.bound_violations(program, primal_point, measured.values, block).ends
