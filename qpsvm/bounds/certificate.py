@@ -19,13 +19,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.formatting import build_repr
-from qpsvm.base.arrays.frozen import find_common_value
+from qpsvm.base.arrays.frozen import find_common_value, freeze
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.program.losses import compute_block_terms, compute_gap_term, compute_loss, find_block_maximum
 from qpsvm.program.svm_dual import DualGroup, SVMDual
@@ -37,6 +37,13 @@ AVERAGING_SLACK = 1e-14
 BLOCK = 32_768
 #: Attributes that determine `kind`.
 KIND_OF = frozenset(("svm", "alpha", "yf", "margin"))
+
+
+class EvaluatedViolations(NamedTuple):
+    """Violations t and their error bounds, (m,) each."""
+
+    t: FloatArray
+    radius: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +94,8 @@ class Certificate:
         Error bound of `offset`; None if only the a-priori bound is known.
     value_radius : ndarray, shape (n,), or None
         Error bound of K coef at each sample; None if only the a-priori bound is known.
-    slack, radius : ndarray, shape (m,), or None
-        t and its error bound; None if only the a-priori bound is known.
+    evaluated : EvaluatedViolations or None
+        t from an evaluation in double-double; None if only that of y f, with its a-priori bound, is known.
     contributing : ndarray of int, or None
         Rows whose terms of the gap, with the rounding bound, are not exactly 0.
     size : float
@@ -136,8 +143,7 @@ class Certificate:
     placed: int = 0
     weight_radius: float | None = None
     value_radius: FloatArray | None = None
-    slack: FloatArray | None = None
-    radius: FloatArray | None = None
+    evaluated: EvaluatedViolations | None = None
     contributing: IntArray | None = None
     size: float = math.nan
     multipliers: Mapping[str, float] = field(default_factory=dict)
@@ -198,6 +204,8 @@ class Certificate:
         for value in parts.values():
             if type(value) is np.ndarray:
                 value.flags.writeable = False
+            elif type(value) is EvaluatedViolations:
+                freeze(value)
         copy.__dict__.update(parts)
         return copy
 
@@ -205,6 +213,11 @@ class Certificate:
     def violation(self) -> FloatArray:
         """Violation t of the margin, negative beyond it: (m,)."""
         return self.margin - self.yf
+
+    @property
+    def best_violation(self) -> FloatArray:
+        """The violation from an evaluation in double-double if there is one, else as computed: (m,)."""
+        return self.violation if self.evaluated is None else self.evaluated.t
 
     @property
     def xi(self) -> FloatArray:

@@ -64,8 +64,8 @@ class GapBounder:
 
     def enclose_violations(self, point: Certificate, rows: IntArray | slice) -> tuple[FloatArray, FloatArray]:
         """t and its radius r at some rows: (r,) each."""
-        if point.slack is not None and point.radius is not None:
-            return point.slack[rows].copy(), point.radius[rows]
+        if point.evaluated is not None:
+            return point.evaluated.t[rows].copy(), point.evaluated.radius[rows]
         common = find_common_value(point.margin)
         margin = point.margin[rows] if common is None else common
         t: FloatArray

@@ -19,7 +19,7 @@ from qpsvm.base.arrays.frozen import find_common_value
 from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import Accuracy
-from qpsvm.bounds.certificate import Certificate, multiplier
+from qpsvm.bounds.certificate import Certificate, EvaluatedViolations, multiplier
 from qpsvm.bounds.class_space import build_plane
 from qpsvm.bounds.gap_bounder import GapBounder
 from qpsvm.bounds.proof.kernels.points import KernelSpace
@@ -169,7 +169,7 @@ class GapRefiner:
         yf = point.yf.copy()
         yf[rows] = svm.sign[rows] * (svm.at_rows(u)[rows] + point.level)
         half_norm = 0.5 * max(float(point.coef[support] @ u[support]), 0.0) if self.is_homogeneous else point.half_norm
-        return point.replace(yf=yf, value_radius=radius, half_norm=half_norm, slack=None, radius=None)
+        return point.replace(yf=yf, value_radius=radius, half_norm=half_norm, evaluated=None)
 
     def _bound_gap(self, point: Certificate) -> Certificate:
         """With the gap of (COUNT.4), and the rows that contribute to it."""
@@ -195,14 +195,14 @@ class GapRefiner:
             coef=plane.coef, w=plane.w, b=plane.b, b_interval=(min(low, plane.b), max(high, plane.b)),
             level=plane.level, level_radius=plane.level_radius, yf=yf, factor=total_factor,
             half_norm=point.half_norm * factor * factor, offset=offset,
-            placed=point.placed + 1, slack=None, radius=None, **moved,
+            placed=point.placed + 1, evaluated=None, **moved,
             value_radius=None if point.value_radius is None else point.value_radius * (factor * FEW),
         )  # fmt: skip
 
     def _push_outwards(self, point: Certificate) -> Certificate:
-        """(w, b) grown, or ρ lowered, until the rows that all but reach their margin are beyond it, radius included.
+        """Scale (w, b) up, or lower ρ, until rows that all but reach their margin are beyond it, radius included.
 
-        The point itself where that does not help, or where levels are not positive.
+        Return the point itself where that does not help, or where levels are not positive.
         """
         rows, svm, hard = point.contributing, self.svm, self.svm.hard_rows
         if rows is None or (svm.has_curvature and hard is None):
@@ -217,7 +217,7 @@ class GapRefiner:
             return point
         level = point.margin[rows] if self.is_homogeneous else svm.level[rows]
         t, r = self.gap_bounder.enclose_violations(point, rows)
-        if point.slack is None and not self.is_homogeneous:  # what taking y f over will add
+        if point.evaluated is None and not self.is_homogeneous:  # what taking y f over will add
             r = r + 4.0 * UNIT * (np.abs(t) + abs(point.level) + np.abs(point.margin[rows])) + point.level_radius
         near = (t + r > 0.0) & (t + r < PUSHABLE * level)
         if hard is not None and (svm.has_curvature or not svm.is_scalable):  # the others may fall short
@@ -233,9 +233,9 @@ class GapRefiner:
             growth += UNIT * (4.0 + b)  # rounding of the numbers that it is pushed to
             u = self.svm.sign * point.yf - point.level
             shifted_point = self._rescale(point, u, point.w, point.level, 1.0 + growth)
-            if point.slack is not None and point.radius is not None:
+            if point.evaluated is not None:
                 support = self.svm.at_rows(point.coef) != 0.0 if point.w is None else point.alpha < 0.0
-                worse = point.radius < self.gap_bounder.enclose_violations(shifted_point, slice(None))[1]
+                worse = point.evaluated.radius < self.gap_bounder.enclose_violations(shifted_point, slice(None))[1]
                 rows = np.union1d(rows, np.flatnonzero(support & worse))
                 shifted_point = self._evaluate_rows(shifted_point, rows) or shifted_point
         shifted_point = self._bound_gap(shifted_point)
@@ -246,49 +246,46 @@ class GapRefiner:
         return float(values.max(initial=-math.inf))
 
     def _raise_multiplier(self, point: Certificate, rows: IntArray) -> Certificate:
-        """b, or the tube, grown until the rows that all but reach their level are beyond it, radius included.
+        """Raise b, or widen the tube, until rows that all but reach their level are beyond it, radius included.
 
         It costs e for each unit.
         """
         t, r = self.gap_bounder.enclose_violations(point, rows)
+        is_ball = self.space.is_affine and point.w is not None
         most = 0.0
         if self.can_raise_intercept:
-            most = (
-                self.gap_bounder.compute_half_square(point)
-                if self.space.is_affine and point.w is not None
-                else abs(point.level)
-            )
+            most = self.gap_bounder.compute_half_square(point) if is_ball else abs(point.level)
         near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
         near &= t + r < PUSHABLE * max(most, float(np.abs(point.violation).max(initial=0.0)))
         if not near.any():
             return point
         name = "" if self.can_raise_intercept else self.svm.margin_groups[0].multiplier
-        size = (
-            abs(point.level)
-            if self.can_raise_intercept
-            else np.abs(self.svm.level[rows]) + abs(point.multipliers[name])
-        )
-        size = size + np.abs(point.margin[rows]) + np.abs(t)
+        size = np.abs(point.margin[rows]) + np.abs(t)
+        if self.can_raise_intercept:
+            size = size + abs(point.level)
+        else:
+            size = size + np.abs(self.svm.level[rows]) + abs(point.multipliers[name])
         push = self._find_largest((t + r + 16.0 * (2.0 + point.placed) * UNIT * size)[near]) + 4.0 * point.level_radius
         if not self.can_raise_intercept:
             grown = self._shift_multiplier(point, name, point.multipliers[name] + push)
         else:
             grown = self._rescale(point, self.svm.sign * point.yf - point.level, point.w, point.level + push, 1.0)
-            if point.slack is not None and point.radius is not None:
-                by, before = grown.level - point.level, point.level_radius
-                radius = point.radius + before + grown.level_radius + 2.0 * UNIT * (np.abs(point.slack) + abs(by))
-                grown = grown.replace(slack=point.slack - by, radius=radius)
+            if point.evaluated is not None:
+                (t, radius), step = point.evaluated, grown.level - point.level
+                radius = radius + point.level_radius + grown.level_radius + 2.0 * UNIT * (np.abs(t) + abs(step))
+                grown = grown.replace(evaluated=EvaluatedViolations(t - step, radius))
         grown = self._bound_gap(grown)
         return self._update_objectives(grown) if grown.gap < point.gap else point
 
     def _shift_multiplier(self, point: Certificate, name: str, value: float) -> Certificate:
         """Return the point with another multiplier of this name, which levels depend on: another ρ, or ε."""
         multipliers = {**point.multipliers, name: value}
-        margin, slack, radius = self.svm.margin(multipliers), point.slack, point.radius
-        if slack is not None and radius is not None:
-            slack = slack + (margin - point.margin)
-            radius = radius + 2.0 * UNIT * (np.abs(margin) + np.abs(point.margin) + np.abs(slack))
-        return point.replace(margin=margin, multipliers=multipliers, slack=slack, radius=radius)
+        margin, evaluated = self.svm.margin(multipliers), point.evaluated
+        if evaluated is not None:
+            t = evaluated.t + (margin - point.margin)
+            rounding = 2.0 * UNIT * (np.abs(margin) + np.abs(point.margin) + np.abs(t))
+            evaluated = EvaluatedViolations(t, evaluated.radius + rounding)
+        return point.replace(margin=margin, multipliers=multipliers, evaluated=evaluated)
 
     def _refine_rows(self, point: Certificate) -> Certificate | None:
         """Refine the contributing rows in double-double, and move b to their margin; None if that is too slow."""
@@ -340,17 +337,17 @@ class GapRefiner:
             found = self.sharp_rows.evaluate(rows, *numbers, levels)
         if found is None:
             return None
-        slack, radius = self.gap_bounder.enclose_violations(point.replace(slack=None), slice(None))
+        t, radius = self.gap_bounder.enclose_violations(point.replace(evaluated=None), slice(None))
         yf, off = point.yf.copy(), found[1]
         if self.svm.classes is None:  # whose intercepts are part of what was evaluated
             off = off + self.svm.bound_margin_rounding(point.multipliers, rows)
         if self.svm.linear_constraints is not None:  # a user's row may be known without any rounding
             sharper = off < radius[rows]
             rows, off, found = rows[sharper], off[sharper], (found[0][sharper], found[1][sharper])
-        slack[rows] = -self.svm.sign[rows] * found[0]
+        t[rows] = -self.svm.sign[rows] * found[0]
         radius[rows] = off
-        yf[rows] = point.margin[rows] - slack[rows]
-        return point.replace(yf=yf, slack=slack, radius=radius)
+        yf[rows] = point.margin[rows] - t[rows]
+        return point.replace(yf=yf, evaluated=EvaluatedViolations(t, radius))
 
     def _evaluate_ball(self, point: Certificate, w: FloatArray, rows: IntArray) -> Certificate | None:
         """Return the rows of a ball: t = ½(‖x − c‖² − R²) by differences of the caller's samples and centre."""
@@ -358,15 +355,15 @@ class GapRefiner:
         found = self.sharp_rows.evaluate_ball(rows, self.space.to_caller_weights(w), square)
         if found is None:
             return None
-        slack, radius = self.gap_bounder.enclose_violations(point.replace(slack=None), slice(None))
+        t, radius = self.gap_bounder.enclose_violations(point.replace(evaluated=None), slice(None))
         yf = point.yf.copy()
-        slack[rows] = found[0]
+        t[rows] = found[0]
         radius[rows] = found[1] + 0.5 * off + point.level_radius
-        yf[rows] = point.margin[rows] - slack[rows]
-        return point.replace(yf=yf, slack=slack, radius=radius)
+        yf[rows] = point.margin[rows] - t[rows]
+        return point.replace(yf=yf, evaluated=EvaluatedViolations(t, radius))
 
     def _refine_weights(self, point: Certificate) -> Certificate:
-        """The distance ‖w − w(α)‖ in double-double precision, and w(α) itself for w where that is nearer."""
+        """Evaluate ‖w − w(α)‖ in double-double precision, and take w(α) itself for w where that is nearer."""
         if point.w is None or self.space.is_affine:  # a centre is as near as floats can be
             return point
         beta, rest, spread = self.svm.beta(point.alpha), None, None
@@ -390,7 +387,7 @@ class GapRefiner:
             return known
         u = self.svm.at_rows(self.space.rows.margins(own))
         half = 0.5 * float(own @ own)
-        other = known.replace(offset=0.0, half_norm=half, slack=None, radius=None)
+        other = known.replace(offset=0.0, half_norm=half, evaluated=None)
         other = self._bound_gap(self._rescale(other, u, own, point.level, 1.0))
         return other if other.gap < self._bound_gap(known).gap else known
 
@@ -401,7 +398,7 @@ class GapRefiner:
         the rounding of either.
         """
         half_norm = point.half_norm
-        if point.w is None and point.slack is not None and point.explicit is None:  # of values that have more digits
+        if point.w is None and point.evaluated is not None and point.explicit is None:  # these have more digits
             values = point.alpha * (point.yf - point.level * self.svm.sign)
             half_norm = 0.5 * point.factor * float(values.sum())  # Σ_i β_i u_i = Σ_k α_k s_k u_r(k)
         if self.is_homogeneous:
@@ -410,21 +407,20 @@ class GapRefiner:
             norm = math.sqrt(2.0 * max(half_norm, 0.0))
             if not (math.isfinite(point.gap) and norm > 0.0):
                 return point
-            slack, radius = self.gap_bounder.enclose_violations(point, slice(None))
-            losses = _sum_losses(self.svm, slack)
+            t, radius = self.gap_bounder.enclose_violations(point, slice(None))
+            losses = _sum_losses(self.svm, t)
             costs = [group.total * multiplier(point, group) for group in self.svm.groups]
             primal = half_norm + losses + sum(costs)
             if point.gap > WIDE:
                 return point.replace(primal=point.unit * primal)
-            rounding = _sum_losses(self.svm, slack + radius) - losses
+            rounding = _sum_losses(self.svm, t + radius) - losses
             rounding += gamma(self.svm.m) * losses + 8.0 * UNIT * (half_norm + sum(map(abs, costs)))
             near = point.offset <= NEAR * norm
             if near and rounding < point.offset * norm:
                 return point.replace(primal=point.unit * primal, dual=point.unit * (primal - point.gap * half_norm))
             lower = -0.5 * (norm + point.offset) ** 2 if near else point.dual / point.unit
             return point.replace(primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
-        slack = point.violation if point.slack is None else point.slack
-        losses = _sum_losses(self.svm, slack)
+        losses = _sum_losses(self.svm, point.best_violation)
         if self.space.is_affine and point.w is not None:
             primal = self.gap_bounder.compute_half_square(point) + losses
         else:

@@ -81,7 +81,7 @@ class ZeroOptimum:
             w=None if point.w is None else np.zeros_like(point.w), coef=np.zeros_like(point.coef), b=0.0,
             b_interval=self._find_intercepts(intercept), multipliers=dict.fromkeys(point.multipliers, 0.0),
             margin=np.zeros_like(point.yf), level=0.0, primal=0.0, dual=-0.5 * point.unit * norm * norm, yf=zeros,
-            gap=gap, half_norm=0.0, slack=None, radius=None, size=math.nan,
+            gap=gap, half_norm=0.0, evaluated=None, size=math.nan,
         )  # fmt: skip
 
     def _bound_relative_gap(self, norm: float, point: Certificate, balanced: bool) -> float:
@@ -125,7 +125,7 @@ class ZeroOptimum:
         return point.replace(
             w=w, coef=coef, factor=1.0, offset=0.0, b=mu, level=mu,
             b_interval=(min(point.b_interval[0], mu), mu), primal=0.0, dual=0.0, yf=levels_reached,
-            margin=levels_reached.copy(), gap=0.0, half_norm=-mu, slack=None, radius=None, size=math.nan,
+            margin=levels_reached.copy(), gap=0.0, half_norm=-mu, evaluated=None, size=math.nan,
         )  # fmt: skip
 
     def _bound_sizes(self, beta: FloatArray) -> FloatArray:

@@ -17,7 +17,7 @@ from stated_machines import Stated
 
 import qpsvm
 from qpsvm.base.arrays.rounding import FEW
-from qpsvm.bounds.certificate import PrimalPoint
+from qpsvm.bounds.certificate import EvaluatedViolations, PrimalPoint
 from qpsvm.bounds.certify import certify
 from qpsvm.bounds.gap_bounder import GapBounder
 from qpsvm.bounds.levels import primal_points
@@ -60,7 +60,7 @@ def test_rows_that_are_left_out_contribute_nothing(curvature: float) -> None:
     t[8:] += 0.7 * curvature
     problem = Stated(np.eye(16), np.resize([1, -1], 16), upper=0.7, curvature=curvature)
     point = certify(problem.space, problem.svm, np.zeros(16))
-    point = point.replace(alpha=np.tile(np.repeat([0.0, 0.7], 4), 2), slack=t, radius=r)
+    point = point.replace(alpha=np.tile(np.repeat([0.0, 0.7], 4), 2), evaluated=EvaluatedViolations(t, r))
     bounds = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm)
     rest = np.setdiff1d(np.arange(16), bounds.bound_gap(point).rows)
     assert len(rest)
@@ -222,7 +222,7 @@ def test_a_ball_is_as_small_as_it_may_be(off: float) -> None:
     X = [fractions(x) for x in problem.X]
     centre = fractions(problem.space.to_caller_weights(point.w))
     square = dot(w, w) + 2 * level
-    known = point.replace(level=float(level), level_radius=off, slack=None, radius=None)
+    known = point.replace(level=float(level), level_radius=off, evaluated=None)
     size = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm).bound_gap(known).size
     for end in (square - 2 * Fraction(off), square + 2 * Fraction(off)):
         t = [(dot(z, z) - end) / 2 for z in ([a - c for a, c in zip(x, centre, strict=True)] for x in X)]

@@ -298,7 +298,7 @@ class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
         self.samples.check()  # raises an error if the samples have changed
         samples, dual, label = self.samples, self._all_in_one_dual, self.class_index
         model = self._build_model(certificate)
-        t = dual.unflatten_alpha(certificate.violation if certificate.slack is None else certificate.slack)
+        t = dual.unflatten_alpha(certificate.best_violation)
         alpha = self._expand_from_dual(dual.unflatten_alpha(certificate.alpha))
         missing = self._expand_from_dual(t)
         full_dual = AllInOneDual(  # over all samples

@@ -139,7 +139,7 @@ def remove_constraints(certificate: Certificate) -> Certificate:
     yf = certificate.yf[: machine.m] + (machine.sign * b if machine.intercept is not None else 0.0)
     return certificate.replace(
         svm=machine, alpha=certificate.alpha[: machine.m], yf=yf, margin=machine.margin(multipliers), b=b,
-        b_interval=(low, high), multipliers=multipliers, intervals=intervals, slack=None, radius=None,
+        b_interval=(low, high), multipliers=multipliers, intervals=intervals, evaluated=None,
         contributing=None,
     )  # fmt: skip
 
@@ -152,9 +152,7 @@ def build_constraint_table(certificate: Certificate, rows: ConstraintRows, size:
     constraints = certificate.svm.linear_constraints
     assert constraints is not None
     constraint_rows = slice(constraints.unconstrained_dual.m, None)
-    violation = (
-        certificate.violation[constraint_rows] if certificate.slack is None else certificate.slack[constraint_rows]
-    )
+    violation = certificate.best_violation[constraint_rows]
     multipliers = certificate.alpha[constraint_rows]
     columns = {
         "value": rows.original_h + rows.scale * size * violation, "bound": rows.original_h,
