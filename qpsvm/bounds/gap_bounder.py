@@ -8,10 +8,10 @@ are bounded for every t within it:
                distances of the penalised multipliers, (CERT.2)
     (COUNT.4)  gap = (P − D from above) / (P, or D where only the groups keep α from 0, from below)
 
-A user's row is part of this as any other. Rows that can only be kept as equalities, two opposite ones for example, no
-pair of floats (w, b) keeps to the last bit. There
+The row of a linear constraint is one of these rows. Two opposite constraints can only be satisfied as an equality,
+which no pair of floats (w, b) does to the last bit:
 
-    (COUNT.5)  a user's equality counts as kept where |t| ≤ 8r:  no more than the rounding of its own evaluation;  its
+    (COUNT.5)  an equality counts as satisfied where |t| ≤ 8r:  no more than the rounding of its own evaluation;  its
                term is α(|t| + r), the change of P for a change of the level by |t| + r at the multiplier α
 
 Rows with α = 0 and t < −r, or α = U and t > r + δU, contribute exactly nothing: most rows, in general.
@@ -42,16 +42,15 @@ from qpsvm.bounds.proof.terms import Ends, RowBounds, bound_terms_above, sum_ter
 from qpsvm.bounds.screening import tighten_constraint_radii
 from qpsvm.program.svm_dual import DualGroup, SVMDual
 
-#: A user's equality counts as satisfied up to this multiple of the rounding of its own evaluation.
+#: An equality counts as satisfied up to this multiple of the rounding of its own evaluation.
 KEPT = 8.0
 
 
 class GapBounder:
-    """GapBounder the gap of points of one dual.
+    """Bounds the gaps of points of one dual.
 
-    svm: Where every level is 0 and a group has a total, as in a ν-SVM, the objective has no constant loss to be
-        measured against.
-    equal (m,): The linear constraints that can be kept as equalities only.
+    equal (m,): Which linear constraints can only be satisfied as equalities; None if there are none.
+    is_homogeneous: Whether every level is 0 and a group has a total, as in a ν-SVM: then the gap is relative to D.
     """
 
     def __init__(self, accuracy: Accuracy, svm: SVMDual, equal: NDArray[np.bool_] | None = None) -> None:
@@ -63,7 +62,7 @@ class GapBounder:
     # --- t, with its radius ---
 
     def enclose_violations(self, point: Certificate, rows: IntArray | slice) -> tuple[FloatArray, FloatArray]:
-        """t and its radius r at some rows: (r,) each."""
+        """Return t and its radius r at some rows: (r,) each."""
         if point.evaluated is not None:
             return point.evaluated.t[rows].copy(), point.evaluated.radius[rows]
         common = find_common_value(point.margin)
@@ -97,12 +96,12 @@ class GapBounder:
 
     @cached
     def _mix_factor(self) -> float:
-        """Factor of κ where a row combines k samples, a sum of k products: κ ≥ γ₆‖w‖."""
+        """The factor of κ where a row combines k samples, a sum of k products: κ ≥ γ₆‖w‖."""
         longest = int(np.diff(self.svm.mix.indptr).max(initial=1)) if self.svm.mix is not None else 0
         return 1.0 + (longest + 3) / 6.0
 
     def row_sizes(self, rows: IntArray | slice) -> FloatArray:
-        """GapBounder of ‖φ‖ of some rows, (r,): of a combination, the sum of the sizes of its parts."""
+        """Bound ‖φ‖ of some rows, (r,): of a combination, by the sum of the sizes of its parts."""
         svm = self.svm
         if svm.mix is None:
             return self.accuracy.sizes(rows if svm.rows is None else svm.rows[rows])
@@ -112,14 +111,12 @@ class GapBounder:
 
     def bound_value_radii(self, point: Certificate) -> FloatArray:
         """Bound the error of K coef at every sample: (n,), a new array."""
-        known = point.value_radius
-        sizes = (
-            self.accuracy.sizes(slice(None)) if self.accuracy.has_sizes else np.full(self.svm.n, self.accuracy.largest)
-        )
-        return np.array(self._kappa(point) * FEW * sizes if known is None else known)
+        if point.value_radius is not None:
+            return np.array(point.value_radius)
+        return np.asarray(self._kappa(point) * FEW * self.accuracy.sizes(np.arange(self.svm.n)))
 
     def _kappa(self, point: Certificate) -> float:
-        """`Accuracy.kappa` of the point, remembered: it is asked for in every block of rows."""
+        """Return `Accuracy.kappa` of a point; the last one is kept, as every block of rows asks for it."""
         known, kappa = self._remembered
         if known is not point:
             kappa = self.accuracy.kappa(point.coef, point.w)
@@ -141,6 +138,7 @@ class GapBounder:
         return self._repaired[1]
 
     def _repair(self, point: Certificate) -> ExactAlpha | None:
+        """Compute `find_feasible`: α as it is, else repaired in floats, else in rational numbers."""
         svm = self.svm
         if svm.classes is not None:  # repaired exactly, or not at all
             sums = [sum_with_bound(beta) for beta in svm.beta(point.alpha).reshape(svm.classes.k, -1)]
@@ -155,8 +153,13 @@ class GapBounder:
         costs = np.abs(self.enclose_violations(point, slice(None))[0] - svm.curvature * point.alpha)
         return feasible(self.exact_dual, point.alpha, costs)
 
+    def _find_alpha(self, point: Certificate) -> tuple[ExactAlpha, bool]:
+        """Return the α of `find_feasible`, or α itself where there is none, and whether it is feasible."""
+        repaired = self.find_feasible(point)
+        return (ExactAlpha(point.alpha, {}), False) if repaired is None else (repaired, True)
+
     def _is_feasible(self, alpha: FloatArray) -> bool:
-        """Whether α (m,) satisfies every equality exactly."""
+        """Return whether α (m,) satisfies every equality exactly."""
         for group in self.svm.groups:
             column = group.column
             if group.ridge:
@@ -187,10 +190,9 @@ class GapBounder:
     # --- the gap ---
 
     def bound_gap(self, point: Certificate) -> GapBound:
-        """(COUNT.1) and (COUNT.4)."""
-        repaired = self.find_feasible(point)
-        alpha = ExactAlpha(point.alpha, {}) if repaired is None else repaired
-        distance = math.inf if repaired is None else self._bound_distance(point, repaired)
+        """Bound P − D from above and max(|P|, |D|) from below, (COUNT.1) and (COUNT.4)."""
+        alpha, is_feasible = self._find_alpha(point)
+        distance = self._bound_distance(point, alpha) if is_feasible else math.inf
         has_constraints = self.svm.linear_constraints is not None
         each, (_, terms), (losses, most_losses) = sum_terms(
             self._bound_rows(alpha),
@@ -228,8 +230,7 @@ class GapBounder:
 
     def sum_terms(self, point: Certificate, rows: IntArray, t: FloatArray, r: FloatArray) -> float:
         """Bound Σ g_k over some rows (r,), which are whole blocks, from above, for their t and radius."""
-        repaired = self.find_feasible(point)
-        alpha = ExactAlpha(point.alpha, {}) if repaired is None else repaired
+        alpha, _ = self._find_alpha(point)
         ends = self._bound_violations(t, r, rows)
         return total(bound_terms_above(self._bound_rows(alpha).take(rows), ends, self.svm.block), up=True)
 
@@ -243,7 +244,7 @@ class GapBounder:
 
     @staticmethod
     def compute_half_square(point: Certificate) -> float:
-        """½R² = ½‖w‖² + μ of a ball, rounded once."""
+        """Return ½R² = ½‖w‖² + μ of a ball, rounded once."""
         assert point.w is not None
         return 0.5 * max(dot_with_bound(point.w, point.w, 2.0 * point.level)[0], 0.0)
 
@@ -301,17 +302,17 @@ class GapBounder:
         return apart * FEW, max(abs(mu) - point.level_radius, 0.0)
 
     def bound_offset(self, point: Certificate) -> float:
-        """‖w − w(α)‖ of an explicit w over few samples, from above."""
+        """Bound ‖w − w(α)‖ of an explicit w over few samples from above."""
         size = self._bound_size(point)
         most = point.offset + (point.weight_radius or 0.0) + (2.0 + point.placed) * UNIT * size
         return most + abs(point.factor - 1.0) * math.sqrt(self._kappa(point) * FEW * size)
 
     def _bound_size(self, point: Certificate) -> float:
-        """Σ|coef_i| ρ_i."""
+        """Bound Σ|coef_i| ρ_i from above."""
         return self.accuracy.size(point.coef)[0] * FEW
 
     def _bound_norm_below(self, point: Certificate) -> float:
-        """A lower bound of ‖w‖."""
+        """Bound ‖w‖ from below."""
         if point.w is not None:
             return float(np.linalg.norm(point.w)) * (1.0 - gamma(len(point.w) + 4))
         size, terms = self.accuracy.size(point.coef)

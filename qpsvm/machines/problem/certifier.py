@@ -56,7 +56,7 @@ class Certifier:
 
     @cached
     def gap_refiner(self) -> GapRefiner:
-        """GapBounder of the gap of points, with all rounding."""
+        """Bounds the gaps of points, all rounding included, and improves points whose bound is loose."""
         constraints, space = self.svm.linear_constraints, self.space
         accuracy = ClassAccuracy(space) if isinstance(space, ClassSpace) else Accuracy(space)
         return GapRefiner(accuracy, self.svm, None if constraints is None else constraints.equality_mask)
