@@ -298,7 +298,7 @@ def _bound_two_lines_above(row: RowBounds, t: Ends) -> FloatArray:
         falling, rising = -(row.alpha[1] * t[0]), (row.upper[1] - row.alpha[0]) * t[1]
         g = np.fmax(falling, rising)  # not both are negative, and ∞ · 0 is 0
         g = np.where(g > 0.0, FEW * g + UNDERFLOW, 0.0)
-        unknown = np.isnan(t[0]) | np.isnan(t[1]) | np.isnan(falling)
+        unknown = np.isnan(falling)  # as t is, or the product of 0 and ∞
         return np.where(unknown, np.inf, g) if unknown.any() else g
 
 
@@ -349,13 +349,13 @@ def _largest_of_others(t: FloatArray) -> FloatArray:
 
 def bound_losses_below(row: RowBounds, t: Ends) -> FloatArray:
     """Bound ψ of (LOSS.1) from below, (k,): it increases with t and U, and decreases with δ."""
-    loss: FloatArray
-    if row.is_curved:
-        loss = compute_loss(t[0], row.upper[0], row.curvature[1])
-    else:
-        T = np.maximum(t[0], 0.0)
-        loss = np.multiply(row.upper[0], T, out=np.zeros_like(T), where=T > 0.0)
-    return np.asarray(np.maximum(IN * loss - UNDERFLOW, 0.0))
+    with np.errstate(invalid="ignore", over="ignore"):
+        if row.is_curved:
+            loss = compute_loss(t[0], row.upper[0], row.curvature[1])
+        else:
+            loss = row.upper[0] * np.maximum(t[0], 0.0)
+        below: FloatArray = np.fmax(IN * loss - UNDERFLOW, 0.0)  # ∞ · 0 is 0
+    return below
 
 
 def bound_losses_above(row: RowBounds, t: Ends) -> FloatArray:
