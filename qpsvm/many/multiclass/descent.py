@@ -20,7 +20,7 @@ from qpsvm.base.arrays.rounding import bound_row_norms
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.machines.problem.parameter_checks import as_intercept
-from qpsvm.many.multiclass.bulk import MachinePoints, gather_machines, has_usual_options
+from qpsvm.many.multiclass.bulk import MachinePoints, gather_machines, has_default_options
 from qpsvm.many.multiclass.exact_optimum import find_best_intercept
 from qpsvm.many.multiclass.gap_bounds import bound_gaps, build_linear_points
 from qpsvm.many.multiclass.split import Split
@@ -37,10 +37,10 @@ DESCENT_MACHINES = ("CSVM", "SquaredHinge")
 def can_solve_by_descent(split: Split, options: Mapping[str, Any]) -> bool:
     """Return whether these machines, one or several over the same rows, can be solved by coordinate descent."""
     is_supported = split.machine in DESCENT_MACHINES and set(split.parameters) <= {"C"} and not split.constraints
-    fits = split.n_rows_of_all <= MAX_TOTAL_ROWS and is_descent_suitable(*split.X.shape)
+    fits = split.n_total_rows <= MAX_TOTAL_ROWS and is_descent_suitable(*split.X.shape)
     has_common_rows = split.kernel_is_linear and split.uses_all_rows
     is_unlimited = options.get("time_limit") is None
-    return is_supported and has_common_rows and fits and is_unlimited and has_usual_options(options)
+    return is_supported and has_common_rows and fits and is_unlimited and has_default_options(options)
 
 
 def solve_by_descent(split: Split, tol: float) -> BinaryMachines:
@@ -66,7 +66,7 @@ def solve_by_descent(split: Split, tol: float) -> BinaryMachines:
                 points, b, certified = _certify_points(split, stack, space, machines, sizes)
     solver = Solver("coordinate descent", find_library_version(), "converged")
     iterations = np.array([machine.iterations for machine in machines])
-    return gather_machines(split, stack, points, b, certified, iterations, (tol, None), solver)
+    return gather_machines(split, stack, points, b, certified, iterations, tol, None, solver)
 
 
 def _certify_points(
@@ -99,6 +99,6 @@ def _certify_points(
         levels = multiply_double_double(np.column_stack([W, original_b]), np.append(space.origin, 1.0))
     points = MachinePoints(alpha, u, b, np.ones(P), W)
     bounded = build_linear_points(
-        stack, alpha, u, levels, points.rho, W, sizes[stack.places], space.samples.longest_row
+        stack, alpha, u, levels, points.rho, W, sizes[stack.positions], space.samples.longest_row
     )
     return points, original_b, bound_gaps(stack, bounded, split.intercept)

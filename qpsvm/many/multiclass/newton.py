@@ -24,14 +24,14 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.program.losses import Loss
 
 #: Steps, of which ten are usual; and halvings of one.
-STEPS, HALVINGS = 40, 20
+MAX_STEPS, MAX_HALVINGS = 40, 20
 #: Numbers that are gathered at once: they stay in the cache.
-GATHERED = 60_000
+CHUNK_ENTRIES = 60_000
 #: Columns of dense rows up to which a step, which takes d² products a row, is the shorter road.
-FEW_COLUMNS = 100
+MAX_DENSE_COLUMNS = 100
 #: Seconds of a step over sparse rows: of a product of two numbers of a row, and of columns cubed; and how many passes
 #: of coordinate descent it may take.
-PAIR, CUBE, PASSES = 5e-10, 1.5e-11, 20.0
+SECONDS_PER_PRODUCT, SECONDS_PER_CUBE, MAX_PASSES = 5e-10, 1.5e-11, 20.0
 
 
 class AffineRows:
@@ -42,12 +42,12 @@ class AffineRows:
         self.width = self.d + ones
         if self.sparse:
             self.Z = Z.tocsr()
-            self.turned = self.Z.T
+            self.transposed = self.Z.T
         else:
             self.Z = np.column_stack([Z, np.ones(self.n)]) if ones else np.ascontiguousarray(Z)
-            self.turned = self.Z.T
+            self.transposed = self.Z.T
 
-    def times(self, v: FloatArray) -> FloatArray:
+    def multiply(self, v: FloatArray) -> FloatArray:
         """Z v: (n,)."""
         if not self.sparse:
             return np.asarray(self.Z @ v)
@@ -56,28 +56,28 @@ class AffineRows:
 
     def multiply_transposed(self, a: FloatArray) -> FloatArray:
         """Return Zᵀa: (d + 1,)."""
-        found = np.asarray(self.turned @ a)
+        found = np.asarray(self.transposed @ a)
         return np.append(found, a.sum()) if self.sparse and self.ones else found
 
-    def gram(self, rows: IntArray, weight: FloatArray) -> FloatArray:
+    def compute_gram(self, rows: IntArray, weight: FloatArray) -> FloatArray:
         """Z_JᵀDZ_J of some rows, D by rows (j,): (d + 1, d + 1)."""
         H = np.zeros((self.width, self.width))
         if not self.sparse:
-            alike, step = bool((weight == weight[:1]).all()), max(GATHERED // max(self.width, 1), 16)
+            alike, step = bool((weight == weight[:1]).all()), max(CHUNK_ENTRIES // max(self.width, 1), 16)
             for k in range(0, len(rows), step):
                 part = self.Z[rows[k : k + step]]
                 if not alike:
                     part *= np.sqrt(weight[k : k + step])[:, None]
                 H += part.T @ part
             return weight[0] * H if alike and len(rows) else H
-        S, sums = self._moments(rows, weight)
+        S, sums = self._compute_moments(rows, weight)
         H[: self.d, : self.d] = S
         if self.ones:
             H[-1, : self.d] = H[: self.d, -1] = sums
             H[-1, -1] = weight.sum()
         return H
 
-    def _moments(self, rows: IntArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _compute_moments(self, rows: IntArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
         Z = self.Z
         if core.compiled is None:
             part = Z[rows]
@@ -101,12 +101,12 @@ def is_worthwhile(X: Matrix) -> bool:
     """Return whether Newton steps over rows X (n, d) are predicted to be the fastest for squared losses."""
     n, d = X.shape
     if not sp.issparse(X):
-        return bool(d <= FEW_COLUMNS)
-    step = PAIR * X.nnz * (X.nnz / max(n, 1)) + CUBE * float(d) ** 3
-    return bool(step <= PASSES * estimate_pass_seconds(n, X.nnz))
+        return bool(d <= MAX_DENSE_COLUMNS)
+    step = SECONDS_PER_PRODUCT * X.nnz * (X.nnz / max(n, 1)) + SECONDS_PER_CUBE * float(d) ** 3
+    return bool(step <= MAX_PASSES * estimate_pass_seconds(n, X.nnz))
 
 
-def newton(
+def minimise_by_newton(
     Z: AffineRows, y: FloatArray, losses: Loss, weight: FloatArray, penalty: FloatArray
 ) -> tuple[FloatArray, int] | None:
     """v of (SQNEWTON.2) and the number of steps, or None. Shapes: y, weight (n,), penalty (d + 1,)."""
@@ -115,27 +115,27 @@ def newton(
     side, value = np.sign(past), float(weight @ (past * past))
     H, last = np.zeros((Z.width, Z.width)), np.zeros(Z.n, dtype=np.bool_)
     goal = y * losses.level
-    for step in range(1, STEPS + 1):
+    for step in range(1, MAX_STEPS + 1):
         now = side != 0.0
         entering, leaving = (now & ~last).nonzero()[0], (last & ~now).nonzero()[0]
         if 2 * (len(entering) + len(leaving)) > np.count_nonzero(now):
             H, entering, leaving = np.zeros_like(H), now.nonzero()[0], leaving[:0]
         if len(entering):
-            H += Z.gram(entering, weight[entering])
+            H += Z.compute_gram(entering, weight[entering])
         if len(leaving):
-            H -= Z.gram(leaving, weight[leaving])
+            H -= Z.compute_gram(leaving, weight[leaving])
         last, system = now, H.copy()
         system.flat[:: Z.width + 1] += penalty
         wanted = goal if losses.is_one_sided else goal - side * losses.tube
         _, target, failed = lapack.dposv(system.T, Z.multiply_transposed(weight * wanted * now), lower=1, overwrite_a=1)
         if failed:
             return None
-        aimed = losses.level - y * Z.times(target)
+        aimed = losses.level - y * Z.multiply(target)
         past = _apply_soft_threshold(losses, aimed)
         if np.array_equal(np.sign(past), side):
             return target, step
         next_v, next_t, share = target, aimed, 1.0
-        for _ in range(HALVINGS):  # twice the objective of (SQNEWTON.1)
+        for _ in range(MAX_HALVINGS):  # twice the objective of (SQNEWTON.1)
             lower = float(penalty @ (next_v * next_v) + weight @ (past * past))
             if lower < value:
                 break

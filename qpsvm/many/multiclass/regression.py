@@ -21,13 +21,13 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.bounds.certificate import middle
 from qpsvm.machines.epsilon_svr import EpsilonSVR
-from qpsvm.many.multiclass.bulk import MachinePoints, build_stack_points, has_usual_options
+from qpsvm.many.multiclass.bulk import MachinePoints, build_bounded_points, has_default_options
 from qpsvm.many.multiclass.gap_bounds import bound_gaps
-from qpsvm.many.multiclass.newton import AffineRows, is_worthwhile, newton
-from qpsvm.many.multiclass.one_by_one import result_of
+from qpsvm.many.multiclass.newton import AffineRows, is_worthwhile, minimise_by_newton
+from qpsvm.many.multiclass.one_by_one import solve_machine
 from qpsvm.many.multiclass.split import REST
 from qpsvm.many.multiclass.stack import Stack
-from qpsvm.many.multiclass.together import BinaryMachines, Results
+from qpsvm.many.multiclass.together import BinaryMachines, LazyResults
 from qpsvm.program.losses import Loss, compress_constant
 from qpsvm.program.status import Solver, Status
 from qpsvm.result.caveats import NO_INFORMATION, Caveat
@@ -40,7 +40,7 @@ def can_solve_regression(problem: EpsilonSVR, options: Mapping[str, Any]) -> boo
     if not problem.space.is_linear or problem.space.samples.memory_matrix is None:
         return False
     X = problem.space.samples.memory_matrix
-    asked = problem.constraints or not has_usual_options(options) or options.get("time_limit") is not None
+    asked = problem.constraints or not has_default_options(options) or options.get("time_limit") is not None
     alike = bool((samples.weight == 1.0).all()) and len(samples.weight) > 0
     return alike and not asked and ((problem.loss == "squared" and is_worthwhile(X)) or is_descent_suitable(*X.shape))
 
@@ -78,7 +78,7 @@ class RegressionSolver:
             compress_constant(upper), t, compress_constant(-upper), problem.epsilon, compress_constant(bend)
         )
 
-    def by_newton(self) -> RegressionPoint | None:
+    def solve_by_newton(self) -> RegressionPoint | None:
         """By (SQNEWTON.2); None where it does not end."""
         free, kept = self.problem.intercept == "free", self.problem.intercept is not None
         Z, weight = (
@@ -88,14 +88,14 @@ class RegressionSolver:
         penalty = np.ones(Z.width)
         if free:
             penalty[-1] = 0.0
-        solved = newton(Z, np.ones(Z.n), self.losses, weight, penalty)
+        solved = minimise_by_newton(Z, np.ones(Z.n), self.losses, weight, penalty)
         if solved is None:
             return None
         v, steps = solved
-        beta = weight * self.losses.compute_tube_excess(self.losses.compute_residuals(Z.times(v)))
+        beta = weight * self.losses.compute_tube_excess(self.losses.compute_residuals(Z.multiply(v)))
         return self._certify_point(beta, float(v[-1]) if free else None, steps, "primal newton")
 
-    def by_descent(self, tol: float) -> RegressionPoint:
+    def solve_by_descent(self, tol: float) -> RegressionPoint:
         """By coordinate descent, about the middle of the levels where b is free; to a finer goal where it is not yet
         certified."""
         problem, losses, ones = self.problem, self.losses, np.ones(self.Z.shape[0])
@@ -125,7 +125,7 @@ class RegressionSolver:
             b = middle(*find_quantile_interval(ends, stack.upper, float(stack.upper[: len(beta)].sum())))
         alpha = np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
         found = MachinePoints(alpha, f, np.array([b]), np.ones(1), w[None, :])
-        own, points = build_stack_points(space, stack, found)
+        own, points = build_bounded_points(space, stack, found)
         gap = float(bound_gaps(stack, points, problem.intercept)[0])
         return RegressionPoint(beta, w, float(own[0]), gap, steps, Solver(name, find_library_version(), "converged"))
 
@@ -137,13 +137,13 @@ def solve_regression(problem: EpsilonSVR, tol: float) -> BinaryMachines:
     """
     with np.errstate(all="ignore"), limit_blas_threads():  # what is not finite is not certified
         road = RegressionSolver(problem)
-        made = road.by_newton() if road.squared and is_worthwhile(road.Z) else None
+        made = road.solve_by_newton() if road.squared and is_worthwhile(road.Z) else None
         if (made is None or not made.gap <= tol) and is_descent_suitable(*road.Z.shape):
-            made = road.by_descent(tol)
+            made = road.solve_by_descent(tol)
     if made is None or not made.gap <= tol:
         start = None if made is None or not np.isfinite(made.alpha).all() else made.alpha
-        return as_single_result(result_of(problem, start, {"tol": tol}))
-    coef, recorded = _row(made.beta), Results(1, RegressionResultMaker(problem, made, tol))
+        return as_single_result(solve_machine(problem, start, {"tol": tol}))
+    coef, recorded = _as_row(made.beta), LazyResults(1, RegressionResultBuilder(problem, made, tol))
     ends = problem.samples.target_range
     varied = ends is not None and ends[0] < ends[1]
     caveats = (NO_INFORMATION,) if varied and not made.w.any() else ()
@@ -154,7 +154,7 @@ def solve_regression(problem: EpsilonSVR, tol: float) -> BinaryMachines:
 
 def as_single_result(result: SVMResult) -> BinaryMachines:
     """The result of a problem that was solved as any other."""
-    coef, recorded = _row(result.coef), Results(1, None, {0: result})
+    coef, recorded = _as_row(result.coef), LazyResults(1, None, {0: result})
     assert result.w is not None  # the kernel is linear
     return _build_machines(
         coef, result.w, result.b, result.gap, result.caveats, result.status, result.iterations or 0, result.solver,
@@ -162,7 +162,7 @@ def as_single_result(result: SVMResult) -> BinaryMachines:
     )  # fmt: skip
 
 
-def _row(beta: FloatArray) -> sp.csr_array:
+def _as_row(beta: FloatArray) -> sp.csr_array:
     """β (n,) as (1, n)."""
     kept = beta.nonzero()[0]
     return sp.csr_array((beta[kept], kept, np.array([0, len(kept)])), shape=(1, len(beta)))
@@ -170,7 +170,7 @@ def _row(beta: FloatArray) -> sp.csr_array:
 
 def _build_machines(
     coef: sp.csr_array, w: FloatArray, b: float, gap: float, caveats: tuple[Caveat, ...], status: Status, steps: int,
-    solver: Solver, message: str, results: Results,
+    solver: Solver, message: str, results: LazyResults,
 ) -> BinaryMachines:  # fmt: skip
     return BinaryMachines(
         classes=np.empty(0), machines=np.array([(0, REST)]), coef=coef, b=np.array([b]), rho=np.ones(1), w=w[None, :],
@@ -180,20 +180,20 @@ def _build_machines(
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionResultMaker:
-    """Makes the result from its α, as `bulk.BulkResultMaker` does."""
+class RegressionResultBuilder:
+    """Makes the result from its α, as `bulk.BulkResultBuilder` does."""
 
     problem: EpsilonSVR
-    made: RegressionPoint
+    point: RegressionPoint
     tol: float
 
     def __call__(self, p: int) -> SVMResult:
         """The same α as a result, certified again with all that `solve` has; one near it where that says no."""
         del p
-        problem, made = self.problem, self.made
+        problem, made = self.problem, self.point
         result: SVMResult = problem.at(made.alpha, self.tol)
         if result.status is not Status.OPTIMAL:
-            return result_of(problem, made.alpha, {"tol": self.tol})
+            return solve_machine(problem, made.alpha, {"tol": self.tol})
         return replace(result, backend=made.solver.name, solver=made.solver, iterations=made.iterations)
 
 

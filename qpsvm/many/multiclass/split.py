@@ -31,11 +31,11 @@ from qpsvm.space.kernels.space import FeatureSpace
 
 #: Rows up to which machines that are solved one by one share a Gram matrix. Of more, a pair looks at a part of its own
 #: values only, and to copy those out of the matrix of all takes longer than to make them.
-SHARED_BY_PAIRS, SHARED_BY_ALL = 1500, CACHE_ROWS
+MAX_SHARED_ROWS_PAIRS, MAX_SHARED_ROWS_REST = 1500, CACHE_ROWS
 #: The class that a machine of one against all others is against.
 REST = -1
 #: Rows up to which pairs of classes share one Gram matrix: 200 MB, as much as LIBSVM keeps by default.
-MAX_SHARED_GRAM_ROWS = 5000
+MAX_SHARED_ROWS_BULK = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Split:
     parameters: Its own.
     kernel: Every parameter of it is a number.
     weight (n,): A sample of weight 0 takes no part.
-    sorted: Whether rows are in the order of their classes; those of a source never are.
+    is_sorted: Whether rows are in the order of their classes; those of a source never are.
     """
 
     X: Matrix | RowSource
@@ -64,8 +64,8 @@ class Split:
     psd: PSDRule = "raise"
     intercept: str | None = "free"
     constraints: Any = None
-    sorted: bool = True
-    spaces: dict[str, FeatureSpace] = field(default_factory=dict, repr=False)
+    is_sorted: bool = True
+    space_cache: dict[str, FeatureSpace] = field(default_factory=dict, repr=False)
 
     @property
     def n(self) -> int:
@@ -73,13 +73,13 @@ class Split:
         return len(self.codes)
 
     @property
-    def is_stored(self) -> bool:
+    def is_out_of_memory(self) -> bool:
         """Whether the samples are not in memory, so that machines share them and copy none."""
         return isinstance(self.X, RowSource)
 
     def _select_samples(self, rows: IntArray) -> Matrix | RowSource:
         """Return some of the samples; X itself if they are all, in order."""
-        if len(rows) == self.n and not self.sorted:
+        if len(rows) == self.n and not self.is_sorted:
             return self.X
         return select_rows(self.X, rows) if isinstance(self.X, RowSource) else self.X[rows]
 
@@ -92,26 +92,26 @@ class Split:
     def order(self) -> IntArray:
         """The rows that take part, class after class where they are sorted: (r,)."""
         taking = np.flatnonzero(self.weight > 0.0)
-        return taking[np.argsort(self.codes[taking], kind="stable")] if self.sorted else taking
+        return taking[np.argsort(self.codes[taking], kind="stable")] if self.is_sorted else taking
 
     @cached_property
-    def ends(self) -> IntArray:
+    def class_offsets(self) -> IntArray:
         """Start of the rows of each class in `order`, and the end of the last: (k + 1,)."""
         return np.append(0, np.bincount(self.codes[self.order], minlength=self.k).cumsum())
 
-    def places(self, p: int) -> tuple[IntArray, FloatArray]:
+    def locate_rows(self, p: int) -> tuple[IntArray, FloatArray]:
         """The rows of a machine as places in `order`, and their signs: (m,) each."""
         i, j = (int(c) for c in self.pairs[p])
-        if not self.sorted:
+        if not self.is_sorted:
             codes = self.codes[self.order]
             places = np.arange(len(codes)) if j == REST else np.flatnonzero((codes == i) | (codes == j))
             return places, np.where((codes[places] == i) == (j == REST), 1.0, -1.0)
         if j == REST:
             signs = np.full(len(self.order), -1.0)
-            signs[self.ends[i] : self.ends[i + 1]] = 1.0
+            signs[self.class_offsets[i] : self.class_offsets[i + 1]] = 1.0
             places = np.arange(len(self.order))
         else:
-            first, second = (np.arange(self.ends[c], self.ends[c + 1]) for c in (i, j))
+            first, second = (np.arange(self.class_offsets[c], self.class_offsets[c + 1]) for c in (i, j))
             places = np.concatenate([first, second])
             signs = np.repeat([-1.0, 1.0], [len(first), len(second)])
         return places, signs
@@ -122,15 +122,15 @@ class Split:
         found: NDArray[Any] = self.codes[rows] == i if j == REST else self.labels[self.codes[rows]]
         return found
 
-    def problem(self, p: int) -> Problem:
+    def build_problem(self, p: int) -> Problem:
         """The problem of one machine, over its rows in the order of their classes; the Gram matrix is a shared one."""
         problem = self.build_separate_problem(p)
-        self._share(problem, self.places(p)[0])
+        self._share_gram(problem, self.locate_rows(p)[0])
         return problem
 
     def build_separate_problem(self, p: int) -> Problem:
         """Build the problem with a separate Gram matrix, computed on demand."""
-        places, _ = self.places(p)
+        places, _ = self.locate_rows(p)
         rows = self.order[places]
         X: Any = self._select_samples(rows)
         if isinstance(self.kernel, Precomputed):
@@ -149,9 +149,9 @@ class Split:
             raise
         return problem
 
-    def _share(self, problem: Problem, places: IntArray) -> None:
+    def _share_gram(self, problem: Problem, places: IntArray) -> None:
         """Let the problem compute with its part of the Gram matrix of all rows."""
-        whole = None if self.constraints or self.is_stored else self.space
+        whole = None if self.constraints or self.is_out_of_memory else self.shared_space
         if whole is None:
             return
         same = len(places) == whole.n
@@ -163,18 +163,18 @@ class Split:
     def has_separate_grams(self) -> bool:
         """Whether there are too many rows for one shared Gram matrix; a given one always is shared."""
         given = isinstance(self.kernel, Precomputed)
-        return len(self.order) > MAX_SHARED_GRAM_ROWS and self.pairs[0, 1] != REST and not given
+        return len(self.order) > MAX_SHARED_ROWS_BULK and self.pairs[0, 1] != REST and not given
 
     @cached_property
-    def lengths(self) -> IntArray:
+    def row_counts(self) -> IntArray:
         """Number of rows of each machine: (P,)."""
-        counts = np.diff(self.ends)
+        counts = np.diff(self.class_offsets)
         if self.pairs[0, 1] == REST:
             return np.full(self.k, len(self.order))
         return np.asarray(counts[self.pairs].sum(axis=1))
 
     @property
-    def n_rows_of_all(self) -> int:
+    def n_total_rows(self) -> int:
         """The sum of the rows of all machines."""
         return len(self.pairs) * len(self.order) if self.pairs[0, 1] == REST else (self.k - 1) * len(self.order)
 
@@ -191,20 +191,22 @@ class Split:
     @property
     def active_space(self) -> FeatureSpace:
         """The rows that take part, in `order`, in feature space."""
-        if "whole" not in self.spaces:
+        if "whole" not in self.space_cache:
             X: Any = self._select_samples(self.order)
             X = X[:, self.order] if isinstance(self.kernel, Precomputed) else X
-            self.spaces["whole"] = FeatureSpace(self.kernel, X, self.intercept, self.psd)  # type: ignore[arg-type]
-        return self.spaces["whole"]
+            self.space_cache["whole"] = FeatureSpace(self.kernel, X, self.intercept, self.psd)  # type: ignore[arg-type]
+        return self.space_cache["whole"]
 
     @property
-    def space(self) -> FeatureSpace | None:
+    def shared_space(self) -> FeatureSpace | None:
         """The rows that take part, in `order`, in feature space, their Gram matrix made; None where none is shared.
 
         Of a kernel that may be indefinite, each machine has its own: a part of an indefinite matrix need not be.
         """
         pairs = bool((self.pairs[:, 1] != REST).any())
-        if (pairs and not self.kernel.is_psd) or len(self.order) > (SHARED_BY_PAIRS if pairs else SHARED_BY_ALL):
+        if (pairs and not self.kernel.is_psd) or len(self.order) > (
+            MAX_SHARED_ROWS_PAIRS if pairs else MAX_SHARED_ROWS_REST
+        ):
             return None
         space = self.active_space
         if not space.is_linear and isinstance(space.gram, KernelGram) and space.gram.cached_matrix is None:
@@ -219,7 +221,7 @@ class Split:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the Gram matrix, which is made again where it is needed."""
-        return {**self.__dict__, "spaces": {}}
+        return {**self.__dict__, "space_cache": {}}
 
 
 def find_machine_class(name: str) -> type[Problem]:
@@ -235,7 +237,7 @@ def find_machine_class(name: str) -> type[Problem]:
     raise ParameterError(f"there is no machine {name!r}: take one of {', '.join(sorted(Problem._registered_machines))}")
 
 
-def split(
+def split_classes(
     X: Matrix | RowSource,
     codes: IntArray,
     labels: NDArray[Any],
@@ -266,5 +268,5 @@ def split(
     return Split(
         X=X, codes=codes, labels=labels, pairs=np.array(pairs), machine=machine, parameters=dict(parameters),
         kernel=kernel.resolve(X), weight=weight, psd=psd, intercept=intercept, constraints=constraints,
-        sorted=not isinstance(X, RowSource),
+        is_sorted=not isinstance(X, RowSource),
     )  # fmt: skip

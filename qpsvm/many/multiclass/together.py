@@ -69,7 +69,7 @@ class BinaryMachines:
         return build_repr(type(self).__name__, **shown)
 
 
-class Results(Sequence[SVMResult]):
+class LazyResults(Sequence[SVMResult]):
     """Results that are made when they are asked for, and kept.
 
     make: From the number of a machine to its result; must be one that can be pickled. None where nothing but
@@ -80,13 +80,13 @@ class Results(Sequence[SVMResult]):
     def __init__(
         self, count: int, make: Callable[[int], SVMResult] | None, known: dict[int, SVMResult] | None = None
     ) -> None:
-        self._count, self._make, self._known = count, make, dict(known or {})
-        self._asked: set[int] = set()
+        self._count, self._build, self._known = count, make, dict(known or {})
+        self._requested: set[int] = set()
 
-    def take_requested(self, shared: Callable[[SVMResult], SVMResult]) -> Results:
+    def take_requested(self, shared: Callable[[SVMResult], SVMResult]) -> LazyResults:
         """Return the requested results, each through `shared`, without the samples needed to build others."""
-        kept = Results(self._count, None, {k: shared(self._known[k]) for k in sorted(self._asked)})
-        kept._asked = set(self._asked)
+        kept = LazyResults(self._count, None, {k: shared(self._known[k]) for k in sorted(self._requested)})
+        kept._requested = set(self._requested)
         return kept
 
     def verify(self, *, tol: float | None = None) -> Proofs:
@@ -110,13 +110,13 @@ class Results(Sequence[SVMResult]):
         if not 0 <= k < self._count:
             raise IndexError(f"there are {self._count} machines, and {index} is none of them")
         if k not in self._known:
-            if self._make is None:
+            if self._build is None:
                 raise UnsupportedError(
                     f"the result of machine {k} needs the samples of the fit, which a pickle or copy of the estimator "
                     "leaves out: ask for it before the pickle is made, by results_ (or result_), or fit again"
                 )
-            self._known[k] = self._make(k)
-        self._asked.add(k)
+            self._known[k] = self._build(k)
+        self._requested.add(k)
         return self._known[k]
 
     def __iter__(self) -> Iterator[SVMResult]:
