@@ -37,8 +37,8 @@ from qpsvm.estimators.callbacks import CallbackSupportMixin, with_fit_callbacks
 from qpsvm.estimators.constructor import EstimatorSettings, build_constructor, build_docstring
 from qpsvm.estimators.parameter_table import NO_LIMIT, PARAMETERS, ParameterInfo
 from qpsvm.machines import Problem
-from qpsvm.many.multiclass.one_by_one import without_noise
-from qpsvm.many.multiclass.together import BinaryMachines, Results
+from qpsvm.many.multiclass.one_by_one import remove_rounding_alpha
+from qpsvm.many.multiclass.together import BinaryMachines, LazyResults
 from qpsvm.program.status import Status
 from qpsvm.result.caveats import Caveat
 from qpsvm.result.model import AllInOneModel, Model, PairsModel
@@ -300,8 +300,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             state.pop(samples, None)
         shared = partial(_share_vectors, vectors=state.get("_computed_vectors"))
         for name in ("results_", "_results"):
-            if isinstance(state.get(name), Results):
-                state[name] = state[name].take_requested(shared)
+            if isinstance(state.get(name), LazyResults):
+                state[name] = state[name].select_requested(shared)
         if isinstance(state.get("_solution"), BinaryMachines):
             state["_solution"] = replace(state["_solution"], results=state.get("results_", state.get("_results")))
         return state
@@ -364,7 +364,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _solve_one(self, problem: Problem) -> SVMResult:
         """Solve one problem with certificate. Raises QPSVMError."""
         result = self._solve_certified(problem, self._find_start(problem))
-        result = without_noise(problem, result, float(self.tol))
+        result = remove_rounding_alpha(problem, result, float(self.tol))
         self._report_status([result.status], np.array([result.gap]), result.message, result.caveats)
         return result
 

@@ -19,7 +19,7 @@ from qpsvm.data.rows import RowSource
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import AnyModel, Estimator, build_model
 from qpsvm.machines import Problem
-from qpsvm.many.multiclass.together import Results
+from qpsvm.many.multiclass.together import LazyResults
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.psd_rule import PSDRule
@@ -235,7 +235,7 @@ class SingleMachine(KernelMachine):
 
     def _store_result(self, X: Matrix, result: SVMResult) -> None:
         """Store the attributes of an estimator of one machine."""
-        self._results = Results(1, None, {0: result})
+        self._results = LazyResults(1, None, {0: result})
         support, model = np.flatnonzero(result.coef), result.model
         self.n_support_ = np.array([len(support)], dtype=np.int32)
         self.n_iter_ = int(self._count_iterations(result.iterations or 0))

@@ -94,7 +94,7 @@ def fit_each_leave_one_out(
     results = []
     for p in range(len(split.pairs)):
         rows, signs = find_machine_rows(split, p)
-        problem: Problem = split.problem(p)
+        problem: Problem = split.build_problem(p)
         alpha = np.maximum(together.coef[[p]].toarray()[0, rows] * signs, 0.0)
         results.append(fit_leave_one_out(estimator, problem, problem.at(alpha), deadline))
     return results
@@ -102,7 +102,7 @@ def fit_each_leave_one_out(
 
 def find_machine_rows(split: Split, p: int) -> tuple[NDArray[np.intp], FloatArray]:
     """Return the caller's rows of a machine and their signs: (m,) each."""
-    places, signs = split.places(p)
+    places, signs = split.locate_rows(p)
     return split.order[places], signs
 
 

@@ -21,9 +21,9 @@ from qpsvm.estimators.inputs import StoredScoreMixin
 from qpsvm.machines import CrammerSinger, WestonWatkins
 from qpsvm.machines.problem.all_in_one import AllInOneProblem
 from qpsvm.many.multiclass import BinaryMachines, solve_pairs, solve_rest
-from qpsvm.many.multiclass.one_by_one import without_noise
-from qpsvm.many.multiclass.split import REST, Split, split
-from qpsvm.many.multiclass.together import Results
+from qpsvm.many.multiclass.one_by_one import remove_rounding_alpha
+from qpsvm.many.multiclass.split import REST, Split, split_classes
+from qpsvm.many.multiclass.together import LazyResults
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.hints import ROWS, find_label_hints, find_sample_hints
 from qpsvm.result.svm_result import SVMResult
@@ -65,7 +65,7 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
             return super().notes_ if len(getattr(self, "results_", (0,))) == 1 else ()
         parts = build_split()
         hints = find_sample_hints(parts.X, parts.kernel, find_feature_names(self))
-        if not hints and not parts.is_stored and parts.X.shape[1] == self.n_features_in_:
+        if not hints and not parts.is_out_of_memory and parts.X.shape[1] == self.n_features_in_:
             sampled = np.sort(parts.order[:: -(-len(parts.order) // ROWS)])
             hints = find_label_hints(
                 self.classes_[parts.codes[sampled]], self.predict(parts.X[sampled]), self.class_weight is not None
@@ -106,7 +106,7 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
             "machine": machine, "parameters": parameters, "kernel": kernel, "sample_weight": weight, "psd": psd,
             "intercept": intercept, "constraints": self.constraints,
         }  # fmt: skip
-        self._split = partial(split, X, codes, self.classes_, is_one_vs_rest, **statement)
+        self._split = partial(split_classes, X, codes, self.classes_, is_one_vs_rest, **statement)
         start = _reuse_start(last, self.classes_, len(codes), is_one_vs_rest)
         return (solve_rest if is_one_vs_rest else solve_pairs)(
             X, codes, self.classes_, n_jobs=self.n_jobs, start=start, **statement, **self._build_options()
@@ -127,7 +127,7 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
         result: Any = solve(problem, start=previous if is_compatible else None, check=False, **self._build_options())
         if result.error is not None:
             raise result.error
-        return _as_machines(without_noise(problem, result, float(self.tol)), labels)
+        return _as_machines(remove_rounding_alpha(problem, result, float(self.tol)), labels)
 
 
 def predict_labels(values: FloatArray, classes: NDArray[Any]) -> NDArray[Any]:
@@ -147,7 +147,7 @@ def _as_machines(result: AllInOneResult, labels: NDArray[Any]) -> BinaryMachines
     return BinaryMachines(
         classes=labels, machines=pairs, coef=sp.csr_array(coef), b=b, w=w, gap=np.array([result.gap]),
         status=[result.status], iterations=np.array([result.iterations or 0]), solver=result.solver,
-        message=result.message, rho=np.ones(len(pairs)), results=Results(1, None, {0: result}),  # type: ignore[dict-item]
+        message=result.message, rho=np.ones(len(pairs)), results=LazyResults(1, None, {0: result}),  # type: ignore[dict-item]
         caveats=result.caveats,
     )  # fmt: skip
 

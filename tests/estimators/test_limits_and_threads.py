@@ -100,7 +100,7 @@ def test_a_time_limit_is_for_all_machines_of_a_fit(monkeypatch):
     with pytest.warns(GapWarning, match="time_limit"):
         machine.fit(X, y)
     assert len(machine.results_) == len(given) == 15
-    shares = [max(0.2 / left, one_by_one.LEAST_SECONDS) for left in range(15, 0, -1)]
+    shares = [max(0.2 / left, one_by_one.MIN_SECONDS) for left in range(15, 0, -1)]
     assert all(0 < limit <= share * (1 + 1e-12) for limit, share in zip(given, shares, strict=True))
     assert np.isfinite(machine.decision_function(X)).all()
 

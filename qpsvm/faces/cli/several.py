@@ -33,7 +33,7 @@ from qpsvm.many.grid.folds import Fold, build_folds
 from qpsvm.many.grid.parameters import LETTERS, table
 from qpsvm.many.grid.scorers import find_scorer, name_scorer
 from qpsvm.many.grid.walk import run_tasks
-from qpsvm.many.multiclass.split import Split, find_machine_class, split
+from qpsvm.many.multiclass.split import Split, find_machine_class, split_classes
 from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.program.status import Status
 from qpsvm.result.certified import format_seconds
@@ -207,7 +207,7 @@ class MulticlassProblem:
         machine, own, intercept = self.unfitted.machine_settings
         classes, codes = np.unique(self.y, return_inverse=True)
         factors = factors_of(self.unfitted.class_weight, classes, self.y)[codes]
-        return split(
+        return split_classes(
             self.X, codes, classes, self.unfitted.multi_class == "ovr", machine=machine, parameters=own,
             kernel=self.unfitted.kernel, sample_weight=factors if self.weight is None else factors * self.weight,
             psd=self.unfitted.psd, intercept=intercept,
@@ -220,7 +220,7 @@ class MulticlassProblem:
         for name in chosen or backends.names():
             rows: dict[tuple[str, str | None], list[ComparisonRow]] = {}
             for p in range(len(parts.pairs)):
-                for row in iter_comparison(parts.problem(p), name, form, asked):
+                for row in iter_comparison(parts.build_problem(p), name, form, asked):
                     rows.setdefault((row.backend, row.form), []).append(row)
             yield from (_sum_rows(found) for found in rows.values())
 

@@ -1,10 +1,10 @@
 """Solve small C-SVMs and ν-SVMs of several classes in bulk: one Gram matrix, one loop, bounds for all at once.
 
-If there are too many samples for one Gram matrix, each pair of classes has its own for its loop, in single precision,
-and rows of it in double precision for the rest. Machines that the bounds do not certify, and machines of many rows, are
-solved one by one, warm-started at their points.
+The entry points are `can_solve_in_bulk` and `solve_in_bulk`. If there are too many samples for one Gram matrix, each
+pair of classes has its own for its loop, in single precision, and rows of it in double precision for the rest. Machines
+that the bounds do not certify, and machines of many rows, are solved one by one, warm-started at their points.
 
-Shapes: P is the number of machines, M the number of their rows in total.
+Shapes: P is the number of machines, M the number of their rows in total, r the number of rows of `Split.order`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm import core
-from qpsvm.backends.external.libsvm_ import describe_libsvm as libsvm
+from qpsvm.backends.external.libsvm_ import describe_libsvm
 from qpsvm.backends.packages import find_library_version
 from qpsvm.base.arrays.double_double import multiply_double_double
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
@@ -28,42 +28,41 @@ from qpsvm.base.resources.workers import run_tiles
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.many.multiclass.exact_optimum import find_best_intercept, find_exact_point
 from qpsvm.many.multiclass.gap_bounds import (
-    StackPoints,
+    BoundedPoints,
     bound_gaps,
     build_kernel_points,
     build_linear_points,
     refine_radii,
 )
 from qpsvm.many.multiclass.loops import (
-    BESIDES,
     FINE_ITERATIONS,
-    PER_ROW,
-    can_loop,
-    few_rows,
-    loop_alone,
-    loop_points,
-    tolerances,
+    choose_tolerances,
+    find_max_fine_rows,
+    has_loop,
+    limit_iterations,
+    run_loops,
+    run_single_loop,
 )
-from qpsvm.many.multiclass.one_by_one import limit_time, result_of
+from qpsvm.many.multiclass.one_by_one import limit_time, solve_machine
 from qpsvm.many.multiclass.split import REST, Split
 from qpsvm.many.multiclass.stack import (
-    GramValues,
-    LinearValues,
-    RowValues,
+    CachedRowGram,
+    LinearGram,
+    MachineGram,
+    SharedGram,
     Stack,
-    StackKernel,
     compute_penalties,
     stack_machines,
     to_nu_svms,
 )
-from qpsvm.many.multiclass.together import BinaryMachines, Results
+from qpsvm.many.multiclass.together import BinaryMachines, LazyResults
 from qpsvm.program.status import Solver, Status
-from qpsvm.result.caveats import NO_INFORMATION, is_rounding
+from qpsvm.result.caveats import NO_INFORMATION, Caveat, is_rounding
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import Precomputed
 from qpsvm.space.kernels.gram import KernelGram
-from qpsvm.space.kernels.kernel_registry import BUILT_IN_KERNELS as BUILT_IN
+from qpsvm.space.kernels.kernel_registry import BUILT_IN_KERNELS
 from qpsvm.space.kernels.psd_rule import TreatedGram, is_psd
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -71,74 +70,91 @@ from qpsvm.space.kernels.space import FeatureSpace
 EPS = float(np.finfo(float).eps)
 #: Rows of a machine up to which bulk solving is faster: with a linear kernel, with another kernel, and with another
 #: kernel and many pairs. For more rows `qpsvm.solve` is faster, as it evaluates fewer kernel values and fewer rows.
-MAX_ROWS_LINEAR, LARGEST, MAX_ROWS_MANY_PAIRS = 600, 1200, 1500
+MAX_ROWS_LINEAR, MAX_ROWS_KERNEL, MAX_ROWS_MANY_PAIRS = 600, 1200, 1500
 #: With a linear kernel, an interior-point solver takes about 12 d² products per row, and bulk solving d per pair of
 #: rows: up to this multiple of d rows bulk solving is faster.
 MAX_ROWS_PER_FEATURE = 10
-#: The machines that can be solved in bulk, with the name of their only parameter.
-OWN = {"CSVM": "C", "NuSVM": "nu"}
+#: The machines that can be solved in bulk, with the name of the only parameter that may be set.
+BULK_PARAMETERS = {"CSVM": "C", "NuSVM": "nu"}
 #: Number of entries, zeros included, up to which sparse samples of a linear kernel are stored densely.
 DENSE_ENTRIES = 4_000_000
-#: The options of `solve` that bulk solving supports, and the only values that it accepts of others.
-KNOWN = {"tol", "check", "time_limit"}
-USUAL = {"backend": "auto", "form": None, "polish": True, "verbose": False, "max_iter": None}
+#: The options of `solve` that bulk solving supports with any value, and the only value that it accepts of the others.
+SUPPORTED_OPTIONS = {"tol", "check", "time_limit"}
+DEFAULT_OPTIONS = {"backend": "auto", "form": None, "polish": True, "verbose": False, "max_iter": None}
 #: Products of two sample values per second, a conservative estimate: if the products for the kernel and the loop, which
 #: cannot be interrupted, would exceed a time limit, the machines are solved one by one.
-PRODUCTS = 2e9
-#: Seconds that a machine takes per entry of its matrix.
-ENTRY = 2e-9
+PRODUCTS_PER_SECOND = 2e9
+#: Seconds that a machine takes per entry of its Gram matrix, by which work is distributed over threads.
+SECONDS_PER_ENTRY = 2e-9
 #: If the exact point of a machine with at most this many rows is not found, its loop runs again, to this tolerance,
 #: which takes less time than `qpsvm.solve`.
 MAX_REPEATED_ROWS, REPEAT_TOLERANCE = 300, 1e-6
 
 
-def has_usual_options(options: Mapping[str, Any]) -> bool:
-    """Return whether the options of `solve` are only a tolerance and a time limit."""
-    return all(name in KNOWN or (name in USUAL and value == USUAL[name]) for name, value in options.items())
-
-
-def solves(split: Split, options: Mapping[str, Any]) -> bool:
-    """Return whether these machines can be solved in bulk."""
-    own = OWN.get(split.machine)
-    plain = own is not None and set(split.parameters) <= {own} and split.intercept == "free" and not split.constraints
-    n, d = split.X.shape
-    wide = split.kernel_is_linear and sp.issparse(split.X) and n * d > DENSE_ENTRIES
-    small = bool((split.lengths <= largest(split)).any())
-    tested = isinstance(split.kernel, Precomputed) and not split.has_separate_grams
-    known = (
-        (split.kernel.is_psd and (isinstance(split.kernel, BUILT_IN) or not split.has_separate_grams)) or tested
-    ) and not wide
-    return (
-        plain
-        and has_usual_options(options)
-        and small
-        and known
-        and _in_time(split, options.get("time_limit"))
-        and can_loop()
+def has_default_options(options: Mapping[str, Any]) -> bool:
+    """Return whether the options of `solve` set nothing but a tolerance, a check and a time limit."""
+    return all(
+        name in SUPPORTED_OPTIONS or (name in DEFAULT_OPTIONS and value == DEFAULT_OPTIONS[name])
+        for name, value in options.items()
     )
 
 
-def largest(split: Split) -> int:
+def can_solve_in_bulk(split: Split, options: Mapping[str, Any]) -> bool:
+    """Return whether these machines can be solved in bulk, and at least one of them is small enough for that."""
+    parameter = BULK_PARAMETERS.get(split.machine)
+    is_supported = (
+        parameter is not None
+        and set(split.parameters) <= {parameter}
+        and split.intercept == "free"
+        and not split.constraints
+    )
+    return (
+        is_supported
+        and has_default_options(options)
+        and bool((split.row_counts <= find_max_bulk_rows(split)).any())
+        and _has_suitable_kernel(split)
+        and _fits_time_limit(split, options.get("time_limit"))
+        and has_loop()
+    )
+
+
+def _has_suitable_kernel(split: Split) -> bool:
+    """Return whether the Gram matrix is, or can be tested to be, semidefinite, and fits into memory."""
+    n, d = split.X.shape
+    if split.kernel_is_linear and sp.issparse(split.X) and n * d > DENSE_ENTRIES:
+        return False
+    if isinstance(split.kernel, Precomputed) and not split.has_separate_grams:
+        return True
+    has_gram = isinstance(split.kernel, BUILT_IN_KERNELS) or not split.has_separate_grams
+    return split.kernel.is_psd and has_gram
+
+
+def find_max_bulk_rows(split: Split) -> int:
     """Return the number of rows of a machine up to which bulk solving is faster."""
     if split.kernel_is_linear:
         return max(MAX_ROWS_LINEAR, min(MAX_ROWS_PER_FEATURE * split.X.shape[1], MAX_ROWS_MANY_PAIRS))
-    return MAX_ROWS_MANY_PAIRS if split.k > 2 and split.pairs[0, 1] != REST else LARGEST
+    return MAX_ROWS_MANY_PAIRS if split.k > 2 and split.pairs[0, 1] != REST else MAX_ROWS_KERNEL
 
 
-def _in_time(split: Split, limit: float | None) -> bool:
+def _fits_time_limit(split: Split, limit: float | None) -> bool:
     """Return whether the steps that cannot be interrupted fit into a time limit; False with separate Gram matrices."""
     if limit is None:
         return True
     if split.has_separate_grams:
         return False
-    rows = np.array([len(split.places(p)[0]) for p in range(len(split.pairs))] if split.kernel_is_linear else [split.n])
-    products = float(np.square(rows, dtype=float).sum()) * split.X.shape[1]
-    return bool(products <= limit * PRODUCTS)
+    n_rows = [len(split.locate_rows(p)[0]) for p in range(len(split.pairs))] if split.kernel_is_linear else [split.n]
+    products = float(np.square(np.array(n_rows), dtype=float).sum()) * split.X.shape[1]
+    return bool(products <= limit * PRODUCTS_PER_SECOND)
 
 
 @dataclass(frozen=True, eq=False)
 class MachinePoints:
-    """The points of all P machines: α and f without intercept (M,), b and ρ (P,); W (P, d) if the kernel is linear."""
+    """The points of all P machines.
+
+    alpha, u (M,): α, and f without the intercept.
+    b, rho (P,): The intercept, and the margin, 1 but in a ν-SVM.
+    W (P, d): The weight vectors if the kernel is linear, else None.
+    """
 
     alpha: FloatArray
     u: FloatArray
@@ -147,46 +163,77 @@ class MachinePoints:
     W: FloatArray | None
 
 
+@dataclass(frozen=True, eq=False)
+class LoopPoints:
+    """The points of all machines after their loops.
+
+    iterations (P,): The iterations of the loop of each machine.
+    is_rough (P,): Which points are as the loop left them, so that `_finish_point` may improve them.
+    build_gram: A function that returns the Gram matrix of machine p.
+    """
+
+    points: MachinePoints
+    iterations: IntArray
+    is_rough: NDArray[np.bool_]
+    build_gram: Callable[[int], MachineGram]
+
+
 def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> BinaryMachines | None:
     """Solve all machines; None if they cannot be solved in bulk. Raises QPSVMError."""
     deadline = None if time_limit is None else monotonic() + time_limit
     stack, upper = _build_stack(split)
-    with np.errstate(all="ignore"), limit_blas_threads():  # what is not finite is not certified
+    with np.errstate(all="ignore"), limit_blas_threads():  # a point that is not finite is not certified
         space = split.active_space
         if not _has_psd_gram(space):
             return None
-        rough = (
-            _loop_separately(split, stack, space)
-            if split.has_separate_grams
-            else _loop_over_shared_gram(split, stack, space, upper)
-        )
-        if rough is None:
-            return None
-        own, points = build_stack_points(space, stack, rough.found)
-        certified = bound_gaps(stack, points)
-        uncertain = np.flatnonzero(~(certified <= tol))
-        again = [p for p in uncertain.tolist() if rough.loose[p]]
-        for p in again:
-            _settle(stack, p, rough.found, rough.values(p))
-        if again:
-            own, points = build_stack_points(space, stack, rough.found)
-            certified = bound_gaps(stack, points)
-            uncertain = np.flatnonzero(~(certified <= tol))
-        uncertain = uncertain[np.isfinite(stack.sums(rough.found.alpha)[uncertain])]
-        if len(uncertain) and not space.is_linear:
-            certified = bound_gaps(stack, refine_radii(space, stack, points, uncertain))
-    return gather_machines(split, stack, rough.found, own, certified, rough.iterations, (tol, deadline), solver())
+        if split.has_separate_grams:
+            looped = _loop_separately(split, stack, space)
+        else:
+            shared = _loop_over_shared_gram(split, stack, space, upper)
+            if shared is None:
+                return None
+            looped = shared
+        b, gaps = _certify_loop_points(stack, space, looped, tol)
+    solver = describe_bulk_solver()
+    return gather_machines(split, stack, looped.points, b, gaps, looped.iterations, tol, deadline, solver)
 
 
-def solver() -> Solver:
+def _certify_loop_points(
+    stack: Stack, space: FeatureSpace, looped: LoopPoints, tol: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the intercepts in the caller's coordinates, and the bounds of the gaps, (P,) each.
+
+    Rough points with a gap above the tolerance are finished, and then the error bounds of those that are still above
+    it are refined.
+    """
+    b, points = build_bounded_points(space, stack, looped.points)
+    gaps = bound_gaps(stack, points)
+    uncertain = np.flatnonzero(~(gaps <= tol))
+    unfinished = [p for p in uncertain.tolist() if looped.is_rough[p]]
+    for p in unfinished:
+        _finish_point(stack, p, looped.points, looped.build_gram(p))
+    if unfinished:
+        b, points = build_bounded_points(space, stack, looped.points)
+        gaps = bound_gaps(stack, points)
+        uncertain = np.flatnonzero(~(gaps <= tol))
+    uncertain = uncertain[np.isfinite(stack.sum_by_machine(looped.points.alpha)[uncertain])]
+    if len(uncertain) and not space.is_linear:
+        gaps = bound_gaps(stack, refine_radii(space, stack, points, uncertain))
+    return b, gaps
+
+
+def describe_bulk_solver() -> Solver:
     """Return the description of the solver."""
     if core.compiled is None:
-        return libsvm()
+        return describe_libsvm()
     return Solver("working set", find_library_version(), "converged, then the exact split")
 
 
 def _has_psd_gram(space: FeatureSpace) -> bool:
-    """Return whether the Gram matrix is semidefinite: by construction, or by the test of `FeatureSpace`."""
+    """Return whether the Gram matrix is semidefinite: by construction, or by the test of `FeatureSpace`.
+
+    If it is tested, the space keeps the matrix, so that it is not tested again.
+    """
     if space.kernel.is_psd:
         return True
     K = as_dense(space.X)
@@ -204,194 +251,193 @@ def _build_stack(split: Split) -> tuple[Stack, FloatArray]:
     if split.machine == "CSVM":
         upper = compute_penalties(split)
         return stack_machines(split, upper), upper
-    split.build_separate_problem(0)  # ν itself is checked
+    split.build_separate_problem(0)  # checks ν itself
     nu = float(split.parameters.get("nu", 0.5))
     stack = to_nu_svms(stack_machines(split, weight), nu)
     assert stack.nu is not None
-    for p in np.flatnonzero(stack.nu < nu).tolist():  # by more than rounding?
+    for p in np.flatnonzero(stack.nu < nu).tolist():  # raises if ν is infeasible by more than rounding
         split.build_separate_problem(p)
     return stack, weight
 
 
-@dataclass(frozen=True, eq=False)
-class RoughPoints:
-    """Points of all machines and their iterations, (P,).
-
-    loose: Which points are as the loop left them, (P,): `_settle` may improve them.
-    values: A function of a machine's number that returns the kernel values over its rows.
-    """
-
-    found: MachinePoints
-    iterations: IntArray
-    loose: NDArray[np.bool_]
-    values: Callable[[int], StackKernel]
-
-
-def _loop_over_shared_gram(split: Split, stack: Stack, space: FeatureSpace, upper: FloatArray) -> RoughPoints | None:
+def _loop_over_shared_gram(split: Split, stack: Stack, space: FeatureSpace, upper: FloatArray) -> LoopPoints | None:
     """Find the points of all machines with one Gram matrix; None if the loop cannot run."""
     Z = np.ascontiguousarray(as_dense(space.rows.matrix())) if space.is_linear else None
     K = Z @ Z.T if Z is not None else np.ascontiguousarray(space.centred_gram.dense())
 
-    def values(p: int) -> StackKernel:
-        return GramValues(K, stack.slices(p)) if Z is None else LinearValues(Z, stack.slices(p))
+    def build_gram(p: int) -> MachineGram:
+        return SharedGram(K, stack.list_slices(p)) if Z is None else LinearGram(Z, stack.list_slices(p))
 
-    started = loop_points(split, stack, K, upper, largest(split))
-    if started is None:
+    looped = run_loops(split, stack, K, upper, find_max_bulk_rows(split))
+    if looped is None:
         return None
-    alpha, u, iterations = started
-    P, few = stack.n_machines, (stack.lengths <= few_rows(split)) & (u is not None)
-    W = None if Z is None else np.zeros((P, Z.shape[1]))
-    found = MachinePoints(alpha, np.full(len(alpha), np.nan) if u is None else u, np.zeros(P), np.ones(P), W)
-    if few.any():
-        set_intercepts(stack, found, Z)
-    large = stack.lengths > largest(split)
-    found.alpha[np.repeat(large, stack.lengths)] = np.nan  # which certifies nothing
-    for p in np.flatnonzero(~few & ~large).tolist():
-        _settle(stack, p, found, values(p))
-    return RoughPoints(found, iterations, few, values)
+    alpha, u, iterations = looped
+    is_fine = (stack.row_counts <= find_max_fine_rows(split)) & (u is not None)
+    W = None if Z is None else np.zeros((stack.n_machines, Z.shape[1]))
+    u = np.full(len(alpha), np.nan) if u is None else u
+    points = MachinePoints(alpha, u, np.zeros(stack.n_machines), np.ones(stack.n_machines), W)
+    if is_fine.any():
+        set_intercepts(stack, points, Z)
+    is_large = stack.row_counts > find_max_bulk_rows(split)
+    points.alpha[np.repeat(is_large, stack.row_counts)] = np.nan  # so that these are not certified
+    for p in np.flatnonzero(~is_fine & ~is_large).tolist():
+        _finish_point(stack, p, points, build_gram(p))
+    return LoopPoints(points, iterations, is_fine, build_gram)
 
 
-def set_intercepts(stack: Stack, found: MachinePoints, Z: FloatArray | None) -> None:
+def set_intercepts(stack: Stack, points: MachinePoints, Z: FloatArray | None) -> None:
     """Set b and ρ, and W and u if the kernel is linear, from α and u of the loop, for all machines at once.
 
     b is the midpoint between the largest lower bound on it, from rows whose β may increase, and the smallest upper
     bound, from rows whose β may decrease: at the optimum no other b is better. In a ν-SVM each class has such a level
     of u: ρ − b and −ρ − b.
     """
-    alpha, u, sign = found.alpha, found.u, stack.sign
-    if Z is not None and found.W is not None:
-        rows = np.repeat(np.arange(stack.n_machines), stack.lengths)
-        found.W[:] = sp.csr_array((alpha * sign, stack.places, stack.ends), shape=(len(found.W), len(Z))) @ Z
-        u[:] = np.einsum("ij,ij->i", Z[stack.places], found.W[rows])
-    full, empty = alpha >= stack.upper, alpha <= 0.0
-    rises, falls = np.where(sign > 0.0, ~full, ~empty), np.where(sign > 0.0, ~empty, ~full)
+    alpha, u, sign = points.alpha, points.u, stack.sign
+    if Z is not None and points.W is not None:
+        machine_of_row = np.repeat(np.arange(stack.n_machines), stack.row_counts)
+        beta = sp.csr_array((alpha * sign, stack.positions, stack.row_offsets), shape=(len(points.W), len(Z)))
+        points.W[:] = beta @ Z
+        u[:] = np.einsum("ij,ij->i", Z[stack.positions], points.W[machine_of_row])
+    is_full, is_zero = alpha >= stack.upper, alpha <= 0.0
+    may_increase = np.where(sign > 0.0, ~is_full, ~is_zero)
+    may_decrease = np.where(sign > 0.0, ~is_zero, ~is_full)
     if stack.nu is None:
-        found.b[:] = _middle(stack, sign - u, rises, falls)
+        points.b[:] = _find_middles(stack, sign - u, may_increase, may_decrease)
         return
-    first, second = (_middle(stack, -u, rises & own, falls & own) for own in (sign > 0.0, sign < 0.0))
-    found.b[:], found.rho[:] = 0.5 * (first + second), 0.5 * (second - first)
-    found.rho[~(found.rho > 0.0)] = np.nan  # which certifies nothing
+    positive_level, negative_level = (
+        _find_middles(stack, -u, may_increase & of_class, may_decrease & of_class)
+        for of_class in (sign > 0.0, sign < 0.0)
+    )
+    points.b[:], points.rho[:] = 0.5 * (positive_level + negative_level), 0.5 * (negative_level - positive_level)
+    points.rho[~(points.rho > 0.0)] = np.nan  # so that these are not certified
 
 
-def _middle(stack: Stack, values: FloatArray, rises: NDArray[np.bool_], falls: NDArray[np.bool_]) -> FloatArray:
-    """Return the midpoint of the largest value of rows that may rise and the smallest of rows that may fall: (P,)."""
-    low = stack.largest(np.where(rises, values, -np.inf))
-    high = -stack.largest(np.where(falls, -values, -np.inf))
+def _find_middles(
+    stack: Stack, values: FloatArray, may_increase: NDArray[np.bool_], may_decrease: NDArray[np.bool_]
+) -> FloatArray:
+    """Return the midpoint between the largest value of rows that may increase and the smallest of the others: (P,)."""
+    low = stack.maximise_by_machine(np.where(may_increase, values, -np.inf))
+    high = -stack.maximise_by_machine(np.where(may_decrease, -values, -np.inf))
     low, high = np.where(np.isfinite(low), low, high), np.where(np.isfinite(high), high, low)
     return 0.5 * (low + high)
 
 
-def _loop_separately(split: Split, stack: Stack, space: FeatureSpace) -> RoughPoints | None:
+def _loop_separately(split: Split, stack: Stack, space: FeatureSpace) -> LoopPoints:
     """Find the points of all machines, with a separate Gram matrix for the loop of each."""
-    P, M = stack.n_machines, len(stack.sign)
     Z = np.ascontiguousarray(as_dense(space.rows.matrix())) if space.is_linear else None
-    W = None if Z is None else np.zeros((P, Z.shape[1]))
-    found = MachinePoints(np.full(M, np.nan), np.full(M, np.nan), np.zeros(P), np.ones(P), W)
-    iterations = np.zeros(P, dtype=np.intp)
+    n_machines, n_rows = stack.n_machines, len(stack.sign)
+    W = None if Z is None else np.zeros((n_machines, Z.shape[1]))
+    points = MachinePoints(
+        np.full(n_rows, np.nan), np.full(n_rows, np.nan), np.zeros(n_machines), np.ones(n_machines), W
+    )
+    iterations = np.zeros(n_machines, dtype=np.intp)
 
-    def values(p: int) -> StackKernel:
-        return RowValues(space.gram, stack.slices(p)) if Z is None else LinearValues(Z, stack.slices(p))
+    def build_gram(p: int) -> MachineGram:
+        return CachedRowGram(space.gram, stack.list_slices(p)) if Z is None else LinearGram(Z, stack.list_slices(p))
 
     def solve_one(p: int) -> None:
-        own, one = values(p), stack.take_machine(p)
+        gram, machine = build_gram(p), stack.take_machine(p)
+        rows = gram.positions
         blocks: Any = getattr(space.gram, "blocks", None)
-        K = Z[own.places] @ Z[own.places].T if Z is not None else blocks.compute_symmetric(own.places, rough=True)
-        tol = float(tolerances(one, float(K.diagonal().max()), 0)[0])
-        looped = loop_alone(one, K, tol, PER_ROW * len(K) + BESIDES)
+        K = Z[rows] @ Z[rows].T if Z is not None else blocks.compute_symmetric(rows, rough=True)
+        tol = float(choose_tolerances(machine, float(K.diagonal().max()), 0)[0])
+        looped = run_single_loop(machine, K, tol, limit_iterations(len(K)))
         if looped is not None:
-            found.alpha[stack.row_slice(p)], iterations[p] = looped
-            _settle(stack, p, found, own)
+            points.alpha[stack.row_slice(p)], iterations[p] = looped
+            _finish_point(stack, p, points, gram)
 
-    pairs = np.flatnonzero(stack.lengths <= largest(split))
-    run_tiles(solve_one, pairs.tolist(), float(np.square(stack.lengths[pairs], dtype=float).sum()) * ENTRY)
-    return RoughPoints(found, iterations, np.zeros(P, dtype=np.bool_), values)
+    small = np.flatnonzero(stack.row_counts <= find_max_bulk_rows(split))
+    n_entries = float(np.square(stack.row_counts[small], dtype=float).sum())
+    run_tiles(solve_one, small.tolist(), n_entries * SECONDS_PER_ENTRY)
+    return LoopPoints(points, iterations, np.zeros(n_machines, dtype=np.bool_), build_gram)
 
 
-def _settle(stack: Stack, p: int, found: MachinePoints, values: StackKernel) -> None:
-    """Replace the point of machine p by its exact optimum; if `find_exact_point` fails, complete the given point."""
+def _finish_point(stack: Stack, p: int, points: MachinePoints, gram: MachineGram) -> None:
+    """Replace the point of machine p by its exact optimum; if that is not found, set u, b and w of its α."""
     part, nu = stack.row_slice(p), None if stack.nu is None else float(stack.nu[p])
-    y, upper, alpha = stack.sign[part], stack.upper[part], found.alpha[part]
-    optimum = find_exact_point(values, y, upper, alpha, nu)
+    y, upper, alpha = stack.sign[part], stack.upper[part], points.alpha[part]
+    optimum = find_exact_point(gram, y, upper, alpha, nu)
     if optimum is None and nu is None and len(y) <= MAX_REPEATED_ROWS:
-        index = np.arange(len(y))
-        finer = loop_alone(stack.take_machine(p), values.block(index, index), REPEAT_TOLERANCE, FINE_ITERATIONS)
-        if finer is not None:
-            found.alpha[part] = alpha = finer[0]
-            optimum = find_exact_point(values, y, upper, alpha, nu)
+        rows = np.arange(len(y))
+        K = gram.compute_block(rows, rows)
+        repeated = run_single_loop(stack.take_machine(p), K, REPEAT_TOLERANCE, FINE_ITERATIONS)
+        if repeated is not None:
+            points.alpha[part] = alpha = repeated[0]
+            optimum = find_exact_point(gram, y, upper, alpha, nu)
     if optimum is not None:
-        found.alpha[part], found.u[part], found.b[p], found.rho[p] = optimum.alpha, optimum.u, optimum.b, optimum.rho
+        points.alpha[part], points.u[part] = optimum.alpha, optimum.u
+        points.b[p], points.rho[p] = optimum.b, optimum.rho
     else:
-        found.u[part], found.b[p] = evaluate_point(values, y, upper, alpha)
-        found.rho[p] = 1.0 if nu is None else np.nan  # which certifies nothing
-    if found.W is not None and isinstance(values, LinearValues):
-        found.W[p] = values.w
+        points.u[part], points.b[p] = evaluate_point(gram, y, upper, alpha)
+        points.rho[p] = 1.0 if nu is None else np.nan  # so that it is not certified
+    if points.W is not None and isinstance(gram, LinearGram):
+        points.W[p] = gram.w
 
 
-def evaluate_point(
-    values: StackKernel, y: FloatArray, upper: FloatArray, alpha: FloatArray
-) -> tuple[FloatArray, float]:
+def evaluate_point(gram: MachineGram, y: FloatArray, upper: FloatArray, alpha: FloatArray) -> tuple[FloatArray, float]:
     """Return u (m,) of a point, and its best intercept."""
     support = alpha.nonzero()[0]
-    u = values.product(support, (alpha * y)[support])
+    u = gram.multiply_support(support, (alpha * y)[support])
     return u, find_best_intercept(u, y, upper)
 
 
-def build_stack_points(space: FeatureSpace, stack: Stack, found: MachinePoints) -> tuple[FloatArray, StackPoints]:
+def build_bounded_points(space: FeatureSpace, stack: Stack, points: MachinePoints) -> tuple[FloatArray, BoundedPoints]:
     """Return the intercepts (P,) in the caller's coordinates, and the points with bounds on their rounding errors."""
     accuracy = Accuracy(space)
-    sizes = accuracy.sizes(np.arange(space.n))[stack.places]
-    if found.W is None:
-        return found.b, build_kernel_points(stack, found.alpha, found.u, found.b, found.rho, sizes, accuracy.epsilon)
-    own, levels = found.b, (found.b, np.zeros(len(found.b)))
-    if space.origin is not None:  # as `FeatureSpace.build_hyperplane`
-        own = -multiply_double_double(np.column_stack([found.W, found.b]), np.append(space.origin, -1.0))[0]
-        levels = multiply_double_double(np.column_stack([found.W, own]), np.append(space.origin, 1.0))
+    row_norms = accuracy.sizes(np.arange(space.n))[stack.positions]
+    if points.W is None:
+        bounded = build_kernel_points(stack, points.alpha, points.u, points.b, points.rho, row_norms, accuracy.epsilon)
+        return points.b, bounded
+    b, intercepts = convert_intercepts(space, points.W, points.b)
     width = space.samples.longest_row
-    return own, build_linear_points(stack, found.alpha, found.u, levels, found.rho, found.W, sizes, width)
+    return b, build_linear_points(stack, points.alpha, points.u, intercepts, points.rho, points.W, row_norms, width)
+
+
+def convert_intercepts(
+    space: FeatureSpace, W: FloatArray, b: FloatArray
+) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
+    """Convert intercepts (P,), given w (P, d), to the caller's coordinates, as `FeatureSpace.build_hyperplane` does.
+
+    Returns these, and the intercepts that they are in the coordinates of the rows, with bounds of their errors.
+    """
+    if space.origin is None:
+        return b, (b, np.zeros(len(b)))
+    caller_b = -multiply_double_double(np.column_stack([W, b]), np.append(space.origin, -1.0))[0]
+    return caller_b, multiply_double_double(np.column_stack([W, caller_b]), np.append(space.origin, 1.0))
 
 
 def gather_machines(
     split: Split,
     stack: Stack,
-    found: MachinePoints,
+    points: MachinePoints,
     b: FloatArray,
-    certified: FloatArray,
+    gaps: FloatArray,
     iterations: IntArray,
-    asked: tuple[float, float | None],
+    tol: float,
+    deadline: float | None,
     solver: Solver,
 ) -> BinaryMachines:
-    """Gather the machines into one result; those that are not certified are solved one by one first.
+    """Gather the machines into one result; those whose gap exceeds `tol` are solved one by one first.
 
     b: The intercepts (P,) in the caller's coordinates.
-    certified: The certified gaps (P,).
-    asked: The requested gap, and the deadline by `time.monotonic`, or None.
+    gaps: The certified gaps (P,), which the arrays of the one-by-one solves overwrite, as `iterations` (P,).
+    deadline: By `time.monotonic`, or None.
     """
-    known: dict[int, SVMResult] = {}
-    beta, W, b, rho = found.alpha * stack.sign, found.W, b.copy(), found.rho
-    tol, deadline = asked
-    uncertain = np.flatnonzero(~(certified <= tol)).tolist()
-    for done, p in enumerate(uncertain):
+    beta, W, b, rho = points.alpha * stack.sign, points.W, b.copy(), points.rho
+    solved: dict[int, SVMResult] = {}
+    uncertain = np.flatnonzero(~(gaps <= tol)).tolist()
+    for n_solved, p in enumerate(uncertain):
         part = stack.row_slice(p)
-        start = found.alpha[part] if np.isfinite(found.alpha[part]).all() else None
-        options = limit_time({"tol": tol}, deadline, len(uncertain) - done)
-        known[p] = result = result_of(split.problem(p), start, options)
-        beta[part], b[p], certified[p], iterations[p] = result.coef, result.b, result.gap, result.iterations or 0
+        start = points.alpha[part] if np.isfinite(points.alpha[part]).all() else None
+        options = limit_time({"tol": tol}, deadline, len(uncertain) - n_solved)
+        solved[p] = result = solve_machine(split.build_problem(p), start, options)
+        beta[part], b[p], gaps[p], iterations[p] = result.coef, result.b, result.gap, result.iterations or 0
         rho[p] = result.rho
         if W is not None:
             W[p] = result.w
-    caveats = [each for result in known.values() for each in result.caveats]
-    if W is not None:
-        vanish = ~W.any(axis=1)
-    else:  # ‖w‖² = Σβ_i u_i is nothing but its own rounding
-        squares, total = (np.add.reduceat(each, stack.ends[:-1]) for each in (beta * found.u, np.abs(beta)))
-        vanish = is_rounding(squares, total, np.diff(stack.ends), split.active_space.scale)
-    caveats += [NO_INFORMATION for p in np.flatnonzero(vanish).tolist() if p not in known]
-    kept = beta.nonzero()[0]
-    coef = sp.csr_array(
-        (beta[kept], split.order[stack.places[kept]], np.searchsorted(kept, stack.ends)),
-        shape=(stack.n_machines, split.n),
-    )
-    coef.sort_indices()
+    coef = _build_coef(split, stack, beta)
+    build = BulkResultBuilder(replace(split, space_cache={}), coef, solver, iterations, tol)
+    messages = (f"{split.describe_machine(p)}: {result.message}" for p, result in solved.items() if result.message)
     return BinaryMachines(
         classes=split.labels,
         machines=split.pairs,
@@ -399,22 +445,43 @@ def gather_machines(
         b=b,
         rho=rho,
         w=W,
-        gap=certified,
-        status=[known[p].status if p in known else Status.OPTIMAL for p in range(stack.n_machines)],
+        gap=gaps,
+        status=[solved[p].status if p in solved else Status.OPTIMAL for p in range(stack.n_machines)],
         iterations=iterations,
         solver=solver,
-        message="; ".join(
-            f"{split.describe_machine(p)}: {result.message}" for p, result in known.items() if result.message
-        ),
-        results=Results(
-            stack.n_machines, BulkResultMaker(replace(split, spaces={}), coef, solver, iterations, tol), known
-        ),
-        caveats=tuple(caveats),
+        message="; ".join(messages),
+        results=LazyResults(stack.n_machines, build, solved),
+        caveats=_list_caveats(split, stack, points, beta, solved),
     )
 
 
+def _list_caveats(
+    split: Split, stack: Stack, points: MachinePoints, beta: FloatArray, solved: Mapping[int, SVMResult]
+) -> tuple[Caveat, ...]:
+    """List the caveats of machines solved one by one, and one for each other machine whose w is 0."""
+    if points.W is not None:
+        is_zero = ~points.W.any(axis=1)
+    else:  # w is 0 if ‖w‖² = Σβ_i u_i is only rounding
+        starts = stack.row_offsets[:-1]
+        squares, masses = (np.add.reduceat(values, starts) for values in (beta * points.u, np.abs(beta)))
+        is_zero = is_rounding(squares, masses, stack.row_counts, split.active_space.scale)
+    caveats = [caveat for result in solved.values() for caveat in result.caveats]
+    return (*caveats, *(NO_INFORMATION for p in np.flatnonzero(is_zero).tolist() if p not in solved))
+
+
+def _build_coef(split: Split, stack: Stack, beta: FloatArray) -> sp.csr_array:
+    """Return the coefficients β (M,) of all machines over the caller's rows, (P, n)."""
+    support = beta.nonzero()[0]
+    coef = sp.csr_array(
+        (beta[support], split.order[stack.positions[support]], np.searchsorted(support, stack.row_offsets)),
+        shape=(stack.n_machines, split.n),
+    )
+    coef.sort_indices()
+    return coef
+
+
 @dataclass(frozen=True, eq=False)
-class BulkResultMaker:
+class BulkResultBuilder:
     """Builds the result of a machine from its α; the Gram matrix is not stored for this, but computed again."""
 
     split: Split
@@ -429,10 +496,10 @@ class BulkResultMaker:
         If that is not optimal, because rounding in α changes b by more than the tolerance, the problem is solved from
         this α: the certificate is about (α, w, b).
         """
-        places, _ = self.split.places(p)
-        row = self.coef[[p]].toarray()[0]
-        problem, alpha = self.split.problem(p), np.abs(row[self.split.order[places]])
+        positions, _ = self.split.locate_rows(p)
+        beta = self.coef[[p]].toarray()[0]
+        problem, alpha = self.split.build_problem(p), np.abs(beta[self.split.order[positions]])
         result = problem.at(alpha, self.tol)
         if result.status is not Status.OPTIMAL:
-            return result_of(problem, alpha, {"tol": self.tol})
+            return solve_machine(problem, alpha, {"tol": self.tol})
         return replace(result, backend=self.solver.name, solver=self.solver, iterations=int(self.iterations[p]))

@@ -1,13 +1,15 @@
-"""Find the exact optimum of a small C-SVM or ν-SVM from a nearby point, by guessing the free α.
+"""Find the exact optimum of a small C-SVM or ν-SVM from a nearby point, by guessing the free α (`find_exact_point`).
 
-    (SETTLE.1)  [K_FF 1; 1ᵀ 0][β_F; b] = [y_F − K_FB β_B; −1ᵀβ_B]:  the free rows F are on their margin, those of B are
-                at their bounds, β = α∘y, and the others are 0
-    (SETTLE.2)  next, a free row whose α leaves its box goes to that end of it; a row short of its margin at α = 0, or
-                beyond it at α = C, becomes free
-    (SETTLE.3)  of a ν-SVM, K_FF β_F + b − ρy_F = −K_FB β_B,  1ᵀβ = 0 and yᵀβ = ν
+K is the Gram matrix, y the labels, C the upper bounds, β = α∘y, and f = Kβ + b. F are the free rows, 0 < α < C, which
+are on their margin, and B the rows at their upper bound; α of the others is 0. A round solves for the free rows:
 
-Where (SETTLE.2) changes nothing, the point is the optimum. It need not come to that, and then another solver solves the
-machine: every point is certified in any case.
+    (SETTLE.1)  [K_FF 1; 1ᵀ 0][β_F; b] = [y_F − K_FB β_B; −1ᵀβ_B]
+    (SETTLE.2)  then a free row whose α is outside its box goes to that end of it; a row with α = 0 and y f < 1, or with
+                α = C and y f > 1, becomes free
+    (SETTLE.3)  in a ν-SVM with margin ρ, K_FF β_F + b − ρy_F = −K_FB β_B,  1ᵀβ = 0 and yᵀβ = ν
+
+If (SETTLE.2) changes nothing, the point is the optimum. The rounds need not end there; then the machine is solved by
+other methods. Every point is certified afterwards in any case.
 
 Source: Hintermüller, Ito & Kunisch, *The primal-dual active set strategy as a semismooth Newton method*, SIAM J. Optim.
 13 (2002).
@@ -25,25 +27,27 @@ from qpsvm.base.arrays.quantiles import find_quantile_interval
 from qpsvm.base.arrays.rounding import ROUNDED
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.certificate import middle
-from qpsvm.many.multiclass.stack import StackKernel
+from qpsvm.many.multiclass.stack import MachineGram
 
-#: Guesses. From the loop's points at a tolerance of 1e-2 two are usual, and five rare.
-ROUNDS = 12
-#: A row within so much of its margin, in units of that, is on it: rounding.
-TOUCHING = 1e-10
-#: As many rows may become free in a round as are free, and so many in any case: the farthest from where they belong.
-JOINING = 8
-#: More free rows than the first guess had, by this factor and so many, are no guess any more.
-GROWTH, SLACK = 3, 30
-#: Free rows up to which a system is solved afresh in every round: beyond, others take less.
-MOST_FREE = 500
-#: α up to this share of the largest are rounding, and their samples no support vectors.
-NOISE = float(np.finfo(np.float64).eps)
+#: Limit of the rounds. From the points of a loop with tolerance 1e-2 two are usual, and five rare.
+MAX_ROUNDS = 12
+#: A row whose distance from its margin is at most this share of the margin is on it: the distance is rounding.
+MARGIN_TOLERANCE = 1e-10
+#: In a round as many rows may become free as are free already, but at least this many; those farthest from their margin
+#: come first. Freeing all at once makes the next guess worse.
+MIN_ENTERING = 8
+#: The search fails with more free rows than this multiple of the first number plus a constant: the guess was too far
+#: from the optimum.
+MAX_FREE_FACTOR, MAX_FREE_EXTRA = 3, 30
+#: Free rows up to which solving a new system in every round is faster than other methods.
+MAX_FREE = 500
+#: α up to this share of the largest are rounding and set to 0, so that their samples are no support vectors.
+ROUNDING_SHARE = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
 class ExactPoint:
-    """α (m,), the intercept, the margin, which is 1 for a C-SVM, and f without the intercept, u (m,)."""
+    """α (m,), the intercept, the margin ρ, which is 1 in a C-SVM, and f without the intercept, u (m,)."""
 
     alpha: FloatArray
     b: float
@@ -51,96 +55,106 @@ class ExactPoint:
     u: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class FreeSolution:
+    """Solution of (SETTLE.1) or (SETTLE.3): β of the free rows (f,), b, the margin ρ, and u = Kβ (m,)."""
+
+    beta: FloatArray
+    b: float
+    rho: float
+    u: FloatArray
+
+
 def find_exact_point(
-    values: StackKernel, y: FloatArray, upper: FloatArray, alpha: FloatArray, nu: float | None = None
+    gram: MachineGram, y: FloatArray, upper: FloatArray, alpha: FloatArray, nu: float | None = None
 ) -> ExactPoint | None:
-    """The optimum by (SETTLE.1) to (SETTLE.3), or None. Shapes: y, upper, alpha (m,)."""
-    full = alpha >= upper
-    free = (alpha > 0.0) & ~full
-    bounded = upper * y
-    most = min(values.rank + 1, GROWTH * int(np.count_nonzero(free)) + SLACK, MOST_FREE)
-    for _ in range(ROUNDS):
-        F, B = free.nonzero()[0], full.nonzero()[0]
-        if len(F) > most:
+    """Return the optimum, by (SETTLE.1) to (SETTLE.3) from α, or None. Shapes: y, upper, alpha (m,)."""
+    is_full = alpha >= upper
+    is_free = (alpha > 0.0) & ~is_full
+    max_free = min(gram.max_rank + 1, MAX_FREE_FACTOR * int(np.count_nonzero(is_free)) + MAX_FREE_EXTRA, MAX_FREE)
+    beta_at_upper = upper * y
+    for _ in range(MAX_ROUNDS):
+        free, full = is_free.nonzero()[0], is_full.nonzero()[0]
+        if len(free) > max_free:
             return None
-        fixed = bounded[B]
-        found = (
-            _initial_set(values, y, F, B, fixed, nu) if len(F) else _solve_without_free(values, y, upper, B, fixed, nu)
+        beta_full = beta_at_upper[full]
+        if len(free):
+            solution = _solve_for_free(gram, y, free, full, beta_full, nu)
+        else:
+            solution = _solve_without_free(gram, y, upper, full, beta_full, nu)
+        if solution is None:
+            return None
+        rho, alpha_free = solution.rho, solution.beta * y[free]
+        is_below, is_above = alpha_free < 0.0, alpha_free > upper[free]
+        shortfall = rho - y * (solution.u + solution.b)
+        is_entering = np.where(
+            is_full, shortfall < -MARGIN_TOLERANCE * rho, (shortfall > MARGIN_TOLERANCE * rho) & ~is_free
         )
-        if found is None:
-            return None
-        beta, b, rho, u = found
-        a = beta * y[F]
-        low, high = a < 0.0, a > upper[F]
-        t = rho - y * (u + b)
-        joining = np.where(full, t < -TOUCHING * rho, (t > TOUCHING * rho) & ~free)
-        settled = not (low.any() or high.any())
-        if not len(F) and abs(np.add.reduce(fixed)) > ROUNDED * np.add.reduce(np.abs(fixed)):
-            joining[np.argmin(np.abs(t))], settled = True, False
-        if settled and not joining.any():
-            alpha = np.where(full, upper, 0.0)
-            alpha[F] = a
-            return ExactPoint(alpha, b, rho, u)
-        free[F[low | high]] = False
-        full[F[high]] = True
-        joining = _farthest(joining, t, max(JOINING, len(F)))
-        free |= joining
-        full &= ~joining
+        is_unchanged = not (is_below.any() or is_above.any())
+        if not len(free) and abs(np.add.reduce(beta_full)) > ROUNDED * np.add.reduce(np.abs(beta_full)):
+            is_entering[np.argmin(np.abs(shortfall))] = True  # no free row, and Σβ is not 0: free one to make it 0
+            is_unchanged = False
+        if is_unchanged and not is_entering.any():
+            alpha = np.where(is_full, upper, 0.0)
+            alpha[free] = alpha_free
+            return ExactPoint(alpha, solution.b, rho, solution.u)
+        is_free[free[is_below | is_above]] = False
+        is_full[free[is_above]] = True
+        is_entering = _select_farthest(is_entering, shortfall, max(MIN_ENTERING, len(free)))
+        is_free |= is_entering
+        is_full &= ~is_entering
     return None
 
 
-#: β_F (f,), b, the margin, and u (m,).
-InitialWorkingSet = tuple[FloatArray, float, float, FloatArray]
-
-
-def _initial_set(
-    values: StackKernel, y: FloatArray, F: IntArray, B: IntArray, fixed: FloatArray, nu: float | None
-) -> InitialWorkingSet | None:
-    """(SETTLE.1) or (SETTLE.3); None where they have no solution, or a margin that is not positive."""
-    n, signs = len(F), y[F]
+def _solve_for_free(
+    gram: MachineGram, y: FloatArray, free: IntArray, full: IntArray, beta_full: FloatArray, nu: float | None
+) -> FreeSolution | None:
+    """Solve (SETTLE.1) or (SETTLE.3); None if there is no solution, or the margin is not positive."""
+    n, y_free = len(free), y[free]
     k = n + 1 if nu is None else n + 2
     system, right = np.ones((k, k)), np.zeros(k)
-    system[:n, :n], system[n:, n:] = values.block(F, F), 0.0
+    system[:n, :n], system[n:, n:] = gram.compute_block(free, free), 0.0
     if nu is None:
-        right[:n] = signs
+        right[:n] = y_free
     else:
-        if not -n < np.add.reduce(signs) < n:  # of one class, b and ρ are not to be told apart
+        if not -n < np.add.reduce(y_free) < n:  # free rows of one class determine only b − ρ or b + ρ
             return None
-        system[n + 1, :n], system[:n, n + 1], right[n + 1] = signs, -signs, nu
-    if len(B):
-        right[:n] -= values.block(F, B) @ fixed
-        right[n] = -np.add.reduce(fixed)
+        system[n + 1, :n], system[:n, n + 1], right[n + 1] = y_free, -y_free, nu
+    if len(full):
+        right[:n] -= gram.compute_block(free, full) @ beta_full
+        right[n] = -np.add.reduce(beta_full)
         if nu is not None:
-            right[n + 1] = nu - np.add.reduce(np.abs(fixed))
+            right[n + 1] = nu - np.add.reduce(np.abs(beta_full))
     *_, solution, failed = lapack.dgesv(system, right, overwrite_a=1)
-    largest = max(float(np.abs(part).max(initial=0.0)) for part in (solution[:n], fixed))
-    solution[:n][np.abs(solution[:n]) <= NOISE * largest] = 0.0  # before what is certified is computed
+    largest = max(float(np.abs(part).max(initial=0.0)) for part in (solution[:n], beta_full))
+    solution[:n][np.abs(solution[:n]) <= ROUNDING_SHARE * largest] = 0.0  # before u is computed from β
     beta, b, rho = solution[:n], float(solution[n]), 1.0 if nu is None else float(solution[n + 1])
     if failed or not (np.isfinite(b) and rho > 0.0):
         return None
-    return beta, b, rho, values.product(np.concatenate([F, B]), np.concatenate([beta, fixed]))
+    u = gram.multiply_support(np.concatenate([free, full]), np.concatenate([beta, beta_full]))
+    return FreeSolution(beta, b, rho, u)
 
 
 def _solve_without_free(
-    values: StackKernel, y: FloatArray, upper: FloatArray, B: IntArray, fixed: FloatArray, nu: float | None
-) -> InitialWorkingSet | None:
-    """Solve where no row is free: of a C-SVM, find the best intercept for the given α."""
+    gram: MachineGram, y: FloatArray, upper: FloatArray, full: IntArray, beta_full: FloatArray, nu: float | None
+) -> FreeSolution | None:
+    """Find the best intercept of a C-SVM without free rows; None in a ν-SVM, whose margin has no equation then."""
     if nu is not None:
         return None
-    u = values.product(B, fixed)
-    return np.zeros(0), find_best_intercept(u, y, upper), 1.0, u
+    u = gram.multiply_support(full, beta_full)
+    return FreeSolution(np.zeros(0), find_best_intercept(u, y, upper), 1.0, u)
 
 
 def find_best_intercept(u: FloatArray, y: FloatArray, upper: FloatArray) -> float:
-    """The middle of all b that are best for f = u + b, (LEVEL.3); all (m,)."""
+    """Return the midpoint of all b for which f = u + b has the smallest hinge loss, (LEVEL.3); all (m,)."""
     return middle(*find_quantile_interval(y - u, upper, float(upper[y > 0.0].sum())))
 
 
-def _farthest(joining: NDArray[np.bool_], t: FloatArray, most: int) -> NDArray[np.bool_]:
-    """Return at most `most` of some rows, those with the largest |t|: masks (m,)."""
-    rows = joining.nonzero()[0]
-    if len(rows) <= most:
-        return joining
-    few = np.zeros_like(joining)
-    few[rows[np.argpartition(-np.abs(t[rows]), most)[:most]]] = True
-    return few
+def _select_farthest(mask: NDArray[np.bool_], shortfall: FloatArray, max_rows: int) -> NDArray[np.bool_]:
+    """Return the mask of at most `max_rows` of the rows in a mask, those with the largest |shortfall|: (m,) each."""
+    rows = mask.nonzero()[0]
+    if len(rows) <= max_rows:
+        return mask
+    farthest = np.zeros_like(mask)
+    farthest[rows[np.argpartition(-np.abs(shortfall[rows]), max_rows)[:max_rows]]] = True
+    return farthest

@@ -1,22 +1,28 @@
-"""Bound the gaps of many C-SVMs, ν-SVMs or squared hinges at once, rounding included.
+"""Bound the gaps of many C-SVMs, ν-SVMs or squared hinges at once, rounding included (`bound_gaps`).
 
-    (BULK.1)  |û_i − u_i| ≤ κρ_i,  κ as in (ACC.2);  t_i = m − y_i(u_i + b) is then known to a radius r_i, m being the
-              margin, 1 or that of a ν-SVM
+P and D are the primal and dual objective of one machine, K its kernel and y its labels. A point has α, w and b, and
+f_i = u_i + b; w(α) is the w that belongs to α. ρ_i is the length of x_i in feature space, U_i the upper bound of α_i,
+δ_i its curvature, and S ≥ |yᵀα| a bound of how much α violates the equality. t_i is the shortfall of row i from its
+margin m, which is 1, or a variable of a ν-SVM. The term g_i of a row is that of (BOUND.2), and ψ_i its loss:
+
+    (BULK.1)  |û_i − u_i| ≤ κρ_i for the computed û_i, κ as in (ACC.2);  t_i = m − y_i(u_i + b) is then known to a
+              radius r_i
     (BULK.2)  P − D(α′) ≤ ½(‖w − w(α)‖ + Sρ)² + Σ max(g_i(t_i − r_i), g_i(t_i + r_i)) + S(|t_k − δα_k| + r_k + δS)
-              with S ≥ |yᵀα|:  α′ is α with what yᵀα lacks of 0 moved onto row k, which has room for it: a step s of
-              α_k moves w(α) by s ρ_k, and adds at most s |t_k| to the terms
+              where α′ is α with yᵀα brought to 0 by one row k that is far enough from its bounds:  a step s of α_k
+              moves w(α) by s ρ_k, and adds at most s |t_k| to the terms;  ρ and δ are the largest ρ_i and δ_i
     (BULK.3)  P ≥ ½‖w‖² + Σ ψ_i(t_i − r_i),  and gap = (P − D)/P, (COUNT.4)
-    (BULK.4)  of a ν-SVM, the α of each class add up to ν/2, and each class has a row that takes what its sum lacks;
+    (BULK.4)  in a ν-SVM the α of each class sum to ν/2, and each class has a row k that absorbs the error of its sum;
               |D| = ½‖w(α′)‖² ≥ ½(‖w‖ − ‖w − w(α′)‖)², and gap = (P − D)/|D|
 
-Where no row has room, the sum has to be right exactly, or there is no bound. What is bounded here is what the caller
-gets: α, w or the coefficients α∘y, and b, as floats.
+If no row is far enough from its bounds, the sum has to be right exactly, or the bound is infinite. The bounds are those
+of what the caller gets: α, w or the coefficients α∘y, and b, as floats.
 
-Sources: as of `bounds.gap_bounder` and `bounds.accuracy`.
+Sources: those of `bounds.gap_bounder` and `bounds.accuracy`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,68 +35,107 @@ from qpsvm.bounds.screening import row_radii
 from qpsvm.many.multiclass.stack import Stack
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: Roundings of t = ℓ − y(u + b), at least as many as there are, that of ℓ included.
+#: Roundings in t = ℓ − y(u + b): at most the two sums, that of ℓ itself, and one to spare.
 ROUNDINGS = 4.0
 
 
 @dataclass(frozen=True, eq=False)
-class StackPoints:
-    """A point of each of P machines over M rows in all, and how exactly what belongs to it is known.
+class BoundedPoints:
+    """A point of each of P machines with M rows in total, and bounds of its rounding errors.
 
     alpha, u (M,): α, and f without the intercept.
-    level, level_radius (P,): The intercept over the rows computed with, and how far it may be off.
-    margin (P,): 1, or the margin of a ν-SVM.
-    radius (M,): How far u may be off, (BULK.1).
-    sizes (M,): ρ.
-    square (P,): ‖w‖² from below.
-    offset (P,): ‖w − w(α)‖ from above.
+    b, b_radius (P,): The intercept in the coordinates of the rows, and a bound of its error.
+    margin (P,): m: 1, or the margin of a ν-SVM.
+    u_radius (M,): Bound of the error of u, (BULK.1).
+    row_norms (M,): ρ.
+    squared_norm (P,): Lower bound of ‖w‖².
+    w_distance (P,): Upper bound of ‖w − w(α)‖.
     """
 
     alpha: FloatArray
     u: FloatArray
-    level: FloatArray
-    level_radius: FloatArray
+    b: FloatArray
+    b_radius: FloatArray
     margin: FloatArray
-    radius: FloatArray
-    sizes: FloatArray
-    square: FloatArray
-    offset: FloatArray
+    u_radius: FloatArray
+    row_norms: FloatArray
+    squared_norm: FloatArray
+    w_distance: FloatArray
 
 
-def bound_gaps(stack: Stack, points: StackPoints, intercept: str | None = "free") -> FloatArray:
-    """The relative gap of each machine from above, (P,): infinite where nothing is known."""
-    alpha, upper, sign, curvature = points.alpha, stack.upper, stack.sign, stack.curvature
-    most, nothing = float(stack.lengths.max()), np.zeros(stack.n_machines)
-    t, r = bound_slacks(stack, points)
-    rows = RowBounds((alpha, alpha), *(_enclose_rounded(values) for values in (upper, curvature)))
-    ends = widen_ends(t, r)
-    difference = stack.sums(bound_terms_above(rows, ends)) * (1.0 + gamma(most + 4))  # (BULK.2)
-    missing, room = np.abs(t - curvature * alpha) + r, np.minimum(alpha, upper - alpha)
-    largest_size = float(points.sizes.max())
-    distance, size = points.offset * FEW, 0.5 * points.square
-    if stack.nu is None:  # (BULK.3)
-        size = size + stack.sums(bound_losses_below(rows, ends)) * (1.0 - gamma(most + 4))
-    sums = [(alpha * sign, nothing, room)] if intercept == "free" else []
-    if stack.nu is not None:  # (BULK.4)
-        classes = (sign > 0.0, sign < 0.0)
-        sums = [(np.where(own, alpha, 0.0), 0.5 * stack.nu, np.where(own, room, 0.0)) for own in classes]
-    for values, target, free in sums:
-        surplus, reach = bound_surplus(stack, values, target, missing, free)
-        distance = distance + surplus * largest_size * FEW
-        difference += surplus * (reach + stack.largest(curvature) * surplus)
-    if stack.nu is not None:
-        size = 0.5 * np.square(np.maximum(np.sqrt(points.square) - distance, 0.0))
+@dataclass(frozen=True, eq=False)
+class SumConstraint:
+    """An equality of the dual of each machine: the sum of some values, one per row, has to be the target.
+
+    values (M,): The values, 0 for rows that are not part of the sum.
+    target (P,): What they have to sum to.
+    bound_slack (M,): Distance of α from the nearer of its two bounds; 0 for rows that are not part of the sum.
+    """
+
+    values: FloatArray
+    target: FloatArray
+    bound_slack: FloatArray
+
+
+def bound_gaps(stack: Stack, points: BoundedPoints, intercept: str | None = "free") -> FloatArray:
+    """Bound the relative gap of each machine from above, (P,): infinite if there is no bound."""
+    shortfall, radius = bound_shortfalls(stack, points)
+    ends = widen_ends(shortfall, radius)
+    rows = RowBounds((points.alpha, points.alpha), _enclose_rounded(stack.upper), _enclose_rounded(stack.curvature))
+    difference = stack.sum_by_machine(bound_terms_above(rows, ends)) * (1.0 + gamma(stack.max_row_count + 4))
+    slope, max_row_norm = np.abs(shortfall - stack.curvature * points.alpha) + radius, float(points.row_norms.max())
+    w_distance = points.w_distance * FEW
+    for constraint in _iter_constraints(stack, points.alpha, intercept):
+        excess, slope_of_row = bound_excess(stack, constraint, slope)
+        w_distance = w_distance + excess * max_row_norm * FEW
+        difference += excess * (slope_of_row + stack.maximise_by_machine(stack.curvature) * excess)  # (BULK.2)
     if intercept == "penalised":
-        known = np.abs(points.level) * (1.0 - 4.0 * UNIT) - points.level_radius
-        apart = np.abs(points.level - stack.sums(alpha * sign)) + gamma(most + 2) * stack.sums(alpha) * FEW
-        apart = (apart + points.level_radius + ROUNDINGS * UNIT * np.abs(points.level)) * FEW
-        difference += 0.5 * apart * apart
-        size = size + 0.5 * np.square(np.maximum(known, 0.0))
-    difference += 0.5 * distance * distance
-    good = (size > NEXT_TO_NOTHING) & (difference >= 0.0) & np.isfinite(difference) & np.isfinite(size)
-    found: FloatArray = np.full(len(size), np.inf)
-    np.divide(difference * FEW, size / FEW, out=found, where=good)
-    return found
+        b_distance = _bound_intercept_distance(stack, points)
+        difference += 0.5 * b_distance * b_distance
+    difference += 0.5 * w_distance * w_distance
+    if stack.nu is None:
+        size = _bound_primal_below(stack, points, bound_losses_below(rows, ends), intercept)
+    else:  # (BULK.4)
+        size = 0.5 * np.square(np.maximum(np.sqrt(points.squared_norm) - w_distance, 0.0))
+    return _divide_upwards(difference, size)
+
+
+def _iter_constraints(stack: Stack, alpha: FloatArray, intercept: str | None) -> Iterator[SumConstraint]:
+    """Yield the equalities of the dual: yᵀα = 0 of a free intercept, or the two sums of a ν-SVM, (BULK.4)."""
+    bound_slack = np.minimum(alpha, stack.upper - alpha)
+    if stack.nu is not None:
+        for of_class in (stack.sign > 0.0, stack.sign < 0.0):
+            yield SumConstraint(np.where(of_class, alpha, 0.0), 0.5 * stack.nu, np.where(of_class, bound_slack, 0.0))
+    elif intercept == "free":
+        yield SumConstraint(alpha * stack.sign, np.zeros(stack.n_machines), bound_slack)
+
+
+def _bound_primal_below(
+    stack: Stack, points: BoundedPoints, losses: FloatArray, intercept: str | None
+) -> FloatArray:  # fmt: skip
+    """Bound P from below, (P,), given lower bounds of the losses ψ (M,): (BULK.3)."""
+    size = 0.5 * points.squared_norm
+    size = size + stack.sum_by_machine(losses) * (1.0 - gamma(stack.max_row_count + 4))
+    if intercept == "penalised":
+        min_b = np.abs(points.b) * (1.0 - 4.0 * UNIT) - points.b_radius
+        size = size + 0.5 * np.square(np.maximum(min_b, 0.0))
+    return size
+
+
+def _bound_intercept_distance(stack: Stack, points: BoundedPoints) -> FloatArray:
+    """Bound |b − yᵀα| from above, (P,): yᵀα is the b that belongs to α if the intercept is penalised."""
+    distance = np.abs(points.b - stack.sum_by_machine(points.alpha * stack.sign))
+    distance = distance + gamma(stack.max_row_count + 2) * stack.sum_by_machine(points.alpha) * FEW
+    bounded: FloatArray = (distance + points.b_radius + ROUNDINGS * UNIT * np.abs(points.b)) * FEW
+    return bounded
+
+
+def _divide_upwards(difference: FloatArray, size: FloatArray) -> FloatArray:
+    """Bound difference/size from above, (P,): infinite if a number is not finite, or the size is nearly 0."""
+    is_bounded = (size > NEXT_TO_NOTHING) & (difference >= 0.0) & np.isfinite(difference) & np.isfinite(size)
+    gaps: FloatArray = np.full(len(size), np.inf)
+    np.divide(difference * FEW, size / FEW, out=gaps, where=is_bounded)
+    return gaps
 
 
 def _enclose_rounded(values: FloatArray) -> Ends:
@@ -98,90 +143,100 @@ def _enclose_rounded(values: FloatArray) -> Ends:
     return values * (1.0 - 4.0 * UNIT), values * (1.0 + 4.0 * UNIT)
 
 
-def bound_slacks(stack: Stack, points: StackPoints) -> tuple[FloatArray, FloatArray]:
-    """t of every row and how far it may be off, (BULK.1): (M,) each."""
+def bound_shortfalls(stack: Stack, points: BoundedPoints) -> tuple[FloatArray, FloatArray]:
+    """Return t of every row, and a bound of its error, (BULK.1): (M,) each."""
     margin = stack.repeat_over_rows(points.margin) if stack.level is None else stack.level
-    t = margin - stack.sign * (points.u + stack.repeat_over_rows(points.level))
-    r = points.radius + stack.repeat_over_rows(points.level_radius + ROUNDINGS * UNIT * np.abs(points.level))
-    r += ROUNDINGS * UNIT * np.abs(margin)  # ℓ itself may be a rounded sum
-    r += ROUNDINGS * UNIT * np.abs(t)
-    return t, r
+    t = margin - stack.sign * (points.u + stack.repeat_over_rows(points.b))
+    radius = points.u_radius + stack.repeat_over_rows(points.b_radius + ROUNDINGS * UNIT * np.abs(points.b))
+    radius += ROUNDINGS * UNIT * np.abs(margin)  # ℓ itself may be a rounded sum
+    radius += ROUNDINGS * UNIT * np.abs(t)
+    return t, radius
 
 
-def bound_surplus(
-    stack: Stack, values: FloatArray, target: FloatArray, slack: FloatArray, room: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """S ≥ |Σ values − target| of each machine, and |t| + r of a row with room for it: (P,) each.
+def bound_excess(stack: Stack, constraint: SumConstraint, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return S ≥ |Σ values − target| of each machine, and the slope at the row k that absorbs it: (P,) each.
 
-    Shapes: values (M,), target (P,), slack, room (M,).
+    Row k is the one farthest from its bounds. If even that is not far enough, S is 0 if the sum is exact, else
+    infinite.
+
+    slope (M,): |t − δα| + r, the rate at which moving α of a row may raise the terms.
     """
-    parts = stack.sums(np.abs(values)) + np.abs(target)
-    surplus = np.abs(stack.sums(values) - target) + gamma(float(stack.lengths.max()) + 2) * parts * FEW
-    roomiest = stack.largest(room)
-    reach = -stack.largest(np.where(room == stack.repeat_over_rows(roomiest), -slack, -np.inf))
-    for p in np.flatnonzero(~(roomiest > 2.0 * surplus)).tolist():
-        excess, error = sum_with_bound(np.append(values[stack.row_slice(p)], -target[p]))
-        surplus[p] = 0.0 if excess == 0.0 and error == 0.0 else np.inf
-        reach[p] = 0.0
-    return surplus, reach
+    values, target, bound_slack = constraint.values, constraint.target, constraint.bound_slack
+    absolute_sum = stack.sum_by_machine(np.abs(values)) + np.abs(target)
+    excess = np.abs(stack.sum_by_machine(values) - target) + gamma(stack.max_row_count + 2) * absolute_sum * FEW
+    largest_slack = stack.maximise_by_machine(bound_slack)
+    is_farthest = bound_slack == stack.repeat_over_rows(largest_slack)
+    slope_of_row = -stack.maximise_by_machine(np.where(is_farthest, -slope, -np.inf))  # the smallest, if several are
+    for p in np.flatnonzero(~(largest_slack > 2.0 * excess)).tolist():
+        rest, error = sum_with_bound(np.append(values[stack.row_slice(p)], -target[p]))
+        excess[p] = 0.0 if rest == 0.0 and error == 0.0 else np.inf
+        slope_of_row[p] = 0.0
+    return excess, slope_of_row
 
 
 def build_kernel_points(
-    stack: Stack, alpha: FloatArray, u: FloatArray, b: FloatArray, margin: FloatArray, sizes: FloatArray, epsilon: float
-) -> StackPoints:
-    """Points with w = w(α), whose u were computed from kernel values known to ε, (BULK.1).
+    stack: Stack,
+    alpha: FloatArray,
+    u: FloatArray,
+    b: FloatArray,
+    margin: FloatArray,
+    row_norms: FloatArray,
+    epsilon: float,
+) -> BoundedPoints:
+    """Build points with w = w(α), whose u were computed from kernel values with errors of at most ερ_iρ_j, (BULK.1).
 
-    Shapes: alpha, u, sizes (M,), b, margin (P,).
+    Shapes: alpha, u, row_norms (M,), b, margin (P,).
     """
-    most = float(stack.lengths.max())
-    weight = stack.sums(alpha * sizes) * (1.0 + gamma(most + 2))
-    kappa = (epsilon + gamma(most + 6)) * weight
-    square = stack.sums(alpha * stack.sign * u) - 2.0 * kappa * weight * FEW
-    nothing = np.zeros(len(b))
-    return StackPoints(
-        alpha,
-        u,
-        b,
-        nothing,
-        margin,
-        stack.repeat_over_rows(kappa * FEW) * sizes,
-        sizes,
-        np.maximum(square, 0.0),
-        nothing,
-    )
+    n_terms = stack.max_row_count
+    mass = stack.sum_by_machine(alpha * row_norms) * (1.0 + gamma(n_terms + 2))
+    kappa = (epsilon + gamma(n_terms + 6)) * mass
+    squared_norm = stack.sum_by_machine(alpha * stack.sign * u) - 2.0 * kappa * mass * FEW
+    zeros = np.zeros(len(b))
+    return BoundedPoints(
+        alpha=alpha, u=u, b=b, b_radius=zeros, margin=margin, u_radius=stack.repeat_over_rows(kappa * FEW) * row_norms,
+        row_norms=row_norms, squared_norm=np.maximum(squared_norm, 0.0), w_distance=zeros,
+    )  # fmt: skip
 
 
-def refine_radii(space: FeatureSpace, stack: Stack, points: StackPoints, machines: IntArray) -> StackPoints:
-    """Refine the radii of some machines by their kernel values, (RADII.1), where that helps."""
-    radius = points.radius.copy()
+def refine_radii(space: FeatureSpace, stack: Stack, points: BoundedPoints, machines: IntArray) -> BoundedPoints:
+    """Refine the error bounds of u of some machines by their kernel values, (RADII.1), where that helps."""
+    u_radius = points.u_radius.copy()
     for p in machines.tolist():
         part = stack.row_slice(p)
-        places, beta = stack.places[part], np.zeros(space.n)
-        beta[places] = points.alpha[part] * stack.sign[part]
-        known = row_radii(space, places, beta)
-        if known is not None:
-            radius[part] = np.minimum(radius[part], known * FEW)
-    return replace(points, radius=radius)
+        positions, beta = stack.positions[part], np.zeros(space.n)
+        beta[positions] = points.alpha[part] * stack.sign[part]
+        refined = row_radii(space, positions, beta)
+        if refined is not None:
+            u_radius[part] = np.minimum(u_radius[part], refined * FEW)
+    return replace(points, u_radius=u_radius)
 
 
 def build_linear_points(
     stack: Stack,
     alpha: FloatArray,
     u: FloatArray,
-    levels: tuple[FloatArray, FloatArray],
+    intercepts: tuple[FloatArray, FloatArray],
     margin: FloatArray,
     W: FloatArray,
-    sizes: FloatArray,
+    row_norms: FloatArray,
     width: int,
-) -> StackPoints:
-    """Points with explicit w, the rows of W (P, d), u = Zw and w(α) but for rounding.
+) -> BoundedPoints:
+    """Build points with explicit w, u = Zw for the samples Z (r, d), and w(α) equal to w but for rounding.
 
-    Shapes: alpha, u, sizes (M,), levels (P,), margin (P,), W (P, d), sizes (M,).
+    alpha, u, row_norms (M,), margin (P,): As in `BoundedPoints`.
+    intercepts: b and a bound of its error, (P,) each.
+    W (P, d): The w of each machine.
+    width: The largest number of features of a sample that are not 0.
     """
-    most, d = float(stack.lengths.max()), W.shape[1]
+    n_terms, d = stack.max_row_count, W.shape[1]
     squares = np.add.reduce(W * W, axis=1)
-    norm, above = np.sqrt(squares), bound_row_norms(squares, d)
-    kappa = gamma(width + 6) * above + UNDERFLOW
-    offset = gamma(most + 4) * stack.sums(alpha * sizes) * (1.0 + gamma(most + 4)) + 4.0 * UNIT * above
-    square = np.square(norm * (1.0 - gamma(d + 8)))
-    return StackPoints(alpha, u, *levels, margin, stack.repeat_over_rows(kappa * FEW) * sizes, sizes, square, offset)
+    norm, max_norm = np.sqrt(squares), bound_row_norms(squares, d)
+    kappa = gamma(width + 6) * max_norm + UNDERFLOW
+    mass = stack.sum_by_machine(alpha * row_norms)
+    b, b_radius = intercepts
+    return BoundedPoints(
+        alpha=alpha, u=u, b=b, b_radius=b_radius, margin=margin,
+        u_radius=stack.repeat_over_rows(kappa * FEW) * row_norms, row_norms=row_norms,
+        squared_norm=np.square(norm * (1.0 - gamma(d + 8))),
+        w_distance=gamma(n_terms + 4) * mass * (1.0 + gamma(n_terms + 4)) + 4.0 * UNIT * max_norm,
+    )  # fmt: skip

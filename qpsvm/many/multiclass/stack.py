@@ -1,6 +1,7 @@
-"""Stack the rows of many machines, so that one NumPy operation serves all.
+"""Stack the rows of many machines, so that one NumPy operation serves all (`Stack`, `stack_machines`).
 
-Inner products between the rows of one machine: read off a Gram matrix that all machines share, or from samples.
+`MachineGram` is the Gram matrix of the rows of one machine: a part of a matrix that all machines share (`SharedGram`),
+rows computed on demand (`CachedRowGram`), or products of samples (`LinearGram`).
 """
 
 from __future__ import annotations
@@ -26,18 +27,19 @@ MAX_TOTAL_ROWS = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """The rows of P machines, M in all.
+    """The rows of P machines, one machine after the other, M in total.
 
-    begins, counts (P, c): The rows of each machine are c slices of `Split.order`: of a pair, those of two classes.
-    ends (P + 1,): Where the rows of each begin, and where the last ones end.
-    sign, upper, curvature (M,): y, U and δ.
-    nu (P,) or None: The sum of α, of ν-SVMs.
-    level (M,) or None: ℓ, where it is not the margin of the machine.
+    slice_starts, slice_lengths (P, c): The rows of each machine are c slices of `Split.order`; c = 2 if each machine
+        has the rows of two classes.
+    row_offsets (P + 1,): Index of the first row of each machine, and M.
+    sign, upper, curvature (M,): The label y of each row, the upper bound U of its α, and its curvature δ.
+    nu (P,) or None: The sum that the α of a ν-SVM have; None for other machines.
+    level (M,) or None: The margin ℓ of each row; None if all rows of a machine have the same.
     """
 
-    begins: IntArray
-    counts: IntArray
-    ends: IntArray
+    slice_starts: IntArray
+    slice_lengths: IntArray
+    row_offsets: IntArray
     sign: FloatArray
     upper: FloatArray
     curvature: FloatArray
@@ -47,76 +49,87 @@ class Stack:
     @property
     def n_machines(self) -> int:
         """Number of machines, P."""
-        return len(self.begins)
+        return len(self.slice_starts)
+
+    @property
+    def max_row_count(self) -> float:
+        """Number of rows of the largest machine, as a float; an error bound of a sum of so many terms holds for all."""
+        return float(self.row_counts.max())
 
     def row_slice(self, p: int) -> slice:
         """Return the slice of the rows of a machine."""
-        return slice(int(self.ends[p]), int(self.ends[p + 1]))
+        return slice(int(self.row_offsets[p]), int(self.row_offsets[p + 1]))
 
     @cached_property
-    def lengths(self) -> IntArray:
+    def row_counts(self) -> IntArray:
         """Number of rows of each machine: (P,)."""
-        return np.diff(self.ends)
+        return np.diff(self.row_offsets)
 
     def take_machine(self, p: int) -> Stack:
         """Return the stack of machine p alone."""
         part, one = self.row_slice(p), slice(p, p + 1)
         nu = None if self.nu is None else self.nu[one]
-        ends = self.ends[p : p + 2] - self.ends[p]
+        ends = self.row_offsets[p : p + 2] - self.row_offsets[p]
         return Stack(
-            self.begins[one], self.counts[one], ends, self.sign[part], self.upper[part], self.curvature[part], nu
+            self.slice_starts[one],
+            self.slice_lengths[one],
+            ends,
+            self.sign[part],
+            self.upper[part],
+            self.curvature[part],
+            nu,
         )
 
-    def slices(self, p: int) -> tuple[slice, ...]:
-        """Return the slices of the rows of a machine in `Split.order`."""
-        both = zip(self.begins[p].tolist(), self.counts[p].tolist(), strict=True)
-        return tuple(slice(begin, begin + count) for begin, count in both)
+    def list_slices(self, p: int) -> tuple[slice, ...]:
+        """Return the slices of `Split.order` that are the rows of a machine."""
+        starts_and_lengths = zip(self.slice_starts[p].tolist(), self.slice_lengths[p].tolist(), strict=True)
+        return tuple(slice(start, start + length) for start, length in starts_and_lengths)
 
     @cached_property
-    def places(self) -> IntArray:
-        """The place in `Split.order` of each row: (M,)."""
-        counts = self.counts.ravel()
-        ends = np.cumsum(counts)
-        found: IntArray = np.arange(ends[-1]) + np.repeat(self.begins.ravel() - (ends - counts), counts)
-        return found
+    def positions(self) -> IntArray:
+        """Position in `Split.order` of each row: (M,)."""
+        lengths = self.slice_lengths.ravel()
+        ends = np.cumsum(lengths)
+        positions: IntArray = np.arange(ends[-1]) + np.repeat(self.slice_starts.ravel() - (ends - lengths), lengths)
+        return positions
 
-    def sums(self, values: FloatArray) -> FloatArray:
-        """The sum over each machine, (P,), of values (M,)."""
-        return np.add.reduceat(values, self.ends[:-1])
+    def sum_by_machine(self, values: FloatArray) -> FloatArray:
+        """Return the sum of values (M,) over the rows of each machine: (P,)."""
+        return np.add.reduceat(values, self.row_offsets[:-1])
 
-    def largest(self, values: FloatArray) -> FloatArray:
-        """The largest value of each machine, (P,), of values (M,)."""
-        found: FloatArray = np.maximum.reduceat(values, self.ends[:-1])
-        return found
+    def maximise_by_machine(self, values: FloatArray) -> FloatArray:
+        """Return the largest of values (M,) over the rows of each machine: (P,)."""
+        maxima: FloatArray = np.maximum.reduceat(values, self.row_offsets[:-1])
+        return maxima
 
     def repeat_over_rows(self, values: FloatArray) -> FloatArray:
-        """Repeat a value of each machine, (P,), over all of its rows: (M,)."""
-        return np.repeat(values, self.lengths)
+        """Repeat the value of each machine, (P,), over all of its rows: (M,)."""
+        return np.repeat(values, self.row_counts)
 
 
 def stack_machines(split: Split, penalties: FloatArray) -> Stack:
-    """Stack the rows of the machines of a split, for U (r,) over its `order`; all rows for each if unsorted."""
-    ends = split.ends
-    first = split.pairs[:, 0]
-    if not split.sorted:
-        begins, counts = np.zeros((len(first), 1), dtype=np.intp), np.full((len(first), 1), ends[-1])
-        sign = np.concatenate([split.places(p)[1] for p in range(len(first))])
-    elif split.pairs[0, 1] == REST:
-        begins, counts = np.zeros((split.k, 1), dtype=np.intp), np.full((split.k, 1), ends[-1])
-        parts = np.column_stack([ends[first], ends[first + 1] - ends[first], ends[-1] - ends[first + 1]])
-        sign = np.repeat(np.tile([-1.0, 1.0, -1.0], split.k), parts.ravel())
+    """Stack the rows of the machines of a split, with U = `penalties` (r,) for the rows of `Split.order`.
+
+    If the rows are not sorted by class, every machine has to use all of them.
+    """
+    offsets, first = split.class_offsets, split.pairs[:, 0]
+    n_machines = len(first)
+    if split.is_sorted and split.pairs[0, 1] != REST:
+        starts = offsets[split.pairs]
+        lengths = offsets[split.pairs + 1] - starts
+        sign = np.repeat(np.tile([-1.0, 1.0], n_machines), lengths.ravel())
     else:
-        begins = ends[split.pairs]
-        counts = ends[split.pairs + 1] - begins
-        sign = np.repeat(np.tile([-1.0, 1.0], len(first)), counts.ravel())
-    stack = Stack(begins, counts, np.concatenate([[0], np.cumsum(counts.sum(axis=1))]), sign, sign, np.zeros(len(sign)))
-    return replace(stack, upper=penalties[stack.places])
+        starts, lengths = np.zeros((n_machines, 1), dtype=np.intp), np.full((n_machines, 1), offsets[-1])
+        sign = np.concatenate([split.locate_rows(p)[1] for p in range(n_machines)])
+    row_offsets = np.concatenate([[0], np.cumsum(lengths.sum(axis=1))])
+    stack = Stack(starts, lengths, row_offsets, sign, upper=sign, curvature=np.zeros(len(sign)))
+    return replace(stack, upper=penalties[stack.positions])
 
 
 def compute_penalties(split: Split) -> FloatArray:
-    """Return C_i s_i of the rows of `Split.order`, (r,): rounded down if they are upper bounds, like U of a problem.
+    """Return C_i times the weight of the rows of `Split.order`, (r,).
 
-    Raises QPSVMError.
+    They are rounded down if they are upper bounds, as U of a problem is. Raises QPSVMError.
     """
     C = check_penalties(split.parameters.get("C", 1.0), TrainingSamples(split.X, split.weight, split.weight))
     if split.machine == "SquaredHinge":
@@ -125,115 +138,124 @@ def compute_penalties(split: Split) -> FloatArray:
 
 
 def to_squared_hinges(stack: Stack) -> Stack:
-    """Return the stack for squared hinges, where U are the penalties C: δ = 1/(2C), and no bound."""
+    """Return the stack of squared hinges, given one whose U are the penalties C: δ = 1/(2C), and no upper bounds."""
     return replace(stack, curvature=0.5 / stack.upper, upper=np.full(len(stack.upper), np.inf))
 
 
 def to_nu_svms(stack: Stack, nu: float) -> Stack:
-    """Return the stack for ν-SVMs: U, the weights, become shares, and ν at most what the classes permit."""
-    upper, most = np.empty_like(stack.upper), np.empty(stack.n_machines)
-    alike = bool((stack.upper == stack.upper[0]).all())
-    known: dict[tuple[int, ...], tuple[FloatArray, float]] = {}
-    for p, counts in enumerate(map(tuple, stack.counts.tolist())):
+    """Return the stack of ν-SVMs, given one whose U are the sample weights.
+
+    U become the shares of the weights in their sum, and ν at most what the two classes of a machine permit.
+    """
+    upper, nu_max = np.empty_like(stack.upper), np.empty(stack.n_machines)
+    has_equal_weights = bool((stack.upper == stack.upper[0]).all())
+    cache: dict[tuple[int, ...], tuple[FloatArray, float]] = {}  # equal weights and equal sizes give equal shares
+    for p, lengths in enumerate(map(tuple, stack.slice_lengths.tolist())):
         part = stack.row_slice(p)
-        if not alike or len(counts) == 1 or counts not in known:  # equal weights make equal shares
-            s = stack.upper[part]
-            shares = round_all_down(from_floats(s, 1 / sum_floats(s)))[0]
-            known[counts] = shares, float(compute_nu_max(s, stack.sign[part]))
-        upper[part], most[p] = known[counts]
-    return replace(stack, upper=upper, nu=np.minimum(nu, most))
+        if not has_equal_weights or len(lengths) == 1 or lengths not in cache:
+            weights = stack.upper[part]
+            shares = round_all_down(from_floats(weights, 1 / sum_floats(weights)))[0]
+            cache[lengths] = shares, float(compute_nu_max(weights, stack.sign[part]))
+        upper[part], nu_max[p] = cache[lengths]
+    return replace(stack, upper=upper, nu=np.minimum(nu, nu_max))
 
 
-class StackKernel(ABC):
-    """K over the rows of a machine, m of them.
+class MachineGram(ABC):
+    """The Gram matrix K of the rows of one machine, (m, m).
 
-    parts: Where these rows are among all.
+    slices: The slices of `Split.order` that are the rows of the machine.
+    positions (m,): The position in `Split.order` of each row.
     """
 
-    def __init__(self, parts: tuple[slice, ...]) -> None:
-        self.parts = parts
-        self.places = np.concatenate([np.arange(part.start, part.stop) for part in parts])
+    def __init__(self, slices: tuple[slice, ...]) -> None:
+        self.slices = slices
+        self.positions = np.concatenate([np.arange(part.start, part.stop) for part in slices])
 
     @property
-    def rank(self) -> int:
-        """The most that the rank of K may be."""
-        return len(self.places)
+    def max_rank(self) -> int:
+        """Upper bound of the rank of K."""
+        return len(self.positions)
 
     @abstractmethod
-    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """K[rows][:, columns], (r, c)."""
+    def compute_block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return K[rows][:, columns], (r, c)."""
 
     @abstractmethod
-    def product(self, support: IntArray, beta: FloatArray) -> FloatArray:
-        """Σ_j beta_j K(x_j, x_i) over j in `support` for every row: (m,)."""
+    def multiply_support(self, support: IntArray, beta: FloatArray) -> FloatArray:
+        """Return Σ_j beta_j K(x_j, x_i) over j in `support`, for every row i: (m,)."""
 
 
-class GramValues(StackKernel):
-    """Of a Gram matrix over all rows, (r, r)."""
+class SharedGram(MachineGram):
+    """A part of a Gram matrix K of all rows, (r, r)."""
 
-    def __init__(self, K: FloatArray, parts: tuple[slice, ...]) -> None:
-        super().__init__(parts)
+    def __init__(self, K: FloatArray, slices: tuple[slice, ...]) -> None:
+        super().__init__(slices)
         self.K = K
 
-    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Gathered."""
-        found: FloatArray = self.K[self.places[rows][:, None], self.places[columns]]
-        return found
+    def compute_block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Copy the entries from the shared matrix."""
+        block: FloatArray = self.K[self.positions[rows][:, None], self.positions[columns]]
+        return block
 
-    def product(self, support: IntArray, beta: FloatArray) -> FloatArray:
-        """Return Kβ over a support, class by class."""
-        chosen = self.places[support]
-        return np.concatenate([beta @ self.K[chosen, part] for part in self.parts])
+    def multiply_support(self, support: IntArray, beta: FloatArray) -> FloatArray:
+        """Multiply by the rows of the support, one slice at a time."""
+        chosen = self.positions[support]
+        return np.concatenate([beta @ self.K[chosen, part] for part in self.slices])
 
 
-class RowValues(StackKernel):
-    """Of a kernel's matrix, (r, r), of which only the rows that are asked for are made, and kept."""
+class CachedRowGram(MachineGram):
+    """Rows of a Gram matrix, computed when they are needed, and cached.
 
-    def __init__(self, gram: Operator, parts: tuple[slice, ...]) -> None:
-        super().__init__(parts)
-        self.gram, self.made = gram, np.empty((0, len(self.places)))
-        self.index = np.full(len(self.places), -1)
+    cached_rows (c, m): The rows that have been computed.
+    cache_index (m,): The index of each row in `cached_rows`, or −1.
+    """
 
-    def _rows(self, rows: IntArray) -> IntArray:
-        """Return the indices of some rows in `made`, computing those that are missing."""
-        missing = rows[self.index[rows] < 0]
+    def __init__(self, gram: Operator, slices: tuple[slice, ...]) -> None:
+        super().__init__(slices)
+        self.gram, self.cached_rows = gram, np.empty((0, len(self.positions)))
+        self.cache_index = np.full(len(self.positions), -1)
+
+    def _cache_rows(self, rows: IntArray) -> IntArray:
+        """Return the indices of some rows in `cached_rows`, computing those that are missing."""
+        missing = rows[self.cache_index[rows] < 0]
         if len(missing):
-            self.index[missing] = len(self.made) + np.arange(len(missing))
-            self.made = np.concatenate([self.made, self.gram.block(self.places[missing], self.places)])
-        return self.index[rows]
+            self.cache_index[missing] = len(self.cached_rows) + np.arange(len(missing))
+            new_rows = self.gram.block(self.positions[missing], self.positions)
+            self.cached_rows = np.concatenate([self.cached_rows, new_rows])
+        return self.cache_index[rows]
 
-    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Read off rows."""
-        index = self._rows(rows)
-        found: FloatArray = self.made[index[:, None], columns]
-        return found
+    def compute_block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Copy the entries from the cached rows."""
+        index = self._cache_rows(rows)
+        block: FloatArray = self.cached_rows[index[:, None], columns]
+        return block
 
-    def product(self, support: IntArray, beta: FloatArray) -> FloatArray:
-        """Return Kβ over a support, as one sum."""
-        index = self._rows(support)
-        weights = np.zeros(len(self.made))  # of rows that were made for others, too: to copy some takes longer
+    def multiply_support(self, support: IntArray, beta: FloatArray) -> FloatArray:
+        """Multiply by all cached rows, those outside the support with weight 0: to copy some of them takes longer."""
+        index = self._cache_rows(support)
+        weights = np.zeros(len(self.cached_rows))
         weights[index] = beta
-        return np.asarray(weights @ self.made)
+        return np.asarray(weights @ self.cached_rows)
 
 
-class LinearValues(StackKernel):
-    """Of samples of a linear kernel, (r, d); `w` is that of the last product."""
+class LinearGram(MachineGram):
+    """Products of samples Z (r, d) of a linear kernel; `w` (d,) is that of the last `multiply_support`."""
 
-    def __init__(self, Z: FloatArray, parts: tuple[slice, ...]) -> None:
-        super().__init__(parts)
+    def __init__(self, Z: FloatArray, slices: tuple[slice, ...]) -> None:
+        super().__init__(slices)
         self.Z, self.w = Z, np.zeros(Z.shape[1])
 
     @property
-    def rank(self) -> int:
-        """Not more than there are features."""
-        return min(len(self.places), int(self.Z.shape[1]))
+    def max_rank(self) -> int:
+        """Upper bound of the rank of K: the number of rows or of features."""
+        return min(len(self.positions), int(self.Z.shape[1]))
 
-    def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """By a product of samples."""
-        found: FloatArray = self.Z[self.places[rows]] @ self.Z[self.places[columns]].T
-        return found
+    def compute_block(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Multiply the samples of the rows by those of the columns."""
+        block: FloatArray = self.Z[self.positions[rows]] @ self.Z[self.positions[columns]].T
+        return block
 
-    def product(self, support: IntArray, beta: FloatArray) -> FloatArray:
-        """Through w = Σ beta_j z_j."""
-        self.w = beta @ self.Z[self.places[support]]
-        return np.concatenate([self.Z[part] @ self.w for part in self.parts])
+    def multiply_support(self, support: IntArray, beta: FloatArray) -> FloatArray:
+        """Multiply the samples by w = Σ beta_j z_j."""
+        self.w = beta @ self.Z[self.positions[support]]
+        return np.concatenate([self.Z[part] @ self.w for part in self.slices])

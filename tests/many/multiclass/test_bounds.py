@@ -12,9 +12,9 @@ from judge import judge_dual, judge_plane
 import qpsvm
 from qpsvm.many.multiclass import bulk
 from qpsvm.many.multiclass.gap_bounds import bound_gaps, refine_radii
-from qpsvm.many.multiclass.split import split
+from qpsvm.many.multiclass.split import split_classes
 from qpsvm.many.multiclass.squared_hinge import find_newton_points
-from qpsvm.many.multiclass.stack import GramValues, LinearValues, stack_machines, to_nu_svms, to_squared_hinges
+from qpsvm.many.multiclass.stack import LinearGram, SharedGram, stack_machines, to_nu_svms, to_squared_hinges
 
 
 def draw_samples(rng: np.random.Generator):
@@ -51,7 +51,7 @@ def test_no_gap_is_below_the_true_one(rest):
     finite = 0
     for _ in range(18):
         X, codes, kernel, C, weight = draw_samples(rng)
-        machines = split(
+        machines = split_classes(
             X, codes, np.arange(codes.max() + 1), rest, machine="CSVM", parameters={"C": C}, kernel=kernel,
             sample_weight=weight, psd="raise", intercept="free", constraints=None,
         )  # fmt: skip
@@ -59,8 +59,8 @@ def test_no_gap_is_below_the_true_one(rest):
         stack = stack_machines(machines, C * machines.weight[machines.order])
         linear = machines.kernel_is_linear
         data = space.rows.matrix() if linear else space.centred_gram.dense()
-        found = rough(stack, data, LinearValues if linear else GramValues, feasible(stack, rng))
-        b, points = bulk.build_stack_points(space, stack, found)
+        found = rough(stack, data, LinearGram if linear else SharedGram, feasible(stack, rng))
+        b, points = bulk.build_bounded_points(space, stack, found)
         claimed = [bound_gaps(stack, points)]
         if not linear:
             claimed.append(bound_gaps(stack, refine_radii(space, stack, points, np.arange(stack.n_machines))))
@@ -76,15 +76,15 @@ def rough(stack, data, kind, alpha):
     """The points of some α, as they are."""
     u, b, W = np.empty(len(alpha)), np.empty(stack.n_machines), np.zeros((stack.n_machines, data.shape[1]))
     for p in range(stack.n_machines):
-        part, values = stack.row_slice(p), kind(data, stack.slices(p))
+        part, values = stack.row_slice(p), kind(data, stack.list_slices(p))
         u[part], b[p] = bulk.evaluate_point(values, stack.sign[part], stack.upper[part], alpha[part])
         W[p] = getattr(values, "w", 0.0)
-    return bulk.MachinePoints(alpha, u, b, np.ones(len(b)), W if kind is LinearValues else None)
+    return bulk.MachinePoints(alpha, u, b, np.ones(len(b)), W if kind is LinearGram else None)
 
 
 def true_gap(machines, stack, p, alpha, b, W, C, rho=1.0):
     part = stack.row_slice(p)
-    rows, y, a = machines.order[stack.places[part]], stack.sign[part], alpha[part]
+    rows, y, a = machines.order[stack.positions[part]], stack.sign[part], alpha[part]
     common = {"kernel": machines.kernel, "sample_weight": machines.weight[rows]}
     if stack.nu is None:
         problem = qpsvm.CSVM(machines.X[rows], y, C, **common)
@@ -110,7 +110,7 @@ def test_optimal_is_the_truth(machine):
         own = {"C": C} if machine == "CSVM" else {"nu": nu}
         given = {"machine": machine, "parameters": own, "kernel": kernel, "sample_weight": weight}
         together = qpsvm.many.multiclass.solve_pairs(X, codes, np.arange(codes.max() + 1), **given)
-        machines = together.results._make.split
+        machines = together.results._build.split
         weights = machines.weight[machines.order]
         stack = (
             stack_machines(machines, C * weights)
@@ -119,7 +119,7 @@ def test_optimal_is_the_truth(machine):
         )
         alone, dense = set(together.results._known), np.abs(together.coef.toarray())
         alpha = np.concatenate([
-            dense[p, machines.order[stack.places[stack.row_slice(p)]]] for p in range(stack.n_machines)
+            dense[p, machines.order[stack.positions[stack.row_slice(p)]]] for p in range(stack.n_machines)
         ])  # fmt: skip
         for p in set(range(stack.n_machines)) - alone:
             assert together.gap[p] <= 1e-6
@@ -135,7 +135,7 @@ def test_no_gap_of_a_squared_hinge_is_below_the_true_one(intercept):
     rng, finite = np.random.default_rng(5), 0
     for _ in range(12):
         X, codes, _, C, weight = draw_samples(rng)
-        machines = split(
+        machines = split_classes(
             X, codes, np.arange(codes.max() + 1), bool(rng.integers(2)), machine="SquaredHinge", parameters={"C": C},
             kernel=qpsvm.Linear(), sample_weight=weight, psd="raise", intercept=intercept, constraints=None,
         )  # fmt: skip
@@ -148,16 +148,16 @@ def test_no_gap_of_a_squared_hinge_is_below_the_true_one(intercept):
         found.alpha[:] = np.maximum(found.alpha, 0.0)
         for p in range(stack.n_machines):  # w is that of α in any case
             part = stack.row_slice(p)
-            rows = space.rows.matrix()[stack.places[part]]
+            rows = space.rows.matrix()[stack.positions[part]]
             found.W[p] = (found.alpha[part] * stack.sign[part]) @ rows
             found.u[part] = rows @ found.W[p]
-        b, points = bulk.build_stack_points(space, stack, found)
+        b, points = bulk.build_bounded_points(space, stack, found)
         gap = bound_gaps(stack, points, intercept)
         for p in np.flatnonzero(np.isfinite(gap)):
             part = stack.row_slice(p)
             point = SimpleNamespace(alpha=found.alpha[part], w=found.W[p], b=float(b[p]))
             true = judge_dual(
-                machines.build_separate_problem(p)._dual_structure, X[machines.order[stack.places[part]]], point
+                machines.build_separate_problem(p)._dual_structure, X[machines.order[stack.positions[part]]], point
             )
             assert true.in_box
             assert true.gap <= Fraction(float(gap[p])), (C, p)

@@ -15,7 +15,7 @@ from test_bounds import draw_samples
 import qpsvm
 from qpsvm import core
 from qpsvm.many.multiclass import descent, solve_pairs, solve_rest
-from qpsvm.many.multiclass.split import split as split_of
+from qpsvm.many.multiclass.split import split_classes as split_of
 
 pytestmark = pytest.mark.skipif(core.compiled is None, reason="the compiled core is not there")
 
@@ -37,10 +37,10 @@ def test_no_gap_is_below_the_true_one(machine, intercept):
         how = {"machine": machine, "parameters": {"C": C}, "sample_weight": weight, "kernel": qpsvm.Linear()}
         split = split_of(given, codes, np.arange(codes.max() + 1), True, psd="raise", intercept=intercept,
                               constraints=None, **how)  # fmt: skip
-        together = descent.solve_by_descent(replace(split, sorted=False), 1e-6)
+        together = descent.solve_by_descent(replace(split, is_sorted=False), 1e-6)
         for p in sorted(set(range(len(together.b))) - set(together.results._known)):
             problem = split.build_separate_problem(p)
-            places, signs = split.places(p)
+            places, signs = split.locate_rows(p)
             alpha = together.coef[[p]].toarray()[0][split.order[places]] * signs
             point = SimpleNamespace(alpha=alpha, w=together.w[p], b=float(together.b[p]))
             true = judge_dual(problem._dual_structure, X[split.order[places]], point)

@@ -122,7 +122,7 @@ def test_pairs_apart_are_the_same(monkeypatch, kernel, machine, parameters):
     weight = 1.0 + (np.arange(len(X)) % 3)
     given = {"machine": machine, "parameters": parameters, "kernel": kernel, "sample_weight": weight, "tol": 1e-9}
     together = solve_pairs(X, codes, labels, **given)
-    monkeypatch.setattr("qpsvm.many.multiclass.split.MAX_SHARED_GRAM_ROWS", 10)
+    monkeypatch.setattr("qpsvm.many.multiclass.split.MAX_SHARED_ROWS_BULK", 10)
     apart = solve_pairs(X, codes, labels, **given)
     assert apart.optimal
     np.testing.assert_allclose(apart.coef.toarray(), together.coef.toarray(), atol=1e-6)
@@ -150,7 +150,7 @@ def test_squared_hinges_with_any_intercept(intercept):
 def test_a_result_is_optimal_even_where_alpha_alone_is_not_good_enough():
     """What was certified is α with w and b; where others follow from that α, the machine is solved from there."""
     together = solve_rest(X, codes, labels, machine="SquaredHinge", parameters={"C": 1.0}, kernel=qpsvm.Linear())
-    maker = together.results._make
+    maker = together.results._build
     worse = replace(maker, coef=maker.coef * 0.9)
     assert worse(1).status is qpsvm.Status.OPTIMAL
     assert abs(worse(1).primal - together.results[1].primal) <= 3e-6 * worse(1).primal
