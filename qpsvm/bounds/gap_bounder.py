@@ -36,10 +36,10 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds import repair
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate, GapBound, multiplier, weighs
+from qpsvm.bounds.constraint_radii import tighten_constraint_radii
 from qpsvm.bounds.proof.exact_dual import ExactDual, state_dual_exactly, state_group_exactly
 from qpsvm.bounds.proof.feasible import ExactAlpha, compute_residual, feasible
 from qpsvm.bounds.proof.terms import Ends, RowBounds, bound_terms_above, sum_terms, total, widen_ends
-from qpsvm.bounds.screening import tighten_constraint_radii
 from qpsvm.program.svm_dual import DualGroup, SVMDual
 
 #: An equality counts as satisfied up to this multiple of the rounding of its own evaluation.

@@ -23,8 +23,7 @@ from qpsvm.bounds.certificate import Certificate, EvaluatedViolations, multiplie
 from qpsvm.bounds.class_space import build_plane
 from qpsvm.bounds.gap_bounder import GapBounder
 from qpsvm.bounds.proof.kernels.points import KernelSpace
-from qpsvm.bounds.screening import combined_beta
-from qpsvm.bounds.sharp_rows import SharpRows
+from qpsvm.bounds.sharp_rows import SharpRows, combine_beta
 from qpsvm.bounds.zero_optimum import ZeroOptimum
 from qpsvm.program.losses import compute_loss, find_block_maximum
 from qpsvm.program.svm_dual import SVMDual
@@ -368,7 +367,7 @@ class GapRefiner:
             return point
         beta, rest, spread = self.svm.beta(point.alpha), None, None
         if self.svm.mix is not None:
-            beta, rest, spread = combined_beta(self.svm, point.alpha)
+            beta, rest, spread = combine_beta(self.svm, point.alpha)
         found = self.sharp_rows.sum_points(beta, rest)
         if found is None:
             return point

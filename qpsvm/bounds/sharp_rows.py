@@ -12,9 +12,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from qpsvm.base.arrays.double_double import UNDERFLOW, multiply_double_double, sum_pairs, two_sum
+from qpsvm.base.arrays.double_double import (
+    UNDERFLOW,
+    multiply_double_double,
+    sum_columns_to_pairs,
+    sum_pairs,
+    two_product,
+    two_sum,
+)
 from qpsvm.base.arrays.frozen import cached, freeze_each
-from qpsvm.base.arrays.rounding import FEW, gamma
+from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.bounds.accuracy import AFFORDABLE, AT_A_TIME
 from qpsvm.bounds.class_space import ClassSpace
@@ -165,3 +172,22 @@ class SharpRows:
             return None
         values = self.points.refine_values(Primal(w, None if w is not None else coef), points.astype(np.intp))
         return None if values is None else (values.high, values.low, values.radius)
+
+
+def combine_beta(svm: SVMDual, alpha: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return β = Aᵀ(s∘α) of rows that combine samples as a sum of two doubles, and its error bounds: (n,) each.
+
+    Samples far from the origin would magnify the rounding of β. Shapes: alpha (m,).
+    """
+    assert svm.mix is not None
+    support = np.flatnonzero(alpha)
+    combinations = svm.mix[support]
+    samples, n = combinations.indices, svm.n
+    signed = np.repeat((alpha * svm.sign)[support], np.diff(combinations.indptr))
+    products, errors = two_product(combinations.data, signed)
+    high, low, radii = sum_columns_to_pairs(samples, products, n)
+    rest, rest_low, rest_radii = sum_columns_to_pairs(samples, errors, n)
+    low = low + rest
+    radii = radii + rest_radii + np.abs(rest_low) + 2.0 * UNIT * np.abs(low)
+    radii += UNDERFLOW * np.bincount(samples, minlength=n)
+    return *two_sum(high, low), radii * (1.0 + 2.0**-40)

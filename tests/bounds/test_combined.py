@@ -12,8 +12,7 @@ from stated_machines import drawn_pairs, examine_seed
 
 import qpsvm
 from qpsvm.base.arrays.double_double import sum_columns_to_pairs
-from qpsvm.bounds.screening import combined_beta
-from qpsvm.bounds.sharp_rows import SharpRows
+from qpsvm.bounds.sharp_rows import SharpRows, combine_beta
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -40,7 +39,7 @@ def test_values_and_coefficients_are_what_rational_numbers_say(kernel: qpsvm.Ker
     problem = qpsvm.Ranking(X, rng.integers(0, 3, 6), kernel=kernel)
     svm, m = problem.svm, len(problem.pairs)
     alpha, w = rng.uniform(0, 1e6, m), rng.normal(size=2)
-    high, low, radii = combined_beta(svm, alpha)
+    high, low, radii = combine_beta(svm, alpha)
     beta = [Fraction(0)] * 6
     for a, (i, j) in zip(alpha, problem.pairs, strict=True):
         beta[i] += Fraction(a)

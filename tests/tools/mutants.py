@@ -108,7 +108,12 @@ MUTANTS = [
     Mutant("bounds/accuracy.py", "(self.epsilon + gamma(terms + 6))", "gamma(terms)", COUNTED),
     Mutant("bounds/accuracy.py", "bound_norm(beta),", "float(np.linalg.norm(beta)),", JUDGED),
     Mutant("bounds/accuracy.py", "rounded = math.expm1(min(error, 1.0))", "rounded = 0.0", COUNTED),
-    Mutant("bounds/screening.py", "radii = radii + terms * plain", "radii = terms * plain", COUNTED),
+    Mutant(
+        "bounds/proof/kernels/points.py",
+        "radii = added[:, :q] * (gamma(",
+        "radii = 0.0 * added[:, :q] * (gamma(",
+        COUNTED,
+    ),
     # --- proofs
     Mutant(
         "bounds/proof/terms.py", "round_up(Fraction(self.difference[1])", "below(Fraction(self.difference[1])", HOSTILE

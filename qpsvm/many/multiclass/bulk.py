@@ -32,7 +32,7 @@ from qpsvm.many.multiclass.gap_bounds import (
     bound_gaps,
     build_kernel_points,
     build_linear_points,
-    refine_radii,
+    evaluate_kernel,
 )
 from qpsvm.many.multiclass.loops import (
     FINE_ITERATIONS,
@@ -218,7 +218,7 @@ def _certify_loop_points(
         uncertain = np.flatnonzero(~(gaps <= tol))
     uncertain = uncertain[np.isfinite(stack.sum_by_machine(looped.points.alpha)[uncertain])]
     if len(uncertain) and not space.is_linear:
-        gaps = bound_gaps(stack, refine_radii(space, stack, points, uncertain))
+        gaps = bound_gaps(stack, evaluate_kernel(space, stack, points, uncertain))
     return b, gaps
 
 

@@ -31,7 +31,7 @@ from qpsvm.base.arrays.double_double import NEXT_TO_NOTHING, UNDERFLOW, sum_with
 from qpsvm.base.arrays.rounding import FEW, UNIT, bound_row_norms, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.proof.terms import Ends, RowBounds, bound_losses_below, bound_terms_above, widen_ends
-from qpsvm.bounds.screening import row_radii
+from qpsvm.bounds.sharp_rows import build_kernel_space
 from qpsvm.many.multiclass.stack import Stack
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -198,17 +198,21 @@ def build_kernel_points(
     )  # fmt: skip
 
 
-def refine_radii(space: FeatureSpace, stack: Stack, points: BoundedPoints, machines: IntArray) -> BoundedPoints:
-    """Refine the error bounds of u of some machines by their kernel values, (RADII.1), where that helps."""
-    u_radius = points.u_radius.copy()
+def evaluate_kernel(space: FeatureSpace, stack: Stack, points: BoundedPoints, machines: IntArray) -> BoundedPoints:
+    """Evaluate u of some machines with the kernel values of a proof, whose radii are smaller, (KSUM.1)."""
+    kernel_space = build_kernel_space(space)
+    if kernel_space is None:
+        return points
+    u, u_radius = points.u.copy(), points.u_radius.copy()
     for p in machines.tolist():
         part = stack.row_slice(p)
         positions, beta = stack.positions[part], np.zeros(space.n)
         beta[positions] = points.alpha[part] * stack.sign[part]
-        refined = row_radii(space, positions, beta)
-        if refined is not None:
-            u_radius[part] = np.minimum(u_radius[part], refined * FEW)
-    return replace(points, u_radius=u_radius)
+        values = kernel_space.evaluate_kernel(beta, positions)
+        is_better = values.radius < u_radius[part]
+        u[part] = np.where(is_better, values.high, u[part])
+        u_radius[part] = np.where(is_better, values.radius * FEW, u_radius[part])
+    return replace(points, u=u, u_radius=u_radius)
 
 
 def build_linear_points(

@@ -11,7 +11,7 @@ from judge import judge_dual, judge_plane
 
 import qpsvm
 from qpsvm.many.multiclass import bulk
-from qpsvm.many.multiclass.gap_bounds import bound_gaps, refine_radii
+from qpsvm.many.multiclass.gap_bounds import bound_gaps, evaluate_kernel
 from qpsvm.many.multiclass.split import split_classes
 from qpsvm.many.multiclass.squared_hinge import find_newton_points
 from qpsvm.many.multiclass.stack import LinearGram, SharedGram, stack_machines, to_nu_svms, to_squared_hinges
@@ -63,7 +63,7 @@ def test_no_gap_is_below_the_true_one(rest):
         b, points = bulk.build_bounded_points(space, stack, found)
         claimed = [bound_gaps(stack, points)]
         if not linear:
-            claimed.append(bound_gaps(stack, refine_radii(space, stack, points, np.arange(stack.n_machines))))
+            claimed.append(bound_gaps(stack, evaluate_kernel(space, stack, points, np.arange(stack.n_machines))))
         for p in range(stack.n_machines):
             true = true_gap(machines, stack, p, found.alpha, b, found.W, C)
             for gap in claimed:
