@@ -301,7 +301,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         shared = partial(_share_vectors, vectors=state.get("_computed_vectors"))
         for name in ("results_", "_results"):
             if isinstance(state.get(name), LazyResults):
-                state[name] = state[name].take_requested(shared)
+                state[name] = state[name].select_requested(shared)
         if isinstance(state.get("_solution"), BinaryMachines):
             state["_solution"] = replace(state["_solution"], results=state.get("results_", state.get("_results")))
         return state

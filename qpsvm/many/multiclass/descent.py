@@ -15,12 +15,11 @@ import numpy as np
 
 from qpsvm.backends.own.row_descent import DescentRows, RowDescent, is_descent_suitable
 from qpsvm.backends.packages import find_library_version
-from qpsvm.base.arrays.double_double import multiply_double_double
 from qpsvm.base.arrays.rounding import bound_row_norms
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.machines.problem.parameter_checks import as_intercept
-from qpsvm.many.multiclass.bulk import MachinePoints, gather_machines, has_default_options
+from qpsvm.many.multiclass.bulk import MachinePoints, convert_intercepts, gather_machines, has_default_options
 from qpsvm.many.multiclass.exact_optimum import find_best_intercept
 from qpsvm.many.multiclass.gap_bounds import bound_gaps, build_linear_points
 from qpsvm.many.multiclass.split import Split
@@ -30,7 +29,7 @@ from qpsvm.program.losses import Loss, compress_constant
 from qpsvm.program.status import Solver
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: The machines that this module solves.
+#: The machines that this module solves: those whose only hyperparameter is C.
 DESCENT_MACHINES = ("CSVM", "SquaredHinge")
 
 
@@ -56,21 +55,21 @@ def solve_by_descent(split: Split, tol: float) -> BinaryMachines:
         for part in map(stack.row_slice, range(stack.n_machines)):
             losses = Loss(compress_constant(stack.upper[part]), curvature=compress_constant(stack.curvature[part]))
             machines.append(RowDescent(rows, stack.sign[part], losses, split.intercept, tol))
-        sizes = bound_row_norms(space.rows.squared_norms(), space.samples.longest_row)
-        points, b, certified = _certify_points(split, stack, space, machines, sizes)
+        row_norms = bound_row_norms(space.rows.squared_norms(), space.samples.longest_row)
+        points, b, gaps = _certify_points(split, stack, space, machines, row_norms)
         for _ in range(rows.MAX_GOALS - 1):
-            repeated = [p for p in range(stack.n_machines) if machines[p].converged and tol < certified[p] < np.inf]
+            repeated = [p for p in range(stack.n_machines) if machines[p].converged and tol < gaps[p] < np.inf]
             for p in repeated:
-                machines[p].continue_to_goal(0.5 * tol / float(certified[p]))
+                machines[p].continue_to_goal(0.5 * tol / float(gaps[p]))
             if repeated:
-                points, b, certified = _certify_points(split, stack, space, machines, sizes)
+                points, b, gaps = _certify_points(split, stack, space, machines, row_norms)
     solver = Solver("coordinate descent", find_library_version(), "converged")
     iterations = np.array([machine.iterations for machine in machines])
-    return gather_machines(split, stack, points, b, certified, iterations, tol, None, solver)
+    return gather_machines(split, stack, points, b, gaps, iterations, tol, None, solver)
 
 
 def _certify_points(
-    split: Split, stack: Stack, space: FeatureSpace, machines: list[RowDescent], sizes: FloatArray
+    split: Split, stack: Stack, space: FeatureSpace, machines: list[RowDescent], row_norms: FloatArray
 ) -> tuple[MachinePoints, FloatArray, FloatArray]:
     """Return the points of all machines, their intercepts in the caller's coordinates, and the certified gaps: (P,)."""
     Z, P = space.rows.matrix(), stack.n_machines
@@ -93,12 +92,9 @@ def _certify_points(
                 if stack.curvature[part].any()
                 else find_best_intercept(u[part], stack.sign[part], stack.upper[part])
             )
-    original_b, levels = b, (b, np.zeros(P))  # levels: b in the coordinates of Z, and its rounding error
-    if space.origin is not None:  # as `FeatureSpace.build_hyperplane`
-        original_b = -multiply_double_double(np.column_stack([W, b]), np.append(space.origin, -1.0))[0]
-        levels = multiply_double_double(np.column_stack([W, original_b]), np.append(space.origin, 1.0))
+    caller_b, intercepts = convert_intercepts(space, W, b)
     points = MachinePoints(alpha, u, b, np.ones(P), W)
     bounded = build_linear_points(
-        stack, alpha, u, levels, points.rho, W, sizes[stack.positions], space.samples.longest_row
+        stack, alpha, u, intercepts, points.rho, W, row_norms[stack.positions], space.samples.longest_row
     )
-    return points, original_b, bound_gaps(stack, bounded, split.intercept)
+    return points, caller_b, bound_gaps(stack, bounded, split.intercept)

@@ -1,8 +1,9 @@
-"""Solve linear ε-SVRs together: Newton steps for squared losses, else coordinate descent.
+"""Solve linear ε-SVRs by Newton steps for squared losses, else by coordinate descent (`solve_regression`).
 
-    (BULK.5)  a sample is two rows, of signs ±1 and levels ±t − ε, with α⁺ = max(β, 0) and α⁻ = max(−β, 0)
+    (BULK.5)  a sample with target t is two rows, of signs ±1 and levels ±t − ε, with α⁺ = max(β, 0), α⁻ = max(−β, 0)
 
-What descent gives up (`DescentPace`), and what the bounds do not certify, goes on as any problem does.
+ε is the half-width of the tube and β the coefficient of the sample. Problems that descent gives up (`DescentPace`), or
+whose solution is not certified by the bounds of `gap_bounds`, are solved by `qpsvm.solve`, warm-started at the point.
 """
 
 from __future__ import annotations
@@ -35,19 +36,28 @@ from qpsvm.result.svm_result import SVMResult
 
 
 def can_solve_regression(problem: EpsilonSVR, options: Mapping[str, Any]) -> bool:
-    """Whether this road takes the problem: samples in memory that count alike, and nothing asked but a tolerance."""
-    samples = problem.samples
+    """Return whether `solve_regression` supports the problem and is predicted to be fast.
+
+    It needs samples in memory with weights of 1, and no options but a tolerance.
+    """
     if not problem.space.is_linear or problem.space.samples.memory_matrix is None:
         return False
-    X = problem.space.samples.memory_matrix
-    asked = problem.constraints or not has_default_options(options) or options.get("time_limit") is not None
-    alike = bool((samples.weight == 1.0).all()) and len(samples.weight) > 0
-    return alike and not asked and ((problem.loss == "squared" and is_worthwhile(X)) or is_descent_suitable(*X.shape))
+    X, weight = problem.space.samples.memory_matrix, problem.samples.weight
+    has_limits = not has_default_options(options) or options.get("time_limit") is not None
+    has_unit_weights = bool((weight == 1.0).all()) and len(weight) > 0
+    is_fast = (problem.loss == "squared" and is_worthwhile(X)) or is_descent_suitable(*X.shape)
+    return has_unit_weights and not problem.constraints and not has_limits and is_fast
 
 
 @dataclass(frozen=True, eq=False)
 class RegressionPoint:
-    """A point: β (n,), the w (d,) and b that the caller gets, its certified gap, and who made it in so many steps."""
+    """A certified point of a regression.
+
+    beta (n,): The coefficients β.
+    w (d,), b: In the caller's coordinates.
+    gap: The certified relative gap.
+    iterations, solver: The number of iterations, and the solver that took them.
+    """
 
     beta: FloatArray
     w: FloatArray
@@ -58,143 +68,161 @@ class RegressionPoint:
 
     @property
     def alpha(self) -> FloatArray:
-        """α (2n,) of (BULK.5)."""
-        return np.concatenate([np.maximum(self.beta, 0.0), np.maximum(-self.beta, 0.0)])
+        """α of (BULK.5): (2n,)."""
+        return split_signs(self.beta)
+
+
+def split_signs(beta: FloatArray) -> FloatArray:
+    """Return (α⁺, α⁻) of (BULK.5), (2n,), given β (n,)."""
+    return np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
 
 
 class RegressionSolver:
-    """A problem, and its rows as the bounds see them."""
+    """Two methods to solve a regression, and its rows in the form of which gaps are bounded.
+
+    Z (n, d): The samples in the coordinates of the feature space.
+    stack: The two rows of each sample, as one machine.
+    losses: The loss of each sample.
+    """
 
     def __init__(self, problem: EpsilonSVR) -> None:
-        t, C, self.squared = problem._active_target, problem.C, problem.loss == "squared"
-        n = len(t)
-        upper, bend = (np.full(n, np.inf), 0.5 / C) if self.squared else (C, np.zeros(n))
+        target, C, self.is_squared = problem._active_target, problem.C, problem.loss == "squared"
+        n = len(target)
+        upper, curvature = (np.full(n, np.inf), 0.5 / C) if self.is_squared else (C, np.zeros(n))
         self.problem, self.Z = problem, problem.space.rows.matrix()
         self.stack = Stack(
             np.zeros((1, 2), dtype=np.intp), np.full((1, 2), n), np.array([0, 2 * n]), np.repeat([1.0, -1.0], n),
-            np.tile(upper, 2), np.tile(bend, 2), level=np.concatenate([t - problem.epsilon, -t - problem.epsilon]),
+            np.tile(upper, 2), np.tile(curvature, 2),
+            level=np.concatenate([target - problem.epsilon, -target - problem.epsilon]),
         )  # fmt: skip
         self.losses = Loss(
-            compress_constant(upper), t, compress_constant(-upper), problem.epsilon, compress_constant(bend)
+            compress_constant(upper),
+            target,
+            compress_constant(-upper),
+            problem.epsilon,
+            compress_constant(curvature),
         )
 
     def solve_by_newton(self) -> RegressionPoint | None:
-        """By (SQNEWTON.2); None where it does not end."""
-        free, kept = self.problem.intercept == "free", self.problem.intercept is not None
-        Z, weight = (
-            AffineRows(self.Z, kept),
-            np.broadcast_to(1.0 / np.asarray(self.losses.curvature), len(self.problem.C)),
-        )
-        penalty = np.ones(Z.width)
-        if free:
+        """Solve a squared loss by (SQNEWTON.2); None if the steps do not converge."""
+        is_free, has_intercept = self.problem.intercept == "free", self.problem.intercept is not None
+        rows = AffineRows(self.Z, has_intercept)
+        weight = np.broadcast_to(1.0 / np.asarray(self.losses.curvature), len(self.problem.C))
+        penalty = np.ones(rows.width)
+        if is_free:
             penalty[-1] = 0.0
-        solved = minimise_by_newton(Z, np.ones(Z.n), self.losses, weight, penalty)
-        if solved is None:
+        solution = minimise_by_newton(rows, np.ones(rows.n), self.losses, weight, penalty)
+        if solution is None:
             return None
-        v, steps = solved
-        beta = weight * self.losses.compute_tube_excess(self.losses.compute_residuals(Z.multiply(v)))
-        return self._certify_point(beta, float(v[-1]) if free else None, steps, "primal newton")
+        v, steps = solution
+        beta = weight * self.losses.compute_tube_excess(self.losses.compute_residuals(rows.multiply(v)))
+        return self._certify_point(beta, float(v[-1]) if is_free else None, steps, "primal newton")
 
     def solve_by_descent(self, tol: float) -> RegressionPoint:
-        """By coordinate descent, about the middle of the levels where b is free; to a finer goal where it is not yet
-        certified."""
-        problem, losses, ones = self.problem, self.losses, np.ones(self.Z.shape[0])
+        """Solve by coordinate descent, which continues to a finer goal while the gap exceeds the tolerance.
+
+        A free intercept is relative to the median of the targets.
+        """
+        problem, losses, signs = self.problem, self.losses, np.ones(self.Z.shape[0])
         origin = float(np.median(problem._active_target)) if problem.intercept == "free" else 0.0
         rows = DescentRows(self.Z)
-        machine = RowDescent(rows, ones, losses.shift_origin(origin), problem.intercept, tol)
+        machine = RowDescent(rows, signs, losses.shift_origin(origin), problem.intercept, tol)
         for _ in range(rows.MAX_GOALS):
-            made = self._certify_point(machine.alpha, machine.b + origin, machine.iterations, "coordinate descent")
-            if not machine.converged or not tol < made.gap < np.inf:
+            point = self._certify_point(machine.alpha, machine.b + origin, machine.iterations, "coordinate descent")
+            if not machine.converged or not tol < point.gap < np.inf:
                 break
-            machine.continue_to_goal(0.5 * tol / made.gap)
-        return made
+            machine.continue_to_goal(0.5 * tol / point.gap)
+        return point
 
-    def _certify_point(self, beta: FloatArray, free: float | None, steps: int, name: str) -> RegressionPoint:
-        """Certify a point with its w and the best b; `free` is b of a squared loss where it is free."""
-        stack, problem, space, Z = self.stack, self.problem, self.problem.space, self.Z
-        w = np.asarray(Z.T @ beta)
-        f = np.tile(np.asarray(Z @ w), 2)
-        b = 0.0
-        if problem.intercept == "penalised":
-            b = float(np.add.reduce(beta))
-        elif problem.intercept == "free" and self.squared:
-            b = 0.0 if free is None else free
-        elif problem.intercept == "free":
-            assert stack.level is not None
-            ends = stack.sign * stack.level - f
-            b = middle(*find_quantile_interval(ends, stack.upper, float(stack.upper[: len(beta)].sum())))
-        alpha = np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
-        found = MachinePoints(alpha, f, np.array([b]), np.ones(1), w[None, :])
-        own, points = build_bounded_points(space, stack, found)
-        gap = float(bound_gaps(stack, points, problem.intercept)[0])
-        return RegressionPoint(beta, w, float(own[0]), gap, steps, Solver(name, find_library_version(), "converged"))
+    def _certify_point(self, beta: FloatArray, free_b: float | None, steps: int, solver_name: str) -> RegressionPoint:
+        """Certify β (n,) with its w and the best b; `free_b` is the free intercept, which only a squared loss needs."""
+        w = np.asarray(self.Z.T @ beta)
+        u = np.tile(np.asarray(self.Z @ w), 2)
+        b = self._find_intercept(beta, u, free_b)
+        points = MachinePoints(split_signs(beta), u, np.array([b]), np.ones(1), w[None, :])
+        caller_b, bounded = build_bounded_points(self.problem.space, self.stack, points)
+        gap = float(bound_gaps(self.stack, bounded, self.problem.intercept)[0])
+        solver = Solver(solver_name, find_library_version(), "converged")
+        return RegressionPoint(beta, w, float(caller_b[0]), gap, steps, solver)
+
+    def _find_intercept(self, beta: FloatArray, u: FloatArray, free_b: float | None) -> float:
+        """Return the best intercept for β (n,) and f without it, u (2n,)."""
+        stack, intercept = self.stack, self.problem.intercept
+        if intercept == "penalised":
+            return float(np.add.reduce(beta))
+        if intercept is None:
+            return 0.0
+        if self.is_squared:
+            return 0.0 if free_b is None else free_b
+        assert stack.level is not None
+        ends_of_tubes = stack.sign * stack.level - u
+        return middle(*find_quantile_interval(ends_of_tubes, stack.upper, float(stack.upper[: len(beta)].sum())))
 
 
 def solve_regression(problem: EpsilonSVR, tol: float) -> BinaryMachines:
-    """Solve it.
+    """Solve a regression that `can_solve_regression` accepts; the result has the form of one machine.
 
     Raises QPSVMError.
     """
-    with np.errstate(all="ignore"), limit_blas_threads():  # what is not finite is not certified
-        road = RegressionSolver(problem)
-        made = road.solve_by_newton() if road.squared and is_worthwhile(road.Z) else None
-        if (made is None or not made.gap <= tol) and is_descent_suitable(*road.Z.shape):
-            made = road.solve_by_descent(tol)
-    if made is None or not made.gap <= tol:
-        start = None if made is None or not np.isfinite(made.alpha).all() else made.alpha
+    with np.errstate(all="ignore"), limit_blas_threads():  # a point that is not finite is not certified
+        solver = RegressionSolver(problem)
+        point = solver.solve_by_newton() if solver.is_squared and is_worthwhile(solver.Z) else None
+        if (point is None or not point.gap <= tol) and is_descent_suitable(*solver.Z.shape):
+            point = solver.solve_by_descent(tol)
+    if point is None or not point.gap <= tol:
+        start = None if point is None or not np.isfinite(point.alpha).all() else point.alpha
         return as_single_result(solve_machine(problem, start, {"tol": tol}))
-    coef, recorded = _as_row(made.beta), LazyResults(1, RegressionResultBuilder(problem, made, tol))
-    ends = problem.samples.target_range
-    varied = ends is not None and ends[0] < ends[1]
-    caveats = (NO_INFORMATION,) if varied and not made.w.any() else ()
+    target_range = problem.samples.target_range
+    has_varied_targets = target_range is not None and target_range[0] < target_range[1]
     return _build_machines(
-        coef, made.w, made.b, made.gap, caveats, Status.OPTIMAL, made.iterations, made.solver, "", recorded
-    )
-
-
-def as_single_result(result: SVMResult) -> BinaryMachines:
-    """The result of a problem that was solved as any other."""
-    coef, recorded = _as_row(result.coef), LazyResults(1, None, {0: result})
-    assert result.w is not None  # the kernel is linear
-    return _build_machines(
-        coef, result.w, result.b, result.gap, result.caveats, result.status, result.iterations or 0, result.solver,
-        result.message, recorded,
+        point.beta, point.w, point.b, point.gap,
+        caveats=(NO_INFORMATION,) if has_varied_targets and not point.w.any() else (),
+        status=Status.OPTIMAL, iterations=point.iterations, solver=point.solver, message="",
+        results=LazyResults(1, RegressionResultBuilder(problem, point, tol)),
     )  # fmt: skip
 
 
-def _as_row(beta: FloatArray) -> sp.csr_array:
-    """β (n,) as (1, n)."""
-    kept = beta.nonzero()[0]
-    return sp.csr_array((beta[kept], kept, np.array([0, len(kept)])), shape=(1, len(beta)))
+def as_single_result(result: SVMResult) -> BinaryMachines:
+    """Convert the result of a problem that `qpsvm.solve` solved."""
+    assert result.w is not None  # the kernel is linear
+    return _build_machines(
+        result.coef, result.w, result.b, result.gap, caveats=result.caveats, status=result.status,
+        iterations=result.iterations or 0, solver=result.solver, message=result.message,
+        results=LazyResults(1, None, {0: result}),
+    )  # fmt: skip
 
 
 def _build_machines(
-    coef: sp.csr_array, w: FloatArray, b: float, gap: float, caveats: tuple[Caveat, ...], status: Status, steps: int,
-    solver: Solver, message: str, results: LazyResults,
+    beta: FloatArray, w: FloatArray, b: float, gap: float, *, caveats: tuple[Caveat, ...], status: Status,
+    iterations: int, solver: Solver, message: str, results: LazyResults,
 ) -> BinaryMachines:  # fmt: skip
+    """Build the result of one machine. Shapes: beta (n,), w (d,)."""
+    support = beta.nonzero()[0]
+    coef = sp.csr_array((beta[support], support, np.array([0, len(support)])), shape=(1, len(beta)))
     return BinaryMachines(
         classes=np.empty(0), machines=np.array([(0, REST)]), coef=coef, b=np.array([b]), rho=np.ones(1), w=w[None, :],
-        gap=np.array([gap]), status=[status], iterations=np.array([steps]), solver=solver, message=message,
+        gap=np.array([gap]), status=[status], iterations=np.array([iterations]), solver=solver, message=message,
         results=results, caveats=caveats,
     )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class RegressionResultBuilder:
-    """Makes the result from its α, as `bulk.BulkResultBuilder` does."""
+    """Builds the result of a regression from its α, as `bulk.BulkResultBuilder` does."""
 
     problem: EpsilonSVR
     point: RegressionPoint
     tol: float
 
     def __call__(self, p: int) -> SVMResult:
-        """The same α as a result, certified again with all that `solve` has; one near it where that says no."""
-        del p
-        problem, made = self.problem, self.point
-        result: SVMResult = problem.at(made.alpha, self.tol)
+        """Return the result at this α, certified again as by `solve`; if that fails, that of a solve from this α."""
+        del p  # there is one machine
+        result: SVMResult = self.problem.at(self.point.alpha, self.tol)
         if result.status is not Status.OPTIMAL:
-            return solve_machine(problem, made.alpha, {"tol": self.tol})
-        return replace(result, backend=made.solver.name, solver=made.solver, iterations=made.iterations)
+            return solve_machine(self.problem, self.point.alpha, {"tol": self.tol})
+        return replace(
+            result, backend=self.point.solver.name, solver=self.point.solver, iterations=self.point.iterations
+        )
 
 
 __all__ = ["as_single_result", "can_solve_regression", "solve_regression"]

@@ -1,7 +1,7 @@
-"""Split samples of several classes into binary machines: rows, signs and problem of each (`Split`).
+"""Split samples of several classes into binary machines: rows, signs and problem of each (`split_classes`, `Split`).
 
-The rows that take part are kept in the order of their classes, so that those of a class are one slice; those that no
-machine copies are left as they are.
+The active rows, those of positive weight, are usually sorted by class, so that the rows of a class are one slice. They
+keep the caller's order if every machine uses all of them, so that the samples need not be copied.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ from qpsvm.space.kernels.gram import CACHE_ROWS, KernelGram
 from qpsvm.space.kernels.psd_rule import PSDRule
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: Rows up to which machines that are solved one by one share a Gram matrix. Of more, a pair looks at a part of its own
-#: values only, and to copy those out of the matrix of all takes longer than to make them.
+#: Active rows up to which machines that are solved one by one share a Gram matrix, for pairs of classes and for classes
+#: against the rest. With more rows, a machine of a pair evaluates only some of its kernel values, and computing those
+#: is faster than copying them from the shared matrix; the rest limit is that of the matrices that are stored at all.
 MAX_SHARED_ROWS_PAIRS, MAX_SHARED_ROWS_REST = 1500, CACHE_ROWS
-#: The class that a machine of one against all others is against.
+#: The second class of a machine that separates one class from all others.
 REST = -1
-#: Rows up to which pairs of classes share one Gram matrix: 200 MB, as much as LIBSVM keeps by default.
+#: Active rows up to which pairs that are solved in bulk share a Gram matrix: 200 MB, the default cache of LIBSVM.
 MAX_SHARED_ROWS_BULK = 5000
 
 
@@ -42,15 +43,17 @@ MAX_SHARED_ROWS_BULK = 5000
 class Split:
     """Binary machines over samples of several classes.
 
-    X (n, d): Of a precomputed kernel, the (n, n) matrix.
+    X (n, d): The samples, or the (n, n) matrix of a precomputed kernel.
     codes (n,): The class of each sample, from 0 on.
-    labels (k,): What the classes are called, in sort order.
-    pairs (P, 2): As `BinaryMachines.machines`.
-    machine: The name of the class of each problem.
-    parameters: Its own.
-    kernel: Every parameter of it is a number.
-    weight (n,): A sample of weight 0 takes no part.
-    is_sorted: Whether rows are in the order of their classes; those of a source never are.
+    labels (k,): The labels of the classes, in sort order.
+    pairs (P, 2): The classes of each machine, as `BinaryMachines.machines`.
+    machine: The name of the class of the problems, as "CSVM".
+    parameters: The hyperparameters of the problems.
+    kernel: The kernel, with numbers as its parameters.
+    weight (n,): The sample weights; only samples of positive weight are active.
+    psd, intercept, constraints: Arguments of the problems.
+    is_sorted: Whether the active rows are sorted by class; those of a `RowSource` never are.
+    space_cache: The feature space of the active rows, once it has been built.
     """
 
     X: Matrix | RowSource
@@ -69,16 +72,16 @@ class Split:
 
     @property
     def n(self) -> int:
-        """Number of samples, those of weight 0 included."""
+        """Number of samples, including those of weight 0."""
         return len(self.codes)
 
     @property
     def is_out_of_memory(self) -> bool:
-        """Whether the samples are not in memory, so that machines share them and copy none."""
+        """Whether the samples are not in memory, so that machines share them instead of copying their rows."""
         return isinstance(self.X, RowSource)
 
     def _select_samples(self, rows: IntArray) -> Matrix | RowSource:
-        """Return some of the samples; X itself if they are all, in order."""
+        """Return some of the samples; X itself if they are all samples, in order."""
         if len(rows) == self.n and not self.is_sorted:
             return self.X
         return select_rows(self.X, rows) if isinstance(self.X, RowSource) else self.X[rows]
@@ -90,80 +93,79 @@ class Split:
 
     @cached_property
     def order(self) -> IntArray:
-        """The rows that take part, class after class where they are sorted: (r,)."""
-        taking = np.flatnonzero(self.weight > 0.0)
-        return taking[np.argsort(self.codes[taking], kind="stable")] if self.is_sorted else taking
+        """Indices of the active rows among the caller's, sorted by class if `is_sorted`: (r,)."""
+        active = np.flatnonzero(self.weight > 0.0)
+        return active[np.argsort(self.codes[active], kind="stable")] if self.is_sorted else active
 
     @cached_property
     def class_offsets(self) -> IntArray:
-        """Start of the rows of each class in `order`, and the end of the last: (k + 1,)."""
+        """Position in `order` of the first row of each class if sorted, and the number of rows: (k + 1,)."""
         return np.append(0, np.bincount(self.codes[self.order], minlength=self.k).cumsum())
 
     def locate_rows(self, p: int) -> tuple[IntArray, FloatArray]:
-        """The rows of a machine as places in `order`, and their signs: (m,) each."""
+        """Return the positions in `order` of the rows of a machine, and their signs: (m,) each."""
         i, j = (int(c) for c in self.pairs[p])
         if not self.is_sorted:
             codes = self.codes[self.order]
-            places = np.arange(len(codes)) if j == REST else np.flatnonzero((codes == i) | (codes == j))
-            return places, np.where((codes[places] == i) == (j == REST), 1.0, -1.0)
+            positions = np.arange(len(codes)) if j == REST else np.flatnonzero((codes == i) | (codes == j))
+            return positions, np.where((codes[positions] == i) == (j == REST), 1.0, -1.0)
         if j == REST:
             signs = np.full(len(self.order), -1.0)
             signs[self.class_offsets[i] : self.class_offsets[i + 1]] = 1.0
-            places = np.arange(len(self.order))
-        else:
-            first, second = (np.arange(self.class_offsets[c], self.class_offsets[c + 1]) for c in (i, j))
-            places = np.concatenate([first, second])
-            signs = np.repeat([-1.0, 1.0], [len(first), len(second)])
-        return places, signs
+            return np.arange(len(self.order)), signs
+        rows_of_i, rows_of_j = (np.arange(self.class_offsets[c], self.class_offsets[c + 1]) for c in (i, j))
+        return np.concatenate([rows_of_i, rows_of_j]), np.repeat([-1.0, 1.0], [len(rows_of_i), len(rows_of_j)])
 
     def take_labels(self, p: int, rows: IntArray) -> NDArray[Any]:
-        """The two labels as a problem is given them, for some of the caller's rows: (m,)."""
+        """Return the labels that the problem of a machine has for some of the caller's rows: (m,).
+
+        They are the labels of the two classes, or whether the class is the one that is separated from the rest.
+        """
         i, j = self.pairs[p]
-        found: NDArray[Any] = self.codes[rows] == i if j == REST else self.labels[self.codes[rows]]
-        return found
+        labels: NDArray[Any] = self.codes[rows] == i if j == REST else self.labels[self.codes[rows]]
+        return labels
 
     def build_problem(self, p: int) -> Problem:
-        """The problem of one machine, over its rows in the order of their classes; the Gram matrix is a shared one."""
+        """Build the problem of one machine, whose Gram matrix is a part of a shared one if there is one."""
         problem = self.build_separate_problem(p)
         self._share_gram(problem, self.locate_rows(p)[0])
         return problem
 
     def build_separate_problem(self, p: int) -> Problem:
         """Build the problem with a separate Gram matrix, computed on demand."""
-        places, _ = self.locate_rows(p)
-        rows = self.order[places]
+        positions, _ = self.locate_rows(p)
+        rows = self.order[positions]
         X: Any = self._select_samples(rows)
         if isinstance(self.kernel, Precomputed):
             X = X[:, rows]
-        given: dict[str, Any] = {"kernel": self.kernel, "psd": self.psd, "constraints": self.constraints}
-        given |= {name: restrict_parameter(value, self.n, rows) for name, value in self.parameters.items()}
+        arguments: dict[str, Any] = {"kernel": self.kernel, "psd": self.psd, "constraints": self.constraints}
+        arguments |= {name: restrict_parameter(value, self.n, rows) for name, value in self.parameters.items()}
         if (self.weight != 1.0).any():
-            given["sample_weight"] = self.weight[rows]
+            arguments["sample_weight"] = self.weight[rows]
         if self.intercept != "free":
-            given["intercept"] = self.intercept
-        kind: Any = find_machine_class(self.machine)
+            arguments["intercept"] = self.intercept
+        machine_class: Any = find_machine_class(self.machine)
         try:
-            problem: Problem = kind(X, self.take_labels(p, rows), **given)
+            problem: Problem = machine_class(X, self.take_labels(p, rows), **arguments)
         except InfeasibleNuError as error:
-            error.add_note(f"That is of {self.describe_machine(p)}.")
+            error.add_note(f"This is the machine of {self.describe_machine(p)}.")
             raise
         return problem
 
-    def _share_gram(self, problem: Problem, places: IntArray) -> None:
-        """Let the problem compute with its part of the Gram matrix of all rows."""
-        whole = None if self.constraints or self.is_out_of_memory else self.shared_space
-        if whole is None:
+    def _share_gram(self, problem: Problem, positions: IntArray) -> None:
+        """Give the problem its part of the shared Gram matrix, if there is one."""
+        shared = None if self.constraints or self.is_out_of_memory else self.shared_space
+        if shared is None:
             return
-        same = len(places) == whole.n
-        part = whole if same else whole.restrict(places, problem.X)
-        if part is not None:
-            problem.__dict__["space"] = part
+        space = shared if len(positions) == shared.n else shared.restrict(positions, problem.X)
+        if space is not None:
+            problem.__dict__["space"] = space
 
     @property
     def has_separate_grams(self) -> bool:
-        """Whether there are too many rows for one shared Gram matrix; a given one always is shared."""
-        given = isinstance(self.kernel, Precomputed)
-        return len(self.order) > MAX_SHARED_ROWS_BULK and self.pairs[0, 1] != REST and not given
+        """Whether pairs solved in bulk have too many rows to share a Gram matrix; a precomputed one is shared."""
+        is_precomputed = isinstance(self.kernel, Precomputed)
+        return len(self.order) > MAX_SHARED_ROWS_BULK and self.pairs[0, 1] != REST and not is_precomputed
 
     @cached_property
     def row_counts(self) -> IntArray:
@@ -175,7 +177,7 @@ class Split:
 
     @property
     def n_total_rows(self) -> int:
-        """The sum of the rows of all machines."""
+        """Number of the rows of all machines in total."""
         return len(self.pairs) * len(self.order) if self.pairs[0, 1] == REST else (self.k - 1) * len(self.order)
 
     @property
@@ -190,23 +192,22 @@ class Split:
 
     @property
     def active_space(self) -> FeatureSpace:
-        """The rows that take part, in `order`, in feature space."""
-        if "whole" not in self.space_cache:
+        """The feature space of the active rows, in `order`."""
+        if "active" not in self.space_cache:
             X: Any = self._select_samples(self.order)
             X = X[:, self.order] if isinstance(self.kernel, Precomputed) else X
-            self.space_cache["whole"] = FeatureSpace(self.kernel, X, self.intercept, self.psd)  # type: ignore[arg-type]
-        return self.space_cache["whole"]
+            self.space_cache["active"] = FeatureSpace(self.kernel, X, self.intercept, self.psd)  # type: ignore[arg-type]
+        return self.space_cache["active"]
 
     @property
     def shared_space(self) -> FeatureSpace | None:
-        """The rows that take part, in `order`, in feature space, their Gram matrix made; None where none is shared.
+        """The feature space of the active rows, with a computed Gram matrix; None if machines do not share one.
 
-        Of a kernel that may be indefinite, each machine has its own: a part of an indefinite matrix need not be.
+        Pairs do not share a Gram matrix that may be indefinite: the part of a pair may be semidefinite nevertheless.
         """
-        pairs = bool((self.pairs[:, 1] != REST).any())
-        if (pairs and not self.kernel.is_psd) or len(self.order) > (
-            MAX_SHARED_ROWS_PAIRS if pairs else MAX_SHARED_ROWS_REST
-        ):
+        has_pairs = bool((self.pairs[:, 1] != REST).any())
+        max_rows = MAX_SHARED_ROWS_PAIRS if has_pairs else MAX_SHARED_ROWS_REST
+        if (has_pairs and not self.kernel.is_psd) or len(self.order) > max_rows:
             return None
         space = self.active_space
         if not space.is_linear and isinstance(space.gram, KernelGram) and space.gram.cached_matrix is None:
@@ -220,21 +221,21 @@ class Split:
         return f"class {self.labels.tolist()[i]!r} against {other}"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the Gram matrix, which is made again where it is needed."""
+        """Return the state without the Gram matrix, which is computed again when it is needed."""
         return {**self.__dict__, "space_cache": {}}
 
 
 def find_machine_class(name: str) -> type[Problem]:
-    """A machine by the name of its class: one of ours, which may not have been imported yet, or one of a user's.
+    """Return the class of a machine by its name: one of the library, imported on demand, or a registered one.
 
     Raises ParameterError.
     """
     found: Any = getattr(problems, name) if name in problems.__all__ else Problem._registered_machines.get(name)
     if isinstance(found, type) and issubclass(found, Problem) and found is not Problem:
         return found
-    for each in problems.__all__:
-        getattr(problems, each)  # now all of ours are there to be named
-    raise ParameterError(f"there is no machine {name!r}: take one of {', '.join(sorted(Problem._registered_machines))}")
+    for machine in problems.__all__:
+        getattr(problems, machine)  # imports it, so that the message can list it
+    raise ParameterError(f"there is no machine {name!r}: use one of {', '.join(sorted(Problem._registered_machines))}")
 
 
 def split_classes(
@@ -251,13 +252,19 @@ def split_classes(
     intercept: str | None,
     constraints: Any,
 ) -> Split:
-    """The binary machines of some samples. Raises DataError, ParameterError."""
+    """Split samples into binary machines: one for each class against all others if `rest`, else one for each pair.
+
+    X (n, d), codes (n,), labels (k,): The samples, their classes from 0 on, and the labels of the classes.
+    machine and the following arguments: As in `Split`.
+
+    Raises DataError, ParameterError.
+    """
     codes, labels = np.asarray(codes), np.asarray(labels)
     n, k = X.shape[0], len(labels)
     if k < 2:
         raise DataError(f"there must be at least two classes, got {k}")
     if codes.shape != (n,):
-        raise DataError(f"there are {n} samples, and classes of {codes.shape}")
+        raise DataError(f"there are {n} samples, but the classes have shape {codes.shape}")
     find_machine_class(machine)
     weight = repeat_value(1.0, n) if sample_weight is None else check_weights(sample_weight, n)
     counts = np.bincount(codes[weight > 0.0], minlength=k)

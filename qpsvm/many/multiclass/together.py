@@ -25,19 +25,19 @@ class BinaryMachines:
     """Binary machines that were solved together.
 
     classes (k,): The labels in sort order.
-    machines (P, 2): (i, j) with i < j: f > 0 means class j. Of one against all others, (j, −1): f > 0 means
-        class j.
-    coef (P, n): α_i y_i over the caller's rows; what is not stored is 0.
+    machines (P, 2): (i, j) with i < j if class j is separated from class i, or (j, −1) if class j is separated from all
+        others; in both cases f > 0 means class j.
+    coef (P, n): α_i y_i of the caller's rows, sparse.
     b (P,): Intercepts: f = Σ coef_i K(x_i, ·) + b.
-    rho (P,): The margins of ν-SVMs, in units of which f is large or small; 1 for others.
-    w (P, d) or None: Of a linear kernel, the weight vectors that the gap is about: Σ coef_i x_i, rounded.
-    gap (P,): The certified relative gap of each, all rounding counted.
-    status: What was certified of each.
-    iterations (P,): Of the solver.
-    solver: Who solved; of the first, where several did.
-    message: What the user of these machines should know; empty where there is nothing.
-    caveats: What makes the answers of the machines others than they look like, of each that has any.
-    results: Each machine as `qpsvm.solve` would give it, made when it is asked for.
+    rho (P,): The margins of ν-SVMs, relative to which f is large or small; 1 for other machines.
+    w (P, d) or None: The weight vectors if the kernel is linear, Σ coef_i x_i, rounded; the gap is that of these.
+    gap (P,): The certified relative gap of each machine, rounding included.
+    status: The certified status of each machine.
+    iterations (P,): Iterations of the solver.
+    solver: The solver; that of the first machine if there are several.
+    message: Warnings for the user of these machines; empty if there are none.
+    caveats: Reasons not to take the solutions at face value, of all machines.
+    results: The result of each machine as `qpsvm.solve` returns it, built when it is requested.
     """
 
     classes: NDArray[Any]
@@ -56,12 +56,12 @@ class BinaryMachines:
 
     @cached_property
     def support(self) -> IntArray:
-        """The samples with a coefficient in any of the machines, in order."""
+        """Indices of the samples that are support vectors of any machine, in order."""
         return np.unique(self.coef.indices).astype(np.intp)
 
     @property
     def optimal(self) -> bool:
-        """Whether every machine is solved to its tolerance."""
+        """Whether every machine was solved to its tolerance."""
         return all(status is Status.OPTIMAL for status in self.status)
 
     def __repr__(self) -> str:
@@ -70,27 +70,27 @@ class BinaryMachines:
 
 
 class LazyResults(Sequence[SVMResult]):
-    """Results that are made when they are asked for, and kept.
+    """Results that are built when they are requested, and cached.
 
-    make: From the number of a machine to its result; must be one that can be pickled. None where nothing but
-        `known` is to be had.
-    known: Those that are there already.
+    count: Number of machines.
+    build: A function that returns the result of machine p, and can be pickled. None if only `known` are available.
+    known: Results that exist already, by the number of the machine.
     """
 
     def __init__(
-        self, count: int, make: Callable[[int], SVMResult] | None, known: dict[int, SVMResult] | None = None
+        self, count: int, build: Callable[[int], SVMResult] | None, known: dict[int, SVMResult] | None = None
     ) -> None:
-        self._count, self._build, self._known = count, make, dict(known or {})
+        self._count, self._build, self._known = count, build, dict(known or {})
         self._requested: set[int] = set()
 
-    def take_requested(self, shared: Callable[[SVMResult], SVMResult]) -> LazyResults:
-        """Return the requested results, each through `shared`, without the samples needed to build others."""
-        kept = LazyResults(self._count, None, {k: shared(self._known[k]) for k in sorted(self._requested)})
-        kept._requested = set(self._requested)
-        return kept
+    def select_requested(self, convert: Callable[[SVMResult], SVMResult]) -> LazyResults:
+        """Return the results requested so far, each converted, without the samples needed to build others."""
+        requested = LazyResults(self._count, None, {p: convert(self._known[p]) for p in sorted(self._requested)})
+        requested._requested = set(self._requested)
+        return requested
 
     def verify(self, *, tol: float | None = None) -> Proofs:
-        """Prove how far from its optimum every machine is, by the floating-point values of its result.
+        """Prove the gap of every machine from the floating-point values of its result.
 
         Raises UnsupportedError.
         """
@@ -105,22 +105,22 @@ class LazyResults(Sequence[SVMResult]):
     def __getitem__(self, index: slice) -> list[SVMResult]: ...
     def __getitem__(self, index: int | slice) -> SVMResult | list[SVMResult]:
         if isinstance(index, slice):
-            return [self[k] for k in range(*index.indices(self._count))]
-        k = index + self._count if index < 0 else index
-        if not 0 <= k < self._count:
-            raise IndexError(f"there are {self._count} machines, and {index} is none of them")
-        if k not in self._known:
+            return [self[p] for p in range(*index.indices(self._count))]
+        p = index + self._count if index < 0 else index
+        if not 0 <= p < self._count:
+            raise IndexError(f"index {index} is out of range for {self._count} machines")
+        if p not in self._known:
             if self._build is None:
                 raise UnsupportedError(
-                    f"the result of machine {k} needs the samples of the fit, which a pickle or copy of the estimator "
-                    "leaves out: ask for it before the pickle is made, by results_ (or result_), or fit again"
+                    f"the result of machine {p} needs the samples of the fit, which a pickle or copy of the estimator "
+                    "leaves out: request it before the pickle is made, by results_ (or result_), or fit again"
                 )
-            self._known[k] = self._build(k)
-        self._requested.add(k)
-        return self._known[k]
+            self._known[p] = self._build(p)
+        self._requested.add(p)
+        return self._known[p]
 
     def __iter__(self) -> Iterator[SVMResult]:
-        return (self[k] for k in range(self._count))
+        return (self[p] for p in range(self._count))
 
     def __repr__(self) -> str:
-        return f"<{self._count} results, {len(self._known)} of them made>"
+        return f"<{self._count} results, {len(self._known)} of them built>"

@@ -1,4 +1,7 @@
-"""Train certified binary machines on samples of several classes (`solve_machines`)."""
+"""Train certified binary machines on samples of several classes, by the fastest method that supports them.
+
+`solve_pairs` solves one machine for each pair of classes, `solve_rest` one for each class against all others.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +29,14 @@ from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.psd_rule import PSDRule
 
 
-def solve_pairs(X: Matrix | RowSource, codes: IntArray, labels: NDArray[Any], **how: Any) -> BinaryMachines:
-    """Solve one machine for each pair of classes: see `solve_machines`."""
-    return solve_machines(X, codes, labels, False, **how)
+def solve_pairs(X: Matrix | RowSource, codes: IntArray, labels: NDArray[Any], **arguments: Any) -> BinaryMachines:
+    """Solve one machine for each pair of classes, with the arguments of `solve_machines`."""
+    return solve_machines(X, codes, labels, False, **arguments)
 
 
-def solve_rest(X: Matrix | RowSource, codes: IntArray, labels: NDArray[Any], **how: Any) -> BinaryMachines:
-    """Solve one machine for each class, against all others: see `solve_machines`."""
-    return solve_machines(X, codes, labels, True, **how)
+def solve_rest(X: Matrix | RowSource, codes: IntArray, labels: NDArray[Any], **arguments: Any) -> BinaryMachines:
+    """Solve one machine for each class against all others, with the arguments of `solve_machines`."""
+    return solve_machines(X, codes, labels, True, **arguments)
 
 
 def solve_machines(
@@ -53,9 +56,16 @@ def solve_machines(
     start: BinaryMachines | None = None,
     **options: Any,
 ) -> BinaryMachines:
-    """The binary machines of several classes, by the fast road where it takes them.
+    """Solve the binary machines of several classes.
 
-    Shapes: X (n, d), codes (n,), labels (k,), sample_weight (n,). Raises DataError, QPSVMError.
+    X (n, d), sample_weight (n,): The samples, and their weights.
+    codes (n,), labels (k,): The class of each sample, from 0 on, and the label of each class.
+    rest: Whether each class is separated from all others, or from each other class.
+    machine, parameters: The name of the class of the problems, and its hyperparameters.
+    start: Machines of the same classes and rows to start from.
+    options: The options of `qpsvm.solve`.
+
+    Raises DataError, QPSVMError.
     """
     machines = split_classes(
         X, codes, labels, rest, machine=machine, parameters=parameters, kernel=kernel, sample_weight=sample_weight,
@@ -64,33 +74,38 @@ def solve_machines(
     starts = _list_starts(machines, start)
     if machines.is_out_of_memory:
         return solve_each(machines, starts, n_jobs, options)
-    wide = sp.issparse(X) and X.shape[1] > MAX_DENSE_COLUMNS
-    if wide and not (machine == "SquaredHinge" and is_worthwhile(X)) and can_solve_by_descent(machines, options):
-        return solve_by_descent(replace(machines, is_sorted=False), as_tolerance(options.get("tol", DEFAULT_TOLERANCE)))
-    alone = len(machines.pairs) == 1 and machines.n > FINE_LOOP_ROWS  # as any other problem
-    if not alone and can_solve_in_bulk(machines, options):
-        tol = as_tolerance(options.get("tol", DEFAULT_TOLERANCE))
-        limit = options.get("time_limit")
-        together = solve_in_bulk(machines, tol, limit)
-        if together is not None:
-            return together
-    elif can_solve_squared(machines, options):
-        tol = as_tolerance(options.get("tol", DEFAULT_TOLERANCE))
-        return solve_squared(replace(machines, is_sorted=not machines.uses_all_rows), tol, options.get("time_limit"))
-    if can_solve_by_descent(machines, options):
-        return solve_by_descent(replace(machines, is_sorted=False), as_tolerance(options.get("tol", DEFAULT_TOLERANCE)))
+    solved = _solve_together(machines, options)
+    if solved is not None:
+        return solved
     return solve_each(replace(machines, is_sorted=not machines.kernel_is_linear), starts, n_jobs, options)
 
 
+def _solve_together(machines: Split, options: Mapping[str, Any]) -> BinaryMachines | None:
+    """Solve all machines together by the fastest method that supports them; None if there is none."""
+    tol, limit = as_tolerance(options.get("tol", DEFAULT_TOLERANCE)), options.get("time_limit")
+    can_descend = can_solve_by_descent(machines, options)
+    is_wide = sp.issparse(machines.X) and machines.X.shape[1] > MAX_DENSE_COLUMNS
+    prefers_newton = machines.machine == "SquaredHinge" and is_worthwhile(machines.X)
+    if not (can_descend and is_wide and not prefers_newton):
+        is_single_large = len(machines.pairs) == 1 and machines.n > FINE_LOOP_ROWS  # not faster than `qpsvm.solve`
+        if not is_single_large and can_solve_in_bulk(machines, options):
+            solved = solve_in_bulk(machines, tol, limit)
+            if solved is not None:
+                return solved
+        elif can_solve_squared(machines, options):
+            return solve_squared(replace(machines, is_sorted=not machines.uses_all_rows), tol, limit)
+    return solve_by_descent(replace(machines, is_sorted=False), tol) if can_descend else None
+
+
 def _list_starts(machines: Split, start: BinaryMachines | None) -> Sequence[FloatArray | None]:
-    """The coefficients of each machine to begin with."""
-    P = len(machines.pairs)
+    """Return the coefficients (n,) from which each machine starts, or None for each. Raises DataError."""
+    n_machines = len(machines.pairs)
     if start is None:
-        return [None] * P
-    if start.coef.shape != (P, machines.n) or not np.array_equal(start.machines, machines.pairs):
+        return [None] * n_machines
+    if start.coef.shape != (n_machines, machines.n) or not np.array_equal(start.machines, machines.pairs):
         raise DataError(
-            f"the start has {start.coef.shape[0]} machines over {start.coef.shape[1]} rows, and there are {P} over "
-            f"{machines.n}: begin with machines of the same classes over the same rows"
+            f"the start has {start.coef.shape[0]} machines over {start.coef.shape[1]} rows, but there are "
+            f"{n_machines} over {machines.n}: start from machines of the same classes over the same rows"
         )
     return list(start.coef.toarray())
 
