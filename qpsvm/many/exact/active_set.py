@@ -63,7 +63,8 @@ class ActiveSet:
     v (m,), mu (p,), f (n,): f = K β.
     kind (m,): −1 at lo, 0 free, 1 at hi.
     current, slope: The data at s, including the shifts of (ACTIVE.5), and their change per unit of s.
-    rate (m,), q (n,), b (p,): The change of v at the rows at bounds, 0 at free rows, with q = K rate and b = Eᵀrate.
+    rate (m,): The change of v per unit of s at the rows at bounds; 0 at free rows.
+    f_rate (n,), e_rate (p,): K rate and Eᵀrate, what the rows at bounds contribute to the changes of f and of Eᵀv.
     pinned (m,): Mask of the rows whose bounds are equal, so that v moves with them.
     events: Number of events so far.
     """
@@ -80,13 +81,14 @@ class ActiveSet:
         self.kind = self._classify_rows(v)
         self.v = np.where(self.kind < 0, data.lo, np.where(self.kind > 0, data.hi, v))
         self.f = rows.compute_f(self.v)
-        self.rate, self.q, self.b = np.zeros(rows.m), np.zeros(len(rows.K)), np.zeros(rows.p)
+        self.rate, self.f_rate, self.e_rate = np.zeros(rows.m), np.zeros(len(rows.K)), np.zeros(rows.p)
         self.mu = np.zeros(rows.p)
         self.factor = InverseFactor(rows)
         self.steps: Steps | None = None
         self._choose_free_rows()
 
     def _classify_rows(self, v: FloatArray) -> NDArray[np.int8]:
+        """Return the kind of every row, (m,), given v (m,)."""
         below, above = v - self.current.lo, self.current.hi - v
         is_free = np.minimum(below, above) > MIN_FREE_DISTANCE * self.width
         return np.where(is_free, 0, np.where(below <= above, -1, 1)).astype(np.int8)
@@ -136,6 +138,7 @@ class ActiveSet:
                 self._exchange(i, x, 1.0)
 
     def _try_factor(self, free: list[int]) -> bool:
+        """Invert M of these free rows; return whether it is regular."""
         try:
             self.factor.invert(np.array(free, dtype=np.int64))
         except np.linalg.LinAlgError:
@@ -224,12 +227,12 @@ class ActiveSet:
             self.v[k] = bounds[k]
 
     def _set_rate(self, k: int, rate: float) -> None:
-        """Set the rate of row k, and update q and b."""
+        """Set the rate of row k, and update `f_rate` and `e_rate`."""
         change = rate - self.rate[k]
         if change:
             self.rate[k] = rate
-            self.q += change * self.rows.K[self.rows.sample[k]]
-            self.b += change * self.rows.E[k]
+            self.f_rate += change * self.rows.K[self.rows.sample[k]]
+            self.e_rate += change * self.rows.E[k]
 
     def _enter(self, i: int) -> None:
         """Free row i, which is at a bound; if M would become singular, exchange it for another row."""
@@ -284,7 +287,7 @@ class ActiveSet:
         rows = self.rows
         self.slope, self.s = slope, s
         self.rate = np.where(self.kind > 0, slope.hi, np.where(self.kind < 0, slope.lo, 0.0))
-        self.q, self.b = rows.compute_f(self.rate), rows.E.T @ self.rate
+        self.f_rate, self.e_rate = rows.compute_f(self.rate), rows.E.T @ self.rate
         max_steps = MIN_EVENTS + EVENTS_PER_ROW * rows.m
         steps = steps_at_clock_check = steps_at_refresh = 0
         while steps < max_steps:
@@ -292,7 +295,7 @@ class ActiveSet:
                 steps_at_clock_check = steps
                 if self.clock.find_stop_reason():
                     raise Stopped
-            count = self._run_events(record)
+            count = self._run_batch(record)
             if not count:
                 return self
             steps += count
@@ -301,42 +304,26 @@ class ActiveSet:
                 self.refresh_f()
         raise PathBreakdown(f"{max_steps} events without an end")
 
-    def _run_events(self, record: Record | None) -> int:
-        """Run some events, and return their number; 0 at the end of the path."""
+    def _run_batch(self, record: Record | None) -> int:
+        """Run some events, by compiled code as far as possible, and return their number; 0 at the end of the path."""
         count = 0
         if core.compiled is not None:
-            reason, row, count = events.run(self, record)
+            reason, row, count = events.run_compiled(self, record)
             if reason == events.ENTERS:
                 self._enter(row)
             elif reason in (events.LEAVES_UP, events.LEAVES_DOWN):
                 self._leave(row, 1 if reason == events.LEAVES_UP else -1)
             if reason != events.UNUSUAL:
                 return 0 if reason == events.END else count
-        return 0 if self._run_event(record) else count + 1
+        return 0 if self._run_single_event(record) else count + 1
 
-    def _run_event(self, record: Record | None) -> bool:
+    def _run_single_event(self, record: Record | None) -> bool:
         """Move to the next event and handle it, or to the end of the path; return whether the end is reached."""
-        data, slope = self.current, self.slope
         dv, dmu, df = self._find_direction()
         free = self.factor.free
-        gap, rising, noise = self._measure_bound_rows(dmu, df)
-        v = self.v[free]
-        up, down = data.hi[free] - v, v - data.lo[free]
-        upwards, downwards = dv - slope.hi[free], slope.lo[free] - dv
-        noise_v = MIN_RATE * max(float(np.abs(dv).max(initial=0.0)), np.finfo(float).tiny)
-        finite = data.hi[np.isfinite(data.hi)]
-        size = float(np.abs(self.v).max(initial=0.0)) + float(np.abs(finite).max(initial=0.0))
-        min_distance = MIN_DISTANCE * max(size, np.finfo(float).tiny)
-        for distances, rates, bound, side in ((up, upwards, data.hi, 1.0), (down, downwards, data.lo, -1.0)):
-            k = np.flatnonzero((rates > noise_v) & (distances < min_distance))
-            if len(k):  # (ACTIVE.5)
-                new = min_distance * (10.0 + 20.0 * self.random.random(len(k)))
-                bound[free[k]] += side * (new - distances[k])
-                distances[k] = new
         candidates = [
-            _find_shortest_step(gap, rising, noise),
-            _find_shortest_step(up, upwards, noise_v),
-            _find_shortest_step(down, downwards, noise_v),
+            _find_shortest_step(*self._measure_bound_rows(dmu, df)),
+            *(_find_shortest_step(*measured) for measured in self._measure_free_rows(dv)),
         ]
         kind_of_event = int(np.argmin([step for step, _ in candidates]))
         step, position = candidates[kind_of_event]
@@ -344,7 +331,7 @@ class ActiveSet:
         step = 1.0 - self.s if reaches_end else step
         if record is not None:
             ends = (self.s, 1.0 if reaches_end else self.s + step)
-            record(Steps.from_step(ends, free, self.kind, (self.mu, dmu, v, dv)))
+            record(Steps.from_step(ends, free, self.kind, (self.mu, dmu, self.v[free], dv)))
         self._move(step, dv, dmu, df)
         if reaches_end:
             return True
@@ -355,8 +342,32 @@ class ActiveSet:
             self._leave(position, 1 if kind_of_event == 1 else -1)
         return False
 
+    def _measure_free_rows(self, dv: FloatArray) -> list[tuple[FloatArray, FloatArray, float]]:
+        """Return the distances of the free rows from hi and from lo, (f,), how fast they shrink, and their noise.
+
+        Too short distances are extended by shifting the bound, (ACTIVE.5).
+        """
+        data, slope, free = self.current, self.slope, self.factor.free
+        v = self.v[free]
+        noise = MIN_RATE * max(float(np.abs(dv).max(initial=0.0)), np.finfo(float).tiny)
+        finite = data.hi[np.isfinite(data.hi)]
+        size = float(np.abs(self.v).max(initial=0.0)) + float(np.abs(finite).max(initial=0.0))
+        min_distance = MIN_DISTANCE * max(size, np.finfo(float).tiny)
+        up, down = data.hi[free] - v, v - data.lo[free]
+        upwards, downwards = dv - slope.hi[free], slope.lo[free] - dv
+        for distances, rates, bound, side in ((up, upwards, data.hi, 1.0), (down, downwards, data.lo, -1.0)):
+            k = np.flatnonzero((rates > noise) & (distances < min_distance))
+            if len(k):
+                new = min_distance * (10.0 + 20.0 * self.random.random(len(k)))
+                bound[free[k]] += side * (new - distances[k])
+                distances[k] = new
+        return [(up, upwards, noise), (down, downwards, noise)]
+
     def _measure_bound_rows(self, dmu: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-        """Return the distances of rows at bounds from g = 0, (m,), how fast they shrink, and their noise."""
+        """Return the distances of rows at bounds from g = 0, (m,), how fast they shrink, and their noise.
+
+        Too short distances are extended by shifting t, (ACTIVE.5).
+        """
         rows, data, slope, kind = self.rows, self.current, self.slope, self.kind
         dg = rows.at_rows(df) - slope.t
         if rows.p:
@@ -412,7 +423,7 @@ class ActiveSet:
         factor, free = self.factor, self.factor.free
         W, K, E, r = factor.inverse, factor.K_free, rows.E[free], rows.sample[free]
         right = np.empty((p + len(free), 2))
-        right[:p, 0], right[p:, 0] = slope.e - self.b, slope.t[free] - self.q[r]
+        right[:p, 0], right[p:, 0] = slope.e - self.e_rate, slope.t[free] - self.f_rate[r]
         right[:p, 1] = data.e - rows.E.T @ self.v + rows.ridge * self.mu
         right[p:, 1] = data.t[free] - self.f[r] - E @ self.mu - rows.curvature[free] * self.v[free]
         mass = float(np.abs(self.v).sum())
@@ -442,7 +453,7 @@ class ActiveSet:
             self.v[free] += Z[p:, 1]
             self.mu = self.mu + Z[:p, 1]
             self.f += D[:, 1]
-        return Z[p:, 0], Z[:p, 0], self.q + D[:, 0]
+        return Z[p:, 0], Z[:p, 0], self.f_rate + D[:, 0]
 
     def move_to(self, data: Data) -> ActiveSet:
         """Move to these data by the same events, which removes all shifts of (ACTIVE.5), and return self."""
@@ -456,7 +467,7 @@ class ActiveSet:
         new.__dict__.update(self.__dict__)
         new.steps = None
         new.current, new.factor, new.clock = self.current.copy(), self.factor.copy(), clock or self.clock
-        for name in ("v", "f", "kind", "rate", "q", "b", "pinned", "mu"):
+        for name in ("v", "f", "kind", "rate", "f_rate", "e_rate", "pinned", "mu"):
             new.__dict__[name] = self.__dict__[name].copy()
         return new
 

@@ -98,6 +98,23 @@ class _Sums:
         return self.points[:, 1]
 
 
+@dataclass(frozen=True, eq=False)
+class _GapFactors:
+    """Upper bounds of the factors a, z₊, α and z₋ of (BETWEEN.1) of every row at every point: (m, k) each."""
+
+    a: FloatArray
+    z_plus: FloatArray
+    alpha: FloatArray
+    z_minus: FloatArray
+
+    def sum_products(self, first: IntArray, second: IntArray) -> FloatArray:
+        """Return S of (BETWEEN.2), the first factors at some points times the second at others: (pieces,)."""
+        z_plus = self.z_plus[:, second]
+        products = np.where(z_plus > 0.0, self.a[:, first] * z_plus, 0.0)
+        products = products + self.alpha[:, first] * self.z_minus[:, second]
+        return np.asarray(products.sum(axis=0))
+
+
 class PieceCertifier:
     """Evaluates (BETWEEN.1) to (BETWEEN.6) for the rows of one machine.
 
@@ -261,54 +278,58 @@ class PieceCertifier:
         """Compute the sums by NumPy."""
         rows = self.rows
         f = rows.at_rows(points.f)
-        E_mu = rows.E @ points.mu
         delta_v = rows.curvature[:, None] * points.v
         gradient = points.t - f - delta_v
-        z = gradient - E_mu
+        E_mu = rows.E @ points.mu
         radius = np.outer(self.row_sizes, kappa)
-        radius += 8.0 * UNIT * (np.abs(f) + np.abs(E_mu) + np.abs(points.t) + np.abs(delta_v))
+        radius += 8.0 * UNIT * (np.abs(f) + np.abs(E_mu) + np.abs(points.t) + np.abs(delta_v))  # (BETWEEN.5)
         if not with_rounding:
             radius = np.zeros_like(radius)
-        # rows with lo = hi = 0 do not contribute
-        s = np.where(points.hi > 0.0, 1.0, np.where(points.lo < 0.0, -1.0, 0.0))
-        alpha, shortfall = np.abs(points.v), s * z
-        plus, minus = np.maximum(shortfall + radius, 0.0), np.maximum(radius - shortfall, 0.0)
-        upper = np.where(s > 0.0, points.hi, -points.lo) * np.abs(s)
-        distance = np.maximum(upper - alpha, 0.0) + 4.0 * UNIT * np.where(np.isinf(upper), 0.0, upper)
-        is_unbounded = np.isinf(upper)
-        if is_unbounded.any():
-            curvature = np.where(rows.curvature > 0.0, rows.curvature, np.nan)[:, None]
-            distance = np.where(
-                is_unbounded, np.where(plus > 0.0, np.nan_to_num(plus / (2.0 * curvature), nan=np.inf), 0.0), distance
-            )
-        plus, minus = plus * np.abs(s), minus * np.abs(s)
-
-        def sum_gap_terms(a: IntArray, b: IntArray) -> FloatArray:  # S_ab of (BETWEEN.2)
-            products = np.where(plus[:, b] > 0.0, distance[:, a] * plus[:, b], 0.0) + alpha[:, a] * minus[:, b]
-            return np.asarray(products.sum(axis=0))
-
-        def blend_dual(a: IntArray, b: IntArray) -> FloatArray:  # the blossom of D at ends a and b, (BETWEEN.3)
-            value = (points.t[:, a] * points.v[:, b]).sum(axis=0) + (points.t[:, b] * points.v[:, a]).sum(axis=0)
-            value = value - (points.v[:, a] * f[:, b]).sum(axis=0)
-            return np.asarray(0.5 * (value - rows.curvature @ (points.v[:, a] * points.v[:, b])))
-
+        factors = self._bound_factors(points, gradient - E_mu, radius)
+        alpha = factors.alpha
         masses = self.row_sizes @ alpha  # not from β, in which opposite rows cancel
         terms = np.abs(points.t * points.v).sum(axis=0) + masses * masses + rows.curvature @ np.square(points.v)
         steepest = (np.abs(gradient) + radius).max(axis=0, initial=0.0)
-        kinds = np.empty((len(kappa), len(self.kinds), 5))
+        gap = (
+            factors.sum_products(first, first),
+            0.5 * (factors.sum_products(first, second) + factors.sum_products(second, first)),
+            factors.sum_products(second, second),
+        )
+        dual = [self._blend_dual(points, f, a, b) for a, b in ((first, first), (first, second), (second, second))]
+        kinds = self._sum_kinds(points)
+        return _Sums(np.stack(gap), np.stack(dual), np.column_stack([steepest, terms, masses]), kinds)
+
+    def _bound_factors(self, points: PathPoints, z: FloatArray, radius: FloatArray) -> _GapFactors:
+        """Bound the factors of (BETWEEN.1), given z and a bound of its error, (m, k) each."""
+        # rows with lo = hi = 0 have the sign 0 and do not contribute
+        sign = np.where(points.hi > 0.0, 1.0, np.where(points.lo < 0.0, -1.0, 0.0))
+        alpha, shortfall = np.abs(points.v), sign * z
+        z_plus, z_minus = np.maximum(shortfall + radius, 0.0), np.maximum(radius - shortfall, 0.0)
+        upper = np.where(sign > 0.0, points.hi, -points.lo) * np.abs(sign)
+        is_unbounded = np.isinf(upper)
+        a = np.maximum(upper - alpha, 0.0) + 4.0 * UNIT * np.where(is_unbounded, 0.0, upper)
+        if is_unbounded.any():
+            curvature = np.where(self.rows.curvature > 0.0, self.rows.curvature, np.nan)[:, None]
+            unbounded_a = np.where(z_plus > 0.0, np.nan_to_num(z_plus / (2.0 * curvature), nan=np.inf), 0.0)
+            a = np.where(is_unbounded, unbounded_a, a)
+        return _GapFactors(a, z_plus * np.abs(sign), alpha, z_minus * np.abs(sign))
+
+    def _blend_dual(self, points: PathPoints, f: FloatArray, a: IntArray, b: IntArray) -> FloatArray:
+        """Return the blossom of D at the ends a and b of pieces, (BETWEEN.3), given f of the rows (m, k)."""
+        value = (points.t[:, a] * points.v[:, b]).sum(axis=0) + (points.t[:, b] * points.v[:, a]).sum(axis=0)
+        value = value - (points.v[:, a] * f[:, b]).sum(axis=0)
+        return np.asarray(0.5 * (value - self.rows.curvature @ (points.v[:, a] * points.v[:, b])))
+
+    def _sum_kinds(self, points: PathPoints) -> FloatArray:
+        """Return `kinds` of `_Sums`: (k, kinds, 5)."""
+        kinds = np.empty((points.v.shape[1], len(self.kinds), 5))
         for k, of_kind in enumerate(self.kinds):
             v = points.v[of_kind]
             kinds[:, k] = np.column_stack([
                 v.sum(axis=0), np.abs(v).sum(axis=0), (points.hi[of_kind] - v).max(axis=0),
                 (v - points.lo[of_kind]).max(axis=0), v.any(axis=0),
             ])  # fmt: skip
-        return _Sums(
-            np.stack([sum_gap_terms(first, first),
-                      0.5 * (sum_gap_terms(first, second) + sum_gap_terms(second, first)),
-                      sum_gap_terms(second, second)]),
-            np.stack([blend_dual(first, first), blend_dual(first, second), blend_dual(second, second)]),
-            np.column_stack([steepest, terms, masses]), kinds,
-        )  # fmt: skip
+        return kinds
 
     def _compute_penalty(self, points: PathPoints, first: IntArray, second: IntArray) -> list[FloatArray]:
         """Return the Bernstein coefficients of ½ΣR(μ − μ(v))² on pieces, including the rounding of μ(v)."""

@@ -63,6 +63,7 @@ class Decisions:
         return [0.0 if index is None else float(mu[index]) for mu in mus]
 
     def _build_planes(self, betas: Any, mus: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
+        """Return the coefficients or, if the kernel is linear, w of each point, and their intercepts."""
         problem, svm, space = self.problem, self.problem.svm, self.problem.space
         b = self._intercepts(mus)
         beta = np.asarray(betas).reshape(len(b), svm.n).T
