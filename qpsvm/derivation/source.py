@@ -43,7 +43,7 @@ def find_code(function: Callable[..., Any], tag: str = "", general: str = "") ->
     """
     if isinstance(function, Equation):
         text = function.python(tag or "the equation")
-        return Code("true as it is written, with derivation.names()", text, tuple(range(text.count("\n") + 1)))
+        return Code("evaluates to True with derivation.names()", text, tuple(range(text.count("\n") + 1)))
     return _read_function(function, tag, general)
 
 

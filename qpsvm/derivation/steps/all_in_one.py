@@ -166,8 +166,8 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
         ),
         step(
             "Stationarity in w",
-            "At a minimum over w_c the Lagrangian is flat. A sample pulls its own class towards itself by all that its "
-            "rivals cost, and pushes each of these away by what it costs.",
+            "At a minimum over w_c the derivative of the Lagrangian is zero. A sample enters w_c of its own class with "
+            "the sum of its multipliers, and w_c of every other class with minus the multiplier of that class.",
             Equation("alone", (
                 line(w, "=", w_of_beta, place="entry", before=flat_in("w_c"),
                      scale=lambda at: at.w_scale if at.is_linear else at.f_scale),
@@ -193,7 +193,7 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
         ),
         step(
             "Stationarity in ξ",
-            "A unit of slack costs C_i: what α does not use of that is left for η.",
+            "The multipliers of a slack add up to its penalty C_i, so η is what α leaves of C_i.",
             Equation("alone", (line(ETA, "=", C - USED, before=flat_in(xi), **used_scale),)),
         ),
         step(
@@ -228,7 +228,7 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
         step(
             "Recovering f",
             f"Products of features are kernel values, so {'β and b are' if has_b else 'β is'} all that the decision "
-            "functions need. What a class gains another one loses: the w_c add up to 0.",
+            "functions need. Each multiplier enters with both signs, so the w_c add up to 0.",
             Equation("below", (
                 line(f, "=", sums + b, scale="f_scale", place="entry"),
                 line(letter(r"\sum_c w_c", lambda at: at.beta.sum(axis=1), "beta.sum(axis=1)", "Σ_c β_ic"), "=", 0,

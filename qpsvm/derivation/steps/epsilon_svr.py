@@ -59,7 +59,7 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
     return tube.steps(
         "ESVR",
         first=tube.loss(
-            "What is within ε of its target is right, and costs nothing. What is further away pays C_i for each unit "
+            "A prediction within ε of its target has no loss. Beyond that, sample i is penalised by C_i per unit "
             "beyond ε" + (", squared." if squared else ", so that a single outlier pulls with a bounded force."),
             total(two.C * (beyond**2 if squared else beyond)),
         ),

@@ -49,7 +49,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
         "HARD",
         first=build_margin_step(hull),
         primal=hull.primal(
-            "Maximising 2/‖w‖ is minimising ½‖w‖², a convex function, under one linear constraint a sample. The "
+            "Maximising 2/‖w‖ is minimising ½‖w‖², a convex function, under one linear constraint per sample. The "
             "levels ±1 fix the scale of w."
         ),
         lagrangian=hull.lagrangian_step(first="Every constraint gets a multiplier, the cost of a unit of violation."),

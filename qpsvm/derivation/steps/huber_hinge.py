@@ -54,8 +54,8 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
         "HUBER",
         first=build_margin_step(soft),
         primal=soft.primal(
-            "Slack comes in two parts. ξ_i costs a square, and its last bit is cheaper than ζ_i until ξ_i = κ; from "
-            "there on ζ_i is the cheaper one."
+            "Slack has two parts. The penalty of ξ_i is quadratic, and its slope is smaller than that of ζ_i until "
+            "ξ_i = κ; beyond that, ζ_i is cheaper."
         ),
         lagrangian=soft.lagrangian_step(
             first="The margin rows get multipliers α, and ζ_i ≥ 0 gets η_i. ξ_i ≥ 0 needs none: "
@@ -63,8 +63,9 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
         ),
         level=step(
             "Stationarity in ξ and ζ",
-            "The last bit of ξ_i costs C_iξ_i/κ, and the margin row pays α_i for it: α is the curved part of the slack "
-            "in other units. ζ_i is in two constraints, whose multipliers add up to its penalty.",
+            "The penalty of ξ_i has the slope C_iξ_i/κ, which equals the multiplier α_i of the margin row: α is the "
+            "curved part of the slack in other units. ζ_i is in two constraints, whose multipliers add up to its "
+            "penalty.",
             Equation(
                 "below",
                 (

@@ -112,7 +112,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             step(
             "The origin among the samples",
             "w = 0 and ρ = 0 cost nothing, so the optimum, at w*, ρ* and ξ*, is never above 0. It is 0 where the "
-            "reduced hull of the samples holds the origin, and no plane parts them.",
+            "reduced hull of the samples contains the origin, and no plane separates them.",
             Equation("alone", (
                 line(primal_at_zero, "=", 0, measured=False),
                 line(-(HALF * QUADRATIC_FORM), "≤", primal_at_optimum, "≤", 0, scale="size", at=sym.with_needed_slack,
@@ -121,8 +121,8 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
         ),
             step(
             "All of the weight: ν = 1",
-            "The bounds then leave no choice, α = s. No sample need be inside, and ρ may be as large as it likes: what "
-            "a larger ρ earns is what the slacks cost.",
+            "The bounds then determine α = s. No sample need be inside, and ρ has no largest value: the reward of a "
+            "larger ρ equals the penalty of the slacks.",
             Equation("alone", (
                 line(letter(r"\alpha", text="α_i"), "=", letter("s", "C", text="s_i"), scale="largest",
                      before=r"\nu=1\quad\Longrightarrow\quad "),

@@ -54,7 +54,7 @@ def steps(problem: QuantileSVR) -> tuple[Step, ...]:
     return curve.steps(
         "QSVR",
         first=curve.loss(
-            "A number that is missed from below costs τ a unit, one that is missed from above 1 − τ. Where all x are "
+            "An underestimate has a loss of τ per unit, an overestimate one of 1 − τ. If all x are "
             "the same, the mean of that loss is smallest at the τ-quantile of t, as the mean square is at the mean.",
             total(two.C * loss),
         ),

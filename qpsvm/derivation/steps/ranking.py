@@ -115,7 +115,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
         f=step(
             "Recovering f",
             "Put the stationarity in w into f: products of features are kernel values, so β is all that a score "
-            "needs. What one sample wins another one loses, so β adds up to 0.",
+            "needs. A pair adds α_k to one sample and subtracts it from the other, so β adds up to 0.",
             Equation("below", (
                 line(f, "=", sym.kernel_sum(BETA, "x"), scale=sym.scale_between, place="between",
                      left=r"f(x)=\langle w,\varphi(x)\rangle"),
@@ -126,8 +126,8 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
         strong=terms.strong_duality("pairs"),
         last=step(
             "The same as a C-SVM of differences",
-            "A difference is a sample of class +1, and a hyperplane through the origin is to have all of them on one "
-            "side. Turned round it is a sample of class −1. Both say the same, and so does the value.",
+            "A difference is a sample of class +1, and a hyperplane through the origin should have all differences on "
+            "one side. A negated difference is an equivalent sample of class −1. So the value is that of a C-SVM.",
             Equation("below", (
                 r"z_k=\varphi(x_{i_k})-\varphi(x_{j_k}),\quad y_k=+1",
                 value_of(c_svm_value, "=", sym.CLAIMED),

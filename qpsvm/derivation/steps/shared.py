@@ -591,7 +591,7 @@ class MachineSteps(Formulas):
         chain = replace(sum_line, sides=(*sum_line.sides, matrix_product), relations=("=", "="))
         return step(
             "w of a linear kernel",
-            "Where φ(x) = x, the sum over the samples can be done once and for all: w has one weight a feature, and "
+            "Where φ(x) = x, the sum over the samples can be done once and for all: w has one weight per feature, and "
             "predicting needs neither α nor the samples.", Equation("below", (chain, f)), FeatureSpace.weights,
             "" if self.problem.space.is_linear else absent, "DUAL.5"
         )  # fmt: skip

@@ -50,8 +50,8 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
             first=f"The margin rows get multipliers. ξ_i ≥ 0 needs none: {NO_MULTIPLIER_NEEDED}."
         ),
         xi=soft.stationarity_in_curved_xi(
-            "The last bit of slack costs 2C_iξ_i, and the margin row pays α_i for it. So α is the slack in other "
-            "units, and there is no slack without a multiplier.",
+            "The penalty of the slack has the slope 2C_iξ_i, which equals the multiplier α_i of the margin row. So α "
+            "is the slack in other units, and there is no slack without a multiplier.",
             line(sym.XI, "=", CURVE, scale="level"),
         ),
         substitution=soft.substitution(

@@ -101,7 +101,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         step(
             "Ball",
             "f is positive inside of the ball and negative outside. A sample on the boundary has the distance R from "
-            "the centre, and one outside pays for what the square of its distance exceeds R².",
+            "the centre, and one outside is penalised by the amount by which its squared distance exceeds R².",
             Equation("below", (
                 r"f(x)=R^2-\|\varphi(x)-c\|^2",
                 line(DISTANCE, "=", RADIUS, before=r"f(x_i)=0\ \Rightarrow\ ", rows=sym.ON_MARGIN,
@@ -178,8 +178,8 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         square.weak_duality(),
         step(
             "Translation",
-            "Take the same vector a away from all φ(x_i): by 1ᵀα = 1 the centre moves with them, and no distance "
-            "changes. Dense samples of a linear kernel are centred so, which saves their digits.",
+            "Subtract the same vector a from all φ(x_i): by 1ᵀα = 1 the centre moves with them, and no distance "
+            "changes. Dense samples of a linear kernel are centred in this way, which avoids cancellation.",
             Equation("alone", (
                 r"\varphi(x)\to\varphi(x)-a\quad\Longrightarrow\quad c\to c-a,\quad \|\varphi(x)-c\|\ \text{stays}",
                 line(moved_centre, "=", centre_of_alpha, place="entry", shown=False,
