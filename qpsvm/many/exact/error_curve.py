@@ -4,7 +4,7 @@ On a piece f_i(s) = (1 − x) f_i(s₀) + x f_i(s₁), so that f_i changes its s
 
     (ERROR.1)  the steps are at x = f_i(s₀)/(f_i(s₀) − f_i(s₁)), and where b jumps between two pieces
 
-So `least_error` finds the smallest error over an interval, and all values that attain it.
+So `find_least_error` finds the smallest error over an interval, and all values that attain it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class LeastError:
         return float(np.sqrt(low * high)) if low > 0.0 else 0.5 * (low + high)
 
 
-def error_curve(
+def compute_error_curve(
     line: ParameterLine, pieces: FloatArray, first: FloatArray, second: FloatArray, target: FloatArray
 ) -> ErrorCurve:
     """Compute (ERROR.1) for pieces from s to an end, (k, 2), given f at both ends, (q, k) each, and targets ±1 (q,)."""
@@ -75,7 +75,7 @@ def error_curve(
     return ErrorCurve(np.asarray(line.value(edges), dtype=np.float64), counts / len(target))
 
 
-def least_error(curve: ErrorCurve) -> LeastError:
+def find_least_error(curve: ErrorCurve) -> LeastError:
     """Return the minimum of a curve, and where it is attained."""
     error = float(curve.values.min())
     minimal = np.flatnonzero(curve.values == error)

@@ -19,9 +19,9 @@ from qpsvm.many.exact.rows import SignedRows
 #: A pivot below this share of its terms counts as 0; the share is raised, up to the second, if M is ill-conditioned.
 NO_PIVOT, MAX_NO_PIVOT = 1e-14, 1e-8
 #: The terms of a pivot count as at least this share of the largest K_ii.
-MIN_SIZE = 1e-4
+MIN_PIVOT_SCALE = 1e-4
 #: A row whose diagonal entry of M⁻¹ is below this, in units of 1/max K_ii, cannot leave: M would be singular.
-NO_EXIT = 1e-9
+MIN_INVERSE_DIAGONAL = 1e-9
 #: With fewer free rows than this, `replace` inverts M from scratch.
 FEW_FREE = 30
 #: Spare rows of the arrays.
@@ -105,7 +105,7 @@ class InverseFactor:
         diagonal = float(rows.diagonal[i])
         pivot = diagonal - float(c @ x)
         size = diagonal + float(np.square(x[p:]) @ rows.diagonal[free])
-        return x, pivot, pivot / max(size, MIN_SIZE * rows.max_diagonal)
+        return x, pivot, pivot / max(size, MIN_PIVOT_SCALE * rows.max_diagonal)
 
     def append(self, i: int, x: FloatArray, pivot: float) -> None:
         """Add row i by (FACTOR.2)."""
@@ -120,7 +120,7 @@ class InverseFactor:
     def can_leave(self, j: int) -> bool:
         """Return whether M stays regular without position j of F."""
         a = self.rows.p + j
-        return bool(self.W[a, a] * self.rows.max_diagonal > NO_EXIT)
+        return bool(self.W[a, a] * self.rows.max_diagonal > MIN_INVERSE_DIAGONAL)
 
     def delete(self, j: int) -> None:
         """Remove position j of F by (FACTOR.3), after swapping it with the last one."""

@@ -26,7 +26,7 @@ BATCH, RETRY_BATCH = 96, 4
 #: Limit of the retries at the same place.
 MAX_TRIES = 3
 #: Pieces narrower than this in s, as between ties, are joined to the next.
-SLIVER = 1e-11
+MIN_WIDTH = 1e-11
 #: Progress in s below which a path is stuck.
 MIN_PROGRESS = 1e-9
 
@@ -79,7 +79,7 @@ class Stretch:
     def __len__(self) -> int:
         return len(self.s)
 
-    def piece(self, k: int) -> Piece:
+    def take_piece(self, k: int) -> Piece:
         """Return piece k."""
         rows = slice(int(self.offset[k]), int(self.offset[k + 1]))
         s, end = self.s[k].tolist()
@@ -136,11 +136,11 @@ class FollowedPath:
         counts = (np.diff(part.stretch.offset)[: len(part.gaps)] for part in self.parts)
         return np.concatenate([np.empty(0, dtype=np.int64), *counts])
 
-    def piece(self, k: int) -> Piece:
+    def take_piece(self, k: int) -> Piece:
         """Return piece k. Raises IndexError."""
         for part in self.parts:
             if k < len(part.gaps):
-                return part.stretch.piece(k)
+                return part.stretch.take_piece(k)
             k -= len(part.gaps)
         raise IndexError(k)
 
@@ -157,7 +157,7 @@ class _PendingPieces:
         """Store the steps that are wide enough; narrower ones are joined to the next."""
         wide, offsets = [], []
         for k, (s, end) in enumerate(steps.numbers[: steps.count, :2].tolist()):
-            if not end - self.end <= SLIVER < 1.0 - self.end:
+            if not end - self.end <= MIN_WIDTH < 1.0 - self.end:
                 wide.append(k)
                 offsets.append(self.end - s)
                 self.ends.append((self.end, end))
@@ -177,7 +177,7 @@ class _PendingPieces:
         rows = steps.rows[selected, 1 : 1 + width][is_free]
         self.parts.append((steps.kinds[selected].copy(), counts.copy(), rows, v, dv, mu, dmu))
 
-    def stretch(self) -> Stretch:
+    def take_stretch(self) -> Stretch:
         """Return all pending pieces as a stretch, and clear them."""
         kinds, counts, *rest = (np.concatenate(each) for each in zip(*self.parts, strict=True))
         s = np.array(self.ends)
@@ -261,7 +261,7 @@ def _certify_pending(path: FollowedPath, certifier: PieceCertifier, pending: _Pe
     """Certify the pending pieces, up to the first bad one. Raises `_PieceRejected`."""
     if not pending.ends:
         return
-    stretch = pending.stretch()
+    stretch = pending.take_stretch()
     steady = np.ones(len(path.rows.K), dtype=np.bool_)
     kinds = stretch.kinds
     steady[path.rows.sample[(kinds != kinds[0]).any(axis=0) | (kinds[0] == 0)]] = False
@@ -317,7 +317,7 @@ def _find_ends(
     first: list[int] = []
     second: list[int] = []
     for k in range(len(stretch)):
-        piece = stretch.piece(k)
+        piece = stretch.take_piece(k)
         for indices, s_end in ((first, piece.s), (second, piece.end)):
             data = path.evaluate_data(s_end)
             value, multiplier = piece.evaluate(s_end, data)

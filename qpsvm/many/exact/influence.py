@@ -24,7 +24,7 @@ from qpsvm.machines import Problem
 from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.many.exact.functions import LeaveOneOutFunctions
 from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out
-from qpsvm.many.exact.rows import kernel_matrix
+from qpsvm.many.exact.rows import compute_kernel_matrix
 from qpsvm.result.svm_result import SVMResult
 
 
@@ -160,7 +160,9 @@ def _compute_distances(problem: Problem, functions: LeaveOneOutFunctions) -> tup
     if functions.has_weights:
         sizes = np.linalg.norm(differences, axis=1)
     else:
-        sizes = np.sqrt(np.maximum(np.einsum("kj,jk->k", differences, kernel_matrix(problem) @ differences.T), 0.0))
+        sizes = np.sqrt(
+            np.maximum(np.einsum("kj,jk->k", differences, compute_kernel_matrix(problem) @ differences.T), 0.0)
+        )
     norm, sizes[0] = float(sizes[0]), 0.0
     return sizes, norm
 

@@ -155,8 +155,8 @@ def leave_one_out(
 
     Notes
     -----
-    Samples with α = 0 cost nothing. For the last sample of a class there is no such machine: its decision is NaN, and
-    the message says so. The kernel is that of all samples, including γ by "scale" and landmarks.
+    Samples with α = 0 need no computation. For the last sample of a class there is no such machine: its decision is
+    NaN, and the message says so. The kernel is that of all samples, including γ by "scale" and landmarks.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def leave_one_out(
     tol = as_tolerance(tol)
     verbose = as_flag(verbose, "verbose")
     clock = Clock(None if time_limit is None else as_positive(time_limit, "time_limit"))
-    sets = groups_of(problem, groups)
+    sets = list_groups(problem, groups)
     check_supported(problem)
     if problem.psd != "raise" and (problem.space.shift or problem.space.is_clipped):
         raise UnsupportedError(
@@ -206,7 +206,7 @@ def leave_one_out(
     return _build_result(problem, solver, decision, gap, tol, notes, stopped)
 
 
-def groups_of(problem: Problem, groups: ArrayLike | None) -> list[IntArray]:
+def list_groups(problem: Problem, groups: ArrayLike | None) -> list[IntArray]:
     """Return the sets of samples that are left out together, as indices among the active samples. Raises DataError."""
     if groups is None:
         return [np.array([i]) for i in range(len(problem.active_rows))]
@@ -225,7 +225,7 @@ def _name_rows(rows: IntArray) -> str:
     return f"row {rows[0]}" if len(rows) == 1 else f"rows {rows[0]} and {len(rows) - 1} more"
 
 
-def error_of(problem: Problem, decision: FloatArray) -> float:
+def compute_error(problem: Problem, decision: FloatArray) -> float:
     """Return the error of the decisions (n,) as defined by `LeaveOneOut.error`; NaN if there are none."""
     has_decision = np.isfinite(decision)
     if not has_decision.any():
@@ -247,6 +247,11 @@ def _build_result(
     notes: list[str],
     stopped: str,
 ) -> LeaveOneOut:
+    """Build the result from the decisions and gaps of the active samples, (n,) each.
+
+    notes: What went wrong, in words; the message has the first three.
+    stopped: "time_limit", "interrupted" or "".
+    """
     decisions, gaps = np.full(problem.n, np.nan), np.full(problem.n, np.nan)
     decisions[problem.active_rows], gaps[problem.active_rows] = decision, gap
     if not problem._all_weights_positive and not stopped:  # samples of weight 0 do not influence any machine
@@ -263,4 +268,6 @@ def _build_result(
         status = Status.INACCURATE
     message = "; ".join(notes[:3]) + (f"; and {len(notes) - 3} more" if len(notes) > 3 else "")
     solver.functions.mark_missing(np.flatnonzero(np.isnan(decision)))
-    return LeaveOneOut(decisions, gaps, error_of(problem, decisions), status, message, solver.moved, solver.functions)
+    return LeaveOneOut(
+        decisions, gaps, compute_error(problem, decisions), status, message, solver.moved, solver.functions
+    )

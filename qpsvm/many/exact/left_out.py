@@ -30,7 +30,7 @@ from qpsvm.machines.problem.derived_problems import restrict_to_rows
 from qpsvm.many.exact.active_set import ActiveSet, PathBreakdown, Stopped
 from qpsvm.many.exact.functions import LeaveOneOutFunctions
 from qpsvm.many.exact.piece_certifier import PieceCertifier
-from qpsvm.many.exact.removals import removals_from
+from qpsvm.many.exact.removals import build_removals
 from qpsvm.many.exact.rows import Data, SignedRows
 from qpsvm.many.exact.start import MIN_SECONDS, find_start
 from qpsvm.many.exact.values import Decisions
@@ -43,7 +43,7 @@ from qpsvm.space.kernels.functions import Precomputed
 #: Bounds of a merged row within this share of the bounds removed from it count as 0.
 ZERO_BOUND = 1e-12
 #: The gap up to which no better point is searched.
-ENOUGH = 1e-9
+GOOD_GAP = 1e-9
 #: f at the samples left out, and the certified gap of the machine without them.
 LeftOutValues = tuple[FloatArray, float]
 
@@ -91,9 +91,9 @@ class LeaveOutSolver:
         self.data_cache: dict[tuple[int, int], tuple[float, list[tuple[Any, Any, Any]], Any]] = {}
         size = max(abs(self.full.primal), abs(self.full.dual))
         self.unchanged_gap = self.full.gap * size / abs(self.full.dual) if self.full.dual else self.full.gap
-        self.values = _of_samples(self.owner, self.svm.sign * problem._restrict_to_dual(self.full.yf))
+        self.values = _reduce_to_samples(self.owner, self.svm.sign * problem._restrict_to_dual(self.full.yf))
         self.functions = LeaveOneOutFunctions(problem, self.full)
-        self.removals = None if self.has_hard_rows else removals_from(self.base)
+        self.removals = None if self.has_hard_rows else build_removals(self.base)
         self.piece_certifier = PieceCertifier(self.rows)
         has_two_classes = problem.samples.classes is not None
         self.is_first_class = (
@@ -147,10 +147,10 @@ class LeaveOutSolver:
             alphas = [
                 self.rows.compute_alpha(column, change.dual.upper) for column, change in zip(v, changes, strict=True)
             ]
-            coef, b = Decisions(problem, self.rows).planes(alphas, list(points.mu.T))
+            coef, b = Decisions(problem, self.rows).compute_planes(alphas, list(points.mu.T))
             index = next((k for k, group in enumerate(self.svm.groups) if group is self.svm.intercept), None)
             level = np.zeros(len(b)) if index is None else points.mu[index]
-            for k in np.flatnonzero(is_determined & (gaps <= min(self.tol, ENOUGH)) & (b == level)).tolist():
+            for k in np.flatnonzero(is_determined & (gaps <= min(self.tol, GOOD_GAP)) & (b == level)).tolist():
                 rows = changes[k].rows
                 self.functions.add_coefficients(rows, coef[:, k], float(b[k]))
                 results[k] = points.f[self.rows.distinct_index[rows], k] + b[k], float(gaps[k])
@@ -169,7 +169,7 @@ class LeaveOutSolver:
         self.moved += 1
         if self.base is not None and not self.has_hard_rows:
             with suppress(PathBreakdown, np.linalg.LinAlgError):
-                engine = lead(self.base.copy(self.clock), change.goal, change.pinned)
+                engine = move_to_pinned(self.base.copy(self.clock), change.goal, change.pinned)
                 values = self._certify(change, self.rows.compute_alpha(engine.v, change.dual.upper))
                 if values is not None:
                     return values
@@ -184,7 +184,7 @@ class LeaveOutSolver:
             return None
         self.functions.add_certified(change.rows, certificate)
         values = -certificate.violation * problem._f_scale if problem._diagonal_weight else dual.sign * certificate.yf
-        return _of_samples(self.owner, values)[change.rows], float(certificate.gap)
+        return _reduce_to_samples(self.owner, values)[change.rows], float(certificate.gap)
 
     def _build_change(self, rows: IntArray) -> _Change | None:
         """Return the dual without these samples; None if the optimum stays, (LEAVE.2). Raises NoMachine."""
@@ -274,7 +274,7 @@ class LeaveOutSolver:
         return np.asarray(result.decision_function(X, diagonal=diagonal)), float(result.gap)
 
 
-def lead(engine: ActiveSet, goal: Data, pinned: IntArray) -> ActiveSet:
+def move_to_pinned(engine: ActiveSet, goal: Data, pinned: IntArray) -> ActiveSet:
     """Move an active set to other data, in which the bounds of the rows `pinned` are 0, and return it.
 
     Raises PathBreakdown, Stopped, LinAlgError.
@@ -287,7 +287,7 @@ def lead(engine: ActiveSet, goal: Data, pinned: IntArray) -> ActiveSet:
     return engine
 
 
-def _of_samples(owner: IntArray, values: FloatArray) -> FloatArray:
+def _reduce_to_samples(owner: IntArray, values: FloatArray) -> FloatArray:
     """Return the values of the samples from values at their rows: that of the first row of each."""
     sample_values = np.empty(int(owner.max()) + 1)
     sample_values[owner[::-1]] = values[::-1]

@@ -4,7 +4,7 @@
               in the weight of a sample, U = C s_i, and in the target of a regression, ℓ = ±y_i − ε
     (AFFINE.2)  K, δ and R may not move: a C or a width that bends the loss enters K's diagonal, γ all of K
 
-`line_of` finds the right one by comparing the data at three values.
+`build_line` finds the right one by comparing the data at three values.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ParameterLine:
         return self.low + np.asarray(s) * (self.high - self.low)
 
 
-def line_of(problem: Problem, name: Any, low: Any, high: Any, row: Any = None) -> tuple[ParameterLine, SignedRows]:
+def build_line(problem: Problem, name: Any, low: Any, high: Any, row: Any = None) -> tuple[ParameterLine, SignedRows]:
     """Build the line and the rows of the dual, after checking the arguments.
 
     Raises DataError, ParameterError, ParameterTypeError, UnknownOptionError, UnsupportedError, TooLargeError.
@@ -82,7 +82,7 @@ def line_of(problem: Problem, name: Any, low: Any, high: Any, row: Any = None) -
     if not (-np.inf if name == "y" else 0.0) <= low < high < np.inf or not np.isfinite(low):
         sign = "" if name == "y" else ", neither negative"
         raise ParameterError(f"an interval goes from a low to a higher number{sign}, got {low:g} to {high:g}")
-    row = _row_of(problem, name, row)
+    row = _check_row(problem, name, row)
     if row is None:
         check_name(problem, name)
     if not low > 0.0 and name not in (*FROM_ZERO, "y"):
@@ -128,7 +128,7 @@ def check_name(problem: Problem, name: Any) -> None:
     raise UnknownOptionError(f"{type(problem).__name__} has no parameter {name!r}; {hint}")
 
 
-def _row_of(problem: Problem, name: Any, row: Any) -> int | None:
+def _check_row(problem: Problem, name: Any, row: Any) -> int | None:
     """Return the checked index of the sample whose weight or target varies; None for parameters of the machine.
 
     Raises DataError, ParameterError, ParameterTypeError, UnsupportedError.

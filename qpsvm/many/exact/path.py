@@ -12,7 +12,7 @@ from qpsvm.base.resources.interrupt import defer_interrupt
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.machines import Problem
 from qpsvm.many.exact.follow import FollowedPath, follow
-from qpsvm.many.exact.line import ParameterLine, line_of
+from qpsvm.many.exact.line import ParameterLine, build_line
 from qpsvm.many.exact.pieces import ExactPath
 from qpsvm.many.exact.start import MIN_SECONDS, START_TOL
 from qpsvm.many.grid.walk import bar_of
@@ -97,7 +97,7 @@ def exact_path(
     tol = as_tolerance(tol)
     verbose = as_flag(verbose, "verbose")
     clock = Clock(None if time_limit is None else as_positive(time_limit, "time_limit"))
-    line, rows = line_of(problem, parameter, low, high, row)
+    line, rows = build_line(problem, parameter, low, high, row)
     with defer_interrupt(), limit_blas_threads(), closing(bar_of(BAR_STEPS, verbose, "step")) as bar:
         start = line.build_problem(line.low)
         seconds = None if time_limit is None else max(clock.remaining, MIN_SECONDS)
@@ -120,10 +120,10 @@ def exact_path(
             clock,
             progress,
         )
-    return path_of(line, followed, tol)
+    return build_path(line, followed, tol)
 
 
-def path_of(line: ParameterLine, found: FollowedPath, tol: float) -> ExactPath:
+def build_path(line: ParameterLine, found: FollowedPath, tol: float) -> ExactPath:
     """Build the public path from a followed one."""
     ends = np.append(0.0, found.s[:, 1])
     breakpoints = np.asarray(line.value(ends), dtype=np.float64)

@@ -13,7 +13,7 @@ from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
 from qpsvm.machines import Problem
-from qpsvm.many.exact.error_curve import ErrorCurve, error_curve
+from qpsvm.many.exact.error_curve import ErrorCurve, compute_error_curve
 from qpsvm.many.exact.follow import FollowedPath, Piece
 from qpsvm.many.exact.line import ParameterLine
 from qpsvm.many.exact.values import Decisions
@@ -80,7 +80,7 @@ class ExactPath:
         """Return the number of pieces."""
         return len(self.gaps)
 
-    def _piece(self, value: float) -> tuple[Piece, float]:
+    def _find_piece(self, value: float) -> tuple[Piece, float]:
         """Return the piece of a value, and its s. Raises ParameterError, ParameterTypeError."""
         value = as_real(value, self.parameter)
         first, last = sorted((self.low, self.reached))
@@ -89,7 +89,7 @@ class ExactPath:
                 f"{self.parameter} = {value:g} is not on this path, which goes from {self.low:g} to {self.reached:g}"
             )
         k, s = self._locate(value)
-        return self._followed.piece(k), s
+        return self._followed.take_piece(k), s
 
     def _locate(self, value: float) -> tuple[int, float]:
         """Return the index of the piece of a value on the path, and its s."""
@@ -100,9 +100,9 @@ class ExactPath:
         """Return the result `at(value)` on a piece whose gap is not proven, otherwise None."""
         return None if self.gaps[self._locate(value)[0]] <= self._tol else self.at(value, self._tol)
 
-    def _point(self, value: float) -> tuple[FloatArray, FloatArray, Any]:
+    def _evaluate_point(self, value: float) -> tuple[FloatArray, FloatArray, Any]:
         """Return α over the rows of the dual, μ, and the problem at a value."""
-        piece, s = self._piece(value)
+        piece, s = self._find_piece(value)
         problem = self._line.build_problem(float(value))
         v, mu = piece.evaluate(s, self._followed.evaluate_data(s))
         return self._followed.rows.compute_alpha(v, problem.svm.upper), mu, problem
@@ -132,7 +132,7 @@ class ExactPath:
         >>> print(path.alpha(0.3).round(6))
         [0.  0.3 0.3 0. ]
         """
-        alpha, _, problem = self._point(value)
+        alpha, _, problem = self._evaluate_point(value)
         full_alpha: FloatArray = problem._expand_from_dual(alpha)
         return full_alpha
 
@@ -188,9 +188,9 @@ class ExactPath:
         >>> bool(path.decision([[0.0]], 0.3)[0] == path.b(0.3))
         True
         """
-        alpha, mu, problem = self._point(value)
+        alpha, mu, problem = self._evaluate_point(value)
         solved = self._solve_if_unproven(value)
-        return Decisions(problem, self._followed.rows).intercept(alpha, mu) if solved is None else solved.b
+        return Decisions(problem, self._followed.rows).compute_intercept(alpha, mu) if solved is None else solved.b
 
     def margin(self, value: float) -> float:
         """Return the distance of margin and hyperplane, ρ/‖w‖ (1/‖w‖ of a C-SVM), at one value of the parameter.
@@ -217,11 +217,11 @@ class ExactPath:
         >>> round(path.margin(0.3), 6)
         1.666667
         """
-        alpha, mu, problem = self._point(value)
+        alpha, mu, problem = self._evaluate_point(value)
         rho = next((float(m) for g, m in zip(problem.svm.groups, mu, strict=True) if g.multiplier == "rho"), 1.0)
         if (solved := self._solve_if_unproven(value)) is not None:
             alpha, rho = problem._restrict_to_dual(solved.alpha), solved.rho
-        norm = Decisions(problem, self._followed.rows).norm(alpha)
+        norm = Decisions(problem, self._followed.rows).compute_norm(alpha)
         return rho / norm if norm else float("inf")
 
     def decision(self, X: Any, values: ArrayLike, *, diagonal: Any = None) -> FloatArray:
@@ -254,7 +254,7 @@ class ExactPath:
         [[ 0.111111 -0.1       0.5     ]]
         """
         all_values = np.atleast_1d(as_raw_array(values, self.parameter)).tolist()
-        points = [self._point(value) for value in all_values]
+        points = [self._evaluate_point(value) for value in all_values]
         decisions = Decisions(self.problem, self._followed.rows)
         f = decisions.evaluate(X, diagonal, [alpha for alpha, _, _ in points], [mu for _, mu, _ in points])
         for k, value in enumerate(all_values):
@@ -297,7 +297,7 @@ class ExactPath:
             solved: SVMResult = solve(self._line.build_problem(value), **{"tol": tol, **options})
             return solved
         start = self.reached if is_beyond_end else value
-        alpha, _, problem = self._point(start)
+        alpha, _, problem = self._evaluate_point(start)
         full_alpha = problem._expand_from_dual(alpha)
         if not is_beyond_end:
             result: SVMResult = problem.at(full_alpha, tol)
@@ -311,9 +311,9 @@ class ExactPath:
     def _covers(self, value: float) -> bool:
         return bool(len(self)) and min(self.low, self.reached) <= value <= max(self.low, self.reached)
 
-    def _error_curve(self, X: Any, target: FloatArray) -> ErrorCurve:
+    def _compute_error_curve(self, X: Any, target: FloatArray) -> ErrorCurve:
         """Compute (ERROR.1) for samples (q, d) with targets ±1 (q,)."""
-        return error_curve(self._line, self._followed.s, *self.pieces_at(X), target)
+        return compute_error_curve(self._line, self._followed.s, *self.pieces_at(X), target)
 
     def pieces_at(self, X: Any, *, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
         """Evaluate f at samples, at both ends of every piece, between which it is linear: (q, k) each.

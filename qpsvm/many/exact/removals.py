@@ -271,7 +271,7 @@ class _Changed:
         return pivot * self.top > NO_PIVOT if free else pivot > NO_PIVOT * self.top
 
 
-def removals_from(base: ActiveSet | None) -> Removals | None:
+def build_removals(base: ActiveSet | None) -> Removals | None:
     """Return the tableau of an optimum; None without an optimum, or if it is not finite or too large."""
     if base is None:
         return None
@@ -282,4 +282,4 @@ def removals_from(base: ActiveSet | None) -> Removals | None:
     return removals if np.isfinite(removals.columns).all() else None
 
 
-__all__ = ["Removals", "removals_from"]
+__all__ = ["Removals", "build_removals"]

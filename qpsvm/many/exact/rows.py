@@ -81,7 +81,7 @@ class SignedRows:
         self.svm, self.n_samples = svm, svm.n
         ids = find_equal_samples(problem)
         self.distinct, self.distinct_index = np.unique(ids, return_inverse=True)
-        K = kernel_matrix(problem)
+        K = compute_kernel_matrix(problem)
         if len(self.distinct) < svm.n:
             K = K[np.ix_(self.distinct, self.distinct)]
         self.K = np.ascontiguousarray(K, dtype=np.float64)
@@ -158,7 +158,7 @@ class SignedRows:
         return values if self.has_one_row_per_sample else values[self.sample]
 
 
-def kernel_matrix(problem: Problem) -> FloatArray:
+def compute_kernel_matrix(problem: Problem) -> FloatArray:
     """Return the kernel matrix of the samples of positive weight: (n, n).
 
     Raises TooLargeError before computing it.

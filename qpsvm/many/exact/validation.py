@@ -24,7 +24,7 @@ from qpsvm.base.errors import InaccurateWarning, ParameterError, UnknownOptionEr
 from qpsvm.base.resources.interrupt import defer_interrupt, is_interrupted
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.machines import Problem
-from qpsvm.many.exact.error_curve import ErrorCurve, LeastError, least_error
+from qpsvm.many.exact.error_curve import ErrorCurve, LeastError, find_least_error
 from qpsvm.many.exact.line import check_name
 from qpsvm.many.exact.path import exact_path
 from qpsvm.many.exact.pieces import ExactPath
@@ -115,7 +115,7 @@ class ValidationCurves:
         """
         means = np.empty(self.curves.shape[1:], dtype=object)
         for place in np.ndindex(means.shape):
-            means[place] = mean_of([self.curves[k, *place] for k in range(self.folds)], self.tested.tolist())
+            means[place] = average_curves([self.curves[k, *place] for k in range(self.folds)], self.tested.tolist())
         return means
 
     @cached
@@ -124,7 +124,7 @@ class ValidationCurves:
         minima = np.empty(self.mean.shape, dtype=object)
         for place in np.ndindex(minima.shape):
             curve: Any = self.mean[place]
-            minima[place] = least_error(curve) if len(curve.values) else None
+            minima[place] = find_least_error(curve) if len(curve.values) else None
         return minima
 
     @property
@@ -205,7 +205,7 @@ class ValidationCurves:
         errors = np.empty((*self.mean.shape, len(points)))
         for place in np.ndindex(self.mean.shape):
             curve: Any = self.mean[place]
-            errors[place] = _steps_at(curve, points)
+            errors[place] = _evaluate_steps(curve, points)
         return errors if np.ndim(values) else errors[..., 0]
 
     def refit(self, **options: Any) -> SVMResult:
@@ -273,7 +273,7 @@ class ValidationCurves:
         return f"<ValidationCurves: {self.folds} folds; {self.parameter} {self.interval}{axes}>"
 
 
-def mean_of(curves: Sequence[ErrorCurve], tested: Sequence[int]) -> ErrorCurve:
+def average_curves(curves: Sequence[ErrorCurve], tested: Sequence[int]) -> ErrorCurve:
     """Return the mean of error curves, shares of `tested` samples each, on their common range."""
     end = min(float(curve.edges[-1]) for curve in curves)
     edges = np.unique(np.concatenate([curve.edges for curve in curves]))
@@ -291,7 +291,7 @@ def mean_of(curves: Sequence[ErrorCurve], tested: Sequence[int]) -> ErrorCurve:
     return ErrorCurve(edges, values)
 
 
-def _steps_at(curve: ErrorCurve, values: FloatArray) -> FloatArray:
+def _evaluate_steps(curve: ErrorCurve, values: FloatArray) -> FloatArray:
     """Evaluate a step function at values (c,): at an edge the value of the upper part; NaN beyond its end."""
     if not len(curve.values):
         return np.full(len(values), np.nan)
@@ -304,7 +304,7 @@ def cross_validate_interval(
     n_jobs: int | None, verbose: bool,
 ) -> ValidationCurves:  # fmt: skip
     """Run `cross_validate` with an `Interval` as an option."""
-    name, interval = _interval_of(problem, options)
+    name, interval = _find_interval(problem, options)
     _check_loss(problem, scoring)
     axes, path_options = _split_options(problem, {key: value for key, value in options.items() if key != name})
     check = as_flag(path_options.pop("check", True), "check")
@@ -319,7 +319,7 @@ def cross_validate_interval(
             slots += [(fold, place) for fold in (range(len(split)) if len(bundles) == 1 else [k])]
     sizes = [len(task[2]) for task in tasks]
     with defer_interrupt() if n_jobs in (None, 1) else nullcontext():
-        found = [each for outcome in run_tasks(_paths, tasks, sizes, n_jobs, verbose, "path") for each in outcome]
+        found = [each for outcome in run_tasks(_iter_paths, tasks, sizes, n_jobs, verbose, "path") for each in outcome]
     order = dict(zip(slots, found, strict=True))
     ordered = [order[fold, place] for fold in range(len(split)) for place in range(len(points))]
     shape = (len(split), *grid.shape)
@@ -354,7 +354,7 @@ class _Outcome:
     message: str
 
 
-def _interval_of(problem: Problem, options: Mapping[str, Any]) -> tuple[str, Interval]:
+def _find_interval(problem: Problem, options: Mapping[str, Any]) -> tuple[str, Interval]:
     """Return the parameter with an interval, and the interval.
 
     Raises ParameterError, UnknownOptionError, UnsupportedError.
@@ -412,7 +412,7 @@ def _split_options(problem: Problem, options: Mapping[str, Any]) -> tuple[dict[s
     return dict(axes), path_options
 
 
-def _path(problem: Problem, name: str, interval: Interval, options: Mapping[str, Any]) -> ExactPath | None:
+def _compute_path(problem: Problem, name: str, interval: Interval, options: Mapping[str, Any]) -> ExactPath | None:
     """Return the path of a fold; None if Ctrl-C came before its first machine was solved. Raises KeyboardInterrupt."""
     try:
         return exact_path(problem, name, interval.low, interval.high, **options)
@@ -422,7 +422,7 @@ def _path(problem: Problem, name: str, interval: Interval, options: Mapping[str,
         return None
 
 
-def _paths(
+def _iter_paths(
     problem: Problem, point: Mapping[str, Any], folds: Sequence[Fold], name: str, interval: Interval,
     options: Mapping[str, Any],
 ) -> Iterator[_Outcome]:  # fmt: skip
@@ -433,7 +433,7 @@ def _paths(
         for fold in folds:
             empty_curve = ErrorCurve(np.array([interval.low]), np.zeros(0))
             fold_problem = FoldProblem(full_problem, fold)
-            path = None if is_interrupted() else _path(fold_problem.problem, name, interval, options)
+            path = None if is_interrupted() else _compute_path(fold_problem.problem, name, interval, options)
             if path is None:
                 yield _Outcome(
                     empty_curve, interval.low, math.inf, str(Status.INTERRUPTED), Status.INTERRUPTED.sentence
@@ -442,7 +442,7 @@ def _paths(
             if not len(path):
                 yield _Outcome(empty_curve, interval.low, math.inf, str(path.status), path.message)
                 continue
-            curve = path._error_curve(fold_problem.X, full_problem.samples.target[fold_problem.test_rows])
+            curve = path._compute_error_curve(fold_problem.X, full_problem.samples.target[fold_problem.test_rows])
             edges = np.clip(curve.edges, interval.low, path.reached)
             edges[0], edges[-1] = interval.low, path.reached  # exact ends, without rounding errors
             clipped_curve = ErrorCurve(edges, curve.values)

@@ -27,23 +27,23 @@ class Decisions:
     def __init__(self, problem: Problem, rows: SignedRows) -> None:
         self.problem, self.rows = problem, rows
 
-    def planes(self, alphas: list[FloatArray], mus: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    def compute_planes(self, alphas: list[FloatArray], mus: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
         """Return β (n, c) over the samples of positive weight, and b (c,), for α over the rows of the dual and μ (p,).
 
         For a linear machine, return w (d, c) and b with respect to `FeatureSpace.rows`.
         """
         return self._build_planes([self.problem.svm.beta(alpha) for alpha in alphas], mus)
 
-    def intercept(self, alpha: FloatArray, mu: FloatArray) -> float:
+    def compute_intercept(self, alpha: FloatArray, mu: FloatArray) -> float:
         """Return b for the caller's data."""
         space, size = self.problem.space, self.problem._f_scale
         if not space.is_linear:
-            return float(self.planes([alpha], [mu])[1][0])
-        beta, level = self.problem.svm.beta(alpha), self._intercepts([mu])[0]
+            return float(self.compute_planes([alpha], [mu])[1][0])
+        beta, level = self.problem.svm.beta(alpha), self._select_intercepts([mu])[0]
         w = space.weights(beta)
         return float(size * space.to_caller_intercept(w, space.build_hyperplane(beta, w, level).b))
 
-    def norm(self, alpha: FloatArray) -> float:
+    def compute_norm(self, alpha: FloatArray) -> float:
         """Return ‖w(α)‖."""
         space = self.problem.space
         if space.is_linear:
@@ -57,7 +57,7 @@ class Decisions:
         space = self.problem.space
         return space.is_plain and not (space.is_linear or space.is_clipped or self.problem.intercept == "penalised")
 
-    def _intercepts(self, mus: list[FloatArray]) -> list[float]:
+    def _select_intercepts(self, mus: list[FloatArray]) -> list[float]:
         svm = self.problem.svm
         index = next((k for k, group in enumerate(svm.groups) if group is svm.intercept), None)
         return [0.0 if index is None else float(mu[index]) for mu in mus]
@@ -65,7 +65,7 @@ class Decisions:
     def _build_planes(self, betas: Any, mus: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
         """Return the coefficients or, if the kernel is linear, w of each point, and their intercepts."""
         problem, svm, space = self.problem, self.problem.svm, self.problem.space
-        b = self._intercepts(mus)
+        b = self._select_intercepts(mus)
         beta = np.asarray(betas).reshape(len(b), svm.n).T
         if space.is_linear:
             return problem._f_scale * space.weights(np.ascontiguousarray(beta)), problem._f_scale * np.array(b)
@@ -77,8 +77,8 @@ class Decisions:
 
     def evaluate(self, X: Any, diagonal: Any, alphas: list[FloatArray], mus: list[FloatArray]) -> FloatArray:
         """Evaluate f at samples X (q, d): (q, c); `diagonal`, (q,), is K(x, x) for a precomputed kernel, or None."""
-        K, diagonal_term = self._kernel(X, diagonal)
-        coef, b = self.planes(alphas, mus)
+        K, diagonal_term = self._evaluate_kernel(X, diagonal)
+        coef, b = self.compute_planes(alphas, mus)
         return np.asarray(K @ coef + b + diagonal_term)
 
     def evaluate_pieces(
@@ -88,7 +88,7 @@ class Decisions:
 
         diagonal (q,): K(x, x) for a precomputed kernel, or None.
         """
-        K, diagonal_term = self._kernel(X, diagonal)
+        K, diagonal_term = self._evaluate_kernel(X, diagonal)
         rows, is_simple = self.rows, self._is_simple
         K_distinct = np.ascontiguousarray(K[:, rows.distinct].T) if is_simple else K
         ends: tuple[list[FloatArray], list[FloatArray]] = ([np.empty((0, K.shape[0]))], [np.empty((0, K.shape[0]))])
@@ -96,7 +96,7 @@ class Decisions:
             beta = rows.compute_beta(stretch.v.T).T
             if is_simple:
                 f = multiply_along(beta, stretch.s, stretch.steady, K_distinct) * self.problem._f_scale
-                f += self.problem._f_scale * np.array(self._intercepts(list(stretch.mu)))[:, None]
+                f += self.problem._f_scale * np.array(self._select_intercepts(list(stretch.mu)))[:, None]
             else:
                 betas = np.zeros((len(beta), rows.n_samples))
                 betas[:, rows.distinct] = beta  # equal samples are represented by one
@@ -107,7 +107,7 @@ class Decisions:
         first, second = (np.concatenate(each).T + diagonal_term for each in ends)
         return first, second
 
-    def _kernel(self, X: Any, diagonal: Any) -> tuple[Matrix, FloatArray]:
+    def _evaluate_kernel(self, X: Any, diagonal: Any) -> tuple[Matrix, FloatArray]:
         """Return K between samples and those of positive weight, (q, n), and the term of K(x, x) in f, (q, 1).
 
         For a linear machine, return the features instead of K, (q, d). Raises DataError.

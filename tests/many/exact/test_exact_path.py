@@ -90,7 +90,7 @@ def test_two_samples():
 def test_a_step_is_where_a_sample_changes_sides():
     X, y, _ = table(5, False)
     path = qpsvm.exact_path(qpsvm.CSVM(X[:20], y[:20], kernel=qpsvm.RBF(0.5)), "C", 0.05, 20)
-    curve = path._error_curve(X[20:], np.where(y[20:] == 1, 1.0, -1.0))
+    curve = path._compute_error_curve(X[20:], np.where(y[20:] == 1, 1.0, -1.0))
     for low, high, value in zip(curve.edges[:-1], curve.edges[1:], curve.values, strict=True):
         if high > low * (1.0 + 1e-6):
             f = path.decision(X[20:], 0.5 * (low + high))

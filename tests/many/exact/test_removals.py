@@ -8,7 +8,7 @@ import pytest
 import qpsvm
 from qpsvm.base.resources.clock import Clock
 from qpsvm.machines.problem.derived_problems import restrict_to_rows
-from qpsvm.many.exact.leave_one_out import groups_of
+from qpsvm.many.exact.leave_one_out import list_groups
 from qpsvm.many.exact.left_out import LeaveOutSolver
 
 
@@ -48,7 +48,7 @@ def test_points_of_the_tableau_are_optima(which, rounded):
     """g = 0 on rows inside, ≥ 0 at lo, ≤ 0 at hi, and Eᵀv = e: without what a certificate says."""
     problem = machine(which, rounded=rounded)
     out = LeaveOutSolver(problem, None, 1e-6, Clock(None))
-    changes = [change for rows in groups_of(problem, None) if (change := out._build_change(rows)) is not None]
+    changes = [change for rows in list_groups(problem, None) if (change := out._build_change(rows)) is not None]
     led = out.removals.find_optima([(change.pinned, change.goal) for change in changes])
     assert sum(point is not None for point in led) >= 0.5 * len(changes)
     rows = out.rows

@@ -94,7 +94,7 @@ def test_next_to_no_time_is_no_error():
 @pytest.fixture
 def without_tableau(monkeypatch):
     """No tableau leads machines together, so that each is one of its own."""
-    monkeypatch.setattr(left_out, "removals_from", lambda _: None)
+    monkeypatch.setattr(left_out, "build_removals", lambda _: None)
 
 
 @pytest.mark.usefixtures("without_tableau")
@@ -116,7 +116,7 @@ def test_the_key_while_a_machine_is_solved_anew_keeps_the_others(press_after, mo
     def stuck(*_):
         raise active_set.PathBreakdown("for this test")
 
-    monkeypatch.setattr(left_out, "lead", stuck)
+    monkeypatch.setattr(left_out, "move_to_pinned", stuck)
     press_after(left_out, "restrict_to_rows", 5)
     found = qpsvm.leave_one_out(PROBLEM)
     assert found.status == "interrupted"
@@ -125,7 +125,7 @@ def test_the_key_while_a_machine_is_solved_anew_keeps_the_others(press_after, mo
 
 
 def test_the_key_while_the_first_machine_of_a_fold_is_solved_keeps_the_other_folds(press_after):
-    press_after(path, "line_of", 3)
+    press_after(path, "build_line", 3)
     found = qpsvm.cross_validate(PROBLEM, C=qpsvm.Interval(*REACH), folds=3, check=False)
     assert found.status.tolist()[:2] == ["optimal", "optimal"]
     assert found.status[2] == "interrupted"

@@ -10,7 +10,7 @@ from sklearn.datasets import make_moons
 import qpsvm
 from qpsvm.many.exact import active_set, path
 from qpsvm.many.exact.error_curve import ErrorCurve
-from qpsvm.many.exact.validation import mean_of
+from qpsvm.many.exact.validation import average_curves
 
 X, Y = make_moons(60, noise=0.35, random_state=3)
 ROWS = np.arange(len(X))
@@ -89,13 +89,13 @@ def test_several_processes_say_the_same():
 def test_means_merge_edges_and_count_in_whole_numbers():
     one = ErrorCurve(np.array([1.0, 2.0, 4.0]), np.array([1 / 3, 2 / 3]))
     two = ErrorCurve(np.array([1.0, 3.0, 4.0]), np.array([4 / 7, 0.0]))
-    mean = mean_of([one, two], [3, 7])
+    mean = average_curves([one, two], [3, 7])
     np.testing.assert_array_equal(mean.edges, [1.0, 2.0, 3.0, 4.0])
     np.testing.assert_allclose(mean.values, [(1 / 3 + 4 / 7) / 2, (2 / 3 + 4 / 7) / 2, 1 / 3])
     short = ErrorCurve(np.array([1.0, 2.5]), np.array([0.0]))
-    np.testing.assert_array_equal(mean_of([one, short], [3, 5]).edges, [1.0, 2.0, 2.5])
+    np.testing.assert_array_equal(average_curves([one, short], [3, 5]).edges, [1.0, 2.0, 2.5])
     none = ErrorCurve(np.array([1.0]), np.zeros(0))
-    assert not len(mean_of([one, none], [3, 5]).values)
+    assert not len(average_curves([one, none], [3, 5]).values)
 
 
 @pytest.mark.parametrize("looks", [0, 3])
