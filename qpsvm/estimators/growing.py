@@ -247,7 +247,7 @@ class IncrementalClassifier(IncrementalEstimator):
         unknown = np.flatnonzero(~np.isin(labels, known_classes))
         if len(unknown):
             label = format_value(labels.tolist()[int(unknown[0])])
-            raise DataError(f"y[{unknown[0]}] = {label} is none of the classes, {known_classes.tolist()}")
+            raise DataError(f"y[{unknown[0]}] = {label} is not one of the classes {known_classes.tolist()}")
         missing = np.flatnonzero(~np.isin(known_classes, first_labels))
         if len(missing):
             label = format_value(known_classes.tolist()[int(missing[0])])

@@ -187,7 +187,7 @@ def iter_comparison(
         check_form(form)
     if isinstance(problem, QP):
         if wanted is not None:
-            raise errors.UnsupportedError("forms= belongs to machines: a QP is solved as it stands")
+            raise errors.UnsupportedError("forms= belongs to machines: a QP is solved as given")
         return _iter_qp_rows(problem, chosen or backends.names(), options)
     if isinstance(problem, AllInOneProblem):
         supporting = (JOINT, *list_general_backends())

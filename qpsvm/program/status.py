@@ -51,7 +51,7 @@ class Status(StrEnum):
         "The iteration limit came first: raise max_iter, or start with better scaled data.",
     )
     TIME_LIMIT = "time_limit", "The time limit came first: raise time_limit, or choose a faster backend."
-    INTERRUPTED = "interrupted", "You interrupted it: this is the best point so far; start=result goes on from here."
+    INTERRUPTED = "interrupted", "You interrupted it: this is the best point so far; start=result resumes from it."
     NUMERICAL_ERROR = (
         "numerical_error",
         "The solver broke down on rounding: standardise the features, lower C, or choose another backend.",

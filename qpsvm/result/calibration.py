@@ -77,7 +77,7 @@ class Calibration:
         except (KeyError, TypeError, ValueError) as error:
             raise FileFormatError(f"the model's calibration is damaged: {error}") from error
         if method not in METHODS or coupling not in COUPLINGS or len(curves) != functions or not all(fitting):
-            raise FileFormatError(f"the model's calibration is none of this version: {format_value(record)}")
+            raise FileFormatError(f"the model's calibration is not of this version: {format_value(record)}")
         return cls(method, coupling, curves)
 
 

@@ -63,7 +63,7 @@ def solve_program(qp: QP, backend: str, request: SolveRequest, start: Any, check
     Raises UnsupportedError, SolverError, NonConvexError, TooLargeError.
     """
     if form is not None:
-        raise UnsupportedError("form= belongs to machines: a QP is solved as it stands")
+        raise UnsupportedError("form= belongs to machines: a QP is solved as given")
     request = replace(request, start=None if start is None else as_finite_vector(start, "start", qp.n))
     with np.errstate(all="ignore"), limit_blas_threads():
         result = _QPRun(qp, request).solve(backend)

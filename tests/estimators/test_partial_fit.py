@@ -131,7 +131,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing():
         (lambda: estimators.SVC().partial_fit(X[:5], ["no"] * 5, classes=["no", "yes"]), qpsvm.DataError,
          "no sample of the class 'yes'"),
         (lambda: estimators.SVC().partial_fit(X[:5], ["no"] * 5), qpsvm.DataError, "number of classes"),
-        (lambda: machine.partial_fit(X[:1], ["maybe"]), qpsvm.DataError, r"y\[0\] = 'maybe' is none"),
+        (lambda: machine.partial_fit(X[:1], ["maybe"]), qpsvm.DataError, r"y\[0\] = 'maybe' is not one"),
         (lambda: machine.partial_fit(X[:1], ["no"], classes=["no", "maybe"]), qpsvm.DataError, "first call"),
         (lambda: machine.partial_fit(X[:2], ["no"]), qpsvm.DataError, "inconsistent"),
         (lambda: machine.partial_fit(X[:2], None), qpsvm.DataError, "requires y"),

@@ -145,7 +145,7 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
         step(
             "Primal",
             "Small weights are weighed against slack: "
-            + ("one for all rivals of a sample. " if has_shared_slack else "one a rival. ")
+            + ("one for all rivals of a sample. " if has_shared_slack else "one per rival. ")
             + ("Only differences of f count, and only differences of b." if free else "Only differences of f count."),
             Equation("below", (
                 display(P, rf"\min_{{{'w,b' if has_b else 'w'},\xi}}\ "),

@@ -84,7 +84,7 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
         if squared
         else tube.stationarity_in_xi(),
         substitution=tube.substitution(
-            "half of each quadratic term cancels, and what is left of the slacks is a square of α",
+            "half of each quadratic term cancels, and the remaining terms of the slacks are a square of α",
             "ξ = α⁺/(2C), ξ* = α⁻/(2C)",
         )
         if squared

@@ -76,7 +76,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
         ),
         xi=None,
         substitution=soft.substitution(
-            "ζ drops out, half of each quadratic term cancels, and what is left of ξ is a square of α",
+            "ζ drops out, half of each quadratic term cancels, and the remaining terms of ξ are a square of α",
             "ξ = κα/C, η = C − α",
         ),
         dual=soft.dual("the box of a C-SVM, and a square"),

@@ -93,7 +93,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
         substitution=plane.substitution("ρ and ξ drop out, and with them everything that is linear in α", "η = s − α"),
         dual=plane.dual(
             "the shortest vector in the reduced convex hull of the samples, in units of νS: where the plane touches "
-            "the hull, it stands at right angles to that"
+            "the hull, it is perpendicular to that"
         ),
         intercept=step(
             "Recovering ρ",
@@ -111,7 +111,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
         last=(
             step(
             "The origin among the samples",
-            "w = 0 and ρ = 0 cost nothing, so the optimum, at w*, ρ* and ξ*, is never above 0. It is 0 where the "
+            "The objective is 0 at w = 0 and ρ = 0, so the optimum, at w*, ρ* and ξ*, is never above 0. It is 0 if the "
             "reduced hull of the samples contains the origin, and no plane separates them.",
             Equation("alone", (
                 line(primal_at_zero, "=", 0, measured=False),

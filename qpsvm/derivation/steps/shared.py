@@ -211,7 +211,7 @@ class MachineSteps(Formulas):
         chain = [part for side in right_sides for part in ("=", side)]
         equation_line = line(sym.B, *chain, scale=lambda at: 1 + abs(float(np.sum(at.beta))), before=before)
         return Equation("alone", (equation_line,), lambda at:
-                        "psd='clip' projected K + 1, and b with it, so b is not yᵀα any more"
+                        "psd='clip' projected K + 1, and b with it, so b is no longer yᵀα"
                         if at.intercept_in_kernel and at.problem.psd == "clip" else "")  # fmt: skip
 
     def stationarity_in(self, meaning: str = "") -> Step:

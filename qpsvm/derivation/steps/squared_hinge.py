@@ -55,7 +55,7 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
             line(sym.XI, "=", CURVE, scale="level"),
         ),
         substitution=soft.substitution(
-            "half of each quadratic term cancels, and what is left of the slack is a square of α", "ξ = α/(2C)"
+            "half of each quadratic term cancels, and the remaining terms of the slack are a square of α", "ξ = α/(2C)"
         ),
         dual=soft.dual("α has no upper bound, and the square keeps it from growing"),
         kinds=soft.kinds_of_samples(

@@ -124,7 +124,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         step(
             "As a QP",
             "The constraints are quadratic in c, all in the same way. With μ in place of R², ‖c‖² moves from the "
-            "constraints to the objective, and what is left is a QP.",
+            "constraints to the objective, and the result is a QP.",
             Equation("below", (
                 display(ball.objective, rf"\min_{{{ball.variables}}}\ "),
                 line(MU, "=", HALF * (SQUARE - C2), before=r",\qquad ", joined=True, measured=False),

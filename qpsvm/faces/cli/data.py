@@ -197,7 +197,7 @@ def read_dataset(options: argparse.Namespace, out: TextIO | None = None, raw: bo
     else:
         assert found is not None or not isinstance(given, tuple)  # several files are always stored files
         if found is not None:
-            refuse_options(options, ["encoding"], f"is for text files, and {found.name} is none: leave it out")
+            refuse_options(options, ["encoding"], f"is for text files, and {found.name} is not one: leave it out")
         table = read_table(
             given if found is None else next(found.iter_frames()),  # type: ignore[arg-type]
             target=options.target, drop=options.drop, standardise=options.standardise and not raw,

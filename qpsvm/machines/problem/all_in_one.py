@@ -232,7 +232,7 @@ class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
         parts = qp.split(solution.x)
         n_rows = len(margins) if margins is not None else len(parts.get("alpha", ()))
         if n_rows != len(dual.row_positions):
-            raise DataError(f"the solution is of {qp!r}, which is none of this problem over {dual.n} samples")
+            raise DataError(f"the solution is of {qp!r}, which is not a QP of this problem over {dual.n} samples")
         return read_alpha(dual, parts, margins)
 
     def interpret(

@@ -351,7 +351,7 @@ def build_textbook_rows(
     repeated = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
     if repeated:
         raise ParameterError(
-            f"the name {sorted(repeated)[0]!r} stands for several rows; give each row a name of its own"
+            f"the name {sorted(repeated)[0]!r} is used for several rows; give each row a separate name"
         )
     points = [item.points for item in items]
     sparse = any(sp.issparse(Z) for Z in points)

@@ -300,7 +300,7 @@ class MachineStatement(metaclass=FastABCMeta):
         if certificate.explicit is not None and not self.constraints:
             return (
                 f"f rests on {np.count_nonzero(certificate.coef)} of the samples: a combination of these, whose "
-                "coefficients result.model has, stands in for Σ α_i y_i φ(x_i); the gap counts how far they are apart"
+                "coefficients result.model has, replaces Σ α_i y_i φ(x_i); the gap includes the difference"
             )
         if self.space.shift:
             return (
