@@ -140,6 +140,8 @@ class GapBounder:
     def _repair(self, point: Certificate) -> ExactAlpha | None:
         """Compute `find_feasible`: α as it is, else repaired in floats, else in rational numbers."""
         svm = self.svm
+        if not math.isfinite(float(np.add.reduce(point.alpha))):
+            return None
         if svm.classes is not None:  # repaired exactly, or not at all
             sums = [sum_with_bound(beta) for beta in svm.beta(point.alpha).reshape(svm.classes.k, -1)]
             broken = svm.classes.intercept == "free" and any(net or off for net, off in sums)
@@ -206,7 +208,7 @@ class GapBounder:
         difference, n = 0.5 * distance * distance + terms, len(point.alpha)
         difference += UNDERFLOW if distance > 0.0 else 0.0
         weight, penalties = self._bound_norm_below(point), 0.0
-        for group in self.svm.penalised_groups:
+        for group in self.svm.penalised_groups if is_feasible else ():
             apart, mu = self.bound_multiplier_distance(point, alpha, group)
             difference += 0.5 * group.ridge * apart * apart  # no power: that may raise
             penalties += 0.5 * group.ridge * mu * mu

@@ -415,7 +415,7 @@ def sum_floats(values: FloatArray) -> Fraction:
     if one is not None:
         return Fraction(one) * len(values)
     (left, spread), total = sum_in_chunks(values), Fraction(0)
-    if spread or max(map(abs, left), default=0.0) >= GREAT:  # `math.fsum` may overflow on the way
+    if spread or not np.abs(values).max(initial=0.0) < GREAT:  # `math.fsum` may overflow on the way; NaN raises
         return sum(map(Fraction, values.tolist()), total)
     while part := math.fsum(left):  # rounded once, and what that loses is added next
         left.append(-part)
