@@ -173,7 +173,7 @@ class Certificate:
         return max(self.gap - self.measured, 0.0) if math.isfinite(self.gap) and self.measured >= 0.0 else 0.0
 
     def __repr__(self) -> str:
-        hidden = ("intervals", "kind")
+        hidden = ("intervals", "kind", "evaluated")
         displayed = {name: value for name, value in vars(self).items() if value is not None and name not in hidden}
         return build_repr("Certificate", **displayed)
 
