@@ -239,7 +239,7 @@ class Certificate:
 
 
 @dataclass(frozen=True, eq=False)
-class GapBound:
+class GapParts:
     """Parts of the gap: an upper bound of P − D, a lower bound of max(|P|, |D|), and the rows with nonzero terms."""
 
     difference: float

@@ -22,7 +22,6 @@ Source: Fenchel-Young terms of the gap as in `certificate`; a-priori bounds, Hig
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -35,7 +34,7 @@ from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds import repair
 from qpsvm.bounds.accuracy import Accuracy
-from qpsvm.bounds.certificate import Certificate, GapBound, multiplier, weighs
+from qpsvm.bounds.certificate import Certificate, GapParts, multiplier, weighs
 from qpsvm.bounds.constraint_radii import tighten_constraint_radii
 from qpsvm.bounds.proof.exact_dual import ExactDual, state_dual_exactly, state_group_exactly
 from qpsvm.bounds.proof.feasible import ExactAlpha, compute_residual, feasible
@@ -127,9 +126,8 @@ class GapBounder:
 
     @cached
     def exact_dual(self) -> ExactDual:
-        """The box and the equalities of the dual, before they were rounded; of classes, without their equalities."""
-        dual = self.svm if self.svm.classes is None else replace(self.svm, groups=())
-        return state_dual_exactly(dual)
+        """The box and the equalities of the dual, before they were rounded."""
+        return state_dual_exactly(self.svm)
 
     def find_feasible(self, point: Certificate) -> ExactAlpha | None:
         """Return an α that satisfies every equality exactly, next to that of the point; None if there is none."""
@@ -191,7 +189,7 @@ class GapBounder:
 
     # --- the gap ---
 
-    def bound_gap(self, point: Certificate) -> GapBound:
+    def bound_gap(self, point: Certificate) -> GapParts:
         """Bound P − D from above and max(|P|, |D|) from below, (COUNT.1) and (COUNT.4)."""
         alpha, is_feasible = self._find_alpha(point)
         distance = self._bound_distance(point, alpha) if is_feasible else math.inf
@@ -204,7 +202,7 @@ class GapBounder:
         )
         rows = (each > 0.0).nonzero()[0]
         if not self.accuracy.has_sizes:  # each of these rows by a radius of its own
-            terms = self.sum_terms(point, rows, *self.enclose_violations(point, rows))
+            terms = self.sum_terms_of_rows(point, rows, *self.enclose_violations(point, rows))
         difference, n = 0.5 * distance * distance + terms, len(point.alpha)
         difference += UNDERFLOW if distance > 0.0 else 0.0
         weight, penalties = self._bound_norm_below(point), 0.0
@@ -214,10 +212,10 @@ class GapBounder:
             penalties += 0.5 * group.ridge * mu * mu
         if self.is_homogeneous:
             half = 0.5 * max(weight - distance, 0.0) ** 2
-            return GapBound(difference * FEW, half / FEW, rows)
+            return GapParts(difference * FEW, half / FEW, rows)
         if self.accuracy.space.is_affine and point.w is not None:  # ½R², where ½‖w‖² and μ may cancel
             size = max(self.compute_half_square(point) - point.level_radius, 0.0) + losses
-            return GapBound(difference * FEW, size / FEW, rows)
+            return GapParts(difference * FEW, size / FEW, rows)
         size = 0.5 * weight * weight + losses
         if size < NEXT_TO_NOTHING and (difference > 0.0 or weighs(point)):  # products that count may be gone
             difference += (n + 4) * UNDERFLOW
@@ -228,9 +226,9 @@ class GapBounder:
                 size += group.total * known - abs(group.total) * (abs(known) * 4.0 * UNIT + point.level_radius)
         if has_constraints:
             size = max(size, -self._bound_primal_above(point, penalties, most_losses))
-        return GapBound(difference * FEW, size / FEW, rows)
+        return GapParts(difference * FEW, size / FEW, rows)
 
-    def sum_terms(self, point: Certificate, rows: IntArray, t: FloatArray, r: FloatArray) -> float:
+    def sum_terms_of_rows(self, point: Certificate, rows: IntArray, t: FloatArray, r: FloatArray) -> float:
         """Bound Σ g_k over some rows (r,), which are whole blocks, from above, for their t and radius."""
         alpha, _ = self._find_alpha(point)
         ends = self._bound_violations(t, r, rows)

@@ -31,11 +31,11 @@ from qpsvm.program.svm_dual import SVMDual
 #: Slacks up to this share of the margin are closed by pushing the plane outwards by as much, never larger ones.
 PUSHABLE = 1e-3
 #: ‖w − w(α)‖ in units of ‖w‖ up to which w stands for w(α) where the values of a ν-SVM are printed.
-NEAR = 1e-7
+NEAR_DISTANCE = 1e-7
 #: ‖w‖ in units of Σ α_i ‖φ(x_i)‖ up to which it may be rounding: sums of so many terms have no more digits.
-HARDLY = 1e-12
+ROUNDING_NORM = 1e-12
 #: A gap of a ν-SVM above this, of which rounding may be a large part, says less about P than P as computed.
-WIDE = 0.1
+WIDE_GAP = 0.1
 #: How often a point is pushed, and evaluated in double-double precision.
 TRIES = 3
 #: Share of the gap that ½‖w − w(α)‖² may be where rows are evaluated in double-double precision.
@@ -83,12 +83,12 @@ class GapRefiner:
         if not self.is_homogeneous:
             return None
         size, terms = self.accuracy.size(point.coef)
-        rounding = HARDLY if point.w is not None else math.sqrt(gamma(terms + 2))  # of a kernel, ‖w‖² is rounded
+        rounding = ROUNDING_NORM if point.w is not None else math.sqrt(gamma(terms + 2))  # of a kernel, ‖w‖² is rounded
         hardly = math.sqrt(2.0 * max(point.half_norm, 0.0)) <= rounding * size
         return ZeroOptimum(self.gap_bounder, self.sharp_rows).find_zero_point(point) if hardly else None
 
     def bound_gap(self, point: Certificate) -> Certificate:
-        """This very point, and none beside it, with `gap` a bound that counts all rounding."""
+        """Return this very point, with a gap that includes all rounding."""
         return self._refine_radii(self._bound_gap(point))
 
     def _measure_gap(self, point: Certificate) -> float:
@@ -97,7 +97,7 @@ class GapRefiner:
         if rows is None or not math.isfinite(point.gap):
             return point.gap
         t = self.gap_bounder.enclose_violations(point, rows)[0]
-        terms = self.gap_bounder.sum_terms(point, rows, t, np.zeros_like(t))
+        terms = self.gap_bounder.sum_terms_of_rows(point, rows, t, np.zeros_like(t))
         difference = 0.5 * point.offset * point.offset + terms
         for group in self.svm.penalised_groups:
             slope = (sum_with_bound(point.alpha * group.column)[0] - group.total) / group.ridge
@@ -117,8 +117,8 @@ class GapRefiner:
             base = exact if self.svm.linear_constraints is None or exact.gap < base.gap else base
         if base.gap <= tol:
             return base
-        if (nothing := self.find_zero_point(base)) is not None:
-            return nothing
+        if (zero_point := self.find_zero_point(base)) is not None:
+            return zero_point
         if math.isinf(base.gap):  # a row may fall short that must not: pushing costs less than to know more digits
             shifted_point = self._push_outwards(base)
             if shifted_point.gap <= tol:
@@ -171,7 +171,7 @@ class GapRefiner:
         return point.replace(yf=yf, value_radius=radius, half_norm=half_norm, evaluated=None)
 
     def _bound_gap(self, point: Certificate) -> Certificate:
-        """With the gap of (COUNT.4), and the rows that contribute to it."""
+        """Return the point with the gap of (COUNT.4), and the rows that contribute to it."""
         found = self.gap_bounder.bound_gap(point)
         return point.replace(gap=found.gap, contributing=found.rows, size=found.size)
 
@@ -410,11 +410,11 @@ class GapRefiner:
             losses = _sum_losses(self.svm, t)
             costs = [group.total * multiplier(point, group) for group in self.svm.groups]
             primal = half_norm + losses + sum(costs)
-            if point.gap > WIDE:
+            if point.gap > WIDE_GAP:
                 return point.replace(primal=point.unit * primal)
             rounding = _sum_losses(self.svm, t + radius) - losses
             rounding += gamma(self.svm.m) * losses + 8.0 * UNIT * (half_norm + sum(map(abs, costs)))
-            near = point.offset <= NEAR * norm
+            near = point.offset <= NEAR_DISTANCE * norm
             if near and rounding < point.offset * norm:
                 return point.replace(primal=point.unit * primal, dual=point.unit * (primal - point.gap * half_norm))
             lower = -0.5 * (norm + point.offset) ** 2 if near else point.dual / point.unit

@@ -64,7 +64,7 @@ def test_rows_that_are_left_out_contribute_nothing(curvature: float) -> None:
     bounds = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm)
     rest = np.setdiff1d(np.arange(16), bounds.bound_gap(point).rows)
     assert len(rest)
-    assert bounds.sum_terms(point, rest, t[rest], r[rest]) == 0.0
+    assert bounds.sum_terms_of_rows(point, rest, t[rest], r[rest]) == 0.0
 
 
 @pytest.mark.parametrize("kind", LOSSES)
@@ -79,7 +79,8 @@ def test_the_terms_are_no_less_than_their_sum(seed: int, kind: str) -> None:
     point = replace(certify(problem.space, problem.svm, a), alpha=a)
     bends = fractions(np.full(m, curvature))
     for r in np.zeros(m), np.where(t > 0.0, 0.25, 0.1 * np.abs(t)):
-        found = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm).sum_terms(point, np.arange(m), t, r)
+        gap_bounder = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm)
+        found = gap_bounder.sum_terms_of_rows(point, np.arange(m), t, r)
         ends = [
             [
                 loss(T, upper, bend) + bend * alpha**2 / 2 - alpha * T
@@ -180,8 +181,8 @@ def test_equalities_are_charged_for_their_radius() -> None:
     bounds = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm, np.ones(4, dtype=bool))
     a, t, r = np.array([1.0, 2.0, 0.0, 3.0]), np.array([0.0, -1e-9, 0.0, 1e-9]), np.full(4, 1e-9)
     point = certify(problem.space, problem.svm, np.ones(4)).replace(alpha=a)
-    assert bounds.sum_terms(point, np.arange(4), t, r) >= float(a @ (np.abs(t) + r))
-    assert bounds.sum_terms(point, np.arange(4), 9.0 * r, r) == np.inf
+    assert bounds.sum_terms_of_rows(point, np.arange(4), t, r) >= float(a @ (np.abs(t) + r))
+    assert bounds.sum_terms_of_rows(point, np.arange(4), 9.0 * r, r) == np.inf
 
 
 def test_an_objective_that_is_a_norm_is_that_of_its_alpha() -> None:

@@ -146,7 +146,7 @@ def violations_of(step: Any, problem: Any, intercept: Any) -> list[str]:
 
 @pytest.fixture
 def changed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Solve each changed problem once: its optimum hangs on the problem, and not on the point that is measured."""
+    """Solve each changed problem once: its optimum does not depend on the point that is measured."""
     solve_perturbed, known = sensitivity.solve_perturbed, {}
 
     def find_optimum(at: Any, name: str, k: int, sign: int) -> tuple[float, float]:

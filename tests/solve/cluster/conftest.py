@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-#: What a cluster does while it waits (it profiles itself, and looks at its loads): in tests nobody reads it.
+#: Less background work in an idle cluster, such as profiling itself, whose results no test reads.
 QUIET = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
@@ -24,7 +24,7 @@ QUIET = {
 def client() -> Iterator[Any]:
     """Two workers of one thread each, in processes of their own, with nannies; gone with the last of these tests.
 
-    A cluster that idles takes a part of a core, and ends here because this folder is a package.
+    An idle cluster takes a part of a core: it ends with the tests of this folder, which is a package for that.
     """
     dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
