@@ -125,6 +125,8 @@ def table_of_backends(columns: dict[str, list[Any]]) -> list[str]:
         origin = "ours" if can.package is None else can.package if can.package != backend.name else ""
         notes = "; ".join(filter(None, [origin + ", textbook" * can.is_educational, size_in_words(can)]))
         cells = [forms_in_words(can, kinds) for kinds in columns.values()]
+        if set(cells) == {"–"}:  # for machines of several classes only
+            continue
         rows.append(" | ".join([f"| `{backend.name}`" + (f" ({notes})" if notes else ""), *cells]) + " |")
     return rows
 

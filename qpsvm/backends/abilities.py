@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from qpsvm.backends.requirements import Form
-from qpsvm.backends.traits import ALL_TRAITS, TRAIT_DESCRIPTIONS, Traits
+from qpsvm.backends.traits import ALL_TRAITS, ONE_FUNCTION, TRAIT_DESCRIPTIONS, Traits
 
 #: Limits and starts that a user may request and that not every solver supports.
 RequestedOption = Literal["max_iter", "time_limit", "start"]
@@ -41,7 +41,8 @@ class Abilities:
     enforced_limits: Which of "max_iter" and "time_limit" it enforces.
     supports_warm_start: Whether it can be warm-started at a given point of the dual.
     handles_interrupt: Whether it handles Ctrl-C itself and returns its best point.
-    supports_refinement: Whether solving again at a smaller `tol` resumes from the last point and is worthwhile.
+    tolerances: The tolerances of its runs, each of which resumes from the last point, until one is certified; None for
+        its default. One value if a second run is not worthwhile.
     is_educational: Whether it is a textbook method, included for teaching and benchmarks.
     linear_form, kernel_form: The form whose certificates are best with a linear kernel, and with any other.
     options: The settings of the solver that `solve` passes on, by the solver's own names.
@@ -56,7 +57,7 @@ class Abilities:
     enforced_limits: frozenset[RequestedOption] = frozenset({"max_iter", "time_limit"})
     supports_warm_start: bool = False
     handles_interrupt: bool = False
-    supports_refinement: bool = False
+    tolerances: tuple[float | None, ...] = (None,)
     is_educational: bool = False
     linear_form: Form = "dual"
     kernel_form: Form = "dual"
@@ -77,8 +78,8 @@ class Abilities:
         return any(traits <= machines.traits and rows <= machines.rows for machines in self._list_accepted(form))
 
     def accepts_every_machine(self, form: Form) -> bool:
-        """Return whether it accepts this form of every machine."""
-        return any(machines.traits == ALL_TRAITS for machines in self._list_accepted(form))
+        """Return whether it accepts this form of every machine with one decision function."""
+        return any(machines.traits >= ONE_FUNCTION for machines in self._list_accepted(form))
 
     def explain_rejection(self, traits: Traits, rows: int, form: Form) -> str:
         """Explain why the backend does not accept this form of the machine, by the set that is closest to it."""

@@ -74,6 +74,10 @@ class BackendBase:
         """Return the solver's name and version with its raw status."""
         return Solver(self.name, self.version() or "?", raw_status)
 
+    def find_default_max_iter(self, size: Size) -> int | None:  # noqa: ARG002  (subclasses use it)
+        """Return the limit on all iterations of a solve if the user sets none; None if the solver has its own."""
+        return None
+
     def can_solve_dual(self, svm: SVMDual) -> bool:  # noqa: ARG002  (subclasses use it)
         """Return whether `solve_dual` solves this machine's dual, without a QP."""
         return False

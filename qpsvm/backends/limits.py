@@ -27,6 +27,7 @@ class Limits:
     max_iter: Number of iterations as the solver counts them; None for the solver's default.
     time_limit: Seconds; None for no limit.
     start (n,): The initial point of the QP; None for the solver's own.
+    start_multipliers: Multipliers of the rows at the start, by name; None if they are not known.
 
     Raises ParameterError, ParameterTypeError.
     """
@@ -36,6 +37,7 @@ class Limits:
     time_limit: float | None = None
     verbose: bool = False
     start: FloatArray | None = None
+    start_multipliers: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
         if self.tol is not None:

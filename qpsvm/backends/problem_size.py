@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from qpsvm.backends.requirements import Size
+from qpsvm.backends.requirements import Form, Size
 from qpsvm.space.kernels.feature_map import FeatureMap
 
 if TYPE_CHECKING:
-    from qpsvm.machines import Problem
+    from qpsvm.machines.problem.base_problem import BaseProblem
+    from qpsvm.program.all_in_one import AllInOneDual
 
 
-def measure_size(problem: Problem) -> Size:
-    """Measure the size of a problem: rows, features and nonzero entries of its data, before the dual is built."""
+def measure_size(problem: BaseProblem[Any], form: Form = "dual") -> Size:
+    """Measure the size of a problem: rows, features and nonzero entries of its data, without its Gram matrix.
+
+    form: It matters only for machines that learn several classes in one program.
+    """
     svm, has_feature_map = problem._dual_structure, isinstance(problem.kernel, FeatureMap)
+    if svm.classes is not None:
+        return _measure_all_in_one(problem, svm.classes, form)
     X = problem.space.samples if has_feature_map else problem.samples
     n, entries, samples = len(problem._active_target), X.entries, 0
     n_all, d = problem.space.samples.shape if has_feature_map else problem.X.shape
@@ -21,3 +27,12 @@ def measure_size(problem: Problem) -> Size:
         n, samples = svm.mix.shape
         entries = round(entries / n_all * svm.mix.nnz) if X.is_sparse else n * d
     return Size(n, d, entries, problem.space.is_linear, samples)
+
+
+def _measure_all_in_one(problem: BaseProblem[Any], dual: AllInOneDual, form: Form) -> Size:
+    """Measure one of the QPs of a machine of several classes: its primal is over explicit coordinates."""
+    samples, is_linear = problem.space.samples, problem.space.is_linear
+    has_coordinates = form == "primal" or is_linear
+    width = dual.k * (samples.d if is_linear else dual.n)
+    entries = 2 * (dual.k - 1) * (samples.entries if is_linear else dual.n * dual.n)
+    return Size(len(dual.row_positions), width if has_coordinates else samples.d, entries, has_coordinates, dual.n)

@@ -31,6 +31,7 @@ REGISTRY: dict[str, tuple[str, str]] = {
     "clarabel": ("qpsvm.backends.external.clarabel_", "ClarabelBackend"),
     "augmented_lagrangian": ("qpsvm.backends.own.augmented_lagrangian_", "AugmentedLagrangianBackend"),
     "kernel_newton": ("qpsvm.backends.own.kernel_newton_", "KernelNewtonBackend"),
+    "sequential_dual": ("qpsvm.backends.own.sequential_dual_", "SequentialDualBackend"),
     "libsvm": ("qpsvm.backends.external.libsvm_", "LibsvmBackend"),
     "liblinear": ("qpsvm.backends.external.liblinear_", "LiblinearBackend"),
     "interior_point": ("qpsvm.backends.own.interior_point_", "InteriorPointBackend"),
@@ -141,7 +142,7 @@ def iter_backends() -> Iterator[Backend]:
     --------
     >>> import qpsvm
     >>> [backend.name for backend in qpsvm.backends.iter_backends() if backend.abilities.package is None]
-    ['augmented_lagrangian', 'kernel_newton', 'interior_point', 'dual_ascent', 'subgradient']
+    ['augmented_lagrangian', 'kernel_newton', 'sequential_dual', 'interior_point', 'dual_ascent', 'subgradient']
     """
     return (get(name) for name in names())
 

@@ -12,11 +12,15 @@ its dual (DUAL.1):
 | equalities   | no rows, balance, sum, balance and total, one row, other | none; sᵀα = 0, e; and 1ᵀα = ν; others |
 | intercept    | unpenalised, penalised                                   | whether the multiplier of E is penalised |
 | samples      | one α per sample, two-sided α, several α per sample      | number of α per sample                 |
+| functions    | one function, several functions                          | number of decision functions           |
+
+Of a machine with several decision functions no further traits are stated but its kernel: a backend accepts all such
+machines or none.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +29,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.svm_dual import SVMDual
 
 if TYPE_CHECKING:
-    from qpsvm.machines import Problem
+    from qpsvm.machines.problem.base_problem import BaseProblem
 
 
 #: Every trait, and its description in messages about a machine that a backend does not accept.
@@ -52,10 +56,13 @@ TRAIT_DESCRIPTIONS = {
     "one α per sample": "one α per sample",
     "two-sided α": "two α per sample, one for each side, as in a regression",
     "several α per sample": "several α per sample, or several samples per α",
+    "one function": "a machine with one decision function",
+    "several functions": "a machine that learns several classes in one program",
 }
 Traits = frozenset[str]
-#: All traits: those of a solver that accepts any QP.
+#: All traits: those of a solver that accepts any QP; and those of all machines with one decision function.
 ALL_TRAITS: Traits = frozenset(TRAIT_DESCRIPTIONS)
+ONE_FUNCTION = ALL_TRAITS - {"several functions"}
 
 
 def find_dual_traits(svm: SVMDual, linear: bool) -> Traits:
@@ -72,9 +79,13 @@ def find_dual_traits(svm: SVMDual, linear: bool) -> Traits:
 
 
 def _compute_dual_traits(svm: SVMDual, linear: bool) -> Traits:
+    kernel = "linear" if linear else "kernel"
+    if svm.classes is not None:
+        return frozenset((kernel, "several functions"))
     return frozenset(
         (
-            "linear" if linear else "kernel",
+            kernel,
+            "one function",
             _classify_level(svm),
             _classify_bounds(svm),
             _classify_curvature(svm),
@@ -136,6 +147,6 @@ def _is_constant(column: FloatArray, sign: FloatArray | None = None) -> bool:
     return bool(len(values) and values[0] and (values == values[0]).all())
 
 
-def find_problem_traits(problem: Problem) -> Traits:
+def find_problem_traits(problem: BaseProblem[Any]) -> Traits:
     """Return the traits of a problem's dual, without computing its Gram matrix."""
     return find_dual_traits(problem._dual_structure, problem.space.is_linear)

@@ -41,7 +41,8 @@ class TrainingSamples:
     X (n, d)
     target (n,): What the machine is to reproduce: −1 and +1 for two classes, any real number for a regression.
     weight (n,): s; a row of weight 0 takes no part.
-    classes (2,): The two labels that −1 and +1 stand for, in sort order; None where the target is not a class.
+    classes (k,): The labels in sort order; None where the target is not a class. Of two, −1 and +1 stand for them, or
+        the index of each; of more, the index.
     feature_names or None: The columns of a data frame.
     """
 
@@ -92,8 +93,9 @@ class TrainingSamples:
         n, d = self.X.shape
         parts = [("samples", f"{n} × {d}, {'sparse' if self.is_sparse else 'dense'}")]
         if self.classes is not None:
-            for sign, label, count in zip(("−1", "+1"), self.classes.tolist(), self.class_counts, strict=True):
-                parts.append((f"class {sign}", f"{format_value(label)} ({count})"))
+            names = ("−1", "+1") if len(self.classes) == 2 else range(len(self.classes))
+            for name, label, count in zip(names, self.classes.tolist(), self.class_counts, strict=True):
+                parts.append((f"class {name}", f"{format_value(label)} ({count})"))
         elif self.target_range is not None:
             parts.append(("target", "{:g} to {:g}".format(*self.target_range)))
         if find_common_value(self.weight) is None and np.ptp(self.weight) > 0.0:
@@ -108,9 +110,12 @@ class TrainingSamples:
         return len(self.target)
 
     @property
-    def class_counts(self) -> tuple[int, int]:
-        """Numbers of samples of two classes, −1 and +1."""
-        return int(np.count_nonzero(self.target <= 0)), int(np.count_nonzero(self.target > 0))
+    def class_counts(self) -> tuple[int, ...]:
+        """Number of samples of each of `classes`; empty without classes."""
+        if self.classes is None:
+            return ()
+        values = (0.0, 1.0) if len(self.classes) == 2 else range(len(self.classes))
+        return tuple(int(np.count_nonzero(np.maximum(self.target, 0.0) == value)) for value in values)
 
     @property
     def target_range(self) -> tuple[float, float] | None:

@@ -47,7 +47,7 @@ from qpsvm.bounds.restoration import build_infeasible_error
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.data.samples import build_binary_samples
 from qpsvm.machines.hull_distance import HullDistance, find_nearest_hulls, find_shared_sample
-from qpsvm.machines.problem.certifier import CertifiedOutcome
+from qpsvm.machines.problem.certifier import JudgedPoint
 from qpsvm.machines.problem.evidence import build_constraints_error, build_margin_error
 from qpsvm.machines.problem.problem import Problem
 from qpsvm.program.specification import Specification
@@ -165,7 +165,7 @@ class HardMargin(Problem):
 
     def _decide_outcome(
         self, certificate: Certificate, reported: Status, tol: float, polished: bool, clock: Clock | None
-    ) -> CertifiedOutcome:
+    ) -> JudgedPoint:
         if self.constraints:
             return self._find_infeasibility(certificate) or super()._decide_outcome(
                 certificate, reported, tol, polished, clock
@@ -177,18 +177,19 @@ class HardMargin(Problem):
             if hulls.meet and (np.isinf(certificate.gap) or hulls.distance == 0.0):  # the margin is only rounding
                 error = build_margin_error(self, hulls.u, hulls.v, hulls.distance)
                 if np.isinf(certificate.gap) or isinstance(error, NotSeparableError):
-                    return replace(certificate, gap=np.inf), _status_of_error(error), str(error), error
+                    return _build_refusal(replace(certificate, gap=np.inf), error)
             certificate = self._improve_by_hulls(certificate, hulls, tol, polished)
-        result, status, message, own_error = super()._decide_outcome(certificate, reported, tol, polished, clock)
-        if np.isinf(result.gap) and hulls is not None:
+        judged = super()._decide_outcome(certificate, reported, tol, polished, clock)
+        if np.isinf(certificate.gap) and hulls is not None:
             if not hulls.undecided:  # doubles found no margin at the nearest points, close or not
                 error = build_margin_error(self, hulls.u, hulls.v, hulls.distance)
-                return result, _status_of_error(error), str(error), error
+                return _build_refusal(certificate, error)
             status, until = UNDECIDED[hulls.undecided]
-            message = f"whether the classes are separable was not decided {until}. {message}".strip()
-        return result, status, message, own_error
+            message = f"whether the classes are separable was not decided {until}. {judged.message}".strip()
+            return replace(judged, status=status, message=message)
+        return judged
 
-    def _find_infeasibility(self, certificate: Certificate) -> CertifiedOutcome | None:
+    def _find_infeasibility(self, certificate: Certificate) -> JudgedPoint | None:
         """Return the outcome if a linear program proves that no point satisfies margin and constraints; else None."""
         restoration = self._certifier.restoration
         weights = restoration.row_feasibility.farkas if np.isinf(certificate.gap) else None
@@ -203,7 +204,7 @@ class HardMargin(Problem):
         if not weights[self.n :].any():  # the classes are not separable even without constraints
             u, v = (np.where(self._active_target * side > 0, weights[: self.n], 0.0) for side in (1.0, -1.0))
             error = build_margin_error(self, u / u.sum(), v / v.sum(), 0.0)
-        return certificate, _status_of_error(error), str(error), error
+        return _build_refusal(certificate, error)
 
     def _polish(
         self, certificate: Certificate, tol: float, clock: Clock | None = None, certify_seconds: float = 0.0
@@ -227,6 +228,7 @@ class HardMargin(Problem):
         return better if better.gap < certificate.gap else certificate
 
 
-def _status_of_error(error: QPSVMError) -> Status:
-    """Return the status for an error: numerical error if undecided, infeasible if there is no feasible point."""
-    return Status.NUMERICAL_ERROR if isinstance(error, SolverError) else Status.INFEASIBLE
+def _build_refusal(certificate: Certificate, error: QPSVMError) -> JudgedPoint:
+    """Return the outcome for an error: a numerical error if undecided, else infeasible."""
+    status = Status.NUMERICAL_ERROR if isinstance(error, SolverError) else Status.INFEASIBLE
+    return JudgedPoint(certificate, status, str(error), error)

@@ -13,7 +13,6 @@ import numpy as np
 from qpsvm import backends
 from qpsvm.backends.base import Backend
 from qpsvm.backends.limits import Limits
-from qpsvm.backends.own.sequential_dual_ import NAME as JOINT
 from qpsvm.backends.problem_size import measure_size
 from qpsvm.backends.traits import find_problem_traits
 from qpsvm.base import errors
@@ -29,7 +28,6 @@ from qpsvm.program.status import Status
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.qp_result import QPResult
 from qpsvm.result.svm_result import SVMResult
-from qpsvm.solve.all_in_one_attempt import list_general_backends
 from qpsvm.solve.call import solve
 from qpsvm.space.operators import Diagonal
 
@@ -189,20 +187,15 @@ def iter_comparison(
         if wanted is not None:
             raise errors.UnsupportedError("forms= belongs to machines: a QP is solved as given")
         return _iter_qp_rows(problem, chosen or backends.names(), options)
-    if isinstance(problem, AllInOneProblem):
-        supporting = (JOINT, *list_general_backends())
-        selected = {name: None if name in ("auto", JOINT) else backends.get(name) for name in chosen or supporting}
-        return (
-            _solve_repeatedly(problem, name, backend, form, options)
-            for name, backend in selected.items()
-            for form in wanted or (None,)
-        )
     listed = [None if name == "auto" else backends.get(name) for name in chosen or backends.names()]
     return _iter_rows(problem, listed, wanted, options)
 
 
 def _iter_rows(
-    problem: Problem, chosen: Sequence[Backend | None], wanted: Sequence[Any] | None, options: CompareOptions
+    problem: Problem | AllInOneProblem,
+    chosen: Sequence[Backend | None],
+    wanted: Sequence[Any] | None,
+    options: CompareOptions,
 ) -> Iterator[ComparisonRow]:
     warm_up_problem = _take_few_rows(problem)
     for backend in chosen:
@@ -231,8 +224,8 @@ def _iter_qp_rows(qp: QP, names: Sequence[str], options: CompareOptions) -> Iter
 
 
 def _iter_backend_rows(
-    problem: Problem,
-    warm_up_problem: Problem | None,
+    problem: Problem | AllInOneProblem,
+    warm_up_problem: Problem | AllInOneProblem | None,
     backend: Backend,
     wanted: Sequence[Form] | None,
     options: CompareOptions,
@@ -264,7 +257,7 @@ def _solve_repeatedly(
     form: Form | None,
     options: CompareOptions,
 ) -> ComparisonRow:
-    """Run one backend on one form as often as asked for; None is the default choice or an all-in-one method."""
+    """Run one backend on one form as often as asked for; None is the default choice."""
     limits, unenforced = options.limits(backend)
     results: list[SVMResult | AllInOneResult | QPResult] = []
     totals = []
@@ -331,21 +324,21 @@ def _describe_error(error: BaseException) -> str:
     return text if isinstance(error, errors.QPSVMError) and text else f"{type(error).__name__}: {text}".rstrip(": ")
 
 
-def _take_few_rows(problem: Problem) -> Problem | None:
+def _take_few_rows(problem: Problem | AllInOneProblem) -> Problem | AllInOneProblem | None:
     """Return the same machine over a few rows; None if that is impossible, as for pairs."""
     target = problem.samples.select_active(problem.samples.target)
     if problem.samples.classes is None:
         rows = np.arange(min(2 * WARM_UP_ROWS, len(target)))
     else:
-        rows = np.concatenate([np.flatnonzero(target == sign)[:WARM_UP_ROWS] for sign in (-1.0, 1.0)])
+        rows = np.concatenate([np.flatnonzero(target == label)[:WARM_UP_ROWS] for label in np.unique(target)])
     try:
-        subset: Problem = restrict_to_rows(problem, rows)
+        subset: Problem | AllInOneProblem = restrict_to_rows(problem, rows)
     except errors.QPSVMError:
         return None
     return subset
 
 
-def _warm_up(warm_up_problem: Problem | QP, backend: Backend, form: Form | None) -> None:
+def _warm_up(warm_up_problem: Problem | AllInOneProblem | QP, backend: Backend, form: Form | None) -> None:
     """Solve a few rows, so that imports and first calls are not in the time of the problem."""
     limits = {"time_limit": WARM_UP_SECONDS} if backend.abilities.supports("time_limit") else {}
     try:

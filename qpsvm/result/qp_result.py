@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from qpsvm.base.arrays.formatting import build_repr
 from qpsvm.base.arrays.frozen import freeze_parts
 from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import QPSVMError, SolverError
 from qpsvm.program.qp import QP
 from qpsvm.program.status import Solver, Status
 
@@ -116,6 +117,13 @@ class QPResult:
     def explanation(self) -> str:
         """The outcome, its reason, and advice, in one or two sentences."""
         return " ".join(part for part in (SENTENCES.get(self.status, self.status.sentence), self.message) if part)
+
+    @property
+    def error(self) -> QPSVMError | None:
+        """The error that `solve(check=True)` raises if it is proven that there is no optimum; else None."""
+        if self.status not in (Status.INFEASIBLE, Status.UNBOUNDED):
+            return None
+        return SolverError(f"{self.status}: {self.explanation} solve(qp, check=False) returns what proves it")
 
     def summary(self) -> str:
         """Return the result in a few lines.

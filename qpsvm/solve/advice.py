@@ -8,11 +8,12 @@ from qpsvm import backends
 from qpsvm.base.errors import InaccurateWarning, SolverError
 from qpsvm.program.status import Status
 from qpsvm.result.all_in_one_result import AllInOneResult
+from qpsvm.result.qp_result import QPResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.request import SolveRequest
 
 
-def check_status(result: SVMResult | AllInOneResult, request: SolveRequest, backend: str) -> None:
+def check_status(result: SVMResult | AllInOneResult | QPResult, request: SolveRequest, backend: str) -> None:
     """Raise or warn if the result is not optimal, as documented for `check=True`.
 
     Raises SolverError, and the error of the result if there is one.
@@ -22,10 +23,12 @@ def check_status(result: SVMResult | AllInOneResult, request: SolveRequest, back
     if result.status is Status.OPTIMAL:
         return
     solver_status = f"{result.solver.name} ended with {result.solver.status!r}"
-    advice = " ".join(
-        f"{result.status.sentence} {_suggest_remedies(result, request, backend)} {result.message}".split()
-    )
-    if result.gap == float("inf"):
+    if isinstance(result, QPResult):
+        advice = result.explanation
+    else:
+        remedies = _suggest_remedies(result, request, backend)
+        advice = " ".join(f"{result.status.sentence} {remedies} {result.message}".split())
+    if not isinstance(result, QPResult) and result.gap == float("inf"):
         raise SolverError(f"{result.status}: no point could be certified ({solver_status}). {advice}")
     warnings.warn(
         f"{result.status}: the certified relative gap is {result.gap:.2g}, above tol = {request.tol:g} "

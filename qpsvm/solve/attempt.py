@@ -7,9 +7,10 @@ available, which is an error.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, Generic, cast
+from typing import Generic
 
 from qpsvm.backends.base import Backend
 from qpsvm.backends.direct_dual import solve_dual_directly
@@ -21,8 +22,8 @@ from qpsvm.base.resources.interrupt import defer_interrupt, is_interrupted
 from qpsvm.base.resources.limits import SMALL_BYTES, find_available_memory, find_free_address_space, format_bytes
 from qpsvm.base.resources.messages import is_logging, log_message
 from qpsvm.base.resources.pulse import PULSE_SECONDS, Pulse
-from qpsvm.machines import Problem
 from qpsvm.machines.problem.base_problem import BaseProblem
+from qpsvm.machines.problem.certifier import JudgedPoint
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.dual_solution import DualSolution
 from qpsvm.program.exchange import R
@@ -30,8 +31,9 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Solver, Status
 from qpsvm.solve.request import USER_STOP_STATUSES, SolveRequest, format_time_estimate
 
-#: The tolerances of a solver that supports refinement, tried one after the other until its point is certified.
-TOLERANCES = (1e-6, 1e-9)
+#: The next run begins at the certified point if its gap is less than this share of that of the solver's own point:
+#: otherwise the solver knows more than the point says.
+MIN_GAP_RATIO = 0.5
 #: Bytes of address space that are always required: OpenBLAS waits forever if it cannot allocate its buffers.
 MIN_ADDRESS_SPACE = 1.5e8
 
@@ -42,11 +44,13 @@ def run_backend(
     form: Form,
     needed: Requirements,
     request: SolveRequest,
-    budget_clock: Clock | None = None,
+    budget_clock: Clock,
+    max_iter: int | None,
 ) -> R:
     """Compile, solve, unscale and certify; repeat at tighter tolerances until the result is optimal.
 
-    `budget_clock` limits the time of this backend in addition to the request; None for no further limit.
+    budget_clock: Limits the time of this backend in addition to the request.
+    max_iter: Limit on its iterations; None for none.
 
     Raises TooLargeError, UnsupportedError.
     """
@@ -56,8 +60,8 @@ def run_backend(
             if needed.seconds > PULSE_SECONDS:  # some hold the interpreter's lock, so that the pulse cannot print
                 seconds = format_time_estimate(needed.seconds)
                 log_message(f"{backend.name} may print nothing for {seconds}, while it sets up", request.verbose)
-            run = BackendRun(problem, backend, form, request, pulse)
-            return _refine_until_certified(run, budget_clock or Clock())
+            run = BackendRun(problem, backend, form, request, pulse, max_iter)
+            return _refine_until_certified(run, budget_clock)
     except TooLargeError:  # a MemoryError that already has a message
         raise
     except MemoryError as error:
@@ -66,38 +70,39 @@ def run_backend(
 
 def _refine_until_certified(run: BackendRun[R], budget_clock: Clock) -> R:
     """Solve at one tolerance after the other, and return the best result."""
-    request = run.request
-    best: Any = None
-    for tol in _list_tolerances(run.backend, request):
-        result: Any = run.solve(tol, budget_clock.remaining)
-        if best is not None and best.gap < result.gap:
-            best = replace(best, solve_time=run.solve_time, iterations=run.iterations, status=result.status)
+    request, tolerances = run.request, _list_tolerances(run.backend, run.request)
+    best: JudgedPoint | None = None
+    for tol in tolerances:
+        is_rough = tol != tolerances[-1] and tol is not None and tol > request.tol
+        judged = run.solve(tol, budget_clock.remaining, is_rough)
+        if best is not None and best.certificate.gap < judged.certificate.gap:
+            best = replace(best, status=judged.status)
         else:
-            best = result
-        if best.status is Status.OPTIMAL or best.error or run.reported in USER_STOP_STATUSES:
+            best = judged
+        if best.status is Status.OPTIMAL or best.error or run.is_over:
             break
     assert best is not None  # there is at least one tolerance
     if best.status is Status.TIME_LIMIT and request.time_limit is None:  # the limit was `budget_clock`, not the user's
         best = replace(best, status=Status.INACCURATE)
-    return cast("R", best)
+    return run.build_result(best)
 
 
 class BackendRun(Generic[R]):
     """A backend compiled for a problem, and its solves, each of which resumes from the previous one.
 
-    solve_time, iterations: Totals of all solves so far.
-    reported: The status that the last solve reported.
+    max_iter: Limit on the iterations of all solves; None for none.
+    is_over: Whether the user stopped the last solve, or no iterations are left.
     """
 
-    reported: Status
-
     def __init__(
-        self, problem: BaseProblem[R], backend: Backend, form: Form, request: SolveRequest, pulse: Pulse
-    ) -> None:
+        self, problem: BaseProblem[R], backend: Backend, form: Form, request: SolveRequest, pulse: Pulse,
+        max_iter: int | None,
+    ) -> None:  # fmt: skip
         self.problem, self.backend, self.form, self.request, self._pulse = problem, backend, form, request, pulse
-        self.solve_time, self.iterations = 0.0, 0
+        self.max_iter, self.is_over = max_iter, False
+        self._solve_time, self._iterations = 0.0, 0
         build_clock = Clock()
-        svm = problem.svm if form == "dual" and isinstance(problem, Problem) and not problem.constraints else None
+        svm = problem.svm if form == "dual" and not problem.constraints else None
         self._scaled = self._compiled = None
         if svm is None or not backend.can_solve_dual(svm):
             self._scaled = problem._deferred_qp(form)
@@ -109,50 +114,65 @@ class BackendRun(Generic[R]):
             log_message(text, request.verbose)
         start = request.start if request.can_warm_start(backend, form) else None
         self._start = start if start is None or self._scaled is None else self._scaled.scale(start)
+        self._start_multipliers: Mapping[str, float] | None = None
 
-    def solve(self, tol: float | None, max_seconds: float) -> R:
-        """Solve once, within `max_seconds`, and certify the point. Raises KeyboardInterrupt."""
-        request = self.request
-        limits = request.build_limits(self.backend, tol, max_seconds, self._start)
-        self._start = None  # a second solve resumes from the last point
+    def solve(self, tol: float | None, max_seconds: float, is_rough: bool = False) -> JudgedPoint:
+        """Solve once, within `max_seconds`, and certify the point. Raises KeyboardInterrupt.
+
+        is_rough: Whether it will be solved again at a smaller tolerance.
+        """
+        request, problem = self.request, self.problem
+        iterations_left = None if self.max_iter is None else self.max_iter - self._iterations
+        limits = request.build_limits(
+            self.backend, tol, max_seconds, iterations_left, self._start, self._start_multipliers
+        )
         self._pulse.activity = f"{self.backend.name} at work"
         with defer_interrupt() if self.backend.abilities.handles_interrupt else nullcontext():
             solution = self._call_solver(limits)
             self._pulse.activity = "measuring and polishing the point"
-            result: Any = self.problem.interpret(
-                solution,
-                tol=request.tol,
-                polished=request.polish,
-                form=self.form,
-                backend=self.backend.name,
-                build_time=self._build_time,
-                limits=request.build_certification_limits(len(self.problem._active_target), self.solve_time),
-            )
-            if is_interrupted() and result.status is not Status.INTERRUPTED:
+            certification = request.build_certification_limits(len(problem._active_target), self._solve_time, is_rough)
+            judged = problem._judge(solution, request.tol, request.polish, self.form, certification)
+            if is_interrupted() and judged.status is not Status.INTERRUPTED:
                 raise KeyboardInterrupt  # Ctrl-C was pressed after the solver had ended: it must not be ignored
+        self._solver = solution.solver
         if is_logging(request.verbose):
-            text = f"{result.solver.name} said {result.solver.status!r}; certified relative gap {result.gap:.3g}"
-            log_message(text, request.verbose)
-        self.reported = solution.reported
-        return cast("R", result)
+            text = f"{self._solver.name} said {self._solver.status!r}; certified relative gap"
+            log_message(f"{text} {judged.certificate.gap:.3g}", request.verbose)
+        has_iterations = self.max_iter is None or self._iterations < self.max_iter
+        self.is_over = solution.reported in USER_STOP_STATUSES or not has_iterations
+        self._set_next_start(solution, judged)
+        return judged
+
+    def build_result(self, judged: JudgedPoint) -> R:
+        """Build the result of a point, with the record of all solves."""
+        return self.problem._build_judged_result(
+            judged, backend=self.backend.name, iterations=self._iterations or None, build_time=self._build_time,
+            solve_time=self._solve_time, solver=self._solver,
+        )  # fmt: skip
 
     def _call_solver(self, limits: Limits) -> QPSolution | DualSolution:
-        """Call the solver; return its solution in the units of the problem.
-
-        Of a QP, time and iterations are the totals of all solves.
-        """
+        """Call the solver; return its solution in the units of the problem."""
         options = self.request.options
+        solution: QPSolution | DualSolution
         if self._scaled is None or self._compiled is None:
-            dual_solution = solve_dual_directly(self.backend, self.problem.svm, limits, options)
-            self._count(dual_solution)
-            return dual_solution
-        solution = self._compiled._solve_checked(limits, options)
-        self._count(solution)
-        return self._scaled.unscale(solution, solve_time=self.solve_time, iterations=self.iterations or None)
+            solution = solve_dual_directly(self.backend, self.problem.svm, limits, options)
+        else:
+            solution = self._compiled._solve_checked(limits, options)
+        self._solve_time += solution.solve_time
+        self._iterations += solution.iterations or 0
+        return self._scaled.unscale(solution) if isinstance(solution, QPSolution) and self._scaled else solution
 
-    def _count(self, solution: QPSolution | DualSolution) -> None:
-        self.solve_time += solution.solve_time
-        self.iterations += solution.iterations or 0
+    def _set_next_start(self, solution: QPSolution | DualSolution, judged: JudgedPoint) -> None:
+        """Set the start of the next solve: the certified point if it is clearly better than the solver's own.
+
+        A compiled QP resumes from its last point by itself.
+        """
+        self._start, certificate = None, judged.certificate
+        if not isinstance(solution, DualSolution):
+            return
+        self._start, self._start_multipliers = solution.alpha, solution.multipliers
+        if certificate.gap < MIN_GAP_RATIO * judged.solver_gap:
+            self._start, self._start_multipliers = certificate.alpha, certificate.multipliers
 
 
 def build_unstarted_result(
@@ -160,17 +180,15 @@ def build_unstarted_result(
 ) -> R:
     """Build the result of a backend that was not started: the machine's point for no solution (α = 0), certified."""
     log_message(f"{name} was not started: {why}", request.verbose)
-    no_solution = QPSolution(problem.qp("dual"), Status.TIME_LIMIT, Solver(name, version, f"not started: {why}"))
-    result: Any = problem.interpret(
-        no_solution,
-        tol=request.tol,
-        polished=request.polish,
-        form="dual",
-        backend=name,
-        limits=request.build_certification_limits(len(problem._active_target), 0.0),
+    no_solution = DualSolution(Status.TIME_LIMIT, Solver(name, version, f"not started: {why}"))
+    limits = request.build_certification_limits(len(problem._active_target), 0.0)
+    judged = replace(problem._judge(no_solution, request.tol, request.polish, "dual", limits), form=form)
+    if judged.status is not Status.OPTIMAL:
+        note = f"{name} on the {form} form was not started: {why}."
+        judged = replace(judged, message=f"{judged.message} {note}".strip())
+    return problem._build_judged_result(
+        judged, backend=name, iterations=None, build_time=0.0, solve_time=0.0, solver=no_solution.solver
     )
-    note = "" if result.status is Status.OPTIMAL else f"{name} on the {form} form was not started: {why}."
-    return cast("R", replace(result, form=form, message=f"{result.message} {note}".strip()))
 
 
 def check_available_memory(problem: BaseProblem[R], backend: Backend, form: Form, requirements: Requirements) -> None:
@@ -206,6 +224,6 @@ def _list_tolerances(backend: Backend, request: SolveRequest) -> tuple[float | N
 
     With the user's settings or limits, or polish=False, there is only one run.
     """
-    if backend.abilities.supports_refinement and request.polish and not request.options and request.max_iter is None:
-        return (None, *TOLERANCES)
+    if request.polish and not request.options and request.max_iter is None:
+        return backend.abilities.tolerances
     return (None,)

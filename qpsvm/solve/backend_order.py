@@ -6,6 +6,7 @@
 | linear, small                           | interior_point       | augmented_lagrangian, kernel_newton  |
 | linear                                  | augmented_lagrangian | interior_point, kernel_newton        |
 | another kernel                          | kernel_newton        | interior_point                       |
+| several classes in one program          | sequential_dual      | cvxopt, cvxpy                        |
 
 CVXOPT, registered backends and CVXPY follow; they share no code with these. Backends that are not installed or do not
 accept the machine are skipped. The next backend is tried if the previous one does not support the requested limits, or
@@ -15,8 +16,9 @@ if its point could not be certified.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +27,7 @@ from qpsvm.backends.base import Backend
 from qpsvm.backends.problem_size import measure_size
 from qpsvm.backends.requirements import Size
 from qpsvm.backends.traits import find_problem_traits
-from qpsvm.machines import Problem
+from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.machines.problem.parameter_checks import Form
 
 #: A linear machine has few rows if they are at most `FEW_LINEAR_ROWS` and Σ_i C_i K_ii is at most
@@ -40,19 +42,28 @@ SMALL_ROWS, SMALL_SYSTEM = 2000, 3e7
 DUAL_ROWS, PRIMAL_ROWS = 2000, 400
 #: Maximum number of rows of a kernel machine for CVXPY.
 CVXPY_ROWS = 4000
+#: Numbers in the rows of the primal of a machine of several classes, and in w, up to which CVXPY is quick.
+SPARSE_ENTRIES, SPARSE_COLUMNS = 4_000_000, 2000
+#: Rows of the dual of such a machine up to which CVXOPT is worth trying, and up to which it is quick.
+DENSE_ROWS, QUICK_ROWS = 1500, 600
+#: Limits of a brief attempt of the sequential dual method: steps per sample, and in all; and additional steps per
+#: sample if the solvers that follow will take long.
+QUICK_STEPS_PER_SAMPLE, MIN_QUICK_STEPS, EXTRA_STEPS_PER_SAMPLE = 10, 1500, 300
 
 
 @dataclass(frozen=True)
-class Candidate:
+class RankedBackend:
     """A backend that "auto" may try.
 
     form: The form to solve; None for the backend's preferred form.
     max_rows: The maximum number of rows for which it is tried.
+    max_iter: Limit on the iterations of a brief first attempt; None for none.
     """
 
     backend: str
     form: Form | None = None
     max_rows: float = math.inf
+    max_iter: int | None = None
 
     @property
     def backend_object(self) -> Backend:
@@ -62,7 +73,7 @@ class Candidate:
     def __str__(self) -> str:
         return self.backend if self.form is None else f"{self.backend} on the {self.form} form"
 
-    def is_eligible(self, problem: Problem, size: Size) -> bool:
+    def is_eligible(self, problem: BaseProblem[Any], size: Size) -> bool:
         """Return whether the backend is installed, not for study only, and accepts the machine."""
         if size.rows > self.max_rows or (
             self.backend not in registry.REGISTRY and self.backend not in registry.EXTERNAL_BACKENDS
@@ -76,17 +87,47 @@ class Candidate:
         )
 
 
-def rank_backends(problem: Problem) -> Iterator[Candidate]:
+def rank_backends(problem: BaseProblem[Any]) -> Iterator[RankedBackend]:
     """Yield the backends that accept a problem, best first; each is checked only when it is requested."""
     size = measure_size(problem)
-    external = [Candidate(name) for name in registry.EXTERNAL_BACKENDS if name in registry.EXTERNAL_FOR_AUTO]
-    order = _order_for_linear(problem, size, external) if size.is_linear else _order_for_kernel(size, external)
-    return (candidate for candidate in order if candidate.is_eligible(problem, size))
+    external = [RankedBackend(name) for name in registry.EXTERNAL_BACKENDS if name in registry.EXTERNAL_FOR_AUTO]
+    order: Iterable[RankedBackend]
+    if problem._dual_structure.classes is not None:
+        order = _order_for_classes(problem, size, external)
+    elif size.is_linear:
+        order = _order_for_linear(problem, size, external)
+    else:
+        order = _order_for_kernel(size, external)
+    return (backend for backend in order if backend.is_eligible(problem, size))
 
 
-def _order_for_linear(problem: Problem, size: Size, external: list[Candidate]) -> list[Candidate]:
+def _order_for_classes(problem: BaseProblem[Any], size: Size, external: list[RankedBackend]) -> Iterator[RankedBackend]:
+    """Yield the order of backends for a machine of several classes.
+
+    If a general solver can take the machine, the sequential dual method is tried briefly first, and in full after it.
+    """
+    dual = problem._dual_structure.classes
+    assert dual is not None
+    solvers = []
+    is_sparse = size.is_linear and size.entries <= SPARSE_ENTRIES and size.features <= SPARSE_COLUMNS
+    if is_sparse:
+        solvers.append(RankedBackend("cvxpy", "primal"))
+    if size.rows <= DENSE_ROWS:
+        solvers.insert(0 if size.rows <= QUICK_ROWS else len(solvers), RankedBackend("cvxopt", "dual"))
+    solvers = [solver for solver in solvers if solver.is_eligible(problem, size)]
+    if solvers:
+        share = min(size.entries / SPARSE_ENTRIES, 1.0) if size.is_linear else 0.0
+        steps_per_sample = QUICK_STEPS_PER_SAMPLE + int(share * EXTRA_STEPS_PER_SAMPLE)
+        yield RankedBackend("sequential_dual", "dual", max_iter=max(MIN_QUICK_STEPS, steps_per_sample * dual.n))
+    yield from solvers
+    yield RankedBackend("sequential_dual", "dual")
+    yield RankedBackend("cvxopt", "primal")
+    yield from external
+
+
+def _order_for_linear(problem: BaseProblem[Any], size: Size, external: list[RankedBackend]) -> list[RankedBackend]:
     """Return the order of backends for a linear machine."""
-    newton, interior, augmented = map(Candidate, ("kernel_newton", "interior_point", "augmented_lagrangian"))
+    newton, interior, augmented = map(RankedBackend, ("kernel_newton", "interior_point", "augmented_lagrangian"))
     n, d = size.rows, size.features
     few = n <= FEW_LINEAR_ROWS and _estimate_objective_scale(problem) <= MAX_FEW_LINEAR_ROWS_SCALE
     wide = n <= d and (n <= WIDE_ROWS or not augmented.is_eligible(problem, size))
@@ -96,21 +137,21 @@ def _order_for_linear(problem: Problem, size: Size, external: list[Candidate]) -
         built_in = [interior, augmented, newton]
     else:
         built_in = [augmented, interior, newton]
-    return [*built_in, Candidate("cvxopt", "dual", DUAL_ROWS), *external, Candidate("cvxpy")]
+    return [*built_in, RankedBackend("cvxopt", "dual", DUAL_ROWS), *external, RankedBackend("cvxpy")]
 
 
-def _order_for_kernel(size: Size, external: list[Candidate]) -> list[Candidate]:
+def _order_for_kernel(size: Size, external: list[RankedBackend]) -> list[RankedBackend]:
     """Return the order of backends for a machine with another kernel.
 
     If each row combines several samples, as in ranking by pairs, the primal is the smaller QP.
     """
     smaller_form: Form | None = "primal" if size.samples else None
-    built_in = [Candidate("kernel_newton"), Candidate("interior_point", smaller_form)]
-    cvxopt = [Candidate("cvxopt", "dual", DUAL_ROWS), Candidate("cvxopt", "primal", PRIMAL_ROWS)]
-    return [*built_in, *cvxopt, *external, Candidate("cvxpy", smaller_form, CVXPY_ROWS)]
+    built_in = [RankedBackend("kernel_newton"), RankedBackend("interior_point", smaller_form)]
+    cvxopt = [RankedBackend("cvxopt", "dual", DUAL_ROWS), RankedBackend("cvxopt", "primal", PRIMAL_ROWS)]
+    return [*built_in, *cvxopt, *external, RankedBackend("cvxpy", smaller_form, CVXPY_ROWS)]
 
 
-def _estimate_objective_scale(problem: Problem) -> float:
+def _estimate_objective_scale(problem: BaseProblem[Any]) -> float:
     """Return Σ C_i times the mean of K_ii, or with curvature Σ 1/δ_i times it: a dimensionless number.
 
     It is 0 if α has no bound, and if the sum of α is given, as in a ν-SVM, because C says little about its scale.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -12,7 +13,6 @@ from qpsvm.base.arrays.checks import as_flag, as_tolerance
 from qpsvm.base.errors import ParameterTypeError, TooLargeError
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.limits import limit_blas_threads
-from qpsvm.machines import Problem
 from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.exchange import R, Solvable
@@ -20,11 +20,12 @@ from qpsvm.program.qp import QP
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.advice import check_status
-from qpsvm.solve.fallback import find_best_result, iter_candidates
+from qpsvm.solve.machine_candidates import iter_candidates
 from qpsvm.solve.request import SolveRequest
+from qpsvm.solve.search import find_best_result
 
 if TYPE_CHECKING:
-    from qpsvm.machines.problem.all_in_one import AllInOneProblem
+    from qpsvm.result.qp_result import QPResult
 
 
 def solve(
@@ -69,8 +70,8 @@ def solve(
     start : SVMResult, AllInOneResult, or array_like of shape (n,), (2n,) or (n, k), optional
         Initial point: the result for a neighbouring C, λ, ν or γ, or for a subset of the rows, or an α; of shape (2n,)
         for regressions, and for machines that learn k classes in one program an `AllInOneResult` or an array of shape
-        (n, k). It affects the time, not the answer. With "auto", backends that cannot use it ignore it; QPs are solved
-        without it.
+        (n, k); for a QP, a point x of shape (n,). It affects the time, not the answer. With "auto", backends that
+        cannot use it ignore it.
     **options
         The solver's own settings, by their own names.
 
@@ -154,29 +155,33 @@ def solve(
     clock = Clock(time_limit)
     for name, flag in {"polish": polish, "check": check, "verbose": verbose}.items():
         as_flag(flag, name)
-    initial = None if start is None or isinstance(problem, QP) else cast("Any", problem).start(start)
-    request = SolveRequest(tol, bool(polish), bool(verbose), time_limit, max_iter, options, initial, clock)
-    if isinstance(problem, QP):
-        from qpsvm.solve.program import solve_program
-
-        return cast("R", solve_program(problem, backend, request, start, check, form))
+    request = SolveRequest(tol, bool(polish), bool(verbose), time_limit, max_iter, options, None, clock)
+    result: SVMResult | AllInOneResult | QPResult
     with np.errstate(all="ignore"), limit_blas_threads():  # non-finite values are detected and reported explicitly
-        try:
-            problem.samples.change_guard.start_run()
-            result: SVMResult | AllInOneResult
-            if not isinstance(problem, Problem):
-                from qpsvm.solve.all_in_one_attempt import solve_all_in_one
+        if isinstance(problem, QP):
+            from qpsvm.solve.program import solve_program
 
-                result = solve_all_in_one(cast("AllInOneProblem", problem), backend, form, request)
-            else:
-                result = find_best_result(problem, iter_candidates(problem, backend, form, request), request)
-        except TooLargeError:  # a MemoryError that already has a message
-            raise
-        except MemoryError as error:
-            rows = f"{len(problem.active_rows)} rows with {problem.X.shape[1]} features"
-            raise TooLargeError(f"memory ran out over {rows}: use fewer rows, or free some first") from error
-        finally:
-            problem.samples.change_guard.end_run()
+            result = solve_program(problem, backend, request, start, form)
+        else:
+            result = _solve_machine(problem, backend, request, start, form)
     if check:
         check_status(result, request, backend)
     return cast("R", result)
+
+
+def _solve_machine(
+    problem: BaseProblem[Any], backend: str, request: SolveRequest, start: Any, form: Form | None
+) -> SVMResult | AllInOneResult:
+    """Solve a machine, and check that its samples do not change meanwhile."""
+    request = request if start is None else replace(request, start=problem._build_start(start))
+    try:
+        problem.samples.change_guard.start_run()
+        result: SVMResult | AllInOneResult = find_best_result(iter_candidates(problem, backend, form, request), request)
+        return result
+    except TooLargeError:  # a MemoryError that already has a message
+        raise
+    except MemoryError as error:
+        rows = f"{len(problem.active_rows)} rows with {problem.X.shape[1]} features"
+        raise TooLargeError(f"memory ran out over {rows}: use fewer rows, or free some first") from error
+    finally:
+        problem.samples.change_guard.end_run()

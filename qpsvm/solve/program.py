@@ -7,10 +7,8 @@ proof is tried for the floats as they are, and then for a program within roundin
 from __future__ import annotations
 
 import math
-import time
-import warnings
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,15 +20,8 @@ from qpsvm.backends.packages import find_library_version
 from qpsvm.backends.recognise import describe_statement
 from qpsvm.base.arrays.checks import as_finite_vector
 from qpsvm.base.arrays.frozen import cached
-from qpsvm.base.errors import (
-    InaccurateWarning,
-    NonConvexError,
-    QPSVMError,
-    SolverError,
-    TooLargeError,
-    UnsupportedError,
-)
-from qpsvm.base.resources.limits import limit_blas_threads
+from qpsvm.base.errors import NonConvexError, QPSVMError, TooLargeError, UnsupportedError
+from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.messages import log_message
 from qpsvm.bounds.program.faces import Face
 from qpsvm.bounds.program.rays import Ray, find_ray
@@ -42,8 +33,10 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Solver, Status
 from qpsvm.program.svm_dual import Statement
 from qpsvm.result.qp_result import QPResult
+from qpsvm.solve.candidate import Candidate, iter_supporting
 from qpsvm.solve.program_attempt import QPAttempt, build_result_without_optimum
 from qpsvm.solve.request import SolveRequest
+from qpsvm.solve.search import PROVEN_STATUSES, find_best_result, rank_result
 
 #: The built-in solver of SVM duals.
 BUILT_IN_SOLVER = "kernel_newton"
@@ -53,11 +46,9 @@ FASTEST_WITH_ROWS = "clarabel"
 #: The solver's tolerance relative to the requested one, which also has to cover the repair of its point; and the
 #: smallest one, which floats can reach.
 SOLVER_TOL_SHARE, MIN_SOLVER_TOL = 1e-3, 1e-10
-#: Proven statuses, after which the search ends.
-PROVEN_STATUSES = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
 
 
-def solve_program(qp: QP, backend: str, request: SolveRequest, start: Any, check: bool, form: Form | None) -> QPResult:
+def solve_program(qp: QP, backend: str, request: SolveRequest, start: Any, form: Form | None) -> QPResult:
     """Solve a QP by the named backend, or by one after the other until the status is proven; return the best result.
 
     Raises UnsupportedError, SolverError, NonConvexError, TooLargeError.
@@ -65,17 +56,30 @@ def solve_program(qp: QP, backend: str, request: SolveRequest, start: Any, check
     if form is not None:
         raise UnsupportedError("form= belongs to machines: a QP is solved as given")
     request = replace(request, start=None if start is None else as_finite_vector(start, "start", qp.n))
-    with np.errstate(all="ignore"), limit_blas_threads():
-        result = _QPRun(qp, request).solve(backend)
-        if np.isfinite(result.primal) or np.isfinite(result.dual):
-            result = replace(result, machine=describe_machine_terms(qp, result))
-    if check and result.status is not Status.OPTIMAL:
-        message = f"{result.status}: {result.explanation}"
-        if result.status in (Status.INFEASIBLE, Status.UNBOUNDED):
-            raise SolverError(f"{message} solve(qp, check=False) returns what proves it")
-        message += f" ({result.solver.name} ended with {result.solver.status!r})"
-        warnings.warn(f"{message}; the gap is {result.gap:.2g}, above tol = {request.tol:g}", InaccurateWarning, 3)
+    is_named = not (isinstance(backend, str) and backend == "auto")  # an array is refused by name
+    if is_named:
+        named = backends.get(backend)
+        _check_request(named, request)  # raises an error before anything is built
+        if request.start is not None and not named.abilities.supports_warm_start:
+            raise named.build_warm_start_error(any_qp=True)
+    run = _QPRun(qp, request)
+    result = run.find_early_result()
+    if result is None:
+        candidates = (
+            ProgramCandidate(backend=each, program_run=run)
+            for each in _iter_accepting_backends(run.first_reduction.qp, backend)
+        )
+        auto_options = {} if is_named else request.options
+        supporting = iter_supporting(candidates, lambda each: _check_request(each.backend, request), auto_options)
+        result = find_best_result(supporting, request)
+    if np.isfinite(result.primal) or np.isfinite(result.dual):
+        result = replace(result, machine=describe_machine_terms(qp, result))
     return result
+
+
+def _check_request(backend: Backend, request: SolveRequest) -> None:
+    """Check that a backend supports limits and options of a request. Raises UnsupportedError, UnknownOptionError."""
+    backend.check_request(request.build_limits(backend), request.options, any_qp=True)
 
 
 class _QPRun:
@@ -92,54 +96,48 @@ class _QPRun:
         is_other = bool(reduction.change) or self.exact_reduction.contradicts_by_rounding
         return reduction if is_other else self.exact_reduction
 
-    def solve(self, backend: str) -> QPResult:
-        """Run the backends in turn until the status is proven, and return the best result."""
-        if not isinstance(backend, str) or backend != "auto":
-            named = backends.get(backend)
-            # raises an error before anything is built
-            named.check_request(self.request.build_limits(named), self.request.options, any_qp=True)
+    @cached
+    def first_reduction(self) -> Reduction:
+        """The reduction of the QP as it is, unless its rows contradict each other by no more than rounding."""
+        return self.rounded_reduction if self.exact_reduction.contradicts_by_rounding else self.exact_reduction
+
+    def find_early_result(self) -> QPResult | None:
+        """Return the result if it is known without a solver, else None. Raises NonConvexError."""
         if self.program.curvature is None:
             direction = self.program.negative_direction()
             if direction is not None:
                 raise NonConvexError(*direction)
-        reduction = self.rounded_reduction if self.exact_reduction.contradicts_by_rounding else self.exact_reduction
-        if reduction.contradiction is not None:
-            return self._build_contradiction_result(reduction)
-        best: QPResult | None = None
-        refused: QPSVMError | None = None
-        for chosen in _iter_accepting_backends(reduction.qp, backend):
-            try:
-                for found in self._iter_results(chosen):
-                    log_message(f"{chosen.name}: {found.status}, gap {found.gap:.2g}", self.request.verbose)
-                    best = found if best is None or _sort_key(found) < _sort_key(best) else best
-                    if best.status in PROVEN_STATUSES:
-                        return best
-            except (UnsupportedError, TooLargeError, SolverError) as error:
-                refused = refused or error
-                continue
-            if best is not None and self.ray is not None:
-                unbounded = self._build_unbounded_result(best, self.ray)
-                if unbounded is not None:
-                    return unbounded
-            if self.request.clock.find_stop_reason():
-                break
-        if best is None:
-            assert refused is not None
-            raise refused
-        return best
+        reduction = self.first_reduction
+        return None if reduction.contradiction is None else self._build_contradiction_result(reduction)
 
-    def _iter_results(self, chosen: Backend) -> Iterator[QPResult]:
+    def run_backend(self, backend: Backend, clock: Clock) -> QPResult:
+        """Return the best result of a backend, within the limits of the request and of a clock.
+
+        Raises UnsupportedError, TooLargeError, SolverError.
+        """
+        best: QPResult | None = None
+        for found in self._iter_results(backend, clock):
+            log_message(f"{backend.name}: {found.status}, gap {found.gap:.2g}", self.request.verbose)
+            best = found if best is None or rank_result(found) < rank_result(best) else best
+            if best.status in PROVEN_STATUSES:
+                return best
+        assert best is not None  # the solver ran at least once
+        unbounded = None if self.ray is None else self._build_unbounded_result(best, self.ray)
+        return unbounded or best
+
+    def _iter_results(self, backend: Backend, clock: Clock) -> Iterator[QPResult]:
         """Yield the results of a backend: for the floats as they are, then for programs within rounding of them.
 
         The solver runs once per reduction; its solution is certified for each of these programs.
         """
         request, dual, primal = self.request, -math.inf, math.inf
-        limits = replace(request.build_limits(chosen), tol=max(request.tol * SOLVER_TOL_SHARE, MIN_SOLVER_TOL))
-        chosen.check_request(limits, request.options, any_qp=True)
+        tol = max(request.tol * SOLVER_TOL_SHARE, MIN_SOLVER_TOL)
         solved: tuple[Reduction, QPSolution, float] | None = None  # with the seconds to compile
         for rounding, grown in ((False, False), (True, False), (True, True)):
-            if (not rounding and self.exact_reduction.contradicts_by_rounding) or request.clock.find_stop_reason():
+            if not rounding and self.exact_reduction.contradicts_by_rounding:
                 continue
+            if solved is not None and (request.clock.find_stop_reason() or clock.find_stop_reason()):
+                return
             reduction = self.rounded_reduction if rounding else self.exact_reduction
             if rounding and not grown and reduction is self.exact_reduction and dual > -math.inf:
                 continue
@@ -147,9 +145,11 @@ class _QPRun:
                 yield self._build_contradiction_result(reduction)
                 return
             if solved is None or solved[0] is not reduction:
-                start_time = time.perf_counter()
-                compiled = chosen.compile(reduction.qp)
-                build_time = time.perf_counter() - start_time
+                build_clock = Clock()
+                compiled = backend.compile(reduction.qp)
+                build_time = build_clock.seconds
+                start = request.start if backend.abilities.supports_warm_start else None  # x has the same entries
+                limits = replace(request.build_limits(backend, max_seconds=clock.remaining, start=start), tol=tol)
                 solved = reduction, compiled._solve_checked(limits, request.options), build_time
             attempt = QPAttempt(
                 reduction,
@@ -180,10 +180,7 @@ class _QPRun:
 
     def _build_unbounded_result(self, best: QPResult, ray: Ray) -> QPResult | None:
         """Return the result that a ray proves, or None if no feasible point is known."""
-        attempt = QPAttempt(
-            self.rounded_reduction if self.exact_reduction.contradicts_by_rounding else self.exact_reduction,
-            original=self.program,
-        )
+        attempt = QPAttempt(self.first_reduction, original=self.program)
         above = attempt.program.bound_above(np.nan_to_num(best.x), None)
         if not math.isfinite(above.value):
             inside = attempt.interior_or_proof[0]
@@ -200,6 +197,26 @@ class _QPRun:
         return replace(found, radius=above.radius)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ProgramCandidate(Candidate[QPResult]):
+    """A backend for a QP."""
+
+    program_run: _QPRun
+
+    def run(self, request: SolveRequest, clock: Clock) -> QPResult:  # noqa: ARG002  (`program_run` has it)
+        """Solve and certify."""
+        return self.program_run.run_backend(self.backend, clock)
+
+    def build_unstarted_result(self, request: SolveRequest, reason: str) -> QPResult:  # noqa: ARG002
+        """Build a result without a point."""
+        qp, solver = self.program_run.qp, self.backend.describe_solver(f"not started: {reason}")
+        y, z = (np.zeros(0 if rows is None else len(rows)) for rows in (qp.b, qp.h))
+        return QPResult(
+            qp, Status.TIME_LIMIT, np.full(qp.n, math.nan), math.inf, y, z, np.zeros(qp.n), math.inf, -math.inf,
+            math.inf, math.inf, *(math.nan,) * 3, solver=solver, message=f"{self} was not started: {reason}.",
+        )  # fmt: skip
+
+
 def compile_qp(qp: QP, backend: str) -> Compiled:
     """Compile the QP for a backend; with "auto", for the first that accepts it."""
     refused: QPSVMError | None = None
@@ -210,11 +227,6 @@ def compile_qp(qp: QP, backend: str) -> Compiled:
             refused = refused or error
     assert refused is not None
     raise refused
-
-
-def _sort_key(result: QPResult) -> tuple[bool, float, int]:
-    """Return the sort key of a result: proven first, then a smaller gap, then more finite bounds."""
-    return result.status not in PROVEN_STATUSES, result.gap, math.isinf(result.primal) + math.isinf(result.dual)
 
 
 def _iter_accepting_backends(qp: QP, backend: str) -> Iterator[Backend]:

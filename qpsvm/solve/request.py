@@ -7,12 +7,14 @@ Certification and polishing are limited too:
 | seconds         | once; of as many rows as fit into them, or 1 s  | in the remaining time (few rows: 0.1 s more) |
 | iterations      | of all rows                                     | as long as the solver took, or 0.1 s         |
 | nothing         | of all rows                                     | three times the solver's time, or 3 s        |
+| (rough points)  | of all rows                                     | as long as the solver took, or 0.1 s         |
 | (on Ctrl-C)     | once; of as many rows as fit into half a second | none (few rows: one round)                   |
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +27,6 @@ from qpsvm.bounds.polish import FEW_ROWS as POLISHED_ROWS
 from qpsvm.machines.problem.certification_limits import CertificationLimits
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.status import Status
-from qpsvm.result.svm_result import SVMResult
 
 #: Without a limit, all later backends together may take this multiple of the first backend's time, and polishing this
 #: multiple of the solver's; and the minimum seconds that these times count as.
@@ -73,19 +74,21 @@ class SolveRequest:
     solver_tol: float | None = None
 
     def build_limits(
-        self, backend: Backend, tol: float | None = None, max_seconds: float = math.inf, start: FloatArray | None = None
-    ) -> Limits:
+        self, backend: Backend, tol: float | None = None, max_seconds: float = math.inf, max_iter: int | None = None,
+        start: FloatArray | None = None, start_multipliers: Mapping[str, float] | None = None,
+    ) -> Limits:  # fmt: skip
         """Build the limits for a backend.
 
-        tol: The tolerance of a backend that supports refinement; None for its defaults. Others receive `solver_tol`.
+        tol: The tolerance of a backend that runs at several; None for its defaults. Others receive `solver_tol`.
         max_seconds: A further time limit, which is ignored if the backend does not enforce time limits.
+        max_iter: Limit on the iterations; None for that of the request.
         """
         remaining = self.clock.remaining
         if "time_limit" in backend.abilities.enforced_limits:
             remaining = min(remaining, max_seconds)
         seconds = None if remaining == math.inf else max(remaining, MIN_TIME_LIMIT)
-        solver_tol = tol if backend.abilities.supports_refinement else self.solver_tol or self.tol
-        return Limits(solver_tol, self.max_iter, seconds, self.verbose, start)
+        solver_tol = tol if len(backend.abilities.tolerances) > 1 else self.solver_tol or self.tol
+        return Limits(solver_tol, max_iter or self.max_iter, seconds, self.verbose, start, start_multipliers)
 
     @property
     def has_requirements(self) -> bool:
@@ -97,10 +100,10 @@ class SolveRequest:
         """Return whether there is a start and this backend can use it for this form."""
         return self.start is not None and backend.abilities.supports_warm_start and form == "dual"
 
-    def forbids_retry(self, result: SVMResult) -> bool:
-        """Return whether the user's limits forbid another attempt."""
-        has_limit = self.time_limit is not None or self.max_iter is not None
-        return has_limit or bool(self.options) or not self.polish or result.status in USER_STOP_STATUSES
+    def forbids_retry(self, result: Any) -> bool:
+        """Return whether an error of the result, or the user's limits, forbid another attempt."""
+        is_over = result.status in USER_STOP_STATUSES or result.error is not None
+        return is_over or self.max_iter is not None or bool(self.options) or not self.polish
 
     def explain_late_start(self, setup_seconds: float) -> str | None:
         """Explain why a set-up would exceed the time limit; None if it fits."""
@@ -115,15 +118,19 @@ class SolveRequest:
         """Seconds that the certificate may take."""
         return float("inf") if self.time_limit is None else max(self.time_limit, MIN_CERTIFICATE_SECONDS)
 
-    def build_certification_limits(self, rows: int, solve_time: float) -> CertificationLimits:
-        """Build the limits of certifying and polishing the point of a solver that took `solve_time` seconds."""
-        seconds = INTERRUPTED_CERTIFICATE_SECONDS if is_interrupted() else self.certificate_seconds
-        return CertificationLimits(seconds, self.start_polish_clock(rows, solve_time), self.clock)
+    def build_certification_limits(self, rows: int, solve_time: float, is_rough: bool = False) -> CertificationLimits:
+        """Build the limits of certifying and polishing the point of a solver that took `solve_time` seconds.
 
-    def start_polish_clock(self, rows: int, solve_time: float) -> Clock:
+        is_rough: Whether the solver will run again at a smaller tolerance.
+        """
+        seconds = INTERRUPTED_CERTIFICATE_SECONDS if is_interrupted() else self.certificate_seconds
+        return CertificationLimits(seconds, self.start_polish_clock(rows, solve_time, is_rough), self.clock)
+
+    def start_polish_clock(self, rows: int, solve_time: float, is_rough: bool = False) -> Clock:
         """Return the clock of polishing the point of a solver that took `solve_time` seconds."""
         if self.time_limit is not None:
-            return Clock(max(self.clock.remaining, MIN_POLISH_SECONDS if rows <= POLISHED_ROWS else 0.0))
-        if self.max_iter is not None:
+            remaining = max(self.clock.remaining, MIN_POLISH_SECONDS if rows <= POLISHED_ROWS else 0.0)
+            return Clock(min(remaining, max(solve_time, MIN_POLISH_SECONDS)) if is_rough else remaining)
+        if self.max_iter is not None or is_rough:
             return Clock(max(solve_time, MIN_POLISH_SECONDS))
         return Clock(bound_follow_up_time(solve_time))

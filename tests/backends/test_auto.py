@@ -35,7 +35,7 @@ from qpsvm.solve.backend_order import (
     PRIMAL_ROWS,
     SMALL_ROWS,
     WIDE_ROWS,
-    Candidate,
+    RankedBackend,
     rank_backends,
 )
 
@@ -43,7 +43,7 @@ X, Y = SAMPLES["overlapping"].X, SAMPLES["overlapping"].y
 pytestmark = pytest.mark.usefixtures("patient_auto")
 #: More than any machine has, in n × n matrices and in bytes.
 MANY, HUGE = 1e12, 1e18
-FALLBACK = sys.modules["qpsvm.solve.fallback"]
+CANDIDATES = sys.modules["qpsvm.solve.machine_candidates"]
 
 
 class FakeCompiled(Compiled):
@@ -102,7 +102,7 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Any]]:
 
 def in_order(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """`auto` takes these, in this order."""
-    monkeypatch.setattr(FALLBACK, "rank_backends", lambda _: [Candidate(name) for name in names])
+    monkeypatch.setattr(CANDIDATES, "rank_backends", lambda _: [RankedBackend(name) for name in names])
 
 
 def csvm() -> CSVM:

@@ -20,10 +20,10 @@ from qpsvm.backends.abilities import ALL_MACHINES, Abilities
 from qpsvm.backends.base import Backend
 from qpsvm.backends.compiled import Compiled
 from qpsvm.program.status import Status
-from qpsvm.solve.backend_order import Candidate, rank_backends
+from qpsvm.solve.backend_order import RankedBackend, rank_backends
 
 RNG = np.random.default_rng(4)
-FALLBACK = sys.modules["qpsvm.solve.fallback"]
+CANDIDATES = sys.modules["qpsvm.solve.machine_candidates"]
 X = RNG.normal(size=(24, 2))
 Y = np.where(X[:, 0] + 0.5 * RNG.normal(size=24) > 0, 1, -1)
 MACHINES = {
@@ -304,7 +304,9 @@ def test_auto_takes_it_only_where_it_is_told_to_and_goes_on_where_it_breaks(monk
         assert "mine" not in [choice.backend for choice in rank_backends(problem)]
     with qpsvm.register_backend("mine", Own, auto=True):
         assert "mine" in [choice.backend for choice in rank_backends(problem)]
-        monkeypatch.setattr(FALLBACK, "rank_backends", lambda _: [Candidate("mine"), Candidate("kernel_newton")])
+        monkeypatch.setattr(
+            CANDIDATES, "rank_backends", lambda _: [RankedBackend("mine"), RankedBackend("kernel_newton")]
+        )
         assert qpsvm.solve(problem).backend == "mine"
         monkeypatch.setattr(Own, "changes", {"all": "nonsense"})
         result = qpsvm.solve(problem)

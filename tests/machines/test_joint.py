@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib
 import pickle
 import time
@@ -284,7 +285,7 @@ def test_limits_end_with_a_certified_point():
     assert result.status == "iteration_limit"
     assert result.dual <= qpsvm.solve(problem).primal <= result.primal
     for backend in ("auto", "osqp"):
-        assert qpsvm.solve(problem, backend, time_limit=1e-9, check=False).status == "time_limit"
+        assert qpsvm.solve(problem, backend, time_limit=1e-9, polish=False, check=False).status == "time_limit"
 
 
 def test_a_limit_that_passes_while_a_point_is_polished_is_a_limit(monkeypatch):
@@ -296,7 +297,7 @@ def test_a_limit_that_passes_while_a_point_is_polished_is_a_limit(monkeypatch):
         monkeypatch.setattr(clock.time, "perf_counter", lambda: now() + 60.0 * len(turns))
         return point
 
-    monkeypatch.setattr(importlib.import_module("qpsvm.solve.all_in_one_attempt"), "polish", slow)
+    monkeypatch.setattr(importlib.import_module("qpsvm.machines.problem.all_in_one"), "polish", slow)
     X = np.random.default_rng(1).normal(size=(80, 10))
     problem = qpsvm.CrammerSinger(X, np.arange(80) % 3, C=100.0, kernel="rbf")
     result = qpsvm.solve(problem, "sequential_dual", time_limit=60.0, check=False)
@@ -318,6 +319,15 @@ def test_what_cannot_be_done_is_said(options, error, words):
     X, label = samples()
     with pytest.raises(error, match=words):
         qpsvm.solve(qpsvm.CrammerSinger(X, label), **options)
+
+
+def test_a_problem_describes_its_classes():
+    X, label = samples(k=4)
+    problem = qpsvm.CrammerSinger(X, np.array(["a", "b", "c", "d"])[label])
+    counts = np.bincount(label)
+    for shown in (str(problem), html.unescape(problem._repr_html_())):
+        assert all(f"'{name}' ({count})" in shown for name, count in zip("abcd", counts, strict=True))
+    assert "4 classes" in repr(problem)
 
 
 def test_samples_that_cannot_be_learnt_are_refused():

@@ -46,6 +46,9 @@ STATUS = {
 }
 WITH_POINT = frozenset({Status.OPTIMAL, Status.INACCURATE, Status.ITERATION_LIMIT, Status.TIME_LIMIT})
 
+#: The tolerances of its runs: its own default first.
+TOLERANCES = (None, 1e-6, 1e-9)
+
 
 class OsqpBackend(Backend):
     """`osqp.OSQP`."""
@@ -56,7 +59,7 @@ class OsqpBackend(Backend):
         dual=ALL_MACHINES,
         primal=ALL_MACHINES,
         accepts_any_qp=True,
-        supports_refinement=True,
+        tolerances=TOLERANCES,
         supports_warm_start=True,
         linear_form="primal",
         package="osqp",

@@ -15,7 +15,7 @@ from qpsvm.backends.own.linear_rows import LinearRows, build_linear_rows, comput
 from qpsvm.backends.requirements import Form, Requirements, Size
 from qpsvm.backends.solver_data import SolverData
 from qpsvm.backends.stop_reasons import translate_stop_reason
-from qpsvm.backends.traits import ALL_TRAITS
+from qpsvm.backends.traits import ONE_FUNCTION
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
@@ -23,7 +23,7 @@ from qpsvm.solvers.linear.settings import SETTINGS
 
 #: Traits of the machines that it accepts: sums of losses, one per row, without an equality except that of a free
 #: intercept. α is bounded or the losses have curvature: rows that must not be violated, as in a hard margin, are none.
-LOSSES = ALL_TRAITS - {"kernel", "balance and total", "one row", "other rows"}
+LOSSES = ONE_FUNCTION - {"kernel", "balance and total", "one row", "other rows"}
 BOUNDED, BENT = LOSSES - {"unbounded", "partly bounded"}, LOSSES - {"flat", "partly curved"}
 
 

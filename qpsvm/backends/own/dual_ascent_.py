@@ -11,7 +11,7 @@ from qpsvm.backends.compiled import Compiled
 from qpsvm.backends.limits import Limits, build_common_settings
 from qpsvm.backends.requirements import Memory
 from qpsvm.backends.solver_data import SolverData
-from qpsvm.backends.traits import ALL_TRAITS
+from qpsvm.backends.traits import ONE_FUNCTION
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
@@ -23,7 +23,7 @@ class DualAscentBackend(Backend):
     name = "dual_ascent"
     abilities = Abilities(
         summary="dual forms: a box and at most two equality rows; a textbook method",
-        dual=(MachineSet(ALL_TRAITS - {"other rows"}),), missing_form_reason="it projects on a box and a balance row",
+        dual=(MachineSet(ONE_FUNCTION - {"other rows"}),), missing_form_reason="it projects on a box and a balance row",
         supports_warm_start=True, handles_interrupt=True, is_educational=True,
         options=frozenset({"step", "accelerated"}),  # a fixed step, and momentum
     )  # fmt: skip

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.backends.abilities import ALL_MACHINES, Abilities
+from qpsvm.backends.abilities import Abilities, MachineSet
 from qpsvm.backends.base import Backend
 from qpsvm.backends.compiled import Compiled
 from qpsvm.backends.limits import Limits, build_common_settings
 from qpsvm.backends.requirements import Memory
 from qpsvm.backends.solver_data import SolverData
+from qpsvm.backends.traits import ONE_FUNCTION
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
@@ -37,8 +38,8 @@ class InteriorPointBackend(Backend):
     name = "interior_point"
     abilities = Abilities(
         summary="the dual and the primal of every machine; it uses low rank, box and slacks",
-        dual=ALL_MACHINES,
-        primal=ALL_MACHINES,
+        dual=(MachineSet(ONE_FUNCTION),),
+        primal=(MachineSet(ONE_FUNCTION),),
         handles_interrupt=True,
     )
     memory = Memory(dual=7.5, primal=13.0, copies=4.0)

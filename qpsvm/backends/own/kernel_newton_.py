@@ -29,7 +29,7 @@ from qpsvm.backends.limits import DEFAULT_TOLERANCE, Limits, build_common_settin
 from qpsvm.backends.requirements import Form, LazyImport, Memory, Requirements, Size
 from qpsvm.backends.solver_data import SolverData
 from qpsvm.backends.stop_reasons import translate_stop_reason
-from qpsvm.backends.traits import ALL_TRAITS
+from qpsvm.backends.traits import ONE_FUNCTION
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.clock import Clock
@@ -53,17 +53,17 @@ MIN_DIAGONAL = 1e-280
 #: Maximum number of rows of a linear machine, whose Gram matrix is computed.
 MAX_GRAM_ROWS = 8000
 #: Traits of classifiers with margins of level 1, soft or hard, and the row yᵀα = 0.
-MARGINS = ALL_TRAITS - {
+MARGINS = ONE_FUNCTION - {
     "level 0", "other levels", "partly bounded", "curved", "partly curved", "no rows", "sum", "balance and total",
     "one row", "other rows", "penalised", "two-sided α", "several α per sample",
 }  # fmt: skip
 #: Traits of machines with one interval of β per sample, any levels, and one given sum, or two as in ν-machines.
-INTERVALS = ALL_TRAITS - {
+INTERVALS = ONE_FUNCTION - {
     "unbounded", "partly bounded", "curved", "partly curved", "no rows", "one row", "other rows", "penalised",
     "several α per sample",
 }  # fmt: skip
 #: Traits of machines with curvature, for which the full Gram matrix is computed.
-CURVED = ALL_TRAITS - {
+CURVED = ONE_FUNCTION - {
     "flat", "partly curved", "no rows", "balance and total", "one row", "other rows", "penalised",
     "several α per sample",
 }  # fmt: skip

@@ -1,35 +1,74 @@
-"""Run a stage of the sequential dual method on an all-in-one machine, warm-started at the last stage (`run`)."""
+"""Solve a machine of several classes by the sequential dual method (`SequentialDualBackend`)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from qpsvm.backends.abilities import Abilities, MachineSet
+from qpsvm.backends.base import Backend
 from qpsvm.backends.limits import Limits
-from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import TooLargeError
-from qpsvm.base.resources.limits import find_available_memory, format_bytes
-from qpsvm.program.all_in_one import AllInOneDual
-from qpsvm.solvers.sequential import SequentialSolution, solve_sequential
+from qpsvm.backends.requirements import Form, Requirements, Size
+from qpsvm.backends.stop_reasons import translate_stop_reason
+from qpsvm.backends.traits import ALL_TRAITS
+from qpsvm.base.errors import UnsupportedError
+from qpsvm.program.dual_solution import DualSolution
+from qpsvm.program.qp import QP
+from qpsvm.program.svm_dual import SVMDual
+from qpsvm.solvers.sequential import solve_sequential
 from qpsvm.solvers.shared.budget import Budget
-from qpsvm.space.operators import LowRank, Operator
+from qpsvm.space.operators import RepeatedOperator
 
-#: The value of `backend=` that selects it.
-NAME = "sequential_dual"
-#: Number of n × k arrays that it and the certificate hold at once.
+#: The tolerances of its runs, for violations of the optimality conditions as shares of the level. The point of each run
+#: is polished, and often no finer run is needed.
+TOLERANCES = (0.5, 0.1, 0.02, 3e-3, 1e-4, 1e-6, 1e-8)
+#: Number of (n, k) arrays that it and the certificate hold at once.
 ARRAYS = 24
+#: Default limits on its steps: per sample, and in all; the larger one counts.
+STEPS_PER_SAMPLE, MIN_STEPS = 400, 20_000
 
 
-def check_memory(gram: Operator, dual: AllInOneDual) -> None:
-    """Check that the arrays fit into memory. Raises TooLargeError."""
-    needed = 8.0 * ARRAYS * dual.n * dual.k + (0.0 if isinstance(gram, LowRank) else 8.0 * dual.n**2)
-    available = find_available_memory()
-    if needed > available:
-        raise TooLargeError(
-            f"{NAME} needs about {format_bytes(needed)} of memory for {dual.n} samples of {dual.k} classes, and "
-            f"{format_bytes(available)} are available: use fewer samples, or a linear kernel"
-        )
+class SequentialDualBackend(Backend):
+    """`solvers.sequential.solve_sequential`."""
 
+    name = "sequential_dual"
+    abilities = Abilities(
+        summary="dual of a machine that learns several classes in one program; fast",
+        dual=(MachineSet(ALL_TRAITS - {"one function"}),),
+        missing_form_reason="it solves for the α of one sample after the other",
+        supports_warm_start=True,
+        handles_interrupt=True,
+        tolerances=TOLERANCES,
+    )
 
-def run(
-    gram: Operator, dual: AllInOneDual, tol: float, limits: Limits, alpha: FloatArray | None, b: FloatArray | None
-) -> SequentialSolution:
-    """Run until the optimality conditions hold up to `tol` relative to the level, from α (n, k) and b (k,) if given."""
-    return solve_sequential(gram, dual, tol, Budget(limits.max_iter, limits.time_limit, limits.verbose), alpha, b)
+    def requirements(self, size: Size, form: Form) -> Requirements:  # noqa: ARG002  (there is one form)
+        """Return the time for the Gram matrix, and the memory for it and for arrays of all samples and classes."""
+        gram_bytes = 0.0 if size.is_linear else 8.0 * size.samples**2
+        return Requirements(size.gram_seconds, 8.0 * ARRAYS * (size.rows + size.samples) + gram_bytes)
+
+    def compile(self, qp: QP) -> NoReturn:  # noqa: ARG002
+        """Raise an error: it takes a machine, not a QP."""
+        raise UnsupportedError(f"{self.name} takes a machine of several classes, not a QP; use cvxopt or osqp")
+
+    def can_solve_dual(self, svm: SVMDual) -> bool:
+        """Return whether the machine has several classes."""
+        return svm.classes is not None
+
+    def find_default_max_iter(self, size: Size) -> int:
+        """Return the largest number of steps over one sample."""
+        return max(MIN_STEPS, STEPS_PER_SAMPLE * size.samples)
+
+    def solve_dual(self, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualSolution:  # noqa: ARG002
+        """Solve the dual; the start may have intercepts as well as α."""
+        dual, gram = svm.classes, svm.gram
+        assert dual is not None
+        assert isinstance(gram, RepeatedOperator)
+        alpha = None if limits.start is None else dual.unflatten_alpha(limits.start)
+        b = None if limits.start_multipliers is None else dual.extract_intercepts(limits.start_multipliers)
+        budget = Budget(limits.max_iter, limits.time_limit, limits.verbose)
+        found = solve_sequential(gram.base, dual, limits.tol or TOLERANCES[-1], budget, alpha, b)
+        status, reason = translate_stop_reason(found.reason)
+        return DualSolution(
+            status, self.describe_solver(reason), dual.flatten_alpha(found.alpha), found.iterations,
+            multipliers=dual.name_multipliers(found.b),
+        )  # fmt: skip

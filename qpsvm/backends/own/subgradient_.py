@@ -16,7 +16,7 @@ from qpsvm.backends.compiled import Compiled
 from qpsvm.backends.limits import Limits, build_common_settings
 from qpsvm.backends.requirements import Memory
 from qpsvm.backends.solver_data import SolverData
-from qpsvm.backends.traits import ALL_TRAITS
+from qpsvm.backends.traits import ONE_FUNCTION
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.machines.problem import forms
@@ -25,7 +25,7 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.space.operators import Diagonal
 
 #: Traits of the machines whose primal it accepts: those with a slack for each α.
-SLACKS = ALL_TRAITS - {"unbounded", "partly bounded", "curved", "partly curved"}
+SLACKS = ONE_FUNCTION - {"unbounded", "partly bounded", "curved", "partly curved"}
 
 
 class SubgradientBackend(Backend):

@@ -32,6 +32,7 @@ from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.frozen import cached, copy_without_cache
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, ParameterTypeError, TooLargeError
+from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.polish import polish
 from qpsvm.bounds.repair import feasible
@@ -39,7 +40,6 @@ from qpsvm.data.samples import ClassWeight, build_multiclass_samples
 from qpsvm.machines.problem.all_in_one_statement import AllInOneStatement
 from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.machines.problem.caveats import find_caveats
-from qpsvm.machines.problem.certification_limits import NO_LIMITS, CertificationLimits
 from qpsvm.machines.problem.certifier import (
     CLEAR_SLACK_SHARE,
     LEAST_CURVATURE,
@@ -51,9 +51,9 @@ from qpsvm.machines.problem.parameter_checks import Form, as_intercept
 from qpsvm.machines.problem.penalties import check_penalties, format_penalty
 from qpsvm.machines.problem.result_checks import check_all_in_one_result, check_point
 from qpsvm.program.all_in_one import AllInOneDual
+from qpsvm.program.dual_solution import DualSolution
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.solution import QPSolution
-from qpsvm.program.status import Status
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.model import AllInOneModel
 from qpsvm.space.intercept import Intercept
@@ -235,29 +235,11 @@ class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
             raise DataError(f"the solution is of {qp!r}, which is not a QP of this problem over {dual.n} samples")
         return read_alpha(dual, parts, margins)
 
-    def interpret(
-        self,
-        solution: QPSolution,
-        *,
-        tol: float = 1e-6,
-        polished: bool = True,
-        form: Form | None = None,
-        backend: str = "",
-        build_time: float = 0.0,
-        limits: CertificationLimits = NO_LIMITS,
-    ) -> AllInOneResult:
-        """Certify a solution and build the result, as `Problem.interpret`; no time limit for the certificate."""
-        point = self._certifier.certify(self._all_in_one_dual.flatten_alpha(self.read(solution)))
-        solver_gap = point.gap
-        was_stopped = solution.reported in (Status.TIME_LIMIT, Status.INTERRUPTED)
-        if polished and not was_stopped:
-            point = polish(self.svm, point, self._certifier.certify, clock=limits.polish_clock)
-        certificate = self._bound_rounding(point, tol, polished=False)
-        return self._build_judged_result(
-            certificate, solution.reported, tol, backend=backend or solution.solver.name,
-            form=form or ("primal" if "margin" in solution.qp.constraints else "dual"), iterations=solution.iterations,
-            build_time=build_time, solve_time=solution.solve_time, solver=solution.solver, solver_gap=solver_gap,
-        )  # fmt: skip
+    def _read_point(self, solution: QPSolution | DualSolution, form: Form | None) -> tuple[FloatArray, None, Form]:
+        if isinstance(solution, DualSolution):
+            return np.zeros(self.svm.m) if solution.alpha is None else solution.alpha, None, "dual"
+        alpha = self._all_in_one_dual.flatten_alpha(self.read(solution))
+        return alpha, None, form or ("primal" if "margin" in solution.qp.constraints else "dual")
 
     def _read_user_alpha(self, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
         """Check an α (n, k) given by the user, and return it over the rows: (m,). Raises DataError."""
@@ -269,16 +251,17 @@ class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
 
     def start(self, start: AllInOneResult | ArrayLike) -> FloatArray:
         """Build a feasible α (active samples, k) from a result or an array (n, k), as `Problem.start` does."""
+        return self._all_in_one_dual.unflatten_alpha(self._build_start(start))
+
+    def _build_start(self, start: AllInOneResult | ArrayLike) -> FloatArray:
+        dual = self._all_in_one_dual
         if not isinstance(start, AllInOneResult):
-            return self._all_in_one_dual.unflatten_alpha(feasible(self.svm, self._read_user_alpha(start, "start")))
-        alpha = self._all_in_one_dual.unflatten_alpha(self._read_user_alpha(start.alpha))
+            return feasible(self.svm, self._read_user_alpha(start, "start"))
+        alpha = dual.unflatten_alpha(self._read_user_alpha(start.alpha))
         is_at_bound = self.samples.select_active(start.kind) == 2
         old_upper = self.samples.select_active(start.upper)
-        ratio = np.divide(
-            self._all_in_one_dual.upper, old_upper, out=np.ones(len(old_upper)), where=old_upper > 0.0
-        )[:, None]  # fmt: skip
-        scaled_alpha = self._all_in_one_dual.flatten_alpha(np.where(is_at_bound, alpha * ratio, alpha))
-        return self._all_in_one_dual.unflatten_alpha(feasible(self.svm, scaled_alpha))
+        ratio = np.divide(dual.upper, old_upper, out=np.ones(len(old_upper)), where=old_upper > 0.0)[:, None]
+        return feasible(self.svm, dual.flatten_alpha(np.where(is_at_bound, alpha * ratio, alpha)))
 
     def prove(self, result: AllInOneResult, *, tol: float | None = None) -> Proof:
         """Prove the numbers of a result for all classes at once."""
@@ -293,8 +276,15 @@ class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
         check_all_in_one_result(result)
         return enclose_all_in_one_optima(self, result)
 
-    def _build_result(self, certificate: Certificate, **record: Any) -> AllInOneResult:
+    def _polish(
+        self, certificate: Certificate, tol: float, clock: Clock | None = None, certify_seconds: float = 0.0
+    ) -> Certificate:
+        del tol
+        return polish(self.svm, certificate, self._certifier.certify, clock=clock, certify_seconds=certify_seconds)
+
+    def _build_result(self, certificate: Certificate, has_time: bool = True, **record: Any) -> AllInOneResult:
         """Build the result of a certified point, with the record of the solve."""
+        del has_time
         self.samples.check()  # raises an error if the samples have changed
         samples, dual, label = self.samples, self._all_in_one_dual, self.class_index
         model = self._build_model(certificate)

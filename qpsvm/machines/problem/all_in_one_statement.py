@@ -80,6 +80,10 @@ class AllInOneStatement(MachineStatement):
             upper_radius=None if off is None else off[sample],
         )
 
+    @property
+    def _dual_structure(self) -> SVMDual:
+        return self.svm
+
     @cached
     def _certifier(self) -> Certifier:
         """Certifier of the points of this problem."""

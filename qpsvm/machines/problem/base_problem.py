@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import numpy as np
@@ -19,12 +20,15 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import UnknownOptionError
 from qpsvm.base.html import Cell, render_table
 from qpsvm.base.other_names import PROBLEM_HINTS, AttributeHints, explain_argument
+from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.certificate import Certificate
+from qpsvm.bounds.polish import FEW_ROWS
 from qpsvm.machines.problem.certification_limits import NO_LIMITS, CertificationLimits
-from qpsvm.machines.problem.certifier import compute_measured_gap, decide_status
+from qpsvm.machines.problem.certifier import JudgedPoint, compute_measured_gap, decide_status
 from qpsvm.machines.problem.derived_problems import replace_parameters
 from qpsvm.machines.problem.docstrings import complete_docstring, signature_of
 from qpsvm.machines.problem.parameter_checks import Form, check_form
+from qpsvm.machines.problem.starts import estimate_certificate_seconds
 from qpsvm.machines.problem.statement import MachineStatement
 from qpsvm.program.exchange import R, Solvable
 from qpsvm.program.qp import QP
@@ -236,7 +240,6 @@ class BaseProblem(AttributeHints, MachineStatement, Solvable[R], metaclass=Machi
             solver_gap=compute_measured_gap(measured),
         )  # fmt: skip
 
-    @abstractmethod
     def interpret(
         self,
         solution: Any,
@@ -248,7 +251,92 @@ class BaseProblem(AttributeHints, MachineStatement, Solvable[R], metaclass=Machi
         build_time: float = 0.0,
         limits: CertificationLimits = NO_LIMITS,
     ) -> R:
-        """Read α from a solution of one of this problem's QPs, polish it, and certify it: see `Problem.interpret`."""
+        """Read α from a solution of one of this problem's QPs, polish it, and certify it.
+
+        Parameters
+        ----------
+        solution : QPSolution or DualSolution
+            Of `qp(form)`, or of `solver_qp(form)` after `unscale`; or what a solver has found for the dual itself.
+        tol : float
+            Relative gap, rounding included, up to which the result is `optimal`.
+        polished : bool
+            Whether to improve the solver's point first (`polish`).
+        form : "dual" or "primal", optional
+            Read off the variables' names where absent.
+        backend, build_time : str, float
+            Who solved, and seconds, for the record.
+        limits : CertificationLimits, optional
+            Time that certifying and polishing may take.
+
+        Returns
+        -------
+        SVMResult
+            With `error` set to what `solve(check=True)` raises, or None.
+
+        Raises
+        ------
+        ParameterTypeError, DataError
+            No solution, or one of another QP.
+
+        Examples
+        --------
+        CVXOPT by hand; what comes back is certified all the same:
+
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+        >>> solution = qpsvm.compile(problem.qp("primal"), "cvxopt").solve()
+        >>> result = problem.interpret(solution)
+        >>> print(result.status, result.form, result.alpha.round(6))
+        optimal primal [0.  0.5 0.5 0. ]
+        """
+        return self._build_judged_result(
+            self._judge(solution, tol, polished, form, limits), iterations=solution.iterations,
+            backend=backend or solution.solver.name, build_time=build_time, solve_time=solution.solve_time,
+            solver=solution.solver,
+        )  # fmt: skip
+
+    def _judge(
+        self, solution: Any, tol: float, polished: bool, form: Form | None = None,
+        limits: CertificationLimits = NO_LIMITS,
+    ) -> JudgedPoint:  # fmt: skip
+        """Read α from a solution, polish it if `polished`, and certify it; see `interpret`."""
+        self.samples.check()  # after the solver, before anything is said of its answer
+        alpha, w, form = self._read_point(solution, form)
+        alpha, target_gap = self._fit_to_time(alpha, w, tol, limits.certificate_seconds)
+        clock, polish_clock = Clock(), limits.polish_clock
+        certificate = self._certifier.certify(alpha, w, target_gap)
+        certify_seconds, solver_gap = clock.seconds, certificate.gap
+        if certificate.explicit is not None:  # from here on without it
+            certify_seconds = max(certify_seconds, estimate_certificate_seconds(self.space, alpha))
+        was_stopped = solution.reported in (Status.TIME_LIMIT, Status.INTERRUPTED) and self.svm.m > FEW_ROWS
+        if polished and not was_stopped:
+            certificate = self._polish(certificate, tol, polish_clock, certify_seconds)
+        has_time = not was_stopped and (polish_clock is None or not polish_clock.find_stop_reason())
+        certificate = self._bound_rounding(certificate, tol, has_time)
+        judged = self._decide_outcome(certificate, solution.reported, tol, polished and has_time, limits.run_clock)
+        return replace(judged, form=form, solver_gap=solver_gap, has_time=has_time)
+
+    def _decide_outcome(
+        self, certificate: Certificate, reported: Status, tol: float, polished: bool, clock: Clock | None
+    ) -> JudgedPoint:
+        """Return the certificate with its status; a machine may override this with a better point or an error."""
+        del polished, clock
+        return JudgedPoint(certificate, *decide_status(certificate, reported, tol, self._describe_caveats(certificate)))
+
+    @abstractmethod
+    def _build_start(self, start: Any) -> FloatArray:
+        """Build a feasible α (m,) from a result or an array."""
+
+    @abstractmethod
+    def _read_point(self, solution: Any, form: Form | None) -> tuple[FloatArray, FloatArray | None, Form]:
+        """Return α (m,) of a solution, w if it is explicit, and the form that was solved."""
+
+    def _fit_to_time(
+        self, alpha: FloatArray, w: FloatArray | None, tol: float, seconds: float
+    ) -> tuple[FloatArray, float]:
+        """Return an α (m,) whose certificate takes at most `seconds` if possible, and the gap that is small enough."""
+        del w, tol, seconds
+        return alpha, 0.0
 
     @abstractmethod
     def prove(self, result: R, *, tol: float | None = None) -> Proof:
@@ -266,10 +354,12 @@ class BaseProblem(AttributeHints, MachineStatement, Solvable[R], metaclass=Machi
     def _read_user_alpha(self, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
         """Check α as a user gives it, and restrict it to the rows of the dual."""
 
-    def _build_judged_result(self, certificate: Certificate, said: Status, tol: float, **record: Any) -> R:
-        """Build the result of a point whose rounding is bounded; its certificate decides the status, not the solver."""
-        status, message = decide_status(certificate, said, tol, self._describe_caveats(certificate))
-        return self._build_result(certificate, status=status, message=message, **record)
+    def _build_judged_result(self, judged: JudgedPoint, **record: Any) -> R:
+        """Build the result of a judged point, with the record of the solve."""
+        return self._build_result(
+            judged.certificate, status=judged.status, message=judged.message, error=judged.error, form=judged.form,
+            solver_gap=judged.solver_gap, has_time=judged.has_time, **record,
+        )  # fmt: skip
 
     @abstractmethod
     def _build_result(self, certificate: Certificate, **record: Any) -> R:

@@ -6,6 +6,7 @@ All are functions over the dual `svm` of a problem and its feature space, which 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,11 @@ from qpsvm.bounds.gap_refiner import GapRefiner
 from qpsvm.bounds.polish import FEW_ROWS, FINISHED, GOOD, POLISHED, TEACHING_ROWS, polish
 from qpsvm.bounds.repair import feasible_start
 from qpsvm.bounds.restoration import Restoration
+from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.status import Status
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: A certificate, the status that follows, what to say of it, and the error where there is one.
-CertifiedOutcome = tuple[Certificate, Status, str, QPSVMError | None]
 #: What to say of a point whose measured gap is within the tolerance, when the rounding of that is not.
 LOST_TO_ROUNDING = (
     "the gap is within the tolerance as computed, but doubles cannot show it: rounding in f, and of w and b "
@@ -43,6 +43,25 @@ CLEAR_SLACK_SHARE, NEGLIGIBLE_ALPHA_SHARE = 1e-6, 1e-9
 LEAST_CURVATURE = 1e-12
 #: An α above this share of C is never negligible.
 SMALL_ALPHA_SHARE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedPoint:
+    """A certified point of a solver, of which a result can be built.
+
+    status, message, error: What follows from the certificate; `error` is what `solve(check=True)` raises, or None.
+    form: Of the QP that was solved.
+    solver_gap: The gap of the solver's own point.
+    has_time: Whether there was time left for more than the certificate.
+    """
+
+    certificate: Certificate
+    status: Status
+    message: str
+    error: QPSVMError | None = None
+    form: Form = "dual"
+    solver_gap: float = math.nan
+    has_time: bool = True
 
 
 class Certifier:

@@ -113,7 +113,7 @@ def restrict_to_rows(problem: S, rows: IntArray) -> S:
     """
     samples, space = problem.samples, problem.space
     samples.check()
-    if getattr(getattr(problem, "_dual_structure", None), "mix", None) is not None:
+    if problem._dual_structure.mix is not None and problem._dual_structure.classes is None:
         raise UnsupportedError(f"{type(problem).__name__} keeps pairs of samples, which some of them would tear apart")
     chosen = rows if problem._all_weights_positive else problem.active_rows[rows]
     X: Matrix = select_rows(samples.X, chosen) if isinstance(samples.X, RowSource) else samples.X[chosen]

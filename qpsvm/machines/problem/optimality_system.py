@@ -271,9 +271,8 @@ def add_changes(a: DataChange | None, b: DataChange, factor: float = 1.0) -> Dat
 def _check_supported(problem: DualStatement, result: SVMResult) -> None:
     """Check that the optimum is (DUAL.1) with kernel values. Raises UnsupportedError, ParameterTypeError, DataError."""
     name = type(problem).__name__
-    svm = getattr(problem, "_dual_structure", None)
-    reason = ""
-    if svm is None or svm.classes is not None or svm.block > 1 or svm.mix is not None:
+    svm, reason = problem._dual_structure, ""
+    if svm.classes is not None or svm.block > 1 or svm.mix is not None:
         reason = "has rows of several classes or samples"
     elif problem.constraints:
         reason = "has linear constraints"

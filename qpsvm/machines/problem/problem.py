@@ -17,13 +17,10 @@ from qpsvm.base.arrays.checks import as_real_vector, as_tolerance, is_all_finite
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, ParameterTypeError
-from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.certificate import Certificate
-from qpsvm.bounds.polish import FEW_ROWS, GOOD, MANY_ROWS
+from qpsvm.bounds.polish import GOOD, MANY_ROWS
 from qpsvm.bounds.repair import feasible_start
 from qpsvm.machines.problem.base_problem import BaseProblem
-from qpsvm.machines.problem.certification_limits import NO_LIMITS, CertificationLimits
-from qpsvm.machines.problem.certifier import CertifiedOutcome, decide_status
 from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.evidence import check_feasible_constraints
 from qpsvm.machines.problem.forms import build_constrained_qp, build_dual_qp, read_multipliers
@@ -37,7 +34,6 @@ from qpsvm.program.dual_solution import DualSolution
 from qpsvm.program.qp import QP
 from qpsvm.program.scaled_qp import ScaledQP
 from qpsvm.program.solution import QPSolution
-from qpsvm.program.status import Status
 from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.result.svm_result import SVMResult
 
@@ -223,90 +219,26 @@ class Problem(DualStatement, BaseProblem[SVMResult]):
         with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
             return self._bound_rounding(self._certifier.certify(a, explicit), tol)
 
-    def interpret(
-        self,
-        solution: QPSolution | DualSolution,
-        *,
-        tol: float = 1e-6,
-        polished: bool = True,
-        form: Form | None = None,
-        backend: str = "",
-        build_time: float = 0.0,
-        limits: CertificationLimits = NO_LIMITS,
-    ) -> SVMResult:
-        """Read α from a solution of one of this problem's QPs, polish it, and certify it.
-
-        Parameters
-        ----------
-        solution : QPSolution or DualAnswer
-            Of `qp(form)`, or of `solver_qp(form)` after `unscale`; or what a solver has found for the dual itself.
-        tol : float
-            Relative gap, rounding included, up to which the result is `optimal`.
-        polished : bool
-            Whether to improve the solver's point first (`polish`).
-        form : "dual" or "primal", optional
-            Read off the variables' names where absent.
-        backend, build_time : str, float
-            Who solved, and seconds, for the record.
-        limits : CertificationLimits, optional
-            Time that certifying and polishing may take.
-
-        Returns
-        -------
-        SVMResult
-            With `error` set to what `solve(check=True)` raises, or None.
-
-        Raises
-        ------
-        ParameterTypeError, DataError
-            No solution, or one of another QP.
-
-        Examples
-        --------
-        CVXOPT by hand; what comes back is certified all the same:
-
-        >>> import qpsvm
-        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
-        >>> solution = qpsvm.compile(problem.qp("primal"), "cvxopt").solve()
-        >>> result = problem.interpret(solution)
-        >>> print(result.status, result.form, result.alpha.round(6))
-        optimal primal [0.  0.5 0.5 0. ]
-        """
-        self.samples.check()  # after the solver, before anything is said of its answer
+    def _read_point(
+        self, solution: QPSolution | DualSolution, form: Form | None
+    ) -> tuple[FloatArray, FloatArray | None, Form]:
         if isinstance(solution, DualSolution):
-            alpha, w, form = np.zeros(self.svm.m) if solution.alpha is None else solution.alpha, solution.w, "dual"
-        else:
-            machine = (
-                self.svm if self.svm.linear_constraints is None else self.svm.linear_constraints.unconstrained_dual
-            )
-            form = infer_form(solution, form, machine.m, self._margin_constraints)
-            alpha, w = self.read(solution, form)
-        m, seconds, polish_clock = self.svm.m, limits.certificate_seconds, limits.polish_clock
-        target_gap = 0.0 if m <= MANY_ROWS else min(GOOD, tol)
-        if self.space.is_linear or seconds == np.inf:
-            pass
-        elif w is None and not self.constraints:
-            alpha = find_affordable_alpha(self.space, self.svm, alpha, seconds)
-        elif estimate_certificate_seconds(self.space, alpha) > seconds:
-            target_gap = float("inf")  # the solver's own w is all that can be looked at
-        measured = Clock()
-        certificate = self._certifier.certify(alpha, w, target_gap)
-        certify_seconds, solver_gap = measured.seconds, certificate.gap
-        if certificate.explicit is not None:  # from here on without it
-            certify_seconds = max(certify_seconds, estimate_certificate_seconds(self.space, alpha))
-        stopped = solution.reported in (Status.TIME_LIMIT, Status.INTERRUPTED) and m > FEW_ROWS
-        if polished and not stopped:
-            certificate = self._polish(certificate, tol, polish_clock, certify_seconds)
-        in_time = not stopped and (polish_clock is None or not polish_clock.find_stop_reason())
-        certificate = self._bound_rounding(certificate, tol, in_time)
-        certificate, status, message, error = self._decide_outcome(
-            certificate, solution.reported, tol, polished and in_time, limits.run_clock
-        )
-        return self._build_result(
-            certificate, status=status, message=message, error=error, form=form, iterations=solution.iterations,
-            backend=backend or solution.solver.name, build_time=build_time, solve_time=solution.solve_time,
-            solver=solution.solver, solver_gap=solver_gap, bounded=in_time,
-        )  # fmt: skip
+            return np.zeros(self.svm.m) if solution.alpha is None else solution.alpha, solution.w, "dual"
+        constraints = self.svm.linear_constraints
+        machine = self.svm if constraints is None else constraints.unconstrained_dual
+        form = infer_form(solution, form, machine.m, self._margin_constraints)
+        return *self.read(solution, form), form
+
+    def _fit_to_time(
+        self, alpha: FloatArray, w: FloatArray | None, tol: float, seconds: float
+    ) -> tuple[FloatArray, float]:
+        target_gap = 0.0 if self.svm.m <= MANY_ROWS else min(GOOD, tol)
+        if not self.space.is_linear and seconds < np.inf:
+            if w is None and not self.constraints:
+                return find_affordable_alpha(self.space, self.svm, alpha, seconds), target_gap
+            if estimate_certificate_seconds(self.space, alpha) > seconds:
+                return alpha, float("inf")  # the solver's own w is all that can be evaluated
+        return alpha, target_gap
 
     def start(self, start: SVMResult | ArrayLike) -> FloatArray:
         """Build a feasible starting α from the result of a neighbouring problem, or from a given α.
@@ -339,6 +271,9 @@ class Problem(DualStatement, BaseProblem[SVMResult]):
         >>> print(qpsvm.CSVM(X, y, C=0.2).start(before).round(6))
         [0.075 0.2   0.2   0.075]
         """
+        return self._build_start(start)
+
+    def _build_start(self, start: SVMResult | ArrayLike) -> FloatArray:
         guess = (
             read_neighbouring_alpha(self, start)
             if isinstance(start, SVMResult)
@@ -349,13 +284,6 @@ class Problem(DualStatement, BaseProblem[SVMResult]):
 
     def _read_user_alpha(self, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
         return read_user_alpha(self, alpha, name)
-
-    def _decide_outcome(
-        self, certificate: Certificate, reported: Status, tol: float, polished: bool, clock: Clock | None
-    ) -> CertifiedOutcome:
-        """Return the certificate with its status; a machine may override this with a better point or an error."""
-        del polished, clock
-        return certificate, *decide_status(certificate, reported, tol, self._describe_caveats(certificate)), None
 
     def _build_result(self, certificate: Certificate, **record: Any) -> SVMResult:
         return build_svm_result(self, certificate, **record)

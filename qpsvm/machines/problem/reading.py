@@ -67,11 +67,11 @@ def infer_form(solution: QPSolution, form: Form | None, n: int, names: tuple[str
 
 
 def build_svm_result(
-    problem: DualStatement, certificate: Certificate, bounded: bool = True, **record: Any
+    problem: DualStatement, certificate: Certificate, has_time: bool = True, **record: Any
 ) -> SVMResult:
     """Build the result with the record of the solve; rows of samples of weight 0 have α = 0 and C = 0.
 
-    bounded: Whether there is time to bound the objectives for the exact kernel, with a pivoted factor.
+    has_time: Whether there is time to bound the objectives for the exact kernel, with a pivoted factor.
 
     If f is a multiple of that of the dual, as in an SVDD, so are b, w, the coefficients and the violations.
     """
@@ -92,7 +92,7 @@ def build_svm_result(
     if not samples.all_weights_positive:
         problem._fill_inactive(np.flatnonzero(samples.weight == 0), model, certificate, yf, margin)
     extras, intervals = problem._compute_extras(certificate)
-    if bounded and isinstance(problem.kernel, FeatureMap):
+    if has_time and isinstance(problem.kernel, FeatureMap):
         extras = {**extras, **bound_exact_objectives(problem, certificate, model)}
     low, high = certificate.b_interval
     if certificate.w is not None:

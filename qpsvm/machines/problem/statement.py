@@ -265,6 +265,11 @@ class MachineStatement(metaclass=FastABCMeta):
 
     @property
     @abstractmethod
+    def _dual_structure(self) -> SVMDual:
+        """The dual, of which only what does not depend on the Gram matrix may be used."""
+
+    @property
+    @abstractmethod
     def _certifier(self) -> Certifier:
         """Certifier of the points of this problem."""
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -187,14 +186,13 @@ def find_equal_samples(problem: Problem) -> IntArray:
 def check_supported(problem: Problem) -> None:
     """Check that the dual is (SIGNED.1) over known kernel values. Raises UnsupportedError."""
     name = type(problem).__name__
-    svm: Any = getattr(problem, "_dual_structure", None)
-    reason = ""
-    if svm is None:
+    svm, reason = problem._dual_structure, ""
+    if svm.classes is not None:
         reason = "several classes are in one program"
     elif svm.linear_constraints is not None:
         reason = "it has linear constraints"
-    elif svm.mix is not None or svm.classes is not None:
-        reason = "its rows are of pairs of samples or of classes"
+    elif svm.mix is not None:
+        reason = "its rows are of pairs of samples"
     elif svm.block > 1:
         reason = "its rows share a slack"
     if reason:

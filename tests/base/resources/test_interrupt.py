@@ -253,12 +253,8 @@ def test_solves_in_many_threads_leave_the_filters_of_warnings_alone():
 def test_after_a_press_only_what_half_a_second_affords_is_certified(monkeypatch):
     """And nothing is sharpened: at a million rows that took 20 s."""
     allowed, patience = [], []
-    interpret, count = CSVM.interpret, GapRefiner.refine
-    monkeypatch.setattr(
-        CSVM,
-        "interpret",
-        lambda self, *a, **k: allowed.append(k["limits"].certificate_seconds) or interpret(self, *a, **k),
-    )
+    judge, count = CSVM._judge, GapRefiner.refine
+    monkeypatch.setattr(CSVM, "_judge", lambda self, *a: allowed.append(a[-1].certificate_seconds) or judge(self, *a))
 
     def record_patience(self, certificate, tol, patient=lambda: True):
         patience.append(patient())

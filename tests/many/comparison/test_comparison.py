@@ -120,8 +120,8 @@ def test_a_solver_of_ones_own_has_a_row_whatever_it_does():
 
 def test_several_classes_in_one_program():
     problem = qpsvm.CrammerSinger(X[::2], np.arange(20) % 3, C=0.1)
-    found = qpsvm.compare(problem)
-    assert len(found) >= 3
+    found = [row for row in qpsvm.compare(problem) if row.status != "unsupported"]
+    assert {row.backend for row in found} >= {"sequential_dual", "cvxopt", "osqp"}
     assert {row.status for row in found} == {"optimal"}
     assert found[0].primal == pytest.approx(found[-1].primal, rel=1e-5)
     (row,) = qpsvm.compare(problem, "liblinear")

@@ -1,0 +1,117 @@
+"""List the backends to try on a machine, and run them (`iter_candidates`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from qpsvm.backends.problem_size import measure_size
+from qpsvm.backends.requirements import Requirements, Size
+from qpsvm.backends.traits import find_problem_traits
+from qpsvm.base.errors import UnsupportedError
+from qpsvm.base.resources.clock import Clock
+from qpsvm.base.resources.messages import is_logging, log_message
+from qpsvm.machines.problem.base_problem import BaseProblem
+from qpsvm.machines.problem.parameter_checks import Form, check_form
+from qpsvm.program.exchange import R
+from qpsvm.solve.attempt import build_unstarted_result, run_backend
+from qpsvm.solve.backend_order import RankedBackend, rank_backends
+from qpsvm.solve.candidate import Candidate, iter_supporting
+from qpsvm.solve.request import SolveRequest
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineCandidate(Candidate[R]):
+    """A backend for one form of a machine.
+
+    size: Of the machine.
+    needed: Time and memory to start.
+    """
+
+    problem: BaseProblem[R]
+    form: Form
+    size: Size
+    needed: Requirements
+
+    def __str__(self) -> str:
+        return str(RankedBackend(self.backend.name, self.form))
+
+    def run(self, request: SolveRequest, clock: Clock) -> R:
+        """Compile, solve and certify, as `run_backend` does."""
+        max_iter = request.max_iter or self.max_iter or self.backend.find_default_max_iter(self.size)
+        return run_backend(self.problem, self.backend, self.form, self.needed, request, clock, max_iter)
+
+    def build_unstarted_result(self, request: SolveRequest, reason: str) -> R:
+        """Build the result at α = 0."""
+        return build_unstarted_result(
+            self.problem, self.backend.name, self.backend.version() or "?", self.form, request, reason
+        )
+
+
+def iter_candidates(
+    problem: BaseProblem[R], backend: str, form: Form | None, request: SolveRequest
+) -> Iterator[MachineCandidate[R]]:
+    """Yield the backends and forms to try, in order, with their requirements; several only with "auto".
+
+    If a named backend does not support the request, this raises an error, before anything is built; with "auto", such
+    backends are skipped.
+
+    Raises UnsupportedError, UnknownOptionError, MissingExtraError.
+    """
+    if form is not None:
+        check_form(form)
+    is_named = not (isinstance(backend, str) and backend == "auto")
+    traits = find_problem_traits(problem)
+    ranked = [RankedBackend(backend)] if is_named else _rank_and_log(problem, request)
+    of_form = (each for each in ranked if form is None or each.form in (None, form))
+    candidates = (_build_candidate(problem, each, form or each.form, request) for each in of_form)
+
+    def check(candidate: MachineCandidate[R]) -> None:
+        if reason := candidate.backend.explain_refusal(traits, candidate.size.rows, candidate.form):
+            raise UnsupportedError(reason)
+        _check_request(candidate, request, is_named)
+        candidate.backend.require_package()
+
+    return iter_supporting(candidates, check, {} if is_named else request.options)
+
+
+def _build_candidate(
+    problem: BaseProblem[R], ranked: RankedBackend, form: Form | None, request: SolveRequest
+) -> MachineCandidate[R]:
+    """Build the candidate of a backend: in the given form, else in one that can use the start or certifies best."""
+    backend = ranked.backend_object
+    if form is None:
+        can_warm_start = request.can_warm_start(backend, "dual")
+        form = "dual" if can_warm_start else backend.preferred_form(problem.space.is_linear)
+    size = measure_size(problem, form)
+    needed = backend.requirements(size, form)
+    return MachineCandidate(
+        backend=backend, setup_seconds=needed.seconds, max_iter=ranked.max_iter, problem=problem, form=form,
+        size=size, needed=needed,
+    )  # fmt: skip
+
+
+def _rank_and_log(problem: BaseProblem[Any], request: SolveRequest) -> Iterable[RankedBackend]:
+    """Return the backends that "auto" tries; log their order if messages are shown."""
+    if not is_logging(request.verbose):
+        return rank_backends(problem)
+    candidates = list(rank_backends(problem))
+    log_message(f"auto, in this order: {', '.join(map(str, candidates))}", request.verbose)
+    return candidates
+
+
+def _check_request(candidate: MachineCandidate[Any], request: SolveRequest, is_named: bool) -> None:
+    """Check that a backend supports the start, limits and options of a request.
+
+    Checking options imports the solver's package. It is omitted if "auto" will not start the backend anyway.
+
+    Raises UnsupportedError, UnknownOptionError.
+    """
+    backend, form = candidate.backend, candidate.form
+    if is_named and request.start is not None and not request.can_warm_start(backend, form):
+        raise backend.build_warm_start_error(form)
+    can_stop = request.time_limit is None or backend.abilities.supports("time_limit")
+    will_not_start = can_stop and request.explain_late_start(candidate.setup_seconds) is not None
+    if request.has_requirements and (is_named or not will_not_start):
+        backend.check_request(request.build_limits(backend), request.options)
