@@ -228,6 +228,11 @@ class GapBounder:
             size = max(size, -self._bound_primal_above(point, penalties, most_losses))
         return GapParts(difference * FEW, size / FEW, rows)
 
+    def update_gap(self, point: Certificate) -> Certificate:
+        """Return the point with its gap of (COUNT.4), and the rows that contribute to it."""
+        found = self.bound_gap(point)
+        return point.replace(gap=found.gap, contributing=found.rows, size=found.size)
+
     def sum_terms_of_rows(self, point: Certificate, rows: IntArray, t: FloatArray, r: FloatArray) -> float:
         """Bound Σ g_k over some rows (r,), which are whole blocks, from above, for their t and radius."""
         alpha, _ = self._find_alpha(point)

@@ -7,7 +7,7 @@ Certification and polishing are limited too:
 | seconds         | once; of as many rows as fit into them, or 1 s  | in the remaining time (few rows: 0.1 s more) |
 | iterations      | of all rows                                     | as long as the solver took, or 0.1 s         |
 | nothing         | of all rows                                     | three times the solver's time, or 3 s        |
-| (rough points)  | of all rows                                     | as long as the solver took, or 0.1 s         |
+| (rough points)  | of all rows                                     | as long as the solver took, or 1 s           |
 | (on Ctrl-C)     | once; of as many rows as fit into half a second | none (few rows: one round)                   |
 """
 
@@ -130,7 +130,9 @@ class SolveRequest:
         """Return the clock of polishing the point of a solver that took `solve_time` seconds."""
         if self.time_limit is not None:
             remaining = max(self.clock.remaining, MIN_POLISH_SECONDS if rows <= POLISHED_ROWS else 0.0)
-            return Clock(min(remaining, max(solve_time, MIN_POLISH_SECONDS)) if is_rough else remaining)
-        if self.max_iter is not None or is_rough:
+            return Clock(min(remaining, max(solve_time, MIN_COUNTED_SECONDS)) if is_rough else remaining)
+        if self.max_iter is not None:
             return Clock(max(solve_time, MIN_POLISH_SECONDS))
+        if is_rough:
+            return Clock(max(solve_time, MIN_COUNTED_SECONDS))
         return Clock(bound_follow_up_time(solve_time))

@@ -67,6 +67,8 @@ if TYPE_CHECKING:
 
 #: Largest number of entries in the rows of a primal, of 16 bytes each besides what a solver needs for them.
 MAX_ENTRIES = 100_000_000
+#: Above this gap polishing tries one step length of (POL.2): the others did not find the split of such points either.
+ROUGH_GAP = 1e-3
 
 
 def list_variables(dual: AllInOneDual) -> tuple[IntArray, IntArray]:
@@ -280,7 +282,9 @@ class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
         self, certificate: Certificate, tol: float, clock: Clock | None = None, certify_seconds: float = 0.0
     ) -> Certificate:
         del tol
-        return polish(self.svm, certificate, self._certifier.certify, clock=clock, certify_seconds=certify_seconds)
+        lengths = 1 if certificate.gap > ROUGH_GAP else None
+        certify = self._certifier.certify
+        return polish(self.svm, certificate, certify, clock=clock, certify_seconds=certify_seconds, lengths=lengths)
 
     def _build_result(self, certificate: Certificate, has_time: bool = True, **record: Any) -> AllInOneResult:
         """Build the result of a certified point, with the record of the solve."""

@@ -1,0 +1,146 @@
+"""Move a certified point outwards by what its rounding may hide (`OutwardPush`).
+
+A row that all but reaches its margin may fall short of it by its radius, at a cost of U times that. It costs less to
+scale (w, b) up, to lower ρ, to raise b or to widen a tube, until such rows are beyond their margin, radius included.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.frozen import find_common_value
+from qpsvm.base.arrays.rounding import FEW, UNIT
+from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.bounds.certificate import Certificate, EvaluatedViolations
+from qpsvm.bounds.gap_bounder import GapBounder
+from qpsvm.bounds.objectives import update_objectives
+from qpsvm.bounds.point_moves import rescale, shift_multiplier
+from qpsvm.bounds.sharp_evaluation import SharpEvaluator
+
+#: Violations up to this share of the margin are closed by pushing the plane outwards by as much, never larger ones.
+PUSHABLE = 1e-3
+
+
+class OutwardPush:
+    """Pushes points of one dual outwards."""
+
+    def __init__(self, gap_bounder: GapBounder, evaluator: SharpEvaluator) -> None:
+        self.gap_bounder, self.evaluator, self.svm = gap_bounder, evaluator, gap_bounder.svm
+        self.space, self.is_homogeneous = gap_bounder.accuracy.space, gap_bounder.is_homogeneous
+        svm = self.svm
+        intercept, others = svm.intercept, svm.margin_groups
+        #: Whether a larger b reduces every violation, at a cost in P; and whether a wider tube does.
+        self._can_raise_intercept = (
+            intercept is not None
+            and intercept.total > 0.0
+            and not others
+            and intercept.ridge == 0.0
+            and bool((svm.sign > 0.0).all())
+        )
+        self._can_widen_tube = len(others) == 1 and others[0].total > 0.0 and find_common_value(others[0].column) == 1.0
+
+    def push(self, point: Certificate) -> Certificate:
+        """Return the point pushed outwards, with its gap; the point itself if that does not help."""
+        pushed = None if point.contributing is None else self._move(point, point.contributing)
+        if pushed is None:
+            return point
+        pushed = self.gap_bounder.update_gap(pushed)
+        return update_objectives(self.gap_bounder, pushed) if pushed.gap < point.gap else point
+
+    def _move(self, point: Certificate, rows: IntArray) -> Certificate | None:
+        """Return the moved point, given the rows that contribute to the gap; None if it has no suitable move."""
+        svm = self.svm
+        if svm.has_curvature and svm.hard_rows is None:
+            return None
+        if self._can_raise_intercept:
+            return self._raise_intercept(point, rows)
+        if self._can_widen_tube:
+            return self._widen_tube(point, rows)
+        if self.is_homogeneous:
+            return self._lower_rho(point, rows)
+        return self._scale_up(point, rows) if svm.is_scalable or svm.is_stretchable else None
+
+    def _scale_up(self, point: Certificate, rows: IntArray) -> Certificate | None:
+        """Scale (w, b) up."""
+        svm, level = self.svm, self.svm.level[rows]
+        t, r = self.gap_bounder.enclose_violations(point, rows)
+        if point.evaluated is None:  # what taking y f over will add
+            r = r + 4.0 * UNIT * (np.abs(t) + abs(point.level) + np.abs(point.margin[rows])) + point.level_radius
+        near = self._find_near(rows, t + r, level)
+        if not near.any():
+            return None
+        growth = _find_largest(((t + r) / (level - t - r))[near]) * FEW
+        b = abs(point.b) if point.intercepts is None else float(np.abs(point.intercepts).max())
+        growth += UNIT * (4.0 + b)  # rounding of the numbers that it is pushed to
+        u = svm.sign * point.yf - point.level
+        pushed = rescale(self.space, svm, point, u, point.w, point.level, 1.0 + growth)
+        if point.evaluated is None:
+            return pushed
+        support = svm.at_rows(point.coef) != 0.0 if point.w is None else point.alpha < 0.0
+        is_worse = point.evaluated.radius < self.gap_bounder.enclose_violations(pushed, slice(None))[1]
+        rows = np.union1d(rows, np.flatnonzero(support & is_worse))
+        return self.evaluator.evaluate_rows(pushed, rows) or pushed
+
+    def _lower_rho(self, point: Certificate, rows: IntArray) -> Certificate | None:
+        """Lower ρ, if it is the margin of all rows."""
+        has_several_margins = len(point.margin) > 0 and find_common_value(point.margin) is None
+        if has_several_margins or "rho" not in point.multipliers:
+            return None
+        t, r = self.gap_bounder.enclose_violations(point, rows)
+        near = self._find_near(rows, t + r, point.margin[rows])
+        if not near.any():
+            return None
+        rho = (point.rho - _find_largest((t + r)[near])) * (1.0 - 4.0 * UNIT)
+        return shift_multiplier(self.svm, point, "rho", rho)
+
+    def _find_near(self, rows: IntArray, largest: FloatArray, level: FloatArray) -> NDArray[np.bool_]:
+        """Return which rows all but reach their level, given the largest violations: masks and numbers (r,)."""
+        near = (largest > 0.0) & (largest < PUSHABLE * level)
+        hard = self.svm.hard_rows
+        if hard is not None and (self.svm.has_curvature or not self.svm.is_scalable):  # the others may fall short
+            near &= hard[rows]
+        return near
+
+    def _raise_intercept(self, point: Certificate, rows: IntArray) -> Certificate | None:
+        """Raise b, at a cost of e for each unit."""
+        is_ball = self.space.is_affine and point.w is not None
+        scale = self.gap_bounder.compute_half_square(point) if is_ball else abs(point.level)
+        step = self._find_step(point, rows, scale, abs(point.level))
+        if step is None:
+            return None
+        u = self.svm.sign * point.yf - point.level
+        raised = rescale(self.space, self.svm, point, u, point.w, point.level + step, 1.0)
+        if point.evaluated is None:
+            return raised
+        (t, radius), step = point.evaluated, raised.level - point.level
+        radius = radius + point.level_radius + raised.level_radius + 2.0 * UNIT * (np.abs(t) + abs(step))
+        return raised.replace(evaluated=EvaluatedViolations(t - step, radius))
+
+    def _widen_tube(self, point: Certificate, rows: IntArray) -> Certificate | None:
+        """Widen the tube, at a cost of e for each unit."""
+        name = self.svm.margin_groups[0].multiplier
+        width = point.multipliers[name]
+        step = self._find_step(point, rows, 0.0, np.abs(self.svm.level[rows]) + abs(width))
+        return None if step is None else shift_multiplier(self.svm, point, name, width + step)
+
+    def _find_step(self, point: Certificate, rows: IntArray, scale: float, sizes: FloatArray | float) -> float | None:
+        """Return the step of b, or of the tube, after which rows near their level are beyond it; None if none is near.
+
+        scale: What violations are compared with, if it is larger than the largest of them.
+        sizes: Of the numbers that t is computed from, besides the margin.
+        """
+        t, r = self.gap_bounder.enclose_violations(point, rows)
+        near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
+        near &= t + r < PUSHABLE * max(scale, float(np.abs(point.violation).max(initial=0.0)))
+        if not near.any():
+            return None
+        size = np.abs(point.margin[rows]) + np.abs(t) + sizes
+        return _find_largest((t + r + 16.0 * (2.0 + point.placed) * UNIT * size)[near]) + 4.0 * point.level_radius
+
+
+def _find_largest(values: FloatArray) -> float:
+    """Return the largest value; −∞ if there is none."""
+    return float(values.max(initial=-math.inf))
