@@ -15,8 +15,8 @@ from qpsvm.base.arrays.frozen import build_frozen
 from qpsvm.base.arrays.rounding import compute_relative_gap
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
-from qpsvm.bounds.all_in_one_repair import class_intercepts
 from qpsvm.bounds.certificate import Certificate, PrimalPoint, gap_sums, middle, prefer_average
+from qpsvm.bounds.class_intercepts import find_class_intercepts
 from qpsvm.bounds.class_space import build_plane
 from qpsvm.bounds.hard_margin import direction, hard_intercept, hard_reach
 from qpsvm.bounds.repair import feasible
@@ -215,7 +215,7 @@ def best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping
     """
     u = point.u if not growth else (1.0 + growth) * point.u
     if svm.classes is not None:
-        multipliers = svm.classes.name_multipliers(class_intercepts(svm.classes, a, u, point.half_norm, slopes))
+        multipliers = svm.classes.name_multipliers(find_class_intercepts(svm.classes, a, u, point.half_norm, slopes))
         return multipliers, {}, *gap_sums(svm, a, u, 0.0, svm.margin(multipliers))
 
     def evaluate(thetas: list[float]) -> tuple[dict[str, float], float, float]:

@@ -35,8 +35,8 @@ from scipy.linalg import lapack, lstsq
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.interrupt import is_interrupted
-from qpsvm.bounds.all_in_one_repair import project_on_simplex
 from qpsvm.bounds.certificate import Certificate
+from qpsvm.bounds.class_repair import project_on_simplex
 from qpsvm.program.losses import sum_blocks
 from qpsvm.program.svm_dual import SVMDual
 

@@ -31,8 +31,7 @@ import numpy as np
 from qpsvm.base.arrays.double_double import sum_with_bound
 from qpsvm.base.arrays.frozen import find_common_value, multiply
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.bounds import all_in_one_repair
-from qpsvm.bounds.all_in_one_repair import LARGEST
+from qpsvm.bounds.class_repair import LARGEST, repair_classes
 from qpsvm.program.svm_dual import DualPart, LinearConstraints, SVMDual
 
 EPS = float(np.finfo(float).eps)
@@ -45,7 +44,7 @@ SMALL, CARRIERS = 1e-9, 4
 def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     """Return a feasible α near the given one: (m,), a new array."""
     if dual.classes is not None:
-        return dual.classes.flatten_alpha(all_in_one_repair.feasible(dual.classes, dual.classes.unflatten_alpha(alpha)))
+        return dual.classes.flatten_alpha(repair_classes(dual.classes, dual.classes.unflatten_alpha(alpha)))
     if dual.linear_constraints is not None:
         return _beside_users(dual, dual.linear_constraints, alpha)
     equalities = [part for part in dual.parts if not part.ridge]

@@ -10,7 +10,8 @@ import scipy.optimize
 import scipy.sparse
 
 import qpsvm
-from qpsvm.bounds.all_in_one_repair import feasible, from_free_rows, improve_intercepts, project_on_simplex
+from qpsvm.bounds.class_intercepts import fit_free_rows, improve_intercepts
+from qpsvm.bounds.class_repair import project_on_simplex, repair_classes
 from qpsvm.bounds.proof.terms import RowBounds, bound_terms_above
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.program.losses import compute_block_terms
@@ -30,7 +31,7 @@ def test_a_repaired_alpha_is_feasible_to_the_last_bit(shared, intercept):
         alpha = rng.normal(size=(n, k)) * 10.0 ** rng.uniform(-8, 8)
         if trial % 3 == 0:
             alpha[rng.integers(n), rng.integers(k)] = (np.nan, np.inf, 1e308)[trial % 9 // 3]
-        a = feasible(dual, alpha)
+        a = repair_classes(dual, alpha)
         exact = [[Fraction(value) for value in row] for row in a.tolist()]
         assert not a[dual.own_class_mask].any()
         assert (a >= 0.0).all()
@@ -41,7 +42,7 @@ def test_a_repaired_alpha_is_feasible_to_the_last_bit(shared, intercept):
             assert Fraction(beta[i, label[i]]) == sum(row)
         if intercept == "free":
             assert not any(sum(Fraction(value) for value in column) for column in beta.T.tolist())
-        again = feasible(dual, a)
+        again = repair_classes(dual, a)
         assert np.abs(again - a).max() <= 1e-12 * max(a.max(), 1e-300)
 
 
@@ -50,7 +51,7 @@ def test_what_is_at_its_bound_stays_there_as_far_as_the_balance_allows():
     dual = AllInOneDual(label, 2, np.full(6, 0.3), 1.0, False, "free")
     alpha = np.zeros((6, 2))
     alpha[:3, 1], alpha[3:, 0] = (0.3, 0.3, 0.1 + 1e-13), (0.3, 0.3, 0.1)
-    a = feasible(dual, alpha)
+    a = repair_classes(dual, alpha)
     assert np.allclose(a, alpha, atol=1e-12)
     assert (np.abs(a[[0, 1], 1] - 0.3) <= 1e-15).all()
 
@@ -94,12 +95,12 @@ def test_free_intercepts_are_as_good_as_those_of_a_linear_program(machine):
         X = 1.5 * rng.normal(size=(k, 3))[labels] + rng.normal(size=(n, 3))
         problem = machine(X, labels, C=0.3)
         dual, star = problem._all_in_one_dual, qpsvm.solve(problem, tol=1e-9).alpha.reshape(n, -1)
-        a = feasible(dual, star * (1.0 + 1e-6 * rng.normal(size=star.shape)))
+        a = repair_classes(dual, star * (1.0 + 1e-6 * rng.normal(size=star.shape)))
         beta = dual.compute_beta(a)
         u = X @ (X.T @ beta)
         half = 0.5 * float((beta * u).sum())
         below = dual.level * float(a.sum()) - 2.0 * half  # what no loss at this w is less than
-        b = improve_intercepts(dual, u, from_free_rows(dual, a, u), below)
+        b = improve_intercepts(dual, u, fit_free_rows(dual, a, u), below)
         loss, least = (
             float(dual.compute_losses(dual.compute_shortfalls(u + at)).sum()) for at in (b, by_program(dual, u))
         )

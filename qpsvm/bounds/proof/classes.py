@@ -7,7 +7,7 @@
     (CLASSES.3)  E_c = Aᵀ over the points of class c:  each b_c is an intercept, free (E_cᵀα = 0) or penalised (R = 1)
     (CLASSES.4)  U = C_i bounds the α of each row, or with a shared slack their sum over the rows of a sample, (BOUND.5)
 
-`bounds.all_in_one_repair` finds a feasible α. It is checked again here, so that proofs do not depend on the repair.
+`bounds.class_repair` finds a feasible α. It is checked again here, so that proofs do not depend on the repair.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from qpsvm.base.arrays.frozen import find_common_value, repeat_value
 from qpsvm.base.arrays.rationals import from_constant, from_floats, multiply_exactly, sum_rounded_down
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.bounds import all_in_one_repair
+from qpsvm.bounds.class_repair import repair_classes
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
 from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, Feasible, compute_residual
 from qpsvm.bounds.proof.kernels.definite import Definiteness
@@ -87,7 +87,7 @@ def _repair(program: ExactDual, alpha: FloatArray) -> FloatArray:
     intercept: Intercept = None if not ridges else "penalised" if ridges[0] else "free"
     label, upper = program.level.high.reshape(-1, k).argmin(axis=1), program.upper_ends[0][::k]
     dual = AllInOneDual(label, k, upper, 1.0, program.shared, intercept)
-    return all_in_one_repair.feasible(dual, alpha.reshape(-1, k)).ravel()
+    return repair_classes(dual, alpha.reshape(-1, k)).ravel()
 
 
 def _check_feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:

@@ -144,18 +144,18 @@ def test_what_is_not_feasible_is_made_so_or_nothing_is_proven(monkeypatch):
         assert all(sum(row) <= program.upper[3 * i] for i, row in enumerate(exact))
         net = [sum(exact[i][c] for i in range(6)) - sum(sum(exact[i]) for i in (2 * c, 2 * c + 1)) for c in range(3)]
         assert net == [0, 0, 0]
-        monkeypatch.setattr("qpsvm.bounds.proof.classes.all_in_one_repair.feasible", lambda _, alpha: alpha)
+        monkeypatch.setattr("qpsvm.bounds.proof.classes.repair_classes", lambda _, alpha: alpha)
         assert feasible_of_classes(program, wrong.ravel()) is None
         monkeypatch.undo()
     balanced = np.where(np.repeat(np.eye(3), 2, axis=0) > 0.0, 0.0, 1.0)
     doubled = build_all_in_one_program(qpsvm.CrammerSinger(problem.X, problem.class_index, C=1.0))
-    monkeypatch.setattr("qpsvm.bounds.proof.classes.all_in_one_repair.feasible", lambda _, alpha: alpha)
+    monkeypatch.setattr("qpsvm.bounds.proof.classes.repair_classes", lambda _, alpha: alpha)
     assert feasible_of_classes(doubled, 0.5 * balanced.ravel()) is not None  # the α of a sample add up to U = 1
     assert feasible_of_classes(doubled, 0.75 * balanced.ravel()) is None
     monkeypatch.undo()
     one_digit = found.alpha.reshape(6, 3).copy()
     one_digit[0, 1] = np.nextafter(one_digit[0, 1], 0.0)  # out of balance by one unit in the last place
-    monkeypatch.setattr("qpsvm.bounds.proof.classes.all_in_one_repair.feasible", lambda _, alpha: alpha)
+    monkeypatch.setattr("qpsvm.bounds.proof.classes.repair_classes", lambda _, alpha: alpha)
     assert feasible_of_classes(program, one_digit.ravel()) is None
     result = problem.at(found.alpha.reshape(6, 3))
     proof = replace(result, alpha=one_digit).verify()
