@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -45,37 +45,50 @@ def certify(
     target_gap: Candidates after the first that reaches it are not tried.
     restored: Replaces `_measure` for machines with linear constraints, which primal points have to satisfy.
     """
-    a, scales = feasible(svm, alpha), svm.is_hard and svm.is_scalable and restored is None
-    if scales:
-        scale = float(a.max(initial=0.0)) or 1.0  # a solver's w belongs to α before it is scaled
-        a, w = direction(svm, a), w / scale if w is not None and space.is_linear else None
-    beta = svm.beta(a)
+    is_stretched = svm.is_hard and svm.is_scalable and restored is None
+    find_candidates = _find_stretched_candidates if is_stretched else _find_candidates
+    a, beta, half_norm, points = find_candidates(space, svm, alpha, w, target_gap == math.inf)
     slopes = penalised_multipliers(svm, a)
-    repair_change = None
-    if w is None and space.is_linear and not scales and np.isfinite(a).all():
-        repair_change = svm.beta(np.clip(alpha, 0.0, svm.upper) - a), float(svm.level @ a)
-    half_norm, points = levels.primal_points(space, beta, w, target_gap == math.inf, repair_change)
-    if scales:
-        norm2, total = 2.0 * half_norm, float(svm.level @ a)
-        stretch = total / norm2 if norm2 * LARGEST_VALUE > total else 1.0  # t of (SCALE.2)
-        points = map(partial(PrimalPoint.times, factor=stretch), points)
-        a, beta, half_norm = a * stretch, beta * stretch, half_norm * stretch * stretch
-    curvature = 0.5 * float(svm.curvature @ (a * a)) if svm.has_curvature else 0.0
-    best: PrimalCandidate | None = None
-    for point in points:
-        for measured in (restored or _measure)(svm, a, point, slopes, half_norm + curvature):
-            if best is None or measured.gap < best.gap:
-                best = measured
-            if best.gap <= target_gap:
-                break
-        if best is not None and best.gap <= target_gap:
-            break
-    assert best is not None  # w(α) is always a candidate
+    dual_cost = half_norm + (0.5 * float(svm.curvature @ (a * a)) if svm.has_curvature else 0.0)
+    measured = (found for point in points for found in (restored or _measure)(svm, a, point, slopes, dual_cost))
+    best = next(measured)  # w(α) is always a candidate
+    while best.gap > target_gap and (other := next(measured, None)) is not None:
+        best = other if other.gap < best.gap else best
     if restored is not None and best.primal == 0.0 and a.any() and not any(group.total for group in svm.groups):
         # P = 0 is optimal, and α = 0 proves it
         return certify(space, svm, np.zeros(svm.m), best.point.w, target_gap, restored)
     penalties = sum(0.5 * group.ridge * np.square(slopes[group.multiplier]) for group in svm.penalised_groups)
-    return certificate_of(space, svm, a, beta, best, half_norm + curvature + penalties)
+    return certificate_of(space, svm, a, beta, best, dual_cost + penalties)
+
+
+#: A feasible α (m,), its β (n,), ½‖w(α)‖², and the candidates for w.
+Candidates = tuple[FloatArray, FloatArray, float, Iterator[PrimalPoint]]
+
+
+def _find_candidates(
+    space: FeatureSpace, svm: SVMDual, alpha: FloatArray, w: FloatArray | None, wanted: bool
+) -> Candidates:
+    """Repair α (m,), and return the candidates for w; w itself in any case if `wanted`."""
+    a = feasible(svm, alpha)
+    beta, repair_change = svm.beta(a), None
+    if w is None and space.is_linear and np.isfinite(a).all():
+        repair_change = svm.beta(np.clip(alpha, 0.0, svm.upper) - a), float(svm.level @ a)
+    return a, beta, *levels.primal_points(space, beta, w, wanted, repair_change)
+
+
+def _find_stretched_candidates(
+    space: FeatureSpace, svm: SVMDual, alpha: FloatArray, w: FloatArray | None, wanted: bool
+) -> Candidates:
+    """Return the candidates of a hard margin: for its direction in α, and stretched by the best t, (SCALE.2)."""
+    a = feasible(svm, alpha)
+    scale = float(a.max(initial=0.0)) or 1.0  # a solver's w belongs to α before it is scaled
+    a, w = direction(svm, a), w / scale if w is not None and space.is_linear else None
+    beta = svm.beta(a)
+    half_norm, points = levels.primal_points(space, beta, w, wanted)
+    norm2, total = 2.0 * half_norm, float(svm.level @ a)
+    stretch = total / norm2 if norm2 * LARGEST_VALUE > total else 1.0
+    stretched = map(partial(PrimalPoint.times, factor=stretch), points)
+    return a * stretch, beta * stretch, half_norm * stretch * stretch, stretched
 
 
 def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificate:

@@ -69,12 +69,12 @@ class QPAttempt:
 
     def certify(self, solution: QPSolution, tol: float, with_polish: bool, remaining: float = math.inf) -> QPResult:
         """Certify a solver's solution, polished first if `with_polish`, within `remaining` seconds."""
-        program, given = self.program, self.reduction.given
+        program = self.program
         program.seconds = max(min(remaining, LP_TIME_FACTOR * max(solution.solve_time, 1.0)), 0.0)
         points = [] if solution.x is None else [DualArguments(solution.x, solution.y, solution.z)]
         polished = polish(program, points[0]) if with_polish and points else None
         points = points if polished is None else [polished, *points]
-        upper, lower, own = self._bound_both_sides(points)
+        upper, lower, solver_gap = self._bound_both_sides(points)
         if not math.isfinite(upper.value):
             upper = self._bound_above(points, upper)
         if not math.isfinite(upper.value):
@@ -84,37 +84,33 @@ class QPAttempt:
                 return self._build_infeasible_result(proof, solution)
         if compute_gap(upper.value, lower.value) > tol and program.curvature is not None:
             lower = self._bound_below(points, lower)
-        change = max(self.change, lower.share)
         if lower.share and math.isfinite(upper.value):
             inside = self.interior_or_proof[0]
-            upper = min(
-                (program.bound_above(point.u, inside, lower.share) for point in points), key=lambda above: above.value
-            )
-        primal = upper.value
+            bounds = (program.bound_above(point.u, inside, lower.share) for point in points)
+            upper = min(bounds, key=lambda bound: bound.value)
+        return self._build_result(solution, tol, upper, lower, solver_gap)
+
+    def _build_result(
+        self, solution: QPSolution, tol: float, upper: UpperBound, lower: LowerBound, solver_gap: float
+    ) -> QPResult:
+        """Build the result of bounds on both sides."""
+        primal, change = upper.value, max(self.change, lower.share)
         if lower.rests is not None:  # the lower bound is for a changed q, which increases f by at most this
             primal += float(lower.rests @ (np.abs(upper.x) + upper.radius)) * (1.0 + 1e-9)
             sizes = np.abs(self.qp.q)
             change = max(change, float((lower.rests / np.where(sizes > 0.0, sizes, 1.0)).max()))
         gap = compute_gap(primal, lower.value)
-        status, why = Status.INACCURATE, dict.fromkeys(part for part in (upper.why, lower.why) if part)
-        message = " ".join(f"{part}." for part in why)
         if gap <= tol:
             status, message = Status.OPTIMAL, describe_change(change)
-        elif solution.reported not in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED):
-            status = solution.reported
-        residuals = (math.nan,) * 3
-        if solution.x is not None and solution.z_box is not None:
-            qp, x, y, z, box = solution.qp, solution.x, solution.y, solution.z, solution.z_box
-            residuals = (
-                compute_primal_residual(qp, x),
-                compute_dual_residual(qp, x, y, z, box),
-                compute_complementarity(qp, x, z, box),
-            )
-        y, z, box = self.reduction.expand(lower.y, lower.z, split_bound_multipliers(program, lower.c))
+        else:
+            is_claim = solution.reported in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
+            status = Status.INACCURATE if is_claim else solution.reported
+            message = " ".join(f"{why}." for why in dict.fromkeys((upper.why, lower.why)) if why)
+        y, z, box = self.reduction.expand(lower.y, lower.z, split_bound_multipliers(self.program, lower.c))
         return QPResult(
-            given, status, upper.x, upper.radius, y, z, box, primal, lower.value, gap, own, *residuals,
-            solver=Solver(*solution.solver), solve_time=solution.solve_time, iterations=solution.iterations,
-            data_change=change, message=message,
+            self.reduction.given, status, upper.x, upper.radius, y, z, box, primal, lower.value, gap, solver_gap,
+            *_measure_residuals(solution), solver=Solver(*solution.solver), solve_time=solution.solve_time,
+            iterations=solution.iterations, data_change=change, message=message,
         )  # fmt: skip
 
     def _bound_both_sides(self, points: list[DualArguments]) -> tuple[UpperBound, LowerBound, float]:
@@ -163,6 +159,18 @@ class QPAttempt:
             self.reduction.given, Status.INFEASIBLE, (y, z, box), Solver(*solution.solver), self.change,
             solve_time=solution.solve_time, iterations=solution.iterations,
         )  # fmt: skip
+
+
+def _measure_residuals(solution: QPSolution) -> tuple[float, float, float]:
+    """Return the primal and dual residual and the complementarity of a solver's point; NaN without one."""
+    if solution.x is None or solution.z_box is None:
+        return math.nan, math.nan, math.nan
+    qp, x, y, z, box = solution.qp, solution.x, solution.y, solution.z, solution.z_box
+    return (
+        compute_primal_residual(qp, x),
+        compute_dual_residual(qp, x, y, z, box),
+        compute_complementarity(qp, x, z, box),
+    )
 
 
 def describe_change(change: float) -> str:
