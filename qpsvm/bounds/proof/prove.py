@@ -146,12 +146,12 @@ def _by_terms(
     program: ExactDual, primal_point: Primal, point: Feasible, measured: SpaceMeasurement
 ) -> tuple[GapBounds, FloatArray]:
     """Return bounds of P, D and P − D by (BOUND.4), and upper bounds of the terms, (m,)."""
-    rows = terms.RowBounds(point.ends, program.upper_ends, program.curvature.bounds)
+    rows = terms.RowBounds(point.ends, program.upper_enclosure, program.curvature.bounds)
 
     def find_violations(block: slice) -> terms.Ends:
         return terms.bound_violations(program, primal_point, measured.values, block).ends
 
-    upper, g, psi = terms.sum_terms(rows, find_violations, program.width)
+    upper, g, psi = terms.sum_terms(rows, find_violations, program.block_size)
     half_square = 0.5 * measured.apart * measured.apart * FEW + UNDERFLOW if measured.apart != 0.0 else 0.0
     cost, penalty, ridge = map(enclose_fraction, terms.group_parts(program, primal_point, point))
     curved, gain = terms.bound_curvature_term(program, point), terms.linear_part(program, point)
