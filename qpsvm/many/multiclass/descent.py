@@ -1,8 +1,8 @@
 """Solve linear machines with hinges or squared hinges together, by coordinate descent (`solve_by_descent`).
 
 The machines share the samples Z. W = w(α) of all machines is one product with Z, and u, which is f without the
-intercept, another. If descent stops early (`DescentPace`), or if the bounds do not certify a machine, it is
-solved separately, warm-started at its α.
+intercept, another. If descent stops early (`DescentPace`), or if the bounds do not certify a machine, it is solved
+separately, warm-started at its α.
 
 Shapes: P machines over the same r rows; Z (r, d), W (P, d), α and u (P·r,).
 """

@@ -2,8 +2,8 @@
 
     (BULK.5)  a sample with target t is two rows, of signs ±1 and levels ±t − ε, with α⁺ = max(β, 0), α⁻ = max(−β, 0)
 
-ε is the half-width of the tube and β the coefficient of the sample. If descent stops early (`DescentPace`),
-or if `gap_bounds` does not certify the solution, `qpsvm.solve` solves the problem, warm-started at the point.
+ε is the half-width of the tube and β the coefficient of the sample. If descent stops early (`DescentPace`), or
+if `gap_bounds` does not certify the solution, `qpsvm.solve` solves the problem, warm-started at the point.
 
 Shapes: n samples, d features; u is f without the intercept.
 """
@@ -92,12 +92,15 @@ class RegressionSolver:
         target, n = problem._active_target, len(problem._active_target)
         upper, curvature = (np.full(n, np.inf), 0.5 / problem.C) if self.is_squared else (problem.C, np.zeros(n))
         self.stack = Stack(
-            np.zeros((1, 2), dtype=np.intp), np.full((1, 2), n), np.array([0, 2 * n]), np.repeat([1.0, -1.0], n),
-            np.tile(upper, 2), np.tile(curvature, 2),
+            slice_starts=np.zeros((1, 2), dtype=np.intp), slice_lengths=np.full((1, 2), n),
+            row_offsets=np.array([0, 2 * n]), sign=np.repeat([1.0, -1.0], n), upper=np.tile(upper, 2),
+            curvature=np.tile(curvature, 2),
             level=np.concatenate([target - problem.epsilon, -target - problem.epsilon]),
         )  # fmt: skip
-        ends = compress_constant(upper), compress_constant(-upper)
-        self.losses = Loss(ends[0], target, ends[1], problem.epsilon, compress_constant(curvature))
+        self.losses = Loss(
+            high=compress_constant(upper), level=target, low=compress_constant(-upper), tube=problem.epsilon,
+            curvature=compress_constant(curvature),
+        )  # fmt: skip
 
     def solve_by_newton(self) -> RegressionPoint | None:
         """Solve a squared loss by (SQNEWTON.2); None if the steps do not converge."""
