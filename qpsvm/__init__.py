@@ -113,7 +113,7 @@ if TYPE_CHECKING:
     from qpsvm.many.exact.influence import Influence, influence
     from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out
     from qpsvm.many.exact.path import exact_path
-    from qpsvm.many.exact.pieces import ExactPath
+    from qpsvm.many.exact.path_result import ExactPath
     from qpsvm.many.exact.validation import ValidationCurves
     from qpsvm.many.grid.cross_validation import CrossValidation, cross_validate
     from qpsvm.many.grid.interval import Interval
@@ -142,7 +142,7 @@ else:
             "qpsvm.many.exact.leave_one_out": ("LeaveOneOut", "leave_one_out"),
             "qpsvm.many.exact.path": ("exact_path",),
             "qpsvm.machines.problem.sensitivity": ("Sensitivity", "vjp"),
-            "qpsvm.many.exact.pieces": ("ExactPath",),
+            "qpsvm.many.exact.path_result": ("ExactPath",),
             "qpsvm.many.exact.validation": ("ValidationCurves",),
             "qpsvm.many.grid.interval": ("Interval",),
             "qpsvm.many.grid.cross_validation": ("CrossValidation", "cross_validate"),

@@ -1,4 +1,4 @@
-"""Replace files atomically: the new one is complete before it takes the name (`open_replacement`)."""
+"""Write files atomically: a new file is complete before it replaces the old one (`open_replacement`, `write_text`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qpsvm.base.errors import FileAccessError, ParameterTypeError, QPSVMError
 
 #: Suffix of an unfinished file, which remains only if the process was killed or the machine crashed.
 UNFINISHED = ".unfinished"
-#: Number of characters of the file's name in that of the unfinished one, so that it has at most 255 bytes in UTF-8.
+#: Characters of the file's name that the name of the unfinished file repeats: with it, at most 255 bytes in UTF-8.
 MAX_NAME_PART = 40
 
 
@@ -23,9 +23,9 @@ MAX_NAME_PART = 40
 def open_replacement(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file to write to. At the end of the `with` block it is synced to disk and replaces `path`.
 
-    If the block ends early, by a full disk or Ctrl-C, `path` is unchanged and no other file remains. The new file has
-    the permissions of the old one and, if the system allows it, its owner; without an old one it has the default
-    permissions of `open`. For a symbolic link, its target is replaced.
+    If an exception ends the block, as for a full disk or Ctrl-C, `path` is unchanged and no other file remains. The new
+    file has the permissions of the old one and, if the system allows it, its owner; without an old one it has the
+    default permissions of `open`. For a symbolic link, its target is replaced.
 
     Raises FileAccessError, ParameterTypeError.
     """
@@ -65,7 +65,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 @contextmanager
 def open_output(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file to write to, as `open_replacement`, or a device or a pipe directly.
+    """Open a file to write to: by `open_replacement`, or directly if it is a device or a pipe.
 
     Raises FileAccessError, ParameterTypeError.
     """
@@ -89,10 +89,10 @@ def as_path_text(path: str | os.PathLike[str]) -> str:
     if not isinstance(name, str):
         raise ParameterTypeError(f"path must be text or a pathlib.Path, got {type(path).__name__}")
     try:
-        representable = b"\0" not in os.fsencode(name)
+        is_valid = b"\0" not in os.fsencode(name)
     except UnicodeEncodeError:
-        representable = False
-    if not representable:
+        is_valid = False
+    if not is_valid:
         raise FileAccessError(f"{name!r} is no path: it has a character that this system does not allow in one")
     return name
 
@@ -117,7 +117,7 @@ def _stat_target(target: Path) -> os.stat_result | None:
 def _copy_ownership(old: os.stat_result, unfinished: Path) -> None:
     """Set owner and group if the system allows it; then the permissions, which a new owner may have reset."""
     if hasattr(os, "chown"):
-        for owner in (old.st_uid, -1):
+        for owner in (old.st_uid, -1):  # only root may change the owner, so then try the group alone
             with suppress(OSError):
                 os.chown(unfinished, owner, old.st_gid)
                 break

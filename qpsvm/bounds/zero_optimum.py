@@ -214,7 +214,7 @@ class ZeroOptimum:
             return 0.0 if has_samples and self._is_constant(as_dense(rows)) else None
         ties = find_ties(rows)
         assert ties is not None
-        length = np.sqrt(self.space.curvature(support)[ties.rows])
+        length = np.sqrt(self.space.curvature(support)[ties.first_rows])
         groups = np.split(beta_rows[ties.order], ties.starts[1:])
         sums = np.array([abs(math.fsum(group.tolist())) for group in groups])
         is_centre = support[ties.order] == int(np.abs(beta).argmax())

@@ -1,4 +1,4 @@
-"""Bound f of every exact optimum by the certified gap, and prove predictions (`ProvenPredictions`)."""
+"""Bound the decision function of every exact optimum, and prove predictions (`ProvenPredictions`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ProvenPredictions:
-    """Statements of a result about every exact optimum."""
+    """Base of the results: bounds on every exact optimum, which follow from the certified gap."""
 
     model: Any
     problem: ProblemReference
@@ -114,16 +114,20 @@ class ProvenPredictions:
         [ True  True False]
         """
         owner = self._require_problem(problem)
-        numbers = owner._target_kind in ("numbers", "ranks")
-        if numbers != (within is not None):
-            advice = "predicts numbers: say within what they count as equal, as in within=0.01"
-            raise ParameterError(f"{owner.title} {advice if numbers else 'predicts labels: leave `within` out'}")
+        predicts_numbers = owner._target_kind in ("numbers", "ranks")
+        if predicts_numbers and within is None:
+            raise ParameterError(
+                f"{owner.title} predicts numbers: say within what they count as equal, as in within=0.01"
+            )
+        if not predicts_numbers and within is not None:
+            raise ParameterError(f"{owner.title} predicts labels: leave `within` out")
         low, high, f = self._compute_bounds(X, problem, diagonal)
         if within is not None:
             within = as_real(within, "within")
             if not within >= 0.0:
                 raise ParameterError(f"within is how far apart numbers may be, so not negative, got {within:g}")
-            return np.asarray((high - f <= within / FEW) & (f - low <= within / FEW))[:, 0]
+            max_distance = within / FEW  # the differences of floats are rounded
+            return np.asarray((high - f <= max_distance) & (f - low <= max_distance))[:, 0]
         if f.shape[1] == 1:
             return np.asarray((low > 0.0) & (f > 0.0) | (high < 0.0) & (f <= 0.0))[:, 0]
         row_index, best = np.arange(len(f)), f.argmax(axis=1)
@@ -135,7 +139,8 @@ class ProvenPredictions:
     def nearness(self) -> float:
         """Upper bound of ‖w − w*‖ for every exact optimum w*, in the norm of the feature space.
 
-        It is √(2 (P − D)/unit), by (OPTIMA.1), with P − D from the certified gap. `decision_bounds` uses a tighter one.
+        It is √(2 (P − D)/unit), by (OPTIMA.1), with P − D from the certified gap, and the factor `unit` from ½‖w‖² to
+        the objective. `decision_bounds` uses a tighter one.
 
         Examples
         --------
@@ -144,13 +149,13 @@ class ProvenPredictions:
         >>> result.nearness < 1e-6
         True
         """
-        size = max(abs(self.primal), abs(self.dual))
-        unit = float(getattr(self, "unit", 1.0))
-        distance = float(np.sqrt(2.0 * self.gap * size / unit))
-        return distance * (1.0 + 1e-9) if np.isfinite(distance) else float("inf")
+        objective_size = max(abs(self.primal), abs(self.dual))
+        unit = float(getattr(self, "unit", 1.0))  # an all-in-one result has none
+        distance = float(np.sqrt(2.0 * self.gap * objective_size / unit))
+        return distance * (1.0 + 1e-9) if np.isfinite(distance) else float("inf")  # more than the few roundings
 
     def build_near_function(self, problem: SolvedProblem | None = None) -> NearFunction:
-        """Return the data of `decision_bounds`, without the samples: its `to_record()` is saved with a model.
+        """Build the function that computes `decision_bounds` without the samples; `to_record()` saves it with a model.
 
         Raises UnsupportedError, DataError.
 
@@ -182,18 +187,15 @@ class ProvenPredictions:
         """Return the set that contains every optimum; cached for the result's own problem."""
         if problem is not None:
             return self._require_problem(problem)._enclose_optima(self)
-        cached_optimum: NearOptimum | None = self.__dict__.get("_near_optimum")
-        if cached_optimum is None:
-            cached_optimum = self._require_problem(None)._enclose_optima(self)
-            self.__dict__["_near_optimum"] = cached_optimum
-        assert cached_optimum is not None
-        return cached_optimum
+        if "_near_optimum" not in self.__dict__:
+            self.__dict__["_near_optimum"] = self._require_problem(None)._enclose_optima(self)
+        near_optimum: NearOptimum = self.__dict__["_near_optimum"]
+        return near_optimum
 
     def _compute_bounds(
         self, X: Any, problem: SolvedProblem | None, diagonal: Any
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return (OPTIMA.3) and f itself: (q, k) each."""
-        model = self.model
-        samples: Matrix = model._check_samples(X)
-        kernel_diagonal = check_kernel_diagonal(model.kernel, diagonal, samples.shape[0], needed=True)
-        return self.build_near_function(problem)(model, samples, kernel_diagonal)
+        """Return the lower and upper bounds (OPTIMA.3), and f itself: (q, k) each."""
+        samples: Matrix = self.model._check_samples(X)
+        kernel_diagonal = check_kernel_diagonal(self.model.kernel, diagonal, samples.shape[0], needed=True)
+        return self.build_near_function(problem)(self.model, samples, kernel_diagonal)

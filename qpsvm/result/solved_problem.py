@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SolvedProblem(Protocol):
-    """The attributes of a problem that results use; `Problem` and `AllInOneProblem` have them."""
+    """What results use of the problem that they solve; `Problem` and `AllInOneProblem` implement it."""
 
     @property
     def samples(self) -> TrainingSamples:
@@ -33,11 +33,11 @@ class SolvedProblem(Protocol):
 
     @property
     def title(self) -> str:
-        """The machine with its parameters."""
+        """Name and parameters of the machine, as text: "C-SVM, C = 10, …"."""
 
     @property
     def _hyperparameters(self) -> tuple[str, ...]:
-        """Names of the parameters specific to the machine."""
+        """Names of the parameters that are specific to the machine, such as C."""
 
     @property
     def _target_kind(self) -> str:
@@ -45,7 +45,7 @@ class SolvedProblem(Protocol):
 
     @property
     def _f_scale(self) -> float:
-        """Factor from f of the dual to f."""
+        """Factor from f of (DUAL.4) to f of the machine: 2 for SVDD, else 1."""
 
     @property
     def active_rows(self) -> IntArray:
@@ -56,11 +56,11 @@ class SolvedProblem(Protocol):
         """The labels in sort order."""
 
     def prove(self, result: Any, *, tol: float | None = None) -> Proof:
-        """Prove bounds for a result."""
+        """Prove bounds on the objective values of a result."""
 
     def _enclose_optima(self, result: Any) -> NearOptimum:
         """Return a set that contains every exact optimum."""
 
 
-#: The reference of a result to its problem: the problem, a function that builds it on demand, or None.
+#: How a result refers to its problem: directly, by a function that builds it on demand, or not at all (None).
 ProblemReference: TypeAlias = SolvedProblem | Callable[[], SolvedProblem] | None

@@ -96,7 +96,9 @@ def test_the_record_is_what_the_checker_states(name: str, intercept: Any, weight
         pytest.skip("a proof file has no constraints beside a ball")
     problem = problem_of(name, intercept, weights, **({"constraints": ROWS} if rows else {}))
     program, own = build_program(problem), build_registered_program(problem)
-    entries = {(mu, k): group.entry(k) for mu, group in zip(names(own), own.groups, strict=True) for k in range(own.m)}
+    entries = {
+        (mu, k): group.get_entry(k) for mu, group in zip(names(own), own.groups, strict=True) for k in range(own.m)
+    }
     assert program.unit == own.unit
     assert program.e == {group.multiplier: group.total for group in own.groups}
     assert {group.multiplier: group.ridge for group in own.groups} == program.R

@@ -121,7 +121,7 @@ MUTANTS = [
     Mutant("bounds/proof/terms.py", "math.nextafter(end[1] + lost", "math.nextafter(end[1]", HOSTILE),
     Mutant(
         "bounds/proof/rational.py",
-        "fixed -= group.entry(k) * primal_point.multipliers[group.multiplier]",
+        "fixed -= group.get_entry(k) * primal_point.multipliers[group.multiplier]",
         "pass",
         MACHINES,
     ),

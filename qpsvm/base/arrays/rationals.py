@@ -1,39 +1,39 @@
 """Store vectors of rational numbers, exactly and as floats below and above them (`RationalVector`).
 
-    (EXACT.1)  value_k = factor·(high_k + low_k), or factor/(high_k + low_k):  the sum of two doubles represents t − ε
-    and
-               C·s exactly, by (ROUND.2) and (ROUND.3), and 1/Σs is a factor
+    (EXACT.1)  value_k = factor·(high_k + low_k), or factor/(high_k + low_k)
     (EXACT.2)  its relative error in floats is at most 6u, and 0 if low = 0 and the factor is 1
 
-Bounds are rounded outwards: a lower bound is a float that is not above the number.
+Two doubles represent a level t − ε or a penalty C·s exactly, by (ROUND.2) and (ROUND.3); 1/Σs is a factor. Bounds are
+rounded outwards: a lower bound is a float that is not above the number.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.double_double import UNDERFLOW, sum_in_chunks, two_product, two_sum
-from qpsvm.base.arrays.frozen import find_common_value, repeat_value
+from qpsvm.base.arrays.frozen import cached, find_common_value, repeat_value
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
 
 #: Relative error of (EXACT.2): sum, factor, product or quotient, and the rounding of the bounds themselves.
-LOOSE = 6.0 * UNIT
-#: (EXACT.2) holds between these: no intermediate result is denormal, or overflows.
+RELATIVE_ERROR = 6.0 * UNIT
+#: (EXACT.2) holds for sizes between these: no intermediate result is denormal, or overflows.
 TINY, GREAT = 2.0**-960, 2.0**960
-#: Bits of a float.
-DIGITS = 53
-#: Products of numbers outside this range might lose their errors to underflow, or overflow.
+#: Bits of the significand of a float.
+SIGNIFICAND_BITS = 53
+#: `two_product` is exact for two numbers of sizes between these: neither product nor error underflows or overflows.
 SMALLEST, LARGEST = 2.0**-400, 2.0**400
-#: The largest float.
-FINITE = math.nextafter(math.inf, 0.0)
+#: The largest finite float.
+MAX_FLOAT = math.nextafter(math.inf, 0.0)
 
 
 def enclose_fraction(value: Fraction) -> tuple[float, float]:
@@ -58,11 +58,11 @@ def round_up(value: Fraction) -> float:
     return enclose_fraction(value)[1]
 
 
-def sum_rounded_down(*parts: float) -> float:
-    """Return a sum of few floats from below."""
-    if any(math.isnan(term) or term == -math.inf for term in parts):
+def sum_rounded_down(*terms: float) -> float:
+    """Return a lower bound of a sum of few floats, in which ∞ counts as the largest finite float."""
+    if any(math.isnan(term) or term == -math.inf for term in terms):
         return -math.inf
-    return round_down(sum((Fraction(min(term, FINITE)) for term in parts), Fraction(0)))
+    return round_down(sum((Fraction(min(term, MAX_FLOAT)) for term in terms), Fraction(0)))
 
 
 def sqrt_rounded_down(value: Fraction) -> float:
@@ -83,8 +83,8 @@ def sqrt_rounded_up(value: Fraction) -> float:
 class RationalVector:
     """A vector of the numbers (EXACT.1).
 
-    high, low (m,)
-    inverse: Whether the factor is divided by the sums.
+    high, low (m,): Two doubles per number.
+    factor, inverse: A common factor, and whether it is divided by the sums of the doubles, or multiplied with them.
     """
 
     high: FloatArray
@@ -94,6 +94,9 @@ class RationalVector:
 
     def __len__(self) -> int:
         return len(self.high)
+
+    def __iter__(self) -> Iterator[Fraction]:
+        return (self[k] for k in range(len(self)))
 
     def __getitem__(self, k: int) -> Fraction:
         """Return the exact number."""
@@ -106,11 +109,10 @@ class RationalVector:
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds as floats: (m,) each, (EXACT.2)."""
-        common = find_common_value(self.high)
-        if common is not None and find_common_value(self.low) is not None:
-            if math.isinf(common):
+        if self.is_constant:
+            if math.isinf(self.high[0]):
                 return self.high, self.high
-            low, high = enclose_fraction(self[0]) if len(self) else (0.0, 0.0)
+            low, high = enclose_fraction(self[0])
             return repeat_value(low, len(self)), repeat_value(high, len(self))
         if self.factor == 1 and not self.inverse and not self.low.any():
             return self.high, self.high
@@ -118,16 +120,19 @@ class RationalVector:
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
             values = factor / sums if self.inverse else factor * sums
         sizes = np.abs(values[~self.infinite_mask & (sums != 0.0)])
-        min_size, max_size = sizes.min(initial=1.0), sizes.max(initial=1.0)
-        if not (
-            min_size > TINY and max_size < GREAT and TINY < abs(factor) < GREAT
-        ):  # a factor, or a value, is denormal
+        is_normal = sizes.min(initial=1.0) > TINY and sizes.max(initial=1.0) < GREAT and TINY < abs(factor) < GREAT
+        if not is_normal:
             ends = [(h, h) if math.isinf(h) else enclose_fraction(self[k]) for k, h in enumerate(self.high.tolist())]
             return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
-        radius = LOOSE * np.abs(values)
+        radius = RELATIVE_ERROR * np.abs(values)
         with np.errstate(invalid="ignore"):
             infinite = np.isinf(values)
             return np.where(infinite, values, values - radius), np.where(infinite, values, values + radius)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all numbers are stored as one (`repeat_value`); False for no numbers."""
+        return find_common_value(self.high) is not None and find_common_value(self.low) is not None
 
     @property
     def is_exact(self) -> bool:
@@ -150,42 +155,79 @@ class RationalVector:
 
 
 @dataclass(frozen=True, eq=False)
-class ListedRationals(RationalVector):
-    """Arbitrary rational numbers, or several concatenated vectors.
+class EnclosedRationals(RationalVector):
+    """Arbitrary rational numbers, given by a function, between two floats each.
 
-    high, low (m,): Lower and upper bounds as floats; for concatenated vectors, their `high` and `low`.
+    high, low (m,): Upper and lower bounds, instead of parts of a sum. A number is infinite if its lower bound is.
     number_at: Return the exact number at an index.
     """
 
     number_at: Callable[[int], Fraction] = Fraction
-    parts: tuple[RationalVector, ...] = ()
 
     def __getitem__(self, k: int) -> Fraction:
         return self.number_at(k)
 
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
-        if not self.parts:
-            return self.high, self.low
-        low, high = (_concatenate_floats([part.bounds[end] for part in self.parts]) for end in (0, 1))
+        return self.low, self.high
+
+    @property
+    def is_exact(self) -> bool:
+        return False
+
+    @property
+    def infinite_mask(self) -> NDArray[np.bool_]:
+        return np.isinf(self.low)
+
+    def get_finite(self, k: int) -> Fraction | None:
+        return None if math.isinf(self.low[k]) else self[k]
+
+
+@dataclass(frozen=True, eq=False)
+class ConcatenatedRationals(RationalVector):
+    """Several vectors in one.
+
+    high, low (m,): Those of the vectors, concatenated.
+    parts: The vectors.
+    """
+
+    parts: tuple[RationalVector, ...] = ()
+
+    @cached
+    def _part_ends(self) -> tuple[int, ...]:
+        """Index after the last number of each part."""
+        return tuple(accumulate(map(len, self.parts)))
+
+    def _locate(self, k: int) -> tuple[RationalVector, int]:
+        """Return the part that contains a number, and the index of the number in it."""
+        p = bisect_right(self._part_ends, k)
+        return self.parts[p], k - self._part_ends[p] + len(self.parts[p])
+
+    def __getitem__(self, k: int) -> Fraction:
+        part, k_in_part = self._locate(k)
+        return part[k_in_part]
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        low, high = (_concatenate_floats(ends) for ends in zip(*(part.bounds for part in self.parts), strict=True))
         return low, high
 
     @property
     def is_exact(self) -> bool:
         return False
 
-    def map_values(
-        self, change: Callable[[RationalVector], RationalVector], number: Callable[[Fraction], Fraction]
-    ) -> RationalVector:
-        """Return the vector of changed numbers: by `change` for concatenated vectors, else by `number`."""
-        if self.parts:
-            return concatenate_rationals(*map(change, self.parts))
-        return from_fractions([number(self[k]) for k in range(len(self))])
+    @property
+    def infinite_mask(self) -> NDArray[np.bool_]:
+        return np.concatenate([part.infinite_mask for part in self.parts])
+
+    def get_finite(self, k: int) -> Fraction | None:
+        part, k_in_part = self._locate(k)
+        return part.get_finite(k_in_part)
 
 
 def from_enclosure(low: FloatArray, high: FloatArray, number_at: Callable[[int], Fraction]) -> RationalVector:
-    """Build a vector of numbers between two floats each, (m,), exact by a function; the upper ones are finite."""
-    return ListedRationals(low, high, number_at=number_at)
+    """Build a vector of numbers between two floats each, (m,), exact by a function; infinite where `low` is."""
+    return EnclosedRationals(high, low, number_at=number_at)
 
 
 def from_fractions(values: Sequence[Fraction]) -> RationalVector:
@@ -200,17 +242,11 @@ def concatenate_rationals(*parts: RationalVector) -> RationalVector:
     factor, inverse = parts[0].factor, parts[0].inverse
     if all(type(part) is RationalVector and part.factor == factor and part.inverse == inverse for part in parts):
         return RationalVector(high, low, factor, inverse)
-    ends = np.cumsum([len(part) for part in parts]).tolist()
-
-    def number_at(k: int) -> Fraction:
-        place = bisect_right(ends, k)
-        return parts[place][k - ends[place] + len(parts[place])]
-
-    return ListedRationals(high, low, number_at=number_at, parts=parts)
+    return ConcatenatedRationals(high, low, parts=parts)
 
 
 def _concatenate_floats(vectors: Sequence[FloatArray]) -> FloatArray:
-    """Concatenate vectors of floats: `repeat_value` if all are, by one number."""
+    """Concatenate vectors of floats; if all repeat the same number, by `repeat_value`."""
     common_values = {find_common_value(vector) for vector in vectors}
     common = common_values.pop() if len(common_values) == 1 else None
     return np.concatenate(vectors) if common is None else repeat_value(common, sum(map(len, vectors)))
@@ -234,7 +270,7 @@ def add_exactly(a: FloatArray, b: FloatArray) -> RationalVector:
 
 
 def have_exact_products(values: FloatArray) -> bool:
-    """Return whether products of such floats keep their rounding errors: no underflow nor overflow."""
+    """Return whether `two_product` is exact for floats of these sizes."""
     if len(values) and values.min() > SMALLEST and values.max() < LARGEST:  # typical for weights and penalties
         return True
     sizes = np.abs(values[values != 0.0])
@@ -242,7 +278,7 @@ def have_exact_products(values: FloatArray) -> bool:
 
 
 def multiply_exactly(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1)) -> RationalVector:
-    """Return factor·a∘b, (m,) each; one by one if their sizes do not allow products as two doubles."""
+    """Return factor·a∘b, (m,) each: as two doubles per number, or as fractions if the sizes do not allow that."""
     common_a, common_b = find_common_value(a), find_common_value(b)
     if common_a == 1.0 and factor == 1:
         return from_floats(b)
@@ -259,8 +295,10 @@ def multiply_exactly(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1
 
 def divide_exactly(values: RationalVector, factor: Fraction) -> RationalVector:
     """Return factor over each of the numbers."""
-    if isinstance(values, ListedRationals):
-        return values.map_values(lambda part: divide_exactly(part, factor), lambda number: factor / number)
+    if isinstance(values, ConcatenatedRationals):
+        return concatenate_rationals(*(divide_exactly(part, factor) for part in values.parts))
+    if isinstance(values, EnclosedRationals):
+        return from_fractions([factor / number for number in values])
     return RationalVector(values.high, values.low, factor / values.factor, not values.inverse)
 
 
@@ -268,8 +306,10 @@ def scale_exactly(values: RationalVector, factor: Fraction) -> RationalVector:
     """Return factor times each of the numbers."""
     if factor == 1:
         return values
-    if isinstance(values, ListedRationals):
-        return values.map_values(lambda part: scale_exactly(part, factor), lambda number: factor * number)
+    if isinstance(values, ConcatenatedRationals):
+        return concatenate_rationals(*(scale_exactly(part, factor) for part in values.parts))
+    if isinstance(values, EnclosedRationals):
+        return from_fractions([factor * number for number in values])
     return RationalVector(values.high, values.low, factor * values.factor, values.inverse)
 
 
@@ -281,67 +321,75 @@ def as_rationals(values: RationalVector | FloatArray | Fraction | float, m: int)
 
 
 def as_floats(values: RationalVector) -> FloatArray:
-    """Return the numbers as floats, (m,): rounded once; of a product with a factor, up to 2⁻⁵⁰ of a rounding more.
+    """Return the numbers as floats, (m,), infinite beyond all floats; by `repeat_value` if they are one number.
 
-    `repeat_value` where all numbers are one. What is beyond all floats is infinite.
+    They are rounded to nearest; with a factor, the error is at most (1 + 2⁻⁵⁰) times that of a rounding.
     """
-    if isinstance(values, ListedRationals):
-        if values.parts:
-            return np.concatenate([as_floats(part) for part in values.parts])
-        return np.array([round_to_nearest(values[k]) for k in range(len(values))])
+    if isinstance(values, ConcatenatedRationals):
+        return np.concatenate([as_floats(part) for part in values.parts])
+    if isinstance(values, EnclosedRationals):
+        return np.array([round_to_nearest(number) for number in values])
     if values.is_exact:
         return values.high
-    common = find_common_value(values.high)
-    if common is not None and find_common_value(values.low) is not None:
+    if values.is_constant:
+        common = float(values.high[0])
         return repeat_value(common if math.isinf(common) else round_to_nearest(values[0]), len(values))
     divisor = round_to_nearest(1 / values.factor) if values.factor and not values.inverse else 0.0
     if TINY < abs(divisor) < GREAT and Fraction(divisor) * values.factor == 1 and not values.low.any():
         quotient: FloatArray = values.high / divisor  # 1/Σs of weights whose sum is a float
         return quotient
-    factor = round_to_nearest(values.factor)
-    if values.factor and not (
-        SMALLEST < abs(factor) < LARGEST and have_exact_products(values.high[~values.infinite_mask])
-    ):
-        power = values.factor.numerator.bit_length() - values.factor.denominator.bit_length()
-        high, exponents = np.frexp(values.high)
-        low = np.ldexp(values.low, -exponents)
-        rounded = as_floats(RationalVector(high, low, values.factor / Fraction(2) ** power, values.inverse))
-        with np.errstate(over="ignore", under="ignore"):
-            scaled: FloatArray = np.ldexp(rounded, power - exponents if values.inverse else power + exponents)
-        return scaled
+    factor_fits = SMALLEST < abs(round_to_nearest(values.factor)) < LARGEST
+    if values.factor and not (factor_fits and have_exact_products(values.high[~values.infinite_mask])):
+        return _apply_factor_without_exponents(values)
+    return _apply_factor(values)
+
+
+def _apply_factor_without_exponents(values: RationalVector) -> FloatArray:
+    """Return `as_floats` of numbers so large or small that their products must be computed without the exponents."""
+    power = values.factor.numerator.bit_length() - values.factor.denominator.bit_length()
+    high, exponents = np.frexp(values.high)
+    low = np.ldexp(values.low, -exponents)
+    rounded = as_floats(RationalVector(high, low, values.factor / Fraction(2) ** power, values.inverse))
+    with np.errstate(over="ignore", under="ignore"):
+        scaled: FloatArray = np.ldexp(rounded, power - exponents if values.inverse else power + exponents)
+    return scaled
+
+
+def _apply_factor(values: RationalVector) -> FloatArray:
+    """Return `as_floats` by a product or quotient in floats, to which its error is added."""
+    high, low, factor = values.high, values.low, round_to_nearest(values.factor)
+    factor_error = round_to_nearest(values.factor - Fraction(factor))
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
-        rounded = factor / values.high if values.inverse else factor * values.high
-        if Fraction(factor) == values.factor and not values.low.any():
+        rounded = factor / high if values.inverse else factor * high
+        if Fraction(factor) == values.factor and not low.any():
             return rounded
-        rest, spread = round_to_nearest(values.factor - Fraction(factor)), np.broadcast_to(factor, rounded.shape)
         if values.inverse:
-            p, e = two_product(rounded, values.high)
-            better = rounded + (((factor - p) - e) + (rest - rounded * values.low)) / values.high
+            product, error = two_product(rounded, high)
+            corrected = rounded + (((factor - product) - error) + (factor_error - rounded * low)) / high
         else:
-            p, e = two_product(spread, values.high)
-            better = p + (e + (factor * values.low + rest * values.high))
-        return np.where(np.isfinite(better), better, rounded)
+            product, error = two_product(np.broadcast_to(factor, rounded.shape), high)
+            corrected = product + (error + (factor * low + factor_error * high))
+        return np.where(np.isfinite(corrected), corrected, rounded)
 
 
 def round_all_down(values: RationalVector) -> tuple[FloatArray, FloatArray | None]:
     """Return the largest floats (m,) that are not above numbers ≥ 0, and bounds on the differences; None if all are 0.
 
-    The floats may be one smaller if products are denormal, and are infinite beyond all floats. `repeat_value` where all
-    numbers are one.
+    If products are denormal, the floats may be the next smaller ones. Beyond all floats, they are infinite. If all
+    numbers are one, `repeat_value` gives them.
     """
-    if isinstance(values, ListedRationals):
-        if not values.parts:
-            ends = [round_down(values[k]) for k in range(len(values))]
-            rests = [round_up(values[k] - Fraction(end)) for k, end in enumerate(ends)]
-            return np.array(ends), np.array(rests)
+    if isinstance(values, EnclosedRationals):
+        ends = [round_down(number) for number in values]
+        rests = [round_up(number - Fraction(end)) for number, end in zip(values, ends, strict=True)]
+        return np.array(ends), np.array(rests)
+    if isinstance(values, ConcatenatedRationals):
         parts = [round_all_down(part) for part in values.parts]
         floats = np.concatenate([part for part, _ in parts])
         if all(radius is None for _, radius in parts):
             return floats, None
         return floats, np.concatenate([np.zeros(len(part)) if radius is None else radius for part, radius in parts])
-    common = find_common_value(values.high)
-    if common is not None and find_common_value(values.low) is not None and len(values):
-        if math.isinf(common):
+    if values.is_constant:
+        if math.isinf(values.high[0]):
             return values.high, None
         if math.isinf(round_to_nearest(values[0])):
             return repeat_value(math.inf, len(values)), None
@@ -358,41 +406,43 @@ def round_all_down(values: RationalVector) -> tuple[FloatArray, FloatArray | Non
     side = _compare_with(values, nearest)
     below = np.where(np.isinf(nearest) | (side >= 0), nearest, np.nextafter(nearest, 0.0))
     with np.errstate(invalid="ignore"):
+        # more than the error of `as_floats`, and of this sum
         distances = np.where(side == 0, 0.0, (nearest - below) + (1.0 + 2.0**-40) * UNIT * nearest + UNDERFLOW)
     return below, np.where(np.isinf(nearest), 0.0, distances)
 
 
 def enclose_all(values: RationalVector) -> tuple[FloatArray, FloatArray]:
-    """Return the floats next to numbers ≥ 0, below and above them, (m,) each: one float where a number is one."""
-    if isinstance(values, ListedRationals) and not values.parts:
+    """Return the floats next to numbers ≥ 0, below and above them, (m,) each: equal for a number that is a float."""
+    if isinstance(values, EnclosedRationals):
         return values.bounds
     below, distances = round_all_down(values)
     return below, below if distances is None else round_up_from(below, distances)
 
 
 def round_up_from(below: FloatArray, distances: FloatArray) -> FloatArray:
-    """Return floats above the numbers of `round_all_down`, next to those below them: (m,)."""
+    """Return upper bounds of numbers, (m,), given the result of `round_all_down`: the next floats, if possible."""
     above: FloatArray = np.where(distances > 0.0, np.maximum(np.nextafter(below, np.inf), below + distances), below)
     return above
 
 
 def _compare_with(values: RationalVector, nearest: FloatArray) -> NDArray[np.int8]:
-    """Return the sign of value − nearest, (m,), for the floats nearest to numbers ≥ 0; −1 if that is not known."""
+    """Return the sign of value − nearest, (m,), for numbers ≥ 0 and their `as_floats`; −1 if it is unknown."""
     factor = round_to_nearest(values.factor)
     sizes = values.high[~values.infinite_mask & (values.high != 0.0)]
     if not SMALLEST < abs(factor) < LARGEST or not have_exact_products(sizes):
         return np.full(len(values), -1, dtype=np.int8)
-    rest = round_to_nearest(values.factor - Fraction(factor))
+    factor_error = round_to_nearest(values.factor - Fraction(factor))
     with np.errstate(over="ignore", invalid="ignore"):
         if values.inverse:  # the sign of factor − nearest · (high + low)
             product, error = two_product(nearest, values.high)
-            terms = (-error, np.full(len(values), rest), -nearest * values.low)
+            terms = (-error, np.full(len(values), factor_error), -nearest * values.low)
             difference = factor - product
         else:
             product, error = two_product(np.full(len(values), factor), values.high)
-            terms = (error, rest * values.high, factor * values.low)
+            terms = (error, factor_error * values.high, factor * values.low)
             difference = product - nearest
         difference = difference + (terms[0] + (terms[1] + terms[2]))
+        # more than the roundings of the terms and of their sums
         bound = 16.0 * UNIT * (np.abs(terms[0]) + np.abs(terms[1]) + np.abs(terms[2]))
     side = np.sign(np.where(np.isfinite(difference), difference, 0.0)).astype(np.int8)
     for k in np.flatnonzero((np.abs(difference) <= bound) & (bound > 0.0)).tolist():
@@ -411,38 +461,40 @@ def round_to_nearest(value: Fraction) -> float:
 
 def sum_floats(values: FloatArray) -> Fraction:
     """Return the exact sum of floats, (n,)."""
-    one = find_common_value(values)
-    if one is not None:
-        return Fraction(one) * len(values)
-    (left, spread), total = sum_in_chunks(values), Fraction(0)
-    if spread or not np.abs(values).max(initial=0.0) < GREAT:  # `math.fsum` may overflow on the way; NaN raises
+    common = find_common_value(values)
+    if common is not None:
+        return Fraction(common) * len(values)
+    total = Fraction(0)
+    terms, error = sum_in_chunks(values)
+    if error or not np.abs(values).max(initial=0.0) < GREAT:  # `math.fsum` may overflow on the way; NaN raises
         return sum(map(Fraction, values.tolist()), total)
-    while part := math.fsum(left):  # rounded once, and what that loses is added next
-        left.append(-part)
-        total += Fraction(part)
+    while rounded_sum := math.fsum(terms):  # the remaining terms sum to its rounding error, which is added next
+        terms.append(-rounded_sum)
+        total += Fraction(rounded_sum)
     return total
 
 
 def sum_rationals(values: RationalVector) -> Fraction:
     """Return the exact sum of the numbers."""
-    if isinstance(values, ListedRationals) or values.inverse:
-        return sum((values[k] for k in range(len(values))), Fraction(0))
+    if isinstance(values, (EnclosedRationals, ConcatenatedRationals)) or values.inverse:
+        return sum(values, Fraction(0))
     return values.factor * (sum_floats(values.high) + sum_floats(values.low))
 
 
 def as_integers(values: FloatArray) -> tuple[list[int], int]:
-    """Return j and an exponent with value_k = j_k 2^exponent, exactly. Shapes: values (k,). Raises ValueError."""
+    """Return integers j and an exponent with value_k = j_k·2^exponent, exactly, for floats (m,). Raises ValueError."""
     if not np.isfinite(values).all():
         raise ValueError("only finite floats are integers times a power of 2")
-    mantissa, exponents = np.frexp(values)
-    whole = np.ldexp(mantissa, DIGITS).astype(np.int64).tolist()
-    used = exponents[mantissa != 0.0]
-    least = int(used.min()) if len(used) else 0
-    shifts = (exponents - least).tolist()
-    return [j << s if j else 0 for j, s in zip(whole, shifts, strict=True)], least - DIGITS
+    significands, exponents = np.frexp(values)
+    integers = np.ldexp(significands, SIGNIFICAND_BITS).astype(np.int64).tolist()
+    nonzero_exponents = exponents[significands != 0.0]
+    min_exponent = int(nonzero_exponents.min()) if len(nonzero_exponents) else 0
+    shifts = (exponents - min_exponent).tolist()
+    shifted = [j << shift if j else 0 for j, shift in zip(integers, shifts, strict=True)]
+    return shifted, min_exponent - SIGNIFICAND_BITS
 
 
 def to_common_denominator(values: Sequence[Fraction]) -> tuple[list[int], int]:
-    """Return j and a denominator with value_k = j_k / denominator."""
+    """Return integers j and a denominator with value_k = j_k / denominator."""
     denominator = math.lcm(*{value.denominator for value in values}) if values else 1
     return [value.numerator * (denominator // value.denominator) for value in values], denominator

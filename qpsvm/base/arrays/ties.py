@@ -22,9 +22,14 @@ class Ties:
     starts: IntArray
 
     @property
-    def rows(self) -> IntArray:
+    def first_rows(self) -> IntArray:
         """Index of the first row of each group: (g,)."""
         return self.order[self.starts]
+
+    @property
+    def sizes(self) -> IntArray:
+        """Number of rows of each group: (g,)."""
+        return np.diff(np.append(self.starts, len(self.order)))
 
     def sum_groups(self, x: FloatArray) -> FloatArray:
         """Return the sums of x (n,) over the groups: (g,)."""
@@ -32,10 +37,10 @@ class Ties:
         return sums
 
     def expand_groups(self, x: FloatArray) -> FloatArray:
-        """Return for every row the entry of x (g,) of its group: (n,)."""
-        out = np.empty(len(self.order), dtype=x.dtype)
-        out[self.order] = np.repeat(x, np.diff(np.append(self.starts, len(self.order))))
-        return out
+        """Return for each row the entry of x (g,) that belongs to its group: (n,)."""
+        expanded = np.empty(len(self.order), dtype=x.dtype)
+        expanded[self.order] = np.repeat(x, self.sizes)
+        return expanded
 
     def distribute_alpha(self, alpha: FloatArray, upper: FloatArray) -> FloatArray:
         """Distribute sums of α over the groups to the rows: (n,).
@@ -45,32 +50,32 @@ class Ties:
         """
         sorted_upper = upper[self.order]
         upper_before = np.cumsum(sorted_upper) - sorted_upper
-        group_sizes = np.diff(np.append(self.starts, len(self.order)))
-        filled_before = upper_before - np.repeat(upper_before[self.starts], group_sizes)
-        out = np.empty(len(self.order))
-        out[self.order] = np.clip(self.expand_groups(alpha)[self.order] - filled_before, 0.0, sorted_upper)
-        return out
+        filled_before = upper_before - np.repeat(upper_before[self.starts], self.sizes)
+        distributed = np.empty(len(self.order))
+        distributed[self.order] = np.clip(np.repeat(alpha, self.sizes) - filled_before, 0.0, sorted_upper)
+        return distributed
 
 
 def find_ties(X: Matrix, *labels: FloatArray, min_share: float = 0.0) -> Ties | None:
     """Group equal rows of X (n, d) with equal labels, (n,) each.
 
-    Rows are sorted by a random projection, so equal rows are neighbours; neighbours are then compared entry by entry.
+    Rows are sorted by a random projection, which makes equal rows neighbours. Neighbours with equal projections are
+    then compared entry by entry.
 
-    min_share: Return None if merging would remove a smaller share of the rows.
+    min_share: Return None if equal projections show that merging removes a smaller share of the rows.
     """
     n, d = X.shape
     weights = np.random.default_rng(0).normal(size=d)
     # einsum, because BLAS may round the projections of equal rows differently
-    key = np.einsum("ij,j->i", X, weights) if isinstance(X, np.ndarray) else X @ weights
-    order = np.lexsort((*labels, key))
-    equal = np.logical_and.reduce([values[order[1:]] == values[order[:-1]] for values in (key, *labels)])
-    if np.count_nonzero(equal) < min_share * n:
+    projections = np.einsum("ij,j->i", X, weights) if isinstance(X, np.ndarray) else X @ weights
+    order = np.lexsort((*labels, projections))
+    equals_previous = np.logical_and.reduce([v[order[1:]] == v[order[:-1]] for v in (projections, *labels)])
+    if np.count_nonzero(equals_previous) < min_share * n:
         return None
-    candidates = np.flatnonzero(equal)
+    candidates = np.flatnonzero(equals_previous)
     differences = X[order[candidates + 1]] != X[order[candidates]]
     if isinstance(differences, np.ndarray):
-        equal[candidates] = ~differences.any(axis=1)
+        equals_previous[candidates] = ~differences.any(axis=1)
     else:
-        equal[candidates] = np.diff(sp.csr_array(differences).indptr) == 0
-    return Ties(order, np.flatnonzero(np.concatenate([[True], ~equal])))
+        equals_previous[candidates] = np.diff(sp.csr_array(differences).indptr) == 0
+    return Ties(order, np.flatnonzero(np.concatenate([[True], ~equals_previous])))

@@ -62,7 +62,7 @@ def of_classes(
         n * k,
         mix=mix,
         classes=k,
-        shared=shared,
+        shares_slack=shared,
     )
 
 
@@ -85,8 +85,8 @@ def feasible_of_classes(program: ExactDual, alpha: FloatArray, costs: FloatArray
 def _repair(program: ExactDual, alpha: FloatArray) -> FloatArray:
     k, ridges = program.classes, [group.ridge for group in program.groups]
     intercept: Intercept = None if not ridges else "penalised" if ridges[0] else "free"
-    label, upper = program.level.high.reshape(-1, k).argmin(axis=1), program.upper_ends[0][::k]
-    dual = AllInOneDual(label, k, upper, 1.0, program.shared, intercept)
+    label, upper = program.level.high.reshape(-1, k).argmin(axis=1), program.upper_enclosure[0][::k]
+    dual = AllInOneDual(label, k, upper, 1.0, program.shares_slack, intercept)
     return repair_classes(dual, alpha.reshape(-1, k)).ravel()
 
 
@@ -95,9 +95,9 @@ def _check_feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
     largest_alpha = float(alpha.max(initial=0.0))
     if not (largest_alpha < LARGEST_ALPHA and (alpha >= 0.0).all() and not alpha[program.level.high == 0.0].any()):
         return None
-    point, width = Feasible(alpha, {}, program), program.width
+    point, width = Feasible(alpha, {}, program), program.block_size
     sums = alpha.reshape(-1, width).sum(axis=1) * (1.0 + gamma(width + 1))
-    for block in np.flatnonzero(sums > program.upper_ends[0][::width]).tolist():  # may exceed U: decide exactly
+    for block in np.flatnonzero(sums > program.upper_enclosure[0][::width]).tolist():  # may exceed U: decide exactly
         first = block * width
         U = program.upper.get_finite(first)
         if U is not None and sum(point[row] for row in range(first, first + width)) > U:

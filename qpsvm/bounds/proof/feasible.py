@@ -116,7 +116,7 @@ class Feasible(ExactAlpha):
         beta = [Fraction(0)] * self.program.n
         for k in {*np.flatnonzero(self.alpha).tolist(), *self.carriers}:
             value = self[k]
-            for i, factor in self.program.row(k):
+            for i, factor in self.program.list_row_terms(k):
                 beta[i] += value * factor
         return beta
 
@@ -126,7 +126,7 @@ def feasible(program: ExactDual, alpha: FloatArray, costs: FloatArray | None = N
 
     costs (m,): |t_k − δ_kα_k| of (FEAS.3); None if unknown.
     """
-    upper_low, upper_high = program.upper_ends
+    upper_low, upper_high = program.upper_enclosure
     a = np.clip(alpha, 0.0, upper_high)
     if not a.max(initial=0.0) < LARGEST_ALPHA:  # true for NaN too
         return None
@@ -153,7 +153,7 @@ def compute_residual(group: ExactGroup, point: ExactAlpha) -> Fraction:
         return _dot(group, point.alpha) - group.total
     alpha = point.alpha.copy()
     alpha[list(special)] = 0.0
-    return _dot(group, alpha) + sum((group.entry(k) * point[k] for k in special), Fraction(0)) - group.total
+    return _dot(group, alpha) + sum((group.get_entry(k) * point[k] for k in special), Fraction(0)) - group.total
 
 
 def _dot(group: ExactGroup, alpha: FloatArray) -> Fraction:
@@ -238,8 +238,9 @@ def _order_rows(
 ) -> list[int]:
     """Return the rows in the order of (FEAS.3) and (FEAS.4): first one that can take the surplus alone."""
     rows = np.flatnonzero(mask)
-    a, sizes, is_constraint = a[rows], np.abs(column[rows]), rows >= program.m - program.users
-    upper, down = program.upper_ends[1][rows], (column[rows] > 0.0) == (surplus > 0)  # α falls where c has that sign
+    a, sizes, is_constraint = a[rows], np.abs(column[rows]), rows >= program.m - program.n_constraint_rows
+    upper = program.upper_enclosure[1][rows]
+    down = (column[rows] > 0.0) == (surplus > 0)  # α falls where c has that sign
     with np.errstate(over="ignore"):
         slack, distance_to_bounds = (
             (np.where(down, a, upper - a) * sizes),

@@ -101,14 +101,14 @@ def _find_step(program: ExactDual, group: ExactGroup, t: FloatArray) -> float:
 
     t (m,): The violations at the current b. The rows of a block share a slack, and their nonzero E are equal.
     """
-    column = group.column.reshape(-1, program.width)
-    t = t.reshape(-1, program.width)
+    column = group.column.reshape(-1, program.block_size)
+    t = t.reshape(-1, program.block_size)
     depends_on_b = column != 0.0
     entry = column[np.arange(len(column)), depends_on_b.argmax(axis=1)]
     other_t = np.maximum(np.where(depends_on_b, 0.0, t).max(axis=1), 0.0)
     largest_t = np.where(depends_on_b, t, -np.inf).max(axis=1)
     breakpoints = (largest_t - other_t) / entry  # the step at which t_k − E_k·step is 0, or equals the other t
-    U = np.asarray(program.upper.bounds[1])[:: program.width]
+    U = np.asarray(program.upper.bounds[1])[:: program.block_size]
     hard = np.isinf(U) & (entry != 0.0)
     low = breakpoints[hard & (entry > 0.0)].max(initial=-np.inf)
     high = breakpoints[hard & (entry < 0.0)].min(initial=np.inf)

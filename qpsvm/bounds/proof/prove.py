@@ -19,7 +19,7 @@ import numpy as np
 
 from qpsvm.base.arrays.double_double import UNDERFLOW
 from qpsvm.base.arrays.formatting import format_upper_bound
-from qpsvm.base.arrays.rationals import FINITE, enclose_fraction, round_up, sum_rounded_down
+from qpsvm.base.arrays.rationals import MAX_FLOAT, enclose_fraction, round_up, sum_rounded_down
 from qpsvm.base.arrays.rounding import FEW
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.proof import rational, terms
@@ -56,7 +56,7 @@ def prove(request: ProofRequest) -> Proof:
     if not all(vector is None or np.isfinite(vector).all() for vector in vectors):
         return build_empty_proof(request, "α or w has entries that are no numbers")
     multipliers = [primal_point.multipliers.get(group.multiplier) for group in program.groups]
-    if any(mu is None or abs(mu) > FINITE for mu in multipliers):
+    if any(mu is None or abs(mu) > MAX_FLOAT for mu in multipliers):
         return build_empty_proof(request, "b, ρ or another multiplier is no number, or beyond all floats")
     point = request.repair(program, request.alpha, request.costs)
     if point is None:
@@ -146,12 +146,12 @@ def _by_terms(
     program: ExactDual, primal_point: Primal, point: Feasible, measured: SpaceMeasurement
 ) -> tuple[GapBounds, FloatArray]:
     """Return bounds of P, D and P − D by (BOUND.4), and upper bounds of the terms, (m,)."""
-    rows = terms.RowBounds(point.ends, program.upper_ends, program.curvature.bounds)
+    rows = terms.RowBounds(point.ends, program.upper_enclosure, program.curvature.bounds)
 
     def find_violations(block: slice) -> terms.Ends:
         return terms.bound_violations(program, primal_point, measured.values, block).ends
 
-    upper, g, psi = terms.sum_terms(rows, find_violations, program.width)
+    upper, g, psi = terms.sum_terms(rows, find_violations, program.block_size)
     half_square = 0.5 * measured.apart * measured.apart * FEW + UNDERFLOW if measured.apart != 0.0 else 0.0
     cost, penalty, ridge = map(enclose_fraction, terms.group_parts(program, primal_point, point))
     curved, gain = terms.bound_curvature_term(program, point), terms.linear_part(program, point)
@@ -179,7 +179,7 @@ def _own_half_square(measured: SpaceMeasurement) -> Interval:
 
 def _intersect_bounds(primal: Interval, dual: Interval, difference: Interval) -> GapBounds:
     """Combine bounds of P, D and P − D: each bounds the others, and P − D, a sum of terms (GAP.1), is sharpest."""
-    low, high = min(difference[0], FINITE), math.inf if math.isnan(difference[1]) else difference[1]
+    low, high = min(difference[0], MAX_FLOAT), math.inf if math.isnan(difference[1]) else difference[1]
     high = 0.0 if high == 0.0 else math.nextafter(high * FEW, math.inf)
     primal = max(primal[0], sum_rounded_down(dual[0], low)), min(primal[1], -sum_rounded_down(-dual[1], -high))
     dual = max(dual[0], sum_rounded_down(primal[0], -high)), min(dual[1], -sum_rounded_down(-primal[1], low))

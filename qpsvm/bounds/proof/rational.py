@@ -28,8 +28,9 @@ def bound_violations_exactly(program: ExactDual, primal_point: Primal, exact: Ex
     for k in range(program.m):
         fixed = program.level[k]
         for group in program.groups:
-            fixed -= group.entry(k) * primal_point.multipliers[group.multiplier]
-        ends = [sorted((factor * exact.values[i][0], factor * exact.values[i][1])) for i, factor in program.row(k)]
+            fixed -= group.get_entry(k) * primal_point.multipliers[group.multiplier]
+        terms = program.list_row_terms(k)
+        ends = [sorted((factor * exact.values[i][0], factor * exact.values[i][1])) for i, factor in terms]
         intervals.append((fixed - sum(high for _, high in ends), fixed - sum(low for low, _ in ends)))
     return intervals
 
@@ -80,14 +81,14 @@ def rational_gap(program: ExactDual, primal_point: Primal, point: Feasible, exac
     t_intervals = bound_violations_exactly(program, primal_point, exact)
     distance, length = sqrt_rounded_up(exact.apart_square[1]), sqrt_rounded_down(exact.square[0])
     difference = max(exact.apart_square[1], Fraction(0)) / 2 + ridge
-    for first in range(0, program.m, program.width):
-        t_low, t_high = (max(ends) for ends in zip(*t_intervals[first : first + program.width], strict=True))
+    for first in range(0, program.m, program.block_size):
+        t_low, t_high = (max(ends) for ends in zip(*t_intervals[first : first + program.block_size], strict=True))
         loss_high = loss(program, first, t_high)
         if loss_high is None:
             return GapBounds(NONE, _enclose(*dual), NONE, True, distance, length)
         high += loss_high
         low += loss_high if t_low == t_high else loss(program, first, t_low) or 0
-        difference += _bound_terms(program, point, first, t_intervals[first : first + program.width])
+        difference += _bound_terms(program, point, first, t_intervals[first : first + program.block_size])
     difference = min(difference, high - dual[0])
     return GapBounds(
         _enclose(low, high), _enclose(*dual), _enclose(min(low - dual[1], difference), difference), True, distance,

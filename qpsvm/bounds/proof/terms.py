@@ -24,7 +24,7 @@ import numpy as np
 
 from qpsvm.base.arrays.double_double import IN_CACHE, UNDERFLOW, two_product, two_sum
 from qpsvm.base.arrays.frozen import cached, find_common_value
-from qpsvm.base.arrays.rationals import FINITE, enclose_fraction, round_down, round_up
+from qpsvm.base.arrays.rationals import MAX_FLOAT, enclose_fraction, round_down, round_up
 from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
@@ -80,7 +80,7 @@ class GapBounds:
             return 0.0 if self.difference[1] <= 0.0 else math.inf
         if not size > 0.0 or math.isinf(self.difference[1]) or math.isnan(self.difference[1]):
             return math.inf
-        return round_up(Fraction(self.difference[1]) / Fraction(min(size, FINITE)))
+        return round_up(Fraction(self.difference[1]) / Fraction(min(size, MAX_FLOAT)))
 
     @property
     def least_gap(self) -> float:

@@ -50,7 +50,7 @@ def with_zero_size(
     has_constants = not (program.level.is_zero and program.curvature.is_zero) or any(g.ridge for g in program.groups)
     if not is_zero or has_constants or program.mix is not None:
         return bounds
-    n_rows = program.m - program.users
+    n_rows = program.m - program.n_constraint_rows
     n_samples = n_rows if program.rows is None else int(program.rows[:n_rows].max(initial=-1)) + 1
     beta, radius = (values[:n_samples] for values in point.beta())
     size = bound_zero_size(space, np.maximum(np.abs(beta) - radius, 0.0), has_balanced_intercept(program))

@@ -1,10 +1,8 @@
-"""Read Parquet, Feather and other data of pyarrow as rows of numbers (`ArrowRows`, `StreamedRows`).
+"""Read Parquet, Feather and other data of pyarrow in batches of rows (`ArrowRows`, `StreamedRows`).
 
-`ArrowRows` reads the files of a data set one after the other. Each column of a record batch is one array; the columns
-are written to a row-major block, one strip of rows at a time that fits into the CPU's cache. Each file is read with its
-own schema, so that an error names the file that differs.
-
-`StreamedRows` reads batches from an iterator of the caller: arrays, or record batches of pyarrow.
+`ArrowRows` reads the files of a data set one after the other, each with its own schema, so that an error names the file
+that differs. `StreamedRows` reads batches from the caller's iterator: arrays, or record batches of pyarrow.
+`iter_frames` reads files as tables in memory.
 """
 
 from __future__ import annotations
@@ -37,14 +35,14 @@ from qpsvm.data.rows.memory import as_row_source
 from qpsvm.data.sources.decoder import Batch, Decoder, normalise_labels
 from qpsvm.data.sources.stored import IN_MEMORY, ChosenColumns, FileWatch, check_names, choose_columns, describe_row
 
-#: Largest number of text columns that a message lists.
-SHOWN_TEXTS = 5
+#: Largest number of text columns that an error message lists.
+MAX_LISTED = 5
 #: Number of batches that pyarrow reads ahead within a file.
 READ_AHEAD = 4
 
 
 def import_arrow(what: str) -> Any:
-    """Import the data sets of pyarrow. Raises MissingExtraError."""
+    """Import `pyarrow.dataset`, which `what` needs. Raises MissingExtraError."""
     try:
         import pyarrow.dataset as dataset
     except ImportError as error:
@@ -54,16 +52,17 @@ def import_arrow(what: str) -> Any:
 
 def decode_batch(record: Any, chosen: ChosenColumns, dtype: np.dtype[Any], name: str, start: int) -> Batch:
     """Decode a record batch whose first row is row `start` of a file. Raises DataError."""
-    columns = {
-        column: decode_numbers(record, column, name, start) for column in chosen.all_names if column != chosen.target
+    numbers = {
+        column: _read_numbers(record, column, name, start) for column in chosen.all_names if column != chosen.target
     }
-    X = np.column_stack([columns[column] for column in chosen.features]).astype(dtype, copy=False)
-    labels = None if chosen.target is None else decode_labels(_decode_column(record, chosen.target, name, start))
-    return Batch(X, labels, None if chosen.weight is None else columns[chosen.weight].astype(np.float64), name, start)
+    X = np.column_stack([numbers[column] for column in chosen.features]).astype(dtype, copy=False)
+    labels = None if chosen.target is None else _as_array(_take_column(record, chosen.target, name, start))
+    weight = None if chosen.weight is None else numbers[chosen.weight].astype(np.float64)
+    return Batch(X, labels, weight, name, start)
 
 
-def _decode_column(record: Any, column: str, name: str, start: int) -> Any:
-    """Decode a dictionary-encoded column without missing values. Raises DataError."""
+def _take_column(record: Any, column: str, name: str, start: int) -> Any:
+    """Return a column as an Arrow array without dictionary encoding. Raises DataError for a missing value."""
     import pyarrow.types as types
 
     array = record.column(column)
@@ -76,26 +75,29 @@ def _decode_column(record: Any, column: str, name: str, start: int) -> Any:
     return array.dictionary_decode() if types.is_dictionary(array.type) else array
 
 
-def decode_numbers(record: Any, column: str, name: str, start: int) -> NDArray[Any]:
-    """Decode a column of numbers that are exact as doubles. Raises DataError."""
-    array = _decode_column(record, column, name, start)
-    values = exact = decode_labels(array)
-    if "decimal" in str(array.type) and has_large_integers(values):
-        exact = array.to_numpy(zero_copy_only=False)
-    place = find_first_rounded(exact)
-    if place is not None:
-        raise build_rounding_error(array[place].as_py(), f"{describe_row(name, start + place)}, column {column!r}")
+def _read_numbers(record: Any, column: str, name: str, start: int) -> NDArray[Any]:
+    """Return a column of numbers. Raises DataError for a missing value, or an integer that a double would round."""
+    array = _take_column(record, column, name, start)
+    values = exact_values = _as_array(array)
+    if _is_decimal(array.type) and has_large_integers(values):
+        exact_values = array.to_numpy(zero_copy_only=False)
+    row = find_first_rounded(exact_values)
+    if row is not None:
+        raise build_rounding_error(array[row].as_py(), f"{describe_row(name, start + row)}, column {column!r}")
     return values
 
 
-def decode_labels(array: Any) -> NDArray[Any]:
-    """Convert an Arrow array without nulls and dictionary codes to labels: numbers or text."""
+def _as_array(array: Any) -> NDArray[Any]:
+    """Convert an Arrow array without nulls and dictionary encoding to numbers, or to text if it has none."""
     if not is_number(array.type):
         return np.array([str(text) for text in array.to_pylist()], dtype=np.str_)
-    values: NDArray[Any] = (array.cast("float64") if "decimal" in str(array.type) else array).to_numpy(
-        zero_copy_only=False
-    )
+    numbers = array.cast("float64") if _is_decimal(array.type) else array
+    values: NDArray[Any] = numbers.to_numpy(zero_copy_only=False)
     return values
+
+
+def _is_decimal(kind: Any) -> bool:
+    return "decimal" in str(kind)
 
 
 def is_number(kind: Any) -> bool:
@@ -126,10 +128,12 @@ class ArrowRows(Decoder):
         self.names = tuple(dict.fromkeys(name for name, _ in self._fragments))
         self.watch = FileWatch(name for name in self.names if name)
         self._schemas = [_read_schema(fragment, dataset, per_file_schema, name) for name, fragment in self._fragments]
-        first = self._schemas[0] if self._schemas else dataset.schema
-        self._columns = choose_columns(first.names, self.names[0] if self.names else kind, target, columns, weight)
+        first_schema = self._schemas[0] if self._schemas else dataset.schema
+        self._columns = choose_columns(
+            first_schema.names, self.names[0] if self.names else kind, target, columns, weight
+        )
         for (name, _), schema in zip(self._fragments, self._schemas, strict=True):
-            check_columns(schema, first, self._columns, columns is None, name, self.names[0])
+            check_columns(schema, first_schema, self._columns, columns is None, name, self.names[0])
         self.feature_names = self._columns.features
         single = all(fits_single(schema.field(f).type) for schema in self._schemas for f in self.feature_names)
         self.dtype = np.dtype(np.float32 if single else np.float64)
@@ -138,19 +142,20 @@ class ArrowRows(Decoder):
         return sum(fragment.count_rows() for _, fragment in self._fragments), len(self._columns.features)
 
     def batches(self) -> Iterator[Batch]:
-        rows = max(1, BLOCK_NUMBERS // len(self._columns.all_names))
-        counted = dict.fromkeys(self.names, 0)
+        batch_rows = max(1, BLOCK_NUMBERS // len(self._columns.all_names))
+        n_read = dict.fromkeys(self.names, 0)  # a file may have several fragments
         for (name, fragment), schema in zip(self._fragments, self._schemas, strict=True):
             if name:
                 self.watch.check(name)
             try:
-                scanned = fragment.scanner(
-                    schema=schema, columns=list(self._columns.all_names), batch_size=rows, batch_readahead=READ_AHEAD,
-                    fragment_readahead=1, use_threads=True, **_choose_scan_options(fragment),
+                scanner = fragment.scanner(
+                    schema=schema, columns=list(self._columns.all_names), batch_size=batch_rows,
+                    batch_readahead=READ_AHEAD, fragment_readahead=1, use_threads=True,
+                    **_choose_scan_options(fragment),
                 )  # fmt: skip
-                for record in scanned.to_batches():
-                    yield decode_batch(record, self._columns, self.dtype, name, counted[name])
-                    counted[name] += record.num_rows
+                for record in scanner.to_batches():
+                    yield decode_batch(record, self._columns, self.dtype, name, n_read[name])
+                    n_read[name] += record.num_rows
             except (ValueError, OSError) as error:
                 self.watch.check(name)
                 if isinstance(error, QPSVMError):
@@ -171,6 +176,7 @@ def _choose_scan_options(fragment: Any) -> dict[str, Any]:
 
 
 def _read_schema(fragment: Any, dataset: Any, per_file_schema: bool, name: str) -> Any:
+    """Return the schema of a file, or that of the data set. Raises FileFormatError."""
     if not per_file_schema:
         return dataset.schema
     try:
@@ -179,15 +185,17 @@ def _read_schema(fragment: Any, dataset: Any, per_file_schema: bool, name: str) 
         raise FileFormatError(f"{name} cannot be read, it may be damaged: {error}") from error
 
 
-def check_columns(schema: Any, first: Any, used: ChosenColumns, every: bool, name: str, first_name: str) -> None:
+def check_columns(
+    schema: Any, first_schema: Any, used: ChosenColumns, uses_all: bool, name: str, first_name: str
+) -> None:
     """Check that a file has the columns of the first one, and numbers as features. Raises DataError, DataTypeError."""
-    check_names(schema.names, first.names, used, every, name, first_name)
+    check_names(schema.names, first_schema.names, used, uses_all, name, first_name)
     texts = [column for column in used.features if not is_number(schema.field(column).type)]
     if texts:
-        listed = ", ".join(f"{column!r} ({schema.field(column).type})" for column in texts[:SHOWN_TEXTS])
+        listed = ", ".join(f"{column!r} ({schema.field(column).type})" for column in texts[:MAX_LISTED])
         raise DataTypeError(
             f"{name or 'the table'}: the column{'s' if len(texts) > 1 else ''} {listed}"
-            f"{', …' if len(texts) > SHOWN_TEXTS else ''} {'hold' if len(texts) > 1 else 'holds'} no numbers; leave "
+            f"{', …' if len(texts) > MAX_LISTED else ''} {'hold' if len(texts) > 1 else 'holds'} no numbers; leave "
             f"out columns that are not features by columns= (--drop {texts[0]!r}), or encode them first; {IN_MEMORY}"
         )
     if used.weight is not None and not is_number(kind := schema.field(used.weight).type):
@@ -195,7 +203,7 @@ def check_columns(schema: Any, first: Any, used: ChosenColumns, every: bool, nam
 
 
 def open_dataset(paths: Sequence[str], form: str) -> Any:
-    """Open the data set of some files of one format."""
+    """Open files of one format as a data set. Raises FileFormatError, MissingExtraError."""
     dataset = import_arrow(paths[0])
     try:
         return dataset.dataset(list(paths), format=form)
@@ -204,31 +212,32 @@ def open_dataset(paths: Sequence[str], form: str) -> Any:
 
 
 def iter_frames(paths: Sequence[str], form: str, name: str, whole: bool) -> Iterator[Frame]:
-    """Yield the rows of files with the same columns as tables in memory: all at once, or some at a time.
+    """Yield the rows of files with the same columns as tables in memory.
 
     name: The name of the files in messages.
+    whole: Whether all rows are in one table, or some at a time.
 
     Raises DataError, FileFormatError, MissingExtraError.
     """
-    tables, starts, first, start = [], [], None, 0
+    names, tables, starts, n_rows = None, [], [], 0
     for path in paths:
-        part, begin = open_dataset([path], form), start
-        first = part.schema.names if first is None else first
-        check_names(part.schema.names, first, ChosenColumns(tuple(first), None, None), True, path, paths[0])
+        part, start = open_dataset([path], form), n_rows
+        names = part.schema.names if names is None else names
+        check_names(part.schema.names, names, ChosenColumns(tuple(names), None, None), True, path, paths[0])
         try:
-            rows = max(1, BLOCK_NUMBERS // len(first))
-            for record in [part.to_table()] if whole else part.to_batches(batch_size=rows):
+            batch_rows = max(1, BLOCK_NUMBERS // len(names))
+            for record in [part.to_table()] if whole else part.to_batches(batch_size=batch_rows):
                 if record.num_rows and whole:
-                    tables.append(record.select(first))
-                    starts.append((path, begin))
+                    tables.append(record.select(names))
+                    starts.append((path, start))
                 elif record.num_rows:
-                    yield as_frame(record, name, [(path, begin - start)])
-                start += record.num_rows
+                    yield as_frame(record, name, [(path, start - n_rows)])  # where the file starts, from this batch
+                n_rows += record.num_rows
         except (ValueError, OSError) as error:
             if isinstance(error, QPSVMError):
                 raise
             raise FileFormatError(f"{path} cannot be read: {error}") from error
-    if not start:
+    if not n_rows:
         raise DataError(f"{name} has no rows")
     if whole:
         import pyarrow as pa
@@ -249,40 +258,41 @@ class StreamedRows(Decoder):
     def __init__(self, batches: Iterable[Any], target: Any, columns: Any, weight: Any) -> None:
         self.watch = FileWatch()
         self.is_single_use = isinstance(batches, Iterator)
-        each = iter(batches)
-        first = next(each, None)
+        iterator = iter(batches)
+        first = next(iterator, None)
         if first is None:
             raise DataError("there are no rows: the iterator yields no batch")
-        self._first, self._all = first, chain([first], each) if self.is_single_use else batches
-        self._wanted = (target, columns, weight)
+        self._first, self._batches = first, chain([first], iterator) if self.is_single_use else batches
+        choice = (target, columns, weight)
         self._chosen: ChosenColumns | None = None
         if is_arrow(first):
-            self._chosen = choose_columns(first.schema.names, "the first batch", *self._wanted)
+            self._chosen = choose_columns(first.schema.names, "the first batch", *choice)
             self.feature_names = self._chosen.features
-        elif any(given is not None for given in self._wanted):
+        elif any(names is not None for names in choice):
             raise ParameterError("batches that are arrays have no names: yield (X, y) or (X, y, weight)")
         self.is_sparse = sp.issparse(_split_batch(first)[0]) if self._chosen is None else False
         self._width: int | None = None
 
     def batches(self) -> Iterator[Batch]:
         start = 0
-        for some in self._all:
-            for batch in self._decode_batch(some, start):
+        for given in self._batches:
+            for batch in self._decode_batches(given, start):
                 yield batch
                 start += batch.X.shape[0]
 
-    def _decode_batch(self, some: Any, start: int) -> Iterator[Batch]:
+    def _decode_batches(self, given: Any, start: int) -> Iterator[Batch]:
+        """Yield a batch of the caller whose first row is row `start`; a table may consist of several record batches."""
         if self._chosen is not None:
-            if not is_arrow(some):
-                raise DataTypeError(f"the batch from row {start} on is {type(some).__name__}, not a record batch")
+            if not is_arrow(given):
+                raise DataTypeError(f"the batch from row {start} on is {type(given).__name__}, not a record batch")
             check_columns(
-                some.schema, self._first.schema, self._chosen, False, f"the batch from row {start} on", "row 0"
+                given.schema, self._first.schema, self._chosen, False, f"the batch from row {start} on", "row 0"
             )
-            for record in some.to_batches() if hasattr(some, "to_batches") else [some]:
+            for record in given.to_batches() if hasattr(given, "to_batches") else [given]:
                 yield decode_batch(record, self._chosen, self.dtype, "", start)
                 start += record.num_rows
             return
-        X, y, weight = _split_batch(some)
+        X, y, weight = _split_batch(given)
         self._width = X.shape[1] if self._width is None else self._width
         for what, fits in (("the same columns as the first", X.shape[1] == self._width),
                            ("a label for each row", y is None or y.shape == X.shape[:1]),
@@ -292,9 +302,9 @@ class StreamedRows(Decoder):
         yield Batch(X, None if y is None else normalise_labels(y), weight, "", start)
 
 
-def _split_batch(some: Any) -> tuple[Matrix, Any, Any]:
+def _split_batch(given: Any) -> tuple[Matrix, Any, Any]:
     """Split a batch into X, y and weight. Raises DataError, DataTypeError."""
-    X, y, weight = (*some, None, None)[:3] if isinstance(some, tuple) else (some, None, None)
+    X, y, weight = (*given, None, None)[:3] if isinstance(given, tuple) else (given, None, None)
     X = as_row_source(X).matrix() if sp.issparse(X) else as_raw_array(X, "a batch")
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         raise DataTypeError(f"a batch of rows must be numbers in two dimensions, got shape {X.shape} of {X.dtype}")

@@ -26,9 +26,9 @@ from qpsvm.base.errors import (
     UnsupportedError,
 )
 from qpsvm.faces.play import catalogue
-from qpsvm.faces.play.certain import build_exact_path, compare_without_sample
 from qpsvm.faces.play.checks import to_json_list, to_json_number
 from qpsvm.faces.play.equations import list_equations, measure_equations
+from qpsvm.faces.play.exact_answers import build_exact_path, compare_without_sample
 from qpsvm.faces.play.explanations import NOTICED, describe_result, describe_user_alpha
 from qpsvm.faces.play.machine_catalogue import MACHINES, PageMachine
 from qpsvm.faces.play.measures import compute_sample_share, measure_width

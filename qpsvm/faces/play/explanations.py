@@ -66,7 +66,7 @@ def _suggest_direction(result: SVMResult, moves: MoveFinder, i: int) -> str:
     letter, verb = _name_multiplier(row, n, len(result.alpha)), {1: "raise", -1: "lower"}
     if other == row:
         return f" To increase the dual value, {verb[direction]} its {letter}."
-    same = moves.unit[row] * moves.unit[other] < 0.0
+    same = moves.coefficients[row] * moves.coefficients[other] < 0.0
     mate = f"{_name_multiplier(other, n, len(result.alpha))} of sample {other % n}"
     if same:
         return f" To increase the dual value, {verb[direction]} its {letter} and {mate} by as much."

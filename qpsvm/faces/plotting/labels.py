@@ -8,90 +8,91 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
-else:  # for the annotations of the pictures
+else:  # annotations of the other modules, without an import of Matplotlib
     Axes = Any
 
 
-#: Characters in a line of a user's label, and the lines after which it is cut: about half a page across.
+#: Characters in a line of a user's label, about half the width of a figure, and the lines after which it is cut.
 LINE_LENGTH, MAX_LINES = 30, 3
 #: A number with more digits than a title needs.
 LONG_NUMBER = re.compile(r"\d+\.\d{4,}(?:e[+-]?\d+)?")
 
 
 def escape_label(text: object) -> str:
-    """Escape a text so that Matplotlib shows it literally: it reads $…$ as a formula and hides _… in legends."""
-    shown = str(text)
-    if max(map(len, shown.splitlines()), default=0) > LINE_LENGTH:
-        shown = "\n".join(textwrap.wrap(shown, LINE_LENGTH, max_lines=MAX_LINES, placeholder=" …"))
-    escaped = shown.replace("$", "\\$")
+    """Shorten a text, and escape what Matplotlib would not show: it reads $…$ as a formula and hides _… in legends."""
+    label = str(text)
+    if max(map(len, label.splitlines()), default=0) > LINE_LENGTH:
+        label = "\n".join(textwrap.wrap(label, LINE_LENGTH, max_lines=MAX_LINES, placeholder=" …"))
+    escaped = label.replace("$", "\\$")
     return f" {escaped}" if escaped.startswith("_") else escaped
 
 
 def set_title(ax: Axes, *lines: str) -> None:
     """Set the nonempty lines as title, wrapped to the width of the figure, with numbers rounded to 4 digits."""
-    shown = [LONG_NUMBER.sub(lambda number: f"{float(number[0]):.4g}", line) for line in lines if line]
-    title = ax.set_title("\n".join(shown).replace("$", "\\$"), fontsize="medium")
+    rounded = [LONG_NUMBER.sub(lambda number: f"{float(number[0]):.4g}", line) for line in lines if line]
+    title = ax.set_title("\n".join(rounded).replace("$", "\\$"), fontsize="medium")
     wrap_text(title, compute_text_width(ax))
 
 
 def set_labels(ax: Axes, across: str, up: str) -> None:
-    """Set the labels of both axes, wrapped to the width of the figure."""
+    """Set the labels of both axes, wrapped to the size of the figure."""
     wrap_text(ax.set_ylabel(up), _measure_cell(ax)[1])
     wrap_text(ax.set_xlabel(across), compute_text_width(ax))
 
 
-def wrap_text(text: Any, max_width: float) -> None:
-    """Break lines between words until the text is no longer than `room`, in pixels, or no further break helps."""
+def wrap_text(text: Any, max_length: float) -> None:
+    """Break the lines of a text, also a vertical one, to at most `max_length` pixels, if breaks between words can."""
     lines = text.get_text().split("\n")
-    longest = max(map(len, lines))
-    while (length := max(text.get_window_extent().size)) > max_width and longest > 1:
-        longest = min(longest - 1, int(longest * max_width / length))
-        broken = [part for line in lines for part in textwrap.wrap(line, max(longest, 1), break_long_words=False)]
-        if len(broken) == len(" ".join(lines).split()):
-            longest = 1
+    n_words = len(" ".join(lines).split())
+    n_characters = max(map(len, lines))
+    while (length := max(text.get_window_extent().size)) > max_length and n_characters > 1:
+        n_characters = min(n_characters - 1, int(n_characters * max_length / length))
+        broken = [part for line in lines for part in textwrap.wrap(line, max(n_characters, 1), break_long_words=False)]
         text.set_text("\n".join(broken))
+        if len(broken) == n_words:
+            return
 
 
 def draw_legend_below(ax: Axes, handles: list[Any] | None = None, columns: int = 3) -> None:
-    """Draw the legend below the axes and their labels, in as many columns as fit."""
+    """Draw the legend below the axes and their labels, in as many columns as fit, at most `columns`."""
     from matplotlib.transforms import ScaledTranslation
 
     handles = ax.get_legend_handles_labels()[0] if handles is None else handles
     if not handles:
         return
-    box, figure = ax.xaxis.get_tightbbox(), ax.figure  # ticks, numbers and label of the horizontal axis
-    depth = 0.0 if box is None else max(0.0, float(ax.bbox.y0 - box.y0) / float(figure.dpi))
-    drop = ScaledTranslation(0.0, -depth, figure.dpi_scale_trans)
-    for count in range(columns, 0, -1):
+    axis_box, figure = ax.xaxis.get_tightbbox(), ax.figure  # ticks, numbers and label of the horizontal axis
+    inches = 0.0 if axis_box is None else max(0.0, float(ax.bbox.y0 - axis_box.y0) / float(figure.dpi))
+    below_axis = ax.transAxes + ScaledTranslation(0.0, -inches, figure.dpi_scale_trans)
+    for n_columns in range(columns, 0, -1):
         legend = ax.legend(
-            handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=ax.transAxes + drop,
-            ncols=count, columnspacing=1.2, frameon=False, fontsize="small",
+            handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=below_axis,
+            ncols=n_columns, columnspacing=1.2, frameon=False, fontsize="small",
         )  # fmt: skip
         if legend.get_window_extent().width <= compute_text_width(ax):
             return
 
 
 def finish_axes(ax: Axes, legend: bool, handles: list[Any] | None = None) -> Axes:
-    """Return the axes of a picture, with a legend if requested."""
+    """Draw the legend if requested, and return the axes."""
     if legend:
         draw_legend_below(ax, handles)
     return ax
 
 
 def compute_text_width(ax: Axes) -> float:
-    """Compute the width of a text over or below the axes, in pixels: their cell of the figure without the labels."""
-    columns = _measure_cell(ax)[0]
-    beside = ax.yaxis.get_tightbbox()  # what lies left of the axes moves their centre, at which the text stands
-    if ax.get_subplotspec() is None or beside is None:
-        return columns
-    return columns - max(0.0, float(ax.bbox.x0 - beside.x0))
+    """Compute how wide a text above or below the axes may be, in pixels."""
+    cell_width, vertical_axis = _measure_cell(ax)[0], ax.yaxis.get_tightbbox()
+    if ax.get_subplotspec() is None or vertical_axis is None:
+        return cell_width
+    return cell_width - max(0.0, float(ax.bbox.x0 - vertical_axis.x0))  # the text is centred on the axes, not the cell
 
 
 def _measure_cell(ax: Axes) -> tuple[float, float]:
-    """Measure the figure's cell that contains the axes, or else the axes: width and height in pixels."""
-    place = ax.get_subplotspec()
-    if place is None:
+    """Return width and height, in pixels, of the figure's grid cell that contains the axes, or else of the axes."""
+    position = ax.get_subplotspec()
+    if position is None:
         return float(ax.bbox.width), float(ax.bbox.height)
-    top, whole = place.get_topmost_subplotspec(), ax.figure.bbox
-    grid = top.get_gridspec()
-    return float(whole.width) * len(top.colspan) / grid.ncols, float(whole.height) * len(top.rowspan) / grid.nrows
+    cell, figure_box = position.get_topmost_subplotspec(), ax.figure.bbox
+    grid = cell.get_gridspec()
+    width, height = float(figure_box.width), float(figure_box.height)
+    return width * len(cell.colspan) / grid.ncols, height * len(cell.rowspan) / grid.nrows

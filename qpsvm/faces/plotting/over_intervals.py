@@ -16,7 +16,7 @@ from qpsvm.faces.plotting.over_parameters import DECADE
 from qpsvm.faces.plotting.palette import BLACK, BLUE, CURVES, SKY, VERMILION
 from qpsvm.faces.plotting.picture import Axes, make_axes, picture
 from qpsvm.many.exact.error_curve import ErrorCurve, LeastError
-from qpsvm.many.exact.pieces import ExactPath
+from qpsvm.many.exact.path_result import ExactPath
 from qpsvm.many.exact.validation import ValidationCurves
 from qpsvm.many.grid.parameters import LETTERS
 

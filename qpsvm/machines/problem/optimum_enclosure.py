@@ -76,5 +76,5 @@ def _has_translations(program: ExactDual) -> bool:
 
     It does if b is free, and every dual variable belongs to one sample: no combinations, no linear constraints.
     """
-    has_only_samples = not program.users and program.mix is None
+    has_only_samples = not program.n_constraint_rows and program.mix is None
     return has_only_samples and any(group.multiplier == "b" and not group.ridge for group in program.groups)

@@ -145,13 +145,13 @@ def _build_rows(
 ) -> tuple[ExcludedRows, tuple[str, ...]]:
     """Build rows (PFARKAS.1) of the exact program, −s_k⟨w, φ_k⟩ − E_k b ≤ −ℓ_k, and the assumptions on their points."""
     program = build_exact_program(problem)
-    every = [program.row(k) for k in chosen.tolist()]
+    every = [program.list_row_terms(k) for k in chosen.tolist()]
     used = sorted({point for row in every for point, _ in row})
     place = {point: at for at, point in enumerate(used)}
     kernel, points, assumed = _build_points(problem, np.array(used, dtype=np.intp), matrix)
     terms = [[(place[point], -factor) for point, factor in row] for row in every]
     in_b = next((group for group in program.groups if group.multiplier == "b"), None)
-    c = None if in_b is None else [-in_b.entry(k) for k in chosen.tolist()]
+    c = None if in_b is None else [-in_b.get_entry(k) for k in chosen.tolist()]
     h = [-Fraction(problem._f_scale) * program.level[k] for k in chosen.tolist()]
     return ExcludedRows(coordinates(kernel, points), terms, c, h, names), assumed
 

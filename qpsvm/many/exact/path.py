@@ -13,7 +13,7 @@ from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.machines import Problem
 from qpsvm.many.exact.follow import FollowedPath, follow
 from qpsvm.many.exact.line import ParameterLine, build_line
-from qpsvm.many.exact.pieces import ExactPath
+from qpsvm.many.exact.path_result import ExactPath
 from qpsvm.many.exact.start import MIN_SECONDS, START_TOL
 from qpsvm.many.grid.walk import bar_of
 from qpsvm.program.status import Status

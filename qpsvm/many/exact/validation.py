@@ -27,7 +27,7 @@ from qpsvm.machines import Problem
 from qpsvm.many.exact.error_curve import ErrorCurve, LeastError, find_least_error
 from qpsvm.many.exact.line import check_name
 from qpsvm.many.exact.path import exact_path
-from qpsvm.many.exact.pieces import ExactPath
+from qpsvm.many.exact.path_result import ExactPath
 from qpsvm.many.grid.fold_problem import FoldProblem, share_gram
 from qpsvm.many.grid.folds import Fold, build_folds
 from qpsvm.many.grid.interval import Interval

@@ -1,9 +1,10 @@
 """Solve linear machines with hinges or squared hinges together, by coordinate descent (`solve_by_descent`).
 
-The machines share the table of the rows; w(α) of all machines is one product with it, and their f another. Machines
-that descent gives up (`DescentPace`) or that the bounds do not certify are solved one by one, warm-started at their α.
+The machines share the samples Z. W = w(α) of all machines is one product with Z, and u, which is f without the
+intercept, another. If descent stops early (`DescentPace`), or if the bounds do not certify a machine, it is solved
+separately, warm-started at its α.
 
-Shapes: P is the number of machines, each over all r rows.
+Shapes: P machines over the same r rows; Z (r, d), W (P, d), α and u (P·r,).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from qpsvm.program.losses import Loss, compress_constant
 from qpsvm.program.status import Solver
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: The machines that this module solves: those whose only hyperparameter is C.
+#: The machines that this module solves: their losses are hinges or squared hinges, and C is their only parameter.
 DESCENT_MACHINES = ("CSVM", "SquaredHinge")
 
 
@@ -49,23 +50,23 @@ def solve_by_descent(split: Split, tol: float) -> BinaryMachines:
     stack = to_squared_hinges(stack) if split.machine == "SquaredHinge" else stack
     with np.errstate(all="ignore"), limit_blas_threads():  # a point that is not finite is not certified
         space = split.active_space
-        Z = space.rows.matrix()
-        rows = DescentRows(Z)
+        rows = DescentRows(space.rows.matrix())
         machines = []
         for part in map(stack.row_slice, range(stack.n_machines)):
             losses = Loss(compress_constant(stack.upper[part]), curvature=compress_constant(stack.curvature[part]))
             machines.append(RowDescent(rows, stack.sign[part], losses, split.intercept, tol))
         row_norms = bound_row_norms(space.rows.squared_norms(), space.samples.longest_row)
-        points, b, gaps = _certify_points(split, stack, space, machines, row_norms)
+        points, caller_b, gaps = _certify_points(split, stack, space, machines, row_norms)
         for _ in range(rows.MAX_GOALS - 1):
-            repeated = [p for p in range(stack.n_machines) if machines[p].converged and tol < gaps[p] < np.inf]
-            for p in repeated:
-                machines[p].continue_to_goal(0.5 * tol / float(gaps[p]))
-            if repeated:
-                points, b, gaps = _certify_points(split, stack, space, machines, row_norms)
+            unfinished = [p for p in range(stack.n_machines) if machines[p].converged and tol < gaps[p] < np.inf]
+            if not unfinished:
+                break
+            for p in unfinished:
+                machines[p].continue_to_goal(0.5 * tol / float(gaps[p]))  # half, as the loop only estimates the gap
+            points, caller_b, gaps = _certify_points(split, stack, space, machines, row_norms)
     solver = Solver("coordinate descent", find_library_version(), "converged")
     iterations = np.array([machine.iterations for machine in machines])
-    return gather_machines(split, stack, points, b, gaps, iterations, tol, None, solver)
+    return gather_machines(split, stack, points, caller_b, gaps, iterations, tol, None, solver)
 
 
 def _certify_points(
@@ -86,12 +87,10 @@ def _certify_points(
         part = stack.row_slice(p)
         if split.intercept == "penalised":
             b[p] = np.add.reduce(alpha[part] * stack.sign[part])
+        elif split.intercept == "free" and stack.curvature[part].any():
+            b[p] = machine.b
         elif split.intercept == "free":
-            b[p] = (
-                machine.b
-                if stack.curvature[part].any()
-                else find_best_intercept(u[part], stack.sign[part], stack.upper[part])
-            )
+            b[p] = find_best_intercept(u[part], stack.sign[part], stack.upper[part])
     caller_b, intercepts = convert_intercepts(space, W, b)
     points = MachinePoints(alpha, u, b, np.ones(P), W)
     bounded = build_linear_points(

@@ -2,8 +2,10 @@
 
     (BULK.5)  a sample with target t is two rows, of signs ±1 and levels ±t − ε, with α⁺ = max(β, 0), α⁻ = max(−β, 0)
 
-ε is the half-width of the tube and β the coefficient of the sample. Problems that descent gives up (`DescentPace`), or
-whose solution is not certified by the bounds of `gap_bounds`, are solved by `qpsvm.solve`, warm-started at the point.
+ε is the half-width of the tube and β the coefficient of the sample. If descent stops early (`DescentPace`), or
+if `gap_bounds` does not certify the solution, `qpsvm.solve` solves the problem, warm-started at the point.
+
+Shapes: n samples, d features; u is f without the intercept.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from qpsvm.result.svm_result import SVMResult
 
 
 def can_solve_regression(problem: EpsilonSVR, options: Mapping[str, Any]) -> bool:
-    """Return whether `solve_regression` supports the problem and is predicted to be fast.
+    """Return whether `solve_regression` supports the problem, and is estimated to be fast.
 
     It needs samples in memory with weights of 1, and no options but a tolerance.
     """
@@ -54,9 +56,9 @@ class RegressionPoint:
     """A certified point of a regression.
 
     beta (n,): The coefficients β.
-    w (d,), b: In the caller's coordinates.
+    w (d,), b: The hyperplane in the caller's coordinates.
     gap: The certified relative gap.
-    iterations, solver: The number of iterations, and the solver that took them.
+    iterations, solver: The number of iterations, and the solver that ran them.
     """
 
     beta: FloatArray
@@ -78,64 +80,60 @@ def split_signs(beta: FloatArray) -> FloatArray:
 
 
 class RegressionSolver:
-    """Two methods to solve a regression, and its rows in the form of which gaps are bounded.
+    """Solve a regression by one of two methods, and certify the point.
 
     Z (n, d): The samples in the coordinates of the feature space.
-    stack: The two rows of each sample, as one machine.
+    stack: The two rows of each sample, (BULK.5), as one machine.
     losses: The loss of each sample.
     """
 
     def __init__(self, problem: EpsilonSVR) -> None:
-        target, C, self.is_squared = problem._active_target, problem.C, problem.loss == "squared"
-        n = len(target)
-        upper, curvature = (np.full(n, np.inf), 0.5 / C) if self.is_squared else (C, np.zeros(n))
-        self.problem, self.Z = problem, problem.space.rows.matrix()
+        self.problem, self.Z, self.is_squared = problem, problem.space.rows.matrix(), problem.loss == "squared"
+        target, n = problem._active_target, len(problem._active_target)
+        upper, curvature = (np.full(n, np.inf), 0.5 / problem.C) if self.is_squared else (problem.C, np.zeros(n))
         self.stack = Stack(
-            np.zeros((1, 2), dtype=np.intp), np.full((1, 2), n), np.array([0, 2 * n]), np.repeat([1.0, -1.0], n),
-            np.tile(upper, 2), np.tile(curvature, 2),
+            slice_starts=np.zeros((1, 2), dtype=np.intp), slice_lengths=np.full((1, 2), n),
+            row_offsets=np.array([0, 2 * n]), sign=np.repeat([1.0, -1.0], n), upper=np.tile(upper, 2),
+            curvature=np.tile(curvature, 2),
             level=np.concatenate([target - problem.epsilon, -target - problem.epsilon]),
         )  # fmt: skip
         self.losses = Loss(
-            compress_constant(upper),
-            target,
-            compress_constant(-upper),
-            problem.epsilon,
-            compress_constant(curvature),
-        )
+            high=compress_constant(upper), level=target, low=compress_constant(-upper), tube=problem.epsilon,
+            curvature=compress_constant(curvature),
+        )  # fmt: skip
 
     def solve_by_newton(self) -> RegressionPoint | None:
         """Solve a squared loss by (SQNEWTON.2); None if the steps do not converge."""
-        is_free, has_intercept = self.problem.intercept == "free", self.problem.intercept is not None
-        rows = AffineRows(self.Z, has_intercept)
+        has_free_intercept = self.problem.intercept == "free"
+        rows = AffineRows(self.Z, self.problem.intercept is not None)
         weight = np.broadcast_to(1.0 / np.asarray(self.losses.curvature), len(self.problem.C))
         penalty = np.ones(rows.width)
-        if is_free:
+        if has_free_intercept:
             penalty[-1] = 0.0
         solution = minimise_by_newton(rows, np.ones(rows.n), self.losses, weight, penalty)
         if solution is None:
             return None
-        v, steps = solution
-        beta = weight * self.losses.compute_tube_excess(self.losses.compute_residuals(rows.multiply(v)))
-        return self._certify_point(beta, float(v[-1]) if is_free else None, steps, "primal newton")
+        w_and_b, steps = solution
+        beta = weight * self.losses.compute_tube_excess(self.losses.compute_residuals(rows.multiply(w_and_b)))
+        return self._certify_point(beta, float(w_and_b[-1]) if has_free_intercept else None, steps, "primal newton")
 
     def solve_by_descent(self, tol: float) -> RegressionPoint:
-        """Solve by coordinate descent, which continues to a finer goal while the gap exceeds the tolerance.
+        """Solve by coordinate descent, and continue to a finer goal while the gap exceeds the tolerance.
 
-        A free intercept is relative to the median of the targets.
+        For a free intercept, targets are shifted by their median.
         """
-        problem, losses, signs = self.problem, self.losses, np.ones(self.Z.shape[0])
+        problem, signs, rows = self.problem, np.ones(self.Z.shape[0]), DescentRows(self.Z)
         origin = float(np.median(problem._active_target)) if problem.intercept == "free" else 0.0
-        rows = DescentRows(self.Z)
-        machine = RowDescent(rows, signs, losses.shift_origin(origin), problem.intercept, tol)
+        machine = RowDescent(rows, signs, self.losses.shift_origin(origin), problem.intercept, tol)
         for _ in range(rows.MAX_GOALS):
             point = self._certify_point(machine.alpha, machine.b + origin, machine.iterations, "coordinate descent")
             if not machine.converged or not tol < point.gap < np.inf:
                 break
-            machine.continue_to_goal(0.5 * tol / point.gap)
+            machine.continue_to_goal(0.5 * tol / point.gap)  # half, as the loop only estimates the gap
         return point
 
     def _certify_point(self, beta: FloatArray, free_b: float | None, steps: int, solver_name: str) -> RegressionPoint:
-        """Certify β (n,) with its w and the best b; `free_b` is the free intercept, which only a squared loss needs."""
+        """Certify β (n,) with its w and the best b; `free_b` is the solver's free intercept, for a squared loss."""
         w = np.asarray(self.Z.T @ beta)
         u = np.tile(np.asarray(self.Z @ w), 2)
         b = self._find_intercept(beta, u, free_b)
@@ -146,7 +144,7 @@ class RegressionSolver:
         return RegressionPoint(beta, w, float(caller_b[0]), gap, steps, solver)
 
     def _find_intercept(self, beta: FloatArray, u: FloatArray, free_b: float | None) -> float:
-        """Return the best intercept for β (n,) and f without it, u (2n,)."""
+        """Return the best intercept for β (n,) and u (2n,)."""
         stack, intercept = self.stack, self.problem.intercept
         if intercept == "penalised":
             return float(np.add.reduce(beta))
@@ -170,7 +168,7 @@ def solve_regression(problem: EpsilonSVR, tol: float) -> BinaryMachines:
         if (point is None or not point.gap <= tol) and is_descent_suitable(*solver.Z.shape):
             point = solver.solve_by_descent(tol)
     if point is None or not point.gap <= tol:
-        start = None if point is None or not np.isfinite(point.alpha).all() else point.alpha
+        start = point.alpha if point is not None and np.isfinite(point.alpha).all() else None
         return as_single_result(solve_machine(problem, start, {"tol": tol}))
     target_range = problem.samples.target_range
     has_varied_targets = target_range is not None and target_range[0] < target_range[1]
@@ -183,7 +181,7 @@ def solve_regression(problem: EpsilonSVR, tol: float) -> BinaryMachines:
 
 
 def as_single_result(result: SVMResult) -> BinaryMachines:
-    """Convert the result of a problem that `qpsvm.solve` solved."""
+    """Convert a result of `qpsvm.solve` to the form of one machine."""
     assert result.w is not None  # the kernel is linear
     return _build_machines(
         result.coef, result.w, result.b, result.gap, caveats=result.caveats, status=result.status,
@@ -215,7 +213,7 @@ class RegressionResultBuilder:
     tol: float
 
     def __call__(self, p: int) -> SVMResult:
-        """Return the result at this α, certified again as by `solve`; if that fails, that of a solve from this α."""
+        """Return the result at this α, certified again as by `solve`; if that fails, solve, warm-started at this α."""
         del p  # there is one machine
         result: SVMResult = self.problem.at(self.point.alpha, self.tol)
         if result.status is not Status.OPTIMAL:

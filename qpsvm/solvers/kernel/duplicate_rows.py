@@ -55,7 +55,7 @@ def list_tie_labels(problem: KernelDual) -> list[FloatArray]:
 def merge_ties(problem: KernelDual, ties: Ties) -> KernelDual:
     """Return the problem with one row per group of ties, whose bounds are the sums over the group."""
     return replace(
-        problem.restrict_rows(ties.rows), high=ties.sum_groups(problem.high), low=ties.sum_groups(problem.low)
+        problem.restrict_rows(ties.first_rows), high=ties.sum_groups(problem.high), low=ties.sum_groups(problem.low)
     )
 
 

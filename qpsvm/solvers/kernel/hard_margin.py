@@ -65,11 +65,11 @@ def solve_kernel_hard(
     )
     if ties is not None:
         merged = solve_kernel_hard(
-            kernel, X[ties.rows], y[ties.rows], curvature, tol=tol, time_limit=time_limit, max_iter=max_iter,
-            start=None if start is None else ties.sum_groups(start), verbose=verbose, engine=engine,
+            kernel, X[ties.first_rows], y[ties.first_rows], curvature, tol=tol, time_limit=time_limit,
+            max_iter=max_iter, start=None if start is None else ties.sum_groups(start), verbose=verbose, engine=engine,
         )  # fmt: skip
         spread = np.zeros(len(y))
-        spread[ties.rows] = merged.beta
+        spread[ties.first_rows] = merged.beta
         return replace(merged, beta=spread, u=ties.expand_groups(merged.u))
     n_bound = len(y)
     beta = None if start is None else y * start

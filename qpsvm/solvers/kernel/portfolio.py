@@ -108,7 +108,7 @@ def solve_kernel(
         if ties is None:
             point, used_engine = _solve(blocks, problem, start, engine, tol, effort, brief)
         else:
-            merged_blocks = KernelBlocks(blocks.kernel, blocks.X[ties.rows])
+            merged_blocks = KernelBlocks(blocks.kernel, blocks.X[ties.first_rows])
             start = None if start is None else ties.sum_groups(start)
             point, used_engine = _solve(merged_blocks, merge_ties(problem, ties), start, engine, tol, effort)
             point = replace(point, beta=split_ties(ties, point.beta, problem), u=ties.expand_groups(point.u))

@@ -2,13 +2,12 @@
 
     (MAP.1)  K̃(x, z) = φ(x)ᵀφ(z) ≈ K(x, z),  φ(x) ∈ Rʳ:  the machine with K̃ is the linear one over the rows φ(x_i)
 
-A machine with K needs up to n² kernel values. The linear one needs n·r numbers, and time for each step in proportion
-to n. So K̃ replaces K if there are many rows. Then the machine with K̃ is solved and certified. Its distance from the
-machine with K is a separate question: the kernels are compared on a few rows, and for `PivotedCholesky` the distance is
-bounded.
+A machine with K needs up to n² kernel values. The linear one needs n·r numbers, and its steps take time in proportion
+to n, so K̃ is useful if there are many rows. The machine with K̃ is what is solved and certified. How far it is from the
+machine with K is a separate question: the two kernels are compared on a few rows, and `PivotedCholesky` bounds the
+distance.
 
-A map is fitted to some of the rows, drawn with a seed. After that it is a fixed function, which is applied to new
-samples too.
+A map is fitted to some of the rows, drawn with a seed. After that it is a fixed function of a sample.
 
 `Nystroem` computes features from kernel values with landmarks, `RandomFourier` those of an RBF kernel from random
 frequencies.
@@ -36,18 +35,18 @@ from qpsvm.space.kernels.blocks import FixedVectors
 from qpsvm.space.kernels.functions import RBF, Gamma, Kernel, Linear, Precomputed, resolve_gamma
 from qpsvm.space.kernels.kernel_registry import as_kernel
 
-#: Largest number of rows on which a fitted map is compared with its kernel.
+#: Largest number of rows on which a fitted map is compared with its kernel: 90 000 values, so that it takes no time.
 COMPARED_ROWS = 300
-#: Estimated seconds of a kernel value, without its multiplications.
+#: Estimated seconds of a kernel value in addition to those of the scalar product, as for the exponential of an RBF.
 VALUE_SECONDS = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Fit of a map to its rows.
+    """What a map learns from its rows: landmarks, or the frequencies of `RandomFourier`.
 
-    points (m, d): Landmarks among the rows; or frequencies, one per feature.
-    factor (m, r): Matrix that multiplies kernel values with the landmarks; or phases of the frequencies, (1, r).
+    points (m, d): The landmarks; or the frequencies, one per feature (m = r).
+    factor (m, r): The matrix that turns kernel values with the landmarks into features; or the phases, (1, r).
     error: Largest and mean |K̃ − K| between at most `COMPARED_ROWS` rows: measured, not bounded.
     rows (m,): Indices of the landmarks among the rows; None if they are not rows, or not needed.
     """
@@ -70,7 +69,7 @@ class Fit:
 
 
 class FeatureMap(Kernel):
-    """Base of the feature maps. A subclass is a frozen dataclass of its parameters, with a `fit` to its rows."""
+    """Base of the feature maps. A subclass is a frozen dataclass of its parameters and its `fit`, None at first."""
 
     fit: Fit | None
     seed: int
@@ -83,14 +82,15 @@ class FeatureMap(Kernel):
         return kernel
 
     def _set_parameters(self, **parameters: Any) -> None:
-        """Check the counts and the seed, and set them and other parameters that have been checked."""
-        counts = [item.name for item in fields(self) if item.name in ("components", "rank", "seed")]  # type: ignore[arg-type]
-        for name, value in {**parameters, **{name: as_count(getattr(self, name), name) for name in counts}}.items():
+        """Check the counts and the seed, and set them as well as the given parameters, which have been checked."""
+        counts = [name for name in ("components", "rank", "seed") if hasattr(self, name)]
+        checked = {name: as_count(getattr(self, name), name) for name in counts}
+        for name, value in (parameters | checked).items():
             object.__setattr__(self, name, value)
 
     @abstractmethod
     def _fit_rows(self, source: RowSource) -> Self:
-        """Return the map fitted to rows, with numbers for K's parameters; the caller measures its error."""
+        """Return the map fitted to rows, with a resolved kernel ("scale" becomes a number) and no error measured."""
 
     @abstractmethod
     def _compute_features(self, X: Matrix, fit: Fit) -> FloatArray:
@@ -98,7 +98,7 @@ class FeatureMap(Kernel):
 
     @property
     def error_statement(self) -> str:
-        """Sentence for the result about the machine with K."""
+        """What a result says about the machine with K."""
         return "Nothing is known of the machine with K."
 
     @property
@@ -121,7 +121,7 @@ class FeatureMap(Kernel):
 
     @cached
     def _kernel_values(self) -> FixedVectors:
-        """Function that computes kernel values with the points of the fit."""
+        """The function X ↦ K(X, points), (k, m), for the points of the fit."""
         return FixedVectors(self.exact_kernel, self.learned_fit.points)
 
     @property
@@ -136,7 +136,7 @@ class FeatureMap(Kernel):
         return float(m * (VALUE_SECONDS + PRODUCT_SECONDS * (d + self.width)))
 
     def features(self, X: Matrix) -> FloatArray:
-        """φ(x_i) for each row of X.
+        """Compute φ(x_i) for each row of X.
 
         Parameters
         ----------
@@ -164,20 +164,21 @@ class FeatureMap(Kernel):
         (50, 40) True
         """
         fit = self.learned_fit
-        step = max(1, BLOCK_NUMBERS // max(fit.points.shape[0], self.width))
-        if X.shape[0] <= step:
+        n_rows, block_rows = X.shape[0], max(1, BLOCK_NUMBERS // max(fit.points.shape[0], self.width))
+        if n_rows <= block_rows:
             return self._compute_features(X, fit)
-        return np.concatenate([self._compute_features(X[i : i + step], fit) for i in range(0, X.shape[0], step)])
+        blocks = [self._compute_features(X[i : i + block_rows], fit) for i in range(0, n_rows, block_rows)]
+        return np.concatenate(blocks)
 
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
-        left = self.features(X)
-        return np.asarray(np.dot(left, (left if Z is X else self.features(Z)).T))
+        features = self.features(X)
+        return np.asarray(np.dot(features, (features if Z is X else self.features(Z)).T))
 
     def diagonal(self, X: Matrix) -> FloatArray:
         features = self.features(X)
         return np.asarray(np.einsum("ij,ij->i", features, features))
 
-    is_psd = True  # always: it is a product of features
+    is_psd = True  # K̃ is a scalar product of features
 
     def resolve(self, X: Matrix | RowSource) -> Self:
         """Return the map fitted to samples, or itself if it is fitted.
@@ -201,7 +202,7 @@ class FeatureMap(Kernel):
             return self
         source = as_row_source(X)
         fitted = self._fit_rows(source)
-        sample, _ = sample_rows(source, COMPARED_ROWS, self.seed + 1)
+        sample, _ = sample_rows(source, COMPARED_ROWS, self.seed + 1)  # not the rows that were drawn as landmarks
         error = np.abs(fitted(sample, sample) - fitted.exact_kernel(sample, sample))
         return fitted.with_fit(replace(fitted.learned_fit, error=(float(error.max()), float(error.mean()))))
 
@@ -213,7 +214,7 @@ class FeatureMap(Kernel):
 
     @property
     def note(self) -> str:
-        """Statement of a result about the machine that was solved."""
+        """What a result says about the machine that was solved."""
         largest_error, mean_error = self.learned_fit.error
         return (
             f"the certificate is for the machine with the approximate kernel {self}, not with {self.exact_kernel} "
@@ -222,11 +223,9 @@ class FeatureMap(Kernel):
         )
 
     def __eq__(self, other: object) -> bool:
-        if (
-            type(self) is not type(other)
-            or not isinstance(other, FeatureMap)
-            or self._list_parameters() != other._list_parameters()
-        ):
+        if not isinstance(other, FeatureMap) or type(self) is not type(other):
+            return False
+        if self._list_parameters() != other._list_parameters():
             return False
         if self.fit is None or other.fit is None:
             return self.fit is other.fit
@@ -236,7 +235,7 @@ class FeatureMap(Kernel):
         return hash((type(self), self._list_parameters()))
 
     def _list_parameters(self) -> tuple[Any, ...]:
-        """Return the values of all parameters."""
+        """Return the values of all parameters, without the fit."""
         return tuple(getattr(self, item.name) for item in fields(self) if item.init)  # type: ignore[arg-type]
 
 
@@ -250,7 +249,7 @@ def sample_rows(source: RowSource, count: int, seed: int) -> tuple[Matrix, IntAr
 
 
 def as_approximable(kernel: Any, semidefinite: bool = False) -> Kernel:
-    """Check a kernel that a map with landmarks approximates, and return it.
+    """Return the kernel that a map with landmarks is to approximate, if it can.
 
     semidefinite: Whether the map needs a positive semidefinite kernel.
 
@@ -269,15 +268,12 @@ def as_approximable(kernel: Any, semidefinite: bool = False) -> Kernel:
 
 
 def as_count(value: Any, name: str) -> int:
-    """Check a positive integer, or a seed, which may be 0. Raises ParameterError, ParameterTypeError."""
-    number = as_real(value, name)
-    if number != int(number) or number < (name != "seed"):
+    """Return a positive integer, or a seed, which may be 0. Raises ParameterError, ParameterTypeError."""
+    number, minimum = as_real(value, name), 0 if name == "seed" else 1
+    if number != int(number) or number < minimum:
         requirement = "a whole number from 0 on" if name == "seed" else "a positive whole number"
         raise ParameterError(f"{name} must be {requirement}, got {format_value(value)}")
     return int(number)
-
-
-__all__ = ["FeatureMap", "Fit", "as_approximable", "as_count", "sample_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,13 +340,13 @@ class Nystroem(FeatureMap):
         self._set_parameters(kernel=as_approximable(self.kernel))
 
     def _fit_rows(self, source: RowSource) -> Self:
-        from sklearn.kernel_approximation import Nystroem as Root
+        from sklearn.kernel_approximation import Nystroem as SklearnNystroem
 
         kernel = self.exact_kernel.resolve(source)
         points, _ = sample_rows(source, self.components, self.seed)
         K = kernel(points, points)
-        root = Root(kernel="precomputed", n_components=len(K), random_state=self.seed).fit(K)
-        factor = np.ascontiguousarray(root.normalization_.T)
+        fitted = SklearnNystroem(kernel="precomputed", n_components=len(K), random_state=self.seed).fit(K)
+        factor = np.ascontiguousarray(fitted.normalization_.T)
         return self.with_fit(Fit(points, factor), kernel=kernel, components=len(K))
 
     def _compute_features(self, X: Matrix, fit: Fit) -> FloatArray:
@@ -425,16 +421,19 @@ class RandomFourier(FeatureMap):
         gamma = resolve_gamma(self.gamma, source)
         sampler = RBFSampler(gamma=gamma, n_components=self.components, random_state=self.seed)
         sampler.fit(np.zeros((1, source.d)))  # only the number of columns matters
-        points = np.ascontiguousarray(sampler.random_weights_.T)
-        return self.with_fit(Fit(points, sampler.random_offset_[None, :]), gamma=gamma)
+        frequencies = np.ascontiguousarray(sampler.random_weights_.T)
+        return self.with_fit(Fit(frequencies, sampler.random_offset_[None, :]), gamma=gamma)
 
     def _compute_features(self, X: Matrix, fit: Fit) -> FloatArray:
-        angles = as_dense(X @ fit.points.T)
-        angles += fit.factor
-        np.cos(angles, out=angles)
-        angles *= math.sqrt(2.0 / self.components)
-        return angles
+        features = as_dense(X @ fit.points.T)
+        features += fit.factor
+        np.cos(features, out=features)
+        features *= math.sqrt(2.0 / self.components)
+        return features
 
     def __str__(self) -> str:
         gamma = f"{self.gamma:.4g}" if isinstance(self.gamma, float) else repr(self.gamma)
         return f"{self.name}(gamma={gamma}, components={self.components})"
+
+
+__all__ = ["FeatureMap", "Fit", "Nystroem", "RandomFourier", "as_approximable", "as_count", "sample_rows"]

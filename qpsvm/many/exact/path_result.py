@@ -1,4 +1,7 @@
-"""Store the exact optima along an interval of a parameter (`ExactPath`)."""
+"""Define the result of an exact path: the optima along an interval of a parameter (`ExactPath`).
+
+The path is followed by s in [0, 1], which is linear in the parameter or its inverse (`ParameterLine`).
+"""
 
 from __future__ import annotations
 
@@ -88,20 +91,21 @@ class ExactPath:
             raise ParameterError(
                 f"{self.parameter} = {value:g} is not on this path, which goes from {self.low:g} to {self.reached:g}"
             )
-        k, s = self._locate(value)
+        k, s = self._locate_piece(value)
         return self._followed.take_piece(k), s
 
-    def _locate(self, value: float) -> tuple[int, float]:
+    def _locate_piece(self, value: float) -> tuple[int, float]:
         """Return the index of the piece of a value on the path, and its s."""
         s = min(max(float(self._line.s(value)), 0.0), self._followed.reached)
         return min(int(np.searchsorted(self._followed.s[:, 1], s)), len(self) - 1), s
 
     def _solve_if_unproven(self, value: float) -> SVMResult | None:
         """Return the result `at(value)` on a piece whose gap is not proven, otherwise None."""
-        return None if self.gaps[self._locate(value)[0]] <= self._tol else self.at(value, self._tol)
+        k, _ = self._locate_piece(value)
+        return None if self.gaps[k] <= self._tol else self.at(value, self._tol)
 
     def _evaluate_point(self, value: float) -> tuple[FloatArray, FloatArray, Any]:
-        """Return α over the rows of the dual, μ, and the problem at a value."""
+        """Return α over the rows of the dual, μ of its groups, and the problem at a value."""
         piece, s = self._find_piece(value)
         problem = self._line.build_problem(float(value))
         v, mu = piece.evaluate(s, self._followed.evaluate_data(s))
@@ -189,11 +193,12 @@ class ExactPath:
         True
         """
         alpha, mu, problem = self._evaluate_point(value)
-        solved = self._solve_if_unproven(value)
-        return Decisions(problem, self._followed.rows).compute_intercept(alpha, mu) if solved is None else solved.b
+        if (solved := self._solve_if_unproven(value)) is not None:
+            return solved.b
+        return Decisions(problem, self._followed.rows).compute_intercept(alpha, mu)
 
     def margin(self, value: float) -> float:
-        """Return the distance of margin and hyperplane, ρ/‖w‖ (1/‖w‖ of a C-SVM), at one value of the parameter.
+        """Return the distance of the margin from the hyperplane, ρ/‖w‖ (C-SVM: 1/‖w‖), at one value of the parameter.
 
         Parameters
         ----------
@@ -218,7 +223,7 @@ class ExactPath:
         1.666667
         """
         alpha, mu, problem = self._evaluate_point(value)
-        rho = next((float(m) for g, m in zip(problem.svm.groups, mu, strict=True) if g.multiplier == "rho"), 1.0)
+        rho = next((float(mu_g) for g, mu_g in zip(problem.svm.groups, mu, strict=True) if g.multiplier == "rho"), 1.0)
         if (solved := self._solve_if_unproven(value)) is not None:
             alpha, rho = problem._restrict_to_dual(solved.alpha), solved.rho
         norm = Decisions(problem, self._followed.rows).compute_norm(alpha)
@@ -253,13 +258,13 @@ class ExactPath:
         >>> print(path.decision([[2.5]], [0.1, 0.3, 1.0]).round(6))
         [[ 0.111111 -0.1       0.5     ]]
         """
-        all_values = np.atleast_1d(as_raw_array(values, self.parameter)).tolist()
-        points = [self._evaluate_point(value) for value in all_values]
+        value_list = np.atleast_1d(as_raw_array(values, self.parameter)).tolist()
+        points = [self._evaluate_point(value) for value in value_list]
         decisions = Decisions(self.problem, self._followed.rows)
         f = decisions.evaluate(X, diagonal, [alpha for alpha, _, _ in points], [mu for _, mu, _ in points])
-        for k, value in enumerate(all_values):
+        for c, value in enumerate(value_list):
             if (solved := self._solve_if_unproven(value)) is not None:
-                f[:, k] = solved.decision_function(X, diagonal=diagonal)
+                f[:, c] = solved.decision_function(X, diagonal=diagonal)
         return f if np.ndim(values) else f[:, 0]
 
     def at(self, value: float, tol: float = 1e-6, **options: Any) -> SVMResult:
@@ -296,23 +301,23 @@ class ExactPath:
         if is_beyond_end and not len(self):
             solved: SVMResult = solve(self._line.build_problem(value), **{"tol": tol, **options})
             return solved
-        start = self.reached if is_beyond_end else value
-        alpha, _, problem = self._evaluate_point(start)
-        full_alpha = problem._expand_from_dual(alpha)
+        alpha, _, problem = self._evaluate_point(self.reached if is_beyond_end else value)
+        start = problem._expand_from_dual(alpha)
         if not is_beyond_end:
-            result: SVMResult = problem.at(full_alpha, tol)
+            result: SVMResult = problem.at(start, tol)
             if result.gap <= tol:
                 solver = Solver("exact path", "", f"linear in {self.parameter} between two breakpoints")
                 return replace(result, backend="exact path", solver=solver)
         problem = self._line.build_problem(value)
-        result = solve(problem, **{"tol": tol, "start": full_alpha, "check": False, **options})
+        result = solve(problem, **{"tol": tol, "start": start, "check": False, **options})
         return result if result.gap <= tol else solve(problem, **{"tol": tol, **options})
 
     def _covers(self, value: float) -> bool:
+        """Return whether the path was followed as far as a value."""
         return bool(len(self)) and min(self.low, self.reached) <= value <= max(self.low, self.reached)
 
     def _compute_error_curve(self, X: Any, target: FloatArray) -> ErrorCurve:
-        """Compute (ERROR.1) for samples (q, d) with targets ±1 (q,)."""
+        """Compute the error rate at every value, (ERROR.1), on samples (q, d) with targets ±1 (q,)."""
         return compute_error_curve(self._line, self._followed.s, *self.pieces_at(X), target)
 
     def pieces_at(self, X: Any, *, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
@@ -337,15 +342,15 @@ class ExactPath:
         >>> print(path.pieces_at([[2.5]])[1].round(6))
         [[ 0.111111  0.111111 -0.142857  0.5       0.5     ]]
         """
-        ends = Decisions(self.problem, self._followed.rows).evaluate_pieces(X, diagonal, self._followed.parts)
+        lower, upper = Decisions(self.problem, self._followed.rows).evaluate_pieces(X, diagonal, self._followed.parts)
         unproven = np.flatnonzero(~(self.gaps <= self._tol))
-        f_at = {
+        f_at_breakpoint = {
             k: self.at(self.breakpoints[k], self._tol).decision_function(X, diagonal=diagonal)
             for k in {*unproven, *(unproven + 1)}
         }
         for k in unproven.tolist():
-            ends[0][:, k], ends[1][:, k] = f_at[k], f_at[k + 1]
-        return ends
+            lower[:, k], upper[:, k] = f_at_breakpoint[k], f_at_breakpoint[k + 1]
+        return lower, upper
 
     @cached
     def support(self) -> NDArray[Any]:
@@ -363,7 +368,7 @@ class ExactPath:
         Returns
         -------
         dict of str to list
-            From, to, the numbers of free rows and of support vectors, and the gap.
+            Both ends, the numbers of free α and of support vectors, and the gap.
 
         Examples
         --------
@@ -379,10 +384,10 @@ class ExactPath:
         }  # fmt: skip
 
     def __str__(self) -> str:
-        worst = float(self.gaps.max(initial=0.0))
+        max_gap = float(self.gaps.max(initial=0.0))
         text = (
             f"{self.parameter} from {self.low:g} to {self.reached:g}: {len(self)} pieces, each certified, "
-            f"gap at most {worst:.1e}: {self.status}"
+            f"gap at most {max_gap:.1e}: {self.status}"
         )
         return f"{text}\n{self.message}" if self.message else text
 

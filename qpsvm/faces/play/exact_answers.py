@@ -1,6 +1,7 @@
-"""Compare a machine without a sample (`compare_without_sample`), and over a parameter (`build_exact_path`).
+"""Answer two exact questions of the page: how a machine changes without a sample, and along a parameter.
 
-Both are exact: one solves without the sample, the other uses `exact_path` with the errors of folds over its interval.
+`compare_without_sample` solves again without the sample. `build_exact_path` follows the exact path of a parameter, with
+the validation error at each of its values.
 """
 
 from __future__ import annotations
@@ -19,42 +20,44 @@ from qpsvm.faces.play.plane import DIGITS, build_boundary
 from qpsvm.faces.play.request import PageRequest, PageState
 from qpsvm.machines import Problem
 from qpsvm.many.exact.path import exact_path
-from qpsvm.many.exact.pieces import ExactPath
+from qpsvm.many.exact.path_result import ExactPath
 from qpsvm.many.grid.cross_validation import cross_validate
 from qpsvm.many.grid.interval import Interval
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
-#: Samples up to which a path is followed.
-MAX_FOLLOWED = 300
-#: Values at which curves are drawn besides the breakpoints, and up to how many of these there are.
+#: Samples up to which a path is followed: more would take too long for a page.
+MAX_SAMPLES = 300
+#: Evenly spaced values at which curves are drawn, and the largest number of breakpoints that are drawn besides.
 DRAWN_VALUES, MAX_BREAKPOINTS = 120, 200
-FOLDS = 5
+#: Largest number of folds of the cross-validation.
+MAX_FOLDS = 5
 
 
 def compare_without_sample(
     request: PageRequest, state: PageState, problem: Problem, tol: float, seconds: float
 ) -> dict[str, Any]:
-    """Return the optimum without one sample, and its distance from that with it. Raises QPSVMError."""
+    """Return the optimum without one sample, and how far f moves. Raises QPSVMError."""
     i = request.sample
-    whole = _require_solved(solve(problem, tol=tol, check=False, time_limit=seconds))
-    others = replace(state, points=np.delete(state.points, i, axis=0), labels=np.delete(state.labels, i))
-    rest = _require_solved(solve(others.build_problem(), tol=tol, check=False, time_limit=seconds))
+    full_result = _require_solved(solve(problem, tol=tol, check=False, time_limit=seconds))
+    other_samples = replace(state, points=np.delete(state.points, i, axis=0), labels=np.delete(state.labels, i))
+    result = _require_solved(solve(other_samples.build_problem(), tol=tol, check=False, time_limit=seconds))
     X = MACHINES[state.machine].build_arguments(state.points, state.labels)[0]
-    before, after = (np.asarray(result.decision_function(X), dtype=np.float64) for result in (whole, rest))
+    before, after = (np.asarray(each.decision_function(X), dtype=np.float64) for each in (full_result, result))
     return {
         "sample": i,
         "before": to_json_number(before[i]),
         "after": to_json_number(after[i]),
         "most": to_json_number(np.abs(after - before).max()),
-        "status": str(rest.status),
-        "gap": to_json_number(rest.gap),
-        "idle": _is_non_support(whole, i),
-        "plane": build_boundary(request, state, rest),
+        "status": str(result.status),
+        "gap": to_json_number(result.gap),
+        "idle": _is_non_support(full_result, i),
+        "plane": build_boundary(request, state, result),
     }
 
 
 def _require_solved(result: SVMResult) -> SVMResult:
+    """Return the result, or raise its error."""
     if result.error is not None:
         raise result.error
     return result
@@ -66,9 +69,9 @@ def _is_non_support(result: SVMResult, i: int) -> bool:
 
 
 def build_exact_path(state: PageState, problem: Problem, seconds: float) -> dict[str, Any]:
-    """Build the exact path over the first parameter that has one, with the errors of folds. Raises QPSVMError."""
-    if len(state.points) > MAX_FOLLOWED:
-        raise RequestError(f"the page follows up to {MAX_FOLLOWED} samples: qpsvm.exact_path takes more")
+    """Build the exact path of the first parameter that has one, with validation errors. Raises QPSVMError."""
+    if len(state.points) > MAX_SAMPLES:
+        raise RequestError(f"the page follows up to {MAX_SAMPLES} samples: qpsvm.exact_path takes more")
     path = _follow_path(problem, seconds)
     values = _choose_values(path)
     answer = {
@@ -98,10 +101,11 @@ def _follow_path(problem: Problem, seconds: float) -> ExactPath:
     for name in problem._hyperparameters:
         if name not in PARAMETERS:
             continue
-        low, high = PARAMETERS[name].low, PARAMETERS[name].high
-        most = min(high or 0.0, float(getattr(problem, "nu_max", np.inf)) if name == "nu" else np.inf)
+        low, high = PARAMETERS[name].low or 0.0, PARAMETERS[name].high or 0.0
+        if name == "nu":
+            high = min(high, float(getattr(problem, "nu_max", np.inf)))
         try:
-            path = exact_path(problem, name, low or 0.0, most, time_limit=seconds)
+            path = exact_path(problem, name, low, high, time_limit=seconds)
         except (UnsupportedError, UnknownOptionError):
             continue
         if len(path):
@@ -111,42 +115,36 @@ def _follow_path(problem: Problem, seconds: float) -> ExactPath:
 
 
 def _choose_values(path: ExactPath) -> FloatArray:
-    """Return the values of the parameter that a picture needs, in order: (c,)."""
+    """Choose the values of the parameter at which curves are drawn, in order: (c,)."""
     low, high = path.low, path.reached
-    even = (
-        np.geomspace(low, high, DRAWN_VALUES)
-        if PARAMETERS[path.parameter].scale == "log"
-        else np.linspace(low, high, DRAWN_VALUES)
-    )
-    bends = path.breakpoints if len(path.breakpoints) <= MAX_BREAKPOINTS else path.breakpoints[[0, -1]]
-    found = np.unique(np.concatenate([even, bends]))
-    return np.asarray(found[(found >= low) & (found <= high)])
+    space_evenly = np.geomspace if PARAMETERS[path.parameter].scale == "log" else np.linspace
+    breakpoints = path.breakpoints if len(path.breakpoints) <= MAX_BREAKPOINTS else path.breakpoints[[0, -1]]
+    values = np.unique(np.concatenate([space_evenly(low, high, DRAWN_VALUES), breakpoints]))
+    return np.asarray(values[(values >= low) & (values <= high)])
 
 
 def _compute_shares(path: ExactPath, values: FloatArray) -> FloatArray:
-    """Return α as a fraction of its bound, or β with its sign for a regression: (c, n)."""
-    rows = []
+    """Return α, or β for a regression, as a fraction of the largest bound at each value: (c, n)."""
+    shares, n = [], path.problem.n
     for value in values.tolist():
-        alpha = path.alpha(value)
-        share = alpha / float(np.max(path.problem.replace(**{path.parameter: value}).svm.upper))
-        n = path.problem.n
-        rows.append(share if len(share) == n else share[:n] - share[n:])
-    return np.array(rows)
+        share = path.alpha(value) / float(np.max(path.problem.replace(**{path.parameter: value}).svm.upper))
+        shares.append(share if len(share) == n else share[:n] - share[n:])
+    return np.array(shares)
 
 
 def _cross_validate_path(problem: Problem, path: ExactPath, seconds: float) -> dict[str, Any]:
-    """Return the mean error of folds at every value, and where it is smallest. Raises QPSVMError."""
+    """Return the mean error of the folds at every value, and where it is smallest. Raises QPSVMError."""
     if problem._target_kind != "labels":
         raise UnsupportedError("the page validates machines of two classes")
-    fewest = int(min((problem.y == label).sum() for label in (-1.0, 1.0)))
-    if fewest < 2:
+    smaller_class = int(min((problem.y == label).sum() for label in (-1.0, 1.0)))
+    if smaller_class < 2:
         raise UnsupportedError("a class of one sample cannot be held out")
-    whole: dict[str, Any] = {path.parameter: Interval(path.low, path.reached)}
-    found: Any = cross_validate(problem, folds=min(FOLDS, fewest), time_limit=seconds, **whole)
-    curve = found.mean[()]
+    interval: dict[str, Any] = {path.parameter: Interval(path.low, path.reached)}
+    validation: Any = cross_validate(problem, folds=min(MAX_FOLDS, smaller_class), time_limit=seconds, **interval)
+    curve = validation.mean[()]
     if not len(curve.values):
         raise UnsupportedError("the folds took too long")
     return {
-        "folds": found.folds, "edges": to_json_list(curve.edges), "values": to_json_list(curve.values),
-        "best": found.best_score, "intervals": [list(pair) for pair in found.best_intervals],
+        "folds": validation.folds, "edges": to_json_list(curve.edges), "values": to_json_list(curve.values),
+        "best": validation.best_score, "intervals": [list(pair) for pair in validation.best_intervals],
     }  # fmt: skip
