@@ -62,6 +62,8 @@ MANY_ROWS = 1500
 SHORT_STEP = 0.03
 #: Polishing a gap below EXCELLENT ends if the first step length does not reduce it by the factor WORTHWHILE.
 EXCELLENT, WORTHWHILE = 1e-9, 0.1
+#: Q_ii counts as at least this share of the largest where (POL.1) is equilibrated: that of a sample at the origin is 0.
+LEAST_DIAGONAL = 1e-6
 #: Relative size of a Cholesky pivot below which Q_FF counts as singular.
 SINGULAR = 1e-11
 #: Singular values below this share of the largest are dropped in the least-squares solution.
@@ -304,7 +306,7 @@ def bordered_solve(Q: FloatArray, E: FloatArray, R: FloatArray, r: FloatArray, s
     the diagonal of Q + ER⁻¹Eᵀ.
     """
     diagonal = Q.diagonal() + (E[:, R > 0] ** 2) @ (1.0 / R[R > 0])
-    d = 1.0 / np.sqrt(np.maximum(diagonal, max(1e-12 * float(diagonal.max()), np.finfo(float).tiny)))
+    d = 1.0 / np.sqrt(np.maximum(diagonal, max(LEAST_DIAGONAL * float(diagonal.max()), np.finfo(float).tiny)))
     A = Q * d
     A *= d[:, None]
     B, rhs = d[:, None] * E, d * r

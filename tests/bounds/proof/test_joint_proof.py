@@ -66,7 +66,7 @@ def test_bounds_hold_in_fractions(monkeypatch):
     """P, D and the gap of the very numbers are where a proof says, in rational numbers or floats, and not far off."""
     for seed in range(24):
         problem, rng = hostile(seed)
-        result = qpsvm.solve(problem, max_iter=200, check=False)
+        result = qpsvm.solve(problem, "sequential_dual", max_iter=200, check=False)
         if seed % 4 == 3:  # some other point, and numbers that nobody has rounded
             result = problem.at(result.alpha * rng.uniform(0.0, 1.2, result.alpha.shape))
             result = replace(result, b=result.b * rng.uniform(0.999, 1.001, len(result.b)))
@@ -109,7 +109,7 @@ def test_kernels_too(kernel):
             intercept=problem.intercept,
             kernel=kernel,
         )
-        result = qpsvm.solve(problem, max_iter=200, check=False)
+        result = qpsvm.solve(problem, "sequential_dual", max_iter=200, check=False)
         if seed % 4 == 0:
             result = problem.at(result.alpha * rng.uniform(0.0, 1.2, result.alpha.shape))
         proof = result.verify()
