@@ -5,9 +5,12 @@ Both follow from a `Specification`, the exact statement of the machine.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
+
+import numpy as np
 
 from qpsvm.base.arrays.frozen import build_frozen, cached, find_common_value, repeat_value
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
@@ -116,6 +119,27 @@ class DualStatement(MachineStatement):
     def _certifier(self) -> Certifier:
         """Certifier of the points of this problem."""
         return Certifier(self.space, self.svm)
+
+    def _describe_caveats(self, certificate: Certificate) -> str:
+        notes = (super()._describe_caveats(certificate), self._describe_equalities(certificate))
+        return "; ".join(note for note in notes if note)
+
+    def _describe_equalities(self, certificate: Certificate) -> str:
+        """Describe how well constraints hold that only allow an equality, (COUNT.5); "" if they hold exactly."""
+        constraints, rows = self.svm.linear_constraints, self._constraint_rows
+        if constraints is None or rows is None or constraints.equality_mask is None:
+            return ""
+        equal = np.flatnonzero(constraints.equality_mask)
+        t, radius = self._certifier.gap_refiner.gap_bounder.enclose_violations(certificate, equal)
+        indices = equal - constraints.unconstrained_dual.m
+        violation = float(((np.abs(t) + radius) * rows.scale[indices] * self._f_scale).max())
+        if not 0.0 < violation < math.inf:
+            return ""
+        names = ", ".join(rows.names[k] for k in indices[:3].tolist()) + (", …" if len(indices) > 3 else "")
+        return (
+            f"the constraints {names} only allow an equality, which holds up to {violation:.2g}: "
+            "the gap is that of the problem with their bounds relaxed by as much"
+        )
 
     @cached
     def _dual_of_qp(self) -> SVMDual:

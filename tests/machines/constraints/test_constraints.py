@@ -1,6 +1,7 @@
 """Rows of a user's: what they say, what they cost, and what is said where they cannot be kept."""
 
 import pickle
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -91,6 +92,20 @@ def test_an_equality_is_kept_up_to_the_rounding_of_its_evaluation():
     assert abs(result.w.sum() - 0.3) < 1e-14
     multipliers = [*result.constraint_multipliers.values()]
     assert min(multipliers) == 0.0 < max(multipliers), "two opposite rows have one multiplier"
+
+
+def test_an_equality_says_how_exactly_it_holds():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(30, 3))
+    y = X[:, 0] + 0.3 * rng.normal(size=30) > 0
+    G, h = np.array([[1.0, 1.3, 0.7], [-1.0, -1.3, -0.7]]), [0.1, -0.1]
+    result = qpsvm.solve(qpsvm.CSVM(X, y, constraints=qpsvm.Constraints(G, h, names=["low", "high"])))
+    assert result.status == "optimal"
+    said = re.search(r"the constraints low, high only allow an equality, which holds up to (\S+):", result.message)
+    off = abs(dot(fractions(G[0]), fractions(result.w)) - Fraction(0.1))
+    assert 0 < off <= Fraction(said[1]) < 1e-13
+    proof = result.verify()
+    assert proof.remains <= result.gap < proof.gap == np.inf  # of the relaxed bounds, and of those as they are
 
 
 def test_rows_that_leave_nothing_but_zero():
