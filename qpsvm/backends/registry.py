@@ -181,7 +181,7 @@ def _check_name(name: Any) -> str:
         raise errors.ParameterTypeError(f"the name of a backend must be text, got {format_value(name)}")
     if not NAME_PATTERN.fullmatch(name):
         raise errors.ParameterError(
-            f"{format_value(name)} is no name for a backend: "
+            f"{format_value(name)} is not a name for a backend: "
             "a letter, then letters, digits, '_', '-' or '.', without blanks"
         )
     return name

@@ -93,7 +93,7 @@ def as_path_text(path: str | os.PathLike[str]) -> str:
     except UnicodeEncodeError:
         is_valid = False
     if not is_valid:
-        raise FileAccessError(f"{name!r} is no path: it has a character that this system does not allow in one")
+        raise FileAccessError(f"{name!r} is not a path: it has a character that this system does not allow in one")
     return name
 
 

@@ -79,7 +79,7 @@ class Table:
     Raises
     ------
     DataError, DataTypeError, FileFormatError, MissingFileError
-        A value is missing or is no number where one is needed (row and column are named); there is nothing to learn
+        A value is missing or is not a number where one is needed (row and column are named); there is nothing to learn
         from; the data are no table.
     UnknownOptionError, ParameterError
         There is no such column, or it cannot be what it is to be.
@@ -170,7 +170,7 @@ class Table:
         Raises
         ------
         DataError
-            A column is not there, a value is missing that cannot be filled in, or is no number.
+            A column is not there, a value is missing that cannot be filled in, or is not a number.
 
         Examples
         --------

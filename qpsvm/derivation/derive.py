@@ -196,7 +196,7 @@ def build_example_problem(
     Raises UnknownOptionError, ParameterTypeError, UnsupportedError; and what the class says of an option.
     """
     if inspect.isabstract(kind) or kind in (Problem, AllInOneProblem):
-        raise UnsupportedError(f"{kind.__name__} is no machine: derive takes a class such as CSVM, or a problem")
+        raise UnsupportedError(f"{kind.__name__} is not a machine: derive takes a class such as CSVM, or a problem")
     taken = [name for name in inspect.signature(kind.__init__).parameters if name not in ("self", *DATA_OPTIONS)]
     given = dict(options)
     for name, value in given.items():

@@ -237,7 +237,7 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
     def result_(self) -> SVMResult:
         """The certified result for two classes; for more, `results_` has one per machine."""
         if self.penalty == "l1":
-            raise AttributeError("penalty='l1' is no machine with a dual of its own: see coef_, intercept_ and gap_")
+            raise AttributeError("penalty='l1' is not a machine with a dual of its own: see coef_, intercept_ and gap_")
         return super().result_
 
     def _all_results(self) -> list[SVMResult]:

@@ -183,7 +183,7 @@ class Ranking(Problem):
     ------
     DataError
         No pair at all: nothing given, all y of every group equal, or every pair with a sample of weight 0; pairs that
-        are no numbers of rows, or of a sample with itself; both pairs and groups. See `Problem` for the rest.
+        are not numbers of rows, or of a sample with itself; both pairs and groups. See `Problem` for the rest.
     DataTypeError, ParameterError
         See `Problem`.
     TooLargeError

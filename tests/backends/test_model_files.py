@@ -51,13 +51,13 @@ def read(folder: Path, text: str, ending: str = ".mps") -> qpsvm.QP:
 
 @pytest.mark.parametrize(("old", "new", "message"), [
     (" x second 2", " x third 2", "line 9: COLUMNS has the row 'third', which ROWS does not have"),
-    (" x second 2", " x second two", "line 9: 'two' is no number"),
+    (" x second 2", " x second two", "line 9: 'two' is not a number"),
     (" x second 2", " x second 2 second 3", "line 9: COLUMNS has an entry of 'second x' already, in line 9"),
     (" x second 2", " x second", "line 9: an entry of COLUMNS is a variable, a row and a number, not 'x second'"),
     ("RHS", " x first 2\nRHS", "line 11: the variable 'x' is there already, in line 8"),
     (" L first", " M first", "line 5: a row is N, L, G or E and a name, not 'M first'"),
     (" G second", " G first", "line 6: the row 'first' is there already, in line 5"),
-    ("first 4", "first 4x", "line 12: '4x' is no number"),
+    ("first 4", "first 4x", "line 12: '4x' is not a number"),
     ("first 4", "third 4", "line 12: RHS has the row 'third'"),
     ("BOUNDS", " rhs first 5\nBOUNDS", "line 13: RHS has an entry of 'first' already, in line 12"),
     (" UP bnd x", " UP bnd z", "line 14: BOUNDS has the variable 'z', which COLUMNS does not have"),
@@ -73,7 +73,7 @@ def read(folder: Path, text: str, ending: str = ".mps") -> qpsvm.QP:
     ("ENDATA\n", "", "the file ends without ENDATA"),
     ("COLUMNS", " OBJSENSE SMALL\nCOLUMNS", "line 7: a row is"),
     ("ROWS", "OBJSENSE\n SMALL\nROWS", "line 4: OBJSENSE is MAX or MIN, not 'SMALL'"),
-    ("4 second 1", "4 second 1_0", "'1_0' is no number"),
+    ("4 second 1", "4 second 1_0", "'1_0' is not a number"),
     (" UP bnd x 3", " UP bnd x -3", " holds no QP: lb > ub"),
 ])  # fmt: skip
 def test_what_is_wrong_is_an_error_with_its_line(tmp_path, capfd, old, new, message):

@@ -259,5 +259,5 @@ class _MPSReader:
 
     def _parse_number(self, text: str) -> float:
         if not NUMBER.fullmatch(text):
-            raise self._build_error(f"{format_value(text)} is no number")
+            raise self._build_error(f"{format_value(text)} is not a number")
         return float(text.upper().replace("D", "E"))

@@ -84,7 +84,7 @@ def find_column_names(X: Any) -> Sequence[Any] | None:
 
 
 def check_columns(X: Any, name: str = "X") -> bool:
-    """Refuse columns of a data frame that are no numbers, by their names: text, categories, dates, durations.
+    """Refuse columns of a data frame that are not numbers, by their names: text, categories, dates, durations.
 
     Raises DataTypeError.
     """

@@ -216,7 +216,7 @@ def check_form(value: Any, form: Any, where: str) -> None:
             check_form(item, subform, where)
     else:
         is_allowed = (isinstance(value, str) or value is None) and value in form
-        require(is_allowed, f"{where} is none of {sorted(map(repr, form))}")
+        require(is_allowed, f"{where} is not one of {sorted(map(repr, form))}")
 
 
 def read_name(value: Any, where: str, names: Any) -> str:
@@ -299,7 +299,7 @@ def parse_proof(content: bytes) -> Any:
     require({*dates} <= {(True, True), (False, False)}, "a date has no first day, or no order")
     require(len({*columns}) == len(columns), "a column is there twice")
     for i, j in machine.get("pairs", ()):
-        require(i < n and j < n and i != j, "a pair is none of two rows")
+        require(i < n and j < n and i != j, "a pair does not name two different rows")
     points = machine.get("rows", {}).get("points", ())
     for factors, _, _ in machine.get("rows", {}).get("each", ()):
         places = {j for j, _ in factors}
@@ -382,7 +382,7 @@ def table_of_npy(content: bytes) -> Table:
     start = first + int.from_bytes(content[8:first], "little")
     form = r"\{'descr': '([<>|])(\w\d)', 'fortran_order': (True|False), 'shape': \((\d+),(?: (\d+))?\), \}\s*"
     matches = re.findall(rf"\A{form}\Z", content[first:start].decode("ascii"))
-    require(matches, "the array is none of numbers in one or two dimensions")
+    require(matches, "the array does not hold numbers in one or two dimensions")
     order, kind, fortran, high, wide = matches[0]
     n, d = int(high), int(wide or 1)
     require(n * d > 0, "the array is empty")
@@ -568,7 +568,7 @@ def encode_targets(targets: list[Any], labels: Any, of: str) -> list[float]:
     for target in targets:
         places = [c for c, label in enumerate(labels) if label is not None and is_label(target, label)]
         places = places or [0] * (labels[0] is None)
-        require(len(places) == 1, f"{quote(target)} is none of the labels, or two of them")
+        require(len(places) == 1, f"{quote(target)} is not exactly one of the labels")
         codes.append(float(places[0]))
     return codes if of == "one of several" else [2 * c - 1 for c in codes]
 
@@ -882,7 +882,7 @@ def bound_class_objectives(
     """
     combine_losses, combine_alpha = SEVERAL[machine["name"]]  # J and H
     intercept, k, half = machine["parameters"]["intercept"], len(b), Fraction(1, 2)
-    require(intercept or not any(b), "b is none of this machine")
+    require(intercept or not any(b), "this machine has no b")
     require(len(alpha) == len(y) * k, f"alpha has {len(alpha)} numbers, for {len(y)} samples and {k} classes")
     samples = [(label, C_i, alpha[i * k : (i + 1) * k]) for i, (label, C_i) in enumerate(zip(y, C, strict=True))]
     B = [[sum(a, -a[c]) if label == c else -a[c] for label, _, a in samples] for c in range(k)]

@@ -54,10 +54,10 @@ def prove(request: ProofRequest) -> Proof:
     program, primal_point = request.program, request.primal_point
     vectors = (request.alpha, primal_point.w, primal_point.coef)
     if not all(vector is None or np.isfinite(vector).all() for vector in vectors):
-        return build_empty_proof(request, "α or w has entries that are no numbers")
+        return build_empty_proof(request, "α or w has entries that are not numbers")
     multipliers = [primal_point.multipliers.get(group.multiplier) for group in program.groups]
     if any(mu is None or abs(mu) > MAX_FLOAT for mu in multipliers):
-        return build_empty_proof(request, "b, ρ or another multiplier is no number, or beyond all floats")
+        return build_empty_proof(request, "b, ρ or another multiplier is not a number, or beyond all floats")
     point = request.repair(program, request.alpha, request.costs)
     if point is None:
         if request.alpha.max(initial=0.0) >= LARGEST_ALPHA:

@@ -105,7 +105,7 @@ class TableColumns:
         )
 
     def find_non_number(self, name: str) -> tuple[str, str]:
-        """Locate the first cell that is no number: its position, and its text."""
+        """Locate the first cell that is not a number: its position, and its text."""
         cells = self.cells[name]
         words = {text: 1.0 for text in cells.collect_texts() if parse_numbers([text]) is None}
         return self.describe_cell(int(cells.map_texts(words, 0.0).argmax()), name)

@@ -1,6 +1,6 @@
 """Read tables in memory as columns: pandas, Polars, pyarrow, or a mapping of columns (`as_frame`).
 
-They go the way of CSV: what is no number is the text that a CSV file would have, so that the same table has the same
+They go the way of CSV: what is not a number is the text that a CSV file would have, so that the same table has the same
 features whatever it is kept in. True and False are text, dates are written as year-month-day, None and NaN are missing.
 """
 

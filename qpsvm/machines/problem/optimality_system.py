@@ -211,7 +211,7 @@ class OptimalitySystem:
     def _change_by_targets(self, change: FloatArray) -> DataChange:
         """Return the change by targets t (n,): ℓ = s t + a term independent of t."""
         if self.problem._target_kind != "numbers":
-            raise UnsupportedError(f"the targets of a {type(self.problem).__name__} are no numbers")
+            raise UnsupportedError(f"the targets of a {type(self.problem).__name__} are not numbers")
         zeros = np.zeros(self.svm.m)
         return DataChange(zeros, self.sign * change[self.owner], zeros, np.zeros(len(self.mu)))
 

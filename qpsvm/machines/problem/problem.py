@@ -74,7 +74,7 @@ class Problem(DualStatement, BaseProblem[SVMResult]):
     DataError
         Samples, labels or weights of another shape, not finite, or of one class; a kernel matrix that is not square.
     DataTypeError
-        Samples, labels or weights that are no numbers, or labels without an order.
+        Samples, labels or weights that are not numbers, or labels without an order.
     ParameterError, ParameterTypeError, UnknownOptionError
         A parameter out of its range, of another type, or of another name.
 

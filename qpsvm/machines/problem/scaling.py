@@ -42,7 +42,7 @@ def compute_level_size(svm: SVMDual) -> float:
 
 
 def _mean_or_default(values: FloatArray, default: float) -> float:
-    """Return the mean, or the default if there are no numbers."""
+    """Return the mean, or the default if there are none."""
     return float(values.sum()) / len(values) if len(values) else default
 
 

@@ -114,7 +114,7 @@ def check_name(problem: Problem, name: Any) -> None:
     if name in problem._hyperparameters and not isinstance(getattr(problem, name, None), str):
         return
     if isinstance(name, str) and name in ("loss", "kernel", "psd"):
-        raise UnsupportedError(f"{name} is no number: solve a problem for each, problem.replace({name}=…)")
+        raise UnsupportedError(f"{name} is not a number: solve a problem for each, problem.replace({name}=…)")
     if isinstance(name, str) and name in get_kernel_parameters(problem.kernel):
         raise UnsupportedError(
             f"{name} does not enter the dual linearly, so optima do not move along straight lines with it: qpsvm.path "
