@@ -200,7 +200,7 @@ class AllInOneResult(Certified):
           gap         ... relative, rounding included (the solver's own point: ...)
           vectors     3 support of 3; rows: 4 on the margin + 0 at the bound, of 6
           optimum     ‖w − w*‖ ≤ ... for every exact optimum
-          solver      cvxopt ... on the dual form, ... iterations; it reported '...'
+          solver      ... on the ... form, ... iterations; it reported '...'
           time        build ...s, solve ...s
         """
         n_margin, n_bound = (int((self.kind == kind).sum()) for kind in (1, 2))

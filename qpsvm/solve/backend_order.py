@@ -6,9 +6,8 @@
 | linear, small                           | interior_point       | augmented_lagrangian, kernel_newton  |
 | linear                                  | augmented_lagrangian | interior_point, kernel_newton        |
 | another kernel                          | kernel_newton        | interior_point                       |
-| several classes in one program, small   | cvxopt               | clarabel, sequential_dual            |
-| the same, linear, few features          | clarabel             | sequential_dual                      |
-| the same                                | sequential_dual      | cvxopt or clarabel                   |
+| several classes in one program          | sequential_dual      | clarabel or cvxopt                   |
+| the same, linear and small              | clarabel             | sequential_dual                      |
 
 CVXOPT, registered backends and CVXPY follow; they share no code with these. Backends that are not installed or do not
 accept the machine are skipped. The next backend is tried if the previous one does not support the requested limits, or
@@ -44,15 +43,14 @@ SMALL_ROWS, SMALL_SYSTEM = 2000, 3e7
 DUAL_ROWS, PRIMAL_ROWS = 2000, 400
 #: Maximum number of rows of a kernel machine for CVXPY.
 CVXPY_ROWS = 4000
-#: Numbers in the rows of the primal of a linear machine of several classes, and in w, up to which Clarabel, which uses
-#: that they are sparse, takes seconds. With more than `ROWS_PER_COLUMN` samples for each feature it comes first: 1200
-#: samples of 4 classes with 8 features take it 0.1 s, and the sequential dual method 3 s; 300 digits 1.2 and 0.8 s.
-SPARSE_ENTRIES, SPARSE_COLUMNS, ROWS_PER_COLUMN = 4_000_000, 2000, 8
-#: Rows of the dual of such a machine up to which CVXOPT takes 0.05 s; and 0.8 s, for a kernel that is not linear.
-QUICK_ROWS, DENSE_ROWS = 600, 2000
-#: Limits of a brief attempt of the sequential dual method: steps per sample with a kernel, steps per sample of a linear
-#: machine with many features, and steps in all.
-QUICK_STEPS_PER_SAMPLE, WIDE_STEPS_PER_SAMPLE, MIN_QUICK_STEPS = 10, 30, 1500
+#: Numbers in the rows of the primal of a linear machine of several classes, and in w, up to which Clarabel takes
+#: seconds; and their product up to which it takes half a second, less than sequential dual if the classes overlap.
+SPARSE_ENTRIES, SPARSE_COLUMNS, QUICK_PRODUCTS = 4_000_000, 2000, 2e7
+#: Rows of the dual of such a machine up to which CVXOPT takes at most a second.
+DENSE_ROWS = 2000
+#: Limits on the steps of the sequential dual method before a general solver: per sample, and in all; the larger one
+#: counts. They take it 0.1 ms a sample.
+TRIAL_STEPS_PER_SAMPLE, MIN_TRIAL_STEPS = 400, 20_000
 
 
 @dataclass(frozen=True)
@@ -108,20 +106,14 @@ def rank_backends(problem: BaseProblem[Any]) -> Iterator[RankedBackend]:
 def _order_for_classes(problem: BaseProblem[Any], size: Size, external: list[RankedBackend]) -> Iterator[RankedBackend]:
     """Yield the order of backends for a machine of several classes.
 
-    Where a general solver may be faster, the sequential dual method is tried briefly first, and in full after it.
+    The sequential dual method is first tried with a limit on its steps if a general solver can take over.
     """
-    n, d = problem.space.samples.shape
-    is_sparse = size.is_linear and size.entries <= SPARSE_ENTRIES and size.features <= SPARSE_COLUMNS
-    is_wide = n <= ROWS_PER_COLUMN * d
-    dense = RankedBackend("cvxopt", "dual", QUICK_ROWS if size.is_linear else DENSE_ROWS)
-    general = RankedBackend("clarabel", "primal") if is_sparse else dense
-    is_general_quick = size.rows <= QUICK_ROWS or (is_sparse and not is_wide)
-    if size.rows <= QUICK_ROWS:
-        yield dense
-    if general.is_eligible(problem, size):
-        if not is_general_quick:
-            steps_per_sample = WIDE_STEPS_PER_SAMPLE if size.is_linear else QUICK_STEPS_PER_SAMPLE
-            yield RankedBackend("sequential_dual", "dual", max_iter=max(MIN_QUICK_STEPS, steps_per_sample * n))
+    general = RankedBackend("clarabel", "primal") if size.is_linear else RankedBackend("cvxopt", "dual", DENSE_ROWS)
+    can_take_over = size.entries <= SPARSE_ENTRIES and size.features <= SPARSE_COLUMNS if size.is_linear else True
+    if can_take_over and general.is_eligible(problem, size):
+        if not (size.is_linear and float(size.entries) * size.features <= QUICK_PRODUCTS):
+            trial_steps = max(MIN_TRIAL_STEPS, TRIAL_STEPS_PER_SAMPLE * size.samples)
+            yield RankedBackend("sequential_dual", "dual", max_iter=trial_steps)
         yield general
     yield RankedBackend("sequential_dual", "dual")
     yield RankedBackend("cvxopt", "primal")

@@ -29,10 +29,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
-from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm import core
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.solvers.shared.budget import Budget, StopReason
+from qpsvm.solvers.shared.row_table import build_table
 from qpsvm.space.operators import LowRank, Operator
 
 #: Limits of the samples in a working set (more samples need fewer products, but waste steps on old values of f), and of
@@ -43,6 +46,10 @@ INNER_SHARE = 0.2
 #: ρ of a free intercept in units of the mean of K_ii: a larger ρ slows down the steps, a smaller one the updates of b.
 #: And the minimum of ρ times the mean C_i as a share of the level: for a small C, b would hardly change otherwise.
 RHO_SHARE, MIN_RHO_SHARE = 0.03, 0.1
+#: K_ii counts as at least this share of the mean.
+LEAST_DIAGONAL = 1e-12
+#: Steps of the compiled loop of a linear machine between two reports.
+REPORTED_STEPS = 200_000
 #: b is updated when the violation is below this share of the shift of f by the imbalance.
 UPDATE_SHARE = 0.5
 
@@ -102,7 +109,50 @@ def solve_sequential(
 
     alpha, b: The start; None for 0. Shapes: gram (n, n), alpha (n, k), b (k,).
     """
+    X = gram.source.memory_matrix if isinstance(gram, LowRank) and gram.scale is None and gram.d is None else None
+    if core.compiled is not None and X is not None:
+        return _descend(X, dual, tol * dual.level, budget, alpha, b)
     return _SequentialRun(gram, dual, tol * dual.level, budget, alpha, b).run()
+
+
+def choose_rho(dual: AllInOneDual, mean_diagonal: float) -> float:
+    """Return ρ of (SEQ.1), given the mean of K_ii."""
+    if dual.intercept == "free":
+        return max(RHO_SHARE * mean_diagonal, MIN_RHO_SHARE * dual.level / float(dual.upper.mean()))
+    return 1.0 if dual.intercept == "penalised" else 0.0
+
+
+def _descend(
+    X: Matrix, dual: AllInOneDual, tol: float, budget: Budget, alpha: FloatArray | None, b: FloatArray | None
+) -> SequentialSolution:
+    """Run the compiled passes of a linear machine over its samples X (n, d), one sample after the other."""
+    n, k = dual.n, dual.k
+    table = build_table(X)
+    squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    mean_diagonal = float(squares.mean()) or 1.0
+    rho, is_free = choose_rho(dual, mean_diagonal), dual.intercept == "free"
+    squares = np.maximum(squares, LEAST_DIAGONAL * mean_diagonal)
+    alpha = np.zeros((n, k)) if alpha is None else np.array(alpha, order="C")
+    b = np.zeros(k) if b is None or not is_free else b.copy()
+    beta = dual.compute_beta(alpha)
+    W, sums = np.ascontiguousarray(X.T @ beta, dtype=np.float64), beta.sum(axis=0)
+    label, upper = np.ascontiguousarray(dual.label, dtype=np.int64), np.ascontiguousarray(dual.upper)
+    reason, violation = budget.find_stop_reason(), float("inf")
+    while reason is None:
+        max_steps = REPORTED_STEPS if budget.max_steps is None else min(REPORTED_STEPS, budget.max_steps - budget.steps)
+        steps, is_finished, violation = core.compiled.descend_classes(
+            *table, label, upper, squares, alpha, W, b, sums, rho, dual.level, dual.has_shared_slack, is_free,
+            max_steps, tol, budget.find_stop_reason,
+        )  # fmt: skip
+        budget.steps += steps
+        budget.report("sequential dual", budget.steps, violation=violation / dual.level)
+        if is_finished:
+            reason = "converged"
+        elif not (np.isfinite(violation) and steps):
+            reason = budget.find_stop_reason() or "numerical_error"
+        else:
+            reason = budget.find_stop_reason()
+    return SequentialSolution(alpha, b + rho * sums, reason, budget.steps, violation / dual.level)
 
 
 class _SequentialRun:
@@ -119,13 +169,8 @@ class _SequentialRun:
         self.rivals = np.array([[c for c in range(k) if c != y] for y in range(k)], dtype=np.intp)  # (k, k − 1)
         self.diagonal = gram.diagonal()
         mean_diagonal = float(self.diagonal.mean()) or 1.0
-        self.has_free_intercept = dual.intercept == "free"
-        free_rho = max(RHO_SHARE * mean_diagonal, MIN_RHO_SHARE * dual.level / float(dual.upper.mean()))
-        if self.has_free_intercept:
-            self.rho = free_rho
-        else:
-            self.rho = 1.0 if dual.intercept == "penalised" else 0.0
-        self.diagonal = np.maximum(self.diagonal + self.rho, 1e-12 * mean_diagonal)
+        self.has_free_intercept, self.rho = dual.intercept == "free", choose_rho(dual, mean_diagonal)
+        self.diagonal = np.maximum(self.diagonal, LEAST_DIAGONAL * mean_diagonal) + self.rho
         self.alpha = np.zeros((n, k)) if alpha is None else alpha.copy()
         self.b = np.zeros(k) if b is None or not self.has_free_intercept else b.copy()
         self.product = _choose_product(gram)
@@ -199,6 +244,25 @@ class _SequentialRun:
         old_beta = self.beta[rows].copy()
         label, C, diagonal = self.dual.label[rows], self.dual.upper[rows], self.diagonal[rows]
         inner_tol = max(INNER_SHARE * worst, 0.5 * self.tol)
+        if core.compiled is not None:
+            self.budget.steps += core.compiled.sweep_classes(
+                np.ascontiguousarray(K), f, np.ascontiguousarray(label, dtype=np.int64), C, diagonal - self.rho, alpha,
+                self.rho, self.dual.level, self.dual.has_shared_slack, MAX_SWEEPS, inner_tol,
+                self.budget.find_stop_reason,
+            )  # fmt: skip
+        else:
+            self._sweep(rows, K, f, alpha, diagonal, inner_tol)
+        beta = -alpha
+        beta[np.arange(len(rows)), label] = alpha.sum(axis=1)
+        change = beta - old_beta
+        self.alpha[rows], self.beta[rows] = alpha, beta
+        self.f += self.product(rows, change) + self.rho * change.sum(axis=0)
+
+    def _sweep(
+        self, rows: IntArray, K: FloatArray, f: FloatArray, alpha: FloatArray, diagonal: FloatArray, inner_tol: float
+    ) -> None:
+        """Sweep over a working set with the matrix K + ρ (r, r), changing α and f (r, k), as the compiled loop does."""
+        label, C = self.dual.label[rows], self.dual.upper[rows]
         for _ in range(MAX_SWEEPS):
             violation = self._compute_violations(f, alpha, rows)
             order = np.argsort(-violation)
@@ -210,11 +274,6 @@ class _SequentialRun:
             self.budget.steps += len(order)
             if self.budget.find_stop_reason() is not None:
                 break
-        beta = -alpha
-        beta[np.arange(len(rows)), label] = alpha.sum(axis=1)
-        change = beta - old_beta
-        self.alpha[rows], self.beta[rows] = alpha, beta
-        self.f += self.product(rows, change) + self.rho * change.sum(axis=0)
 
     def _solve_sample(
         self, i: int, y: int, C: float, diagonal: float, K: FloatArray, f: FloatArray, alpha: FloatArray

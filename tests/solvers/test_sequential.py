@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from each import for_each
 from scipy.optimize import minimize
 
+from qpsvm import core
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.solvers.sequential import compute_separate_step, compute_shared_step, solve_sequential
 from qpsvm.solvers.shared.budget import Budget
@@ -32,9 +34,11 @@ def test_a_step_is_the_optimum_over_its_sample(step):
         assert np.allclose(gradient[a > 1e-12], level, atol=1e-9 * (1.0 + abs(z).max()))
 
 
+@for_each("compiled", [core.compiled, None] if core.compiled is not None else [None])
 @for_each("shared", [True, False])
 @for_each("intercept", ["free", "penalised", None])
-def test_the_end_has_the_value_of_a_general_solver(shared, intercept):
+def test_the_end_has_the_value_of_a_general_solver(shared, intercept, compiled, monkeypatch):
+    monkeypatch.setattr(core, "compiled", compiled)
     rng = np.random.default_rng(1)
     n, k = 12, 3
     label = np.arange(n) % k
@@ -42,7 +46,7 @@ def test_the_end_has_the_value_of_a_general_solver(shared, intercept):
     C = rng.uniform(0.5, 1.5, n)
     answers = [
         solve_sequential(gram, AllInOneDual(label, k, C, 1.0, shared, intercept), 1e-9, Budget(400_000))
-        for gram in (LowRank(Z), Dense(Z @ Z.T))
+        for gram in (LowRank(Z), LowRank(sp.csr_array(Z)), Dense(Z @ Z.T))
     ]
     rivals = np.array([[c for c in range(k) if c != y] for y in label])
 

@@ -14,11 +14,12 @@ import scipy.sparse as sp
 from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.program.losses import Loss
-from qpsvm.solvers.linear.descent import MAX_GOALS, DescentRun, build_table, count_entries
+from qpsvm.solvers.linear.descent import MAX_GOALS, DescentRun, count_entries
 from qpsvm.solvers.linear.effort import estimate_newton_seconds, estimate_pass_seconds
 from qpsvm.solvers.linear.row_problem import RowLosses, balance_alpha
 from qpsvm.solvers.linear.working_set import is_large
 from qpsvm.solvers.shared.budget import Budget
+from qpsvm.solvers.shared.row_table import build_table
 
 
 def is_descent_suitable(n: int, d: int) -> bool:

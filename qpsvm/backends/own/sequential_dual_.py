@@ -21,11 +21,11 @@ from qpsvm.space.operators import RepeatedOperator
 
 #: The tolerances of its runs, for violations of the optimality conditions as shares of the level. The point of each run
 #: is polished, and often no finer run is needed.
-TOLERANCES = (0.5, 0.1, 0.02, 3e-3, 1e-4, 1e-6, 1e-8)
+TOLERANCES = (0.02, 3e-3, 1e-4, 1e-6, 1e-8)
 #: Number of (n, k) arrays that it and the certificate hold at once.
 ARRAYS = 24
 #: Default limits on its steps: per sample, and in all; the larger one counts.
-STEPS_PER_SAMPLE, MIN_STEPS = 400, 20_000
+STEPS_PER_SAMPLE, MIN_STEPS = 2000, 20_000
 
 
 class SequentialDualBackend(Backend):

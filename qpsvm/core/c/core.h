@@ -20,6 +20,7 @@ extern int core_level;
 
 /* Functions that a part of the core gives the module; the last entry is empty. */
 extern PyMethodDef active_methods[];
+extern PyMethodDef classes_methods[];
 extern PyMethodDef descent_methods[];
 extern PyMethodDef loop_methods[];
 extern PyMethodDef loop_parts_methods[];

@@ -78,7 +78,7 @@ static PyMethodDef own_methods[] = {
 static int fill(PyObject *module) {
     core_level = of_processor();
     return PyModule_AddFunctions(module, own_methods) || PyModule_AddFunctions(module, active_methods) ||
-           PyModule_AddFunctions(module, descent_methods) ||
+           PyModule_AddFunctions(module, classes_methods) || PyModule_AddFunctions(module, descent_methods) ||
            PyModule_AddFunctions(module, loop_methods) || PyModule_AddFunctions(module, loop_parts_methods) ||
            PyModule_AddFunctions(module, moments_methods) || PyModule_AddFunctions(module, pieces_methods) ||
            PyModule_AddFunctions(module, strips_methods);

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +28,7 @@ from qpsvm.program.losses import Loss, PerRow
 from qpsvm.solvers.linear.effort import NUMBER, estimate_descent_seconds, estimate_newton_seconds, is_wide
 from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, RowProblem, certify_separated, mean
 from qpsvm.solvers.shared.budget import MAX_ITERATIONS, Budget
+from qpsvm.solvers.shared.row_table import Table, build_table
 
 #: Passes before the first prediction, the number of predictions per estimated time of the Newton steps, and the limit.
 FIRST_PASSES, PREDICTIONS, MAX_PASSES = 16, 4, 1000
@@ -139,19 +139,6 @@ def find_descent_point(problem: RowProblem, tol: float, budget: Budget) -> Linea
             break
         run.goal *= 0.5 * tol / point.relative_gap
     return best
-
-
-Table: TypeAlias = tuple[Any, Any, Any, int]
-
-
-def build_table(X: Matrix, mean: FloatArray | None = None) -> Table:
-    """Return the rows X (n, d), minus their mean if they are dense and it is given, in the form that the loop reads."""
-    if not sp.issparse(X):
-        return np.ascontiguousarray(X if mean is None else X - mean, dtype=np.float64), b"", b"", 0
-    X = X.tocsr()
-    table = X.data.astype(np.float64, copy=False), X.indices, X.indptr.astype(X.indices.dtype, copy=False)
-    values, columns, starts = (np.ascontiguousarray(array) for array in table)
-    return values, columns, starts, X.indices.itemsize
 
 
 class DescentRun:
