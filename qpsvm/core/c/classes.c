@@ -88,7 +88,7 @@ static double separate_sum(Classes *D, int64_t m, double C) {
     return low + above / slope;
 }
 
-/* How much sample i violates its optimality conditions at f (k,); `*most` is its largest t. */
+/* How much sample i violates its optimality conditions at f (k,), NaN if f is not finite; `*most` is its largest t. */
 static double violation(const Classes *D, int64_t i, const double *f, double *most) {
     int64_t y = D->label[i];
     const double *a = D->alpha + i * D->k;
@@ -96,6 +96,7 @@ static double violation(const Classes *D, int64_t i, const double *f, double *mo
     for (int64_t c = 0; c < D->k; c++) {
         if (c == y) continue;
         double t = D->level - (f[y] - f[c]);
+        if (!isfinite(t)) return NAN;
         if (t > largest) largest = t;
         if (a[c] > 0 && t < least) least = t;
         if (a[c] < C && t > up) up = t;
