@@ -116,6 +116,8 @@ def _order_for_classes(problem: BaseProblem[Any], size: Size, external: list[Ran
             yield RankedBackend("sequential_dual", "dual", max_iter=trial_steps)
         yield general
     yield RankedBackend("sequential_dual", "dual")
+    if size.is_linear:
+        yield RankedBackend("cvxopt", "dual", DENSE_ROWS)
     yield RankedBackend("cvxopt", "primal")
     yield from external
     yield RankedBackend("cvxpy", "primal" if size.is_linear else "dual")

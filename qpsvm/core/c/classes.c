@@ -205,6 +205,7 @@ static double descend(Linear *L, int64_t most_steps, double tol, int *finished) 
     for (int64_t i = 0; i < D->n; i++) L->order[i] = i;
     *finished = 0;
     while (D->steps < most_steps) {
+        int64_t before = D->steps;
         worst = 0;
         for (int64_t j = active - 1; j > 0; j--) {
             int64_t other = (int64_t)((drawn(&random) >> 11) % (uint64_t)(j + 1)), i = L->order[j];
@@ -226,6 +227,7 @@ static double descend(Linear *L, int64_t most_steps, double tol, int *finished) 
             }
             if (over(D, SAMPLE + 2 * k * (begin_of(&L->X, i + 1) - begin_of(&L->X, i)))) return worst;
         }
+        if (D->steps == before) D->steps++; /* only b moves: that ends too */
         double unbalanced = imbalance(L);
         for (int64_t c = 0; L->free && c < k; c++) L->b[c] += D->rho * L->nu[c]; /* (SEQ.2) */
         if (worst <= tol && unbalanced <= tol) {
