@@ -2,7 +2,8 @@
 
 The samples that violate their optimality conditions most form a working set. Within it, sweeps solve one sample after
 another by (SAMPLE.1) or (SAMPLE.2), using only kernel values of the set; then one matrix product updates f of all
-samples (the decomposition of Joachims (1999), with the inner method of Keerthi et al. (2008)).
+samples (the decomposition of Joachims (1999), with the inner method of Keerthi et al. (2008)). For a linear machine in
+memory the compiled core passes over all samples instead, in random order, and keeps w (Keerthi et al.).
 
 A free intercept requires Σ_i β_ic = 0 for every class, which a step over a single sample violates. The method of
 multipliers restores it (Hestenes (1969), Powell (1969)):
