@@ -133,13 +133,15 @@ class BackendRun(Generic[R]):
             certification = request.build_certification_limits(len(problem._active_target), self._solve_time, is_rough)
             judged = problem._judge(solution, request.tol, request.polish, self.form, certification)
             if is_interrupted() and judged.status is not Status.INTERRUPTED:
-                raise KeyboardInterrupt  # Ctrl-C was pressed after the solver had ended: it must not be ignored
+                if judged.status is Status.OPTIMAL or not is_rough:
+                    raise KeyboardInterrupt  # Ctrl-C was pressed after the solver had ended: it must not be ignored
+                judged = replace(judged, status=Status.INTERRUPTED)
         self._solver = solution.solver
         if is_logging(request.verbose):
             text = f"{self._solver.name} said {self._solver.status!r}; certified relative gap"
             log_message(f"{text} {judged.certificate.gap:.3g}", request.verbose)
         has_iterations = self.max_iter is None or self._iterations < self.max_iter
-        self.is_over = solution.reported in USER_STOP_STATUSES or not has_iterations
+        self.is_over = bool({solution.reported, judged.status} & {*USER_STOP_STATUSES}) or not has_iterations
         self._set_next_start(solution, judged)
         return judged
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import importlib
+import os
 import pickle
+import signal
 import time
 from fractions import Fraction
 from functools import cache
@@ -303,6 +305,22 @@ def test_a_limit_that_passes_while_a_point_is_polished_is_a_limit(monkeypatch):
     result = qpsvm.solve(problem, "sequential_dual", time_limit=60.0, check=False)
     assert turns
     assert result.status == "time_limit"
+
+
+def test_a_press_while_a_rough_point_is_polished_keeps_the_point(monkeypatch):
+    module = importlib.import_module("qpsvm.machines.problem.all_in_one")
+    polish, presses = module.polish, []
+
+    def press(*arguments, **options):
+        presses.append(os.kill(os.getpid(), signal.SIGINT))
+        return polish(*arguments, **options)
+
+    monkeypatch.setattr(module, "polish", press)
+    X = np.random.default_rng(1).normal(size=(300, 6))
+    problem = qpsvm.CrammerSinger(X, np.arange(300) % 3, C=100.0, kernel="rbf")
+    result = qpsvm.solve(problem, "sequential_dual", check=False)
+    assert (result.status, len(presses)) == ("interrupted", 1)
+    assert result.dual < result.primal < np.inf
 
 
 @pytest.mark.parametrize(
