@@ -145,7 +145,7 @@ def test_bad_input():
     system = result.sensitivity()
     with pytest.raises(qpsvm.UnknownOptionError, match="nu"):
         system.along(nu=1.0)
-    with pytest.raises(qpsvm.UnsupportedError, match="no numbers"):
+    with pytest.raises(qpsvm.UnsupportedError, match="not numbers"):
         system.along(target=np.ones(n))
     with pytest.raises(qpsvm.DataError):
         system.along(sample_weight=np.ones(n - 1))
