@@ -19,27 +19,37 @@ from qpsvm.solve.request import SolveRequest
 class Candidate(ABC, Generic[R]):
     """A backend that may be started on one problem.
 
-    setup_seconds: Estimated seconds of a set-up that cannot be interrupted.
+    request: What the user asked for.
     max_iter: Limit on the iterations of a brief first attempt, whose time does not limit later ones; None for none.
     """
 
     backend: Backend
-    setup_seconds: float = 0.0
+    request: SolveRequest
     max_iter: int | None = None
 
     def __str__(self) -> str:
         return self.backend.name
 
+    @property
+    def setup_seconds(self) -> float:
+        """Estimated seconds of a set-up that cannot be interrupted."""
+        return 0.0
+
     @abstractmethod
-    def run(self, request: SolveRequest, clock: Clock) -> R:
+    def run(self, clock: Clock) -> R:
         """Solve and certify, within the limits of the request and of a clock.
 
         Raises UnsupportedError, SolverError, TooLargeError.
         """
 
     @abstractmethod
-    def build_unstarted_result(self, request: SolveRequest, reason: str) -> R:
+    def build_unstarted_result(self, reason: str) -> R:
         """Build the best result without a solver; the reason says why it was not started."""
+
+
+def is_auto(backend: object) -> bool:
+    """Return whether the backend is to be chosen; an array, or anything else, is a name, and refused as such."""
+    return isinstance(backend, str) and backend == "auto"
 
 
 C = TypeVar("C", bound=Candidate[Any])

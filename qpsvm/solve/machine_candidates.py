@@ -17,7 +17,7 @@ from qpsvm.machines.problem.parameter_checks import Form, check_form
 from qpsvm.program.exchange import R
 from qpsvm.solve.attempt import build_unstarted_result, run_backend
 from qpsvm.solve.backend_order import RankedBackend, rank_backends
-from qpsvm.solve.candidate import Candidate, iter_supporting
+from qpsvm.solve.candidate import Candidate, is_auto, iter_supporting
 from qpsvm.solve.request import SolveRequest
 
 
@@ -37,15 +37,20 @@ class MachineCandidate(Candidate[R]):
     def __str__(self) -> str:
         return str(RankedBackend(self.backend.name, self.form))
 
-    def run(self, request: SolveRequest, clock: Clock) -> R:
-        """Compile, solve and certify, as `run_backend` does."""
-        max_iter = request.max_iter or self.max_iter or self.backend.find_default_max_iter(self.size)
-        return run_backend(self.problem, self.backend, self.form, self.needed, request, clock, max_iter)
+    @property
+    def setup_seconds(self) -> float:
+        """Estimated seconds of a set-up that cannot be interrupted."""
+        return self.needed.seconds
 
-    def build_unstarted_result(self, request: SolveRequest, reason: str) -> R:
+    def run(self, clock: Clock) -> R:
+        """Compile, solve and certify, as `run_backend` does."""
+        max_iter = self.request.max_iter or self.max_iter or self.backend.find_default_max_iter(self.size)
+        return run_backend(self.problem, self.backend, self.form, self.needed, self.request, clock, max_iter)
+
+    def build_unstarted_result(self, reason: str) -> R:
         """Build the result at α = 0."""
         return build_unstarted_result(
-            self.problem, self.backend.name, self.backend.version() or "?", self.form, request, reason
+            self.problem, self.backend.name, self.backend.version() or "?", self.form, self.request, reason
         )
 
 
@@ -61,7 +66,7 @@ def iter_candidates(
     """
     if form is not None:
         check_form(form)
-    is_named = not (isinstance(backend, str) and backend == "auto")
+    is_named = not is_auto(backend)
     traits = find_problem_traits(problem)
     ranked = [RankedBackend(backend)] if is_named else _rank_and_log(problem, request)
     of_form = (each for each in ranked if form is None or each.form in (None, form))
@@ -70,7 +75,7 @@ def iter_candidates(
     def check(candidate: MachineCandidate[R]) -> None:
         if reason := candidate.backend.explain_refusal(traits, candidate.size.rows, candidate.form):
             raise UnsupportedError(reason)
-        _check_request(candidate, request, is_named)
+        _check_request(candidate, is_named)
         candidate.backend.require_package()
 
     return iter_supporting(candidates, check, {} if is_named else request.options)
@@ -87,7 +92,7 @@ def _build_candidate(
     size = measure_size(problem, form)
     needed = backend.requirements(size, form)
     return MachineCandidate(
-        backend=backend, setup_seconds=needed.seconds, max_iter=ranked.max_iter, problem=problem, form=form,
+        backend=backend, request=request, max_iter=ranked.max_iter, problem=problem, form=form,
         size=size, needed=needed,
     )  # fmt: skip
 
@@ -101,14 +106,14 @@ def _rank_and_log(problem: BaseProblem[Any], request: SolveRequest) -> Iterable[
     return candidates
 
 
-def _check_request(candidate: MachineCandidate[Any], request: SolveRequest, is_named: bool) -> None:
-    """Check that a backend supports the start, limits and options of a request.
+def _check_request(candidate: MachineCandidate[Any], is_named: bool) -> None:
+    """Check that a backend supports the start, limits and options of its request.
 
     Checking options imports the solver's package. It is omitted if "auto" will not start the backend anyway.
 
     Raises UnsupportedError, UnknownOptionError.
     """
-    backend, form = candidate.backend, candidate.form
+    backend, form, request = candidate.backend, candidate.form, candidate.request
     if is_named and request.start is not None and not request.can_warm_start(backend, form):
         raise backend.build_warm_start_error(form)
     can_stop = request.time_limit is None or backend.abilities.supports("time_limit")

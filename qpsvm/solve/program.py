@@ -33,7 +33,7 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Solver, Status
 from qpsvm.program.svm_dual import Statement
 from qpsvm.result.qp_result import QPResult
-from qpsvm.solve.candidate import Candidate, iter_supporting
+from qpsvm.solve.candidate import Candidate, is_auto, iter_supporting
 from qpsvm.solve.program_attempt import QPAttempt, build_result_without_optimum
 from qpsvm.solve.request import SolveRequest
 from qpsvm.solve.search import PROVEN_STATUSES, find_best_result, rank_result
@@ -56,7 +56,7 @@ def solve_program(qp: QP, backend: str, request: SolveRequest, start: Any, form:
     if form is not None:
         raise UnsupportedError("form= belongs to machines: a QP is solved as given")
     request = replace(request, start=None if start is None else as_finite_vector(start, "start", qp.n))
-    is_named = not (isinstance(backend, str) and backend == "auto")  # an array is refused by name
+    is_named = not is_auto(backend)
     if is_named:
         named = backends.get(backend)
         _check_request(named, request)  # raises an error before anything is built
@@ -66,7 +66,7 @@ def solve_program(qp: QP, backend: str, request: SolveRequest, start: Any, form:
     result = run.find_early_result()
     if result is None:
         candidates = (
-            ProgramCandidate(backend=each, program_run=run)
+            ProgramCandidate(backend=each, request=request, program_run=run)
             for each in _iter_accepting_backends(run.first_reduction.qp, backend)
         )
         auto_options = {} if is_named else request.options
@@ -203,11 +203,11 @@ class ProgramCandidate(Candidate[QPResult]):
 
     program_run: _QPRun
 
-    def run(self, request: SolveRequest, clock: Clock) -> QPResult:  # noqa: ARG002  (`program_run` has it)
+    def run(self, clock: Clock) -> QPResult:
         """Solve and certify."""
         return self.program_run.run_backend(self.backend, clock)
 
-    def build_unstarted_result(self, request: SolveRequest, reason: str) -> QPResult:  # noqa: ARG002
+    def build_unstarted_result(self, reason: str) -> QPResult:
         """Build a result without a point."""
         qp, solver = self.program_run.qp, self.backend.describe_solver(f"not started: {reason}")
         y, z = (np.zeros(0 if rows is None else len(rows)) for rows in (qp.b, qp.h))
@@ -231,7 +231,7 @@ def compile_qp(qp: QP, backend: str) -> Compiled:
 
 def _iter_accepting_backends(qp: QP, backend: str) -> Iterator[Backend]:
     """Yield the backend named; or those that accept this QP, the built-in SVM solver first if it is an SVM dual."""
-    if not isinstance(backend, str) or backend != "auto":  # an array is refused by name
+    if not is_auto(backend):
         yield backends.get(backend)
         return
     if recognise_dual(qp) is not None:

@@ -73,7 +73,7 @@ class _Search:
         """Run a backend, and store its result if it is the best so far, or its error."""
         clock = Clock(self._remaining)
         try:
-            result = candidate.run(self.request, clock)
+            result = candidate.run(clock)
         except UnsupportedError as error:  # it does not accept this problem
             self._error = self._error or error
             return
@@ -97,7 +97,7 @@ class _Search:
         """Return the best result, with a note on the backends that were left out. Raises the error if there is none."""
         if self._best is None and self._late is not None:
             candidate, reason = self._late
-            return candidate.build_unstarted_result(self.request, reason)
+            return candidate.build_unstarted_result(reason)
         if self._best is None:
             assert self._error is not None  # there is at least one candidate
             raise self._error

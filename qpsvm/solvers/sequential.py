@@ -9,7 +9,8 @@ A free intercept requires Σ_i β_ic = 0 for every class, which a step over a si
 multipliers restores it (Hestenes (1969), Powell (1969)):
 
     (SEQ.1)  maximise D(α) − Σ_c b_c ν_c − ½ρ Σ_c ν_c²,  ν_c = Σ_i β_ic:  the Gram matrix is K + ρ, and f has b + ρν
-    (SEQ.2)  b ← b + ρν whenever the conditions of (SEQ.1) hold better than the balance does
+    (SEQ.2)  b ← b + ρν whenever the conditions of (SEQ.1) hold better than the balance does; of a linear machine, after
+             every pass
 
 A penalised intercept is ρ = 1 with b = 0; without an intercept ρ = 0.
 
@@ -171,7 +172,7 @@ class _SequentialRun:
         self.diagonal = gram.diagonal()
         mean_diagonal = float(self.diagonal.mean()) or 1.0
         self.has_free_intercept, self.rho = dual.intercept == "free", choose_rho(dual, mean_diagonal)
-        self.diagonal = np.maximum(self.diagonal, LEAST_DIAGONAL * mean_diagonal) + self.rho
+        self.diagonal = np.maximum(self.diagonal, LEAST_DIAGONAL * mean_diagonal)
         self.alpha = np.zeros((n, k)) if alpha is None else alpha.copy()
         self.b = np.zeros(k) if b is None or not self.has_free_intercept else b.copy()
         self.product = _choose_product(gram)
@@ -247,7 +248,7 @@ class _SequentialRun:
         inner_tol = max(INNER_SHARE * worst, 0.5 * self.tol)
         if core.compiled is not None:
             self.budget.steps += core.compiled.sweep_classes(
-                np.ascontiguousarray(K), f, np.ascontiguousarray(label, dtype=np.int64), C, diagonal - self.rho, alpha,
+                np.ascontiguousarray(K), f, np.ascontiguousarray(label, dtype=np.int64), C, diagonal, alpha,
                 self.rho, self.dual.level, self.dual.has_shared_slack, MAX_SWEEPS, inner_tol,
                 self.budget.find_stop_reason,
             )  # fmt: skip
@@ -271,7 +272,7 @@ class _SequentialRun:
             if not len(order):
                 break
             for i in order.tolist():
-                self._solve_sample(i, int(label[i]), float(C[i]), float(diagonal[i]), K, f, alpha)
+                self._solve_sample(i, int(label[i]), float(C[i]), float(diagonal[i]) + self.rho, K, f, alpha)
             self.budget.steps += len(order)
             if self.budget.find_stop_reason() is not None:
                 break

@@ -148,12 +148,6 @@ static int over(Classes *D, int64_t work) {
     return D->ended = looked(&D->look);
 }
 
-static uint64_t drawn(uint64_t *random) { /* xorshift (Marsaglia 2003) */
-    uint64_t x = *random;
-    x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-    return *random = x;
-}
-
 /* --- a linear machine: passes over the samples in random order, with w kept --------------------------------------- */
 
 typedef struct {
@@ -207,10 +201,7 @@ static double descend(Linear *L, int64_t most_steps, double tol, int *finished) 
     while (D->steps < most_steps) {
         int64_t before = D->steps;
         worst = 0;
-        for (int64_t j = active - 1; j > 0; j--) {
-            int64_t other = (int64_t)((drawn(&random) >> 11) % (uint64_t)(j + 1)), i = L->order[j];
-            L->order[j] = L->order[other], L->order[other] = i;
-        }
+        shuffle(L->order, active, &random);
         for (int64_t j = 0; j < active && D->steps < most_steps; j++) {
             int64_t i = L->order[j];
             double most, off;
@@ -270,20 +261,12 @@ static const char *check_linear(Linear *L, Py_buffer *given, int bytes) {
     for (int j = 0; j < BUFFERS; j++)
         if (!is_aligned(&given[j], j == COLUMNS || j == STARTS ? (bytes ? bytes : 1) : 8))
             return "a buffer is not one of aligned numbers";
-    int64_t k = L->of.k, entries = given[VALUES].len / 8;
-    X->n = L->of.n, X->d = given[WEIGHTS].len / 8 / k, X->data = given[VALUES].buf, X->wide = bytes == 8;
+    int64_t k = L->of.k;
+    X->n = L->of.n, X->d = given[WEIGHTS].len / 8 / k;
     if (X->d * k * 8 != given[WEIGHTS].len) return "W does not have one column for each class";
     if (given[INTERCEPTS].len / 8 != k || given[SUMS].len / 8 != k) return "not one number for each class";
     L->W = given[WEIGHTS].buf, L->b = given[INTERCEPTS].buf, L->nu = given[SUMS].buf;
-    if (bytes == 0) return X->n * X->d == entries ? NULL : "the values are not rows times columns";
-    if (bytes != 4 && bytes != 8) return "indices have 4 or 8 bytes";
-    if (given[COLUMNS].len / bytes != entries || given[STARTS].len / bytes != X->n + 1)
-        return "the compressed rows are not within their arrays";
-    X->columns = given[COLUMNS].buf, X->starts = given[STARTS].buf;
-    if (!X->columns) X->columns = X->starts; /* no entries: not dense */
-    for (int64_t i = 0; i < X->n; i++)
-        if (!within(X, i, entries)) return "the compressed rows are not within their arrays";
-    return NULL;
+    return set_arrays(X, &given[VALUES], bytes);
 }
 
 /* Room for the vectors of a sample, and where they are in it; NULL without memory. */

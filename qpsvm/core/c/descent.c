@@ -142,12 +142,6 @@ typedef struct {
 
 static double b_of(const Descent *D) { return D->centre + D->unit * D->sum; }
 
-static uint64_t drawn(Descent *D) { /* xorshift (Marsaglia 2003) */
-    uint64_t x = D->random;
-    x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-    return D->random = x;
-}
-
 /* Count the work of row i, or half of it; whether the clock or the key ends it all. */
 static int over(Descent *D, int64_t i, int half) {
     D->work += (ROW + begin_of(&D->X, i + 1) - begin_of(&D->X, i)) >> half;
@@ -214,10 +208,7 @@ static int step(Descent *D, int64_t i, double *below, double *above) {
 static int pass(Descent *D, double most[2]) {
     double up = 0, down = 0;
     D->gap = 0, D->turned = 0;
-    for (int64_t k = D->active - 1; k > 0; k--) {
-        int64_t j = (int64_t)((drawn(D) >> 11) % (uint64_t)(k + 1)), i = D->order[k];
-        D->order[k] = D->order[j], D->order[j] = i;
-    }
+    shuffle(D->order, D->active, &D->random);
     for (int64_t k = 0; k < D->active; k++) {
         int64_t i = D->order[k];
         double below, above;
@@ -374,26 +365,13 @@ static const char *laid_out(Descent *D, Py_buffer *given, int bytes) {
         if (!is_aligned(&given[k], size)) return "a buffer is not one of aligned numbers";
     }
     X->n = given[ALPHA].len / 8, X->d = given[WEIGHTS].len / 8;
-    X->data = given[VALUES].buf, X->wide = bytes == 8;
     D->alpha = given[ALPHA].buf, D->w = given[WEIGHTS].buf;
     for (int k = 0; k < 6; k++) {
         int64_t length = given[SIGN + k].len / 8;
         if (length != 1 && length != X->n) return "what belongs to the rows has neither one number nor one a row";
         each[k]->at = given[SIGN + k].buf, each[k]->step = length == X->n && X->n != 1;
     }
-    int64_t entries = given[VALUES].len / 8;
-    if (bytes == 0) {
-        if (X->d && X->n > entries / X->d) return "there are fewer values than rows times columns";
-        return X->n * X->d == entries ? NULL : "there are more values than rows times columns";
-    }
-    if (bytes != 4 && bytes != 8) return "indices have 4 or 8 bytes";
-    if (given[COLUMNS].len / bytes != entries) return "values and columns differ in number";
-    if (given[STARTS].len / bytes != X->n + 1) return "there is not one start a row";
-    X->columns = given[COLUMNS].buf, X->starts = given[STARTS].buf;
-    if (!X->columns) X->columns = X->starts; /* no entries: not dense */
-    for (int64_t i = 0; i < X->n; i++)
-        if (!within(X, i, entries)) return "the compressed rows are not within their arrays";
-    return NULL;
+    return set_arrays(X, &given[VALUES], bytes);
 }
 
 static PyObject *run(Descent *D, Py_ssize_t most, Py_ssize_t work, double tol, PyObject *look) {

@@ -270,7 +270,7 @@ class BaseProblem(AttributeHints, MachineStatement, Solvable[R], metaclass=Machi
 
         Returns
         -------
-        SVMResult
+        SVMResult, or AllInOneResult
             With `error` set to what `solve(check=True)` raises, or None.
 
         Raises
