@@ -119,7 +119,7 @@ def test_the_reading_of_imports_finds_what_is_known():
     assert {
         "qpsvm.backends.limits",
         "qpsvm.base.errors",
-        "qpsvm.machines.problem.base_problem",
+        "qpsvm.machines.problem.problem",
         "qpsvm.result.svm_result",
     } <= found
     assert {"c_svm", "nu_svm"} <= {path.stem for path in FILES}

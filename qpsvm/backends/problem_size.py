@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qpsvm.backends.requirements import Form, Size
 from qpsvm.space.kernels.feature_map import FeatureMap
 
 if TYPE_CHECKING:
-    from qpsvm.machines.problem.base_problem import BaseProblem
+    from qpsvm.machines.problem.problem import Problem
     from qpsvm.program.all_in_one import AllInOneDual
 
 
-def measure_size(problem: BaseProblem[Any], form: Form = "dual") -> Size:
+def measure_size(problem: Problem, form: Form = "dual") -> Size:
     """Measure the size of a problem: rows, features and nonzero entries of its data, without its Gram matrix.
 
     form: It matters only for machines that learn several classes in one program.
@@ -29,7 +29,7 @@ def measure_size(problem: BaseProblem[Any], form: Form = "dual") -> Size:
     return Size(n, d, entries, problem.space.is_linear, samples)
 
 
-def _measure_all_in_one(problem: BaseProblem[Any], dual: AllInOneDual, form: Form) -> Size:
+def _measure_all_in_one(problem: Problem, dual: AllInOneDual, form: Form) -> Size:
     """Measure one of the QPs of a machine of several classes: its primal is over explicit coordinates."""
     samples, is_linear = problem.space.samples, problem.space.is_linear
     has_coordinates = form == "primal" or is_linear

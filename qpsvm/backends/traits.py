@@ -20,7 +20,7 @@ machines or none.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.svm_dual import SVMDual
 
 if TYPE_CHECKING:
-    from qpsvm.machines.problem.base_problem import BaseProblem
+    from qpsvm.machines.problem.problem import Problem
 
 
 #: Every trait, and its description in messages about a machine that a backend does not accept.
@@ -147,6 +147,6 @@ def _is_constant(column: FloatArray, sign: FloatArray | None = None) -> bool:
     return bool(len(values) and values[0] and (values == values[0]).all())
 
 
-def find_problem_traits(problem: BaseProblem[Any]) -> Traits:
+def find_problem_traits(problem: Problem) -> Traits:
     """Return the traits of a problem's dual, without computing its Gram matrix."""
     return find_dual_traits(problem._dual_structure, problem.space.is_linear)

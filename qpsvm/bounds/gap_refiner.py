@@ -29,6 +29,8 @@ from qpsvm.bounds.sharp_rows import SharpRows
 from qpsvm.bounds.zero_optimum import ZeroOptimum
 from qpsvm.program.svm_dual import SVMDual
 
+#: Above this norm in units of its rounding error, w(α) of a kernel is surely not 0.
+MAX_NORM_OF_ZERO = 10.0
 #: ‖w‖ in units of Σ α_i ‖φ(x_i)‖ up to which it may be rounding: sums of so many terms have no more digits.
 ROUNDING_NORM = 1e-12
 #: How often a point is evaluated in double-double and pushed.
@@ -74,12 +76,25 @@ class GapRefiner:
 
     def find_zero_point(self, point: Certificate) -> Certificate | None:
         """Return the point with the value 0, (VANISH.1), if w(α) is negligible; otherwise None."""
-        if not self._is_homogeneous:
-            return None
+        is_candidate = self._is_homogeneous and self._compute_norm_in_roundings(point) <= 1.0
+        return self._zero_optimum.find_zero_point(point) if is_candidate else None
+
+    def _compute_norm_in_roundings(self, point: Certificate) -> float:
+        """Return ‖w‖, in units of the rounding error that it has if w is 0."""
         size, terms = self.accuracy.size(point.coef)
         rounding = ROUNDING_NORM if point.w is not None else math.sqrt(gamma(terms + 2))  # of a kernel, ‖w‖² is rounded
-        is_negligible = math.sqrt(2.0 * max(point.half_norm, 0.0)) <= rounding * size
-        return self._zero_optimum.find_zero_point(point) if is_negligible else None
+        norm = math.sqrt(2.0 * max(point.half_norm, 0.0))
+        return norm / (rounding * size) if norm else 0.0
+
+    def _may_have_zero_point(self, point: Certificate) -> bool:
+        """Return whether it is worth while to look for a point with the value 0 near a point that is not certified.
+
+        For a kernel, an exact bound of ‖w(α)‖ takes all kernel values of the support vectors.
+        """
+        if not (self._is_homogeneous or self.space.is_affine):
+            return False
+        is_own_weight = point.w is None and point.explicit is None and not self.space.is_affine
+        return not is_own_weight or self._compute_norm_in_roundings(point) <= MAX_NORM_OF_ZERO
 
     def bound_gap(self, point: Certificate) -> Certificate:
         """Return this very point, with a gap that includes all rounding."""
@@ -114,7 +129,7 @@ class GapRefiner:
         if patient() or certificate.gap <= tol:  # else it is no optimum, and the time is over
             base = self._evaluator.refine_radii(base)
         best = self._sharpen(base, tol, 2.0 * certificate.gap, patient)
-        if best.gap > tol and (self._is_homogeneous or self.space.is_affine):
+        if best.gap > tol and self._may_have_zero_point(best):
             return self._zero_optimum.find_zero_point(best) or best
         return best
 

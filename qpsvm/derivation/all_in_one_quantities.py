@@ -19,7 +19,7 @@ from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Measurement
 from qpsvm.machines.problem.all_in_one import AllInOneProblem
 from qpsvm.program.status import Status
-from qpsvm.result.all_in_one_result import AllInOneResult
+from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
 
 
@@ -41,12 +41,12 @@ class AllInOneQuantities:
     alpha_scale, terms, f_scale: The scales of differences of α, of sums of β, and of values of f.
     """
 
-    def __init__(self, problem: AllInOneProblem, result: AllInOneResult) -> None:
+    def __init__(self, problem: AllInOneProblem, result: SVMResult) -> None:
         self.problem, self.result, self.dual = problem, result, problem._all_in_one_dual
         dual, linear = self.dual, problem.space.is_linear
         penalised = dual.intercept == "penalised"
         self.is_linear, self.absorbed = linear, problem.intercept == "penalised" and not penalised
-        self.label, self.C, self.level, self.b = dual.label, dual.upper, float(dual.level), result.b
+        self.label, self.C, self.level, self.b = dual.label, dual.upper, float(dual.level), np.asarray(result.b)
         self.alpha: FloatArray = problem.samples.select_active(result.alpha)
         self.used = (
             np.where(dual.own_class_mask, 0.0, self.alpha.sum(axis=1)[:, None]) if dual.has_shared_slack else self.alpha
@@ -128,7 +128,7 @@ class AllInOneQuantities:
 def assess_all_in_one(at: AllInOneQuantities, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
     """Assess the residuals at a result: the headline, and whether the result is an optimum of the problem."""
     result = at.result
-    claimed = at.problem.samples.select_active(result.shortfalls)
+    claimed = at.problem.samples.select_active(result.margin - result.yf)
     precomputed = isinstance(at.problem.kernel, Precomputed)
     difference = float(np.abs(at.shortfalls - claimed).max()) / at.f_scale
     if difference > AGREEMENT_TOL and not precomputed:

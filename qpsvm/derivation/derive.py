@@ -21,10 +21,8 @@ from qpsvm.bounds.proof.proof import Proof
 from qpsvm.derivation.derived import Derivation
 from qpsvm.derivation.registry import build_steps, select_steps
 from qpsvm.machines import AllInOneProblem, Problem
-from qpsvm.machines.problem.all_in_one import check_all_in_one_matches
 from qpsvm.machines.problem.constraints import Constraints
 from qpsvm.machines.problem.problem import check_result_matches
-from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
 from qpsvm.space.kernels.kernel_registry import as_kernel
@@ -39,8 +37,8 @@ DATA_OPTIONS = ("X", "y", "t", "sample_weight", "groups", "pairs")
 
 
 def derive(
-    problem: Problem | AllInOneProblem | type[Problem] | type[AllInOneProblem],
-    result: SVMResult | AllInOneResult | None = None,
+    problem: Problem | type[Problem],
+    result: SVMResult | None = None,
     *,
     alpha: ArrayLike | None = None,
     proven: bool = False,
@@ -51,9 +49,9 @@ def derive(
 
     Parameters
     ----------
-    problem : Problem or AllInOneProblem, or a class of them
+    problem : Problem, or a class of them
         Any machine of the library. Of a class, such as `CSVM`, the derivation is in symbols only.
-    result : SVMResult or AllInOneResult, optional
+    result : SVMResult, optional
         Of this problem, optimal or not. Without one the steps have no residuals.
     alpha : array_like, shape (n,), or (2n,) of a regression, optional
         Dual variables to measure at instead of a result, feasible or not: anything finite, indexed by the caller's
@@ -106,7 +104,7 @@ def derive(
     >>> print(qpsvm.derive(qpsvm.CSVM, intercept="penalised", steps=["CSVM.5"]).to_text().splitlines()[-1].strip())
     ∂L/∂b = 0  ⟹  b = yᵀα
     """
-    if isinstance(problem, type) and issubclass(problem, (Problem, AllInOneProblem)):
+    if isinstance(problem, type) and issubclass(problem, Problem):
         found = _derive_class(problem, result is not None or alpha is not None or proven, options)
     else:
         if options:
@@ -124,9 +122,7 @@ def derive(
     return replace(found, steps=select_steps(found.all_steps, tags, f"in the derivation of {found.variant}"))
 
 
-def _derive_class(
-    kind: type[Problem] | type[AllInOneProblem], measured: bool, options: Mapping[str, Any]
-) -> Derivation:
+def _derive_class(kind: type[Problem], measured: bool, options: Mapping[str, Any]) -> Derivation:
     """Build the derivation in symbols."""
     name = kind.__name__
     if measured:
@@ -140,24 +136,13 @@ def _derive_class(
     return Derivation(problem, steps, all_steps=steps, display_name=describe_class(problem, options))
 
 
-def _derive_problem(
-    problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult | None, alpha: ArrayLike | None, proven: bool
-) -> Derivation:
+def _derive_problem(problem: Problem, result: SVMResult | None, alpha: ArrayLike | None, proven: bool) -> Derivation:
     """Build the derivation of a problem, measured if there is a result or an α."""
     if proven and (result is None or alpha is not None):
         raise ParameterTypeError(
             "proven=True is about the numbers of a result: derive(problem, solve(problem), proven=True), and of an α "
             "derive(problem, problem.at(alpha), proven=True)"
         )
-    if isinstance(problem, AllInOneProblem):
-        if alpha is not None:
-            raise UnsupportedError(
-                f"{type(problem).__name__} is measured at a result: derive(problem, problem.at(alpha)) takes an α"
-            )
-        if result is not None:
-            check_all_in_one_matches(problem, result)
-        proof = problem.prove(result) if proven and isinstance(result, AllInOneResult) else None
-        return _build_derivation(problem, result, proof=proof)
     if not isinstance(problem, Problem):
         raise ParameterTypeError(
             f"derive takes a problem such as CSVM(X, y), or a class such as CSVM, got {type(problem).__name__}"
@@ -169,6 +154,10 @@ def _derive_problem(
         return _build_derivation(problem, result, proof=proof)
     if result is not None:
         raise ParameterTypeError("derive measures at a result or at an α, not at both: leave one of them out")
+    if isinstance(problem, AllInOneProblem):
+        raise UnsupportedError(
+            f"{type(problem).__name__} is measured at a result: derive(problem, problem.at(alpha)) takes an α"
+        )
     if problem.constraints:
         raise UnsupportedError(
             "with linear constraints an α needs their multipliers: derive(problem, problem.at(alpha)) takes both, the "
@@ -179,7 +168,7 @@ def _derive_problem(
 
 
 def _build_derivation(
-    problem: Problem | AllInOneProblem, result: Any, alpha: FloatArray | None = None, proof: Proof | None = None
+    problem: Problem, result: Any, alpha: FloatArray | None = None, proof: Proof | None = None
 ) -> Derivation:
     steps = build_steps(problem)
     return Derivation(problem, steps, result, alpha, proof, steps)
@@ -188,14 +177,12 @@ def _build_derivation(
 # --- without data -----------------------------------------------------------------------------------------------------
 
 
-def build_example_problem(
-    kind: type[Problem] | type[AllInOneProblem], options: Mapping[str, Any]
-) -> Problem | AllInOneProblem:
+def build_example_problem(kind: type[Problem], options: Mapping[str, Any]) -> Problem:
     """Build an example problem of a class, for its equations.
 
     Raises UnknownOptionError, ParameterTypeError, UnsupportedError; and what the class says of an option.
     """
-    if inspect.isabstract(kind) or kind in (Problem, AllInOneProblem):
+    if inspect.isabstract(kind) or kind is Problem or kind is AllInOneProblem:
         raise UnsupportedError(f"{kind.__name__} is not a machine: derive takes a class such as CSVM, or a problem")
     taken = [name for name in inspect.signature(kind.__init__).parameters if name not in ("self", *DATA_OPTIONS)]
     given = dict(options)
@@ -224,13 +211,13 @@ def build_example_problem(
     return kind(*((X,) if kind._target_kind == "none" else (X, TARGETS[kind._target_kind])), **given)
 
 
-def describe_kernel(problem: Problem | AllInOneProblem, options: Mapping[str, Any]) -> str:
+def describe_kernel(problem: Problem, options: Mapping[str, Any]) -> str:
     """Describe the kernel as requested: a γ that depends on samples has no value."""
     as_made, asked = str(problem.kernel), options.get("kernel")
     return as_made if asked is None or str(asked) == as_made else type(problem.kernel).__name__
 
 
-def describe_class(problem: Problem | AllInOneProblem, options: Mapping[str, Any]) -> str:
+def describe_class(problem: Problem, options: Mapping[str, Any]) -> str:
     """Describe the machine with the given options."""
     own = [
         f"{name} = {format_value(value)}" for name, value in options.items() if name not in ("kernel", "constraints")

@@ -31,7 +31,6 @@ from qpsvm.derivation.written.article import render_latex
 from qpsvm.derivation.written.terminal import describe
 from qpsvm.machines import AllInOneProblem, Problem
 from qpsvm.machines.problem.result_checks import format_title
-from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 
 #: Kinds of the claims of a proof that are displayed above the steps.
@@ -47,11 +46,11 @@ class Derivation:
 
     Attributes
     ----------
-    problem : Problem or AllInOneProblem
+    problem : Problem
         The problem; for a derivation of a class without data, a placeholder over a few samples.
     steps : tuple of Step
         All steps, or the selected ones.
-    result : SVMResult, AllInOneResult or None
+    result : SVMResult or None
         The result at which the residuals are measured; if α was given, its certified result.
     alpha : ndarray, shape (n,), or (2n,) for a regression, or None
         The α that was given instead of a result: the residuals are measured at this α without repair, with w = w(α) and
@@ -75,9 +74,9 @@ class Derivation:
     ['NUSVM.1', 'NUSVM.2', 'NUSVM.3']
     """
 
-    problem: Problem | AllInOneProblem
+    problem: Problem
     steps: tuple[Step, ...]
-    result: SVMResult | AllInOneResult | None = None
+    result: SVMResult | None = None
     alpha: FloatArray | None = None
     proof: Proof | None = None
     all_steps: tuple[Step, ...] = field(default=(), repr=False)
@@ -208,9 +207,7 @@ class Derivation:
         if self.result is None:
             return None
         if isinstance(self.problem, AllInOneProblem):
-            assert isinstance(self.result, AllInOneResult)
             return AllInOneQuantities(self.problem, self.result)
-        assert isinstance(self.result, SVMResult)
         point = self.result if self.alpha is None else choose_point(self.problem, self.alpha, self.result)
         return build_quantities(self.problem, point)
 
@@ -223,7 +220,6 @@ class Derivation:
             return "not solved: derive(problem, solve(problem)) measures every step on this data", False
         if isinstance(self._quantities, AllInOneQuantities):
             return assess_all_in_one(self._quantities, self._all_measurements)
-        assert isinstance(self.result, SVMResult)
         with np.errstate(all="ignore"):  # an α may be so large that its products overflow
             if self.alpha is not None:
                 return assess_alpha(self._quantities, self.result, self._all_measurements)

@@ -17,11 +17,11 @@ from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import all_in_one, sensitivity
 from qpsvm.derivation.steps import linear_constraints as constraint_steps
 from qpsvm.derivation.symbols import SYMBOLS, Meaning
-from qpsvm.machines import AllInOneProblem, CrammerSinger, Problem, WestonWatkins, registry
+from qpsvm.machines import CrammerSinger, Problem, WestonWatkins, registry
 from qpsvm.machines.problem import constraints
 
 #: For each class of problems, the function that lists its steps in order. A subclass has the steps of its parent.
-STEPS: dict[type[Problem] | type[AllInOneProblem], Callable[[Any], tuple[Step, ...]]] = {
+STEPS: dict[type[Problem], Callable[[Any], tuple[Step, ...]]] = {
     **{
         registry.load_machine(name): import_module(f"qpsvm.derivation.steps.{file}").steps
         for name, (file, _) in registry.FILES.items()
@@ -31,7 +31,7 @@ STEPS: dict[type[Problem] | type[AllInOneProblem], Callable[[Any], tuple[Step, .
 }
 
 
-def build_steps(problem: Problem | AllInOneProblem) -> tuple[Step, ...]:
+def build_steps(problem: Problem) -> tuple[Step, ...]:
     """Return the steps of a problem in order, each with the statement in the docstring of the machine's module.
 
     With linear constraints, the steps are those of `linear_constraints` for every machine. A step that the docstring
@@ -57,7 +57,7 @@ def build_steps(problem: Problem | AllInOneProblem) -> tuple[Step, ...]:
     )
 
 
-def collect_meanings(problem: Problem | AllInOneProblem) -> dict[str, Meaning]:
+def collect_meanings(problem: Problem) -> dict[str, Meaning]:
     """Collect the meanings of the symbols of a problem's equations."""
     kinds = [kind for kind in reversed(type(problem).__mro__) if kind in STEPS]
     meanings = dict(SYMBOLS)
@@ -68,7 +68,7 @@ def collect_meanings(problem: Problem | AllInOneProblem) -> dict[str, Meaning]:
     return meanings | {name: meanings.pop(name) for name in ("L", "P", "D")}  # these last
 
 
-def _make_picklable(step: Step, problem: Problem | AllInOneProblem) -> Step:
+def _make_picklable(step: Step, problem: Problem) -> Step:
     """Return the step with an equation that can be pickled: by how it is found, instead of its functions."""
     if not isinstance(step.measure, Equation):
         return step
@@ -76,7 +76,7 @@ def _make_picklable(step: Step, problem: Problem | AllInOneProblem) -> Step:
     return replace(step, measure=equation, function=equation if step.function is step.measure else step.function)
 
 
-def find_equation(problem: Problem | AllInOneProblem, tag: str) -> Any:
+def find_equation(problem: Problem, tag: str) -> Any:
     """Return the equation of a step."""
     return next(step.measure for step in build_steps(problem) if step.tag == tag)
 

@@ -21,7 +21,7 @@ from qpsvm.bounds.certify import evaluate
 from qpsvm.derivation.display import HOLDS
 from qpsvm.derivation.relative_size import relative_to
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.reading import build_svm_result
+from qpsvm.machines.problem.result_building import build_svm_result
 from qpsvm.program.status import Solver, Status
 from qpsvm.result.svm_result import SVMResult
 

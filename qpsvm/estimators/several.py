@@ -24,7 +24,6 @@ from qpsvm.many.multiclass import BinaryMachines, solve_pairs, solve_rest
 from qpsvm.many.multiclass.one_by_one import remove_rounding_alpha
 from qpsvm.many.multiclass.split import REST, Split, split_classes
 from qpsvm.many.multiclass.together import LazyResults
-from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.hints import ROWS, find_label_hints, find_sample_hints
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
@@ -123,8 +122,8 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
             )
         problem = ALL_IN_ONE[self.multi_class](X, labels[codes], C, **options)
         previous = last.results[0] if isinstance(last, BinaryMachines) else None
-        is_compatible = isinstance(previous, AllInOneResult) and previous.coef.shape == (len(codes), len(labels))
-        result: Any = solve(problem, start=previous if is_compatible else None, check=False, **self._build_options())
+        is_compatible = previous is not None and previous.coef.shape == (len(codes), len(labels))
+        result = solve(problem, start=previous if is_compatible else None, check=False, **self._build_options())
         if result.error is not None:
             raise result.error
         return _as_machines(remove_rounding_alpha(problem, result, float(self.tol)), labels)
@@ -137,7 +136,7 @@ def predict_labels(values: FloatArray, classes: NDArray[Any]) -> NDArray[Any]:
     return labels
 
 
-def _as_machines(result: AllInOneResult, labels: NDArray[Any]) -> BinaryMachines:
+def _as_machines(result: SVMResult, labels: NDArray[Any]) -> BinaryMachines:
     """Convert the decision functions of an all-in-one result to those of machines of one class against all others."""
     coef, b, w = result.coef.T, np.asarray(result.b), result.model.w
     pairs = np.array([(c, REST) for c in range(len(labels))])
@@ -147,7 +146,7 @@ def _as_machines(result: AllInOneResult, labels: NDArray[Any]) -> BinaryMachines
     return BinaryMachines(
         classes=labels, machines=pairs, coef=sp.csr_array(coef), b=b, w=w, gap=np.array([result.gap]),
         status=[result.status], iterations=np.array([result.iterations or 0]), solver=result.solver,
-        message=result.message, rho=np.ones(len(pairs)), results=LazyResults(1, None, {0: result}),  # type: ignore[dict-item]
+        message=result.message, rho=np.ones(len(pairs)), results=LazyResults(1, None, {0: result}),
         caveats=result.caveats,
     )  # fmt: skip
 
@@ -164,5 +163,5 @@ def _reuse_start(last: Any, classes: NDArray[Any], n: int, is_one_vs_rest: bool)
     """Return the machines of the last fit if the next one can start from them; else None."""
     if not isinstance(last, BinaryMachines) or not np.array_equal(last.classes, classes) or last.coef.shape[1] != n:
         return None
-    all_in_one = len(last.results) == 1 and not isinstance(last.results[0], SVMResult)
+    all_in_one = len(last.results) == 1 and last.results[0].coef.ndim == 2
     return last if not all_in_one and bool(last.machines[0, 1] < 0) == is_one_vs_rest else None

@@ -64,8 +64,8 @@ from qpsvm.machines.one_class import check_constant_diagonal
 from qpsvm.machines.problem.derived_problems import convert_problem
 from qpsvm.machines.problem.penalties import sum_weights
 from qpsvm.machines.problem.problem import Problem
-from qpsvm.machines.problem.reading import remove_constraints
 from qpsvm.machines.problem.regression import NoveltyProblem
+from qpsvm.machines.problem.result_building import remove_constraints
 from qpsvm.program.specification import Equality, Specification
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.intercept import Intercept

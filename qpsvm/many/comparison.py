@@ -19,13 +19,12 @@ from qpsvm.base import errors
 from qpsvm.base.arrays.checks import as_flag, as_tolerance
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.frozen import copy_without_cache
-from qpsvm.machines import AllInOneProblem, Problem
+from qpsvm.machines import Problem
 from qpsvm.machines.problem.derived_problems import restrict_to_rows
 from qpsvm.machines.problem.parameter_checks import Form, check_form
 from qpsvm.many.comparison_table import Comparison, ComparisonRow
 from qpsvm.program.qp import QP
 from qpsvm.program.status import Status
-from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.qp_result import QPResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
@@ -37,8 +36,6 @@ STUDY_SECONDS = 5.0
 WARM_UP_ROWS = 10
 #: Time limit of the warm-up.
 WARM_UP_SECONDS = 0.2
-#: Value of `AllInOneResult.kind` for a row on the margin.
-ON_MARGIN = 1
 #: Errors in the problem, which are raised and not attributed to a backend.
 PROBLEM_ERRORS = (errors.DataError, errors.IndefiniteKernelError, errors.NonConvexError, errors.ParameterError)
 #: Errors that count as a failure of a backend: external code may raise anything.
@@ -49,7 +46,7 @@ BREAKDOWNS = (
 
 
 def compare(
-    problem: Problem | AllInOneProblem | QP,
+    problem: Problem | QP,
     backends: str | Sequence[str] | None = None,
     forms: Form | Sequence[Form] | None = None,
     *,
@@ -67,7 +64,7 @@ def compare(
 
     Parameters
     ----------
-    problem : Problem, AllInOneProblem or QP
+    problem : Problem or QP
         Any machine, or any convex QP, which has no forms.
     backends : str or sequence of str, optional
         Names from `qpsvm.backends.names()`, and "auto" for the library's own choice. By default all;
@@ -170,13 +167,13 @@ class CompareOptions:
 
 
 def iter_comparison(
-    problem: Problem | AllInOneProblem | QP,
+    problem: Problem | QP,
     names: str | Sequence[str] | None,
     forms: Form | Sequence[Form] | None,
     options: CompareOptions,
 ) -> Iterator[ComparisonRow]:
     """Yield the rows of `compare`, each as soon as it is complete. Wrong arguments raise an error at once."""
-    if not isinstance(problem, (Problem, AllInOneProblem, QP)):
+    if not isinstance(problem, (Problem, QP)):
         kind = type(problem).__name__
         raise errors.ParameterTypeError(f"compare takes a problem such as CSVM(X, y), or a QP, got {kind}")
     chosen = None if names is None else _as_unique_names(names, "backends")
@@ -192,7 +189,7 @@ def iter_comparison(
 
 
 def _iter_rows(
-    problem: Problem | AllInOneProblem,
+    problem: Problem,
     chosen: Sequence[Backend | None],
     wanted: Sequence[Any] | None,
     options: CompareOptions,
@@ -224,8 +221,8 @@ def _iter_qp_rows(qp: QP, names: Sequence[str], options: CompareOptions) -> Iter
 
 
 def _iter_backend_rows(
-    problem: Problem | AllInOneProblem,
-    warm_up_problem: Problem | AllInOneProblem | None,
+    problem: Problem,
+    warm_up_problem: Problem | None,
     backend: Backend,
     wanted: Sequence[Form] | None,
     options: CompareOptions,
@@ -251,7 +248,7 @@ def _iter_backend_rows(
 
 
 def _solve_repeatedly(
-    problem: Problem | AllInOneProblem | QP,
+    problem: Problem | QP,
     name: str,
     backend: Backend | None,
     form: Form | None,
@@ -259,13 +256,13 @@ def _solve_repeatedly(
 ) -> ComparisonRow:
     """Run one backend on one form as often as asked for; None is the default choice."""
     limits, unenforced = options.limits(backend)
-    results: list[SVMResult | AllInOneResult | QPResult] = []
+    results: list[SVMResult | QPResult] = []
     totals = []
     try:
         for _ in range(options.repeat):
             uncached: Any = replace(problem) if isinstance(problem, QP) else copy_without_cache(problem)
             start_time = time.perf_counter()
-            result: SVMResult | AllInOneResult | QPResult = solve(
+            result: SVMResult | QPResult = solve(
                 uncached,
                 name,
                 form,
@@ -300,16 +297,12 @@ def _name_failure(error: BaseException) -> str:
     return next((word for kind, word in words.items() if isinstance(error, kind)), "failed")
 
 
-def _summarise_results(
-    name: str, results: Sequence[SVMResult | AllInOneResult | QPResult], totals: Sequence[float]
-) -> ComparisonRow:
+def _summarise_results(name: str, results: Sequence[SVMResult | QPResult], totals: Sequence[float]) -> ComparisonRow:
     """Build the row of the results of one backend. If they differ, the last that is not optimal represents all."""
     result = next((each for each in reversed(results) if each.status is not Status.OPTIMAL), results[-1])
     form = support = margin = None
     if isinstance(result, SVMResult):
         form, support, margin = result.form, len(result.support), len(result.on_margin)
-    elif isinstance(result, AllInOneResult):
-        form, support, margin = result.form, len(result.support), int((result.kind == ON_MARGIN).sum())
     return ComparisonRow(
         name, form, str(result.status), result.primal, result.dual, result.solver_gap, result.gap, support, margin,
         result.iterations,
@@ -324,7 +317,7 @@ def _describe_error(error: BaseException) -> str:
     return text if isinstance(error, errors.QPSVMError) and text else f"{type(error).__name__}: {text}".rstrip(": ")
 
 
-def _take_few_rows(problem: Problem | AllInOneProblem) -> Problem | AllInOneProblem | None:
+def _take_few_rows(problem: Problem) -> Problem | None:
     """Return the same machine over a few rows; None if that is impossible, as for pairs."""
     target = problem.samples.select_active(problem.samples.target)
     if problem.samples.classes is None:
@@ -332,13 +325,13 @@ def _take_few_rows(problem: Problem | AllInOneProblem) -> Problem | AllInOneProb
     else:
         rows = np.concatenate([np.flatnonzero(target == label)[:WARM_UP_ROWS] for label in np.unique(target)])
     try:
-        subset: Problem | AllInOneProblem = restrict_to_rows(problem, rows)
+        subset: Problem = restrict_to_rows(problem, rows)
     except errors.QPSVMError:
         return None
     return subset
 
 
-def _warm_up(warm_up_problem: Problem | AllInOneProblem | QP, backend: Backend, form: Form | None) -> None:
+def _warm_up(warm_up_problem: Problem | QP, backend: Backend, form: Form | None) -> None:
     """Solve a few rows, so that imports and first calls are not in the time of the problem."""
     limits = {"time_limit": WARM_UP_SECONDS} if backend.abilities.supports("time_limit") else {}
     try:

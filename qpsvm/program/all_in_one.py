@@ -88,6 +88,15 @@ class AllInOneDual:
         sample, rival = np.divmod(self.row_positions, self.k)
         return self.label[sample], rival
 
+    @property
+    def block(self) -> int:
+        """Number of consecutive rows that share a slack."""
+        return self.k - 1 if self.has_shared_slack else 1
+
+    def build_groups(self) -> tuple[ClassGroup, ...]:
+        """Build the groups of the intercepts, one per class."""
+        return tuple(ClassGroup(self, c) for c in range(self.k if self.intercept else 0))
+
     def extract_intercepts(self, multipliers: Mapping[str, float]) -> FloatArray:
         """Return b (k,) from the multipliers by name."""
         return np.array([multipliers.get(f"b_{c}", 0.0) for c in range(self.k)])

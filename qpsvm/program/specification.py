@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -36,6 +36,7 @@ from qpsvm.base.arrays.rationals import (
 )
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import ParameterError
+from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.svm_dual import DualGroup, SVMDual, build_intercept_groups
 from qpsvm.space.intercept import Intercept
@@ -70,7 +71,7 @@ class Specification:
     sign (m,): s, −1 or +1.
     level, upper, curvature: ℓ, U (∞ if α is unbounded) and δ of every row.
     groups: The groups without that of the intercept, which precedes them.
-    rows (m,), mix (m, n): As for `SVMDual`.
+    rows (m,), mix (m, n), classes: As for `SVMDual`.
     diagonal: Coefficient of K(x, x) in the level.
     balance: The equality of a free intercept as text.
     """
@@ -85,6 +86,7 @@ class Specification:
     unit: Fraction = Fraction(1)
     diagonal: Fraction = Fraction(0)
     balance: str = "yᵀα = 0"
+    classes: AllInOneDual | None = None
 
     def to_rationals(self, values: Numbers) -> RationalVector:
         """Return ℓ, U or δ of every row: (m,)."""
@@ -111,19 +113,22 @@ class Specification:
         rounding_errors = self.level.low if isinstance(self.level, RationalVector) else None
         if self.diagonal:
             level = level + float(self.diagonal) * gram.diagonal()
+        classes = None if self.classes is None else replace(self.classes, intercept=intercept)
         return SVMDual(
             gram=gram,
             sign=self.sign,
             level=level,
             upper=upper,
             curvature=curvature,
-            groups=self.build_groups(intercept),
+            groups=self.build_groups(intercept) if classes is None else classes.build_groups(),
             rows=self.rows,
             unit=1.0 if self.unit == 1 else round_to_nearest(self.unit),
             mix=self.mix,
             level_radius=np.abs(rounding_errors) if rounding_errors is not None and rounding_errors.any() else None,
             upper_radius=upper_radius,
             exact_upper=None if upper_radius is None else exact_upper,
+            block=1 if classes is None else classes.block,
+            classes=classes,
         )
 
     def build_groups(self, intercept: Intercept) -> tuple[DualGroup, ...]:

@@ -60,7 +60,7 @@ class Certified(AttributeHints, ProvenPredictions):
 
         Parameters
         ----------
-        problem : Problem or AllInOneProblem, optional
+        problem : Problem, optional
             The problem that was solved; needed for a result from a file, which has no samples. For another problem, the
             values are checked as a point of that problem, and the title of the proof says so.
         tol : float, optional

@@ -159,9 +159,8 @@ def _count_training_confusion(problem: SolvedProblem, result: Any) -> NDArray[np
     """Return the confusion matrix of the active training samples: (k, k)."""
     rows, k = problem.active_rows, len(problem.classes)
     if result.coef.ndim > 1:
-        labels = result.label[rows]
-        ahead: FloatArray = result.shortfalls[rows] - float(getattr(problem, "_margin_level", 1.0))  # f_c − f_y
-        ahead[np.arange(len(rows)), labels] = 0.0
+        labels = problem.samples.target[rows].astype(np.intp)
+        ahead: FloatArray = -result.yf[rows]  # f_c − f_y
         return _count_confusion(labels, ahead.argmax(axis=1), k)
     positive, right = problem.samples.target[rows] > 0.0, result.yf[rows] > 0.0
     positive_f = np.where(positive, right, result.yf[rows] < 0.0)  # f = 0 is on the side of the smaller label

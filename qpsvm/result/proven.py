@@ -41,7 +41,7 @@ class ProvenPredictions:
         ----------
         X : array_like or SciPy sparse, shape (q, d)
             Samples, as for `decision_function`.
-        problem : Problem or AllInOneProblem, optional
+        problem : Problem, optional
             The problem that was solved; needed for a result from a file, which has no samples.
         diagonal : array_like, shape (q,), optional
             K(x, x) of each row; needed for a precomputed kernel, because X does not contain it.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SolvedProblem(Protocol):
-    """What results use of the problem that they solve; `Problem` and `AllInOneProblem` implement it."""
+    """What results use of the problem that they solve; `Problem` implements it."""
 
     @property
     def samples(self) -> TrainingSamples:

@@ -191,16 +191,21 @@ class SVMResult(Certified):
         """Terms of P − D, one per α, (CERT.1), in the units of the objective: (m,)."""
         return self.unit * objective_terms(self.alpha, self.upper, self.yf, self.margin, self.curvature, self.primal)
 
+    @property
+    def _listed_kind(self) -> NDArray[np.int8]:
+        """The kind of everything that `support`, `on_margin` and `at_bound` list."""
+        return self.kind
+
     @cached
     def counts(self) -> tuple[int, int, int]:
         """The number of samples of each of the three kinds."""
-        idle, inner, beyond = np.bincount(self.kind, minlength=len(KINDS)).tolist()
+        idle, inner, beyond = np.bincount(self._listed_kind, minlength=len(KINDS)).tolist()
         return idle, inner, beyond
 
     @cached
     def support(self) -> IntArray:
         """Rows of the support vectors, (k,): those with α > 0, on the margin or at the bound."""
-        return np.flatnonzero(self.kind > 0)
+        return np.flatnonzero(self._listed_kind > 0)
 
     @property
     def support_vectors(self) -> Matrix:
@@ -218,18 +223,18 @@ class SVMResult(Certified):
         >>> print(result.support, result.support_vectors.ravel())
         [1 2] [1. 3.]
         """
-        X, rows = self._require_problem(None).X, np.flatnonzero(self.coef)
+        X, rows = self._require_problem(None).X, np.unique(np.nonzero(self.coef)[0])
         return as_row_source(X).take(rows)
 
     @cached
     def on_margin(self) -> IntArray:
         """Rows with 0 < α < C, (k,). They lie on the margin."""
-        return np.flatnonzero(self.kind == 1)
+        return np.flatnonzero(self._listed_kind == 1)
 
     @cached
     def at_bound(self) -> IntArray:
         """Rows with α = C, (k,), or with a curved loss α > 0: on the margin, inside it, or misclassified."""
-        return np.flatnonzero(self.kind == 2)
+        return np.flatnonzero(self._listed_kind == 2)
 
     @property
     def kind_descriptions(self) -> tuple[str, str, str]:
@@ -240,7 +245,7 @@ class SVMResult(Certified):
 
     @property
     def classes(self) -> NDArray[Any]:
-        """The two labels, (2,), in sort order.
+        """The labels in sort order: (2,), or (k,) of several classes in one program.
 
         Raises
         ------
@@ -387,7 +392,7 @@ class SVMResult(Certified):
             *self._describe_solve(),
             f"  {'vectors' if self.pairs is None else 'pairs  '}     {sum(self.counts[1:])} support = "
             f"{self.counts[1]} {inner} + {self.counts[2]} {beyond}, of {sum(self.counts)}",
-            f"  intercept   b = {self.b:.10g}{_describe_interval('b', self.b, self.b_interval)}",
+            f"  intercept   b = {self._describe_intercept()}",
             *self._describe_optimum(),
         ]
         extras = {"rho": self.rho, **self.extras} if self.rho != 1.0 else self.extras
@@ -399,17 +404,19 @@ class SVMResult(Certified):
             lines.insert(5, f"  {EXTRA_LINES.get(name, name):<11} {name} = {value:.10g}{spread}")
         return self._append_notes(lines, notes)
 
+    def _describe_intercept(self) -> str:
+        return f"{self.b:.10g}{_describe_interval('b', self.b, self.b_interval)}"
+
     def __repr__(self) -> str:
         return (
-            f"<SVMResult {self.status}: gap {self.gap:.2g}, {sum(self.counts[1:])} support vectors "
+            f"<{type(self).__name__} {self.status}: gap {self.gap:.2g}, {sum(self.counts[1:])} support vectors "
             f"({self.counts[1]} {self.kinds.descriptions[1]}), {self.backend}/{self.form}>"
         )
 
     def _repr_html_(self) -> str:
-        low, high = self.b_interval
         figures = [
             ("status", str(self.status)), ("primal", f"{self.primal:.10g}"), ("dual", f"{self.dual:.10g}"),
-            ("relative gap", f"{self.gap:.2g}"), ("b", f"{self.b:.10g}"), ("interval of b", f"{low:.6g} to {high:.6g}"),
+            ("relative gap", f"{self.gap:.2g}"), ("b", self._describe_intercept()),
             *((name, f"{value:.10g}") for name, value in {"rho": self.rho, **self.extras}.items()),
             ("solver", f"{self.solver.name} {self.solver.version}, {self.form} form"),
             ("time", f"build {format_seconds(self.build_time)}, solve {format_seconds(self.solve_time)}"),

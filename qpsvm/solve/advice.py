@@ -7,13 +7,12 @@ import warnings
 from qpsvm import backends
 from qpsvm.base.errors import InaccurateWarning, SolverError
 from qpsvm.program.status import Status
-from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.qp_result import QPResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.request import SolveRequest
 
 
-def check_status(result: SVMResult | AllInOneResult | QPResult, request: SolveRequest, backend: str) -> None:
+def check_status(result: SVMResult | QPResult, request: SolveRequest, backend: str) -> None:
     """Raise or warn if the result is not optimal, as documented for `check=True`.
 
     Raises SolverError, and the error of the result if there is one.
@@ -38,7 +37,7 @@ def check_status(result: SVMResult | AllInOneResult | QPResult, request: SolveRe
     )
 
 
-def _suggest_remedies(result: SVMResult | AllInOneResult, request: SolveRequest, backend: str) -> str:
+def _suggest_remedies(result: SVMResult, request: SolveRequest, backend: str) -> str:
     """Return what to try after an inaccurate result, except what has been tried; "" for any other status."""
     if result.status is not Status.INACCURATE:
         return ""

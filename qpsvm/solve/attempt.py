@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Generic
 
 from qpsvm.backends.base import Backend
 from qpsvm.backends.direct_dual import solve_dual_directly
@@ -22,13 +21,13 @@ from qpsvm.base.resources.interrupt import defer_interrupt, is_interrupted
 from qpsvm.base.resources.limits import SMALL_BYTES, find_available_memory, find_free_address_space, format_bytes
 from qpsvm.base.resources.messages import is_logging, log_message
 from qpsvm.base.resources.pulse import PULSE_SECONDS, Pulse
-from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.machines.problem.certifier import JudgedPoint
 from qpsvm.machines.problem.parameter_checks import Form
+from qpsvm.machines.problem.problem import Problem
 from qpsvm.program.dual_solution import DualSolution
-from qpsvm.program.exchange import R
 from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Solver, Status
+from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.request import USER_STOP_STATUSES, SolveRequest, format_time_estimate
 
 #: The next run begins at the certified point if its gap is less than this share of that of the solver's own point:
@@ -39,14 +38,14 @@ MIN_ADDRESS_SPACE = 1.5e8
 
 
 def run_backend(
-    problem: BaseProblem[R],
+    problem: Problem,
     backend: Backend,
     form: Form,
     needed: Requirements,
     request: SolveRequest,
     budget_clock: Clock,
     max_iter: int | None,
-) -> R:
+) -> SVMResult:
     """Compile, solve, unscale and certify; repeat at tighter tolerances until the result is optimal.
 
     budget_clock: Limits the time of this backend in addition to the request.
@@ -68,7 +67,7 @@ def run_backend(
         raise TooLargeError(_describe_memory_shortage(problem, backend, form, "ran out of memory")) from error
 
 
-def _refine_until_certified(run: BackendRun[R], budget_clock: Clock) -> R:
+def _refine_until_certified(run: BackendRun, budget_clock: Clock) -> SVMResult:
     """Solve at one tolerance after the other, and return the best result."""
     request, tolerances = run.request, _list_tolerances(run.backend, run.request)
     best: JudgedPoint | None = None
@@ -87,7 +86,7 @@ def _refine_until_certified(run: BackendRun[R], budget_clock: Clock) -> R:
     return run.build_result(best)
 
 
-class BackendRun(Generic[R]):
+class BackendRun:
     """A backend compiled for a problem, and its solves, each of which resumes from the previous one.
 
     max_iter: Limit on the iterations of all solves; None for none.
@@ -95,7 +94,7 @@ class BackendRun(Generic[R]):
     """
 
     def __init__(
-        self, problem: BaseProblem[R], backend: Backend, form: Form, request: SolveRequest, pulse: Pulse,
+        self, problem: Problem, backend: Backend, form: Form, request: SolveRequest, pulse: Pulse,
         max_iter: int | None,
     ) -> None:  # fmt: skip
         self.problem, self.backend, self.form, self.request, self._pulse = problem, backend, form, request, pulse
@@ -145,7 +144,7 @@ class BackendRun(Generic[R]):
         self._set_next_start(solution, judged)
         return judged
 
-    def build_result(self, judged: JudgedPoint) -> R:
+    def build_result(self, judged: JudgedPoint) -> SVMResult:
         """Build the result of a point, with the record of all solves."""
         return self.problem._build_judged_result(
             judged, backend=self.backend.name, iterations=self._iterations or None, build_time=self._build_time,
@@ -178,8 +177,8 @@ class BackendRun(Generic[R]):
 
 
 def build_unstarted_result(
-    problem: BaseProblem[R], name: str, version: str, form: Form, request: SolveRequest, why: str
-) -> R:
+    problem: Problem, name: str, version: str, form: Form, request: SolveRequest, why: str
+) -> SVMResult:
     """Build the result of a backend that was not started: the machine's point for no solution (α = 0), certified."""
     log_message(f"{name} was not started: {why}", request.verbose)
     no_solution = DualSolution(Status.TIME_LIMIT, Solver(name, version, f"not started: {why}"))
@@ -193,7 +192,7 @@ def build_unstarted_result(
     )
 
 
-def check_available_memory(problem: BaseProblem[R], backend: Backend, form: Form, requirements: Requirements) -> None:
+def check_available_memory(problem: Problem, backend: Backend, form: Form, requirements: Requirements) -> None:
     """Check that a backend's memory is available: without it, compiled code may end the process.
 
     Raises TooLargeError.
@@ -209,13 +208,13 @@ def check_available_memory(problem: BaseProblem[R], backend: Backend, form: Form
         raise TooLargeError(_describe_memory_shortage(problem, backend, form, shortage))
 
 
-def _describe_memory_shortage(problem: BaseProblem[R], backend: Backend, form: Form, shortage: str) -> str:
+def _describe_memory_shortage(problem: Problem, backend: Backend, form: Form, shortage: str) -> str:
     n, d = problem.space.samples.shape
     remedy = "backend='auto' takes what fits" if problem.space.is_linear else "a linear kernel needs no n × n matrix"
     return f"{backend.name} {shortage}, for the {form} form of {n} rows with {d} features: use fewer rows; {remedy}"
 
 
-def _describe_setup(problem: BaseProblem[R], backend: Backend, form: Form) -> str:
+def _describe_setup(problem: Problem, backend: Backend, form: Form) -> str:
     n = len(problem._active_target)
     matrix = "" if problem.space.is_linear else f", with the Gram matrix of {n} rows"
     return f"setting up {backend.name} on the {form} form{matrix}"

@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -28,8 +27,8 @@ from qpsvm.backends.base import Backend
 from qpsvm.backends.problem_size import measure_size
 from qpsvm.backends.requirements import Size
 from qpsvm.backends.traits import find_problem_traits
-from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.machines.problem.parameter_checks import Form
+from qpsvm.machines.problem.problem import Problem
 
 #: A linear machine has few rows if they are at most `FEW_LINEAR_ROWS` and Σ_i C_i K_ii is at most
 #: `MAX_FEW_LINEAR_ROWS_SCALE`: above it, most α are free or keep moving between their bounds, and their Gram matrix is
@@ -75,7 +74,7 @@ class RankedBackend:
     def __str__(self) -> str:
         return self.backend if self.form is None else f"{self.backend} on the {self.form} form"
 
-    def is_eligible(self, problem: BaseProblem[Any], size: Size) -> bool:
+    def is_eligible(self, problem: Problem, size: Size) -> bool:
         """Return whether the backend is installed, not for study only, and accepts the machine."""
         if size.rows > self.max_rows or (
             self.backend not in registry.REGISTRY and self.backend not in registry.EXTERNAL_BACKENDS
@@ -89,7 +88,7 @@ class RankedBackend:
         )
 
 
-def rank_backends(problem: BaseProblem[Any]) -> Iterator[RankedBackend]:
+def rank_backends(problem: Problem) -> Iterator[RankedBackend]:
     """Yield the backends that accept a problem, best first; each is checked only when it is requested."""
     size = measure_size(problem)
     external = [RankedBackend(name) for name in registry.EXTERNAL_BACKENDS if name in registry.EXTERNAL_FOR_AUTO]
@@ -103,7 +102,7 @@ def rank_backends(problem: BaseProblem[Any]) -> Iterator[RankedBackend]:
     return (backend for backend in order if backend.is_eligible(problem, size))
 
 
-def _order_for_classes(problem: BaseProblem[Any], size: Size, external: list[RankedBackend]) -> Iterator[RankedBackend]:
+def _order_for_classes(problem: Problem, size: Size, external: list[RankedBackend]) -> Iterator[RankedBackend]:
     """Yield the order of backends for a machine of several classes.
 
     The sequential dual method is first tried with a limit on its steps if a general solver can take over.
@@ -123,7 +122,7 @@ def _order_for_classes(problem: BaseProblem[Any], size: Size, external: list[Ran
     yield RankedBackend("cvxpy", "primal" if size.is_linear else "dual")
 
 
-def _order_for_linear(problem: BaseProblem[Any], size: Size, external: list[RankedBackend]) -> list[RankedBackend]:
+def _order_for_linear(problem: Problem, size: Size, external: list[RankedBackend]) -> list[RankedBackend]:
     """Return the order of backends for a linear machine."""
     newton, interior, augmented = map(RankedBackend, ("kernel_newton", "interior_point", "augmented_lagrangian"))
     n, d = size.rows, size.features
@@ -149,7 +148,7 @@ def _order_for_kernel(size: Size, external: list[RankedBackend]) -> list[RankedB
     return [*built_in, *cvxopt, *external, RankedBackend("cvxpy", smaller_form, CVXPY_ROWS)]
 
 
-def _estimate_objective_scale(problem: BaseProblem[Any]) -> float:
+def _estimate_objective_scale(problem: Problem) -> float:
     """Return Σ C_i times the mean of K_ii, or with curvature Σ 1/δ_i times it: a dimensionless number.
 
     It is 0 if α has no bound, and if the sum of α is given, as in a ν-SVM, because C says little about its scale.

@@ -13,11 +13,10 @@ from qpsvm.base.arrays.checks import as_flag, as_tolerance
 from qpsvm.base.errors import ParameterTypeError, TooLargeError
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.limits import limit_blas_threads
-from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.machines.problem.parameter_checks import Form
+from qpsvm.machines.problem.problem import Problem
 from qpsvm.program.exchange import R, Solvable
 from qpsvm.program.qp import QP
-from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.advice import check_status
 from qpsvm.solve.machine_candidates import iter_candidates
@@ -38,14 +37,14 @@ def solve(
     verbose: bool = False,
     time_limit: float | None = None,
     max_iter: int | None = None,
-    start: SVMResult | AllInOneResult | ArrayLike | None = None,
+    start: SVMResult | ArrayLike | None = None,
     **options: Any,
 ) -> R:
     """Solve a support vector machine or a QP, and certify the solution.
 
     Parameters
     ----------
-    problem : Problem, AllInOneProblem or QP
+    problem : Problem or QP
         A two-class, regression or novelty machine (`CSVM`, `EpsilonSVR`, `OneClass`, …, or one of your own);
         `CrammerSinger` or `WestonWatkins`, solved by "sequential_dual" or any backend that accepts general QPs; or a
         convex `QP`, solved by the same backends.
@@ -67,7 +66,7 @@ def solve(
         Seconds for the whole call; see the notes on how far it may be exceeded.
     max_iter : int, optional
         Iterations of the solver. Polishing then takes at most as long as the solver did (or a tenth of a second).
-    start : SVMResult, AllInOneResult, or array_like of shape (n,), (2n,) or (n, k), optional
+    start : SVMResult, or array_like of shape (n,), (2n,) or (n, k), optional
         Initial point: the result for a neighbouring C, λ, ν or γ, or for a subset of the rows, or an α; of shape (2n,)
         for regressions, and for machines that learn k classes in one program an `AllInOneResult` or an array of shape
         (n, k); for a QP, a point x of shape (n,). It affects the time, not the answer. With "auto", backends that
@@ -77,7 +76,7 @@ def solve(
 
     Returns
     -------
-    SVMResult, AllInOneResult or QPResult
+    SVMResult or QPResult
         Its `status` says what was certified; with `check=False` it may be any.
 
     Raises
@@ -148,7 +147,7 @@ def solve(
     >>> print(qpsvm.solve(qpsvm.CSVM(problem.X, [0, 0, 1, 1], C=2), "kernel_newton", start=result).status)
     optimal
     """
-    if not isinstance(problem, (BaseProblem, QP)):
+    if not isinstance(problem, (Problem, QP)):
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), or a QP, got {type(problem).__name__}")
     as_tolerance(tol)
     Limits(tol, max_iter, time_limit, verbose)  # raises an error if one is invalid
@@ -156,7 +155,7 @@ def solve(
     for name, flag in {"polish": polish, "check": check, "verbose": verbose}.items():
         as_flag(flag, name)
     request = SolveRequest(tol, bool(polish), bool(verbose), time_limit, max_iter, options, None, clock)
-    result: SVMResult | AllInOneResult | QPResult
+    result: SVMResult | QPResult
     with np.errstate(all="ignore"), limit_blas_threads():  # non-finite values are detected and reported explicitly
         if isinstance(problem, QP):
             from qpsvm.solve.program import solve_program
@@ -169,14 +168,12 @@ def solve(
     return cast("R", result)
 
 
-def _solve_machine(
-    problem: BaseProblem[Any], backend: str, request: SolveRequest, start: Any, form: Form | None
-) -> SVMResult | AllInOneResult:
+def _solve_machine(problem: Problem, backend: str, request: SolveRequest, start: Any, form: Form | None) -> SVMResult:
     """Solve a machine, and check that its samples do not change meanwhile."""
     request = request if start is None else replace(request, start=problem._build_start(start))
     try:
         problem.samples.change_guard.start_run()
-        result: SVMResult | AllInOneResult = find_best_result(iter_candidates(problem, backend, form, request), request)
+        result: SVMResult = find_best_result(iter_candidates(problem, backend, form, request), request)
         return result
     except TooLargeError:  # a MemoryError that already has a message
         raise

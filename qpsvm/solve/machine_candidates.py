@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from qpsvm.backends.problem_size import measure_size
 from qpsvm.backends.requirements import Requirements, Size
@@ -12,9 +11,9 @@ from qpsvm.backends.traits import find_problem_traits
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.messages import is_logging, log_message
-from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.machines.problem.parameter_checks import Form, check_form
-from qpsvm.program.exchange import R
+from qpsvm.machines.problem.problem import Problem
+from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.attempt import build_unstarted_result, run_backend
 from qpsvm.solve.backend_order import RankedBackend, rank_backends
 from qpsvm.solve.candidate import Candidate, is_auto, iter_supporting
@@ -22,14 +21,14 @@ from qpsvm.solve.request import SolveRequest
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineCandidate(Candidate[R]):
+class MachineCandidate(Candidate[SVMResult]):
     """A backend for one form of a machine.
 
     size: Of the machine.
     needed: Time and memory to start.
     """
 
-    problem: BaseProblem[R]
+    problem: Problem
     form: Form
     size: Size
     needed: Requirements
@@ -42,12 +41,12 @@ class MachineCandidate(Candidate[R]):
         """Estimated seconds of a set-up that cannot be interrupted."""
         return self.needed.seconds
 
-    def run(self, clock: Clock) -> R:
+    def run(self, clock: Clock) -> SVMResult:
         """Compile, solve and certify, as `run_backend` does."""
         max_iter = self.request.max_iter or self.max_iter or self.backend.find_default_max_iter(self.size)
         return run_backend(self.problem, self.backend, self.form, self.needed, self.request, clock, max_iter)
 
-    def build_unstarted_result(self, reason: str) -> R:
+    def build_unstarted_result(self, reason: str) -> SVMResult:
         """Build the result at α = 0."""
         return build_unstarted_result(
             self.problem, self.backend.name, self.backend.version() or "?", self.form, self.request, reason
@@ -55,8 +54,8 @@ class MachineCandidate(Candidate[R]):
 
 
 def iter_candidates(
-    problem: BaseProblem[R], backend: str, form: Form | None, request: SolveRequest
-) -> Iterator[MachineCandidate[R]]:
+    problem: Problem, backend: str, form: Form | None, request: SolveRequest
+) -> Iterator[MachineCandidate]:
     """Yield the backends and forms to try, in order, with their requirements; several only with "auto".
 
     If a named backend does not support the request, this raises an error, before anything is built; with "auto", such
@@ -72,7 +71,7 @@ def iter_candidates(
     of_form = (each for each in ranked if form is None or each.form in (None, form))
     candidates = (_build_candidate(problem, each, form or each.form, request) for each in of_form)
 
-    def check(candidate: MachineCandidate[R]) -> None:
+    def check(candidate: MachineCandidate) -> None:
         if reason := candidate.backend.explain_refusal(traits, candidate.size.rows, candidate.form):
             raise UnsupportedError(reason)
         _check_request(candidate, is_named)
@@ -82,8 +81,8 @@ def iter_candidates(
 
 
 def _build_candidate(
-    problem: BaseProblem[R], ranked: RankedBackend, form: Form | None, request: SolveRequest
-) -> MachineCandidate[R]:
+    problem: Problem, ranked: RankedBackend, form: Form | None, request: SolveRequest
+) -> MachineCandidate:
     """Build the candidate of a backend: in the given form, else in one that can use the start or certifies best."""
     backend = ranked.backend_object
     if form is None:
@@ -97,7 +96,7 @@ def _build_candidate(
     )  # fmt: skip
 
 
-def _rank_and_log(problem: BaseProblem[Any], request: SolveRequest) -> Iterable[RankedBackend]:
+def _rank_and_log(problem: Problem, request: SolveRequest) -> Iterable[RankedBackend]:
     """Return the backends that "auto" tries; log their order if messages are shown."""
     if not is_logging(request.verbose):
         return rank_backends(problem)
@@ -106,7 +105,7 @@ def _rank_and_log(problem: BaseProblem[Any], request: SolveRequest) -> Iterable[
     return candidates
 
 
-def _check_request(candidate: MachineCandidate[Any], is_named: bool) -> None:
+def _check_request(candidate: MachineCandidate, is_named: bool) -> None:
     """Check that a backend supports the start, limits and options of its request.
 
     Checking options imports the solver's package. It is omitted if "auto" will not start the backend anyway.

@@ -228,6 +228,46 @@ def test_the_kinds_are_those_of_the_optimality_conditions():
         assert table["gap"].sum() == pytest.approx(result.primal - result.dual, abs=1e-12 * result.primal)
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+def test_problem_and_result_are_those_of_any_machine(machine):
+    X, label = samples()
+    problem = machine(X, label, C=0.5, sample_weight=np.arange(18) % 3)
+    result = qpsvm.solve(problem)
+    assert isinstance(problem, qpsvm.Problem)
+    assert isinstance(result, qpsvm.SVMResult)
+    f = result.decision_function(X)
+    own = np.eye(3, dtype=bool)[label]
+    np.testing.assert_allclose(result.yf, f[own][:, None] - f, atol=1e-12)
+    np.testing.assert_array_equal(result.margin, 1.0 - own)
+    np.testing.assert_allclose(result.support_vectors, X[result.coef.any(axis=1)])
+    used = result.alpha.sum(axis=1) if machine is qpsvm.CrammerSinger else result.alpha.max(axis=1)
+    assert (used[result.on_margin] < result.upper[result.on_margin]).all()
+    np.testing.assert_allclose(used[result.at_bound], result.upper[result.at_bound])
+    assert sorted([*result.on_margin, *result.at_bound]) == result.support.tolist()
+    assert result.counts == (18 - len(result.support), len(result.on_margin), len(result.at_bound))
+    assert f"{len(result.support)} support = {result.counts[1]} on the margin" in result.summary()
+    loss = 0.5 * problem.sample_weight[:, None] * np.maximum(result.margin - result.yf, 0.0)
+    loss = loss.max(axis=1) if machine is qpsvm.CrammerSinger else loss
+    assert 0.5 * np.square(result.w).sum() + loss.sum() == pytest.approx(result.primal)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_weights_of_a_better_point_give_a_better_bound(machine, intercept):
+    X, label = samples()
+    problem = machine(X, label, intercept=intercept)
+    best = qpsvm.solve(problem, tol=1e-9)
+    own, given = problem.certify(0.9 * best.alpha), problem.certify(0.9 * best.alpha, best.w)
+    assert best.dual <= given.primal <= own.primal
+    assert given.dual == pytest.approx(own.dual, rel=1e-12)
+    if intercept != "penalised":  # there b of both points follows from α
+        assert given.primal == pytest.approx(best.primal, rel=1e-9)
+    with pytest.raises(qpsvm.DataError, match="w must be finite, of shape"):
+        problem.certify(best.alpha, best.w[:, :2])
+    with pytest.raises(qpsvm.UnsupportedError, match="linear kernel only"):
+        problem.replace(kernel="rbf").certify(best.alpha, best.w)
+
+
 # --- what surrounds it ------------------------------------------------------------------------------------------------
 
 

@@ -19,7 +19,8 @@ from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, add, magnitude, total
 from qpsvm.derivation.terms import PRODUCT, SUM, Term
 from qpsvm.machines import CrammerSinger
-from qpsvm.machines.problem.all_in_one import AllInOneProblem, build_dual_qp, build_primal_qp
+from qpsvm.machines.problem.all_in_one import AllInOneProblem
+from qpsvm.machines.problem.class_forms import build_dual_qp, build_primal_qp
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.result.model import DecisionFunctions
 

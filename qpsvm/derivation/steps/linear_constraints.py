@@ -23,7 +23,7 @@ from qpsvm.derivation.symbols import Meaning
 from qpsvm.machines import SVDD, Constraints, OneClass, Problem, ValueConstraints
 from qpsvm.machines.problem.forms import add_constraints_to_primal, build_constrained_qp
 from qpsvm.machines.problem.linear_constraints import ConstraintRows, build_textbook_rows
-from qpsvm.machines.problem.reading import build_constraint_table
+from qpsvm.machines.problem.result_building import build_constraint_table
 
 
 def build_meanings(problem: Problem) -> dict[str, Meaning]:

@@ -6,9 +6,7 @@ from typing import NamedTuple, TypeVar
 
 from qpsvm.base.errors import ParameterTypeError, QPSVMError, UnsupportedError
 from qpsvm.machines import SVDD, AllInOneProblem, Problem, QuantileSVR
-from qpsvm.machines.problem.all_in_one import check_all_in_one_matches
 from qpsvm.machines.problem.problem import check_result_matches
-from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear, Precomputed
 
@@ -66,7 +64,7 @@ PICTURES = {
 }
 
 
-def find_group(problem: Problem | AllInOneProblem) -> str:
+def find_group(problem: Problem) -> str:
     """Return the group of a machine, including user-defined ones."""
     if isinstance(problem, AllInOneProblem):
         return "several"
@@ -77,7 +75,7 @@ def find_group(problem: Problem | AllInOneProblem) -> str:
     return "ranking" if problem._target_kind == "ranks" else "ball" if isinstance(problem, SVDD) else "plane"
 
 
-def accepts(name: str, problem: Problem | AllInOneProblem) -> bool:
+def accepts(name: str, problem: Problem) -> bool:
     """Return whether the picture of this name supports a problem and its result without further arguments."""
     d, kernel = int(problem.X.shape[1]), problem.kernel
     if name == "hulls" and not (isinstance(kernel, Linear) and d == 2 and problem.intercept == "free"):
@@ -87,46 +85,43 @@ def accepts(name: str, problem: Problem | AllInOneProblem) -> bool:
     return find_group(problem) in PICTURES[name].groups
 
 
-def suggest_alternative(name: str, problem: Problem | AllInOneProblem, *first: str) -> str:
+def suggest_alternative(name: str, problem: Problem, *first: str) -> str:
     """Return the end of an error message: a picture that supports this problem, preferably one of `first`."""
     listed = (*first, *GROUPS[find_group(problem)].pictures, "multipliers")
     other = next(each for each in listed if each != name and accepts(each, problem))
     return f"plotting.{other}(problem, result) draws it"
 
 
-def build_refusal(name: str, problem: Problem | AllInOneProblem, why: str = "") -> UnsupportedError:
+def build_refusal(name: str, problem: Problem, why: str = "") -> UnsupportedError:
     """Build the error of a picture that does not support a problem; it names one that does."""
     kind, has = type(problem).__name__, GROUPS[find_group(problem)].has
     reason = why or f"{name} draws {PICTURES[name].draws}, and {kind} has {has}"
     return UnsupportedError(f"{reason}; {suggest_alternative(name, problem)}")
 
 
-def check_picture(name: str, problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult) -> None:
+def check_picture(name: str, problem: Problem, result: SVMResult) -> None:
     """Check that a picture draws a machine, and that the result is one of the problem.
 
     Raises UnsupportedError, ParameterTypeError, DataError.
     """
     check_machine(name, problem)
-    if isinstance(problem, AllInOneProblem):
-        check_all_in_one_matches(problem, result)
-    else:
-        check_result_matches(problem, result)
+    check_result_matches(problem, result)
 
 
-def check_machine(name: str, problem: Problem | AllInOneProblem) -> None:
+def check_machine(name: str, problem: Problem) -> None:
     """Check that a picture draws a machine. Raises UnsupportedError, ParameterTypeError."""
-    if not isinstance(problem, (Problem, AllInOneProblem)):
+    if not isinstance(problem, Problem):
         raise ParameterTypeError(f"a problem such as CSVM(X, y) comes first, got {type(problem).__name__}")
     if find_group(problem) not in PICTURES[name].groups:
         raise build_refusal(name, problem)
 
 
-def has_margin(problem: Problem | AllInOneProblem) -> bool:
+def has_margin(problem: Problem) -> bool:
     """Return whether a machine with one decision function has two classes, hence a margin."""
     return find_group(problem) in CLASSES
 
 
-def build_margin_refusal(problem: Problem | AllInOneProblem, call: str) -> UnsupportedError:
+def build_margin_refusal(problem: Problem, call: str) -> UnsupportedError:
     """Build the error for the margin of a machine without one; it names a call that draws something else."""
     kind, has = type(problem).__name__, GROUPS[find_group(problem)].has
     return UnsupportedError(f"a margin 2ρ/‖w‖ lies between two classes, and {kind} has {has}; plotting.{call} draws it")

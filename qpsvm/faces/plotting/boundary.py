@@ -28,7 +28,6 @@ from qpsvm.faces.plotting.picture import Axes, check_resolution, describe_run, m
 from qpsvm.faces.plotting.several import regions
 from qpsvm.faces.plotting.view import CURVE_POINTS, View, build_view, check_features
 from qpsvm.machines import SVDD, AllInOneProblem, Problem
-from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 
@@ -42,8 +41,8 @@ HATCHES, OPACITY = ("//", ".."), 0.35
 
 @picture
 def boundary(
-    problem: Problem | AllInOneProblem,
-    result: SVMResult | AllInOneResult,
+    problem: Problem,
+    result: SVMResult,
     *,
     features: Sequence[int] | None = None,
     names: Sequence[str] | None = None,

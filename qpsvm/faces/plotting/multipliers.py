@@ -30,7 +30,6 @@ from qpsvm.faces.plotting.picture import Axes, make_axes, picture, write_title
 from qpsvm.faces.plotting.several import choose_class_look
 from qpsvm.faces.plotting.view import ROOM
 from qpsvm.machines import AllInOneProblem, Problem
-from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 
 #: Kinds of the rows of several classes, for people.
@@ -100,12 +99,10 @@ class DrawnMultipliers:
         return f"upper bound C = {self.high[0]:.4g}" if self.sides == 1 else f"bounds ±C, C = {self.high[0]:.4g}"
 
 
-def collect_multipliers(problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult) -> DrawnMultipliers:
+def collect_multipliers(problem: Problem, result: SVMResult) -> DrawnMultipliers:
     """Collect the dual variables of the active samples."""
     if isinstance(problem, AllInOneProblem):
-        assert isinstance(result, AllInOneResult)
         return _collect_multiclass(problem, result)
-    assert isinstance(result, SVMResult)
     return (
         _collect_regression(problem, result)
         if problem._variables_per_sample == 2
@@ -161,10 +158,11 @@ def _collect_regression(problem: Problem, result: SVMResult) -> DrawnMultipliers
     )  # fmt: skip
 
 
-def _collect_multiclass(problem: AllInOneProblem, result: AllInOneResult) -> DrawnMultipliers:
+def _collect_multiclass(problem: AllInOneProblem, result: SVMResult) -> DrawnMultipliers:
     """Collect one row per sample if rivals share a slack, else one per sample and rival."""
-    k, own = len(problem.classes), result.label[:, None] == np.arange(len(problem.classes))
-    apart = np.where(own, np.inf, problem._margin_level - result.shortfalls)  # f_y − f_c
+    k, label = len(problem.classes), problem.class_index
+    own = label[:, None] == np.arange(k)
+    apart = np.where(own, np.inf, result.yf)  # f_y − f_c
     named: dict[str, Any]
     if problem._has_shared_slack:
         place = sample = problem.active_rows
@@ -188,7 +186,7 @@ def _collect_multiclass(problem: AllInOneProblem, result: AllInOneResult) -> Dra
         level=problem._margin_level,
         drop=drop,
         kind=kind,
-        group=result.label[sample],
+        group=label[sample],
         words=KINDS_OF_ROWS,
         labels=list(problem.classes),
         looks=[choose_class_look(c) for c in range(k)],
@@ -200,8 +198,8 @@ def _collect_multiclass(problem: AllInOneProblem, result: AllInOneResult) -> Dra
 
 @picture
 def multipliers(
-    problem: Problem | AllInOneProblem,
-    result: SVMResult | AllInOneResult,
+    problem: Problem,
+    result: SVMResult,
     *,
     sort: bool = True,
     legend: bool = True,
@@ -261,8 +259,8 @@ def multipliers(
 
 @picture
 def complementarity(
-    problem: Problem | AllInOneProblem,
-    result: SVMResult | AllInOneResult,
+    problem: Problem,
+    result: SVMResult,
     *,
     legend: bool = True,
     ax: Axes | None = None,
@@ -277,9 +275,9 @@ def complementarity(
 
     Parameters
     ----------
-    problem : Problem or AllInOneProblem
+    problem : Problem
         Whose samples are drawn.
-    result : SVMResult or AllInOneResult
+    result : SVMResult
         Of that problem. A sample is as far from the path as it is from its optimality condition.
     legend, ax
 

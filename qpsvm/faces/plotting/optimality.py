@@ -26,8 +26,7 @@ from qpsvm.faces.plotting.labels import escape_label, finish_axes, set_labels
 from qpsvm.faces.plotting.palette import BLACK, BLUE, CURVES, GREEN, GREY
 from qpsvm.faces.plotting.picture import Axes, make_axes, picture, write_title
 from qpsvm.faces.plotting.view import ROOM
-from qpsvm.machines import AllInOneProblem, Problem
-from qpsvm.result.all_in_one_result import AllInOneResult
+from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
 
 #: Number of points of each curve, each of which is certified.
@@ -44,8 +43,8 @@ MARKERS = 12
 
 @picture
 def duality(
-    problem: Problem | AllInOneProblem,
-    result: SVMResult | AllInOneResult,
+    problem: Problem,
+    result: SVMResult,
     *,
     start: ArrayLike | None = None,
     legend: bool = True,
@@ -57,9 +56,9 @@ def duality(
 
     Parameters
     ----------
-    problem : Problem or AllInOneProblem
+    problem : Problem
         Whose dual is walked through.
-    result : SVMResult or AllInOneResult
+    result : SVMResult
         Of that problem. If it is not optimal, a gap is left where the curves end.
     start : array_like, of the shape of `result.alpha`, optional
         The point α⁰, made feasible as `Problem.certify` does. By default 0: without any multiplier for a C-SVM; for a
@@ -109,7 +108,7 @@ def duality(
 
 
 def evaluate_on_segment(
-    problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult, start: ArrayLike | None, t: FloatArray
+    problem: Problem, result: SVMResult, start: ArrayLike | None, t: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return P(t) and D(t) of (MEET.1), (k,) each, for k values of t."""
     first = _append_multipliers(problem.at(np.zeros(result.alpha.shape) if start is None else start))
@@ -118,13 +117,13 @@ def evaluate_on_segment(
     return np.array([point.primal for point in points]), np.array([point.dual for point in points])
 
 
-def _append_multipliers(result: SVMResult | AllInOneResult) -> FloatArray:
+def _append_multipliers(result: SVMResult) -> FloatArray:
     """Return α followed by the multipliers of linear constraints."""
     table = getattr(result, "constraints", None)
     return np.asarray(result.alpha if table is None else np.concatenate([result.alpha, table["multiplier"]]))
 
 
-def _draw_end(ax: Axes, result: SVMResult | AllInOneResult) -> None:
+def _draw_end(ax: Axes, result: SVMResult) -> None:
     """Draw the end of the curves: one point at the optimum, two where a gap is left."""
     is_optimal = result.status == "optimal"
     ends = [result.primal] if is_optimal else [result.primal, result.dual]

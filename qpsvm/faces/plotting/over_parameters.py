@@ -30,7 +30,6 @@ from qpsvm.machines import AllInOneProblem, OneClass, Problem
 from qpsvm.many.grid.cross_validation import CrossValidation
 from qpsvm.many.grid.parameters import LETTERS, family, path_values
 from qpsvm.many.grid.path import path as solve_points
-from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 
@@ -50,11 +49,11 @@ UNSOLVED = "not optimal in every fold"
 
 @picture
 def path(
-    problem: Problem | AllInOneProblem,
+    problem: Problem,
     values: ArrayLike,
     *,
     show: ParameterQuantity | None = None,
-    results: Sequence[SVMResult | AllInOneResult] | None = None,
+    results: Sequence[SVMResult] | None = None,
     names: Sequence[str] | None = None,
     legend: bool = True,
     ax: Axes | None = None,
@@ -64,7 +63,7 @@ def path(
 
     Parameters
     ----------
-    problem : Problem or AllInOneProblem
+    problem : Problem
         Any machine with a parameter, all but `HardMargin`. Its own C, λ or ν is not used.
     values : array_like, shape (k,)
         Of C, λ or ν.
@@ -72,7 +71,7 @@ def path(
         The width 2ρ/‖w‖ of the margin, of a machine of two classes; ‖w‖; the certified primal value; how many samples
         are support vectors, and by kind; or the entries of w, for a linear kernel. By default the margin where there is
         one, else the objective. Of several classes in one program, ‖w‖² is Σ_c ‖w_c‖², and each class has coefficients.
-    results : sequence of SVMResult or AllInOneResult, optional
+    results : sequence of SVMResult, optional
         What `qpsvm.path(problem, C=values)` returned. With it, several pictures need one path only.
     names : sequence of str, optional
         Names of the d features, for "coefficients".
@@ -163,9 +162,7 @@ def path(
     return finish_axes(ax, legend and len(ax.lines) > 1 and len(curves) <= NAMED_CURVES)
 
 
-def _check_results(
-    problem: Problem | AllInOneProblem, results: Sequence[SVMResult | AllInOneResult], at: FloatArray, letter: str
-) -> None:
+def _check_results(problem: Problem, results: Sequence[SVMResult], at: FloatArray, letter: str) -> None:
     if not isinstance(results, Sequence):
         raise ParameterTypeError(f"results must be what qpsvm.path returned, got {format_value(results)}")
     if len(results) != len(at):
@@ -174,7 +171,7 @@ def _check_results(
         check_picture("path", problem, result)
 
 
-def compute_weight_norm(problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult) -> float:
+def compute_weight_norm(problem: Problem, result: SVMResult) -> float:
     """‖w‖, of several classes √Σ‖w_c‖². In feature space it follows from ‖w‖² = Σ_i coef_i ⟨w, φ(x_i)⟩."""
     model: Any = result.model
     if model.w is not None:
@@ -190,7 +187,7 @@ def compute_weight_norm(problem: Problem | AllInOneProblem, result: SVMResult | 
     return float(np.sqrt(max(square, 0.0)))
 
 
-def build_coefficient_names(problem: Problem | AllInOneProblem, names: Sequence[str] | None) -> list[str]:
+def build_coefficient_names(problem: Problem, names: Sequence[str] | None) -> list[str]:
     """Return the names of the entries of w, class by class. Raises what `find_feature_names` does."""
     d = int(problem.X.shape[1])
     labels = build_feature_labels(names, d) or [f"$w_{{{j + 1}}}$" for j in range(d)]
@@ -200,7 +197,7 @@ def build_coefficient_names(problem: Problem | AllInOneProblem, names: Sequence[
 
 
 def _compute_quantities(
-    problem: Problem | AllInOneProblem, results: Sequence[Any], show: ParameterQuantity, labels: list[str]
+    problem: Problem, results: Sequence[Any], show: ParameterQuantity, labels: list[str]
 ) -> dict[str, FloatArray]:
     """Return the curves by name, (k,) each, for k results."""
     if show == "objective":
@@ -209,9 +206,8 @@ def _compute_quantities(
         words = KINDS_OF_ROWS if isinstance(problem, AllInOneProblem) else name_kinds(results[0])
         counted: dict[str, list[int]] = {"support vectors": [], words[1]: [], words[2]: []}
         for result in results:
-            kind = result.kind if result.kind.ndim == 1 else result.kind.max(axis=1)
-            for name, some in zip(counted, (kind > 0, kind == 1, kind == 2), strict=True):
-                counted[name].append(int(some.sum()))
+            for name, rows in zip(counted, (result.support, result.on_margin, result.at_bound), strict=True):
+                counted[name].append(len(rows))
         apart = ~_find_zero_margin(problem, results)  # else y f = ρ = 0 everywhere, which says nothing
         return {name: np.where(apart, counts, np.nan) for name, counts in counted.items()}
     if show == "coefficients":
@@ -224,7 +220,7 @@ def _compute_quantities(
     return {"margin": np.divide(2 * rho, norms, out=np.full(len(norms), np.nan), where=norms > 0)}
 
 
-def _find_zero_margin(problem: Problem | AllInOneProblem, results: Sequence[Any]) -> NDArray[np.bool_]:
+def _find_zero_margin(problem: Problem, results: Sequence[Any]) -> NDArray[np.bool_]:
     """Mark results of a ν-SVM or one-class SVM without a margin, w = 0 and ρ = 0: (k,)."""
     has = has_margin(problem) or isinstance(problem, OneClass)
     return np.array([has and result.rho == 0 for result in results])

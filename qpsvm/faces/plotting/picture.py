@@ -12,9 +12,8 @@ import numpy as np
 from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.errors import MissingExtraError, ParameterError, ParameterTypeError, describe_install
-from qpsvm.machines import AllInOneProblem, Problem
+from qpsvm.machines import Problem
 from qpsvm.program.status import Status
-from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 
 if TYPE_CHECKING:
@@ -88,13 +87,13 @@ def make_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
     return ax
 
 
-def describe_run(problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult) -> tuple[str, str, str]:
+def describe_run(problem: Problem, result: SVMResult) -> tuple[str, str, str]:
     """Describe the problem, a result of another problem, and a failure to solve; "" for what does not apply."""
     other = "" if result.title == problem.title else f"the numbers are those of a result of {result.title}"
     return problem.title, other, "" if result.status is Status.OPTIMAL else f"not solved: {result.status}"
 
 
-def write_title(ax: Axes, problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult, *notes: str) -> None:
+def write_title(ax: Axes, problem: Problem, result: SVMResult, *notes: str) -> None:
     """Set the title: what was solved, or that it was not."""
     title, other, text = describe_run(problem, result)
     set_title(ax, title, other, *notes, text)

@@ -17,8 +17,6 @@ from qpsvm.faces.plotting.palette import BLACK, CURVES, EDGE, SAMPLE
 from qpsvm.faces.plotting.picture import Axes, make_axes, picture
 from qpsvm.faces.plotting.view import View, build_feature_labels, build_sample_view, check_features, choose_features
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.all_in_one import AllInOneProblem
-from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 
 #: Shapes of samples, class after class, and the opacity of the region of each.
@@ -93,8 +91,8 @@ def regions(
     >>> print(ax.get_xlabel(), ax.get_ylabel())
     length width
     """
-    owner = model.problem if isinstance(model, (SVMResult, AllInOneResult)) else None
-    if isinstance(owner, (Problem, AllInOneProblem)):
+    owner = model.problem if isinstance(model, SVMResult) else None
+    if isinstance(owner, Problem):
         check_machine("regions", owner)
         check_features("regions", owner, features)
     dense, labels = np.asarray(as_dense(X), dtype=np.float64), np.asarray(y)

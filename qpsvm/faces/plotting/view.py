@@ -13,7 +13,7 @@ from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.faces.plotting.accepted import build_refusal, suggest_alternative
-from qpsvm.machines import AllInOneProblem, Problem
+from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
 
@@ -119,7 +119,7 @@ def build_view(name: str, problem: Problem, features: Sequence[int] | None, name
     return build_feature_view(problem, check_features(name, problem, features), names)
 
 
-def check_features(name: str, problem: Problem | AllInOneProblem, features: Sequence[int] | None) -> tuple[int, ...]:
+def check_features(name: str, problem: Problem, features: Sequence[int] | None) -> tuple[int, ...]:
     """Return the one or two features that the picture of this name shows. Raises UnsupportedError, ParameterError."""
     if isinstance(problem.kernel, Precomputed):
         raise build_refusal(name, problem, NO_FEATURES)

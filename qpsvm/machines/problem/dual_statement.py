@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from qpsvm.result.model import Model
 from qpsvm.result.svm_result import KindLabels
 from qpsvm.space.intercept import Intercept
 from qpsvm.space.operators import Diagonal, Operator
+
+if TYPE_CHECKING:
+    from qpsvm.base.arrays.rationals import RationalVector
+    from qpsvm.bounds.proof.exact_dual import ExactDual
 
 
 class DualStatement(MachineStatement):
@@ -175,9 +179,17 @@ class DualStatement(MachineStatement):
     def _build_specification(self) -> Specification:
         """Build the exact statement of the machine over the active samples."""
 
+    @abstractmethod
+    def _build_exact_program(self, levels: RationalVector | None = None) -> ExactDual:
+        """Build the program of a proof; `levels` are those of a ball, (BALL.1), if it has others."""
+
     def _build_dual(self, gram: Operator, intercept: Intercept) -> SVMDual:
         """Build the dual over a Gram matrix (n, n) of the active samples, with the given kind of intercept."""
-        return self._build_specification().build_dual(gram, intercept)
+        return self._build_specification().build_dual(self._extend_gram(gram), intercept)
+
+    def _extend_gram(self, gram: Operator) -> Operator:
+        """Extend a Gram matrix (n, n) of the samples to all points that `SVMDual.mix` combines."""
+        return gram
 
     def _build_primal(self, Z: Matrix) -> QP:
         """Build the primal over w, b, …, for the samples Z (n, r) in explicit coordinates."""

@@ -11,10 +11,8 @@ from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import DataError, UnsupportedError
 from qpsvm.bounds.proof.exact_dual import Primal
-from qpsvm.machines.problem.all_in_one_statement import AllInOneStatement
 from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.exact_space import compute_half_diagonal
-from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 
 
@@ -68,11 +66,12 @@ def find_point_level(problem: DualStatement, result: SVMResult) -> Fraction | No
     return level if abs(Fraction(result.b) / Fraction(size) + level) <= 4 * Fraction(UNIT) * level else None
 
 
-def collect_all_in_one_primal(problem: AllInOneStatement, result: AllInOneResult) -> Primal:
+def collect_class_primal(problem: DualStatement, result: SVMResult) -> Primal:
     """Collect w or the coefficients of every class, and b, from the floats of a result. Raises DataError."""
-    if problem.intercept is None and result.b.any():
-        raise DataError(f"{problem.title} has no intercepts, and the result has b = {result.b.tolist()}")
-    b = enumerate(result.b.tolist() if problem.intercept else ())
+    intercepts = np.asarray(result.b)
+    if problem.intercept is None and intercepts.any():
+        raise DataError(f"{problem.title} has no intercepts, and the result has b = {intercepts.tolist()}")
+    b = enumerate(intercepts.tolist() if problem.intercept else ())
     multipliers = {f"b_{c}": Fraction(value) for c, value in b if np.isfinite(value)}
     if result.model.w is not None:
         return Primal(result.model.w, None, multipliers)

@@ -1,4 +1,4 @@
-"""Build the exact program of a machine for a proof (`build_exact_program`, `build_all_in_one_program`).
+"""Build the exact program of a machine for a proof (`build_exact_program`).
 
 Levels, upper bounds, curvatures and totals are those of the machine's `Specification`, unrounded. Linear constraints,
 (OWN.2), are those of the user, without the scaling used for computation: their points z follow the samples, and their
@@ -19,9 +19,7 @@ from qpsvm.base.arrays.rationals import (
     from_floats,
     from_fractions,
 )
-from qpsvm.bounds.proof.classes import of_classes
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup
-from qpsvm.machines.problem.all_in_one_statement import AllInOneStatement
 from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.exact_space import build_exact_diagonal, compute_half_diagonal
 
@@ -54,12 +52,6 @@ def build_exact_program(problem: DualStatement, levels: RationalVector | None = 
     return ExactDual(
         svm.sign, level, upper, curvature, groups, svm.n, svm.rows, svm.mix, specification.unit, n_constraints
     )
-
-
-def build_all_in_one_program(problem: AllInOneStatement) -> ExactDual:
-    """Return the exact program of an all-in-one machine; both machines have the same form."""
-    label, C, weight = map(problem.samples.select_active, (problem.class_index, problem.C, problem.sample_weight))
-    return of_classes(label, len(problem.classes), C, weight, problem._has_shared_slack, problem.intercept)
 
 
 def compute_constraint_levels(problem: DualStatement) -> RationalVector:

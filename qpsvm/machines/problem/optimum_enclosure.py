@@ -1,4 +1,4 @@
-"""Enclose every exact optimum of a problem, given a result (`enclose_optima`, `enclose_all_in_one_optima`)."""
+"""Enclose every exact optimum of a problem, given a result (`enclose_optima`)."""
 
 from __future__ import annotations
 
@@ -7,19 +7,10 @@ import math
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.near_optimum import NearOptimum, near_optimum
 from qpsvm.bounds.near_points import Places
-from qpsvm.bounds.proof.claims import ProofRequest
-from qpsvm.bounds.proof.classes import ClassesSpace, feasible_of_classes
 from qpsvm.bounds.proof.exact_dual import ExactDual
-from qpsvm.bounds.proof.spaces import BallSpace
-from qpsvm.machines.problem.all_in_one_statement import AllInOneStatement
 from qpsvm.machines.problem.dual_statement import DualStatement
-from qpsvm.machines.problem.exact_primal import collect_all_in_one_primal, collect_alpha
-from qpsvm.machines.problem.exact_program import build_all_in_one_program
-from qpsvm.machines.problem.exact_space import build_exact_space
-from qpsvm.machines.problem.result_checks import check_point
 from qpsvm.machines.problem.statement import MachineStatement
-from qpsvm.machines.problem.verify import build_registered_program, build_space_and_primal
-from qpsvm.result.all_in_one_result import AllInOneResult
+from qpsvm.machines.problem.verify import build_proof_request
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Linear
@@ -32,28 +23,12 @@ NEGLIGIBLE_GAP = 1e-13
 
 def enclose_optima(problem: DualStatement, result: SVMResult) -> NearOptimum:
     """Return (OPTIMA.1) for a result of a problem. Raises ParameterTypeError, DataError, UnsupportedError."""
-    check_point(problem, result)
-    _check_kernel_unchanged(problem)
-    space, primal_point = build_space_and_primal(problem, result)
-    program = build_registered_program(problem, space.levels if isinstance(space, BallSpace) else None)
-    request = ProofRequest(program, space, primal_point, collect_alpha(problem, result))
-    kernel = Linear() if isinstance(problem.kernel, FeatureMap) else problem.kernel
-    places = Places(space, kernel, _has_translations(program))
-    return near_optimum(request, places, _choose_target_gap(result.gap))
-
-
-def enclose_all_in_one_optima(problem: AllInOneStatement, result: AllInOneResult) -> NearOptimum:
-    """Return (OPTIMA.1) for a result of several classes in one program. Raises DataError, UnsupportedError."""
-    check_point(problem, result)
-    if isinstance(problem.kernel, FeatureMap):
+    has_map = isinstance(problem.kernel, FeatureMap)
+    if has_map and problem._dual_structure.classes is not None:
         raise UnsupportedError("no bounds for several classes in one program over a map of features: take pairs")
     _check_kernel_unchanged(problem)
-    space = ClassesSpace(build_exact_space(problem), len(problem.classes))
-    program = build_all_in_one_program(problem)
-    primal_point = collect_all_in_one_primal(problem, result)
-    alpha = problem.samples.select_active(result.alpha).ravel()
-    request = ProofRequest(program, space, primal_point, alpha, repair=feasible_of_classes)
-    places = Places(space, problem.kernel, _has_translations(program))
+    request = build_proof_request(problem, result)
+    places = Places(request.space, Linear() if has_map else problem.kernel, _has_translations(request.program))
     return near_optimum(request, places, _choose_target_gap(result.gap))
 
 

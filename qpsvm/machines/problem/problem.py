@@ -1,4 +1,4 @@
-"""Define a machine with one decision function (`Problem`): how it is solved, certified and read.
+"""Define a machine (`Problem`): its two QPs, how it is solved, certified and read, and its proofs.
 
 A machine is one file that says what it is called, and what it is: a `Specification`. Both QPs, scaling for a solver,
 reading α from a solution, certificate, proof and polish, and the result follow from that. Here the letters of the QP
@@ -8,42 +8,55 @@ reading α from a solution, certificate, proof and polish, and the result follow
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.checks import as_real_vector, as_tolerance, is_all_finite
+from qpsvm.base.arrays.checks import as_tolerance
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import DataError, ParameterTypeError
+from qpsvm.base.errors import ParameterTypeError
+from qpsvm.base.html import Cell, render_table
+from qpsvm.base.other_names import PROBLEM_HINTS, AttributeHints
+from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.certificate import Certificate
-from qpsvm.bounds.polish import GOOD, MANY_ROWS
+from qpsvm.bounds.polish import FEW_ROWS, GOOD, MANY_ROWS
 from qpsvm.bounds.repair import feasible_start
-from qpsvm.machines.problem.base_problem import BaseProblem
+from qpsvm.machines.problem.certification_limits import NO_LIMITS, CertificationLimits
+from qpsvm.machines.problem.certifier import JudgedPoint, compute_measured_gap, decide_status
+from qpsvm.machines.problem.derived_problems import replace_parameters
+from qpsvm.machines.problem.docstrings import complete_docstring, signature_of
 from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.evidence import check_feasible_constraints
-from qpsvm.machines.problem.forms import build_constrained_qp, build_dual_qp, read_multipliers
+from qpsvm.machines.problem.forms import build_constrained_qp, build_dual_qp
+from qpsvm.machines.problem.machine_type import MachineType
 from qpsvm.machines.problem.parameter_checks import Form, check_form
-from qpsvm.machines.problem.reading import build_svm_result, infer_form, read_user_alpha
-from qpsvm.machines.problem.result_checks import check_point, check_result
+from qpsvm.machines.problem.reading import infer_form, read_solution, read_user_alpha, read_user_weights
+from qpsvm.machines.problem.result_building import build_svm_result
+from qpsvm.machines.problem.result_checks import check_functions, check_point
 from qpsvm.machines.problem.scaling import compute_scaling
 from qpsvm.machines.problem.starts import estimate_certificate_seconds, find_affordable_alpha, read_neighbouring_alpha
 from qpsvm.program.deferred_qp import DeferredQP
 from qpsvm.program.dual_solution import DualSolution
+from qpsvm.program.exchange import Solvable
 from qpsvm.program.qp import QP
 from qpsvm.program.scaled_qp import ScaledQP
 from qpsvm.program.solution import QPSolution
+from qpsvm.program.status import Solver, Status
 from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.result.svm_result import SVMResult
 
 if TYPE_CHECKING:
+    from qpsvm.base.arrays.rationals import RationalVector
     from qpsvm.bounds.near_optimum import NearOptimum
+    from qpsvm.bounds.proof.exact_dual import ExactDual
     from qpsvm.bounds.proof.proof import Proof
     from qpsvm.machines.problem.sensitivity import Sensitivity
 
 
-class Problem(DualStatement, BaseProblem[SVMResult]):
+class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=MachineType):
     """A support vector machine as a pair of quadratic programs.
 
     Parameters
@@ -99,12 +112,29 @@ class Problem(DualStatement, BaseProblem[SVMResult]):
 
     #: The machines by the names of their classes.
     _registered_machines: ClassVar[dict[str, type[Problem]]] = {}
+    _attribute_hints: ClassVar[Mapping[str, str]] = PROBLEM_HINTS
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        Problem._registered_machines.setdefault(
-            cls.__name__, cls
-        )  # a machine of a user does not stand in for one of ours
+        complete_docstring(cls)
+        cls.__signature__ = signature_of(cls)
+        Problem._registered_machines.setdefault(cls.__name__, cls)  # not replaced by a user's machine of that name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.title}; {self.samples!r}>"
+
+    def __str__(self) -> str:
+        return "\n".join([self.title, *(f"  {label:<12}{text}" for label, text in self._describe_parts())])
+
+    def _repr_html_(self) -> str:
+        return render_table([[Cell(label), Cell(text)] for label, text in self._describe_parts()], title=self.title)
+
+    def _describe_parts(self) -> list[tuple[str, str]]:
+        """Describe the parts of the problem: pairs of a label and a short text."""
+        parts = [("machine", type(self).__name__), *self.samples.describe(), ("kernel", str(self.kernel))]
+        names = self._textbook_constraint_rows.names if self.constraints else ()
+        first = f"{', '.join(names[:3])}{', …' if len(names) > 3 else ''}"
+        return [*parts, ("constraints", f"{len(names)} rows: {first}")] if names else parts
 
     @cached
     def svm(self) -> SVMDual:
@@ -113,68 +143,126 @@ class Problem(DualStatement, BaseProblem[SVMResult]):
             return check_feasible_constraints(self, self._build_full_dual(self.space.centred_gram, self.intercept))
         centred, kept = self.space.centred_gram, self.space.computed_intercept
         if kept == self.intercept and not self._diagonal_weight:
-            return self._dual_structure.with_gram(centred)
-        return self._build_dual(
-            centred, kept
-        )  # whose levels are of that Gram matrix, where f has a part of its diagonal
+            return self._dual_structure.with_gram(self._extend_gram(centred))
+        return self._build_dual(centred, kept)  # if f includes K(x, x), the levels are those of this Gram matrix
 
-    def read(self, solution: QPSolution, form: Form) -> tuple[FloatArray, FloatArray | None]:
-        """Read α off a solution, and w where it is explicit.
+    def replace(self, **parameters: Any) -> Self:
+        """Return the problem with other parameters; it shares the samples and, for the same kernel, the Gram matrix.
 
         Parameters
         ----------
-        solution : QPSolution
-            Of one of this problem's QPs.
-        form : "dual" or "primal"
-            Which one.
+        **parameters
+            Of the machine (`C`, `nu`, `lam`) and of its kernel (`gamma`, `degree`, `coef0`), by name; `kernel` and
+            `psd`.
 
         Returns
         -------
-        alpha : ndarray, shape (rows that take part,)
-            As the solver left it: not repaired. Zeros where it gave no point.
-        w : ndarray, shape (d,), or None
-            None where there is none, or it is not finite. Of a kernel that is not linear, coefficients over the samples
-            in its place, (rows that take part,).
+        Problem
+            Of the same class. Kernel values that either of the two makes whole and keeps serve both.
+
+        Raises
+        ------
+        UnknownOptionError, ParameterError, ParameterTypeError
+            A parameter of another name (the nearest is named), out of its range, or of another type.
 
         Examples
         --------
         >>> import qpsvm
-        >>> problem = qpsvm.CSVM([[0.0], [2.0]], [0, 1])
-        >>> alpha, w = problem.read(qpsvm.compile(problem.qp("primal"), "cvxopt").solve(), "primal")
-        >>> print(alpha.round(5), w.round(5))
-        [0.5 0.5] [1.]
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], kernel=qpsvm.RBF(0.5))
+        >>> print(problem.replace(C=10).title)
+        C-SVM, C = 10, kernel RBF(gamma=0.5)
+        >>> print(problem.replace(C=10, gamma=2.0).title)
+        C-SVM, C = 10, kernel RBF(gamma=2)
+        >>> problem.replace(C=10).space is problem.space
+        True
         """
-        if solution.x is None:
-            return np.zeros(self.svm.m), None
-        x, w = solution.x, None
-        if form == "dual":
-            alpha = x[solution.qp.variables["alpha"]]
-            if self._constraint_rows is not None:
-                alpha = np.concatenate([alpha, read_multipliers(solution.qp.split(x), self._constraint_rows)])
-            if solution.v is not None:
-                w = solution.v / float(np.sqrt(self.svm.unit))  # the factor of P is that of K times √unit
-                w = w[:-1] if self.intercept == "penalised" and self.space.is_linear else w
-        else:
-            sides = [solution.qp.multiplier(name, solution.z, solution.y) for name in self._margin_constraints]
-            alpha = np.concatenate(sides) / self.svm.unit  # (PHINGE.16)
-            if self._constraint_rows is not None:
-                groups = {
-                    name: solution.qp.multiplier(name, solution.z, solution.y) for name in solution.qp.constraints
-                }
-                alpha = np.concatenate([alpha, read_multipliers(groups, self._constraint_rows) / self.svm.unit])
-            w = solution.qp.split(x)[self._variable_names.get("w", "w")] if self.space.is_linear else None
-        if w is not None and not is_all_finite(w):
-            w = None
-        return (alpha if is_all_finite(alpha) else np.where(np.isfinite(alpha), alpha, 0.0)), w
+        same: Self = replace_parameters(self, parameters)
+        return same
+
+    def qp(self, form: Form = "dual") -> QP:
+        """Return the textbook QP of this problem.
+
+        Parameters
+        ----------
+        form : "dual" or "primal"
+            The primal of a kernel that is not linear is that of the rows of L, K = LLᵀ.
+
+        Returns
+        -------
+        QP
+            Over the rows of positive weight, unscaled, with the variables and constraints named as in the derivation.
+
+        Raises
+        ------
+        UnknownOptionError
+            Another form.
+        IndefiniteKernelError
+            The Gram matrix is indefinite and psd="raise".
+        TooLargeError
+            The primal of several classes has more numbers than are written down.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[1.0], [2.0], [4.0]], [0, 0, 1], C=3)
+        >>> print(problem.qp("dual").P.dense())  # y_i y_j x_i x_j
+        [[ 1.  2. -4.]
+         [ 2.  4. -8.]
+         [-4. -8. 16.]]
+        >>> print(list(problem.qp("primal").variables), problem.qp("primal").q)
+        ['w', 'b', 'xi'] [0. 0. 3. 3. 3.]
+        """
+        return self._build_qp(check_form(form), textbook=True)
+
+    def solver_qp(self, form: Form = "dual") -> ScaledQP:
+        """Return the QP as a solver gets it: scaled, and centred if that changes only rounding.
+
+        Parameters
+        ----------
+        form : "dual" or "primal"
+            As for `qp`.
+
+        Returns
+        -------
+        ScaledQP
+            `qp` is what the solver gets, and `unscale(solution)` brings its answer back to the units of the problem.
+
+        Raises
+        ------
+        UnknownOptionError, IndefiniteKernelError, TooLargeError
+            As `qp`.
+
+        Examples
+        --------
+        >>> import qpsvm  # whatever the units of X, the mean diagonal of P is 1
+        >>> scaled = qpsvm.CSVM([[0.0], [2e6]], [0, 1], C=1e-12).solver_qp("dual")
+        >>> print(round(scaled.qp.P.mean_diagonal(), 6))
+        1.0
+        >>> answer = scaled.unscale(qpsvm.compile(scaled.qp, "cvxopt").solve(tol=1e-9))
+        >>> print((1e12 * answer.x).round(5))
+        [0.5 0.5]
+        """
+        original = self._build_qp(check_form(form), textbook=False)
+        factors = self._compute_scaling(form)
+        return ScaledQP(original.scaled(*factors), original, *factors)
+
+    def _deferred_qp(self, form: Form = "dual") -> ScaledQP:
+        """Return the scaled QP as `solver_qp` does, but write a dual down only when its arrays are read."""
+        if check_form(form) == "primal" or self.constraints:
+            return self.solver_qp(form)
+        factors = self._compute_scaling(form)
+        original = DeferredQP(Statement(self._dual_of_qp), lambda: self._build_qp("dual", textbook=False))
+        scaled = DeferredQP(Statement(self._dual_of_qp).scale(*factors), lambda: original.scaled(*factors))
+        return ScaledQP(scaled, original, *factors)
 
     def certify(self, alpha: ArrayLike, w: ArrayLike | None = None, *, tol: float = 0.0) -> Certificate:
         """Turn any α into a feasible primal-dual pair with a certified gap.
 
         Parameters
         ----------
-        alpha : array_like, shape (n,), or (2n,) of a regression
+        alpha : array_like, shape (n,), or (2n,) of a regression, or (n, k) of several classes in one program
             Anything finite; it is repaired first. Indexed by the caller's rows.
-        w : array_like, shape (d,) or (n,), optional
+        w : array_like, shape (d,) or (n,), or (k, d) of several classes, optional
             An explicit weight vector for a linear kernel, as `result.w` has it, used where its primal value is the
             better one. For another kernel, the coefficients of w = Σ_j w_j φ(x_j): where few of them are not 0, the
             certificate needs the kernel values of those samples only, however many α are not 0.
@@ -208,37 +296,136 @@ class Problem(DualStatement, BaseProblem[SVMResult]):
         """
         self.samples.check()
         a, tol = self._read_user_alpha(alpha), as_tolerance(tol) if tol != 0.0 else 0.0
-        explicit = None if w is None else as_real_vector(w, "w")
-        if explicit is not None:
-            width = (self.space.samples.d if self.space.is_linear else self.n,)
-            if explicit.shape != width or not np.isfinite(explicit).all():
-                whose = "a weight vector" if self.space.is_linear else "coefficients over the samples"
-                raise DataError(f"w must be {whose}: finite, of shape {width}; got shape {explicit.shape}")
-            explicit = explicit / self._f_scale if self._f_scale != 1.0 else explicit
-            explicit = self.space.to_row_weights(explicit) if self.space.is_linear else self._select_active(explicit)
+        explicit = None if w is None else self._read_user_weights(w)
         with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
             return self._bound_rounding(self._certifier.certify(a, explicit), tol)
 
-    def _read_point(
-        self, solution: QPSolution | DualSolution, form: Form | None
-    ) -> tuple[FloatArray, FloatArray | None, Form]:
-        if isinstance(solution, DualSolution):
-            return np.zeros(self.svm.m) if solution.alpha is None else solution.alpha, solution.w, "dual"
-        constraints = self.svm.linear_constraints
-        machine = self.svm if constraints is None else constraints.unconstrained_dual
-        form = infer_form(solution, form, machine.m, self._margin_constraints)
-        return *self.read(solution, form), form
+    def at(self, alpha: ArrayLike, tol: float = 1e-6) -> SVMResult:
+        """Certify any α without a solver, and return the result.
 
-    def _fit_to_time(
-        self, alpha: FloatArray, w: FloatArray | None, tol: float, seconds: float
-    ) -> tuple[FloatArray, float]:
-        target_gap = 0.0 if self.svm.m <= MANY_ROWS else min(GOOD, tol)
-        if not self.space.is_linear and seconds < np.inf:
-            if w is None and not self.constraints:
-                return find_affordable_alpha(self.space, self.svm, alpha, seconds), target_gap
-            if estimate_certificate_seconds(self.space, alpha) > seconds:
-                return alpha, float("inf")  # the solver's own w is all that can be evaluated
-        return alpha, target_gap
+        Parameters
+        ----------
+        alpha : array_like, shape (n,), or (2n,) of a regression, or (n, k) of several classes in one program
+            Anything finite, indexed by the caller's rows. It is made feasible first, by `bounds.repair`, and for a hard
+            margin stretched as far as helps; the result's `alpha` is what that gives. b and ρ are the best for it.
+        tol : float
+            Relative gap, rounding included, up to which the result is `optimal`.
+
+        Returns
+        -------
+        SVMResult
+            `optimal`, or a `candidate`.
+
+        Raises
+        ------
+        DataError, ParameterError
+            Another shape, values that are not finite, or a tolerance that is not positive.
+
+        Examples
+        --------
+        >>> import qpsvm  # the optimum of a neighbouring C is feasible, but no answer yet
+        >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
+        >>> near = qpsvm.solve(qpsvm.CSVM(X, y, C=0.1))
+        >>> candidate = qpsvm.CSVM(X, y, C=1).at(near.alpha)
+        >>> print(candidate.status, candidate.dual <= 0.5 <= candidate.primal)
+        candidate True
+        >>> print(qpsvm.CSVM(X, y, C=1).at([0.0, 0.5, 0.5, 0.0]).status)
+        optimal
+        """
+        self.samples.check()
+        a, tol = self._read_user_alpha(alpha), as_tolerance(tol)
+        with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
+            measured = self._certifier.certify(a)
+            certificate = self._bound_rounding(measured, tol, polished=False)
+        return self._build_result(
+            certificate, message=self._describe_caveats(certificate),
+            status=Status.OPTIMAL if certificate.gap <= tol else Status.CANDIDATE, backend="none", form="dual",
+            iterations=None, build_time=0.0, solve_time=0.0, solver=Solver("no solver", "", "the point was given"),
+            solver_gap=compute_measured_gap(measured),
+        )  # fmt: skip
+
+    def interpret(
+        self,
+        solution: Any,
+        *,
+        tol: float = 1e-6,
+        polished: bool = True,
+        form: Form | None = None,
+        backend: str = "",
+        build_time: float = 0.0,
+        limits: CertificationLimits = NO_LIMITS,
+    ) -> SVMResult:
+        """Read α from a solution of one of this problem's QPs, polish it, and certify it.
+
+        Parameters
+        ----------
+        solution : QPSolution or DualSolution
+            Of `qp(form)`, or of `solver_qp(form)` after `unscale`; or what a solver has found for the dual itself.
+        tol : float
+            Relative gap, rounding included, up to which the result is `optimal`.
+        polished : bool
+            Whether to improve the solver's point first (`polish`).
+        form : "dual" or "primal", optional
+            Read off the variables' names where absent.
+        backend, build_time : str, float
+            Who solved, and seconds, for the record.
+        limits : CertificationLimits, optional
+            Time that certifying and polishing may take.
+
+        Returns
+        -------
+        SVMResult
+            With `error` set to what `solve(check=True)` raises, or None.
+
+        Raises
+        ------
+        ParameterTypeError, DataError
+            No solution, or one of another QP.
+
+        Examples
+        --------
+        CVXOPT by hand; what comes back is certified all the same:
+
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+        >>> solution = qpsvm.compile(problem.qp("primal"), "cvxopt").solve()
+        >>> result = problem.interpret(solution)
+        >>> print(result.status, result.form, result.alpha.round(6))
+        optimal primal [0.  0.5 0.5 0. ]
+        """
+        return self._build_judged_result(
+            self._judge(solution, tol, polished, form, limits), iterations=solution.iterations,
+            backend=backend or solution.solver.name, build_time=build_time, solve_time=solution.solve_time,
+            solver=solution.solver,
+        )  # fmt: skip
+
+    def read(self, solution: QPSolution, form: Form) -> tuple[FloatArray, FloatArray | None]:
+        """Read α off a solution, and w where it is explicit.
+
+        Parameters
+        ----------
+        solution : QPSolution
+            Of one of this problem's QPs.
+        form : "dual" or "primal"
+            Which one.
+
+        Returns
+        -------
+        alpha : ndarray, shape (rows that take part,)
+            As the solver left it: not repaired. Zeros where it gave no point.
+        w : ndarray, shape (d,), or None
+            None where there is none, or it is not finite. Of a kernel that is not linear, coefficients over the samples
+            in its place, (rows that take part,).
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [2.0]], [0, 1])
+        >>> alpha, w = problem.read(qpsvm.compile(problem.qp("primal"), "cvxopt").solve(), "primal")
+        >>> print(alpha.round(5), w.round(5))
+        [0.5 0.5] [1.]
+        """
+        return read_solution(self, solution, form)
 
     def start(self, start: SVMResult | ArrayLike) -> FloatArray:
         """Build a feasible starting α from the result of a neighbouring problem, or from a given α.
@@ -272,33 +459,6 @@ class Problem(DualStatement, BaseProblem[SVMResult]):
         [0.075 0.2   0.2   0.075]
         """
         return self._build_start(start)
-
-    def _build_start(self, start: SVMResult | ArrayLike) -> FloatArray:
-        guess = (
-            read_neighbouring_alpha(self, start)
-            if isinstance(start, SVMResult)
-            else self._read_user_alpha(start, "start")
-        )
-        with np.errstate(all="ignore"):  # what overflows is clipped
-            return feasible_start(self.svm, guess)
-
-    def _read_user_alpha(self, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
-        return read_user_alpha(self, alpha, name)
-
-    def _build_result(self, certificate: Certificate, **record: Any) -> SVMResult:
-        return build_svm_result(self, certificate, **record)
-
-    def _build_qp(self, form: Form, textbook: bool) -> QP:
-        space = self.space
-        if self.constraints:
-            return build_constrained_qp(self, form, textbook)
-        if form == "primal":
-            return self._build_primal(space.textbook_coordinates if textbook else space.coordinates)
-        if self.intercept == "penalised":  # a feature of ones behind φ
-            svm = self._dual_of_qp
-        else:
-            svm = self._build_dual(space.gram if textbook and space.is_linear else space.centred_gram, self.intercept)
-        return build_dual_qp(svm, self._format_dual_formula(svm), f"{self.title}: dual ({self._dual_tag})")
 
     def prove(self, result: SVMResult, *, tol: float | None = None) -> Proof:
         """Prove a theorem about the numbers of a result of this problem, as `result.verify()` returns it.
@@ -334,30 +494,127 @@ class Problem(DualStatement, BaseProblem[SVMResult]):
 
         return verify_result(self, result, tol)
 
+    def _judge(
+        self, solution: Any, tol: float, polished: bool, form: Form | None = None,
+        limits: CertificationLimits = NO_LIMITS,
+    ) -> JudgedPoint:  # fmt: skip
+        """Read α from a solution, polish it if `polished`, and certify it; see `interpret`."""
+        self.samples.check()  # after the solver, before anything is said of its answer
+        alpha, w, form = self._read_point(solution, form)
+        alpha, target_gap = self._fit_to_time(alpha, w, tol, limits.certificate_seconds)
+        clock, polish_clock = Clock(), limits.polish_clock
+        certificate = self._certifier.certify(alpha, w, target_gap)
+        certify_seconds, solver_gap = clock.seconds, certificate.gap
+        if certificate.explicit is not None:  # from here on without it
+            certify_seconds = max(certify_seconds, estimate_certificate_seconds(self.space, alpha))
+        was_stopped = solution.reported in (Status.TIME_LIMIT, Status.INTERRUPTED) and self.svm.m > FEW_ROWS
+        if polished and not was_stopped:
+            certificate = self._polish(certificate, tol, polish_clock, certify_seconds)
+        has_time = not was_stopped and (polish_clock is None or not polish_clock.find_stop_reason())
+        certificate = self._bound_rounding(certificate, tol, has_time)
+        judged = self._decide_outcome(certificate, solution.reported, tol, polished and has_time, limits.run_clock)
+        return replace(judged, form=form, solver_gap=solver_gap, has_time=has_time)
+
+    def _decide_outcome(
+        self, certificate: Certificate, reported: Status, tol: float, polished: bool, clock: Clock | None
+    ) -> JudgedPoint:
+        """Return the certificate with its status; a machine may override this with a better point or an error."""
+        del polished, clock
+        return JudgedPoint(certificate, *decide_status(certificate, reported, tol, self._describe_caveats(certificate)))
+
+    def _read_point(
+        self, solution: QPSolution | DualSolution, form: Form | None
+    ) -> tuple[FloatArray, FloatArray | None, Form]:
+        """Return α (m,) of a solution, w if it is explicit, and the form that was solved."""
+        if isinstance(solution, DualSolution):
+            return np.zeros(self.svm.m) if solution.alpha is None else solution.alpha, solution.w, "dual"
+        constraints = self.svm.linear_constraints
+        machine = self.svm if constraints is None else constraints.unconstrained_dual
+        form = infer_form(solution, form, machine.m, self._margin_constraints)
+        return *self.read(solution, form), form
+
+    def _fit_to_time(
+        self, alpha: FloatArray, w: FloatArray | None, tol: float, seconds: float
+    ) -> tuple[FloatArray, float]:
+        """Return an α (m,) whose certificate takes at most `seconds` if possible, and the gap that is small enough."""
+        target_gap = 0.0 if self.svm.m <= MANY_ROWS else min(GOOD, tol)
+        if not self.space.is_linear and seconds < np.inf:
+            if w is None and not self.constraints:
+                return find_affordable_alpha(self.space, self.svm, alpha, seconds), target_gap
+            if estimate_certificate_seconds(self.space, alpha) > seconds:
+                return alpha, float("inf")  # the solver's own w is all that can be evaluated
+        return alpha, target_gap
+
+    def _build_start(self, start: SVMResult | ArrayLike) -> FloatArray:
+        """Build a feasible α (m,) from a result or an array."""
+        if isinstance(start, SVMResult):
+            check_functions(self, start, "start")
+            guess = self._read_neighbouring_alpha(start)
+        else:
+            guess = self._read_user_alpha(start, "start")
+        with np.errstate(all="ignore"):  # what overflows is clipped
+            return feasible_start(self.svm, guess)
+
+    def _read_neighbouring_alpha(self, result: SVMResult) -> FloatArray:
+        """Read α (m,) from the result of a neighbouring problem, not yet feasible."""
+        return read_neighbouring_alpha(self, result)
+
+    def _read_user_alpha(self, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
+        """Check α as a user gives it, and restrict it to the rows of the dual: (m,)."""
+        return read_user_alpha(self, alpha, name)
+
+    def _build_judged_result(self, judged: JudgedPoint, **record: Any) -> SVMResult:
+        """Build the result of a judged point, with the record of the solve."""
+        return self._build_result(
+            judged.certificate, status=judged.status, message=judged.message, error=judged.error, form=judged.form,
+            solver_gap=judged.solver_gap, has_time=judged.has_time, **record,
+        )  # fmt: skip
+
+    def _read_user_weights(self, w: ArrayLike) -> FloatArray:
+        """Check w as a user gives it, and return it in the units of the dual. Raises DataError."""
+        return read_user_weights(self, w)
+
+    def _build_result(self, certificate: Certificate, **record: Any) -> SVMResult:
+        """Build the result of a certified point, with the record of the solve."""
+        return build_svm_result(self, certificate, **record)
+
+    def _build_qp(self, form: Form, textbook: bool) -> QP:
+        """Return a QP in the caller's own coordinates, as the textbook has it, or in those to compute with."""
+        space = self.space
+        if self.constraints:
+            return build_constrained_qp(self, form, textbook)
+        if form == "primal":
+            return self._build_primal(space.textbook_coordinates if textbook else space.coordinates)
+        if self.intercept == "penalised":  # a feature of ones behind φ
+            svm = self._dual_of_qp
+        else:
+            svm = self._build_dual(space.gram if textbook and space.is_linear else space.centred_gram, self.intercept)
+        return build_dual_qp(svm, self._format_dual_formula(svm), f"{self.title}: dual ({self._dual_tag})")
+
+    def _compute_scaling(self, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
+        """Compute factors of variables, rows and objective for a solver, as `QP.scaled` takes them."""
+        return compute_scaling(self.svm, self.space.scale, form, self._variable_names)
+
+    def _build_exact_program(self, levels: RationalVector | None = None) -> ExactDual:
+        from qpsvm.machines.problem.exact_program import build_exact_program  # imported on demand
+
+        return build_exact_program(self, levels)
+
     def _enclose_optima(self, result: SVMResult) -> NearOptimum:
         """Return a set that contains every exact optimum."""
         from qpsvm.machines.problem.optimum_enclosure import enclose_optima  # imported on demand
 
-        check_result(self.samples, result)
         return enclose_optima(self, result)
 
     def _build_sensitivity(self, result: SVMResult) -> Sensitivity:
         """Return the system that gives the derivatives of the optimum."""
         from qpsvm.machines.problem.sensitivity import Sensitivity  # the same
 
+        check_functions(self, result)
         return Sensitivity(self, result)
 
-    def _compute_scaling(self, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
-        return compute_scaling(self.svm, self.space.scale, form, self._variable_names)
 
-    def _deferred_qp(self, form: Form = "dual") -> ScaledQP:
-        """Return the scaled QP as `solver_qp` does, but write a dual down only when its arrays are read."""
-        if check_form(form) == "primal" or self.constraints:
-            return self.solver_qp(form)
-        factors = self._compute_scaling(form)
-        original = DeferredQP(Statement(self._dual_of_qp), lambda: self._build_qp("dual", textbook=False))
-        scaled = DeferredQP(Statement(self._dual_of_qp).scale(*factors), lambda: original.scaled(*factors))
-        return ScaledQP(scaled, original, *factors)
+Problem.__signature__ = signature_of(Problem)  # as `__init_subclass__` does for the machines
 
 
 def check_result_matches(problem: Problem, result: object) -> None:

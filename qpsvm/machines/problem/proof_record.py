@@ -18,8 +18,6 @@ from qpsvm.data.rows import FeatureRows, RowSource, as_row_source
 from qpsvm.machines.problem.derived_problems import get_hyperparameters, get_kernel_parameters
 from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.exact_primal import collect_coefficients, find_point_level
-from qpsvm.machines.problem.statement import MachineStatement
-from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.saving.json_values import as_json
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.feature_map import FeatureMap
@@ -27,7 +25,7 @@ from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.kernel_registry import NAMES
 
 
-def build_proof_record(problem: MachineStatement, result: SVMResult | AllInOneResult | None = None) -> Recorded:
+def build_proof_record(problem: DualStatement, result: SVMResult | None = None) -> Recorded:
     """Build the record of the machine and its samples that a proof file stores."""
     machine: dict[str, Any] = {"name": type(problem).__name__, "parameters": _describe_parameters(problem)}
     machine["kernel"], X, reason = _describe_kernel(problem)
@@ -39,22 +37,22 @@ def build_proof_record(problem: MachineStatement, result: SVMResult | AllInOneRe
     if problem.constraints:
         machine["rows"] = _describe_constraints(problem)
         reason = reason or ("linear constraints beside a ball are not in it" if problem._is_affine else "")
-    if isinstance(problem, DualStatement) and problem._sample_pairs is not None:
+    if problem._sample_pairs is not None:
         machine["pairs"] = problem._sample_pairs.tolist()
     target = np.zeros(X.n) if problem._target_kind == "none" else np.asarray(problem.samples.target)
     plane: dict[str, Any] = {}
-    if isinstance(result, AllInOneResult):
+    if result is not None and problem._dual_structure.classes is not None:
         plane = _describe_class_hyperplanes(problem, result)
-    elif result is not None and isinstance(problem, DualStatement):
+    elif result is not None:
         plane = _describe_hyperplane(problem, result)
     return Recorded(machine, X, target, plane, reason)
 
 
-def _describe_class_hyperplanes(problem: MachineStatement, result: AllInOneResult) -> dict[str, Any]:
+def _describe_class_hyperplanes(problem: DualStatement, result: SVMResult) -> dict[str, Any]:
     """Describe the decision functions of several classes by the numbers that the user has."""
     w = result.model.w
     weights_or_coef = problem.samples.select_active(result.coef).T if w is None else w
-    return {"coef" if w is None else "w": weights_or_coef.tolist(), "b": result.b.tolist()}
+    return {"coef" if w is None else "w": weights_or_coef.tolist(), "b": np.asarray(result.b).tolist()}
 
 
 def _describe_hyperplane(problem: DualStatement, result: SVMResult) -> dict[str, Any]:
@@ -74,7 +72,7 @@ def _describe_hyperplane(problem: DualStatement, result: SVMResult) -> dict[str,
     return description
 
 
-def _describe_constraints(problem: MachineStatement) -> dict[str, Any]:
+def _describe_constraints(problem: DualStatement) -> dict[str, Any]:
     """Describe the linear constraints as given: their points, and for each factors, c (None for their sum) and h."""
     rows = problem._textbook_constraint_rows
     mix = sp.eye_array(rows.p, format="csr") if rows.mix is None else rows.mix
@@ -87,11 +85,11 @@ def _describe_constraints(problem: MachineStatement) -> dict[str, Any]:
     return {"names": list(rows.names), "points": as_dense(rows.Z).tolist(), "each": descriptions}
 
 
-def _describe_parameters(problem: MachineStatement) -> dict[str, Any]:
+def _describe_parameters(problem: DualStatement) -> dict[str, Any]:
     """Return the machine's own parameters, and whether b is free, penalised or absent."""
     parameters = {name: value.tolist() if isinstance(value, np.ndarray) else value
              for name, value in get_hyperparameters(problem).items()}  # fmt: skip
-    if not isinstance(problem, DualStatement):
+    if problem._dual_structure.classes is not None:
         parameters["intercept"] = problem.intercept
     elif problem._target_kind in ("labels", "numbers"):  # the others have an equality that is not that of an intercept
         ridge = [group.ridge for group in problem._dual_structure.groups if group.multiplier == "b"]
@@ -100,7 +98,7 @@ def _describe_parameters(problem: MachineStatement) -> dict[str, Any]:
     return checked
 
 
-def _describe_kernel(problem: MachineStatement) -> tuple[dict[str, Any], RowSource, str]:
+def _describe_kernel(problem: DualStatement) -> tuple[dict[str, Any], RowSource, str]:
     """The kernel with its parameters as numbers, the rows that it is of, and why a file cannot have it, or nothing.
 
     Of a map of features these are the rows, and of a kernel that is repaired, or the user's own, its matrix.

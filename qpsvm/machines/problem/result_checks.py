@@ -1,4 +1,4 @@
-"""Check that a result belongs to a problem (`check_result`, `check_point`)."""
+"""Check that a result belongs to a problem (`check_result`, `check_functions`, `check_point`)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from qpsvm.base.errors import DataError, ParameterTypeError
 from qpsvm.data.samples import TrainingSamples
 from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.linear_constraints import LONGEST_NAME
-from qpsvm.machines.problem.statement import MachineStatement
-from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 
 
@@ -22,21 +20,24 @@ def check_result(samples: TrainingSamples, result: SVMResult) -> None:
         raise DataError(f"the result is over {len(result.coef)} rows, the problem has {samples.n}")
 
 
-def check_all_in_one_result(result: object) -> AllInOneResult:
-    """Check that a result is of several classes in one program, and return it. Raises ParameterTypeError."""
-    if not isinstance(result, AllInOneResult):
-        raise ParameterTypeError(f"result must be what solve(problem) returns, got {format_value(result)}")
-    return result
+def check_functions(problem: DualStatement, result: SVMResult, name: str = "result") -> None:
+    """Check that problem and result both have one decision function, or both one per class.
+
+    Raises ParameterTypeError.
+    """
+    if (result.coef.ndim == 2) != (problem._dual_structure.classes is not None):
+        raise ParameterTypeError(f"{name} must be what solve(problem) returns, got {format_value(result)}")
 
 
-def check_point(problem: MachineStatement, result: SVMResult | AllInOneResult) -> None:
+def check_point(problem: DualStatement, result: SVMResult) -> None:
     """Check that a result is a point of a problem, with a decision function of that problem.
 
-    Raises DataError.
+    Raises ParameterTypeError, DataError.
     """
     problem.samples.check()
     model = result.model
-    classes = problem._predicted_labels if isinstance(result, SVMResult) else problem.classes
+    check_functions(problem, result)
+    classes = problem._predicted_labels
     rows, features = len(result.coef), model.n_features
     why = ""
     if (rows, features) != problem.X.shape:
@@ -48,13 +49,13 @@ def check_point(problem: MachineStatement, result: SVMResult | AllInOneResult) -
         why = f"has the kernel {model.kernel!r}, the problem {problem.kernel!r}"
     elif not np.array_equal(np.asarray(model.classes), np.asarray(classes)):
         why = f"has the classes {format_value(model.classes)}, the problem {format_value(classes)}"
-    elif isinstance(result, SVMResult) and isinstance(problem, DualStatement):
+    else:
         why = _explain_other_variables(problem, result)
     if why:
         raise DataError(f"the result {why}: give the result of solve(problem)")
 
 
-def format_title(problem: MachineStatement, result: SVMResult | AllInOneResult) -> str:
+def format_title(problem: DualStatement, result: SVMResult) -> str:
     """Format the title of a proof: the problem, and the other machine if the result is from one."""
     if result.title == problem.title:
         return str(problem.title)
@@ -65,7 +66,10 @@ def _explain_other_variables(problem: DualStatement, result: SVMResult) -> str:
     """Explain which variables of a problem a result lacks or has in excess: the end of a sentence, or ""."""
     names = [name[:LONGEST_NAME] for name in problem._textbook_constraint_rows.names] if problem.constraints else []
     given = [] if result.constraints is None else result.constraints["name"].tolist()
-    needed = {group.multiplier for group in problem._dual_structure.groups} - {"b", "rho"}
+    structure = problem._dual_structure
+    if structure.classes is not None:
+        return ""
+    needed = {group.multiplier for group in structure.groups} - {"b", "rho"}
     needed |= {"radius"} if problem._is_affine else set()
     if len(result.alpha) != problem._n_dual_variables:
         return f"of {result.title} has {len(result.alpha)} α, the problem {problem._n_dual_variables}"

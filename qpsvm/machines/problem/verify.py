@@ -1,4 +1,4 @@
-"""Prove bounds for the numbers of a result (`verify_result`, `verify_all_in_one_result`)."""
+"""Prove bounds for the numbers of a result (`verify_result`)."""
 
 from __future__ import annotations
 
@@ -18,15 +18,8 @@ from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.bounds.proof.prove import prove
 from qpsvm.bounds.proof.spaces import BallSpace, Space
-from qpsvm.machines.problem.all_in_one_statement import AllInOneStatement
 from qpsvm.machines.problem.dual_statement import DualStatement
-from qpsvm.machines.problem.exact_primal import (
-    collect_all_in_one_primal,
-    collect_alpha,
-    collect_costs,
-    collect_primal,
-)
-from qpsvm.machines.problem.exact_program import build_all_in_one_program, build_exact_program
+from qpsvm.machines.problem.exact_primal import collect_alpha, collect_class_primal, collect_costs, collect_primal
 from qpsvm.machines.problem.exact_space import (
     build_class_space,
     build_exact_space,
@@ -34,23 +27,40 @@ from qpsvm.machines.problem.exact_space import (
     list_sample_assumptions,
 )
 from qpsvm.machines.problem.proof_record import build_proof_record
-from qpsvm.machines.problem.result_checks import check_all_in_one_result, check_point, check_result, format_title
+from qpsvm.machines.problem.result_checks import check_point, check_result, format_title
 from qpsvm.machines.registry import is_registered
-from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 
 
 def verify_result(problem: DualStatement, result: SVMResult, tol: float | None = None) -> Proof:
     """Prove bounds for the numbers of a result. Raises ParameterTypeError, DataError, UnsupportedError."""
+    has_classes = problem._dual_structure.classes is not None
+    tol = None if tol is None else as_real(tol, "tol")
+    request = replace(
+        build_proof_request(problem, result), measured=result.gap, tol=tol, title=format_title(problem, result),
+        record={"stated": partial(build_proof_record, problem, result)},
+        costs=None if has_classes else collect_costs(problem, result),
+    )  # fmt: skip
+    proof = prove(request)
+    return replace(proof, alpha=proof.alpha.reshape(-1, len(problem.classes))) if has_classes else proof
+
+
+def build_proof_request(problem: DualStatement, result: SVMResult) -> ProofRequest:
+    """Collect what a proof is about: exact program, points, and the numbers of the result.
+
+    Raises ParameterTypeError, DataError, UnsupportedError.
+    """
     check_result(problem.samples, result)
     check_point(problem, result)
-    tol = None if tol is None else as_real(tol, "tol")
+    if problem._dual_structure.classes is not None:
+        space, primal_point = build_class_space(problem), collect_class_primal(problem, result)
+        return ProofRequest(
+            problem._build_exact_program(), ClassesSpace(space, len(problem.classes)), primal_point,
+            problem._select_active(result.alpha).ravel(), repair=feasible_of_classes,
+        )  # fmt: skip
     space, primal_point = build_space_and_primal(problem, result)
     program = build_registered_program(problem, space.levels if isinstance(space, BallSpace) else None)
-    record, title = {"stated": partial(build_proof_record, problem, result)}, format_title(problem, result)
-    alpha, costs = collect_alpha(problem, result), collect_costs(problem, result)
-    request = ProofRequest(program, space, primal_point, alpha, result.gap, tol, title, record, costs=costs)
-    return prove(request)
+    return ProofRequest(program, space, primal_point, collect_alpha(problem, result))
 
 
 def build_space_and_primal(problem: DualStatement, result: SVMResult) -> tuple[Space, Primal]:
@@ -71,22 +81,4 @@ def build_registered_program(problem: DualStatement, levels: RationalVector | No
     if not is_registered(type(problem)):
         name = type(problem).__name__
         raise UnsupportedError(f"there is no exact program of {name} to prove; certify says what is measured")
-    return build_exact_program(problem, levels)
-
-
-def verify_all_in_one_result(problem: AllInOneStatement, result: AllInOneResult, tol: float | None = None) -> Proof:
-    """Prove bounds for a result of several classes. Raises ParameterTypeError, DataError, UnsupportedError."""
-    check_all_in_one_result(result)
-    check_point(problem, result)
-    tol = None if tol is None else as_real(tol, "tol")
-    alpha = problem.samples.select_active(result.alpha)
-    program, space = build_all_in_one_program(problem), ClassesSpace(build_class_space(problem), alpha.shape[1])
-    primal_point, record = (
-        collect_all_in_one_primal(problem, result),
-        {"stated": partial(build_proof_record, problem, result)},
-    )
-    title = format_title(problem, result)
-    proof = prove(
-        ProofRequest(program, space, primal_point, alpha.ravel(), result.gap, tol, title, record, feasible_of_classes)
-    )
-    return replace(proof, alpha=proof.alpha.reshape(alpha.shape))
+    return problem._build_exact_program(levels)

@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.many.exact.functions import LeaveOneOutFunctions
 from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out
 from qpsvm.many.exact.rows import compute_kernel_matrix
@@ -138,7 +137,7 @@ def influence(
     >>> bool(np.isclose(found.distance[4], np.linalg.norm(moved)))
     True
     """
-    if isinstance(problem, BaseProblem) and problem._diagonal_weight:
+    if isinstance(problem, Problem) and problem._diagonal_weight:
         raise UnsupportedError("f of an SVDD is more than a sum of kernel values: take a OneClass of these samples")
     found = leave_one_out(problem, result, groups, tol=tol, time_limit=time_limit, verbose=verbose)
     functions = found.functions

@@ -16,7 +16,6 @@ from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.interrupt import defer_interrupt
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.many.exact.active_set import Stopped
 from qpsvm.many.exact.functions import LeaveOneOutFunctions
 from qpsvm.many.exact.left_out import LeaveOutSolver, NoMachine
@@ -168,7 +167,7 @@ def leave_one_out(
     >>> bool(np.isclose(found.decision[4], others.decision_function(X[4:])[0]))
     True
     """
-    if not isinstance(problem, BaseProblem):
+    if not isinstance(problem, Problem):
         raise ParameterTypeError(f"leave_one_out takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     tol = as_tolerance(tol)
     verbose = as_flag(verbose, "verbose")

@@ -26,7 +26,6 @@ from qpsvm.base.errors import (
     describe_nearest,
 )
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.machines.problem.derived_problems import get_kernel_parameters, with_samples
 from qpsvm.many.exact.rows import SignedRows, check_supported
 from qpsvm.many.grid.parameters import FROM_ZERO, replace_own
@@ -76,7 +75,7 @@ def build_line(problem: Problem, name: Any, low: Any, high: Any, row: Any = None
 
     Raises DataError, ParameterError, ParameterTypeError, UnknownOptionError, UnsupportedError, TooLargeError.
     """
-    if not isinstance(problem, BaseProblem):
+    if not isinstance(problem, Problem):
         raise ParameterTypeError(f"exact_path takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     low, high = as_real(low, "low"), as_real(high, "high")
     if not (-np.inf if name == "y" else 0.0) <= low < high < np.inf or not np.isfinite(low):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,7 @@ from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InaccurateWarning, InfeasibleNuError, ParameterError, ParameterTypeError, UnsupportedError
 from qpsvm.base.resources.limits import limit_blas_threads
-from qpsvm.machines import AllInOneProblem, Problem
-from qpsvm.machines.problem.base_problem import BaseProblem
+from qpsvm.machines import Problem
 from qpsvm.many.exact.validation import ValidationCurves, cross_validate_interval
 from qpsvm.many.grid.fold_problem import FoldProblem, share_gram
 from qpsvm.many.grid.folds import Fold, build_folds
@@ -208,7 +207,7 @@ def _format_score(value: float) -> str:
 
 
 def cross_validate(
-    problem: Problem | AllInOneProblem,
+    problem: Problem,
     *,
     folds: Any = 5,
     shuffle: bool = False,
@@ -224,7 +223,7 @@ def cross_validate(
 
     Parameters
     ----------
-    problem : Problem or AllInOneProblem
+    problem : Problem
         With two classes, or a regression. Its own values of these parameters are not used. If C differs between
         samples, the given C is the mean over all samples, and the ratios are kept.
     folds : int, iterable of (train, test), or splitter, default=5
@@ -303,9 +302,9 @@ def cross_validate(
     (True, True)
     """
     shuffle, verbose = as_flag(shuffle, "shuffle"), as_flag(verbose, "verbose")
-    if not isinstance(problem, BaseProblem):
+    if not isinstance(problem, Problem):
         raise ParameterTypeError(f"cross_validate takes a problem such as CSVM(X, y), got {type(problem).__name__}")
-    machine = cast("Problem", problem)
+    machine = problem
     get_target(machine)  # raises an error if there is none
     if any(isinstance(value, Interval) for value in options.values()):
         return cross_validate_interval(machine, options, folds, shuffle, seed, scoring, n_jobs, verbose)

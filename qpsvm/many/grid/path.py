@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InfeasibleNuError, ParameterError, ParameterTypeError
-from qpsvm.machines import AllInOneProblem, Problem
-from qpsvm.machines.problem.base_problem import BaseProblem
+from qpsvm.machines import Problem
 from qpsvm.many.grid.parameters import Grid, grid_of, table
 from qpsvm.many.grid.walk import run_tasks, walk
 from qpsvm.result.svm_result import SVMResult
@@ -141,14 +140,12 @@ class Path(Sequence[SVMResult]):
         return f"<Path: {len(self)} results; {axes}>"
 
 
-def path(
-    problem: Problem | AllInOneProblem, *, verbose: bool = False, n_jobs: int | None = None, **options: Any
-) -> Path:
+def path(problem: Problem, *, verbose: bool = False, n_jobs: int | None = None, **options: Any) -> Path:
     """Solve a problem for many parameters, each point certified, with one Gram matrix per kernel.
 
     Parameters
     ----------
-    problem : Problem or AllInOneProblem
+    problem : Problem
         Its own values of these parameters are not used. If C differs between samples, the given C is the mean, and the
         ratios are kept. If the kernel does not vary, kernel values are cached in `problem`, and shared by all solves.
     verbose : bool, default=False
@@ -203,9 +200,9 @@ def path(
     [(1.0, 0.1, 4), (1.0, 1.0, 4), (10.0, 0.1, 2), (10.0, 1.0, 4)]
     """
     verbose = as_flag(verbose, "verbose")
-    if not isinstance(problem, BaseProblem):
+    if not isinstance(problem, Problem):
         raise ParameterTypeError(f"path takes a problem such as CSVM(X, y), got {type(problem).__name__}")
-    grid, solve_options = grid_of(cast("Problem", problem), options)
+    grid, solve_options = grid_of(problem, options)
     return Path(grid.arrays, grid.points, _solve_points(grid, solve_options, n_jobs, verbose))
 
 

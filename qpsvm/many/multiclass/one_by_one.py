@@ -6,19 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.many.grid.walk import run_tasks
 from qpsvm.many.multiclass.split import Split
 from qpsvm.many.multiclass.together import BinaryMachines, LazyResults
 from qpsvm.program.status import Status
-from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
@@ -93,23 +91,20 @@ RECORD_OF_SOLVE = (
     "status", "message", "backend", "form", "iterations", "build_time", "solve_time", "solver", "solver_gap",
 )  # fmt: skip
 
-Result = TypeVar("Result", SVMResult, AllInOneResult)
 
-
-def remove_rounding_alpha(problem: BaseProblem[Result], result: Result, tol: float) -> Result:
+def remove_rounding_alpha(problem: Problem, result: SVMResult, tol: float) -> SVMResult:
     """Return the result without those α that are rounding errors, so that their samples are no support vectors.
 
     If C is large, even these α may matter: the new point is certified, and if its gap is worse, the result is returned
     unchanged.
     """
     is_rounding = (result.alpha > 0.0) & (result.alpha <= ROUNDING_SHARE * result.alpha.max(initial=0.0))
-    if not is_rounding.any() or getattr(result, "constraints", None) is not None:
+    if not is_rounding.any() or result.constraints is not None:
         return result
     cleaned = problem.at(np.where(is_rounding, 0.0, result.alpha), tol)
     if not cleaned.gap <= (tol if result.gap <= tol else result.gap):
         return result
-    with_record: Result = replace(cleaned, **{name: getattr(result, name) for name in RECORD_OF_SOLVE})
-    return with_record
+    return replace(cleaned, **{name: getattr(result, name) for name in RECORD_OF_SOLVE})
 
 
 def _count_workers(n_jobs: int | None) -> int:

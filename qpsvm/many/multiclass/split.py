@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -230,12 +230,20 @@ def find_machine_class(name: str) -> type[Problem]:
 
     Raises ParameterError.
     """
-    found: Any = getattr(problems, name) if name in problems.__all__ else Problem._registered_machines.get(name)
-    if isinstance(found, type) and issubclass(found, Problem) and found is not Problem:
-        return found
+    machines = Problem._registered_machines
+    found: Any = getattr(problems, name) if name in problems.__all__ else machines.get(name)
+    if _has_one_function(found):
+        return cast("type[Problem]", found)
     for machine in problems.__all__:
         getattr(problems, machine)  # imports it, so that the message can list it
-    raise ParameterError(f"there is no machine {name!r}: use one of {', '.join(sorted(Problem._registered_machines))}")
+    known = sorted(name for name, machine in machines.items() if _has_one_function(machine))
+    raise ParameterError(f"there is no machine {name!r}: use one of {', '.join(known)}")
+
+
+def _has_one_function(kind: Any) -> bool:
+    """Return whether this is a class of machines with one decision function."""
+    is_machine = isinstance(kind, type) and issubclass(kind, Problem) and kind is not Problem
+    return is_machine and not issubclass(kind, problems.AllInOneProblem)
 
 
 def split_classes(

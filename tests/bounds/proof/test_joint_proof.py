@@ -21,7 +21,6 @@ from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
 from qpsvm.bounds.proof import checker
 from qpsvm.bounds.proof import prove as proving
 from qpsvm.bounds.proof.classes import feasible_of_classes
-from qpsvm.machines.problem.exact_program import build_all_in_one_program
 
 MACHINES = (qpsvm.CrammerSinger, qpsvm.WestonWatkins)
 ZERO_VALUES = checker.PlaneValues([[Fraction(0)] * 2], *([[Fraction(0)] * 2] * 3))
@@ -135,7 +134,7 @@ def test_a_matrix_that_need_not_be_positive_semidefinite_is_told_of():
 def test_what_is_not_feasible_is_made_so_or_nothing_is_proven(monkeypatch):
     """Whoever repairs α is not believed: what is not feasible in integers is no α of a proof."""
     problem = qpsvm.CrammerSinger(np.arange(12.0).reshape(6, 2), [0, 0, 1, 1, 2, 2], C=0.1, sample_weight=[0.3] * 6)
-    program = build_all_in_one_program(problem)
+    program = problem._build_exact_program()
     assert program.upper[0] == Fraction(0.1) * Fraction(0.3) != Fraction(0.1 * 0.3)
     for wrong in (np.full((6, 3), -1.0), np.full((6, 3), np.nan), np.full((6, 3), 1e300), np.full((6, 3), 1.0)):
         found = feasible_of_classes(program, wrong.ravel())
@@ -148,7 +147,7 @@ def test_what_is_not_feasible_is_made_so_or_nothing_is_proven(monkeypatch):
         assert feasible_of_classes(program, wrong.ravel()) is None
         monkeypatch.undo()
     balanced = np.where(np.repeat(np.eye(3), 2, axis=0) > 0.0, 0.0, 1.0)
-    doubled = build_all_in_one_program(qpsvm.CrammerSinger(problem.X, problem.class_index, C=1.0))
+    doubled = qpsvm.CrammerSinger(problem.X, problem.class_index, C=1.0)._build_exact_program()
     monkeypatch.setattr("qpsvm.bounds.proof.classes.repair_classes", lambda _, alpha: alpha)
     assert feasible_of_classes(doubled, 0.5 * balanced.ravel()) is not None  # the α of a sample add up to U = 1
     assert feasible_of_classes(doubled, 0.75 * balanced.ravel()) is None

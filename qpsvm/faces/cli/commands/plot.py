@@ -43,7 +43,7 @@ def require_picture(path: str | None) -> None:
 
 
 def choose_picture(
-    problem: Problem | AllInOneProblem | MulticlassProblem, names: Sequence[str], axes: Sequence[str] | None
+    problem: Problem | MulticlassProblem, names: Sequence[str], axes: Sequence[str] | None
 ) -> Callable[[Any], Axes]:
     """Choose the function that draws a result of this problem, by its number of features and classes."""
     d = problem.X.shape[1]

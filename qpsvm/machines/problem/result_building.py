@@ -1,0 +1,150 @@
+"""Build the result of a certified point (`build_svm_result`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.frozen import build_frozen, copy_without_cache, freeze, multiply
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.machines.problem.caveats import find_caveats
+from qpsvm.machines.problem.certifier import classify_samples
+from qpsvm.machines.problem.dual_statement import DualStatement
+from qpsvm.machines.problem.exact_kernel import bound_exact_objectives
+from qpsvm.machines.problem.linear_constraints import LONGEST_NAME, ConstraintRows
+from qpsvm.program.svm_dual import SVMDual
+from qpsvm.result.model import Model
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.space.kernels.feature_map import FeatureMap
+from qpsvm.space.kernels.functions import Precomputed
+
+
+def build_svm_result(
+    problem: DualStatement, certificate: Certificate, has_time: bool = True, **record: Any
+) -> SVMResult:
+    """Build the result with the record of the solve; rows of samples of weight 0 have α = 0 and C = 0.
+
+    has_time: Whether there is time to bound the objectives for the exact kernel, with a pivoted factor.
+
+    If f is a multiple of that of the dual, as in an SVDD, so are b, w, the coefficients and the violations.
+    """
+    samples, space, size = problem.samples, problem.space, problem._f_scale
+    expand = (lambda values: values) if samples.all_weights_positive else problem._expand_from_dual
+    full_certificate = certificate
+    kind, table = classify_samples(space, certificate) if certificate.kind is None else certificate.kind, None
+    if problem._constraint_rows is not None:
+        table = build_constraint_table(certificate, problem._constraint_rows, size)
+        certificate = remove_constraints(certificate)
+        kind = kind[: certificate.svm.m]
+    svm = certificate.svm
+    model = _build_model(problem, certificate)
+    shown_yf, shown_margin = certificate.yf, certificate.margin
+    if problem._diagonal_weight:
+        shown_yf, shown_margin = -size * certificate.violation, np.zeros(svm.m)
+    yf, margin = expand(shown_yf), expand(shown_margin)
+    if not samples.all_weights_positive:
+        problem._fill_inactive(np.flatnonzero(samples.weight == 0), model, certificate, yf, margin)
+    extras, intervals = problem._compute_extras(certificate)
+    if has_time and isinstance(problem.kernel, FeatureMap):
+        extras = {**extras, **bound_exact_objectives(problem, certificate, model)}
+    low, high = certificate.b_interval
+    if certificate.w is not None:
+        shift = model.b / size - certificate.b
+        low, high = low + shift, high + shift
+    return build_frozen(
+        SVMResult,
+        alpha=expand(certificate.alpha),
+        constraints=table,
+        coef=samples.expand_active(multiply(size, certificate.coef[: svm.n])),
+        b=model.b,
+        b_interval=(size * low, size * high),
+        rho=extras.get("rho", certificate.rho),
+        primal=certificate.primal,
+        dual=certificate.dual,
+        gap=certificate.gap,
+        rounding=certificate.rounding,
+        kind=expand(kind) if svm.rows is None else samples.expand_active(merge_kinds_by_sample(svm, kind)),
+        yf=yf,
+        margin=margin,
+        upper=expand(svm.upper),
+        curvature=expand(svm.curvature),
+        unit=svm.unit / size,
+        model=model,
+        extras=extras,
+        intervals=intervals,
+        target=problem._regression_target,
+        kinds=problem._kind_labels,
+        pairs=problem._sample_pairs,
+        problem=copy_without_cache(problem),
+        caveats=find_caveats(problem, full_certificate),
+        **{"title": problem.title, **record},
+    )
+
+
+def remove_constraints(certificate: Certificate) -> Certificate:
+    """Restrict the certificate to the rows of the machine itself, with b in f as without linear constraints."""
+    constraints = certificate.svm.linear_constraints
+    assert constraints is not None
+    machine, multipliers = constraints.unconstrained_dual, dict(certificate.multipliers)
+    b = multipliers.pop("b", 0.0)
+    intervals = dict(certificate.intervals)
+    low, high = intervals.pop("b", (b, b))
+    yf = certificate.yf[: machine.m] + (machine.sign * b if machine.intercept is not None else 0.0)
+    return certificate.replace(
+        svm=machine, alpha=certificate.alpha[: machine.m], yf=yf, margin=machine.margin(multipliers), b=b,
+        b_interval=(low, high), multipliers=multipliers, intervals=intervals, evaluated=None,
+        contributing=None,
+    )  # fmt: skip
+
+
+def build_constraint_table(certificate: Certificate, rows: ConstraintRows, size: float) -> NDArray[np.void]:
+    """Build the table `SVMResult.constraints`: (p,).
+
+    The left-hand side, in terms of the user's f, is h minus the slack that the certificate has.
+    """
+    constraints = certificate.svm.linear_constraints
+    assert constraints is not None
+    constraint_rows = slice(constraints.unconstrained_dual.m, None)
+    violation = certificate.best_violation[constraint_rows]
+    multipliers = certificate.alpha[constraint_rows]
+    columns = {
+        "value": rows.original_h + rows.scale * size * violation, "bound": rows.original_h,
+        "violation": rows.scale * size * np.maximum(violation, 0.0),
+        "multiplier": certificate.unit * multipliers / rows.scale / size,
+        "gap": certificate.unit * multipliers * np.abs(violation),  # (OWN.8)
+    }  # fmt: skip
+    table = np.empty(rows.p, dtype=[("name", f"U{LONGEST_NAME}"), *((name, "f8") for name in columns)])
+    table["name"] = rows.names
+    for name, values in columns.items():
+        table[name] = values
+    return table
+
+
+def merge_kinds_by_sample(svm: SVMDual, kind: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Reduce the kinds of rows, (m,), to the largest kind of each sample, (n,)."""
+    assert svm.rows is not None
+    kinds = np.zeros(svm.n, dtype=np.int8)
+    np.maximum.at(kinds, svm.rows, kind)
+    return kinds
+
+
+def _build_model(problem: DualStatement, certificate: Certificate) -> Model:
+    samples, space, size = problem.samples, problem.space, problem._f_scale
+    d = samples.X.shape[1]
+    common: dict[str, Any] = {
+        "kernel": space.kernel, "classes": problem._predicted_labels, "b": size * certificate.b, "n_features": d,
+        "feature_names": samples.feature_names, "diagonal": problem._diagonal_weight, "metadata": {},
+    }  # fmt: skip
+    if certificate.w is not None:
+        common["b"] = size * space.to_caller_intercept(certificate.w, certificate.b)
+        w, radius = multiply(size, space.to_caller_weights(certificate.w)), None
+        if space.is_affine:  # with linear constraints, b is what was certified
+            radius = problem._compute_extras(certificate)[0]["radius"]
+        return build_frozen(Model, coef=np.zeros(0), vectors=np.zeros((0, d)), w=w, radius=radius, **common)
+    support = certificate.coef.nonzero()[0]  # including points of linear constraints
+    vectors = samples.active_rows[support] if isinstance(space.kernel, Precomputed) else space.X[support]
+    return build_frozen(
+        Model, coef=multiply(size, certificate.coef[support]), vectors=freeze(vectors), w=None, **common
+    )
