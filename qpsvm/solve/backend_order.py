@@ -42,14 +42,15 @@ SMALL_ROWS, SMALL_SYSTEM = 2000, 3e7
 DUAL_ROWS, PRIMAL_ROWS = 2000, 400
 #: Maximum number of rows of a kernel machine for CVXPY.
 CVXPY_ROWS = 4000
-#: Numbers in the rows of the primal of a linear machine of several classes, and in w, up to which Clarabel takes
-#: seconds; and their product up to which it takes half a second, less than sequential dual if the classes overlap.
-SPARSE_ENTRIES, SPARSE_COLUMNS, QUICK_PRODUCTS = 4_000_000, 2000, 2e7
+#: Products of an interior point step of a linear machine of several classes up to which a solve takes about 10 ms, 1 s
+#: and 100 s. The first are tried before the sequential dual method; the second if there are at least `TALL` samples for
+#: each number in w, since their classes overlap more often, which makes that method slow; the third after it.
+SMALL_PRODUCTS, QUICK_PRODUCTS, MAX_PRODUCTS, TALL = 1e7, 1e9, 3e10, 10.0
 #: Rows of the dual of such a machine up to which CVXOPT takes at most a second.
 DENSE_ROWS = 2000
-#: Limits on the steps of the sequential dual method before a general solver: per sample, and in all; the larger one
-#: counts. They take it 0.1 ms a sample.
-TRIAL_STEPS_PER_SAMPLE, MIN_TRIAL_STEPS = 400, 20_000
+#: Limits on the steps of the sequential dual method before another method: per sample of a linear machine, per sample
+#: of another, and in all; the larger one counts. A step of a linear machine takes some microseconds.
+LINEAR_TRIAL_STEPS, KERNEL_TRIAL_STEPS, MIN_TRIAL_STEPS = 100, 400, 20_000
 
 
 @dataclass(frozen=True)
@@ -105,21 +106,31 @@ def rank_backends(problem: Problem) -> Iterator[RankedBackend]:
 def _order_for_classes(problem: Problem, size: Size, external: list[RankedBackend]) -> Iterator[RankedBackend]:
     """Yield the order of backends for a machine of several classes.
 
-    The sequential dual method is first tried with a limit on its steps if a general solver can take over.
+    The sequential dual method is first tried with a limit on its steps if another can take over.
     """
-    general = RankedBackend("clarabel", "primal") if size.is_linear else RankedBackend("cvxopt", "dual", DENSE_ROWS)
-    can_take_over = size.entries <= SPARSE_ENTRIES and size.features <= SPARSE_COLUMNS if size.is_linear else True
-    if can_take_over and general.is_eligible(problem, size):
-        if not (size.is_linear and float(size.entries) * size.features <= QUICK_PRODUCTS):
-            trial_steps = max(MIN_TRIAL_STEPS, TRIAL_STEPS_PER_SAMPLE * size.samples)
-            yield RankedBackend("sequential_dual", "dual", max_iter=trial_steps)
-        yield general
+    follow_up, is_first = RankedBackend("cvxopt", "dual", DENSE_ROWS), False
+    can_take_over = follow_up.is_eligible(problem, size)
+    if size.is_linear:
+        follow_up, products = RankedBackend("interior_point", "dual"), _count_interior_products(size)
+        is_tall = size.samples >= TALL * size.features
+        can_take_over, is_first = products <= MAX_PRODUCTS, products <= (QUICK_PRODUCTS if is_tall else SMALL_PRODUCTS)
+    if can_take_over:
+        if not is_first:
+            trial_steps = (LINEAR_TRIAL_STEPS if size.is_linear else KERNEL_TRIAL_STEPS) * size.samples
+            yield RankedBackend("sequential_dual", "dual", max_iter=max(MIN_TRIAL_STEPS, trial_steps))
+        yield follow_up
     yield RankedBackend("sequential_dual", "dual")
     if size.is_linear:
         yield RankedBackend("cvxopt", "dual", DENSE_ROWS)
     yield RankedBackend("cvxopt", "primal")
     yield from external
     yield RankedBackend("cvxpy", "primal" if size.is_linear else "dual")
+
+
+def _count_interior_products(size: Size) -> float:
+    """Count the products of an interior point step of a linear machine of several classes, (CLASSIP.3)."""
+    k = size.rows / size.samples + 1.0
+    return (k + 1.0) / k * size.samples * size.features**2 + size.features**3 / 3.0  # w has kd numbers
 
 
 def _order_for_linear(problem: Problem, size: Size, external: list[RankedBackend]) -> list[RankedBackend]:

@@ -37,7 +37,7 @@ from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.solvers.shared.budget import Budget, StopReason
-from qpsvm.solvers.shared.row_table import build_table
+from qpsvm.solvers.shared.row_table import build_table, find_rows_in_memory
 from qpsvm.space.operators import LowRank, Operator
 
 #: Limits of the samples in a working set (more samples need fewer products, but waste steps on old values of f), and of
@@ -111,7 +111,7 @@ def solve_sequential(
 
     alpha, b: The start; None for 0. Shapes: gram (n, n), alpha (n, k), b (k,).
     """
-    X = gram.source.memory_matrix if isinstance(gram, LowRank) and gram.scale is None and gram.d is None else None
+    X = find_rows_in_memory(gram)
     if core.compiled is not None and X is not None:
         return _descend(X, dual, tol * dual.level, budget, alpha, b)
     return _SequentialRun(gram, dual, tol * dual.level, budget, alpha, b).run()

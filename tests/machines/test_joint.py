@@ -117,13 +117,6 @@ def test_digits_are_learnt_to_rounding():
         assert (result.predict(X) == y).mean() > 0.99
 
 
-def test_a_linear_machine_of_many_samples_is_handed_on():
-    X, label = samples(n=300, d=3, k=4, seed=3)
-    result = qpsvm.solve(qpsvm.CrammerSinger(X, label))
-    assert result.status == "optimal"
-    assert result.gap <= 1e-9
-
-
 # --- what is claimed is true ------------------------------------------------------------------------------------------
 
 

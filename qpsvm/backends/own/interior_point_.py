@@ -1,6 +1,7 @@
-"""Solve duals and primals by the built-in Mehrotra predictor-corrector method (`InteriorPointBackend`).
+"""Solve duals and primals by the built-in Mehrotra predictor-corrector methods (`InteriorPointBackend`).
 
-It takes boxes, few equality rows and any P; primal forms are solved by the dual of their rows.
+They take boxes, few equality rows and any P; primal forms are solved by the dual of their rows. Linear machines of
+several classes in one program have a method of their own.
 """
 
 from __future__ import annotations
@@ -16,12 +17,20 @@ from qpsvm.backends.compiled import Compiled
 from qpsvm.backends.limits import Limits, build_common_settings
 from qpsvm.backends.requirements import Memory
 from qpsvm.backends.solver_data import SolverData
+from qpsvm.backends.stop_reasons import translate_stop_reason
 from qpsvm.backends.traits import ONE_FUNCTION
+from qpsvm.base.arrays.types import as_dense
 from qpsvm.base.errors import UnsupportedError
+from qpsvm.program.dual_solution import DualSolution
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
-from qpsvm.space.operators import Diagonal
+from qpsvm.program.svm_dual import SVMDual
+from qpsvm.solvers.shared.budget import Budget
+from qpsvm.solvers.shared.row_table import find_rows_in_memory
+from qpsvm.space.operators import Diagonal, RepeatedOperator
 
+#: Maximum number of entries of the samples of a machine of several classes, which are stored densely.
+MAX_ENTRIES = 100_000_000
 #: Maximum number of equality rows, which are stored densely.
 MAX_ROWS = 10
 #: The solver's tolerance as a share of the certificate's: α alone certifies less well than the primal-dual pair at
@@ -33,12 +42,12 @@ MIN_TOL = 1e-12
 
 
 class InteriorPointBackend(Backend):
-    """`solvers.interior_point.mehrotra`, and `recognise_soft_rows` for primal forms."""
+    """`solvers.interior_point.mehrotra`, `recognise_soft_rows` for primal forms, `solvers.class_interior_point`."""
 
     name = "interior_point"
     abilities = Abilities(
         summary="the dual and the primal of every machine; it uses low rank, box and slacks",
-        dual=(MachineSet(ONE_FUNCTION),),
+        dual=(MachineSet(frozenset({"linear", "several functions"})), MachineSet(ONE_FUNCTION)),
         primal=(MachineSet(ONE_FUNCTION),),
         handles_interrupt=True,
     )
@@ -65,10 +74,35 @@ class InteriorPointBackend(Backend):
             )
         return RowsCompiled(self, qp, rows)
 
+    def can_solve_dual(self, svm: SVMDual) -> bool:
+        """Return whether the machine has several classes."""
+        return svm.classes is not None
+
+    def solve_dual(self, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualSolution:  # noqa: ARG002
+        """Solve the dual of a linear machine of several classes. Raises UnsupportedError."""
+        from qpsvm.solvers.class_interior_point import solve_classes_by_interior_point
+
+        dual, gram = svm.classes, svm.gram
+        assert dual is not None
+        assert isinstance(gram, RepeatedOperator)
+        X = find_rows_in_memory(gram.base)
+        if X is None or dual.n * X.shape[1] > MAX_ENTRIES:
+            raise UnsupportedError(f"{self.name} takes up to {MAX_ENTRIES:.0e} numbers in memory; use sequential_dual")
+        budget = Budget(limits.max_iter, limits.time_limit, limits.verbose)
+        found = solve_classes_by_interior_point(as_dense(X), dual, _choose_tolerance(limits), budget)
+        status, reason = translate_stop_reason(found.reason)
+        return DualSolution(
+            status, self.describe_solver(reason), dual.flatten_alpha(found.alpha), found.iterations,
+            multipliers=dual.name_multipliers(found.b),
+        )  # fmt: skip
+
+
+def _choose_tolerance(limits: Limits) -> float:
+    return DEFAULT_TOLERANCE if limits.tol is None else max(TOL_SHARE * limits.tol, MIN_TOL)
+
 
 def _build_settings(limits: Limits, options: Mapping[str, Any]) -> dict[str, Any]:
-    tol = DEFAULT_TOLERANCE if limits.tol is None else max(TOL_SHARE * limits.tol, MIN_TOL)
-    return build_common_settings(limits, options, tol)
+    return build_common_settings(limits, options, _choose_tolerance(limits))
 
 
 class BoxCompiled(Compiled):

@@ -1,4 +1,4 @@
-"""Lay out the rows of a table for the compiled loops (`build_table`)."""
+"""Find the rows of a linear machine in memory, and lay them out for the compiled loops (`build_table`)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.space.operators import LowRank, Operator
 
 #: Values, columns, starts, and bytes of an index: 0 for dense rows.
 Table: TypeAlias = tuple[Any, Any, Any, int]
@@ -21,3 +22,10 @@ def build_table(X: Matrix, mean: FloatArray | None = None) -> Table:
     table = X.data.astype(np.float64, copy=False), X.indices, X.indptr.astype(X.indices.dtype, copy=False)
     values, columns, starts = (np.ascontiguousarray(array) for array in table)
     return values, columns, starts, X.indices.itemsize
+
+
+def find_rows_in_memory(gram: Operator) -> Matrix | None:
+    """Return X (n, d) of the Gram matrix XXᵀ if it is in memory; otherwise None."""
+    if not isinstance(gram, LowRank) or gram.scale is not None or gram.d is not None:
+        return None
+    return gram.source.memory_matrix

@@ -1,0 +1,325 @@
+"""Solve linear all-in-one multiclass machines by an interior point method (`solve_classes_by_interior_point`).
+
+Let x̃ be x, with a 1 appended if there is an intercept, and w̃_c = (w_c, b_c). The optimality conditions of (JOINT.4)
+are, for every row (i, c) of a sample and a rival,
+
+    (CLASSIP.1)  ⟨w̃_y − w̃_c, x̃_i⟩ − ℓ − s_ic + ζ = 0,  w_c = Σ_i β_ic x_i,  and Σ_i β_ic = 0 for a free b_c, = b_c for a
+                 penalised one
+    (CLASSIP.2)  α_ic s_ic = 0,  uζ = 0,  α, s, u, ζ ≥ 0;  if the rivals of a sample share a slack, u_i = C_i − Σ_c α_ic
+                 and ζ_i, otherwise u_ic = C_i − α_ic and ζ_ic
+
+A Newton step with μ in place of 0 in (CLASSIP.2) is solved by elimination of s, u, ζ, and then of α. What remains is a
+system for w̃, whose size does not depend on the number of samples:
+
+    (CLASSIP.3)  (R + Σ_i M_i ⊗ x̃_i x̃_iᵀ) Δw̃ = r,  M_i = P_iᵀ D_i⁻¹ P_i,  where the rows of P_i are e_y − e_c, D_i =
+                 diag(s/α) + (ζ/u) 11ᵀ for a shared slack and diag(s/α + ζ/u) otherwise, and R is diagonal: 0 for a free
+                 intercept, 1 elsewhere
+    (CLASSIP.4)  a shared slack, with p = α/s, S = Σ_c p_c, φ = u/ζ and τ = 1/(φ + S):  M_yy = τφS,  M_yc = −τφp_c,
+                 M_cc = τp_c(φ + S − p_c),  M_cd = −τp_c p_d
+    (CLASSIP.5)  otherwise, with p = 1/(s/α + ζ/u):  M_yy = S,  M_yc = −p_c,  M_cc = p_c,  M_cd = 0
+
+These forms do not subtract nearly equal numbers. Only differences of free intercepts count, so that the last is fixed.
+
+Source: Mehrotra, *On the implementation of a primal-dual interior point method*, SIAM J. Optim. 2 (1992); the
+elimination of the rows is that of Ferris & Munson, *Interior-point methods for massive support vector machines*, SIAM
+J. Optim. 13 (2002).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.program.all_in_one import AllInOneDual
+from qpsvm.solvers.shared.budget import Budget, StopReason
+
+#: Largest α at the start, in units of the α that a sample alone would need to reach its margin.
+LARGEST_START = 1000.0
+#: Share of the way to the nearest bound that a step goes.
+TO_BOUNDARY = 0.995
+#: Share of the diagonal that is added if rounding makes (CLASSIP.3) indefinite: the first try, and the last.
+FIRST_RIDGE, LAST_RIDGE = 1e-14, 1e-6
+#: Steps of iterative refinement of each solution of (CLASSIP.3).
+REFINEMENTS = 1
+#: Steps that may pass without halving the gap.
+PATIENCE = 10
+
+
+class ClassSolution(NamedTuple):
+    """α (n, k), the intercepts (k,), the reason why the run ended, and the number of steps."""
+
+    alpha: FloatArray
+    b: FloatArray
+    reason: StopReason
+    iterations: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Variables:
+    """The variables of (CLASSIP.1), or their changes in a step.
+
+    alpha, s (n, k): At the own class of a sample α is 0 and s is 1.
+    u, zeta: (n, 1) for a shared slack, otherwise (n, k), 1 at the own class.
+    w (k, d̃): w̃.
+    """
+
+    alpha: FloatArray
+    s: FloatArray
+    u: FloatArray
+    zeta: FloatArray
+    w: FloatArray
+
+    def advance(self, change: _Variables, length: float) -> _Variables:
+        """Return the variables after a step."""
+        pairs = zip(vars(self).values(), vars(change).values(), strict=True)
+        return _Variables(*(value + length * difference for value, difference in pairs))
+
+    def find_length(self, change: _Variables) -> float:
+        """Return the length of the step to the nearest bound."""
+        length = np.inf
+        for name in ("alpha", "s", "u", "zeta"):
+            value, difference = getattr(self, name), getattr(change, name)
+            falling = difference < 0.0
+            length = min(length, float((value[falling] / -difference[falling]).min(initial=np.inf)))
+        return length
+
+
+def solve_classes_by_interior_point(X: FloatArray, dual: AllInOneDual, tol: float, budget: Budget) -> ClassSolution:
+    """Run until the sum of the products (CLASSIP.2) is at most `tol` times the objective. Shape: X (n, d)."""
+    order = np.argsort(dual.label, kind="stable")  # the samples of a class are consecutive
+    centre = X.mean(axis=0) if dual.intercept == "free" else np.zeros(X.shape[1])
+    run = _InteriorRun(X[order] - centre, replace(dual, label=dual.label[order], upper=dual.upper[order]))
+    reason = run.run(tol, budget)
+    alpha = np.empty((dual.n, dual.k))
+    alpha[order] = run.point.alpha
+    w = run.point.w
+    b = np.zeros(dual.k) if dual.intercept is None else w[:, -1] - w[:, :-1] @ centre
+    return ClassSolution(alpha, b - b.mean() if dual.intercept == "free" else b, reason, budget.steps)
+
+
+class _InteriorRun:
+    """One run; the samples are sorted by class."""
+
+    def __init__(self, X: FloatArray, dual: AllInOneDual) -> None:
+        self.dual, self.rivals = dual, ~dual.own_class_mask
+        self.X = X if dual.intercept is None else np.hstack([X, np.ones((dual.n, 1))])
+        ends = np.searchsorted(dual.label, np.arange(dual.k + 1))
+        self.slices = [slice(start, end) for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
+        self.regulariser = np.ones((dual.k, self.X.shape[1]))  # R of (CLASSIP.3)
+        if dual.intercept == "free":
+            self.regulariser[:, -1] = 0.0
+        self.point = self._build_start()
+        self.n_products = int(self.rivals.sum()) + (dual.n if dual.has_shared_slack else int(self.rivals.sum()))
+
+    def _build_start(self) -> _Variables:
+        """Build a point with α in the middle of its bounds that satisfies (CLASSIP.1) up to the balance of a free b."""
+        dual, upper = self.dual, self.dual.upper[:, None]
+        needed = dual.level / (2.0 * float(np.einsum("ij,ij->i", self.X, self.X).mean()) or 1.0)  # by a single sample
+        alpha = np.where(self.rivals, np.minimum(0.5 * upper / (dual.k - 1), LARGEST_START * needed), 0.0)
+        w = self._combine(alpha) * self.regulariser
+        shortfalls = self._compute_shortfalls(w)
+        size = max(dual.level, float(np.abs(shortfalls).mean()))
+        zeta = np.maximum(shortfalls, 0.0) + size
+        if dual.has_shared_slack:
+            zeta = zeta.max(axis=1)[:, None]
+        return self._set_own(_Variables(alpha, zeta - shortfalls, upper - self._sum_slack(alpha), zeta, w))
+
+    def _set_own(self, point: _Variables) -> _Variables:
+        """Return the variables with those of the own class, which do not exist, as in `_Variables`."""
+        own = self.dual.own_class_mask
+        point.alpha[own], point.s[own] = 0.0, 1.0
+        if not self.dual.has_shared_slack:
+            point.u[own] = point.zeta[own] = 1.0
+        return point
+
+    def _sum_slack(self, values: FloatArray) -> FloatArray:
+        """Return the sum over the rows that share a slack: (n, 1), or the values themselves."""
+        return values.sum(axis=1)[:, None] if self.dual.has_shared_slack else values
+
+    def _combine(self, alpha: FloatArray) -> FloatArray:
+        """Return Σ_i β_ic x̃_i: (k, d̃)."""
+        return self.dual.compute_beta(alpha).T @ self.X
+
+    def _compute_margins(self, w: FloatArray) -> FloatArray:
+        """Return ⟨w̃_y − w̃_c, x̃_i⟩: (n, k), 0 at the own class."""
+        f = self.X @ w.T
+        return np.asarray(f[np.arange(len(f)), self.dual.label][:, None] - f)
+
+    def _compute_shortfalls(self, w: FloatArray) -> FloatArray:
+        """Return ℓ − ⟨w̃_y − w̃_c, x̃_i⟩: (n, k), 0 at the own class."""
+        return np.where(self.rivals, self.dual.level - self._compute_margins(w), 0.0)
+
+    def _sum_products(self, point: _Variables) -> float:
+        """Return the sum of the products of (CLASSIP.2)."""
+        slack_products = point.u * point.zeta
+        n_absent = 0 if self.dual.has_shared_slack else self.dual.n  # a product of 1 at each own class
+        return float((point.alpha * point.s).sum() + slack_products.sum() - n_absent)
+
+    def run(self, tol: float, budget: Budget) -> StopReason:
+        """Take steps until the gap is small enough, and return why they ended."""
+        halved, since_halved, seconds = np.inf, 0, 0.0  # the gap when it was last halved, and the steps since
+        while True:
+            gap, point = self._sum_products(self.point), self.point
+            shortfalls = self._compute_shortfalls(point.w)
+            norm = 0.5 * float((self.regulariser * point.w * point.w).sum())
+            relative_gap = gap / (norm + float(self.dual.compute_losses(shortfalls).sum()))
+            budget.report("interior point", budget.steps, gap=relative_gap)
+            if relative_gap <= tol:
+                return "converged"
+            since_halved += 1
+            if gap <= 0.5 * halved:
+                halved, since_halved = gap, 0
+            reason = budget.find_stop_reason(seconds)
+            if reason is not None:
+                return reason
+            if since_halved > PATIENCE:
+                return "numerical_error"
+            start = budget.clock.seconds
+            step = self._find_step(shortfalls, gap / self.n_products)
+            if step is None:
+                return "numerical_error"
+            change, length = step
+            self.point = self._set_own(point.advance(change, length))
+            budget.steps += 1
+            seconds = budget.clock.seconds - start
+
+    def _find_step(self, shortfalls: FloatArray, mu: float) -> tuple[_Variables, float] | None:
+        """Return the step of predictor and corrector, and its length; None if rounding prevents it."""
+        point, system = self.point, _NewtonSystem(self, shortfalls)
+        if not system.is_solvable:
+            return None
+        predictor = system.solve(-point.alpha * point.s, -point.u * point.zeta)
+        length = min(1.0, point.find_length(predictor))
+        predicted = self._sum_products(self._set_own(point.advance(predictor, length))) / self.n_products
+        target = mu * (predicted / mu) ** 3
+        change = system.solve(
+            target - point.alpha * point.s - predictor.alpha * predictor.s,
+            target - point.u * point.zeta - predictor.u * predictor.zeta,
+        )
+        is_finite = all(np.isfinite(values).all() for values in vars(change).values())
+        return (change, min(1.0, TO_BOUNDARY * point.find_length(change))) if is_finite else None
+
+
+class _Eliminated(NamedTuple):
+    """Changes of α (n, k), of the part of the bounds that α uses, and of ζ, as `_Variables.u`."""
+
+    alpha: FloatArray
+    used: FloatArray
+    zeta: FloatArray
+
+    def __add__(self, other: _Eliminated) -> _Eliminated:  # type: ignore[override]
+        return _Eliminated(*(first + second for first, second in zip(self, other, strict=True)))
+
+
+class _NewtonSystem:
+    """The system (CLASSIP.3) at a point, factorised.
+
+    is_solvable: Whether it was positive definite, up to rounding.
+    """
+
+    def __init__(self, run: _InteriorRun, shortfalls: FloatArray) -> None:
+        self.run, self.point = run, run.point
+        point, rivals = run.point, run.rivals
+        self.residual = np.where(rivals, point.zeta - shortfalls - point.s, 0.0)  # of (CLASSIP.1)
+        self.w_residual = run._combine(point.alpha) - run.regulariser * point.w
+        slack = run.dual.upper[:, None] - run._sum_slack(point.alpha)
+        self.slack_residual = slack - point.u if run.dual.has_shared_slack else np.where(rivals, slack - point.u, 0.0)
+        self.alpha = np.where(rivals, point.alpha, 1.0)  # divisors
+        if run.dual.has_shared_slack:
+            self.p = np.where(rivals, point.alpha / point.s, 0.0)
+            self.phi = (point.u / point.zeta)[:, 0]
+        else:
+            self.p = np.where(rivals, 1.0 / (point.s / self.alpha + point.zeta / point.u), 0.0)
+            self.phi = np.full(run.dual.n, np.inf)
+        self.sums = self.p.sum(axis=1)
+        self.tau = 1.0 / (self.phi + self.sums)
+        self.tau_phi = self.phi * self.tau if run.dual.has_shared_slack else np.ones(run.dual.n)
+        self._matrix = self._build_matrix()
+        self.is_solvable = self._factorise()
+
+    def _build_matrix(self) -> FloatArray:
+        """Build the matrix of (CLASSIP.3), without the last free intercept: its lower triangle."""
+        X, k, width = self.run.X, self.run.dual.k, self.run.X.shape[1]
+        blocks = np.zeros((k, width, k, width))
+        for c in range(k):
+            for d in range(c + 1):
+                for rows, weights in self._iter_weights(c, d):
+                    blocks[c, :, d, :] += X[rows].T @ (weights[:, None] * X[rows])
+        matrix: FloatArray = blocks.reshape(k * width, k * width)
+        matrix[np.diag_indices(len(matrix))] += self.run.regulariser.ravel()
+        size = len(matrix) - (self.run.dual.intercept == "free")
+        return matrix[:size, :size]
+
+    def _iter_weights(self, c: int, d: int) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield slices of the samples, and their entries M_cd of (CLASSIP.4) or (CLASSIP.5)."""
+        p, slices = self.p, self.run.slices
+        if c == d:
+            weights = p[:, c] * (self.tau * (self.phi + self.sums - p[:, c]) if self.run.dual.has_shared_slack else 1.0)
+            weights[slices[c]] = (self.tau_phi * self.sums)[slices[c]]
+            yield slice(None), weights
+        elif self.run.dual.has_shared_slack:
+            weights = -self.tau * p[:, c] * p[:, d]
+            for own, rival in ((c, d), (d, c)):
+                weights[slices[own]] = -(self.tau_phi * p[:, rival])[slices[own]]
+            yield slice(None), weights
+        else:
+            yield slices[c], -p[slices[c], d]
+            yield slices[d], -p[slices[d], c]
+
+    def _factorise(self) -> bool:
+        """Factorise the matrix, with a ridge if it is needed. Return whether that succeeded."""
+        matrix, ridge = self._matrix, 0.0
+        diagonal = matrix.diagonal().copy()
+        while ridge <= LAST_RIDGE:
+            trial = matrix.copy()
+            trial[np.diag_indices(len(trial))] += ridge * diagonal
+            self._factor, failed = lapack.dpotrf(trial, lower=1, overwrite_a=1)
+            if not failed and np.isfinite(self._factor.diagonal()).all():
+                return True
+            ridge = max(FIRST_RIDGE, 100.0 * ridge)
+        return False
+
+    def solve(self, target: FloatArray, slack_target: FloatArray) -> _Variables:
+        """Return the changes with which the products αs and uζ change by these numbers, up to second order.
+
+        Near the solution rounding of the right-hand side is multiplied by large p, so that α and w̃ no longer fit
+        together. Small corrections, which are added up, mend that.
+        """
+        point, run = self.point, self.run
+        g = np.where(run.rivals, target / self.alpha - self.residual, 0.0)
+        alpha, used, zeta = self._eliminate(g) + self._eliminate_slack(slack_target - point.zeta * self.slack_residual)
+        w = np.zeros_like(run.regulariser)
+        for _ in range(1 + REFINEMENTS):
+            correction = self._divide(run._combine(alpha) + self.w_residual - run.regulariser * w)
+            shift = self._eliminate(-run._compute_margins(correction))
+            w, (alpha, used, zeta) = w + correction, _Eliminated(alpha, used, zeta) + shift
+        return _Variables(alpha, (target - point.s * alpha) / self.alpha, self.slack_residual - used, zeta, w)
+
+    def _divide(self, right: FloatArray) -> FloatArray:
+        """Return the solution of (CLASSIP.3) for a right-hand side (k, d̃)."""
+        solution, size = np.zeros(right.size), len(self._matrix)
+        solution[:size] = lapack.dpotrs(self._factor, right.ravel()[:size], lower=1)[0]
+        return solution.reshape(right.shape)
+
+    def _eliminate(self, g: FloatArray) -> _Eliminated:
+        """Solve DΔα = g, (n, k)."""
+        if not self.run.dual.has_shared_slack:
+            alpha = self.p * g
+            return _Eliminated(alpha, alpha, self.point.zeta * alpha / self.point.u)
+        sums = (self.p * g).sum(axis=1)
+        mean = sums / self.sums
+        alpha = self.p * (g - mean[:, None] + (mean * self.tau_phi)[:, None])
+        return _Eliminated(alpha, (self.tau_phi * sums)[:, None], (self.tau * sums)[:, None])
+
+    def _eliminate_slack(self, slack_target: FloatArray) -> _Eliminated:
+        """Solve DΔα = −slack_target/u, for a change of the products uζ."""
+        if not self.run.dual.has_shared_slack:
+            alpha = -self.p * slack_target / self.point.u
+            return _Eliminated(alpha, alpha, (slack_target + self.point.zeta * alpha) / self.point.u)
+        share = self.tau[:, None] * slack_target / self.point.zeta
+        return _Eliminated(-share * self.p, -share * self.sums[:, None], share)
