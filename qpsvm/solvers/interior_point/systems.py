@@ -1,7 +1,7 @@
 """Solve Newton systems of the interior-point method, for P with a factor or dense (`FactoredNewton`, `DenseNewton`).
 
 One system is factored per iteration. The columns B = [Z, Aᵀ] are stored dense in chunks of rows, or sparse
-(`as_columns`). With B = [Z, Aᵀ] (n, k + p), u = (v, y) and R = diag(1_k, 0_p), the conditions of optimality are m + d∘x
+(`build_columns`). With B = [Z, Aᵀ] (n, k + p), u = (v, y) and R = diag(1_k, 0_p), the conditions of optimality are m + d∘x
 + q = f and Bᵀx − Ru = g, where m = Bu, g = (0, b), and f collects the forces of the bounds. A Newton step with weights
 θ > 0 (the curvature of the bounds, plus d) is
 
@@ -32,7 +32,7 @@ from qpsvm.solvers.shared.cholesky import Cholesky
 CHUNK_NUMBERS = 32_768
 #: Columns up to which BᵀDB is cheaper as a general product (DB)ᵀB than as a symmetric one (√D B)ᵀ(√D B), whose BLAS
 #: kernels need wide matrices: 0.15 against 0.23 ms at 3000 x 30, 0.85 against 0.70 at 5000 x 50.
-MAX_GENERAL = 40
+MAX_GENERAL_WIDTH = 40
 #: A pair of nonzeros in a row costs about as much as this many multiplications in the dense product (1.3 ns to 0.03).
 PAIR_COST = 40
 #: Limit of the stored pairs: 12 bytes each, 600 MB.
@@ -101,7 +101,7 @@ class DenseColumns:
         self, D: FloatArray, x: FloatArray, rho: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compute BᵀDB, Bᵀx and BᵀDρ in one pass over the chunks."""
-        general = self._width <= MAX_GENERAL
+        general = self._width <= MAX_GENERAL_WIDTH
         weights = D if general else np.sqrt(D)
         if len(self._chunks) == 1:
             (chunk,) = self._chunks
@@ -187,7 +187,7 @@ def choose_storage(Z: Matrix) -> Matrix:
     return Z if pays else Z.toarray(order="F")  # the memory order of the chunks
 
 
-def as_columns(Z: Matrix, A: FloatArray, center: FloatArray) -> NewtonColumns:
+def build_columns(Z: Matrix, A: FloatArray, center: FloatArray) -> NewtonColumns:
     """Return the cheaper representation of B = [Z − AᵀW, Aᵀ], Z (n, k) dense or sparse, A (p, n), W = center (p, k)."""
     Z = choose_storage(Z)
     return SparseColumns(Z, A) if sp.issparse(Z) else DenseColumns(Z, A, center)

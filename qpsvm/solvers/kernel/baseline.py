@@ -94,23 +94,25 @@ class BaselineLoop:
         self._data: NDArray[np.float32] | KernelSamples | None = None
         self._blocks: BlockLoop | None = None
         blocks, n = engines.blocks, engines.problem.n
-        self._sampled = blocks.allows_single and blocks.samples is not None and evaluates_kernel(engines.problem)
+        self._evaluates_kernel = (
+            blocks.allows_single and blocks.samples is not None and evaluates_kernel(engines.problem)
+        )
         stored = min(SETTINGS.max_gram_bytes, 0.5 * find_available_memory()) >= 4.0 * n * n
-        self._resumes = core.compiled is not None and (self._sampled or stored)
-        self._tol = SETTINGS.first_tol if self._resumes else SETTINGS.single_run_tol
+        self._can_resume = core.compiled is not None and (self._evaluates_kernel or stored)
+        self._tol = SETTINGS.first_tol if self._can_resume else SETTINGS.single_run_tol
 
     def run(self) -> None:
         """Run until the target, a limit or rounding stops the loop; the search keeps the best point."""
         engines, effort = self._engines, self._engines.effort
-        if not self._resumes and (engines.blocks.samples is None or not evaluates_kernel(engines.problem)):
+        if not self._can_resume and (engines.blocks.samples is None or not evaluates_kernel(engines.problem)):
             engines.solve_with_gram()
             return
         start_time = effort.clock.seconds
         while not effort.is_over():
             if not self._run_loop():
                 continue
-            is_last = self._tol <= SETTINGS.last_tol or not self._resumes
-            if self._finish(is_last, effort.clock.seconds - start_time) or is_last:
+            is_last = self._tol <= SETTINGS.last_tol or not self._can_resume
+            if self._run_newton_if_cheap(is_last, effort.clock.seconds - start_time) or is_last:
                 break
             self._tol *= SETTINGS.tol_factor
         if engines.best_point.gap > engines.target:
@@ -125,8 +127,13 @@ class BaselineLoop:
     def _run_loop(self) -> bool:
         """Run the loop; return whether it converged, or stopped at rounding or its own limit."""
         engines, point, problem = self._engines, self.point, self._engines.problem
-        start, u = (None, None) if point is None or not self._resumes else (point.beta, point.u)
-        if self._blocks is None and self._resumes and problem.mass is None and (start is not None or not problem.total):
+        start, u = (None, None) if point is None or not self._can_resume else (point.beta, point.u)
+        if (
+            self._blocks is None
+            and self._can_resume
+            and problem.mass is None
+            and (start is not None or not problem.total)
+        ):
             zero = np.zeros(problem.n)
             self._blocks = BlockLoop(engines.blocks, problem, engines.effort)
             self.point = point or problem.build_point(zero, zero)
@@ -137,7 +144,7 @@ class BaselineLoop:
         else:
             has_left_blocks = False
             if self._data is None:
-                sampled = self._sampled or not self._resumes
+                sampled = self._evaluates_kernel or not self._can_resume
                 self._data = self._build_samples() if sampled else compute_full_gram(engines.blocks, engines.effort)
             if self._data is None:
                 return False
@@ -159,7 +166,7 @@ class BaselineLoop:
         )
         return float(min_steps + (max_steps - min_steps) * share_at_bound) * step_seconds
 
-    def _finish(self, is_last: bool, loop_seconds: float) -> bool:
+    def _run_newton_if_cheap(self, is_last: bool, loop_seconds: float) -> bool:
         """Run Newton steps if they are predicted to be cheap; return whether the problem is solved."""
         engines, point = self._engines, self.point
         if is_last or self._estimate_newton_seconds() <= loop_seconds:

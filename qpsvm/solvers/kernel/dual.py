@@ -51,16 +51,16 @@ from qpsvm.program.losses import Loss, take_rows
 #: Features of a linear hard margin up to which it has few support vectors.
 NARROW = 60
 #: An entry closer to the kink than this share of its interval is at the kink.
-ON_KINK = 1e-11
+KINK_TOL = 1e-11
 #: Rounding error of a required sum, relative to the sum of all boxes.
-UNMET = 1e-12
+SUM_TOL = 1e-12
 #: Rounding error of a sum in units of Σ|β|, for which entries at their bounds are not moved.
-ROUNDED_SUM = 1e-15
+SUM_ROUNDING = 1e-15
 #: A level this close to a multiple of the common weight is one.
 INTEGER_TOL = 1e-6
 
 
-class Edges(NamedTuple):
+class Multipliers(NamedTuple):
     """b, and the width ε of the tube around f if that is a variable, else 0."""
 
     b: float
@@ -112,10 +112,10 @@ class KernelDual(Loss):
     @cached
     def is_nu_svm(self) -> bool:
         """Whether Σ|β| is given and every β has the sign of its interval: a ν-SVM."""
-        return self.mass is not None and self._is_one_signed
+        return self.mass is not None and self._has_zero_end
 
     @cached
-    def _is_one_signed(self) -> bool:
+    def _has_zero_end(self) -> bool:
         return not np.minimum(self.high, -self.low).any()
 
     @cached
@@ -150,7 +150,7 @@ class KernelDual(Loss):
     @cached
     def is_sign_constrained(self) -> bool:
         """Whether β = 0 is an end of every interval, and Σβ = 0."""
-        return self.mass is None and not self.has_kink and self.total == 0.0 and self._is_one_signed
+        return self.mass is None and not self.has_kink and self.total == 0.0 and self._has_zero_end
 
     @cached
     def is_standard_hinge(self) -> bool:
@@ -174,15 +174,15 @@ class KernelDual(Loss):
         mass = float(np.abs(at_bound).sum())
         return replace(self.restrict_rows(rows), fixed_sum=float(at_bound.sum()), fixed_mass=mass, scale=scale)
 
-    def with_tube(self, edges: Edges) -> KernelDual:
+    def with_tube(self, multipliers: Multipliers) -> KernelDual:
         """Return (KDUAL.1) at the ε of (KDUAL.7)."""
         if self.mass is None:
             return self
         if self.is_nu_svm:
-            return replace(self, level=self.level - self.sign * edges.tube, mass=None, fixed_mass=0.0)
-        return replace(self, tube=edges.tube, mass=None, fixed_mass=0.0)
+            return replace(self, level=self.level - self.sign * multipliers.tube, mass=None, fixed_mass=0.0)
+        return replace(self, tube=multipliers.tube, mass=None, fixed_mass=0.0)
 
-    def needs_no_tube(self, point: DualPoint) -> bool:
+    def has_no_tube(self, point: DualPoint) -> bool:
         """Return whether a point of (KDUAL.7) has no tube: then the solution is that of (KDUAL.8)."""
         return self.mass is not None and self.has_kink and point.tube <= 0.0
 
@@ -198,37 +198,39 @@ class KernelDual(Loss):
         inside: NDArray[np.bool_] = (beta > self.low) & (beta < self.high)
         return inside & (beta != 0.0) if self.has_kink else inside
 
-    def compute_violation(self, beta: FloatArray, u: FloatArray, edges: Edges, rows: IntArray | slice) -> FloatArray:
+    def compute_violation(
+        self, beta: FloatArray, u: FloatArray, multipliers: Multipliers, rows: IntArray | slice
+    ) -> FloatArray:
         """Compute the violation of some rows at a bound, positive on the wrong side: (r,)."""
-        r, beta_rows = self.level[rows] - u[rows] - edges.b, beta[rows]
+        r, beta_rows = self.level[rows] - u[rows] - multipliers.b, beta[rows]
         if not self.has_kink:
-            r = r - self.sign[rows] * edges.tube if edges.tube else r
+            r = r - self.sign[rows] * multipliers.tube if multipliers.tube else r
             return np.where(beta_rows <= self.low[rows], r, -r)
         violation: FloatArray = np.where(beta_rows == 0.0, np.abs(r), -np.sign(beta_rows) * r)
-        return violation + np.where(beta_rows == 0.0, -1.0, 1.0) * (take_rows(self.tube, rows) + edges.tube)
+        return violation + np.where(beta_rows == 0.0, -1.0, 1.0) * (take_rows(self.tube, rows) + multipliers.tube)
 
-    def compute_edges(self, u: FloatArray) -> Edges:
+    def compute_multipliers(self, u: FloatArray) -> Multipliers:
         """Compute the best b for u (n,), and ε if it is a variable: (KDUAL.5)."""
         r = self.level - u
         if self.is_nu_svm:
             (plus, minus), up = self.target_sums, self.sign > 0.0
-            above = _find_crossing(r[up], self.high[up], float(self.high.sum()) - plus, self.common_weight)
-            below = _find_crossing(r[~up], -self.low[~up], -minus, self.common_weight)
-            return Edges(0.5 * (above + below), 0.5 * (above - below))
+            above = _find_weighted_quantile(r[up], self.high[up], float(self.high.sum()) - plus, self.common_weight)
+            below = _find_weighted_quantile(r[~up], -self.low[~up], -minus, self.common_weight)
+            return Multipliers(0.5 * (above + below), 0.5 * (above - below))
         if self.mass is not None:
             plus, minus = self.target_sums
-            above = _find_crossing(r, self.high, float(self.high.sum()) - plus, self.common_weight)
-            below = _find_crossing(r, -self.low, -minus, self.common_weight)
-            return Edges(0.5 * (above + below), max(0.5 * (above - below), 0.0))
+            above = _find_weighted_quantile(r, self.high, float(self.high.sum()) - plus, self.common_weight)
+            below = _find_weighted_quantile(r, -self.low, -minus, self.common_weight)
+            return Multipliers(0.5 * (above + below), max(0.5 * (above - below), 0.0))
         if not self.has_kink:
-            return Edges(_find_crossing(r, self.weight, self._balance_level, self.common_weight))
+            return Multipliers(_find_weighted_quantile(r, self.weight, self._balance_level, self.common_weight))
         points = np.concatenate([r - self.tube, r + self.tube])
         weights = None if self.common_weight is not None else np.concatenate([self.high, -self.low])
-        return Edges(_find_crossing(points, weights, self._balance_level, self.common_weight))
+        return Multipliers(_find_weighted_quantile(points, weights, self._balance_level, self.common_weight))
 
-    def intercept(self, u: FloatArray) -> float:
+    def compute_intercept(self, u: FloatArray) -> float:
         """Compute the best b for u (n,)."""
-        return self.compute_edges(u).b
+        return self.compute_multipliers(u).b
 
     def make_feasible(self, beta: FloatArray) -> FloatArray:
         """Return a feasible point near β: clip to the box, then spread the residue of the sums over rows with slack."""
@@ -239,18 +241,18 @@ class KernelDual(Loss):
             return feasible
         if not self.has_kink:
             return spread_residue(feasible, self.low, self.high, self.fixed_sum - self.total)
-        feasible[np.abs(feasible) <= ON_KINK * self.weight] = 0.0
+        feasible[np.abs(feasible) <= KINK_TOL * self.weight] = 0.0
         low, high = np.where(feasible < 0.0, self.low, 0.0), np.where(feasible > 0.0, self.high, 0.0)
         if self.mass is None:
             feasible = spread_residue(feasible, low, high, self.fixed_sum - self.total)
-            if abs(feasible.sum() + self.fixed_sum - self.total) > UNMET * self.total_penalty:
+            if abs(feasible.sum() + self.fixed_sum - self.total) > SUM_TOL * self.total_penalty:
                 feasible = spread_residue(feasible, self.low, self.high, self.fixed_sum - self.total)
             return feasible
         for members, goal in zip((feasible > 0.0, feasible < 0.0), self.target_sums, strict=True):
             part_beta = feasible[members]
             if len(part_beta):
                 feasible[members] = part_beta = spread_residue(part_beta, low[members], high[members], -goal)
-            if abs(part_beta.sum() - goal) > UNMET * self.total_penalty:
+            if abs(part_beta.sum() - goal) > SUM_TOL * self.total_penalty:
                 return self.fill_by_score(self.level)
         return feasible
 
@@ -277,34 +279,36 @@ class KernelDual(Loss):
         zero = np.zeros(self.n)
         if self.total == 0.0 and not self.mass and (self.low <= 0.0).all() and (self.high >= 0.0).all():
             return self.build_point(zero, zero)
-        return self.build_point_at(self.make_feasible(zero), zero, Edges(0.0), np.inf, 0.0)
+        return self.build_point_at(self.make_feasible(zero), zero, Multipliers(0.0), np.inf, 0.0)
 
-    def build_point(self, beta: FloatArray, u: FloatArray, edges: Edges | None = None) -> DualPoint:
+    def build_point(self, beta: FloatArray, u: FloatArray, multipliers: Multipliers | None = None) -> DualPoint:
         """Measure a feasible β with its u = Kβ, both (n,), at the given edges or, if None, at the best ones."""
-        edges = edges or self.compute_edges(u)
+        multipliers = multipliers or self.compute_multipliers(u)
         r = self.level - u
-        r -= edges.b
-        sided = self._compute_sided_gradient(beta, r, edges.tube)
+        r -= multipliers.b
+        sided = self._compute_sided_gradient(beta, r, multipliers.tube)
         value = float(self.level @ beta) - 0.5 * float(beta @ u)
         if self.has_kink:
-            size, width = np.abs(beta), self.tube + edges.tube
+            size, width = np.abs(beta), self.tube + multipliers.tube
             clipped = np.minimum(np.maximum(r, -width), width)
             excess = r - clipped
             difference = float(np.add.reduce(width * size - clipped * beta))
             value -= float(np.add.reduce(self.tube * size))
             if self.mass is not None:  # (KDUAL.8)
-                difference += edges.tube * max(self.mass - self.fixed_mass - float(np.add.reduce(size)), 0.0)
+                difference += multipliers.tube * max(self.mass - self.fixed_mass - float(np.add.reduce(size)), 0.0)
         else:
             difference, excess = 0.0, sided[0]
         difference += float((np.where(excess > 0.0, self.high, self.low) - beta) @ excess)  # (KDUAL.3)
         scale = max(abs(value), abs(value + difference)) if self.scale is None else self.scale
         gap = difference / scale if scale > 0 else (0.0 if difference == 0 else np.inf)
-        return DualPoint(beta, u, edges.b, gap if math.isfinite(gap) else np.inf, scale, *sided, edges.tube)
+        return DualPoint(beta, u, multipliers.b, gap if math.isfinite(gap) else np.inf, scale, *sided, multipliers.tube)
 
-    def build_point_at(self, beta: FloatArray, u: FloatArray, edges: Edges, gap: float, scale: float) -> DualPoint:
+    def build_point_at(
+        self, beta: FloatArray, u: FloatArray, multipliers: Multipliers, gap: float, scale: float
+    ) -> DualPoint:
         """Build the point from a known intercept, gap and scale."""
-        sided = self._compute_sided_gradient(beta, self.level - u - edges.b, edges.tube)
-        return DualPoint(beta, u, edges.b, gap, scale, *sided, edges.tube)
+        sided = self._compute_sided_gradient(beta, self.level - u - multipliers.b, multipliers.tube)
+        return DualPoint(beta, u, multipliers.b, gap, scale, *sided, multipliers.tube)
 
     def _compute_sided_gradient(
         self, beta: FloatArray, r: FloatArray, tube: float
@@ -328,7 +332,7 @@ class DualPoint:
     scale: Its denominator.
     gradient (n,): The reduced gradient of the dual function, which is maximised: p of (KDUAL.2).
     low, high (n,): The ends of the interval on the side of β.
-    tube: As in `Edges`.
+    tube: As in `Multipliers`.
     """
 
     beta: FloatArray
@@ -342,9 +346,9 @@ class DualPoint:
     tube: float = 0.0
 
     @property
-    def edges(self) -> Edges:
+    def multipliers(self) -> Multipliers:
         """b and the tube."""
-        return Edges(self.b, self.tube)
+        return Multipliers(self.b, self.tube)
 
 
 def spread_residue(beta: FloatArray, low: FloatArray, high: FloatArray, outside: float = 0.0) -> FloatArray:
@@ -361,7 +365,7 @@ def spread_residue(beta: FloatArray, low: FloatArray, high: FloatArray, outside:
     if abs(residue) <= depth[deepest]:
         beta[deepest] -= residue
         return beta
-    if abs(residue) <= ROUNDED_SUM * float(np.abs(beta).sum()):
+    if abs(residue) <= SUM_ROUNDING * float(np.abs(beta).sum()):
         return beta
     slack = beta - low if residue > 0 else high - beta
     beta = beta - slack * (residue / max(float(slack.sum()), abs(residue)))
@@ -387,7 +391,9 @@ def _choose_sides(beta: FloatArray, r: FloatArray) -> FloatArray:
     return side
 
 
-def _find_crossing(points: FloatArray, weights: FloatArray | None, level: float, common: float | None) -> float:
+def _find_weighted_quantile(
+    points: FloatArray, weights: FloatArray | None, level: float, common: float | None
+) -> float:
     """Return the weighted quantile at a level: the middle of the interval where the cumulated weight equals it."""
     m = len(points)
     if not m or not level < np.inf:

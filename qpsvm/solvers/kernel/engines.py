@@ -27,8 +27,8 @@ from qpsvm.solvers.kernel.baseline import BaselineLoop
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_margin, select_at_point
-from qpsvm.solvers.kernel.newton_step import EXACT_ROWS, multiply_gram, solve_bordered
-from qpsvm.solvers.kernel.working_set import STEPS, LoopStage, WorkingSet, solve_from
+from qpsvm.solvers.kernel.newton_step import MAX_EXACT_ROWS, multiply_gram, solve_bordered
+from qpsvm.solvers.kernel.working_set import NEWTON_STEPS, LoopStage, WorkingSet, solve_from
 from qpsvm.space.kernels.blocks import KernelBlocks
 
 #: Stages over all rows. The loop stops early, because Newton steps compute the last digits with one factorisation as
@@ -126,7 +126,7 @@ class EngineSearch:
         ):
             return
         K, beta = self.blocks.all(), None
-        if problem.n <= EXACT_ROWS:
+        if problem.n <= MAX_EXACT_ROWS:
             beta = self._solve_few_rows(K, stages[0].tolerance)
             if beta is None:
                 return
@@ -166,7 +166,7 @@ class EngineSearch:
         return self._run_newton(point, estimate_margin(beta), max_rows, SETTINGS.start_steps, SETTINGS.start_gain)
 
     def _run_newton(
-        self, point: DualPoint, reach: float, max_rows: int, steps: int = STEPS, gain: float = np.inf
+        self, point: DualPoint, reach: float, max_rows: int, steps: int = NEWTON_STEPS, gain: float = np.inf
     ) -> bool:
         """Run Newton steps from a start on its rows that are free or within `reach`, if they are not too many."""
         initial, effort = select_at_point(point, reach), self.effort

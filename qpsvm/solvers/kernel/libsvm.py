@@ -28,12 +28,12 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.child_process import is_child, on_stop_request
 from qpsvm.base.resources.clock import Clock
-from qpsvm.solvers.kernel.dual import ON_KINK, Edges, KernelDual
+from qpsvm.solvers.kernel.dual import KINK_TOL, KernelDual, Multipliers
 from qpsvm.solvers.shared.budget import MAX_ITERATIONS
 from qpsvm.solvers.shared.time_slices import AT_ONCE, run_sliced
 
 #: scikit-learn's names of LIBSVM's machines, and LIBSVM's numbers.
-TYPES = {"SVC": 0, "NuSVC": 1, "OneClassSVM": 2, "SVR": 3, "NuSVR": 4}
+SVM_TYPES = {"SVC": 0, "NuSVC": 1, "OneClassSVM": 2, "SVR": 3, "NuSVR": 4}
 #: Problems that the compiled function must solve correctly: diagonal of K, targets, weights, more settings, and β.
 TEST_CASES: dict[str, tuple[list[float], list[float], list[float], dict[str, float], list[float]]] = {
     "SVC": ([1, 2, 1, 2], [0, 0, 1, 1], [9, 9, 9, 0.25], {}, [0.9, 0.45, -1.1, -0.25]),
@@ -76,12 +76,12 @@ def is_libsvm_problem(problem: KernelDual) -> bool:
     if problem.is_standard_hinge or problem.is_nu_svm:
         return True
     if problem.has_kink:
-        return problem.total == 0.0 and _is_symmetric(problem)
+        return problem.total == 0.0 and _is_symmetric_tube(problem)
     novelty = not problem.low.any() and bool((problem.level == problem.level[0]).all())
     return novelty or (problem.total == 0.0 and bool((problem.low == -problem.high).all()))
 
 
-def _is_symmetric(problem: KernelDual) -> bool:
+def _is_symmetric_tube(problem: KernelDual) -> bool:
     """Return whether boxes are symmetric and ε is one number."""
     return bool((problem.low == -problem.high).all()) and float(np.ptp(problem.tube)) == 0.0
 
@@ -125,17 +125,17 @@ def run_libsvm_loop(
         share = total / float(problem.high.sum())
         raw = run("OneClassSVM", np.zeros(n), problem.high, {"nu": share}, start_rows=share * n)
     else:
-        raw = _run_around_middle(problem, run, total)
+        raw = _run_shifted(problem, run, total)
     tubed = problem.mass is not None and problem.has_kink and total == 0.0
     if tubed and float(np.abs(raw.beta).sum()) < (1.0 - MASS_TOL) * (problem.mass or 0.0):
-        problem = problem.with_tube(Edges(0.0))  # (KDUAL.8): no tube is needed
-    at_end = ON_KINK * (problem.high - problem.low)  # distance that counts as 0: ν was rounded down
+        problem = problem.with_tube(Multipliers(0.0))  # (KDUAL.8): no tube is needed
+    at_end = KINK_TOL * (problem.high - problem.low)  # distance that counts as 0: ν was rounded down
     beta = np.where(problem.high - raw.beta <= at_end, problem.high, raw.beta)
     beta = np.where(beta - problem.low <= at_end, problem.low, beta)
     return LoopResult(problem.make_feasible(beta), raw.iterations, raw.converged)
 
 
-def _run_around_middle(problem: KernelDual, run: _LibsvmRun, total: float) -> LoopResult:
+def _run_shifted(problem: KernelDual, run: _LibsvmRun, total: float) -> LoopResult:
     """Run the loop on (KLOOP.2) with a Gram matrix, given Σβ = e as `total`."""
     n, middle = problem.n, 0.5 * (problem.low + problem.high)
     target = problem.level - run.data @ middle if middle.any() else problem.level
@@ -193,10 +193,10 @@ class _LibsvmRun:
         if (
             bound_iterations_within(min(AT_ONCE, self.clock.remaining)) >= self.max_iter
         ):  # nearly always true for few rows
-            raw = _fit_class(*data, self.max_iter)
+            raw = _fit_libsvm(*data, self.max_iter)
         else:
             raw = run_sliced(
-                _fit_class, data, n_active, self.max_iter, bound_iterations_within,
+                _fit_libsvm, data, n_active, self.max_iter, bound_iterations_within,
                 lambda: LoopResult(np.zeros(n), 0, False), self.clock, self.verbose, can_stop=evaluates_kernel,
             )  # fmt: skip
         return LoopResult(unit * raw.beta, raw.iterations, raw.converged)
@@ -222,7 +222,7 @@ def bound_iterations(
     return max(int(n_iterations), 0)
 
 
-def _fit_class(
+def _fit_libsvm(
     kind: str, data: FloatArray, target: FloatArray, weights: FloatArray, settings: dict[str, Any], max_iter: int
 ) -> LoopResult:
     n, beta, was_stopped = len(target), np.zeros(len(target)), False
@@ -241,7 +241,10 @@ def _fit_class(
     else:
         import sklearn
 
-        model, sample_weight = silence_class(kind)(max_iter=max_iter, **settings), weights if len(weights) else None
+        model, sample_weight = (
+            build_silent_class(kind)(max_iter=max_iter, **settings),
+            weights if len(weights) else None,
+        )
         with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
             model.fit(*((data,) if kind == "OneClassSVM" else (data, target)), sample_weight=sample_weight)
         support, coefficients = model.support_, model.dual_coef_[0]
@@ -258,13 +261,13 @@ def _call_compiled(
 ) -> Any:
     """Call scikit-learn's compiled function."""
     return fit(
-        K, target, svm_type=TYPES[kind], class_weight=np.empty(0), sample_weight=weights, probability=0, random_seed=0,
+        K, target, svm_type=SVM_TYPES[kind], class_weight=np.empty(0), sample_weight=weights, probability=0, random_seed=0,
         max_iter=max_iter, **options,
     )  # fmt: skip
 
 
 @cache
-def silence_class(name: str) -> Any:
+def build_silent_class(name: str) -> Any:
     """Build a subclass of one of scikit-learn's SVMs without `ConvergenceWarning`; its status is checked instead.
 
     Filtering the warning is not thread-safe: `warnings.catch_warnings` in one thread changes the filters of all others,

@@ -2,7 +2,7 @@
 
 Derivation
 ----------
-At a feasible β (see `dual`) only few entries can still move: the free ones and those whose slack has the wrong
+At a feasible β (see `compute_dual`) only few entries can still move: the free ones and those whose slack has the wrong
 sign for their bound.
 
     (KNEWTON.1)  F = {low < β < high} ∪ {α_i = 0, s_i > ε} ∪ {α_i = C_i, s_i < −ε},  ε = .01·target·max(P, D)/ΣC_i
@@ -49,27 +49,27 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.workers import run_tiles, split_range, split_strips
 from qpsvm.program.losses import take_rows
 from qpsvm.solvers.kernel.box_step import ROUNDS, compute_box_step
-from qpsvm.solvers.kernel.dual import ON_KINK, DualPoint, Edges, KernelDual
+from qpsvm.solvers.kernel.dual import KINK_TOL, DualPoint, KernelDual, Multipliers
 from qpsvm.solvers.kernel.streamed import StreamedGram
 from qpsvm.solvers.shared.cholesky import NumericalTrouble
 
 #: Rows whose slack could change the gap by less than this share of the target are not moved.
 NEGLIGIBLE = 1e-2
 #: ρ in units of max|s_F|/C̄, and its minimum in units of κ (KNEWTON.3).
-PROXIMITY, MIN_RIDGE = 0.1, 1e-11
-#: After a step length below this, or no descent at all, σ is multiplied by `STIFFEN`. After a good step it is divided
-#: by `SOFTEN`, not reset: if K_FF is singular, the next step would be too short again.
-SHORT_STEP, STIFFEN, SOFTEN = 0.1, 100.0, 10.0
+RIDGE_SHARE, MIN_RIDGE = 0.1, 1e-11
+#: After a step length below this, or no descent at all, σ is multiplied by `RIDGE_GROWTH`. After a good step it is divided
+#: by `RIDGE_DECAY`, not reset: if K_FF is singular, the next step would be too short again.
+SHORT_STEP, RIDGE_GROWTH, RIDGE_DECAY = 0.1, 100.0, 10.0
 #: Limit of the retries with a larger ρ in one run; after that, short steps are accepted.
-STIFFENINGS = 30
+MAX_RIDGE_INCREASES = 30
 #: Share of rows in F from which one product with all of K is cheaper than gathering rows; number of rows gathered at a
 #: time; and seconds per gathered number.
 GATHER_SHARE, GATHERED, NUMBER_SECONDS = 0.4, 64, 1e-9
 #: After a step that leaves more than this share of the gap, F is assumed to be wrong.
-STUCK = 0.95
-#: After a loose loop, F is worth a factorisation if its size is at most `CROWD` times that of the free rows, plus
-#: `CROWD_ROWS`; it may grow by the same rule when rows on the right side of their bound join.
-CROWD, CROWD_ROWS = 2, 60
+STALLED = 0.95
+#: After a loose loop, F is worth a factorisation if its size is at most `MOVING_FACTOR` times that of the free rows, plus
+#: `MOVING_ROWS`; it may grow by the same rule when rows on the right side of their bound join.
+MOVING_FACTOR, MOVING_ROWS = 2, 60
 #: A change of β by at most this share of its bound is rounding, and so is a relative gap up to the second number.
 ROUNDING, ROUNDED_GAP = 1e-9, 1e-13
 #: Replaces a mean K_ii of zero.
@@ -77,7 +77,7 @@ TINY = float(np.finfo(float).tiny)
 #: Limit of the size of F: K_FF and its factor must fit in memory and time.
 MAX_FREE_SET = 9000
 #: Limits of all rows and of free rows for (KBORDER.1): a factorisation then takes no longer than LIBSVM's loop.
-EXACT_ROWS, EXACT_FREE = 600, 400
+MAX_EXACT_ROWS, MAX_EXACT_FREE = 600, 400
 #: Limit of the partial steps, each to the next bound, in one solution of (KBORDER.1).
 MAX_PARTIAL_STEPS = 12
 
@@ -115,7 +115,7 @@ def polish_by_newton(
         moving = find_moving_rows(problem, point, target)
         if reach:
             wider = find_moving_rows(problem, point, target, reach)
-            moving = wider if len(wider) <= CROWD * len(moving) + CROWD_ROWS else moving
+            moving = wider if len(wider) <= MOVING_FACTOR * len(moving) + MOVING_ROWS else moving
         if not 0 < len(moving) <= max_free_set:
             break
         max_free_rows = max(max_free_rows, len(moving))
@@ -123,40 +123,40 @@ def polish_by_newton(
         if step is None and reach:
             reach = 0.0
             continue
-        if (step is None or step.length < SHORT_STEP) and stiffenings < STIFFENINGS:
+        if (step is None or step.length < SHORT_STEP) and stiffenings < MAX_RIDGE_INCREASES:
             stiffenings += 1
-            sigma *= STIFFEN
+            sigma *= RIDGE_GROWTH
             continue
         if step is None:
             break
         previous_gap = point.gap
         point = step.apply(problem, point)
         steps += 1
-        sigma = max(1.0, sigma / SOFTEN)
+        sigma = max(1.0, sigma / RIDGE_DECAY)
         best = point if point.gap < best.gap else best
-        reach = step.violation if point.gap > STUCK * previous_gap else 0.0
+        reach = step.violation if point.gap > STALLED * previous_gap else 0.0
     return NewtonResult(best, steps, max_free_rows)
 
 
-def find_moving_rows(problem: KernelDual, point: DualPoint, target: float, reach: float = 0.0) -> IntArray:
+def find_moving_rows(problem: KernelDual, point: DualPoint, target: float, lookahead: float = 0.0) -> IntArray:
     """Find F of (KNEWTON.1), with −reach in place of ε if `reach` is positive."""
     beta, gradient = point.beta, point.gradient
-    epsilon = -reach if reach > 0 else NEGLIGIBLE * target * point.scale / problem.total_penalty
-    edge = ON_KINK * problem.weight
+    epsilon = -lookahead if lookahead > 0 else NEGLIGIBLE * target * point.scale / problem.total_penalty
+    edge = KINK_TOL * problem.weight
     # A free row can both rise and fall, so it is in F for any gradient.
     rises, falls = beta < point.high - edge, beta > point.low + edge
     moves: IntArray = ((rises & (falls | (gradient > epsilon))) | (falls & (gradient < -epsilon))).nonzero()[0]
     return moves
 
 
-def bound_moving_rows(problem: KernelDual, beta: FloatArray) -> int:
+def choose_max_moving_rows(problem: KernelDual, beta: FloatArray) -> int:
     """Return the largest size of F worth a factorisation after a loose run of LIBSVM's loop.
 
     If the kernel is nearly constant, hundreds of rows violate by less than the loop's tolerance, but few will be free:
     a tighter loop finds those sooner.
     """
     free = int(np.count_nonzero(problem.find_free(beta)))
-    return CROWD * free + CROWD_ROWS
+    return MOVING_FACTOR * free + MOVING_ROWS
 
 
 def multiply_gram(K: FloatArray | StreamedGram, x: FloatArray, support: IntArray) -> FloatArray:
@@ -233,7 +233,7 @@ def _compute_step(
     block = take_block(K, rows)
     r = point.gradient[rows]
     violation = max(float(r.max()), -float(r.min()))
-    ridge = PROXIMITY * sigma * violation / (problem.total_penalty / problem.n)  # (KNEWTON.3)
+    ridge = RIDGE_SHARE * sigma * violation / (problem.total_penalty / problem.n)  # (KNEWTON.3)
     ridge = max(ridge, MIN_RIDGE * kappa)
     beta = point.beta[rows]
     low, high = point.low[rows], point.high[rows]
@@ -287,7 +287,7 @@ def solve_bordered(K: FloatArray, problem: KernelDual, beta: FloatArray) -> Dual
 def _solve_free_rows(
     K: FloatArray, problem: KernelDual, beta: FloatArray, free: NDArray[np.bool_], low: FloatArray, high: FloatArray,
     side: FloatArray | None,
-) -> tuple[FloatArray, Edges | None] | None:  # fmt: skip
+) -> tuple[FloatArray, Multipliers | None] | None:  # fmt: skip
     """Move the rows of the mask `free` towards the solution of (KBORDER.1), by steps that each end at the next bound.
 
     Entries that reach a bound stay there. Returns β (n,) and its edges, which are None if a sum has no free row; or
@@ -296,7 +296,7 @@ def _solve_free_rows(
     """
     rows = free.nonzero()[0]
     m = len(rows)
-    if not 0 < m <= EXACT_FREE:
+    if not 0 < m <= MAX_EXACT_FREE:
         return None
     fixed_beta = np.where(free, 0.0, beta)
     strip = K[rows]
@@ -324,9 +324,9 @@ def _solve_free_rows(
         if not leaves_box.any():
             free_beta[active] += step
             if problem.mass is None:
-                edges = Edges(mu[0])
+                edges = Multipliers(mu[0])
             elif len(mu) == 2 and (problem.is_nu_svm or mu[0] >= mu[1]):
-                edges = Edges(0.5 * (mu[0] + mu[1]), 0.5 * (mu[0] - mu[1]))
+                edges = Multipliers(0.5 * (mu[0] + mu[1]), 0.5 * (mu[0] - mu[1]))
             break
         shares = np.divide(distance, step, out=np.ones_like(step), where=leaves_box)
         length = float(shares.min())

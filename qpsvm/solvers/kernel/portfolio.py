@@ -20,7 +20,7 @@ from qpsvm.base.arrays.frozen import freeze
 from qpsvm.base.arrays.ties import find_ties
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import ParameterError
-from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
+from qpsvm.solvers.kernel.dual import DualPoint, KernelDual, Multipliers
 from qpsvm.solvers.kernel.duplicate_rows import (
     TIES_FROM,
     WORTHWHILE,
@@ -32,7 +32,7 @@ from qpsvm.solvers.kernel.duplicate_rows import (
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINE_SETTINGS
 from qpsvm.solvers.kernel.engines import EngineSearch
-from qpsvm.solvers.kernel.newton_step import EXACT_ROWS
+from qpsvm.solvers.kernel.newton_step import MAX_EXACT_ROWS
 from qpsvm.solvers.kernel.tube_search import SETTINGS, find_tube_start
 from qpsvm.solvers.shared.budget import StopReason
 from qpsvm.space.kernels.blocks import KernelBlocks
@@ -41,13 +41,13 @@ from qpsvm.space.kernels.functions import Precomputed
 Engine = Literal["auto", "gram", "libsvm"]
 ENGINES = ("auto", "gram", "libsvm")
 #: Rows from whose kernel values the spread of f of a novelty machine is estimated.
-SAMPLED = 100
+SAMPLE_ROWS = 100
 #: The margin of a ν-SVM in spreads of f, roughly: its classes overlap.
-MARGIN = 0.03
+NU_MARGIN = 0.03
 #: Relative rounding error of Σ|β|, as a share of its maximum.
 MASS_ROUNDING = 1e-9
 #: A spread below this share of the largest number is rounding.
-NO_SPREAD = 1e-12
+SPREAD_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,17 +106,17 @@ def solve_kernel(
         may_have_ties = blocks.is_fast and blocks.full_matrix is None and problem.n > TIES_FROM
         ties = find_ties(blocks.X, *list_tie_labels(problem), min_share=WORTHWHILE) if may_have_ties else None
         if ties is None:
-            point, used_engine = _solve(blocks, problem, start, engine, tol, effort, brief)
+            point, used_engine = _solve_scaled(blocks, problem, start, engine, tol, effort, brief)
         else:
             merged_blocks = KernelBlocks(blocks.kernel, blocks.X[ties.first_rows])
             start = None if start is None else ties.sum_groups(start)
-            point, used_engine = _solve(merged_blocks, merge_ties(problem, ties), start, engine, tol, effort)
+            point, used_engine = _solve_scaled(merged_blocks, merge_ties(problem, ties), start, engine, tol, effort)
             point = replace(point, beta=split_ties(ties, point.beta, problem), u=ties.expand_groups(point.u))
     steps, reason = effort.iterations + effort.newton_steps, effort.find_stop_reason(point.gap <= tol)
     return KernelSolution(point.beta + 0.0, point.b, point.u, point.gap, used_engine, steps, reason, point.tube)
 
 
-def _solve(
+def _solve_scaled(
     blocks: KernelBlocks,
     problem: KernelDual,
     start: FloatArray | None,
@@ -132,7 +132,7 @@ def _solve(
         return engines.best_point, engines.engine_used
     has_constant_targets = not (problem.total_penalty > 0.0 and (problem.level != problem.level[0]).any())
     if has_constant_targets and not (problem.total or problem.is_nu_svm):
-        return problem.with_tube(Edges(0.0)).build_zero_point(), "none"  # β = 0, and b is the common target
+        return problem.with_tube(Multipliers(0.0)).build_zero_point(), "none"  # β = 0, and b is the common target
     unit = choose_unit(blocks, problem)
     middle = problem.n // 2
     has_fixed_level = problem.total != 0.0 or problem.is_nu_svm
@@ -162,7 +162,7 @@ def _solve_with_tube(
     """Solve (KDUAL.7), or the ε-SVR with ε = 0 if its Σ|β| is at most m: (KDUAL.8)."""
     assert problem.mass is not None
     engines = EngineSearch(blocks, problem, tol, effort)
-    without_tube = EngineSearch(blocks, problem.with_tube(Edges(0.0)), tol, effort)
+    without_tube = EngineSearch(blocks, problem.with_tube(Multipliers(0.0)), tol, effort)
     if problem.mass >= (1.0 - MASS_ROUNDING) * problem.total_penalty:
         without_tube.run(engine, start)
         return without_tube
@@ -194,28 +194,32 @@ def choose_unit(blocks: KernelBlocks, problem: KernelDual) -> float:
     """Return the unit by which targets, tube and β are divided: a spread of the targets, or of f."""
     target = problem.level
     spread = _compute_spread(target)
-    if spread > NO_SPREAD * float(np.abs(target).max(initial=0.0)) and not problem.total:
+    if spread > SPREAD_ROUNDING * float(np.abs(target).max(initial=0.0)) and not problem.total:
         return spread
     if problem.total or problem.is_nu_svm:
         total, shares = problem.mass or problem.total, problem.sign if problem.is_nu_svm else np.ones(problem.n)
-        if problem.n <= EXACT_ROWS:  # the engine computes the full matrix anyway
+        if problem.n <= MAX_EXACT_ROWS:  # the engine computes the full matrix anyway
             K, level = blocks.all(), problem.level
             diagonal = K.diagonal()
         else:
             rows = _sample_rows(problem.n)
-            K, level, diagonal = blocks.compute_block(rows, rows[:SAMPLED]), problem.level[rows], blocks.diagonal(rows)
-            shares = shares[rows[:SAMPLED]]
+            K, level, diagonal = (
+                blocks.compute_block(rows, rows[:SAMPLE_ROWS]),
+                problem.level[rows],
+                blocks.diagonal(rows),
+            )
+            shares = shares[rows[:SAMPLE_ROWS]]
         f = level - total / len(shares) * (K @ shares)
         spread, size = _compute_spread(f), abs(total) * float(np.maximum.reduce(np.abs(diagonal)))
-        share = MARGIN if problem.is_nu_svm else 1.0
-        return share * (spread if spread > NO_SPREAD * size else size or 1.0)
+        share = NU_MARGIN if problem.is_nu_svm else 1.0
+        return share * (spread if spread > SPREAD_ROUNDING * size else size or 1.0)
     return max(float(np.abs(target).max(initial=0.0)), float(np.max(problem.tube))) or 1.0
 
 
 @lru_cache(maxsize=64)
 def _sample_rows(n: int) -> IntArray:
     """Draw at most `2 * SAMPLED` of n rows, always the same: (k,)."""
-    return freeze(np.random.default_rng(0).permutation(n)[: 2 * SAMPLED].copy())
+    return freeze(np.random.default_rng(0).permutation(n)[: 2 * SAMPLE_ROWS].copy())
 
 
 def _compute_spread(values: FloatArray) -> float:

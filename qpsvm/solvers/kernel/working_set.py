@@ -20,22 +20,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
+from qpsvm.solvers.kernel.dual import DualPoint, KernelDual, Multipliers
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_margin, stream_product
 from qpsvm.solvers.kernel.newton_step import (
-    EXACT_FREE,
-    EXACT_ROWS,
+    MAX_EXACT_FREE,
+    MAX_EXACT_ROWS,
     MAX_FREE_SET,
     ROUNDED_GAP,
-    bound_moving_rows,
+    choose_max_moving_rows,
     multiply_gram,
     polish_by_newton,
 )
 from qpsvm.space.kernels.blocks import KernelBlocks
 
 #: Newton steps between two scans of the rows outside.
-STEPS = 10
+NEWTON_STEPS = 10
 #: LIBSVM's default tolerance, in units of the margin: it ignores smaller violations.
 LOOP_TOL = 1e-3
 
@@ -47,11 +47,11 @@ class WorkingSetSettings:
     #: Limit of the rounds of Newton steps; rows join between them.
     max_rounds: int = 10
     #: Violating rows join together with rows on their right side by less than `lookahead`, which may violate next.
-    #: After LIBSVM's loop at most `joining_share` of these per violating row join, and in all at most `growth` rows, or
+    #: After LIBSVM's loop at most `joining_share` of these per violating row join, and in all at most `max_joining` rows, or
     #: as many as W has.
     lookahead: float = 0.1
     joining_share: float = 0.25
-    growth: int = 100
+    max_joining: int = 100
     #: Newton steps on W aim at this share of the target; the rest is for rows outside and rounding.
     target_share: float = 0.7
 
@@ -115,7 +115,7 @@ class WorkingSet:
         self.u[self.rows] = self._multiply(beta) if u is None else u
         return True
 
-    def _compute_violation(self, edges: Edges) -> FloatArray:
+    def _compute_violation(self, edges: Multipliers) -> FloatArray:
         """Compute (KSET.2) for the rows outside."""
         return self.problem.compute_violation(self.beta, self.u, edges, self.outside)
 
@@ -124,15 +124,15 @@ class WorkingSet:
         """Limit of the number of violators that are re-evaluated in double precision."""
         return 2.0 * math.sqrt(len(self.rows))
 
-    def _bound_joining_rows(self, count: int) -> int:
+    def _choose_max_joining_rows(self, count: int) -> int:
         """Return the limit of the rows that join, if `count` rows violate."""
-        return min(int((1.0 + SETTINGS.joining_share) * count), max(len(self.rows), SETTINGS.growth))
+        return min(int((1.0 + SETTINGS.joining_share) * count), max(len(self.rows), SETTINGS.max_joining))
 
     def refine(
         self,
         target: float,
         max_free_set: int = MAX_FREE_SET,
-        steps: int = STEPS,
+        steps: int = NEWTON_STEPS,
         gain: float = np.inf,
         gap: float = np.inf,
     ) -> DualPoint:
@@ -149,7 +149,7 @@ class WorkingSet:
             gap, joining = self._scan_outside(point)
             self.effort.report("Newton", len(self.rows), gap)
             if best is None or gap < best.gap:
-                best = self.problem.build_point_at(self.beta.copy(), self.u.copy(), point.edges, gap, point.scale)
+                best = self.problem.build_point_at(self.beta.copy(), self.u.copy(), point.multipliers, gap, point.scale)
             if gap <= target or gap > gain * previous_gap or self.effort.is_over() or not len(joining):
                 break
             self._add_rows(joining)
@@ -160,7 +160,7 @@ class WorkingSet:
         aim = target if self.is_full else SETTINGS.target_share * target
         polished = polish_by_newton(K, restricted, beta, aim, steps, u, self.effort.is_late, max_free_set)
         self.effort.newton_steps += polished.steps
-        point, is_cheap = polished.point, len(self.rows) <= EXACT_ROWS and polished.max_free_rows <= EXACT_FREE
+        point, is_cheap = polished.point, len(self.rows) <= MAX_EXACT_ROWS and polished.max_free_rows <= MAX_EXACT_FREE
         if is_cheap and ROUNDED_GAP < point.gap <= target:  # a few more steps are cheaper than polishing later
             polished = polish_by_newton(K, restricted, point.beta, ROUNDED_GAP, steps, point.u, self.effort.is_late)
             self.effort.newton_steps += polished.steps
@@ -170,7 +170,7 @@ class WorkingSet:
         """Return the gap over all rows (KSET.4), and the rows to join (KSET.3)."""
         if self.is_full:
             return point.gap, self.outside
-        violation, margin = self._compute_violation(point.edges), estimate_margin(self.beta)
+        violation, margin = self._compute_violation(point.multipliers), estimate_margin(self.beta)
         candidates = (violation > -margin).nonzero()[0]
         n_violators = int(np.count_nonzero(violation > max(LOOP_TOL, margin)))  # violations above LIBSVM's tolerance
         has_many_violators = n_violators > self._max_exact_violators
@@ -179,13 +179,15 @@ class WorkingSet:
             self.u[self.outside[candidates]] = self.blocks.product(
                 support, self.beta[support], self.outside[candidates]
             )
-            violation = self._compute_violation(point.edges)
+            violation = self._compute_violation(point.multipliers)
         excess = float(self.problem.weight[self.outside[candidates]] @ np.maximum(violation[candidates], 0.0))
         gap = point.gap + excess / max(point.scale, np.finfo(float).tiny)
         if has_many_violators:
             return gap, self.outside[
                 _take_largest(
-                    violation, (violation > -SETTINGS.lookahead).nonzero()[0], self._bound_joining_rows(n_violators)
+                    violation,
+                    (violation > -SETTINGS.lookahead).nonzero()[0],
+                    self._choose_max_joining_rows(n_violators),
                 )
             ]
         # rows farther on their right side are unlikely to violate next
@@ -234,9 +236,9 @@ def solve_from(
     W = WorkingSet(blocks, problem, initial, effort)
     best = W.refine(target) if initial.is_warm else None
     for stage in stages:
-        if best is not None and (best.gap <= target or effort.is_over() or problem.needs_no_tube(best)):
+        if best is not None and (best.gap <= target or effort.is_over() or problem.has_no_tube(best)):
             break
         W.run_loop(stage.tolerance)
-        point = W.refine(target, max(bound_moving_rows(problem, W.beta), stage.max_free_rows))
+        point = W.refine(target, max(choose_max_moving_rows(problem, W.beta), stage.max_free_rows))
         best = point if best is None or point.gap < best.gap else best
     return best

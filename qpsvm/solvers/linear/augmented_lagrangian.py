@@ -95,14 +95,14 @@ class AugmentedLagrangian:
         """Compute r at W by a new pass over the data: (n,)."""
         return self._losses.compute_residuals(self._problem.rows.margins(self._W))
 
-    def _solve_subproblem(self, aim: float) -> bool:
+    def _solve_subproblem(self, goal: float) -> bool:
         """Take Newton steps (ALM.4) until (ALM.6) or a relative gap of `aim`; return False if there are too many."""
         for step in range(SETTINGS.patience + 1):
             self._evaluate()
             if step and self._residual <= self._complementarity:
                 return True
             gap = self._residual + self._complementarity
-            if compute_relative_gap(gap, self._dual + gap, self._dual) <= aim:
+            if compute_relative_gap(gap, self._dual + gap, self._dual) <= goal:
                 return True
             if self._budget.find_stop_reason() or not np.isfinite(self._residual):
                 return True
@@ -120,12 +120,12 @@ class AugmentedLagrangian:
         self._residual, self._complementarity, half = problem.measure_gap(
             b, self._q, reduced_gradient + problem.offset, mismatch
         )
-        self._dual = problem.dual(losses.compute_dual_value(self._alpha), half)
+        self._dual = problem.compute_dual(losses.compute_dual_value(self._alpha), half)
 
     def _update_multipliers(self) -> None:
         """Compute α at the present t, and Zᵀα, updated by the rows whose α has changed."""
         rows, previous = self._problem.rows, self._alpha
-        self._alpha = self._response.alpha(self._t)
+        self._alpha = self._response.compute_alpha(self._t)
         changed = np.flatnonzero(self._alpha != previous) if len(previous) else None
         if changed is None or not rows.is_gather_cheap(len(changed)):
             self._reduced_gradient = rows.gradient(self._alpha)
@@ -139,7 +139,7 @@ class AugmentedLagrangian:
         problem, losses, response, q = self._problem, self._losses, self._response, self._q
         free = response.find_free(self._t)
         try:
-            direction = self._newton.step(free, response.steepness, q, self._W)
+            direction = self._newton.step(free, response.slope, q, self._W)
         except NumericalTrouble:
             return False
         self._free_count = self._newton.free_count
@@ -150,7 +150,7 @@ class AugmentedLagrangian:
         weighted = problem.ridge * direction
         constant = float(direction @ (problem.ridge * self._W - problem.offset))
         slope = Slope(
-            constant, float(direction @ weighted), self._t, change, response.steepness, losses.high, losses.low,
+            constant, float(direction @ weighted), self._t, change, response.slope, losses.high, losses.low,
             response.threshold,
         )  # fmt: skip
         length = find_step(slope, first)
@@ -159,7 +159,7 @@ class AugmentedLagrangian:
         self._W = self._W + length * direction
         change *= length
         self._slack -= change
-        change *= response.steepness
+        change *= response.slope
         self._t -= change
         self._budget.steps += 1
         return True

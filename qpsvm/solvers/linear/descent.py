@@ -26,7 +26,7 @@ from qpsvm.base.arrays.quantiles import find_quantile_interval
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.program.losses import Loss, PerRow
 from qpsvm.solvers.linear.effort import NUMBER, estimate_descent_seconds, estimate_newton_seconds, is_wide
-from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, RowProblem, certify_separated, mean
+from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, RowProblem, certify_separated, compute_mean
 from qpsvm.solvers.shared.budget import MAX_ITERATIONS, Budget
 from qpsvm.solvers.shared.row_table import Table, build_table
 
@@ -95,12 +95,12 @@ def should_start_with_descent(problem: RowProblem) -> bool:
 def _compute_conditioning(problem: RowProblem) -> float:
     """Compute the mean of C‖(x, 1)‖²; for a squared loss, C is 1/δ."""
     losses = problem.losses
-    penalty = 1.0 / mean(losses.curvature) if losses.has_infinite_bound else losses.jump
+    penalty = 1.0 / compute_mean(losses.curvature) if losses.has_infinite_bound else losses.jump
     rows = problem.rows
     squares = rows.source.sum_of_squares() / max(rows.n, 1) - (
         0.0 if rows.mean is None else float(rows.mean @ rows.mean)
     )
-    return penalty * (max(squares, 0.0) + (0.0 if problem.free_intercept else rows.unit))
+    return penalty * (max(squares, 0.0) + (0.0 if problem.has_free_intercept else rows.unit))
 
 
 def predict_newton_seconds(problem: RowProblem, X: Matrix) -> float:
@@ -127,11 +127,11 @@ def find_descent_point(problem: RowProblem, tol: float, budget: Budget) -> Linea
     best: LinearPoint | None = None
     run = DescentRun(
         table, rows.d, rows.y, problem.losses, intercept_feature=rows.unit,
-        has_free_intercept=problem.free_intercept, newton_seconds=newton_seconds, tol=tol, budget=budget,
+        has_free_intercept=problem.has_free_intercept, newton_seconds=newton_seconds, tol=tol, budget=budget,
     )  # fmt: skip
     for _ in range(MAX_GOALS):
         result = run.run()
-        point = _check_result(problem, result, budget)
+        point = _measure_if_finite(problem, result, budget)
         if point is None or not result.converged:
             return point if best is None or (point and point.gap < best.gap) else best
         best = point
@@ -201,7 +201,7 @@ def _as_loop_array(value: PerRow) -> FloatArray:
     return np.ascontiguousarray(value, dtype=np.float64).reshape(-1)
 
 
-def _check_result(problem: RowProblem, result: DescentResult, budget: Budget) -> LinearPoint | None:
+def _measure_if_finite(problem: RowProblem, result: DescentResult, budget: Budget) -> LinearPoint | None:
     """Return the pair with its gap; None if it is not finite."""
     finite = np.isfinite(result.alpha).all() and np.isfinite(result.w).all() and np.isfinite(result.b)
     if not finite or not result.iterations:
@@ -221,7 +221,7 @@ def _measure_point(problem: RowProblem, result: DescentResult) -> LinearPoint:
     rows, losses = problem.rows, problem.losses
     W = np.append(result.w, result.b)
     r = losses.compute_residuals(rows.margins(W))
-    if problem.free_intercept and losses.is_hinge:
+    if problem.has_free_intercept and losses.is_hinge:
         C = losses.high if not isinstance(losses.high, float) else repeat_value(losses.high, rows.n)
         low, high = find_quantile_interval(rows.y * r, C, sum_where(C, rows.y > 0))
         shift = low if np.isinf(high) else low + (high - low) / 2

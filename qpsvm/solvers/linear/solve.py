@@ -32,7 +32,7 @@ from qpsvm.program.losses import compress_constant
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.descent import as_start, find_descent_point, is_newton_cheap, should_start_with_descent
 from qpsvm.solvers.linear.label_scaled_rows import LabelScaledRows, build_label_scaled_rows
-from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, RowLosses, RowProblem, mean
+from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, RowLosses, RowProblem, compute_mean
 from qpsvm.solvers.linear.working_set import is_large, solve_large
 from qpsvm.solvers.shared.budget import Budget, StopReason
 
@@ -40,10 +40,10 @@ from qpsvm.solvers.shared.budget import Budget, StopReason
 #: steps.
 DEFAULT_TOL, ROUNDING_GOAL, FEW_STEPS = 1e-6, 1e-18, 5
 #: Limit of ‖w − Σ α_i y_i x_i‖ as a share of ‖w‖.
-STATIONARY = 1e-6
+STATIONARITY_TOL = 1e-6
 #: Limit of the rows, and minimal number of columns per row, for which the factorisation pays. It takes 2dn² operations,
 #: sixteen times as fast as in a pass over X, so it costs n/16 passes: for 500 rows, about ten Newton steps.
-MAX_ROWS, COLUMNS_PER_ROW = 500, 2
+MAX_REDUCED_ROWS, MIN_COLUMNS_PER_ROW = 500, 2
 ENGINES = ("auto", "coordinate", "newton")
 
 
@@ -99,7 +99,7 @@ class WideReduction:
 
 def reduce_wide(X: Matrix | None, centred: bool) -> WideReduction | None:
     """Apply (WIDE.1) to a dense X (n, d) if it pays, else return None; μ is the column means if `centred`, else 0."""
-    if X is None or sp.issparse(X) or X.shape[0] > MAX_ROWS or X.shape[1] < COLUMNS_PER_ROW * X.shape[0]:
+    if X is None or sp.issparse(X) or X.shape[0] > MAX_REDUCED_ROWS or X.shape[1] < MIN_COLUMNS_PER_ROW * X.shape[0]:
         return None
     n, mean = len(X), X.mean(axis=0) if centred else None
     rows = np.array(X, order="C") if mean is None else np.ascontiguousarray(X - mean)
@@ -242,7 +242,7 @@ def _run_engines(
 def _finish_by_newton(problem: RowProblem, pair: LinearPoint, budget: Budget, to_rounding: bool) -> LinearPoint:
     """Take a few Newton steps from a good pair of a smooth loss, and return the better pair.
 
-    The goal is rounding if `to_rounding`, else ‖w − Σ α_i y_i x_i‖ ≤ `STATIONARY` ‖w‖: the difference contributes only
+    The goal is rounding if `to_rounding`, else ‖w − Σ α_i y_i x_i‖ ≤ `STATIONARITY_TOL` ‖w‖: the difference contributes only
     ½‖w − w(α)‖² to the gap, which is a negligible share of P if C is large.
     """
     if not (problem.losses.has_infinite_bound or np.any(problem.losses.curvature)):
@@ -250,9 +250,11 @@ def _finish_by_newton(problem: RowProblem, pair: LinearPoint, budget: Budget, to
     goal, w = ROUNDING_GOAL, pair.W[:-1]
     if not to_rounding:
         difference = w - problem.rows.gradient(pair.alpha)[:-1]
-        if difference @ difference <= STATIONARY**2 * float(w @ w):
+        if difference @ difference <= STATIONARITY_TOL**2 * float(w @ w):
             return pair
-        goal = max(0.5 * STATIONARY**2 * float(w @ w) / max(abs(pair.dual + pair.gap), abs(pair.dual)), ROUNDING_GOAL)
+        goal = max(
+            0.5 * STATIONARITY_TOL**2 * float(w @ w) / max(abs(pair.dual + pair.gap), abs(pair.dual)), ROUNDING_GOAL
+        )
     if pair.relative_gap <= goal:
         return pair
     max_steps = budget.max_steps
@@ -276,7 +278,7 @@ def _build_start(problem: RowProblem, intercept: Intercept) -> LinearStart:
     rows, losses = problem.rows, problem.losses
     W = np.zeros(rows.d + 1)
     if losses.is_one_sided and intercept is not None:
-        W[-1] = mean(losses.level * rows.y)
+        W[-1] = compute_mean(losses.level * rows.y)
     return LinearStart(W, None, losses.first_sigma)
 
 
@@ -285,19 +287,19 @@ class _CoordinateFrame:
     """Maps between the caller's w (d,) and b, and W in the coordinates of the rows."""
 
     mean: FloatArray | None
-    narrow: WideReduction | None
+    reduction: WideReduction | None
     origin: float
     has_intercept: bool
 
     def to_rows(self, w: FloatArray, b: float) -> FloatArray:
         """Convert to W."""
         b += (0.0 if self.mean is None else float(self.mean @ w)) - self.origin
-        w = w if self.narrow is None else self.narrow.project(w)
+        w = w if self.reduction is None else self.reduction.project(w)
         return np.append(w, b if self.has_intercept else 0.0)
 
     def to_caller(self, W: FloatArray) -> tuple[FloatArray, float]:
         """Convert to w and b."""
-        w = W[:-1].copy() if self.narrow is None else self.narrow.expand(W[:-1])
+        w = W[:-1].copy() if self.reduction is None else self.reduction.expand(W[:-1])
         if not self.has_intercept:
             return w, 0.0
         return w, float(W[-1]) - (0.0 if self.mean is None else float(self.mean @ w)) + self.origin
@@ -320,6 +322,6 @@ def _read_start(
 ) -> LinearStart:
     """Return the caller's w, b and α in the coordinates of the rows."""
     rows, losses = problem.rows, problem.losses
-    w = as_finite_vector(start[0], "start[0], w,", rows.d if frame.narrow is None else frame.narrow.width)
+    w = as_finite_vector(start[0], "start[0], w,", rows.d if frame.reduction is None else frame.reduction.width)
     alpha = losses.clip_to_box(as_finite_vector(start[2], "start[2], alpha,", rows.n))
     return LinearStart(frame.to_rows(w, as_real(start[1], "start[1], b,")), alpha, losses.warm_sigma)

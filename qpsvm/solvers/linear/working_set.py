@@ -33,7 +33,7 @@ from qpsvm.data.rows.source import sort_by_start
 from qpsvm.program.losses import compress_constant
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.newton_step import Mask
-from qpsvm.solvers.linear.row_problem import SAMPLE, LinearPoint, LinearStart, RowProblem, certify_pair
+from qpsvm.solvers.linear.row_problem import SAMPLE_ROWS, LinearPoint, LinearStart, RowProblem, certify_pair
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.shared.budget import Budget, StopReason
 
@@ -75,7 +75,7 @@ def estimate_nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> We
     """Estimate (SUB.3) in one pass."""
     by_block: dict[int, tuple[FloatArray, float]] = {}
     rows = problem.rows
-    step = max(1, rows.n // SAMPLE)
+    step = max(1, rows.n // SAMPLE_ROWS)
 
     def visit(block: slice, m: FloatArray) -> FloatArray:
         losses, a = problem.losses.restrict_rows(block), alpha[block].copy()
@@ -142,7 +142,7 @@ def solve_large(problem: RowProblem, first: LinearStart, goal: float, budget: Bu
 
 
 @dataclass(frozen=True, eq=False)
-class _PassCheck:
+class _BandCheck:
     """Result of a pass over all rows.
 
     The relative gap on all rows and on the band, P − D and D, the violators (k,), and N_τ.
@@ -251,7 +251,7 @@ class _BandSolver:
             if goal < EPS:
                 return None, self._widen_band(goal)
 
-    def _check_all_rows(self, subproblem: RowProblem, inner: LinearPoint) -> _PassCheck:
+    def _check_all_rows(self, subproblem: RowProblem, inner: LinearPoint) -> _BandCheck:
         """Evaluate (WORK.2) for the solution on the band, and certify it if the gap is small enough."""
         checked: dict[int, tuple[IntArray, float, int]] = {}
 
@@ -280,7 +280,7 @@ class _BandSolver:
             pair = LinearPoint(pair.W, pair.alpha, slack, pair.dual, pair.gap + violators_gap, pair.sigma)
         self._alpha[self._band_index] = pair.alpha
         self._save_best(pair)
-        return _PassCheck(pair.relative_gap, inner.relative_gap, pair.gap, pair.dual, violators, n_near)
+        return _BandCheck(pair.relative_gap, inner.relative_gap, pair.gap, pair.dual, violators, n_near)
 
     def _save_best(self, pair: LinearPoint) -> None:
         """Save the pair with α and r of all rows if it is the best; they are copied unless the run ends."""
@@ -290,7 +290,7 @@ class _BandSolver:
         alpha, slack = (self._alpha, self._slack) if final else (self._alpha.copy(), self._slack.copy())
         self._best = LinearPoint(pair.W, alpha, slack, pair.dual, pair.gap, pair.sigma)
 
-    def _choose_next_band(self, check: _PassCheck, inner: LinearPoint) -> Mask:
+    def _choose_next_band(self, check: _BandCheck, inner: LinearPoint) -> Mask:
         """Choose the band by (WORK.3), always with the violators and the free rows: (n,); update τ."""
         violators = check.violators
         gap = max(check.gap, self._goal * abs(check.dual))
@@ -301,7 +301,7 @@ class _BandSolver:
         band[self._band_index[self._losses.restrict_rows(self._band_index).find_free(inner.alpha)]] = True
         return band
 
-    def _measure_depth(self, check: _PassCheck) -> float:
+    def _measure_depth(self, check: _BandCheck) -> float:
         """Return the largest violation, or a tiny number if there are no violators."""
         violators = check.violators
         depths = self._losses.restrict_rows(violators).distance_to_kink(self._slack[violators])

@@ -229,7 +229,7 @@ def test_more_columns_than_rows_are_reduced(intercept, offset, monkeypatch):
     assert reduce_wide(X, True) is not None
     short = solve_linear(X, y, 1.0, intercept=intercept, tol=1e-9)
     with monkeypatch.context() as patch:
-        patch.setattr("qpsvm.solvers.linear.solve.MAX_ROWS", 0)
+        patch.setattr("qpsvm.solvers.linear.solve.MAX_REDUCED_ROWS", 0)
         assert reduce_wide(X, True) is None
         full = solve_linear(X, y, 1.0, intercept=intercept, tol=1e-9)
     np.testing.assert_allclose(short.w, full.w, atol=1e-5 * np.abs(full.w).max())
