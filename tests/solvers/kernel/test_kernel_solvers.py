@@ -254,9 +254,10 @@ def test_steps_give_up_where_a_larger_proximal_term_does_not_help(monkeypatch):
     made = []
 
     def give_short_step(*given):
-        problem, rows, sigma = given[1], given[3], given[4]
+        K, problem, rows, sigma = given[0], given[1], given[3], given[4]
         made.append(sigma)
-        return newton_step._NewtonStep(rows, np.zeros(len(rows)), np.zeros(problem.n), newton_step.SHORT_STEP / 2, 1.0)
+        step, image = np.zeros(len(rows)), np.zeros(problem.n)
+        return newton_step._NewtonStep(rows, step, image, newton_step.SHORT_STEP / 2, 1.0, K)
 
     monkeypatch.setattr(newton_step, "_compute_step", give_short_step)
     problem = KernelDual.from_hinges(np.array([1.0, -1.0] * 4), np.ones(8))
