@@ -32,9 +32,9 @@ from qpsvm.solvers.kernel.newton_step import MAX_EXACT_ROWS, multiply_gram, solv
 from qpsvm.solvers.kernel.working_set import NEWTON_STEPS, LoopStage, WorkingSet, solve_from
 from qpsvm.space.kernels.blocks import KernelBlocks
 
-#: Stages of the engine "gram". The loop stops early, because Newton steps compute the last digits with one factorisation
-#: as soon as the split is right; if they fail, a tighter loop follows. The loop stores its matrix in single precision,
-#: so a tolerance below the last one would have no meaning.
+#: Stages of the engine "gram". The loop stops early, because Newton steps compute the last digits with one
+#: factorisation as soon as the split is right; if they fail, a tighter loop follows. The loop stores its matrix in
+#: single precision, so a tolerance below the last one would have no meaning.
 STAGES = (LoopStage(3e-3, 60), LoopStage(1e-4, 60), LoopStage(2e-6))
 
 

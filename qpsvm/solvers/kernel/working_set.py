@@ -1,11 +1,11 @@
 """Solve by Newton steps on a working set W that grows by violating rows (`WorkingSet`); over all rows, `solve_from`.
 
-Few rows become support vectors. So Newton steps run on W only, and after them all rows outside W are checked: those
-that violate their optimality condition join W. The result does not depend on the initial W (`initial_sets`).
+Few rows become support vectors. So Newton steps run on W only. After them all rows outside W are checked, and those
+that violate their optimality condition join W. The result is optimal for any initial W (`initial_sets`).
 
     (KSET.1)  W ∪ outside = all rows;  outside all are at a bound, β_i ∈ {0, C_i y_i};  u = Kβ over all rows
-    (KSET.2)  v_i = s_i for rows that are at 0, −s_i for rows that are at C, s_i = 1 − y_i f_i:  the violation, how far a
-              row is on the wrong side
+    (KSET.2)  v_i = s_i for rows that are at 0, −s_i for rows that are at C, s_i = 1 − y_i f_i:  the violation, by how
+              much a row is on the wrong side
     (KSET.3)  rows outside with v_i > −ε join W, where ε covers the error of a u from rough kernel values
     (KSET.4)  P − D over all rows = that over W + Σ C_i max(v_i, 0) over the rows outside with v_i > −ε
 
