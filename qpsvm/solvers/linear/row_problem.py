@@ -1,13 +1,12 @@
 """Define the problem, losses and points of the linear solver (`RowProblem`, `RowLosses`, `LinearPoint`).
 
+`RowProblem` is (ALM.1) of `augmented_lagrangian`, and `LinearPoint` a pair of primal and dual points with its gap
+(ALM.5). Each row has one loss and one multiplier a. A hinge has lo = ε = 0. In a regression row i is x_i itself,
+a_i = α⁺_i − α⁻_i, and one row replaces the two of the dual, which have the same residual. Their levels t − ε and −t − ε
+are t and ε here. `MultiplierResponse` evaluates, for one σ,
+
     (LOSSES.4)  the a that maximises ar − φ*(a) − (a − a₀)²/2σ in the augmented Lagrangian:
                 a = clip(S_{dε}(t), lo, hi),  t = d(a₀/σ + r),  d = 1/(1/σ + δ)
-
-A hinge has lo = ε = 0. In a regression row i is x_i itself, a_i = α⁺_i − α⁻_i, and one row replaces the two of the
-dual, which have the same residual. Their levels t − ε and −t − ε are t and ε here.
-
-`RowProblem` is (ALM.1), `LinearPoint` a pair of primal and dual points with its gap (ALM.5), and `MultiplierResponse`
-evaluates (LOSSES.4) for one σ.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ class RowLosses(Loss):
 
     @cached
     def _level_sample(self) -> FloatArray:
-        """Every so many-th level, at least `SAMPLE_ROWS` if there are as many: (k,)."""
+        """Evenly spaced levels, at least `SAMPLE_ROWS` if there are as many: (k,)."""
         level = np.asarray(self.level)
         return level[:: max(1, len(level) // SAMPLE_ROWS)]
 
@@ -136,7 +135,7 @@ class RowLosses(Loss):
         return inside
 
     def compute_slack_product(self, a: FloatArray) -> FloatArray:
-        """Compute the product of the distances of a to the ends of its interval, 0 at a kink: (n,)."""
+        """Compute the product of the distances of a to the ends of its interval, which ends at a kink: (n,)."""
         if self.is_one_sided or is_zero(self.tube):
             low, high = self.low, self.high
         else:
@@ -151,19 +150,19 @@ class RowLosses(Loss):
 class MultiplierResponse:
     """(LOSSES.4): the multipliers as a function of t, for one σ.
 
-    slope: d, the slope of a free row: (n,), or one number if δ is.
+    slope: d, the slope of the multiplier of a free row in r: (n,), or one number if δ is.
     threshold: dε, (n,) or one number; None if ε = 0.
     """
 
     def __init__(self, losses: RowLosses, sigma: float) -> None:
         self._lower, self._upper = losses.low, losses.high
-        self._flat, self.sigma = losses.is_piecewise_linear, sigma
+        self._is_piecewise_linear, self.sigma = losses.is_piecewise_linear, sigma
         self.slope: PerRow = sigma if losses.is_piecewise_linear else 1.0 / (1.0 / sigma + losses.curvature)
         self.threshold: PerRow | None = None if is_zero(losses.tube) else self.slope * losses.tube
 
     def compute_arguments(self, a: FloatArray, r: FloatArray) -> FloatArray:
         """Return t for the multiplier estimate a and the residuals r: (n,)."""
-        return a + self.sigma * r if self._flat else self.slope * (a / self.sigma + r)
+        return a + self.sigma * r if self._is_piecewise_linear else self.slope * (a / self.sigma + r)
 
     def compute_alpha(self, t: FloatArray) -> FloatArray:
         """Return the multipliers: (n,)."""
@@ -200,25 +199,27 @@ class RowProblem:
         return bool(self.ridge[-1] == 0.0)
 
     def measure_gap(
-        self, b: float, q: FloatArray, reduced_gradient: FloatArray, complementarity: float
+        self, b: float, q: FloatArray, q_hat: FloatArray, complementarity: float
     ) -> tuple[float, float, float]:
-        """Return A and B of (ALM.5), and ½‖q̂‖².
+        """Return A and B of (ALM.5), and ½‖q̂‖² of the dual value.
 
-        Shapes: q, reduced_gradient (d + 1,).
+        complementarity: B, up to rounding.
+
+        Shapes: q, q_hat (d + 1,).
         """
         imbalance = 0.0
         if self.ridge[-1] == 0.0:  # a free intercept
             imbalance = (self.losses.residual_scale + abs(b)) * abs(float(q[-1]))
-            q, reduced_gradient = q[:-1], reduced_gradient[:-1]
+            q, q_hat = q[:-1], q_hat[:-1]
         return (
             0.5 * float(q @ q) + imbalance,
             max(complementarity, 0.0),
-            0.5 * float(reduced_gradient @ reduced_gradient),
+            0.5 * float(q_hat @ q_hat),
         )
 
-    def compute_dual(self, value: float, half: float) -> float:
-        """Return D, from ℓᵀα − Σφ*(α) as `value`, and ½‖q̂‖² as `half`."""
-        return value + self.constant - half
+    def compute_dual(self, value: float, half_square: float) -> float:
+        """Return D, from ℓᵀα − Σφ*(α) as `value`, and ½‖q̂‖² as `half_square`."""
+        return value + self.constant - half_square
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,11 +265,12 @@ def certify_pair(problem: RowProblem, pair: LinearPoint, gradient: FloatArray | 
     elif len(changed := np.flatnonzero(alpha != pair.alpha)):
         gradient = gradient + problem.rows.gradient(alpha[changed] - pair.alpha[changed], changed)
     mismatch, value = problem.losses.compute_gap(alpha, pair.slack), problem.losses.compute_dual_value(alpha)
-    reduced_gradient = gradient + problem.offset
-    residual, complementarity, half = problem.measure_gap(
-        float(W[-1]), problem.ridge * W - reduced_gradient, reduced_gradient, mismatch
+    q_hat = gradient + problem.offset
+    residual, complementarity, half_square = problem.measure_gap(
+        float(W[-1]), problem.ridge * W - q_hat, q_hat, mismatch
     )
-    return LinearPoint(W, alpha, pair.slack, problem.compute_dual(value, half), residual + complementarity, pair.sigma)
+    dual = problem.compute_dual(value, half_square)
+    return LinearPoint(W, alpha, pair.slack, dual, residual + complementarity, pair.sigma)
 
 
 def certify_separated(problem: RowProblem, pair: LinearPoint, gradient: FloatArray | None = None) -> LinearPoint:
@@ -286,18 +288,19 @@ def certify_separated(problem: RowProblem, pair: LinearPoint, gradient: FloatArr
 
 
 def balance_alpha(alpha: FloatArray, y: FloatArray, losses: RowLosses, fixed_sum: float = 0.0) -> FloatArray:
-    """Restore yᵀα + rest = 0, as far as possible, by changing free α in proportion to `compute_slack_product`. Shapes: (n,).
+    """Restore yᵀα + fixed_sum = 0, as far as possible, by changing free α. Shapes: alpha, y (n,).
 
-    This hardly increases (ALM.5), because rows with free α are at a kink, or where their loss is curved.
+    They change in proportion to `compute_slack_product`. This hardly increases (ALM.5), because rows with free α are at
+    a kink, or where their loss is curved.
     """
     alpha = alpha.copy()
     free = np.flatnonzero((alpha > losses.low) & (alpha < losses.high))
     members = losses.restrict_rows(free)
     for _ in range(CORRECTIONS):
-        room = members.compute_slack_product(alpha[free])
-        total, surplus = float(room.sum()), float(y @ alpha)
+        slack = members.compute_slack_product(alpha[free])
+        total, surplus = float(slack.sum()), float(y @ alpha)
         if not 0.0 < total < np.inf:
             break
         surplus += fixed_sum
-        alpha[free] = members.clip_to_box(alpha[free] - (surplus / total) * (y[free] * room))
+        alpha[free] = members.clip_to_box(alpha[free] - (surplus / total) * (y[free] * slack))
     return alpha
