@@ -113,6 +113,7 @@ class KernelDual(Loss):
 
     @cached
     def _has_zero_end(self) -> bool:
+        """Whether 0 is an end of every interval."""
         return not np.minimum(self.high, -self.low).any()
 
     @cached
@@ -151,7 +152,7 @@ class KernelDual(Loss):
 
     @cached
     def _balance_level(self) -> float:
-        """(KDUAL.6)."""
+        """Level of the quantile for b, by (KDUAL.6)."""
         return float(self.high.sum()) - self.total + self.fixed_sum
 
     @cached
@@ -161,18 +162,18 @@ class KernelDual(Loss):
             return None
         return self.total / float(self.high.sum())
 
-    def restrict(self, rows: IntArray, at_bound: FloatArray, scale: float | None = None) -> KernelDual:
+    def restrict(self, rows: IntArray, fixed_beta: FloatArray, scale: float | None = None) -> KernelDual:
         """Restrict the problem to some rows, given β of the others, and the denominator of the full gap or None."""
-        mass = float(np.abs(at_bound).sum())
-        return replace(self.restrict_rows(rows), fixed_sum=float(at_bound.sum()), fixed_mass=mass, scale=scale)
+        mass = float(np.abs(fixed_beta).sum())
+        return replace(self.restrict_rows(rows), fixed_sum=float(fixed_beta.sum()), fixed_mass=mass, scale=scale)
 
-    def with_tube(self, multipliers: Multipliers) -> KernelDual:
-        """Return (KDUAL.1) at the ε of (KDUAL.7)."""
+    def with_tube(self, tube: float) -> KernelDual:
+        """Return (KDUAL.1) with ε = `tube` in place of the second sum of (KDUAL.7)."""
         if self.mass is None:
             return self
         if self.is_nu_svm:
-            return replace(self, level=self.level - self.sign * multipliers.tube, mass=None, fixed_mass=0.0)
-        return replace(self, tube=multipliers.tube, mass=None, fixed_mass=0.0)
+            return replace(self, level=self.level - self.sign * tube, mass=None, fixed_mass=0.0)
+        return replace(self, tube=tube, mass=None, fixed_mass=0.0)
 
     def has_no_tube(self, point: DualPoint) -> bool:
         """Return whether the point of a ν-SVR has ε = 0, so that the solution is that of (KDUAL.8)."""
@@ -206,14 +207,15 @@ class KernelDual(Loss):
         r = self.level - u
         if self.is_nu_svm:
             (plus, minus), up = self.target_sums, self.sign > 0.0
-            above = _find_weighted_quantile(r[up], self.high[up], float(self.high.sum()) - plus, self.common_weight)
-            below = _find_weighted_quantile(r[~up], -self.low[~up], -minus, self.common_weight)
-            return Multipliers(0.5 * (above + below), 0.5 * (above - below))
+            # b + ε and b − ε
+            upper = _find_weighted_quantile(r[up], self.high[up], float(self.high.sum()) - plus, self.common_weight)
+            lower = _find_weighted_quantile(r[~up], -self.low[~up], -minus, self.common_weight)
+            return Multipliers(0.5 * (upper + lower), 0.5 * (upper - lower))
         if self.mass is not None:
             plus, minus = self.target_sums
-            above = _find_weighted_quantile(r, self.high, float(self.high.sum()) - plus, self.common_weight)
-            below = _find_weighted_quantile(r, -self.low, -minus, self.common_weight)
-            return Multipliers(0.5 * (above + below), max(0.5 * (above - below), 0.0))
+            upper = _find_weighted_quantile(r, self.high, float(self.high.sum()) - plus, self.common_weight)
+            lower = _find_weighted_quantile(r, -self.low, -minus, self.common_weight)
+            return Multipliers(0.5 * (upper + lower), max(0.5 * (upper - lower), 0.0))
         if not self.has_kink:
             return Multipliers(_find_weighted_quantile(r, self.weight, self._balance_level, self.common_weight))
         points = np.concatenate([r - self.tube, r + self.tube])
@@ -279,7 +281,7 @@ class KernelDual(Loss):
         r -= multipliers.b
         gradient, low, high = self._compute_sided_gradient(beta, r, multipliers.tube)
         value = float(self.level @ beta) - 0.5 * float(beta @ u)
-        if self.has_kink:
+        if self.has_kink:  # (LOSSES.5)
             size, width = np.abs(beta), self.tube + multipliers.tube
             clipped = np.minimum(np.maximum(r, -width), width)
             excess = r - clipped
@@ -389,7 +391,7 @@ def _find_weighted_quantile(
 ) -> float:
     """Return the middle of the interval on which the cumulated weight of points (m,) equals `level`.
 
-    With a `common` weight the points need not be sorted, and `weights` is not used.
+    If all weights are equal to `common`, the points need not be sorted, and `weights` is not used.
     """
     m = len(points)
     if not m or not level < np.inf:

@@ -28,7 +28,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.child_process import is_child, on_stop_request
 from qpsvm.base.resources.clock import Clock
-from qpsvm.solvers.kernel.dual import KINK_TOL, KernelDual, Multipliers
+from qpsvm.solvers.kernel.dual import KINK_TOL, KernelDual
 from qpsvm.solvers.shared.budget import MAX_ITERATIONS
 from qpsvm.solvers.shared.time_slices import AT_ONCE, run_sliced
 
@@ -120,7 +120,7 @@ def run_libsvm_loop(
         raw = _run_shifted(problem, run, total)
     has_tube = problem.mass is not None and problem.has_kink and total == 0.0
     if has_tube and float(np.abs(raw.beta).sum()) < (1.0 - MASS_TOL) * (problem.mass or 0.0):
-        problem = problem.with_tube(Multipliers(0.0))  # (KDUAL.8): no tube is needed
+        problem = problem.with_tube(0.0)  # (KDUAL.8): no tube is needed
     at_end = KINK_TOL * (problem.high - problem.low)  # distance that counts as 0: ν was rounded down
     beta = np.where(problem.high - raw.beta <= at_end, problem.high, raw.beta)
     beta = np.where(beta - problem.low <= at_end, problem.low, beta)

@@ -20,7 +20,7 @@ from qpsvm.base.arrays.frozen import freeze
 from qpsvm.base.arrays.ties import find_ties
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import ParameterError
-from qpsvm.solvers.kernel.dual import DualPoint, KernelDual, Multipliers
+from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.duplicate_rows import (
     TIES_FROM,
     WORTHWHILE,
@@ -134,7 +134,7 @@ def _solve_scaled(
     has_fixed_level = problem.total != 0.0 or problem.is_nu_svm
     has_constant_targets = not (problem.total_penalty > 0.0 and (problem.level != problem.level[0]).any())
     if has_constant_targets and not has_fixed_level:
-        return problem.with_tube(Multipliers(0.0)).build_zero_point(), "none"  # β = 0, and b is the common target
+        return problem.with_tube(0.0).build_zero_point(), "none"  # β = 0, and b is the common target
     unit = choose_unit(blocks, problem)
     middle = problem.n // 2
     shift = 0.0 if has_fixed_level else float(np.partition(problem.level, middle)[middle])  # shifts only b
@@ -166,7 +166,7 @@ def _solve_with_tube(
     """
     assert problem.mass is not None
     engines = EngineSearch(blocks, problem, tol, effort)
-    without_tube = EngineSearch(blocks, problem.with_tube(Multipliers(0.0)), tol, effort)
+    without_tube = EngineSearch(blocks, problem.with_tube(0.0), tol, effort)
     if problem.mass >= (1.0 - MASS_ROUNDING) * problem.total_penalty:
         without_tube.run(engine, start)
         return without_tube

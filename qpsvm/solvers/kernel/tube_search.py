@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.solvers.kernel.dual import DualPoint, KernelDual, Multipliers
+from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import EngineSearch
 from qpsvm.space.kernels.blocks import KernelBlocks
@@ -63,7 +63,7 @@ def find_tube_start(
     for _ in range(SETTINGS.max_solves):
         if not 0.0 <= tube < np.inf:  # the point overflowed
             return None
-        engines = EngineSearch(blocks, problem.with_tube(Multipliers(0.0, tube)), SETTINGS.solve_gap, effort)
+        engines = EngineSearch(blocks, problem.with_tube(tube), SETTINGS.solve_gap, effort)
         engines.run("auto", None if point is None else point.beta, None if point is None else point.u)
         point = engines.best_point
         if engines.engine_used == "none" or effort.is_late():

@@ -98,7 +98,7 @@ def solve_linear(
 ) -> LinearSolution:
     """Solve (LIN.1) to a relative gap of `tol`.
 
-    y: ±1, or 1 for every row of a regression.
+    y: ±1 by class, or 1 for every row of a regression and of novelty detection.
     C: The penalties of hinges, or the losses of the rows.
     total: Required yᵀα.
     max_iter: Limit of the iterations, as they are counted in `LinearSolution`.

@@ -235,26 +235,29 @@ class _BandSolver:
         start = LinearStart(self._W, self._alpha[index], self._sigma, self._slack[index])
         run = AugmentedLagrangian(subproblem, start, self._budget, "band")
         while True:
-            inner, reason = run.run(goal, certify=False, patient=False)
-            check = self._check_all_rows(subproblem, inner)
+            point, reason = run.run(goal, certify=False, patient=False)
+            check = self._check_all_rows(subproblem, point)
             if self._best is not None and self._best.relative_gap <= self._goal:
                 return "converged", goal
             if self._budget.find_stop_reason():
                 return self._budget.find_stop_reason(), goal
             if reason == "numerical_error":
                 return None, self._widen_band(goal)
-            next_band = self._choose_next_band(check, inner)
+            next_band = self._choose_next_band(check, point)
             is_limited_by_band = check.relative_gap > max(self._goal, 2.0 * check.band_gap)
             count = int(np.count_nonzero(next_band))
             if is_limited_by_band or count < SETTINGS.shrink_share * self._n_band_rows:
-                self._W, self._sigma = inner.W, min(inner.sigma, self._losses.jump / self._measure_depth(check))
+                self._W, self._sigma = (
+                    point.W,
+                    min(point.sigma, self._losses.jump / self._measure_depth(check)),
+                )
                 self._replace_band(next_band)
                 return None, max(self._goal, SETTINGS.reduction * min(goal, check.relative_gap))
             goal = SETTINGS.reduction * min(goal, check.band_gap)
             if goal < EPS:
                 return None, self._widen_band(goal)
 
-    def _check_all_rows(self, subproblem: RowProblem, inner: LinearPoint) -> _BandCheck:
+    def _check_all_rows(self, subproblem: RowProblem, point: LinearPoint) -> _BandCheck:
         """Evaluate (WORK.2) for the solution on the band, and certify it if the gap is small enough."""
         checked: dict[int, tuple[IntArray, float, int]] = {}
 
@@ -268,30 +271,30 @@ class _BandSolver:
             n_near = int(np.count_nonzero(losses.distance_to_kink(slack) <= self._tau))
             checked[block.start] = found + block.start, violators_gap, n_near
 
-        self._problem.rows.scan(inner.W, visit)
+        self._problem.rows.scan(point.W, visit)
         found = sort_by_start(checked)
-        violators = np.concatenate([np.empty(0, dtype=np.intp), *(wrong for wrong, _, _ in found)])
+        violators = np.concatenate([np.empty(0, dtype=np.intp), *(rows for rows, _, _ in found)])
         violators_gap = sum(gap for _, gap, _ in found)
         n_near = sum(count for _, _, count in found)
         slack = self._slack[self._band_index]
-        pair = LinearPoint(inner.W, inner.alpha, slack, inner.dual, inner.gap + violators_gap, inner.sigma)
+        pair = LinearPoint(point.W, point.alpha, slack, point.dual, point.gap + violators_gap, point.sigma)
         self._budget.report("all rows", self._n_band_rows, gap=pair.relative_gap, violators=len(violators))
         if pair.relative_gap <= self._goal:
             pair = certify_pair(subproblem, pair)  # changes only free α, all of which are in the band
             pair = LinearPoint(pair.W, pair.alpha, slack, pair.dual, pair.gap + violators_gap, pair.sigma)
         self._alpha[self._band_index] = pair.alpha
         self._save_best(pair)
-        return _BandCheck(pair.relative_gap, inner.relative_gap, pair.gap, pair.dual, violators, n_near)
+        return _BandCheck(pair.relative_gap, point.relative_gap, pair.gap, pair.dual, violators, n_near)
 
     def _save_best(self, pair: LinearPoint) -> None:
         """Save the pair with α and r of all rows if it is the best; they are copied unless the run ends."""
         if self._best is not None and not pair.relative_gap < self._best.relative_gap:
             return
-        final = pair.relative_gap <= self._goal
-        alpha, slack = (self._alpha, self._slack) if final else (self._alpha.copy(), self._slack.copy())
+        is_final = pair.relative_gap <= self._goal
+        alpha, slack = (self._alpha, self._slack) if is_final else (self._alpha.copy(), self._slack.copy())
         self._best = LinearPoint(pair.W, alpha, slack, pair.dual, pair.gap, pair.sigma)
 
-    def _choose_next_band(self, check: _BandCheck, inner: LinearPoint) -> Mask:
+    def _choose_next_band(self, check: _BandCheck, point: LinearPoint) -> Mask:
         """Choose the band by (WORK.3), always with the violators and the free rows: (n,); update τ."""
         violators = check.violators
         gap = max(check.gap, self._goal * abs(check.dual))
@@ -299,7 +302,7 @@ class _BandSolver:
         self._tau = min(max(tau, self._measure_depth(check)), SETTINGS.tau_growth * self._tau)
         band = self._losses.distance_to_kink(self._slack) <= self._tau
         band[violators] = True
-        band[self._band_index[self._losses.restrict_rows(self._band_index).find_free(inner.alpha)]] = True
+        band[self._band_index[self._losses.restrict_rows(self._band_index).find_free(point.alpha)]] = True
         return band
 
     def _measure_depth(self, check: _BandCheck) -> float:

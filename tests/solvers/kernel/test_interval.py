@@ -15,7 +15,7 @@ from qpsvm import core
 from qpsvm.solve.backend_order import rank_backends
 from qpsvm.solvers.kernel import libsvm
 from qpsvm.solvers.kernel.box_step import compute_box_step
-from qpsvm.solvers.kernel.dual import KernelDual, Multipliers
+from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.libsvm import run_libsvm_loop
 from qpsvm.solvers.kernel.portfolio import solve_kernel
@@ -311,5 +311,5 @@ def test_the_search_for_a_tube_ends_near_the_solution(C, share):
         beta = problem.make_feasible(found[0])
         assert gap(blocks.all(), problem, beta) < 0.02
     else:  # no tube is needed
-        flat = problem.with_tube(Multipliers(0.0))
+        flat = problem.with_tube(0.0)
         assert gap(blocks.all(), flat, flat.make_feasible(found[0])) < 1e-3
