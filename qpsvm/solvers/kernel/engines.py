@@ -166,7 +166,7 @@ class EngineSearch:
         return None if point.gap <= SETTINGS.exact_gap else point.beta
 
     def _run_from_start(self, beta: FloatArray) -> bool:
-        """Run Newton steps from a feasible β, if few rows are free and the steps gain; return whether they did."""
+        """Run Newton steps from a feasible β, if few rows are free; return whether the search has ended."""
         point, max_rows = self.measure_point(beta), int(SETTINGS.start_share * self.problem.n)
         max_rows = max_rows if point.gap < SETTINGS.max_start_gap else 0
         if self.problem.mass is not None:  # ν-machine
@@ -178,7 +178,10 @@ class EngineSearch:
     def _run_newton(
         self, point: DualPoint, reach: float, max_rows: int, steps: int = NEWTON_STEPS, gain: float = np.inf
     ) -> bool:
-        """Run Newton steps from a start on its rows that are free or within `reach`, if they are not too many."""
+        """Run Newton steps on the rows that are free or within `reach` of the margin, if at most `max_rows` are.
+
+        Returns whether the search has ended.
+        """
         initial, effort = select_at_point(point, reach), self.effort
         if (
             0 < len(initial.rows) <= max_rows

@@ -36,7 +36,7 @@ FIRST_PASSES, PREDICTIONS, MAX_PASSES = 16, 4, 1000
 MAX_GOALS = 3
 #: Seconds of all Newton steps that are negligible: from a good pair, a few of them reach rounding.
 NEGLIGIBLE_SECONDS = 5e-3
-#: Share of the remaining time that descent may use under a time limit.
+#: Share of the remaining time that descent leaves to Newton steps under a time limit.
 TIME_SHARE = 0.5
 
 
@@ -175,13 +175,12 @@ class DescentRun:
         passes_made, converged = 0, False
         pace.goal = self.goal
         max_passes, max_work = FIRST_PASSES, MAX_ITERATIONS
-        find_stop = partial(
-            clock.find_stop_reason, 0.0 if clock.limit is None else TIME_SHARE * max(clock.remaining, 0.0)
-        )
+        reserved_seconds = 0.0 if clock.limit is None else TIME_SHARE * max(clock.remaining, 0.0)
+        find_stop = partial(clock.find_stop_reason, reserved_seconds)
         while budget.find_stop_reason() is None and not find_stop():
             max_passes = min(max_passes, MAX_PASSES - passes_made)
             max_passes = max_passes if budget.max_steps is None else min(max_passes, budget.max_steps - budget.steps)
-            self._b, passes, max_work, converged, gap, dual = core.compiled.descend(
+            self._b, passes, work, converged, gap, dual = core.compiled.descend(
                 *self._table, *self._rows, self._alpha, self._w, self._intercept_scale, self._has_free_intercept,
                 self._b if self._has_free_intercept else 0.0, max_passes, max_work, self.goal, find_stop,
             )  # fmt: skip
@@ -189,7 +188,7 @@ class DescentRun:
             budget.steps += passes
             size = max(abs(dual + gap), abs(dual))
             relative_gap = gap / size if size > 0.0 else math.inf
-            if converged or passes_made >= MAX_PASSES or not pace.should_continue(max_work, relative_gap):
+            if converged or passes_made >= MAX_PASSES or not pace.should_continue(work, relative_gap):
                 break
             max_passes, max_work = MAX_PASSES, int(pace.newton_work / PREDICTIONS)
         gradient = np.append(self._w, self._intercept_feature * float(self._y @ self._alpha))
