@@ -243,7 +243,7 @@ def test_libsvm_keeps_a_time_limit(machine, monkeypatch):
 @pytest.mark.parametrize("problem", [KERNEL["rbf"], qpsvm.EpsilonSVR(X, X[:, 1], kernel=qpsvm.RBF())])
 def test_what_a_child_process_needs_is_loaded_before_it_begins(problem, monkeypatch):
     """Else each of them imports scikit-learn anew, which took longer than a limit of 2 seconds."""
-    cached, before = (libsvm_.silence_class, libsvm.find_compiled_loop), []
+    cached, before = (libsvm_.build_silent_class, libsvm.find_compiled_loop), []
 
     def run_in_process(function, arguments, *_):
         before.append(sum(each.cache_info().currsize for each in cached))

@@ -99,7 +99,7 @@ def test_every_machine_at_every_level(n: int, kind: str, single: bool) -> None:
     assert found.u is not None
     np.testing.assert_allclose(found.u, K.astype(float) @ found.beta, atol=1e-10)
     tubed = problem.mass is not None and problem.has_kink
-    if not tubed or problem.compute_edges(found.u).tube > 0.0:
+    if not tubed or problem.compute_multipliers(found.u).tube > 0.0:
         assert violation(problem, K, found.beta) <= 1.01 * TOL + 1e-10
 
 

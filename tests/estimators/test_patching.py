@@ -27,7 +27,7 @@ from qpsvm import estimators
 from qpsvm.estimators.patch import classes as patched
 from qpsvm.estimators.patch import patching
 from qpsvm.estimators.patch.classes import CLASSES
-from qpsvm.solvers.kernel.libsvm import silence_class
+from qpsvm.solvers.kernel.libsvm import build_silent_class
 
 X, Y = load_iris(return_X_y=True)
 #: Two classes that overlap, and every third sample of them.
@@ -239,7 +239,7 @@ def test_solvers_of_this_library_go_on_with_scikit_learns_own(caplog):
     caplog.set_level(logging.INFO, "qpsvm.patch")
     assert svm.LinearSVC(multi_class="crammer_singer").fit(X, Y).gap_ <= 1e-6
     assert [record.getMessage().partition(":")[0] for record in caplog.records] == ["LinearSVC is fitted by qpsvm"]
-    assert patched.SVC not in silence_class.__wrapped__("SVC").__mro__
+    assert patched.SVC not in build_silent_class.__wrapped__("SVC").__mro__
     root = Path(qpsvm.__file__).parent
     taken = re.compile(
         r"^ *(?:from sklearn\.svm import (?!_)|import sklearn\.svm|from sklearn import svm)", re.MULTILINE

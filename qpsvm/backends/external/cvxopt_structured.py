@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.solvers.interior_point.systems import FactoredNewton, as_columns
+from qpsvm.solvers.interior_point.systems import FactoredNewton, build_columns
 
 
 class StructuredKKT:
@@ -44,7 +44,7 @@ class StructuredKKT:
         self.center = np.zeros((len(A), self.k))
         if len(A) and not sp.issparse(Z):  # Zv + Aᵀy = (Z − AᵀC)v + Aᵀ(y + Cv): avoids cancellation in uncentred data
             self.center = np.linalg.pinv(A @ A.T, hermitian=True) @ (A @ Z)
-        self.newton = FactoredNewton(as_columns(Z, A, self.center), self.k, np.zeros(self.k + len(A)))
+        self.newton = FactoredNewton(build_columns(Z, A, self.center), self.k, np.zeros(self.k + len(A)))
         self.newton.needs_refinement = True
 
     def factor(self, scaling: Mapping[str, Any]) -> Callable[[Any, Any, Any], None]:

@@ -37,12 +37,12 @@ from qpsvm.program.status import Solver
 from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.solvers.kernel.libsvm import (
     GRAM_CACHE_MEGABYTES,
-    TYPES,
+    SVM_TYPES,
     bound_iterations,
+    build_silent_class,
     find_compiled_loop,
     is_libsvm_problem,
     run_libsvm_loop,
-    silence_class,
 )
 from qpsvm.solvers.shared.time_slices import run_sliced
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
@@ -145,7 +145,7 @@ class LibsvmCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         data, statement = self.data, self.statement
         kind, settings = self._choose_estimator(limits, options)
-        silence_class(kind)  # imports the class now; otherwise each child process would, within the time limit
+        build_silent_class(kind)  # imports the class now; otherwise each child process would, within the time limit
         clock, n, max_iter = Clock(limits.time_limit), len(data.y), limits.max_iter or self._find_default_max_iter()
         arguments = (kind, settings, data.X, data.y, data.sample_weight / data.sample_weight.max())
         try:
@@ -223,7 +223,7 @@ class LoopCompiled(Compiled):
         )  # fmt: skip
         status, raw = find_run_status(loop, max_iter, clock)
         support = loop.beta.nonzero()[0]
-        edges = problem.compute_edges(blocks.product(support, loop.beta[support], np.arange(problem.n)))
+        edges = problem.compute_multipliers(blocks.product(support, loop.beta[support], np.arange(problem.n)))
         x = self.statement.to_qp_variables(machine.compute_alpha(loop.beta))
         y = self.statement.to_row_multipliers(machine.compute_multipliers(*edges))
         return self._build_solution(status, self._describe_solver(raw), loop.iterations, x, y=y)
@@ -242,7 +242,7 @@ class FittedMachine:
 
 def fit(kind: str, settings: dict[str, Any], X: Any, y: FloatArray, weight: FloatArray, max_iter: int) -> FittedMachine:
     """Fit `SVC` or `NuSVC` (named by `kind`) with at most `max_iter` iterations."""
-    machine = silence_class(kind)(max_iter=max_iter, **settings).fit(X, y, sample_weight=weight)
+    machine = build_silent_class(kind)(max_iter=max_iter, **settings).fit(X, y, sample_weight=weight)
     return FittedMachine(
         machine.support_, as_dense(machine.dual_coef_)[0], float(machine.intercept_[0]), int(np.max(machine.n_iter_)),
         machine.fit_status_ == 0,
@@ -282,11 +282,11 @@ def fit_classes(
     n = len(data)
     has_common_bound = bool((upper == upper[0]).all())
     settings: dict[str, Any] = {
-        "svm_type": TYPES["SVC"], "C": float(upper[0]) if has_common_bound else 1.0,
+        "svm_type": SVM_TYPES["SVC"], "C": float(upper[0]) if has_common_bound else 1.0,
         "sample_weight": np.empty(0) if has_common_bound else upper,
     }  # fmt: skip
     if nu is not None:  # slightly reduced, so that rounding does not make the largest feasible ν infeasible
-        settings |= {"svm_type": TYPES["NuSVC"], "C": 1.0, "nu": nu * (1.0 - n * float(np.finfo(float).eps))}
+        settings |= {"svm_type": SVM_TYPES["NuSVC"], "C": 1.0, "nu": nu * (1.0 - n * float(np.finfo(float).eps))}
     cache_megabytes = min(GRAM_CACHE_MEGABYTES, CACHE_RESERVE_MEGABYTES + n * n * CACHE_MEGABYTES_PER_ENTRY)
     try:
         fitted = find_compiled_loop()(

@@ -17,7 +17,13 @@ from scipy.linalg import qr
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.solvers.interior_point.chunk import SETTINGS
-from qpsvm.solvers.interior_point.systems import DenseNewton, FactoredNewton, NewtonSolver, as_columns, choose_storage
+from qpsvm.solvers.interior_point.systems import (
+    DenseNewton,
+    FactoredNewton,
+    NewtonSolver,
+    build_columns,
+    choose_storage,
+)
 from qpsvm.space.operators import Operator
 
 #: Replaces an infinite bound. Its square, and the square of its inverse, are still normal floats.
@@ -260,7 +266,7 @@ def _reduce_with_factor(
         wide = WideFactor(Q, offset - Q @ projected, center)
         constant += 0.5 * float(wide.offset @ wide.offset)
         offset, center = projected, np.zeros((len(b), len(R)))
-    newton = FactoredNewton(as_columns(Z, A, center), Z.shape[1], np.concatenate([-offset, b]))
+    newton = FactoredNewton(build_columns(Z, A, center), Z.shape[1], np.concatenate([-offset, b]))
     values = (Z.data if sp.issparse(Z) else Z).ravel(order="K")
     trace = float(values @ values) + float(d.sum())
     nonzero_d = d if d.any() else None

@@ -1,14 +1,16 @@
 """Solve Newton systems of the interior-point method, for P with a factor or dense (`FactoredNewton`, `DenseNewton`).
 
-One system is factored per iteration. The columns B = [Z, Aᵀ] are stored dense in chunks of rows, or sparse
-(`as_columns`). With B = [Z, Aᵀ] (n, k + p), u = (v, y) and R = diag(1_k, 0_p), the conditions of optimality are m + d∘x
-+ q = f and Bᵀx − Ru = g, where m = Bu, g = (0, b), and f collects the forces of the bounds. A Newton step with weights
-θ > 0 (the curvature of the bounds, plus d) is
+The QP is to minimise ½xᵀPx + qᵀx subject to Ax = b and bounds on x (n,). With a factor, P = ZZᵀ + diag(d), Z (n, k),
+and v = Zᵀx joins the unknowns: then no matrix of a system is larger than (k + p, k + p). With B = [Z, Aᵀ] (n, k + p),
+R = diag(1_k, 0_p) and u = (v, y), the conditions of optimality are m + d∘x + q = f and Bᵀx − Ru = g, where m = Bu,
+g = (0, b), and f collects the forces of the bounds. A Newton step with weights θ > 0 (the curvature of the bounds, plus
+d) is
 
     (IPM.1)  θ∘dx + B du = ρ,  Bᵀdx − R du = −r,  r = Bᵀx − Ru − g
     (IPM.2)  (R + BᵀD B) du = BᵀDρ + r,  dx = D(ρ − B du),  D = diag(1/θ)
 
-(IPM.2) costs O(n (k + p)²) for BᵀDB, which is accumulated over chunks of rows; besides B it needs memory for one chunk.
+(IPM.2) costs O(n (k + p)²) for BᵀDB, which is accumulated over chunks of rows; besides B, which is stored dense in
+chunks or sparse (`build_columns`), it needs memory for one chunk. One system is factored per iteration.
 Without a factor, (P + diag(θ)) takes the place of diag(θ) and u = y:
 
     (IPM.3)  H dx + Aᵀdy = ρ − γAᵀr,  A dx = −r,  H = P + diag(θ) + γAᵀA:  A H⁻¹Aᵀ dy = A H⁻¹(ρ − γAᵀr) + r
@@ -32,11 +34,158 @@ from qpsvm.solvers.shared.cholesky import Cholesky
 CHUNK_NUMBERS = 32_768
 #: Columns up to which BᵀDB is cheaper as a general product (DB)ᵀB than as a symmetric one (√D B)ᵀ(√D B), whose BLAS
 #: kernels need wide matrices: 0.15 against 0.23 ms at 3000 x 30, 0.85 against 0.70 at 5000 x 50.
-MAX_GENERAL = 40
-#: A pair of nonzeros in a row costs about as much as this many multiplications in the dense product (1.3 ns to 0.03).
+MAX_GENERAL_WIDTH = 40
+#: A pair of nonzeros in a row costs as much as about this many multiplications in the dense product (1.3 ns to 0.03).
 PAIR_COST = 40
 #: Limit of the stored pairs: 12 bytes each, 600 MB.
 MAX_ROW_PAIRS = 50_000_000
+
+
+class NewtonSolver(Protocol):
+    """Solver of a Newton system (IPM.1): `factor` once per iteration, `solve` for each right-hand side."""
+
+    residual: FloatArray  # r
+    needs_refinement: bool  # whether to refine solutions; set when the residual grows
+
+    def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
+        """Prepare the matrix for θ (n,) and r = Bᵀx − Ru − g at x (n,), u; ρ (n,) is the first right-hand side."""
+
+    def update_residual(self, x: FloatArray, u: FloatArray) -> None:
+        """Compute only r at x (n,), u."""
+
+    def solve(self, rho: FloatArray, residual: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return dx (n,), du and dm = B du (n,) for ρ (n,) and r, or r = 0 without `residual`."""
+
+    def compute_energy(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
+        """Return ½xᵀPx without d, at x (n,), u and m = Bu or Px + Aᵀy, (n,)."""
+
+    def compute_force(self, x: FloatArray, u: FloatArray) -> FloatArray:
+        """Return m, (n,): the gradient at x (n,), u without q and d∘x."""
+
+
+class FactoredNewton:
+    """Solver of (IPM.2), for P = ZZᵀ + diag(d) with k columns in Z.
+
+    B (n, k + p)
+    g (k + p,): Right-hand side of Bᵀx − Ru = g.
+    """
+
+    def __init__(self, B: NewtonColumns, k: int, g: FloatArray) -> None:
+        self._B, self._g = B, g
+        self._R = np.where(np.arange(len(g)) < k, 1.0, 0.0)  # its diagonal
+        self.residual = np.zeros(len(g))
+        self.needs_refinement = False
+
+    def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
+        """Factor BᵀDB, and compute BᵀDρ and Bᵀx, in one pass."""
+        self._D = 1.0 / theta
+        M, BTx, first = self._B.build_normal_matrix(self._D, x, rho)
+        M.ravel()[:: len(M) + 1] += self._R
+        BTx -= self._R * u
+        BTx -= self._g
+        self.residual = BTx
+        self._first: tuple[FloatArray, FloatArray] = (rho, first)  # ρ and its BᵀDρ
+        self._M = Cholesky(M)
+
+    def update_residual(self, x: FloatArray, u: FloatArray) -> None:
+        """Update the residual by one product with B."""
+        self.residual = self._B.multiply_transposed(x) - self._R * u - self._g
+
+    def solve(self, rho: FloatArray, residual: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Solve (IPM.2): two products with B, one if ρ is that of `factor`, and three more with refinement."""
+        right = self._first[1] if self._first[0] is rho else self._B.multiply_transposed(self._D * rho)
+        r = self.residual if residual else 0.0
+        du = self._M.solve(right + r if residual else right)
+        dm = self._B.multiply(du)
+        dx = rho - dm
+        dx *= self._D
+        if not self.needs_refinement:
+            return dx, du, dm
+        # refine (IPM.1) as a whole, because D may be 1e12 and multiply rounding errors
+        missing = rho - dm - dx / self._D
+        r = r + self._B.multiply_transposed(dx) - self._R * du
+        change = self._M.solve(self._B.multiply_transposed(self._D * missing) + r)
+        dm_change = self._B.multiply(change)
+        return dx + self._D * (missing - dm_change), du + change, dm + dm_change
+
+    def compute_energy(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
+        """Return ½‖Zᵀx‖², with Zᵀx = v + r_v."""
+        del x, m
+        Zx = self._R * (u + self.residual)
+        return 0.5 * float(Zx @ Zx)
+
+    def compute_force(self, x: FloatArray, u: FloatArray) -> FloatArray:
+        """Return B u: (n,); x enters only through v."""
+        del x
+        return self._B.multiply(u)
+
+
+class DenseNewton:
+    """Solver of (IPM.3), for a dense P (n, n) of moderate size.
+
+    P (n, n)
+    A (p, n)
+    b (p,)
+    """
+
+    def __init__(self, P: FloatArray, A: FloatArray, b: FloatArray) -> None:
+        self._P, self._A, self._b = P, A, b
+        weight = float(np.vdot(A, A))
+        self._gamma = (float(P.trace()) or 1.0) / weight if weight else 0.0
+        self._augmented = P + self._gamma * (A.T @ A) if len(A) else P
+        self.residual = np.zeros(len(b))
+        self.needs_refinement = False
+
+    def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
+        """Factor H and its Schur complement A H⁻¹Aᵀ by Cholesky."""
+        del rho
+        H = self._augmented.copy()
+        H.flat[:: len(H) + 1] += theta
+        self._H = Cholesky(H)
+        self.update_residual(x, u)
+        self._HA = self._H.solve(self._A.T) if len(self._A) else self._A.T
+        self._S = Cholesky(self._A @ self._HA)
+
+    def update_residual(self, x: FloatArray, u: FloatArray) -> None:
+        """Update the residual A x − b."""
+        del u
+        self.residual = self._A @ x - self._b
+
+    def solve(self, rho: FloatArray, residual: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Solve (IPM.3)."""
+        r = self.residual if residual else np.zeros(len(self._b))
+        dx = self._H.solve(rho - self._gamma * (r @ self._A))
+        dy = self._S.solve(self._A @ dx + r)
+        dx -= self._HA @ dy
+        return dx, dy, self.compute_force(dx, dy)
+
+    def compute_energy(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
+        """Return ½xᵀ(m − Aᵀy)."""
+        return 0.5 * float(x @ m - u @ (self._A @ x))
+
+    def compute_force(self, x: FloatArray, u: FloatArray) -> FloatArray:
+        """Return P x + Aᵀy: (n,)."""
+        return self._P @ x + u @ self._A
+
+
+def build_columns(Z: Matrix, A: FloatArray, center: FloatArray) -> NewtonColumns:
+    """Return the cheaper representation of B = [Z − AᵀW, Aᵀ], Z (n, k) dense or sparse, A (p, n), W = center (p, k)."""
+    Z = choose_storage(Z)
+    return SparseColumns(Z, A) if sp.issparse(Z) else DenseColumns(Z, A, center)
+
+
+def choose_storage(Z: Matrix) -> Matrix:
+    """Return Z (n, k) as CSR, or dense if sparse products would cost more."""
+    if not sp.issparse(Z):
+        return Z
+    Z = sp.csr_array(Z)
+    if not Z.has_canonical_format:
+        Z = Z.copy()
+        Z.sum_duplicates()
+    (n, k), lengths = Z.shape, np.diff(Z.indptr).astype(np.float64)
+    pairs = float(lengths @ (lengths + 1)) / 2
+    pays = pairs <= MAX_ROW_PAIRS and PAIR_COST * pairs <= n * k * k / 2
+    return Z if pays else Z.toarray(order="F")  # the memory order of the chunks
 
 
 class NewtonColumns(Protocol):
@@ -101,7 +250,7 @@ class DenseColumns:
         self, D: FloatArray, x: FloatArray, rho: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compute BᵀDB, Bᵀx and BᵀDρ in one pass over the chunks."""
-        general = self._width <= MAX_GENERAL
+        general = self._width <= MAX_GENERAL_WIDTH
         weights = D if general else np.sqrt(D)
         if len(self._chunks) == 1:
             (chunk,) = self._chunks
@@ -171,150 +320,3 @@ def compute_row_pairs(Z: Matrix) -> Matrix:
         rows.append(np.repeat(rows_of_length, len(first)))
     triplets = (np.concatenate(values), (np.concatenate(positions), np.concatenate(rows)))
     return sp.csr_array(triplets, shape=(k * (k + 1) // 2, n))
-
-
-def choose_storage(Z: Matrix) -> Matrix:
-    """Return Z (n, k) as CSR, or dense if sparse products would cost more."""
-    if not sp.issparse(Z):
-        return Z
-    Z = sp.csr_array(Z)
-    if not Z.has_canonical_format:
-        Z = Z.copy()
-        Z.sum_duplicates()
-    (n, k), lengths = Z.shape, np.diff(Z.indptr).astype(np.float64)
-    pairs = float(lengths @ (lengths + 1)) / 2
-    pays = pairs <= MAX_ROW_PAIRS and PAIR_COST * pairs <= n * k * k / 2
-    return Z if pays else Z.toarray(order="F")  # the memory order of the chunks
-
-
-def as_columns(Z: Matrix, A: FloatArray, center: FloatArray) -> NewtonColumns:
-    """Return the cheaper representation of B = [Z − AᵀW, Aᵀ], Z (n, k) dense or sparse, A (p, n), W = center (p, k)."""
-    Z = choose_storage(Z)
-    return SparseColumns(Z, A) if sp.issparse(Z) else DenseColumns(Z, A, center)
-
-
-class NewtonSolver(Protocol):
-    """A Newton system (IPM.1): `factor` once per iteration, `solve` for each right-hand side."""
-
-    residual: FloatArray
-    needs_refinement: bool  # whether to refine solutions; set when the residual grows
-
-    def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
-        """Prepare the matrix for θ (n,) and r = Bᵀx − Ru − g at x (n,), u; ρ (n,) is the first right-hand side."""
-
-    def update_residual(self, x: FloatArray, u: FloatArray) -> None:
-        """Compute only r at x (n,), u."""
-
-    def solve(self, rho: FloatArray, residual: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return dx (n,), du and dm = B du (n,) for ρ (n,) and r, or r = 0 without `residual`."""
-
-    def compute_energy(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
-        """Return ½xᵀPx without d, at x (n,), u and m = Bu or Px + Aᵀy, (n,)."""
-
-    def compute_force(self, x: FloatArray, u: FloatArray) -> FloatArray:
-        """Return m, (n,): the gradient at x (n,), u without q and d∘x."""
-
-
-class FactoredNewton:
-    """Solver of (IPM.2), for P = ZZᵀ + diag(d).
-
-    B (n, k + p)
-    g (k + p,): Right-hand side of Bᵀx − Ru = g.
-    """
-
-    def __init__(self, B: NewtonColumns, k: int, g: FloatArray) -> None:
-        self._B, self._g = B, g
-        self._lift = np.where(np.arange(len(g)) < k, 1.0, 0.0)  # R
-        self.residual = np.zeros(len(g))
-        self.needs_refinement = False
-
-    def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
-        """Factor BᵀDB, and compute BᵀDρ and Bᵀx, in one pass."""
-        self._D = 1.0 / theta
-        M, Bx, first = self._B.build_normal_matrix(self._D, x, rho)
-        M.ravel()[:: len(M) + 1] += self._lift
-        Bx -= self._lift * u
-        Bx -= self._g
-        self.residual = Bx
-        self._first: tuple[FloatArray, FloatArray] = (rho, first)
-        self._M = Cholesky(M)
-
-    def update_residual(self, x: FloatArray, u: FloatArray) -> None:
-        """Update the residual by one product with B."""
-        self.residual = self._B.multiply_transposed(x) - self._lift * u - self._g
-
-    def solve(self, rho: FloatArray, residual: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Solve (IPM.2): two products with B, one if ρ is that of `factor`, and three more with refinement."""
-        right = self._first[1] if self._first[0] is rho else self._B.multiply_transposed(self._D * rho)
-        r = self.residual if residual else 0.0
-        du = self._M.solve(right + r if residual else right)
-        dm = self._B.multiply(du)
-        dx = rho - dm
-        dx *= self._D
-        if not self.needs_refinement:
-            return dx, du, dm
-        # refine (IPM.1) as a whole, because D may be 1e12 and multiply rounding errors
-        missing = rho - dm - dx / self._D
-        r = r + self._B.multiply_transposed(dx) - self._lift * du
-        change = self._M.solve(self._B.multiply_transposed(self._D * missing) + r)
-        dm_change = self._B.multiply(change)
-        return dx + self._D * (missing - dm_change), du + change, dm + dm_change
-
-    def compute_energy(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
-        """Return ½‖Zᵀx‖², with Zᵀx = v + r_v."""
-        del x, m
-        Zx = self._lift * (u + self.residual)
-        return 0.5 * float(Zx @ Zx)
-
-    def compute_force(self, x: FloatArray, u: FloatArray) -> FloatArray:
-        """Return B u: (n,); x enters only through v."""
-        del x
-        return self._B.multiply(u)
-
-
-class DenseNewton:
-    """Solver of (IPM.3), for a dense P (n, n) of moderate size.
-
-    P (n, n)
-    A (p, n)
-    b (p,)
-    """
-
-    def __init__(self, P: FloatArray, A: FloatArray, b: FloatArray) -> None:
-        self._P, self._A, self._b = P, A, b
-        weight = float(np.vdot(A, A))
-        self._gamma = (float(P.trace()) or 1.0) / weight if weight else 0.0
-        self._augmented = P + self._gamma * (A.T @ A) if len(A) else P
-        self.residual = np.zeros(len(b))
-        self.needs_refinement = False
-
-    def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
-        """Factor H and its Schur complement A H⁻¹Aᵀ by Cholesky."""
-        del rho
-        H = self._augmented.copy()
-        H.flat[:: len(H) + 1] += theta
-        self._H = Cholesky(H)
-        self.update_residual(x, u)
-        self._HA = self._H.solve(self._A.T) if len(self._A) else self._A.T
-        self._S = Cholesky(self._A @ self._HA)
-
-    def update_residual(self, x: FloatArray, u: FloatArray) -> None:
-        """Update the residual A x − b."""
-        del u
-        self.residual = self._A @ x - self._b
-
-    def solve(self, rho: FloatArray, residual: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Solve (IPM.3)."""
-        r = self.residual if residual else np.zeros(len(self._b))
-        dx = self._H.solve(rho - self._gamma * (r @ self._A))
-        dy = self._S.solve(self._A @ dx + r)
-        dx -= self._HA @ dy
-        return dx, dy, self.compute_force(dx, dy)
-
-    def compute_energy(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
-        """Return ½xᵀ(m − Aᵀy)."""
-        return 0.5 * float(x @ m - u @ (self._A @ x))
-
-    def compute_force(self, x: FloatArray, u: FloatArray) -> FloatArray:
-        """Return P x + Aᵀy: (n,)."""
-        return self._P @ x + u @ self._A

@@ -1,8 +1,9 @@
-"""Run the working-set loop over all rows, then Newton steps from its point.
+"""Run the working-set loop over all rows, then Newton steps from its point (`BaselineLoop`).
 
-`BaselineLoop` runs on blocks of rows (`block_loop`), and over all rows once blocks do not pay, to a loose tolerance.
-Newton steps on the rows that can still move then compute the last digits, if they are predicted to take no longer than
-the loop has taken. Otherwise, or if they stall, the loop continues to the next tolerance. The prediction is
+The loop finds the support vectors, Newton steps the last digits. The loop runs on blocks of rows (`block_loop`), and
+over all rows once blocks do not pay, to a loose tolerance. Then Newton steps follow on the F rows that can still move,
+if they are predicted to take no longer than the loop has taken. Otherwise, or if they stall, the loop continues to the
+next tolerance. The prediction is
 
     (BASE.1)  m(e_s n F + e_r F² + e_F F³):  m steps on F rows, the more the fewer of these are free
 
@@ -36,7 +37,7 @@ from qpsvm.space.kernels.functions import RBF
 
 @dataclass(frozen=True)
 class BaselineSettings:
-    """Constants of the loop."""
+    """Constants of the loop and of the Newton steps after it."""
 
     #: Tolerances of the loop: the first one, the factor from each to the next, and the last one. A loop that cannot be
     #: warm-started runs once, with the default of scikit-learn's SVC.
@@ -49,7 +50,7 @@ class BaselineSettings:
     square_seconds: float = 10e-9
     cube_seconds: float = 1.2e-11
     steps: tuple[float, float] = (2.0, 10.0)
-    #: Limit of the bytes of K, in single precision, if the loop cannot evaluate its rows itself.
+    #: Limit of the bytes of K, in single precision, if the loop cannot evaluate the kernel itself.
     max_gram_bytes: float = 4e8
     #: Limits of the Newton steps after a loop, and of how often u is recomputed.
     max_newton_steps: int = 40
@@ -94,51 +95,47 @@ class BaselineLoop:
         self._data: NDArray[np.float32] | KernelSamples | None = None
         self._blocks: BlockLoop | None = None
         blocks, n = engines.blocks, engines.problem.n
-        self._sampled = blocks.allows_single and blocks.samples is not None and evaluates_kernel(engines.problem)
-        stored = min(SETTINGS.max_gram_bytes, 0.5 * find_available_memory()) >= 4.0 * n * n
-        self._resumes = core.compiled is not None and (self._sampled or stored)
-        self._tol = SETTINGS.first_tol if self._resumes else SETTINGS.single_run_tol
+        can_evaluate = blocks.samples is not None and evaluates_kernel(engines.problem)
+        self._on_samples = blocks.allows_single and can_evaluate
+        fits_memory = min(SETTINGS.max_gram_bytes, 0.5 * find_available_memory()) >= 4.0 * n * n
+        self._can_resume = core.compiled is not None and (self._on_samples or fits_memory)
+        self._needs_gram = not (self._can_resume or can_evaluate)
+        self._tol = SETTINGS.first_tol if self._can_resume else SETTINGS.single_run_tol
 
     def run(self) -> None:
         """Run until the target, a limit or rounding stops the loop; the search keeps the best point."""
         engines, effort = self._engines, self._engines.effort
-        if not self._resumes and (engines.blocks.samples is None or not evaluates_kernel(engines.problem)):
+        if self._needs_gram:
             engines.solve_with_gram()
             return
         start_time = effort.clock.seconds
         while not effort.is_over():
             if not self._run_loop():
                 continue
-            is_last = self._tol <= SETTINGS.last_tol or not self._resumes
-            if self._finish(is_last, effort.clock.seconds - start_time) or is_last:
+            is_last = self._tol <= SETTINGS.last_tol or not self._can_resume
+            if self._run_newton_if_cheap(is_last, effort.clock.seconds - start_time) or is_last:
                 break
             self._tol *= SETTINGS.tol_factor
         if engines.best_point.gap > engines.target:
             engines.update_best("libsvm", self.point)
 
-    def _build_samples(self) -> KernelSamples:
-        kernel, X = self._engines.blocks.kernel, self._engines.blocks.samples
-        assert isinstance(kernel, RBF)
-        assert X is not None
-        return KernelSamples(kernel, X)
-
     def _run_loop(self) -> bool:
         """Run the loop; return whether it converged, or stopped at rounding or its own limit."""
         engines, point, problem = self._engines, self.point, self._engines.problem
-        start, u = (None, None) if point is None or not self._resumes else (point.beta, point.u)
-        if self._blocks is None and self._resumes and problem.mass is None and (start is not None or not problem.total):
+        start, u = (None, None) if point is None or not self._can_resume else (point.beta, point.u)
+        has_start = start is not None or not problem.total  # else 0 is not feasible
+        if self._blocks is None and self._can_resume and problem.mass is None and has_start:
             zero = np.zeros(problem.n)
             self._blocks = BlockLoop(engines.blocks, problem, engines.effort)
             self.point = point or problem.build_point(zero, zero)
+        has_left_blocks = False
         if self._blocks is not None and self._blocks.can_continue:
             assert self.point is not None
             result = self._blocks.run(self._tol, self.point.beta, self.point.u)
             has_left_blocks = not self._blocks.can_continue
         else:
-            has_left_blocks = False
             if self._data is None:
-                sampled = self._sampled or not self._resumes
-                self._data = self._build_samples() if sampled else compute_full_gram(engines.blocks, engines.effort)
+                self._data = self._build_data()
             if self._data is None:
                 return False
             result = engines.effort.run_loop(problem, self._data, self._tol, start=start, u=u)
@@ -148,18 +145,16 @@ class BaselineLoop:
         engines.effort.report("loop", problem.n, self.point.gap)
         return result.converged or not (has_left_blocks or engines.effort.is_late())
 
-    def _estimate_newton_seconds(self) -> float:
-        """Estimate the seconds of Newton steps, (BASE.1)."""
-        assert self.point is not None
-        problem, (min_steps, max_steps) = self._engines.problem, SETTINGS.steps
-        F, n = len(find_moving_rows(problem, self.point, self._engines.target)), problem.n
-        share_at_bound = max(F - int(np.count_nonzero(problem.find_free(self.point.beta))), 0) / max(F, 1)
-        step_seconds = (
-            SETTINGS.streamed_seconds * n * F + SETTINGS.square_seconds * F * F + SETTINGS.cube_seconds * F**3
-        )
-        return float(min_steps + (max_steps - min_steps) * share_at_bound) * step_seconds
+    def _build_data(self) -> NDArray[np.float32] | KernelSamples | None:
+        """Return the samples if the loop evaluates the kernel, else K; None if time runs out."""
+        blocks = self._engines.blocks
+        if self._can_resume and not self._on_samples:
+            return compute_full_gram(blocks, self._engines.effort)
+        assert isinstance(blocks.kernel, RBF)
+        assert blocks.samples is not None
+        return KernelSamples(blocks.kernel, blocks.samples)
 
-    def _finish(self, is_last: bool, loop_seconds: float) -> bool:
+    def _run_newton_if_cheap(self, is_last: bool, loop_seconds: float) -> bool:
         """Run Newton steps if they are predicted to be cheap; return whether the problem is solved."""
         engines, point = self._engines, self.point
         if is_last or self._estimate_newton_seconds() <= loop_seconds:
@@ -168,6 +163,17 @@ class BaselineLoop:
             self.point = self._refine_point(point)
             engines.update_best("libsvm", self.point)
         return bool(engines.best_point.gap <= engines.target)
+
+    def _estimate_newton_seconds(self) -> float:
+        """Estimate the seconds of Newton steps by (BASE.1)."""
+        assert self.point is not None
+        problem, (min_steps, max_steps) = self._engines.problem, SETTINGS.steps
+        F, n = len(find_moving_rows(problem, self.point, self._engines.target)), problem.n
+        share_at_bound = max(F - int(np.count_nonzero(problem.find_free(self.point.beta))), 0) / max(F, 1)
+        step_seconds = (
+            SETTINGS.streamed_seconds * n * F + SETTINGS.square_seconds * F * F + SETTINGS.cube_seconds * F**3
+        )
+        return float(min_steps + (max_steps - min_steps) * share_at_bound) * step_seconds
 
     def _run_newton(self) -> bool:
         """Run Newton steps from the loop's point, and return whether they solved the problem."""

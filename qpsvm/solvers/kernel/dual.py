@@ -1,38 +1,37 @@
 """Define the dual of a kernel SVM in the variables β (n,), and its gap (`KernelDual`, `DualPoint`).
 
+One form covers every machine: a box, one required sum, and for ν-machines a second one.
+
     (KDUAL.1)  minimise ½βᵀKβ − ℓᵀβ + Σ ε_i|β_i|  subject to  Σβ = e,  low ≤ β ≤ high
     (KDUAL.2)  r = ℓ − u − b,  u = Kβ:  the residual;  p_i = r_i − σ_i ε_i:  the reduced gradient, σ_i = ±1 its side
-    (KDUAL.3)  P − D = Σ (high_i − β_i) max(p_i, 0) + (β_i − low_i) max(−p_i, 0) on that side, and what the other adds:
-               (LOSSES.5), no term is negative
+    (KDUAL.3)  P − D = Σ (high_i − β_i) max(p_i, 0) + (β_i − low_i) max(−p_i, 0) without a kink at 0;  with one it is
+               (LOSSES.5).  No term is negative
     (KDUAL.4)  relative gap = (P − D) / max(|P|, |D|)
     (KDUAL.5)  the best b for a given u is a weighted quantile of the ends ℓ − u ∓ ε of the tubes, at level Σ high − e;
-               in (KDUAL.7), b ± ε are two of ℓ − u
-    (KDUAL.7)  ν-SVR: no ε but Σ|β| = m, whose multiplier ε is
-    (KDUAL.7)′ ν-SVM: the same, where β = y∘α has the sign of its interval and ρ is −ε: |β_i| = y_iβ_i has no kink
-    (KDUAL.8)  (KDUAL.7) with ε ≥ 0 is Σ|β| ≤ m;  if Σ|β| < m at ε = 0, both α of a sample share the rest
+               in (KDUAL.7), b + ε and b − ε are weighted quantiles of ℓ − u
+    (KDUAL.7)  ν-SVR: Σ|β| = m takes the place of the term with ε, and ε is its multiplier
+    (KDUAL.7)′ ν-SVM: the same, with ε = −ρ; β = y∘α has the sign of its interval, so |β_i| = y_iβ_i has no kink
+    (KDUAL.8)  (KDUAL.7) with ε ≥ 0 is Σ|β| ≤ m;  if Σ|β| < m at ε = 0, the two α of a sample share the rest
 
 | machine        | ℓ        | ε   | low, high        | e      |                                             |
 |----------------|----------|-----|------------------|--------|---------------------------------------------|
 | C-SVM          | y        | 0   | 0, C or −C, 0    | 0      | β = y∘α: the interval ends at 0             |
 | ε-SVR          | target   | ε   | −C, C            | 0      | β at 0 is a kink: two sides, one at a time  |
 | ν-SVR          | target   | –   | −C, C            | 0      | the same, and m = νΣC                       |
-| ν-SVM          | 0        | –   | 0, U or −U, 0    | 0      | the interval ends at 0, and m = ν: ε = −ρ   |
+| ν-SVM          | 0        | –   | 0, U or −U, 0    | 0      | the interval ends at 0, and m = ν           |
 | quantile τ     | target   | 0   | −C(1 − τ), Cτ    | 0      | no kink: the side is the whole interval     |
 | one-class      | 0        | 0   | 0, 1             | νn     |                                             |
 | SVDD           | ½K_ii    | 0   | 0, C             | 1      |                                             |
 
-On its side a row is inside an interval or at an end of it, and p is its reduced gradient: engines use `gradient`, `low`
-and `high` of a point, and properties of the problem (`has_kink`, `is_sign_constrained`, `is_standard_hinge`), but not
-its machine. A row stays at the kink as long as |r| ≤ ε; otherwise it is on the side of its residual.
+A kink at β_i = 0 splits the interval of a row into two sides. A `DualPoint` chooses one side for each row, and has the
+reduced gradient and the interval on it (`gradient`, `low`, `high`), so engines need not know about kinks. A row stays
+at the kink while |r| ≤ ε; otherwise it is on the side of its residual. Engines may ask for properties of the problem
+(`has_kink`, `is_sign_constrained`, `is_standard_hinge`), but not for the machine.
 
-The problem can be restricted to a working set W of rows while the others are at an end of their interval, or at the
-kink, on the right side of it: those contribute nothing to (KDUAL.3), and to (KDUAL.5) only
+The problem can be restricted to a working set W of rows (`restrict`), if every other row is at an end of its interval,
+or at the kink, and optimal there. Such rows contribute nothing to (KDUAL.3), and to (KDUAL.5) only
 
     (KDUAL.6)  level = Σ high over the rows of W − e + Σ β_i over the rows outside
-
-Without a kink, LIBSVM's loop and others measure from the end that is 0, or from the lower one:
-
-    (KDUAL.9)  β_i = base_i + s_i α_i,  0 ≤ α_i ≤ high_i − low_i
 """
 
 from __future__ import annotations
@@ -48,20 +47,18 @@ from qpsvm.base.arrays.frozen import cached, find_common_value
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.program.losses import Loss, take_rows
 
-#: Features of a linear hard margin up to which it has few support vectors.
-NARROW = 60
 #: An entry closer to the kink than this share of its interval is at the kink.
-ON_KINK = 1e-11
-#: Rounding error of a required sum, relative to the sum of all boxes.
-UNMET = 1e-12
+KINK_TOL = 1e-11
+#: Rounding error of a required sum, relative to the sum of all bounds.
+SUM_TOL = 1e-12
 #: Rounding error of a sum in units of Σ|β|, for which entries at their bounds are not moved.
-ROUNDED_SUM = 1e-15
+SUM_ROUNDING = 1e-15
 #: A level this close to a multiple of the common weight is one.
 INTEGER_TOL = 1e-6
 
 
-class Edges(NamedTuple):
-    """b, and the width ε of the tube around f if that is a variable, else 0."""
+class Multipliers(NamedTuple):
+    """Multipliers of the sums: b of Σβ, and ε, `tube`, of Σ|β| in (KDUAL.7), else 0."""
 
     b: float
     tube: float = 0.0
@@ -112,15 +109,16 @@ class KernelDual(Loss):
     @cached
     def is_nu_svm(self) -> bool:
         """Whether Σ|β| is given and every β has the sign of its interval: a ν-SVM."""
-        return self.mass is not None and self._is_one_signed
+        return self.mass is not None and self._has_zero_end
 
     @cached
-    def _is_one_signed(self) -> bool:
+    def _has_zero_end(self) -> bool:
+        """Whether 0 is an end of every interval."""
         return not np.minimum(self.high, -self.low).any()
 
     @cached
     def weight(self) -> FloatArray:
-        """Largest cost of a violation, by row: (n,)."""
+        """Distance between the ends of the interval, or from the kink to the farther end: (n,)."""
         return np.maximum(self.high, -self.low) if self.has_kink else self.high - self.low
 
     @cached
@@ -130,7 +128,7 @@ class KernelDual(Loss):
 
     @cached
     def common_weight(self) -> float | None:
-        """Common weight of all ends of the tubes; None if they differ."""
+        """Common weight of all points of the quantile (KDUAL.5); None if they differ."""
         first = float(self.weight[0])
         if self.is_sign_constrained and find_common_value(self.weight) is not None:
             return first
@@ -139,18 +137,13 @@ class KernelDual(Loss):
 
     @cached
     def sign(self) -> FloatArray:
-        """s of (KDUAL.9), without a kink: −1 where β = 0 is the upper end, else 1; (n,)."""
+        """Sign of the interval, without a kink: −1 where β = 0 is the upper end, else 1; (n,)."""
         return np.where(self.high > 0.0, 1.0, -1.0)
-
-    @cached
-    def base(self) -> FloatArray:
-        """Base point of (KDUAL.9) without a kink: 0 if that is an end of the interval, else the lower end. (n,)."""
-        return np.where(self.high == 0.0, 0.0, self.low)
 
     @cached
     def is_sign_constrained(self) -> bool:
         """Whether β = 0 is an end of every interval, and Σβ = 0."""
-        return self.mass is None and not self.has_kink and self.total == 0.0 and self._is_one_signed
+        return self.mass is None and not self.has_kink and self.total == 0.0 and self._has_zero_end
 
     @cached
     def is_standard_hinge(self) -> bool:
@@ -159,31 +152,31 @@ class KernelDual(Loss):
 
     @cached
     def _balance_level(self) -> float:
-        """(KDUAL.6)."""
+        """Level of the quantile for b, by (KDUAL.6)."""
         return float(self.high.sum()) - self.total + self.fixed_sum
 
     @cached
     def bound_share(self) -> float | None:
-        """Largest share of rows at their bound in novelty detection; None for other machines."""
+        """e / Σ high for novelty detection, the share ν of a one-class SVM; None for other machines."""
         if self.has_kink or self.low.any() or not self.total > 0.0:
             return None
         return self.total / float(self.high.sum())
 
-    def restrict(self, rows: IntArray, at_bound: FloatArray, scale: float | None = None) -> KernelDual:
-        """Restrict the problem to some rows, given β of the others and the denominator of the full gap."""
-        mass = float(np.abs(at_bound).sum())
-        return replace(self.restrict_rows(rows), fixed_sum=float(at_bound.sum()), fixed_mass=mass, scale=scale)
+    def restrict(self, rows: IntArray, fixed_beta: FloatArray, scale: float | None = None) -> KernelDual:
+        """Restrict the problem to some rows, given β of the others, and the denominator of the full gap or None."""
+        mass = float(np.abs(fixed_beta).sum())
+        return replace(self.restrict_rows(rows), fixed_sum=float(fixed_beta.sum()), fixed_mass=mass, scale=scale)
 
-    def with_tube(self, edges: Edges) -> KernelDual:
-        """Return (KDUAL.1) at the ε of (KDUAL.7)."""
+    def with_tube(self, tube: float) -> KernelDual:
+        """Return (KDUAL.1) with ε = `tube` in place of the second sum of (KDUAL.7)."""
         if self.mass is None:
             return self
         if self.is_nu_svm:
-            return replace(self, level=self.level - self.sign * edges.tube, mass=None, fixed_mass=0.0)
-        return replace(self, tube=edges.tube, mass=None, fixed_mass=0.0)
+            return replace(self, level=self.level - self.sign * tube, mass=None, fixed_mass=0.0)
+        return replace(self, tube=tube, mass=None, fixed_mass=0.0)
 
-    def needs_no_tube(self, point: DualPoint) -> bool:
-        """Return whether a point of (KDUAL.7) has no tube: then the solution is that of (KDUAL.8)."""
+    def has_no_tube(self, point: DualPoint) -> bool:
+        """Return whether the point of a ν-SVR has ε = 0, so that the solution is that of (KDUAL.8)."""
         return self.mass is not None and self.has_kink and point.tube <= 0.0
 
     @property
@@ -198,40 +191,42 @@ class KernelDual(Loss):
         inside: NDArray[np.bool_] = (beta > self.low) & (beta < self.high)
         return inside & (beta != 0.0) if self.has_kink else inside
 
-    def compute_violation(self, beta: FloatArray, u: FloatArray, edges: Edges, rows: IntArray | slice) -> FloatArray:
-        """Compute the violation of some rows at a bound, positive on the wrong side: (r,)."""
-        r, beta_rows = self.level[rows] - u[rows] - edges.b, beta[rows]
+    def compute_violation(
+        self, beta: FloatArray, u: FloatArray, multipliers: Multipliers, rows: IntArray | slice
+    ) -> FloatArray:
+        """Compute by how much the reduced gradients of some rows at a bound or kink have the wrong sign: (r,)."""
+        r, beta_rows = self.level[rows] - u[rows] - multipliers.b, beta[rows]
         if not self.has_kink:
-            r = r - self.sign[rows] * edges.tube if edges.tube else r
+            r = r - self.sign[rows] * multipliers.tube if multipliers.tube else r
             return np.where(beta_rows <= self.low[rows], r, -r)
         violation: FloatArray = np.where(beta_rows == 0.0, np.abs(r), -np.sign(beta_rows) * r)
-        return violation + np.where(beta_rows == 0.0, -1.0, 1.0) * (take_rows(self.tube, rows) + edges.tube)
+        return violation + np.where(beta_rows == 0.0, -1.0, 1.0) * (take_rows(self.tube, rows) + multipliers.tube)
 
-    def compute_edges(self, u: FloatArray) -> Edges:
-        """Compute the best b for u (n,), and ε if it is a variable: (KDUAL.5)."""
+    def compute_multipliers(self, u: FloatArray) -> Multipliers:
+        """Compute (KDUAL.5) for u (n,)."""
         r = self.level - u
         if self.is_nu_svm:
             (plus, minus), up = self.target_sums, self.sign > 0.0
-            above = _find_crossing(r[up], self.high[up], float(self.high.sum()) - plus, self.common_weight)
-            below = _find_crossing(r[~up], -self.low[~up], -minus, self.common_weight)
-            return Edges(0.5 * (above + below), 0.5 * (above - below))
+            # b + ε and b − ε
+            upper = _find_weighted_quantile(r[up], self.high[up], float(self.high.sum()) - plus, self.common_weight)
+            lower = _find_weighted_quantile(r[~up], -self.low[~up], -minus, self.common_weight)
+            return Multipliers(0.5 * (upper + lower), 0.5 * (upper - lower))
         if self.mass is not None:
             plus, minus = self.target_sums
-            above = _find_crossing(r, self.high, float(self.high.sum()) - plus, self.common_weight)
-            below = _find_crossing(r, -self.low, -minus, self.common_weight)
-            return Edges(0.5 * (above + below), max(0.5 * (above - below), 0.0))
+            upper = _find_weighted_quantile(r, self.high, float(self.high.sum()) - plus, self.common_weight)
+            lower = _find_weighted_quantile(r, -self.low, -minus, self.common_weight)
+            return Multipliers(0.5 * (upper + lower), max(0.5 * (upper - lower), 0.0))
         if not self.has_kink:
-            return Edges(_find_crossing(r, self.weight, self._balance_level, self.common_weight))
+            return Multipliers(_find_weighted_quantile(r, self.weight, self._balance_level, self.common_weight))
         points = np.concatenate([r - self.tube, r + self.tube])
         weights = None if self.common_weight is not None else np.concatenate([self.high, -self.low])
-        return Edges(_find_crossing(points, weights, self._balance_level, self.common_weight))
-
-    def intercept(self, u: FloatArray) -> float:
-        """Compute the best b for u (n,)."""
-        return self.compute_edges(u).b
+        return Multipliers(_find_weighted_quantile(points, weights, self._balance_level, self.common_weight))
 
     def make_feasible(self, beta: FloatArray) -> FloatArray:
-        """Return a feasible point near β: clip to the box, then spread the residue of the sums over rows with slack."""
+        """Return a feasible point near β: clip to the box, then spread the residue of the sums over rows with slack.
+
+        With a kink, each entry keeps its sign if possible.
+        """
         feasible: FloatArray = np.minimum(np.maximum(beta, self.low), self.high)
         if self.is_nu_svm:
             for members, goal in zip((self.sign > 0.0, self.sign < 0.0), self.target_sums, strict=True):
@@ -239,29 +234,29 @@ class KernelDual(Loss):
             return feasible
         if not self.has_kink:
             return spread_residue(feasible, self.low, self.high, self.fixed_sum - self.total)
-        feasible[np.abs(feasible) <= ON_KINK * self.weight] = 0.0
+        feasible[np.abs(feasible) <= KINK_TOL * self.weight] = 0.0
         low, high = np.where(feasible < 0.0, self.low, 0.0), np.where(feasible > 0.0, self.high, 0.0)
         if self.mass is None:
             feasible = spread_residue(feasible, low, high, self.fixed_sum - self.total)
-            if abs(feasible.sum() + self.fixed_sum - self.total) > UNMET * self.total_penalty:
+            if abs(feasible.sum() + self.fixed_sum - self.total) > SUM_TOL * self.total_penalty:
                 feasible = spread_residue(feasible, self.low, self.high, self.fixed_sum - self.total)
             return feasible
         for members, goal in zip((feasible > 0.0, feasible < 0.0), self.target_sums, strict=True):
             part_beta = feasible[members]
             if len(part_beta):
                 feasible[members] = part_beta = spread_residue(part_beta, low[members], high[members], -goal)
-            if abs(part_beta.sum() - goal) > UNMET * self.total_penalty:
+            if abs(part_beta.sum() - goal) > SUM_TOL * self.total_penalty:
                 return self.fill_by_score(self.level)
         return feasible
 
     def build_uniform_start(self) -> FloatArray:
-        """Build the point with the same share of every interval, as the sums require, if one end is 0: (n,)."""
+        """Build the point that meets the sums with the same share of every upper end, and of every lower end: (n,)."""
         plus, minus = (self.total - self.fixed_sum, 0.0) if self.mass is None else self.target_sums
         shares = [goal / (float(np.add.reduce(end)) or 1.0) for goal, end in ((plus, self.high), (minus, self.low))]
         return shares[0] * self.high + shares[1] * self.low
 
     def fill_by_score(self, score: FloatArray) -> FloatArray:
-        """Set the highest scores to the upper end and the lowest to the lower end, as far as the sums allow: (n,)."""
+        """Set the highest scores to the upper end and the lowest to the lower end, until the sums are met: (n,)."""
         plus, minus = (self.total - self.fixed_sum, 0.0) if self.mass is None else self.target_sums
         order = np.argsort(-score, kind="stable")
         filled = np.empty(self.n)
@@ -273,38 +268,41 @@ class KernelDual(Loss):
         return filled
 
     def build_zero_point(self) -> DualPoint:
-        """Build a point without any work: β = 0 if that is feasible, else a feasible point of unknown gap."""
+        """Build a point without K: β = 0 if that is feasible, else a feasible point of unknown gap."""
         zero = np.zeros(self.n)
         if self.total == 0.0 and not self.mass and (self.low <= 0.0).all() and (self.high >= 0.0).all():
             return self.build_point(zero, zero)
-        return self.build_point_at(self.make_feasible(zero), zero, Edges(0.0), np.inf, 0.0)
+        return self.build_point_at(self.make_feasible(zero), zero, Multipliers(0.0), np.inf, 0.0)
 
-    def build_point(self, beta: FloatArray, u: FloatArray, edges: Edges | None = None) -> DualPoint:
-        """Measure a feasible β with its u = Kβ, both (n,), at the given edges or, if None, at the best ones."""
-        edges = edges or self.compute_edges(u)
+    def build_point(self, beta: FloatArray, u: FloatArray, multipliers: Multipliers | None = None) -> DualPoint:
+        """Measure a feasible β with its u = Kβ, both (n,), at the given multipliers or the best ones."""
+        multipliers = multipliers or self.compute_multipliers(u)
         r = self.level - u
-        r -= edges.b
-        sided = self._compute_sided_gradient(beta, r, edges.tube)
+        r -= multipliers.b
+        gradient, low, high = self._compute_sided_gradient(beta, r, multipliers.tube)
         value = float(self.level @ beta) - 0.5 * float(beta @ u)
-        if self.has_kink:
-            size, width = np.abs(beta), self.tube + edges.tube
+        if self.has_kink:  # (LOSSES.5)
+            size, width = np.abs(beta), self.tube + multipliers.tube
             clipped = np.minimum(np.maximum(r, -width), width)
             excess = r - clipped
             difference = float(np.add.reduce(width * size - clipped * beta))
             value -= float(np.add.reduce(self.tube * size))
             if self.mass is not None:  # (KDUAL.8)
-                difference += edges.tube * max(self.mass - self.fixed_mass - float(np.add.reduce(size)), 0.0)
+                difference += multipliers.tube * max(self.mass - self.fixed_mass - float(np.add.reduce(size)), 0.0)
         else:
-            difference, excess = 0.0, sided[0]
+            difference, excess = 0.0, gradient
         difference += float((np.where(excess > 0.0, self.high, self.low) - beta) @ excess)  # (KDUAL.3)
         scale = max(abs(value), abs(value + difference)) if self.scale is None else self.scale
         gap = difference / scale if scale > 0 else (0.0 if difference == 0 else np.inf)
-        return DualPoint(beta, u, edges.b, gap if math.isfinite(gap) else np.inf, scale, *sided, edges.tube)
+        gap = gap if math.isfinite(gap) else np.inf
+        return DualPoint(beta, u, multipliers.b, gap, scale, gradient, low, high, multipliers.tube)
 
-    def build_point_at(self, beta: FloatArray, u: FloatArray, edges: Edges, gap: float, scale: float) -> DualPoint:
-        """Build the point from a known intercept, gap and scale."""
-        sided = self._compute_sided_gradient(beta, self.level - u - edges.b, edges.tube)
-        return DualPoint(beta, u, edges.b, gap, scale, *sided, edges.tube)
+    def build_point_at(
+        self, beta: FloatArray, u: FloatArray, multipliers: Multipliers, gap: float, scale: float
+    ) -> DualPoint:
+        """Build the point from known multipliers, gap and scale."""
+        sided = self._compute_sided_gradient(beta, self.level - u - multipliers.b, multipliers.tube)
+        return DualPoint(beta, u, multipliers.b, gap, scale, *sided, multipliers.tube)
 
     def _compute_sided_gradient(
         self, beta: FloatArray, r: FloatArray, tube: float
@@ -328,7 +326,7 @@ class DualPoint:
     scale: Its denominator.
     gradient (n,): The reduced gradient of the dual function, which is maximised: p of (KDUAL.2).
     low, high (n,): The ends of the interval on the side of β.
-    tube: As in `Edges`.
+    tube: As in `Multipliers`.
     """
 
     beta: FloatArray
@@ -342,16 +340,16 @@ class DualPoint:
     tube: float = 0.0
 
     @property
-    def edges(self) -> Edges:
-        """b and the tube."""
-        return Edges(self.b, self.tube)
+    def multipliers(self) -> Multipliers:
+        """The multipliers of the sums."""
+        return Multipliers(self.b, self.tube)
 
 
 def spread_residue(beta: FloatArray, low: FloatArray, high: FloatArray, outside: float = 0.0) -> FloatArray:
     """Return β in its box with Σβ + outside = 0, by subtracting the excess in proportion to the slack of each entry.
 
     The remaining rounding error goes to the entry farthest inside its box: spread over all, it would lift zeros off
-        their bound. May change β in place. Shapes: beta, low, high (n,).
+    their bound. May change β in place. Shapes: beta, low, high (n,).
     """
     residue = float(beta.sum()) + outside
     if residue == 0.0:
@@ -361,7 +359,7 @@ def spread_residue(beta: FloatArray, low: FloatArray, high: FloatArray, outside:
     if abs(residue) <= depth[deepest]:
         beta[deepest] -= residue
         return beta
-    if abs(residue) <= ROUNDED_SUM * float(np.abs(beta).sum()):
+    if abs(residue) <= SUM_ROUNDING * float(np.abs(beta).sum()):
         return beta
     slack = beta - low if residue > 0 else high - beta
     beta = beta - slack * (residue / max(float(slack.sum()), abs(residue)))
@@ -383,12 +381,18 @@ def spread_residue_by_parts(
 
 
 def _choose_sides(beta: FloatArray, r: FloatArray) -> FloatArray:
+    """Return σ of (KDUAL.2): the sign of β, or of the residual at the kink, (n,)."""
     side: FloatArray = np.copysign(1.0, np.where(beta != 0.0, beta, r))
     return side
 
 
-def _find_crossing(points: FloatArray, weights: FloatArray | None, level: float, common: float | None) -> float:
-    """Return the weighted quantile at a level: the middle of the interval where the cumulated weight equals it."""
+def _find_weighted_quantile(
+    points: FloatArray, weights: FloatArray | None, level: float, common: float | None
+) -> float:
+    """Return the middle of the interval on which the cumulated weight of points (m,) equals `level`.
+
+    If all weights are equal to `common`, the points need not be sorted, and `weights` is not used.
+    """
     m = len(points)
     if not m or not level < np.inf:
         raise FloatingPointError("bounds that are 0 or infinite in the units of the problem")

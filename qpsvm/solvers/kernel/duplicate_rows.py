@@ -24,7 +24,7 @@ import numpy as np
 
 from qpsvm.base.arrays.ties import Ties, find_ties
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.solvers.kernel.dual import UNMET, KernelDual
+from qpsvm.solvers.kernel.dual import SUM_TOL, KernelDual
 
 #: Equal rows are searched if there are more rows than the first, which takes a hundredth of the time of the solve, and
 #: merged if that removes at least the second as a share of the rows, which is worth a second set of arrays.
@@ -38,7 +38,7 @@ def find_meeting_point(X: Matrix, problem: KernelDual) -> FloatArray | None:
     high, low = ties.sum_groups(problem.high), -ties.sum_groups(problem.low)
     shared = np.minimum(high, low)
     mass_before = np.asarray(np.cumsum(shared, dtype=np.longdouble) - shared, dtype=float)
-    if plus != -minus or mass_before[-1] + shared[-1] < (1.0 - UNMET) * plus:
+    if plus != -minus or mass_before[-1] + shared[-1] < (1.0 - SUM_TOL) * plus:
         return None
     shared_mass = np.clip(plus - mass_before, 0.0, shared)
     shares = [shared_mass / np.where(bound > 0.0, bound, 1.0) for bound in (high, low)]

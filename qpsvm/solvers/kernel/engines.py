@@ -1,8 +1,9 @@
 """Solve a kernel dual by Newton steps from a start, by a small Gram matrix, or by the loop (`EngineSearch`).
 
 A start is tried first, if few rows are free. (Not if the Gram matrix of few rows is already known, as along a path:
-there a loop from 0 takes .5 to .9 of the time.) For at most `gram_rows` rows the full Gram matrix is computed, and the
-exact split into free and bound rows is searched. For more, the working-set loop runs over all rows (`baseline`).
+there a loop from 0 takes .5 to .9 of the time.) For at most `gram_rows` rows the engine "gram" computes the full Gram
+matrix in double precision, runs the loop loosely, and solves for the split into free and bound rows that the loop has
+found. For more, the engine "libsvm" runs the working-set loop over all rows (`baseline`).
 
 In milliseconds, with the compiled core: medians of 5, RBF, five features, labels by the first and noise; one core.
 
@@ -27,13 +28,13 @@ from qpsvm.solvers.kernel.baseline import BaselineLoop
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_margin, select_at_point
-from qpsvm.solvers.kernel.newton_step import EXACT_ROWS, multiply_gram, solve_bordered
-from qpsvm.solvers.kernel.working_set import STEPS, LoopStage, WorkingSet, solve_from
+from qpsvm.solvers.kernel.newton_step import MAX_EXACT_ROWS, multiply_gram, solve_bordered
+from qpsvm.solvers.kernel.working_set import NEWTON_STEPS, LoopStage, WorkingSet, solve_from
 from qpsvm.space.kernels.blocks import KernelBlocks
 
-#: Stages over all rows. The loop stops early, because Newton steps compute the last digits with one factorisation as
-#: soon as the split is right; if they fail, a tighter loop follows. The loop stores its matrix in single precision, so
-#: a tolerance below the last one would have no meaning.
+#: Stages of the engine "gram". The loop stops early, because Newton steps compute the last digits with one
+#: factorisation as soon as the split is right; if they fail, a tighter loop follows. The loop stores its matrix in
+#: single precision, so a tolerance below the last one would have no meaning.
 STAGES = (LoopStage(3e-3, 60), LoopStage(1e-4, 60), LoopStage(2e-6))
 
 
@@ -41,19 +42,18 @@ STAGES = (LoopStage(3e-3, 60), LoopStage(1e-4, 60), LoopStage(2e-6))
 class EngineSettings:
     """Constants that decide which engine runs when."""
 
-    #: The full Gram matrix is computed in double precision for at most this many rows; the second limit holds for a
-    #: ν-SVR, because a search for its tube follows beyond it, and without the compiled loop.
+    #: The full Gram matrix is computed for at most this many rows; the second limit holds for a ν-SVR, because a search
+    #: for its tube follows beyond it, and without the compiled loop.
     gram_rows: int = 1200
     slow_gram_rows: int = 2000
-    #: Newton steps continue from a start if its relative gap is below `max_start_gap` and at most the share
-    #: `start_share` of the rows is free, as long as every `start_steps` steps reduce the gap by the factor
-    #: `start_gain`.
+    #: Newton steps run from a start if its relative gap is below `max_start_gap` and at most the share `start_share` of
+    #: the rows is free, as long as every `start_steps` steps reduce the gap by the factor `start_gain`.
     max_start_gap: float = 0.3
     start_share: float = 0.35
     start_steps: int = 3
     start_gain: float = 0.3
-    #: If the steps of a ν-SVR stall, they are repeated with all rows within `start_reach` of the margin, if those are
-    #: at most `last_rows`, for at most `last_steps` steps.
+    #: If the steps of a ν-machine stall, they are repeated with all rows within `start_reach` of the margin, if those
+    #: are at most `last_rows`, for at most `last_steps` steps.
     start_reach: float = 0.005
     last_rows: int = 5000
     last_steps: int = 30
@@ -92,14 +92,16 @@ class EngineSearch:
     def run(self, engine: str, start: FloatArray | None, u: FloatArray | None = None) -> None:
         """Run Newton steps from the start; if they do not suffice, solve over all rows.
 
-        `start`: A feasible β (n,). `u`: Its u (n,), possibly rough; None if unknown.
+        start: A feasible β (n,).
+        u: Its u (n,), possibly rough; None if unknown.
         """
         self._start_u, problem, K = u, self.problem, self.blocks.full_matrix
-        finds_tube = problem.mass is not None and problem.has_kink
-        is_slow = finds_tube or core.compiled is None
-        has_few_rows = problem.n <= (SETTINGS.slow_gram_rows if is_slow else SETTINGS.gram_rows)
+        is_nu_svr = problem.mass is not None and problem.has_kink
+        max_rows = SETTINGS.slow_gram_rows if is_nu_svr or core.compiled is None else SETTINGS.gram_rows
+        has_few_rows = problem.n <= max_rows
         if start is not None and has_few_rows and K is not None and not problem.has_kink:
-            if self.update_best("start", problem.build_point(start, multiply_gram(K, start, np.flatnonzero(start)))):
+            point = problem.build_point(start, multiply_gram(K, start, np.flatnonzero(start)))
+            if self.update_best("start", point):
                 return
         elif start is not None and self._run_from_start(start):
             return
@@ -118,15 +120,23 @@ class EngineSearch:
             self._best, self.engine_used = point, engine
         return self.has_ended()
 
+    def measure_point(self, beta: FloatArray) -> DualPoint:
+        """Return the point of a feasible β (n,), with the rough u of the start or a new one."""
+        u, self._start_u = self._start_u, None
+        if u is None:
+            support = np.flatnonzero(beta)
+            u = self.blocks.product(support, beta[support], np.arange(self.problem.n), rough=True)
+        return self.problem.build_point(beta, u)
+
     def solve_with_gram(self) -> None:
         """Solve with the full Gram matrix in double precision and cache it; skip that if time or memory are short."""
         problem, stages = self.problem, STAGES[:1] if self.brief else STAGES
         if self.blocks.full_matrix is None and not (
-            self._fits_memory() and self.effort.can_afford(problem.n, self.blocks.width, False)
+            self._fits_memory() and self.effort.can_afford(problem.n, self.blocks.width, newton=False)
         ):
             return
         K, beta = self.blocks.all(), None
-        if problem.n <= EXACT_ROWS:
+        if problem.n <= MAX_EXACT_ROWS:
             beta = self._solve_few_rows(K, stages[0].tolerance)
             if beta is None:
                 return
@@ -142,7 +152,7 @@ class EngineSearch:
         return n <= SETTINGS.slow_gram_rows or 16.0 * n * n <= find_available_memory()
 
     def _solve_few_rows(self, K: FloatArray, tolerance: float) -> FloatArray | None:
-        """Solve for the split that the loop finds; return the β from which Newton steps resume, or None."""
+        """Solve for the split that the loop finds; return the β from which Newton steps resume, None if not needed."""
         problem, effort = self.problem, self.effort
         beta = effort.run_loop(problem, K, tolerance).beta
         if effort.is_over():
@@ -156,7 +166,7 @@ class EngineSearch:
         return None if point.gap <= SETTINGS.exact_gap else point.beta
 
     def _run_from_start(self, beta: FloatArray) -> bool:
-        """Run Newton steps from a feasible β, if few rows are free and the steps gain; return whether they did."""
+        """Run Newton steps from a feasible β, if few rows are free; return whether the search has ended."""
         point, max_rows = self.measure_point(beta), int(SETTINGS.start_share * self.problem.n)
         max_rows = max_rows if point.gap < SETTINGS.max_start_gap else 0
         if self.problem.mass is not None:  # ν-machine
@@ -166,9 +176,12 @@ class EngineSearch:
         return self._run_newton(point, estimate_margin(beta), max_rows, SETTINGS.start_steps, SETTINGS.start_gain)
 
     def _run_newton(
-        self, point: DualPoint, reach: float, max_rows: int, steps: int = STEPS, gain: float = np.inf
+        self, point: DualPoint, reach: float, max_rows: int, steps: int = NEWTON_STEPS, gain: float = np.inf
     ) -> bool:
-        """Run Newton steps from a start on its rows that are free or within `reach`, if they are not too many."""
+        """Run Newton steps on the rows that are free or within `reach` of the margin, if at most `max_rows` are.
+
+        Returns whether the search has ended.
+        """
         initial, effort = select_at_point(point, reach), self.effort
         if (
             0 < len(initial.rows) <= max_rows
@@ -178,11 +191,3 @@ class EngineSearch:
             W = WorkingSet(self.blocks, self.problem, initial, effort)
             point = min(W.refine(self.target, steps=steps, gain=gain, gap=point.gap), point, key=lambda p: p.gap)
         return self.update_best("start", point)
-
-    def measure_point(self, beta: FloatArray) -> DualPoint:
-        """Measure a feasible β with its rough u and gap."""
-        u, self._start_u = self._start_u, None
-        if u is None:
-            support = np.flatnonzero(beta)
-            u = self.blocks.product(support, beta[support], np.arange(self.problem.n), rough=True)
-        return self.problem.build_point(beta, u)

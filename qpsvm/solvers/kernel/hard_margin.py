@@ -17,7 +17,7 @@ import numpy as np
 from qpsvm.base.arrays.frozen import repeat_value
 from qpsvm.base.arrays.ties import find_ties
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.solvers.kernel.dual import NARROW, KernelDual
+from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.duplicate_rows import TIES_FROM, WORTHWHILE
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.hard_active_set import solve_active_set
@@ -30,6 +30,8 @@ from qpsvm.space.kernels.functions import Kernel, Linear
 PENALTIES = (100.0, 1e4, 1e6)
 #: Target gap of the C-SVM, as a share of that of the hard margin, in which slack costs more than C.
 GAP_SHARE = 0.01
+#: Features of a linear hard margin up to which it has few support vectors.
+ACTIVE_SET_COLUMNS = 60
 
 
 def solve_kernel_hard(
@@ -51,7 +53,12 @@ def solve_kernel_hard(
     Shapes: start (n,) or None.
     """
     effort = Effort(time_limit, max_iter, verbose)
-    if engine == "auto" and isinstance(kernel, Linear) and isinstance(X, np.ndarray) and X.shape[1] <= NARROW:
+    if (
+        engine == "auto"
+        and isinstance(kernel, Linear)
+        and isinstance(X, np.ndarray)
+        and X.shape[1] <= ACTIVE_SET_COLUMNS
+    ):
         small_solution, hulls_meet = _solve_few_support(
             lambda j: X @ X[j], np.einsum("ij,ij->i", X, X), X @ (y @ X), y, tol
         )

@@ -1,15 +1,15 @@
-"""Run LIBSVM's loops (SMO with second-order selection and shrinking) on a Gram matrix or on X.
+"""Run LIBSVM's loop (SMO with second-order selection and shrinking) on a Gram matrix or on samples (`run_libsvm_loop`).
+
+LIBSVM takes only some forms of (KDUAL.1), each as a machine of its own:
 
     (KLOOP.1)  C-SVM takes y and 0 ≤ y∘β ≤ C;  ε-SVR takes t, ε and −C_i ≤ β_i ≤ C_i, both with Σβ = 0;  ν-SVR the same
                with Σ|β| for ε;  one-class 0 ≤ β ≤ U
     (KLOOP.2)  any other box without a kink is shifted by its middle m:  β = m + β′, t′ = t − Km,  and Σβ′ = e − Σm by
                one more row of zeros in K, with a target larger than all others: it ends at its bound
 
-`run_libsvm_loop` is the entry point. The compiled loop has no stop flag, but it ends as soon as no pair of rows
-violates its condition, and no comparison with a NaN gradient is a violation. So a child process that runs it on X stops
-it by
-writing NaN into its copy of X: the next rows of K spoil the gradient, two entries of α are lost, and all others are
-returned.
+The compiled loop has no stop flag, but it ends as soon as no pair of rows violates its condition, and no comparison
+with a NaN gradient is a violation. So a child process that runs it on X stops it by writing NaN into its copy of X: the
+next rows of K spoil the gradient, two entries of α are lost, and all others are returned.
 
 scikit-learn's public classes take about a millisecond to check and copy their input, more than the loop itself takes
 for n ≤ 500. So its compiled function is called directly if it passes a test on a few points, and the class otherwise.
@@ -28,12 +28,12 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.child_process import is_child, on_stop_request
 from qpsvm.base.resources.clock import Clock
-from qpsvm.solvers.kernel.dual import ON_KINK, Edges, KernelDual
+from qpsvm.solvers.kernel.dual import KINK_TOL, KernelDual
 from qpsvm.solvers.shared.budget import MAX_ITERATIONS
 from qpsvm.solvers.shared.time_slices import AT_ONCE, run_sliced
 
 #: scikit-learn's names of LIBSVM's machines, and LIBSVM's numbers.
-TYPES = {"SVC": 0, "NuSVC": 1, "OneClassSVM": 2, "SVR": 3, "NuSVR": 4}
+SVM_TYPES = {"SVC": 0, "NuSVC": 1, "OneClassSVM": 2, "SVR": 3, "NuSVR": 4}
 #: Problems that the compiled function must solve correctly: diagonal of K, targets, weights, more settings, and β.
 TEST_CASES: dict[str, tuple[list[float], list[float], list[float], dict[str, float], list[float]]] = {
     "SVC": ([1, 2, 1, 2], [0, 0, 1, 1], [9, 9, 9, 0.25], {}, [0.9, 0.45, -1.1, -0.25]),
@@ -54,7 +54,6 @@ EXTRA_TARGET = 100.0
 #: If the loop starts with few nonzero entries, at most this many times as many rows are expected to become support
 #: vectors, so that few iterations are worth a slice.
 SUPPORT_GROWTH = 2
-
 #: Σ|β| is below its limit if it is smaller by more than this share.
 MASS_TOL = 1e-6
 
@@ -76,14 +75,10 @@ def is_libsvm_problem(problem: KernelDual) -> bool:
     if problem.is_standard_hinge or problem.is_nu_svm:
         return True
     if problem.has_kink:
-        return problem.total == 0.0 and _is_symmetric(problem)
+        has_one_tube = float(np.ptp(problem.tube)) == 0.0
+        return problem.total == 0.0 and has_one_tube and bool((problem.low == -problem.high).all())
     novelty = not problem.low.any() and bool((problem.level == problem.level[0]).all())
     return novelty or (problem.total == 0.0 and bool((problem.low == -problem.high).all()))
-
-
-def _is_symmetric(problem: KernelDual) -> bool:
-    """Return whether boxes are symmetric and ε is one number."""
-    return bool((problem.low == -problem.high).all()) and float(np.ptp(problem.tube)) == 0.0
 
 
 def run_libsvm_loop(
@@ -99,7 +94,10 @@ def run_libsvm_loop(
 ) -> LoopResult:
     """Run the loop until no pair of rows violates its condition by more than tol, or a limit is reached.
 
-    Shapes: data (n, n).
+    gamma: With it, the kernel is RBF and the data are samples X; else they are K.
+    settings: Arguments of scikit-learn's class that replace ours.
+
+    Shapes: data (n, n), or (n, d) with gamma.
     """
     n, run = problem.n, _LibsvmRun(data, gamma, tol, max_iter, clock or Clock(), verbose, settings or {})
     total = problem.total - problem.fixed_sum
@@ -108,13 +106,7 @@ def run_libsvm_loop(
         if raw.beta @ problem.sign < 0:  # LIBSVM may call either class +1
             raw = LoopResult(-raw.beta, raw.iterations, raw.converged)
     elif problem.is_nu_svm:
-        assert problem.mass is not None
-        share = min(problem.mass / problem.total_penalty, 1.0)
-        raw = run("NuSVC", problem.sign, problem.weight, {"nu": share}, start_rows=share * n)
-        alpha = np.abs(raw.beta)  # LIBSVM returns α/ρ
-        total = float(alpha.sum())
-        scale = problem.mass / total if 0.0 < total < np.inf else 1.0
-        raw = LoopResult(problem.sign * alpha * scale, raw.iterations, raw.converged)
+        raw = _run_nu_svm(problem, run)
     elif problem.mass is not None:
         size = problem.mass - problem.fixed_mass
         share = min(size / problem.total_penalty, 1.0)
@@ -125,34 +117,45 @@ def run_libsvm_loop(
         share = total / float(problem.high.sum())
         raw = run("OneClassSVM", np.zeros(n), problem.high, {"nu": share}, start_rows=share * n)
     else:
-        raw = _run_around_middle(problem, run, total)
-    tubed = problem.mass is not None and problem.has_kink and total == 0.0
-    if tubed and float(np.abs(raw.beta).sum()) < (1.0 - MASS_TOL) * (problem.mass or 0.0):
-        problem = problem.with_tube(Edges(0.0))  # (KDUAL.8): no tube is needed
-    at_end = ON_KINK * (problem.high - problem.low)  # distance that counts as 0: ν was rounded down
+        raw = _run_shifted(problem, run, total)
+    has_tube = problem.mass is not None and problem.has_kink and total == 0.0
+    if has_tube and float(np.abs(raw.beta).sum()) < (1.0 - MASS_TOL) * (problem.mass or 0.0):
+        problem = problem.with_tube(0.0)  # (KDUAL.8): no tube is needed
+    at_end = KINK_TOL * (problem.high - problem.low)  # distance that counts as 0: ν was rounded down
     beta = np.where(problem.high - raw.beta <= at_end, problem.high, raw.beta)
     beta = np.where(beta - problem.low <= at_end, problem.low, beta)
     return LoopResult(problem.make_feasible(beta), raw.iterations, raw.converged)
 
 
-def _run_around_middle(problem: KernelDual, run: _LibsvmRun, total: float) -> LoopResult:
+def _run_nu_svm(problem: KernelDual, run: _LibsvmRun) -> LoopResult:
+    """Run the loop on a ν-SVM, and scale its α to Σα = m: LIBSVM returns α/ρ."""
+    assert problem.mass is not None
+    share = min(problem.mass / problem.total_penalty, 1.0)
+    raw = run("NuSVC", problem.sign, problem.weight, {"nu": share}, start_rows=share * problem.n)
+    alpha = np.abs(raw.beta)
+    total = float(alpha.sum())
+    scale = problem.mass / total if 0.0 < total < np.inf else 1.0
+    return LoopResult(problem.sign * alpha * scale, raw.iterations, raw.converged)
+
+
+def _run_shifted(problem: KernelDual, run: _LibsvmRun, total: float) -> LoopResult:
     """Run the loop on (KLOOP.2) with a Gram matrix, given Σβ = e as `total`."""
     n, middle = problem.n, 0.5 * (problem.low + problem.high)
     target = problem.level - run.data @ middle if middle.any() else problem.level
     total, half = total - float(middle.sum()), 0.5 * (problem.high - problem.low)
     if not total and run.gamma is not None:
         return run("SVR", target, half, {"epsilon": 0.0})
-    spare = np.zeros((n + 1, n + 1))
-    spare[:n, :n] = run.data
-    reduced_gradient = float(np.abs(target).max()) + float(np.abs(run.data).max()) * float(half.sum())
-    run_with_spare = _LibsvmRun(spare, None, run.tol, run.max_iter, run.clock, run.verbose, run.settings)
-    targets = np.append(target, -np.sign(total) * EXTRA_TARGET * reduced_gradient)
-    raw = run_with_spare("SVR", targets, np.append(half, abs(total)), {"epsilon": float(np.mean(problem.tube))})
+    extended = np.zeros((n + 1, n + 1))
+    extended[:n, :n] = run.data
+    max_gradient = float(np.abs(target).max()) + float(np.abs(run.data).max()) * float(half.sum())
+    extended_run = _LibsvmRun(extended, None, run.tol, run.max_iter, run.clock, run.verbose, run.settings)
+    targets = np.append(target, -np.sign(total) * EXTRA_TARGET * max_gradient)
+    raw = extended_run("SVR", targets, np.append(half, abs(total)), {"epsilon": float(np.mean(problem.tube))})
     return LoopResult(middle + raw.beta[:n], raw.iterations, raw.converged)
 
 
 class _LibsvmRun:
-    """A loop on its data, within its limits."""
+    """Runs of the loop on the same data, within the same limits."""
 
     def __init__(
         self, data: FloatArray, gamma: float | None, tol: float, max_iter: int | None, clock: Clock, verbose: bool,
@@ -164,11 +167,14 @@ class _LibsvmRun:
     def __call__(
         self, kind: str, target: FloatArray, upper: FloatArray, settings: dict[str, Any], start_rows: float = 0.0
     ) -> LoopResult:
-        n, first_upper, evaluates_kernel = len(target), float(upper[0]), self.gamma is not None
-        start_rows = start_rows if start_rows > 0.0 else 0.0  # NaN if a mass and its bounds overflow
+        """Run the loop on one of LIBSVM's machines, a key of `SVM_TYPES`, with bounds `upper` (n,).
+
+        start_rows: The rows that LIBSVM's own start makes nonzero, 0 if it starts at 0.
+        """
+        n, first_upper = len(target), float(upper[0])
         has_equal_bounds = bool((upper == first_upper).all())
-        # a one-class machine and a ν-SVM have no C: their β are in units of the largest bound
         unit = 1.0
+        # a one-class machine and a ν-SVM have no C: their β are in units of the largest bound
         if kind == "NuSVC":
             unit = float(upper.max())
             upper = upper / unit
@@ -178,28 +184,39 @@ class _LibsvmRun:
             settings = {"nu": settings["nu"] * (1.0 - n * float(np.finfo(float).eps))}
         if has_equal_bounds and kind in ("SVC", "SVR", "NuSVR"):
             settings = {**settings, "C": first_upper}
-        cache_size = CACHE_MEGABYTES if evaluates_kernel else min(GRAM_CACHE_MEGABYTES, 50.0 + n * n * 4e-6)
-        settings = {
-            **settings, "kernel": "rbf" if evaluates_kernel else "precomputed", "gamma": self.gamma or 0.0, "tol":
-            self.tol / unit, "cache_size": cache_size, "shrinking": True, **self.settings,
+        raw = self._run_within_limits(
+            kind, target, np.empty(0) if has_equal_bounds else upper, self._complete_settings(settings, n, unit),
+            start_rows if start_rows > 0.0 else 0.0,  # NaN if a mass and its bounds overflow
+        )  # fmt: skip
+        return LoopResult(unit * raw.beta, raw.iterations, raw.converged)
+
+    def _complete_settings(self, settings: dict[str, Any], n: int, unit: float) -> dict[str, Any]:
+        """Add the kernel, the tolerance in units of β, and the cache to the settings of a machine."""
+        if self.gamma is not None:
+            kernel, cache_size = "rbf", CACHE_MEGABYTES
+        else:
+            kernel, cache_size = "precomputed", min(GRAM_CACHE_MEGABYTES, 50.0 + n * n * 4e-6)
+        return {
+            **settings, "kernel": kernel, "gamma": self.gamma or 0.0, "tol": self.tol / unit, "cache_size": cache_size,
+            "shrinking": True, **self.settings,
         }  # fmt: skip
+
+    def _run_within_limits(
+        self, kind: str, target: FloatArray, weights: FloatArray, settings: dict[str, Any], start_rows: float
+    ) -> LoopResult:
+        """Run the loop at once if it surely ends in time, else by slices of iterations."""
+        n, evaluates_kernel = len(target), self.gamma is not None
         width = self.data.shape[1] if evaluates_kernel else None
         find_compiled_loop(kind)  # fills the cache here; otherwise each child process would import and test it again
-        # rows that iterations are expected to move
-        n_active = min(int(SUPPORT_GROWTH * start_rows) + 1, n) if start_rows else n
-        matrix = np.ascontiguousarray(self.data, dtype=np.float64)
-        data = kind, matrix, target, np.empty(0) if has_equal_bounds else upper, settings
+        arguments = kind, np.ascontiguousarray(self.data, dtype=np.float64), target, weights, settings
         bound_iterations_within = partial(bound_iterations, n=n, width=width, start_rows=start_rows)
-        if (
-            bound_iterations_within(min(AT_ONCE, self.clock.remaining)) >= self.max_iter
-        ):  # nearly always true for few rows
-            raw = _fit_class(*data, self.max_iter)
-        else:
-            raw = run_sliced(
-                _fit_class, data, n_active, self.max_iter, bound_iterations_within,
-                lambda: LoopResult(np.zeros(n), 0, False), self.clock, self.verbose, can_stop=evaluates_kernel,
-            )  # fmt: skip
-        return LoopResult(unit * raw.beta, raw.iterations, raw.converged)
+        if bound_iterations_within(min(AT_ONCE, self.clock.remaining)) >= self.max_iter:  # nearly always for few rows
+            return _fit_libsvm(*arguments, self.max_iter)
+        n_active = min(int(SUPPORT_GROWTH * start_rows) + 1, n) if start_rows else n  # rows that are expected to move
+        return run_sliced(
+            _fit_libsvm, arguments, n_active, self.max_iter, bound_iterations_within,
+            lambda: LoopResult(np.zeros(n), 0, False), self.clock, self.verbose, can_stop=evaluates_kernel,
+        )  # fmt: skip
 
 
 def bound_iterations(
@@ -222,18 +239,20 @@ def bound_iterations(
     return max(int(n_iterations), 0)
 
 
-def _fit_class(
+def _fit_libsvm(
     kind: str, data: FloatArray, target: FloatArray, weights: FloatArray, settings: dict[str, Any], max_iter: int
 ) -> LoopResult:
-    n, beta, was_stopped = len(target), np.zeros(len(target)), False
-    is_stoppable = settings["kernel"] != "precomputed" and is_child()
-    if find_compiled_loop(kind) is not None:
+    """Run the compiled function or, without it, the class of scikit-learn: in this process, also if it is a child."""
+    beta, was_stopped = np.zeros(len(target)), False
+    fit = find_compiled_loop(kind)
+    if fit is not None:
+        is_stoppable = settings["kernel"] != "precomputed" and is_child()
         if is_stoppable:
             data = data.copy()  # the original may be in memory shared with the parent
             on_stop_request(partial(data.fill, np.nan))
         labels = (target > 0).astype(np.float64) if kind in ("SVC", "NuSVC") else target
         try:
-            output = _call_compiled(find_compiled_loop(kind), kind, data, labels, weights, max_iter, **settings)
+            output = _call_compiled(fit, kind, data, labels, weights, max_iter, **settings)
         except ValueError as error:
             raise FloatingPointError(str(error)) from error
         support, coefficients, finished, iterations = output[0], output[3][0], output[7] == 0, output[8]
@@ -241,7 +260,8 @@ def _fit_class(
     else:
         import sklearn
 
-        model, sample_weight = silence_class(kind)(max_iter=max_iter, **settings), weights if len(weights) else None
+        model = build_silent_class(kind)(max_iter=max_iter, **settings)
+        sample_weight = weights if len(weights) else None
         with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
             model.fit(*((data,) if kind == "OneClassSVM" else (data, target)), sample_weight=sample_weight)
         support, coefficients = model.support_, model.dual_coef_[0]
@@ -250,7 +270,7 @@ def _fit_class(
     if not np.isfinite(np.add.reduce(beta)):  # of a loop that was stopped
         beta = np.nan_to_num(beta)
     n_iterations = int(np.add.reduce(iterations, axis=None))
-    return LoopResult(beta, n_iterations, bool(finished) and not was_stopped and n > 0)
+    return LoopResult(beta, n_iterations, bool(finished) and not was_stopped and len(beta) > 0)
 
 
 def _call_compiled(
@@ -258,13 +278,13 @@ def _call_compiled(
 ) -> Any:
     """Call scikit-learn's compiled function."""
     return fit(
-        K, target, svm_type=TYPES[kind], class_weight=np.empty(0), sample_weight=weights, probability=0, random_seed=0,
-        max_iter=max_iter, **options,
+        K, target, svm_type=SVM_TYPES[kind], class_weight=np.empty(0), sample_weight=weights, probability=0,
+        random_seed=0, max_iter=max_iter, **options,
     )  # fmt: skip
 
 
 @cache
-def silence_class(name: str) -> Any:
+def build_silent_class(name: str) -> Any:
     """Build a subclass of one of scikit-learn's SVMs without `ConvergenceWarning`; its status is checked instead.
 
     Filtering the warning is not thread-safe: `warnings.catch_warnings` in one thread changes the filters of all others,

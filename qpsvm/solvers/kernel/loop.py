@@ -22,7 +22,7 @@ from qpsvm import core
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.clock import Clock
-from qpsvm.solvers.kernel.dual import Edges, KernelDual
+from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.libsvm import LoopResult, is_libsvm_problem, run_libsvm_loop
 from qpsvm.solvers.shared.budget import MAX_ITERATIONS
 from qpsvm.space.kernels.functions import RBF, Linear, Polynomial
@@ -88,10 +88,10 @@ def run_working_set_loop(
             g -= change[rows] @ data[rows]
     result = _run_compiled(problem, data, beta, g, has_g, tol, max_iter, clock)
     assert result.u is not None
-    if problem.mass is None or not problem.has_kink or problem.compute_edges(result.u).tube > 0.0:
+    if problem.mass is None or not problem.has_kink or problem.compute_multipliers(result.u).tube > 0.0:
         return result
     g = problem.level - result.u  # (KDUAL.8): solve without a tube
-    without_tube = _run_compiled(problem.with_tube(Edges(0.0)), data, result.beta.copy(), g, True, tol, max_iter, clock)
+    without_tube = _run_compiled(problem.with_tube(0.0), data, result.beta.copy(), g, True, tol, max_iter, clock)
     fits = float(np.abs(without_tube.beta).sum()) + problem.fixed_mass <= problem.mass
     return replace(without_tube, iterations=result.iterations + without_tube.iterations) if fits else result
 

@@ -2,31 +2,31 @@
 
 Derivation
 ----------
-At a feasible β (see `dual`) only few entries can still move: the free ones and those whose slack has the wrong
-sign for their bound.
+At a feasible β (see `dual`) only few entries can still move: those strictly between their bounds, and those at a bound
+whose reduced gradient p points into the box.
 
-    (KNEWTON.1)  F = {low < β < high} ∪ {α_i = 0, s_i > ε} ∪ {α_i = C_i, s_i < −ε},  ε = .01·target·max(P, D)/ΣC_i
-    (KNEWTON.2)  d minimises ½dᵀ(K_FF + ρI)d − rᵀd,  r = (y − u − b)_F,  1ᵀd = 0,  low ≤ β_F + d ≤ high
-    (KNEWTON.3)  ρ = max(.1 σ max|s_F|/C̄, 1e-11 κ):  the proximal term fades as the slacks do; κ = mean K_ii
-    (KNEWTON.4)  β_F ← β_F + τd with the exact minimiser τ = min(1, rᵀd / dᵀK_FF d)
+    (KNEWTON.1)  F = {low < β < high} ∪ {β_i = low_i, p_i > ε} ∪ {β_i = high_i, p_i < −ε},  ε = .01·target·max(P, D)/ΣC
+    (KNEWTON.2)  d minimises ½dᵀ(K_FF + ρI)d − p_Fᵀd  subject to  1ᵀd = 0,  low ≤ β_F + d ≤ high
+    (KNEWTON.3)  ρ = max(.1 σ max|p_F|/C̄, 1e-11 κ):  the proximal term fades with p;  σ ≥ 1 adapts it;  κ = mean K_ii
+    (KNEWTON.4)  β_F ← β_F + τd with the exact minimiser τ = min(1, p_Fᵀd / dᵀK_FF d)
 
 (KNEWTON.2) is a descent direction of the dual and stays in the box, so with (KNEWTON.4) the dual value never falls and
 every iterate can be certified. A τ far below 1 means that ρ was too small for a singular K_FF: σ grows and the step is
-repeated. Rows with s within ε of their bound change the gap by less than .01·target: leaving them out keeps F small.
-If b has to change, rows at a bound, on its right side, may block the step: after a step that gained nothing, those
-within max|s_F| of the margin join F, unless they are too many.
+repeated. Rows with |p| ≤ ε change the gap by less than .01·target: leaving them out keeps F small.
+If b has to change, rows at the right bound may block the step. So after a step that gained nothing, those with
+|p_i| < max|p_F| join F, unless they are too many.
 
 Implementation
 --------------
-Three details decide the accuracy. r includes b, so its entries are small before any rounding to single precision; the
-rounding residue of Σβ goes to the variable farthest inside its box (`spread_residue`); and if the box allows it,
+Three details decide the accuracy. p includes b, so its entries are small before any rounding to single precision. The
+rounding residue of Σβ goes to the variable farthest inside its box (`spread_residue`). And if the box allows it,
 `compute_box_step` removes the effect of ρ with the same factor, so that the step which finds the right F is exact up to
-rounding. Sources: Bertsekas, *Projected Newton methods* (1982); the proximal term as in
-Rockafellar (1976).
+rounding. Sources: Bertsekas, *Projected Newton methods* (1982); the proximal term as in Rockafellar (1976).
 
-The exact point of a split into free rows and rows at their bounds, where few rows are free: one small linear system.
+If few rows are free, one small linear system gives the exact point of a split into free rows and rows at their bounds:
 
-    (KBORDER.1)  K_FF β_F + b1 = t_F − K_FR β_R,  1ᵀβ_F = e − 1ᵀβ_R:  F the rows inside their box, R those at its ends
+    (KBORDER.1)  K_FF β_F + b1 = t_F − K_FR β_R,  1ᵀβ_F = e − 1ᵀβ_R:  F the rows inside their box, R those at its ends,
+                 t = ℓ, minus ε on the upper side of a kink and plus ε on the lower one
 
 Every solution of (KDUAL.1) with this split satisfies it. Conversely, its solution solves (KDUAL.1) if it is in the box
 and no row is on its wrong side. LIBSVM's loop nearly always finds the split of a hundred rows: then one factorisation
@@ -49,27 +49,27 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.workers import run_tiles, split_range, split_strips
 from qpsvm.program.losses import take_rows
 from qpsvm.solvers.kernel.box_step import ROUNDS, compute_box_step
-from qpsvm.solvers.kernel.dual import ON_KINK, DualPoint, Edges, KernelDual
+from qpsvm.solvers.kernel.dual import KINK_TOL, DualPoint, KernelDual, Multipliers
 from qpsvm.solvers.kernel.streamed import StreamedGram
 from qpsvm.solvers.shared.cholesky import NumericalTrouble
 
-#: Rows whose slack could change the gap by less than this share of the target are not moved.
+#: Rows that could change the gap by less than this share of the target are not moved.
 NEGLIGIBLE = 1e-2
-#: ρ in units of max|s_F|/C̄, and its minimum in units of κ (KNEWTON.3).
-PROXIMITY, MIN_RIDGE = 0.1, 1e-11
-#: After a step length below this, or no descent at all, σ is multiplied by `STIFFEN`. After a good step it is divided
-#: by `SOFTEN`, not reset: if K_FF is singular, the next step would be too short again.
-SHORT_STEP, STIFFEN, SOFTEN = 0.1, 100.0, 10.0
+#: ρ in units of max|p_F|/C̄, and its minimum in units of κ (KNEWTON.3).
+RIDGE_SHARE, MIN_RIDGE = 0.1, 1e-11
+#: After a step length below this, or no descent at all, σ is multiplied by `RIDGE_GROWTH`. After a good step it is
+#: divided by `RIDGE_DECAY`, not reset: if K_FF is singular, the next step would be too short again.
+SHORT_STEP, RIDGE_GROWTH, RIDGE_DECAY = 0.1, 100.0, 10.0
 #: Limit of the retries with a larger ρ in one run; after that, short steps are accepted.
-STIFFENINGS = 30
+MAX_RIDGE_INCREASES = 30
 #: Share of rows in F from which one product with all of K is cheaper than gathering rows; number of rows gathered at a
 #: time; and seconds per gathered number.
 GATHER_SHARE, GATHERED, NUMBER_SECONDS = 0.4, 64, 1e-9
 #: After a step that leaves more than this share of the gap, F is assumed to be wrong.
-STUCK = 0.95
-#: After a loose loop, F is worth a factorisation if its size is at most `CROWD` times that of the free rows, plus
-#: `CROWD_ROWS`; it may grow by the same rule when rows on the right side of their bound join.
-CROWD, CROWD_ROWS = 2, 60
+STALLED = 0.95
+#: After a loose loop, F is worth a factorisation if it has at most `MOVING_FACTOR` times as many rows as are free, plus
+#: `MOVING_ROWS`; it may grow by the same rule when rows on the right side of their bound join.
+MOVING_FACTOR, MOVING_ROWS = 2, 60
 #: A change of β by at most this share of its bound is rounding, and so is a relative gap up to the second number.
 ROUNDING, ROUNDED_GAP = 1e-9, 1e-13
 #: Replaces a mean K_ii of zero.
@@ -77,7 +77,7 @@ TINY = float(np.finfo(float).tiny)
 #: Limit of the size of F: K_FF and its factor must fit in memory and time.
 MAX_FREE_SET = 9000
 #: Limits of all rows and of free rows for (KBORDER.1): a factorisation then takes no longer than LIBSVM's loop.
-EXACT_ROWS, EXACT_FREE = 600, 400
+MAX_EXACT_ROWS, MAX_EXACT_FREE = 600, 400
 #: Limit of the partial steps, each to the next bound, in one solution of (KBORDER.1).
 MAX_PARTIAL_STEPS = 12
 
@@ -109,54 +109,54 @@ def polish_by_newton(
         u = multiply_gram(K, beta, beta.nonzero()[0])
     point = best = problem.build_point(beta, u)
     kappa = max(float(K.trace()) / len(K), TINY)
-    sigma, reach = 1.0, 0.0
-    stiffenings = steps = max_free_rows = 0
+    sigma, lookahead = 1.0, 0.0
+    ridge_increases = steps = max_free_rows = 0
     while steps < max_steps and best.gap > target and not stop():
         moving = find_moving_rows(problem, point, target)
-        if reach:
-            wider = find_moving_rows(problem, point, target, reach)
-            moving = wider if len(wider) <= CROWD * len(moving) + CROWD_ROWS else moving
+        if lookahead:
+            wider = find_moving_rows(problem, point, target, lookahead)
+            moving = wider if len(wider) <= MOVING_FACTOR * len(moving) + MOVING_ROWS else moving
         if not 0 < len(moving) <= max_free_set:
             break
         max_free_rows = max(max_free_rows, len(moving))
         step = _compute_step(K, problem, point, moving, sigma, kappa)
-        if step is None and reach:
-            reach = 0.0
+        if step is None and lookahead:
+            lookahead = 0.0
             continue
-        if (step is None or step.length < SHORT_STEP) and stiffenings < STIFFENINGS:
-            stiffenings += 1
-            sigma *= STIFFEN
+        if (step is None or step.length < SHORT_STEP) and ridge_increases < MAX_RIDGE_INCREASES:
+            ridge_increases += 1
+            sigma *= RIDGE_GROWTH
             continue
         if step is None:
             break
         previous_gap = point.gap
         point = step.apply(problem, point)
         steps += 1
-        sigma = max(1.0, sigma / SOFTEN)
+        sigma = max(1.0, sigma / RIDGE_DECAY)
         best = point if point.gap < best.gap else best
-        reach = step.violation if point.gap > STUCK * previous_gap else 0.0
+        lookahead = step.violation if point.gap > STALLED * previous_gap else 0.0
     return NewtonResult(best, steps, max_free_rows)
 
 
-def find_moving_rows(problem: KernelDual, point: DualPoint, target: float, reach: float = 0.0) -> IntArray:
-    """Find F of (KNEWTON.1), with −reach in place of ε if `reach` is positive."""
+def find_moving_rows(problem: KernelDual, point: DualPoint, target: float, lookahead: float = 0.0) -> IntArray:
+    """Find F of (KNEWTON.1), with −lookahead in place of ε if `lookahead` is positive."""
     beta, gradient = point.beta, point.gradient
-    epsilon = -reach if reach > 0 else NEGLIGIBLE * target * point.scale / problem.total_penalty
-    edge = ON_KINK * problem.weight
-    # A free row can both rise and fall, so it is in F for any gradient.
+    epsilon = -lookahead if lookahead > 0 else NEGLIGIBLE * target * point.scale / problem.total_penalty
+    edge = KINK_TOL * problem.weight
+    # a row that can both rise and fall is free: it is in F for any gradient
     rises, falls = beta < point.high - edge, beta > point.low + edge
     moves: IntArray = ((rises & (falls | (gradient > epsilon))) | (falls & (gradient < -epsilon))).nonzero()[0]
     return moves
 
 
-def bound_moving_rows(problem: KernelDual, beta: FloatArray) -> int:
+def choose_max_moving_rows(problem: KernelDual, beta: FloatArray) -> int:
     """Return the largest size of F worth a factorisation after a loose run of LIBSVM's loop.
 
     If the kernel is nearly constant, hundreds of rows violate by less than the loop's tolerance, but few will be free:
     a tighter loop finds those sooner.
     """
     free = int(np.count_nonzero(problem.find_free(beta)))
-    return CROWD * free + CROWD_ROWS
+    return MOVING_FACTOR * free + MOVING_ROWS
 
 
 def multiply_gram(K: FloatArray | StreamedGram, x: FloatArray, support: IntArray) -> FloatArray:
@@ -193,67 +193,6 @@ def take_block(K: FloatArray | StreamedGram, rows: IntArray) -> FloatArray:
     return block
 
 
-def _build_border(low: FloatArray) -> FloatArray | None:
-    """Return indicator columns (m, 2) of the two sides of the tube; None if all rows are on one side.
-
-    A row is on the upper side if the lower end of its interval, `low` (m,), is 0.
-    """
-    plus = low == 0.0
-    return np.column_stack([plus, ~plus]).astype(np.float64) if 0 < np.count_nonzero(plus) < len(low) else None
-
-
-@dataclass(frozen=True, eq=False)
-class _NewtonStep:
-    """A direction over F (m,), its image Kd (n,), the step length of (KNEWTON.4), max|s_F| before the step, and K."""
-
-    rows: IntArray
-    direction: FloatArray
-    image: FloatArray
-    length: float
-    violation: float
-    K: FloatArray | StreamedGram | None = None
-
-    def apply(self, problem: KernelDual, point: DualPoint) -> DualPoint:
-        beta = point.beta.copy()
-        beta[self.rows] += self.length * self.direction
-        u = point.u + self.length * self.image
-        stepped, beta = beta, problem.make_feasible(beta)
-        if self.K is not None:  # restoring the sums may move β by more than rounding
-            correction = beta - stepped
-            correction[np.abs(correction) <= ROUNDING * problem.weight] = 0.0
-            corrected_rows = correction.nonzero()[0]
-            u = u + multiply_gram(self.K, correction, corrected_rows) if len(corrected_rows) else u
-        return problem.build_point(beta, u)
-
-
-def _compute_step(
-    K: FloatArray | StreamedGram, problem: KernelDual, point: DualPoint, rows: IntArray, sigma: float, kappa: float
-) -> _NewtonStep | None:
-    """Compute one Newton direction; None if it does not descend or K_FF has no factor."""
-    block = take_block(K, rows)
-    r = point.gradient[rows]
-    violation = max(float(r.max()), -float(r.min()))
-    ridge = PROXIMITY * sigma * violation / (problem.total_penalty / problem.n)  # (KNEWTON.3)
-    ridge = max(ridge, MIN_RIDGE * kappa)
-    beta = point.beta[rows]
-    low, high = point.low[rows], point.high[rows]
-    border = _build_border(low) if problem.mass is not None else None
-    try:
-        d = compute_box_step(block, ridge, r, low - beta, high - beta, border)  # (KNEWTON.2)
-    except NumericalTrouble:
-        return None
-    spread = np.zeros(problem.n)
-    spread[rows] = d
-    image = multiply_gram(K, spread, rows)
-    if isinstance(K, StreamedGram):
-        image[rows] = block @ d
-    descent, curvature = float(r @ d), float(d @ image[rows])
-    if not descent > 0 or not np.isfinite(curvature):
-        return None
-    length = min(1.0, descent / curvature) if curvature > 0 else 1.0  # (KNEWTON.4)
-    return _NewtonStep(rows, d, image, length, violation, K)
-
-
 def solve_bordered(K: FloatArray, problem: KernelDual, beta: FloatArray) -> DualPoint | None:
     """Return the best point of a few rounds of (KBORDER.1); None if the first system cannot be solved.
 
@@ -269,8 +208,8 @@ def solve_bordered(K: FloatArray, problem: KernelDual, beta: FloatArray) -> Dual
         solved = _solve_free_rows(K, problem, beta, free, low, high, side)
         if solved is None:
             break
-        beta, edges = solved
-        point = problem.build_point(beta, K @ beta, edges)
+        beta, multipliers = solved
+        point = problem.build_point(beta, K @ beta, multipliers)
         if best is not None and not point.gap < best.gap:
             break
         best, low, high = point, point.low, point.high
@@ -284,22 +223,99 @@ def solve_bordered(K: FloatArray, problem: KernelDual, beta: FloatArray) -> Dual
     return best
 
 
+@dataclass(frozen=True, eq=False)
+class _NewtonStep:
+    """A direction d over F (m,), its image Kd (n,), the length τ of (KNEWTON.4), max|p_F| before the step, and K."""
+
+    rows: IntArray
+    direction: FloatArray
+    image: FloatArray
+    length: float
+    violation: float
+    K: FloatArray | StreamedGram
+
+    def apply(self, problem: KernelDual, point: DualPoint) -> DualPoint:
+        """Return the point after the step."""
+        beta = point.beta.copy()
+        beta[self.rows] += self.length * self.direction
+        u = point.u + self.length * self.image
+        stepped, beta = beta, problem.make_feasible(beta)
+        correction = beta - stepped  # restoring the sums may move β by more than rounding
+        correction[np.abs(correction) <= ROUNDING * problem.weight] = 0.0
+        corrected_rows = correction.nonzero()[0]
+        u = u + multiply_gram(self.K, correction, corrected_rows) if len(corrected_rows) else u
+        return problem.build_point(beta, u)
+
+
+def _compute_step(
+    K: FloatArray | StreamedGram, problem: KernelDual, point: DualPoint, rows: IntArray, sigma: float, kappa: float
+) -> _NewtonStep | None:
+    """Compute one Newton direction; None if it does not descend or K_FF has no factor."""
+    block = take_block(K, rows)
+    p = point.gradient[rows]
+    violation = max(float(p.max()), -float(p.min()))
+    ridge = RIDGE_SHARE * sigma * violation / (problem.total_penalty / problem.n)  # (KNEWTON.3)
+    ridge = max(ridge, MIN_RIDGE * kappa)
+    beta = point.beta[rows]
+    low, high = point.low[rows], point.high[rows]
+    border = _build_border(low) if problem.mass is not None else None
+    try:
+        d = compute_box_step(block, ridge, p, low - beta, high - beta, border)  # (KNEWTON.2)
+    except NumericalTrouble:
+        return None
+    direction = np.zeros(problem.n)
+    direction[rows] = d
+    image = multiply_gram(K, direction, rows)
+    if isinstance(K, StreamedGram):  # the block is in double precision
+        image[rows] = block @ d
+    descent, curvature = float(p @ d), float(d @ image[rows])
+    if not descent > 0 or not np.isfinite(curvature):
+        return None
+    length = min(1.0, descent / curvature) if curvature > 0 else 1.0  # (KNEWTON.4)
+    return _NewtonStep(rows, d, image, length, violation, K)
+
+
+def _build_border(low: FloatArray) -> FloatArray | None:
+    """Return indicator columns (m, 2) of the two sides of the tube; None if all rows are on one side.
+
+    A row is on the upper side if the lower end of its interval, `low` (m,), is 0.
+    """
+    plus = low == 0.0
+    return np.column_stack([plus, ~plus]).astype(np.float64) if 0 < np.count_nonzero(plus) < len(low) else None
+
+
 def _solve_free_rows(
     K: FloatArray, problem: KernelDual, beta: FloatArray, free: NDArray[np.bool_], low: FloatArray, high: FloatArray,
     side: FloatArray | None,
-) -> tuple[FloatArray, Edges | None] | None:  # fmt: skip
-    """Move the rows of the mask `free` towards the solution of (KBORDER.1), by steps that each end at the next bound.
+) -> tuple[FloatArray, Multipliers | None] | None:  # fmt: skip
+    """Move the rows of the mask `free` towards the solution of (KBORDER.1).
 
-    Entries that reach a bound stay there. Returns β (n,) and its edges, which are None if a sum has no free row; or
-    None if there are no free rows, too many, or the system is singular.
+    Returns β (n,) and its multipliers, which are None if they are not determined; or None if there are no free rows,
+    too many, or the system is singular.
     low, high (n,): The box on the side σ of (KDUAL.2), `side` (n,).
     """
     rows = free.nonzero()[0]
-    m = len(rows)
-    if not 0 < m <= EXACT_FREE:
+    if not 0 < len(rows) <= MAX_EXACT_FREE:
         return None
-    fixed_beta = np.where(free, 0.0, beta)
-    strip = K[rows]
+    moved_beta = np.where(free, 0.0, beta)
+    A, right = _build_bordered_system(K, problem, rows, moved_beta, side)
+    moved = _move_to_bounds(A, right, beta[rows], low[rows], high[rows])
+    if moved is None:
+        return None
+    moved_beta[rows], mu = moved
+    multipliers = None
+    if mu and problem.mass is None:
+        multipliers = Multipliers(mu[0])
+    elif len(mu) == 2 and (problem.is_nu_svm or mu[0] >= mu[1]):
+        multipliers = Multipliers(0.5 * (mu[0] + mu[1]), 0.5 * (mu[0] - mu[1]))
+    return moved_beta, multipliers
+
+
+def _build_bordered_system(
+    K: FloatArray, problem: KernelDual, rows: IntArray, fixed_beta: FloatArray, side: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the matrix (m + q, m + q) and the right-hand side of (KBORDER.1) for m free rows and q sums."""
+    m, strip = len(rows), K[rows]
     columns, sums = _build_sum_rows(problem, rows, fixed_beta, side)
     k = m + len(sums)
     A, right = np.zeros((k, k)), np.empty(k)
@@ -310,34 +326,40 @@ def _solve_free_rows(
         right[:m] -= side[rows] * take_rows(problem.tube, rows)
     right[:m] -= strip @ fixed_beta
     right[m:] = sums
-    free_beta, low, high, edges = beta[rows], low[rows], high[rows], None
+    return A, right
+
+
+def _move_to_bounds(
+    A: FloatArray, right: FloatArray, beta: FloatArray, low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, list[float]] | None:
+    """Move β (m,) towards the solution of (KBORDER.1), by steps that each end at the next bound.
+
+    Entries that reach a bound stay there. Returns β and the multipliers of the sums, none of them if the limit of the
+    steps was reached; or None if the system is singular. Overwrites β and `right`.
+    """
+    m, k = len(beta), len(right)
     active: Any = slice(m)
     active_equations: Any = slice(k)
     for _ in range(MAX_PARTIAL_STEPS):
         solution, info = lapack.dgesv(A[active_equations][:, active_equations], right[active_equations])[2:]
         if info:
             return None
-        mu = solution[len(solution) - len(sums) :].tolist()
-        step = solution[: len(solution) - len(sums)] - free_beta[active]
-        distance = np.where(step < 0.0, low[active], high[active]) - free_beta[active]
+        n_active = len(solution) - (k - m)
+        step = solution[:n_active] - beta[active]
+        distance = np.where(step < 0.0, low[active], high[active]) - beta[active]
         leaves_box = np.abs(step) > np.abs(distance)
         if not leaves_box.any():
-            free_beta[active] += step
-            if problem.mass is None:
-                edges = Edges(mu[0])
-            elif len(mu) == 2 and (problem.is_nu_svm or mu[0] >= mu[1]):
-                edges = Edges(0.5 * (mu[0] + mu[1]), 0.5 * (mu[0] - mu[1]))
-            break
+            beta[active] += step
+            return beta, solution[n_active:].tolist()
         shares = np.divide(distance, step, out=np.ones_like(step), where=leaves_box)
         length = float(shares.min())
-        free_beta[active] += length * step
+        beta[active] += length * step
         positions, first = np.arange(m)[active], shares <= length
         stay, active = positions[first], positions[~first]
-        free_beta[stay] = np.where(free_beta[stay] - low[stay] < high[stay] - free_beta[stay], low[stay], high[stay])
-        right -= A[:, stay] @ free_beta[stay]
+        beta[stay] = np.where(beta[stay] - low[stay] < high[stay] - beta[stay], low[stay], high[stay])
+        right -= A[:, stay] @ beta[stay]
         active_equations = np.concatenate([active, np.arange(m, k)])
-    fixed_beta[rows] = free_beta
-    return fixed_beta, edges
+    return beta, []
 
 
 def _build_sum_rows(
@@ -347,11 +369,8 @@ def _build_sum_rows(
     if problem.mass is None:
         return np.ones((len(rows), 1)), np.array([problem.total - np.add.reduce(fixed_beta)])
     is_positive = (problem.sign if side is None else side) > 0.0
-    sums, is_above = (
-        np.array(problem.target_sums)
-        - (np.add.reduce(fixed_beta[is_positive]), np.add.reduce(fixed_beta[~is_positive])),
-        is_positive[rows],
-    )
+    fixed_sums = np.add.reduce(fixed_beta[is_positive]), np.add.reduce(fixed_beta[~is_positive])
+    sums, is_above = np.array(problem.target_sums) - fixed_sums, is_positive[rows]
     columns, has_positive = np.array([is_above, ~is_above], dtype=np.float64), is_above.any()
     present = slice(None) if has_positive and not is_above.all() else slice(1) if has_positive else slice(1, 2)
     return columns[present].T, sums[present]

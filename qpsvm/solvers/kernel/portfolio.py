@@ -1,7 +1,7 @@
-"""Solve the dual of a kernel SVM (`solve_kernel`).
+"""Solve the dual of a kernel SVM (`solve_kernel`): prepare the problem, and choose what the engines are asked to solve.
 
-`engines` decides which method runs when. Equal rows with equal targets are merged first (`duplicate_rows`). For a ν-SVR
-of many rows the width of its tube is searched (`tube_search`). `KernelSolution.reason` says why the solve ended.
+Equal rows with equal targets are merged first (`duplicate_rows`). Then the problem is scaled, and `engines` decides
+which method runs when. For a ν-SVR of many rows the width of its tube is searched (`tube_search`).
 
 The engines measure distances in units of the margin, which is 1 for hinges. For regression, targets, tube and β are
 first divided by the spread of the targets; for novelty detection and ν-SVMs, by a spread of f (`choose_unit`).
@@ -20,7 +20,7 @@ from qpsvm.base.arrays.frozen import freeze
 from qpsvm.base.arrays.ties import find_ties
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import ParameterError
-from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
+from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.duplicate_rows import (
     TIES_FROM,
     WORTHWHILE,
@@ -32,7 +32,7 @@ from qpsvm.solvers.kernel.duplicate_rows import (
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINE_SETTINGS
 from qpsvm.solvers.kernel.engines import EngineSearch
-from qpsvm.solvers.kernel.newton_step import EXACT_ROWS
+from qpsvm.solvers.kernel.newton_step import MAX_EXACT_ROWS
 from qpsvm.solvers.kernel.tube_search import SETTINGS, find_tube_start
 from qpsvm.solvers.shared.budget import StopReason
 from qpsvm.space.kernels.blocks import KernelBlocks
@@ -40,14 +40,14 @@ from qpsvm.space.kernels.functions import Precomputed
 
 Engine = Literal["auto", "gram", "libsvm"]
 ENGINES = ("auto", "gram", "libsvm")
-#: Rows from whose kernel values the spread of f of a novelty machine is estimated.
-SAMPLED = 100
-#: The margin of a ν-SVM in spreads of f, roughly: its classes overlap.
-MARGIN = 0.03
+#: Rows from whose kernel values the spread of f is estimated (`choose_unit`).
+SAMPLE_ROWS = 100
+#: The margin of a ν-SVM in units of the spread of f, roughly: its classes overlap.
+NU_MARGIN = 0.03
 #: Relative rounding error of Σ|β|, as a share of its maximum.
 MASS_ROUNDING = 1e-9
 #: A spread below this share of the largest number is rounding.
-NO_SPREAD = 1e-12
+SPREAD_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class KernelSolution:
     u (n,): Kβ, in double precision where it matters, and to about seven digits for rows strictly on their right side,
         which contribute nothing to the gap.
     gap: Relative gap (KDUAL.4) over all rows.
-    engine: The one that found the point: one of `ENGINES`, "start", "equal rows" (KTIES.3), or "none" if time ran out
+    engine: The one that found the point: "gram", "libsvm", "start", "equal rows" (KTIES.3), or "none" if time ran out
         before any started.
     iterations: Iterations of the loop plus Newton steps.
     reason: "converged", "iteration_limit", "time_limit", "interrupted" or "numerical_error".
@@ -87,8 +87,10 @@ def solve_kernel(
     engine: Engine = "auto",
     brief: bool = False,
 ) -> KernelSolution:
-    """Solve (KDUAL.1) or (KDUAL.7).
+    """Solve (KDUAL.1) or (KDUAL.7) to a relative gap of `tol`.
 
+    max_iter: Limit of the iterations of the working-set loop.
+    start: Any β; it is made feasible.
     brief: Stop early where the solve takes long, because another method continues from its point.
 
     Shapes: start (n,). Raises ParameterError.
@@ -97,26 +99,25 @@ def solve_kernel(
         raise ParameterError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
     effort = Effort(time_limit, max_iter, verbose)
     with np.errstate(all="ignore"):
-        rows = not isinstance(blocks.kernel, Precomputed)  # rows of a (repaired) Gram matrix are not samples
-        meeting_beta = (
-            find_meeting_point(blocks.X, problem) if problem.is_nu_svm and engine == "auto" and rows else None
-        )
-        if meeting_beta is not None:
-            return KernelSolution(meeting_beta, 0.0, np.zeros(problem.n), 0.0, "equal rows", 0, "converged")
+        has_samples = not isinstance(blocks.kernel, Precomputed)  # rows of a (repaired) Gram matrix are not samples
+        if problem.is_nu_svm and engine == "auto" and has_samples:
+            meeting_beta = find_meeting_point(blocks.X, problem)
+            if meeting_beta is not None:
+                return KernelSolution(meeting_beta, 0.0, np.zeros(problem.n), 0.0, "equal rows", 0, "converged")
         may_have_ties = blocks.is_fast and blocks.full_matrix is None and problem.n > TIES_FROM
         ties = find_ties(blocks.X, *list_tie_labels(problem), min_share=WORTHWHILE) if may_have_ties else None
         if ties is None:
-            point, used_engine = _solve(blocks, problem, start, engine, tol, effort, brief)
+            point, used_engine = _solve_scaled(blocks, problem, start, engine, tol, effort, brief)
         else:
             merged_blocks = KernelBlocks(blocks.kernel, blocks.X[ties.first_rows])
             start = None if start is None else ties.sum_groups(start)
-            point, used_engine = _solve(merged_blocks, merge_ties(problem, ties), start, engine, tol, effort)
+            point, used_engine = _solve_scaled(merged_blocks, merge_ties(problem, ties), start, engine, tol, effort)
             point = replace(point, beta=split_ties(ties, point.beta, problem), u=ties.expand_groups(point.u))
     steps, reason = effort.iterations + effort.newton_steps, effort.find_stop_reason(point.gap <= tol)
     return KernelSolution(point.beta + 0.0, point.b, point.u, point.gap, used_engine, steps, reason, point.tube)
 
 
-def _solve(
+def _solve_scaled(
     blocks: KernelBlocks,
     problem: KernelDual,
     start: FloatArray | None,
@@ -125,17 +126,17 @@ def _solve(
     effort: Effort,
     brief: bool = False,
 ) -> tuple[DualPoint, str]:
-    """Return the best point, in the units of the problem, and the engine that found it."""
+    """Solve in units of the margin; return the best point, in units of the problem, and the engine that found it."""
     if problem.is_standard_hinge:
         engines = EngineSearch(blocks, problem, tol, effort)
         engines.run(engine, None if start is None else problem.make_feasible(start))
         return engines.best_point, engines.engine_used
+    has_fixed_level = problem.total != 0.0 or problem.is_nu_svm
     has_constant_targets = not (problem.total_penalty > 0.0 and (problem.level != problem.level[0]).any())
-    if has_constant_targets and not (problem.total or problem.is_nu_svm):
-        return problem.with_tube(Edges(0.0)).build_zero_point(), "none"  # β = 0, and b is the common target
+    if has_constant_targets and not has_fixed_level:
+        return problem.with_tube(0.0).build_zero_point(), "none"  # β = 0, and b is the common target
     unit = choose_unit(blocks, problem)
     middle = problem.n // 2
-    has_fixed_level = problem.total != 0.0 or problem.is_nu_svm
     shift = 0.0 if has_fixed_level else float(np.partition(problem.level, middle)[middle])  # shifts only b
     scaled = KernelDual(
         problem.high / unit, (problem.level - shift) / unit, problem.low / unit, problem.tube / unit,
@@ -149,8 +150,8 @@ def _solve(
     else:
         engines = _solve_with_tube(blocks, scaled, scaled_start, engine, tol, effort)
     best = engines.best_point
-    beta = np.where(best.beta >= scaled.high, problem.high, np.minimum(unit * best.beta, problem.high))
     # entries at a bound stay there
+    beta = np.where(best.beta >= scaled.high, problem.high, np.minimum(unit * best.beta, problem.high))
     beta = np.where(best.beta <= scaled.low, problem.low, np.maximum(beta, problem.low))
     point = replace(best, beta=beta, u=unit * best.u, b=unit * best.b + shift, tube=unit * best.tube)
     return point, engines.engine_used
@@ -159,10 +160,13 @@ def _solve(
 def _solve_with_tube(
     blocks: KernelBlocks, problem: KernelDual, start: FloatArray | None, engine: str, tol: float, effort: Effort
 ) -> EngineSearch:
-    """Solve (KDUAL.7), or the ε-SVR with ε = 0 if its Σ|β| is at most m: (KDUAL.8)."""
+    """Solve the ν-SVR (KDUAL.7), or the ε-SVR with ε = 0 if its Σ|β| is at most m: (KDUAL.8).
+
+    Returns the search that found the solution.
+    """
     assert problem.mass is not None
     engines = EngineSearch(blocks, problem, tol, effort)
-    without_tube = EngineSearch(blocks, problem.with_tube(Edges(0.0)), tol, effort)
+    without_tube = EngineSearch(blocks, problem.with_tube(0.0), tol, effort)
     if problem.mass >= (1.0 - MASS_ROUNDING) * problem.total_penalty:
         without_tube.run(engine, start)
         return without_tube
@@ -176,46 +180,49 @@ def _solve_with_tube(
     is_useful = point is not None and point.gap < SETTINGS.trusted_gap
     tube_start = find_tube_start(blocks, problem, effort, point if is_useful else None)
     engines.brief = False
-    if tube_start is not None and np.abs(tube_start[0]).sum() < (1.0 - MASS_ROUNDING) * problem.mass:
+    if tube_start is None:
+        engines.run(engine, None)
+    elif np.abs(tube_start[0]).sum() < (1.0 - MASS_ROUNDING) * problem.mass:
         without_tube.run(engine, *tube_start)
         return without_tube
-    engines.run(
-        engine, *((None, None) if tube_start is None else (problem.make_feasible(tube_start[0]), tube_start[1]))
-    )
+    else:
+        engines.run(engine, problem.make_feasible(tube_start[0]), tube_start[1])
     if engines.has_ended():
         return engines
     without_tube.run(engine, None)
-    flat_mass = float(np.abs(without_tube.best_point.beta).sum())
-    is_feasible = flat_mass <= (1.0 + MASS_ROUNDING) * problem.mass
+    mass = float(np.abs(without_tube.best_point.beta).sum())
+    is_feasible = mass <= (1.0 + MASS_ROUNDING) * problem.mass
     return without_tube if is_feasible and without_tube.best_point.gap < engines.best_point.gap else engines
 
 
 def choose_unit(blocks: KernelBlocks, problem: KernelDual) -> float:
-    """Return the unit by which targets, tube and β are divided: a spread of the targets, or of f."""
-    target = problem.level
-    spread = _compute_spread(target)
-    if spread > NO_SPREAD * float(np.abs(target).max(initial=0.0)) and not problem.total:
+    """Return the unit by which targets, tube and β are divided: a spread of the targets, or of f at equal shares."""
+    level = problem.level
+    largest_level = float(np.abs(level).max(initial=0.0))
+    spread = _compute_spread(level)
+    if spread > SPREAD_ROUNDING * largest_level and not problem.total:
         return spread
-    if problem.total or problem.is_nu_svm:
-        total, shares = problem.mass or problem.total, problem.sign if problem.is_nu_svm else np.ones(problem.n)
-        if problem.n <= EXACT_ROWS:  # the engine computes the full matrix anyway
-            K, level = blocks.all(), problem.level
-            diagonal = K.diagonal()
-        else:
-            rows = _sample_rows(problem.n)
-            K, level, diagonal = blocks.compute_block(rows, rows[:SAMPLED]), problem.level[rows], blocks.diagonal(rows)
-            shares = shares[rows[:SAMPLED]]
-        f = level - total / len(shares) * (K @ shares)
-        spread, size = _compute_spread(f), abs(total) * float(np.maximum.reduce(np.abs(diagonal)))
-        share = MARGIN if problem.is_nu_svm else 1.0
-        return share * (spread if spread > NO_SPREAD * size else size or 1.0)
-    return max(float(np.abs(target).max(initial=0.0)), float(np.max(problem.tube))) or 1.0
+    if not (problem.total or problem.is_nu_svm):
+        return max(largest_level, float(np.max(problem.tube))) or 1.0
+    shares = problem.sign if problem.is_nu_svm else np.ones(problem.n)
+    if problem.n <= MAX_EXACT_ROWS:  # the engine computes the full matrix anyway
+        K = blocks.all()
+        diagonal = K.diagonal()
+    else:
+        rows = _sample_rows(problem.n)
+        K, level, diagonal = blocks.compute_block(rows, rows[:SAMPLE_ROWS]), level[rows], blocks.diagonal(rows)
+        shares = shares[rows[:SAMPLE_ROWS]]
+    total = problem.mass or problem.total
+    f = level - total / len(shares) * (K @ shares)
+    spread, size = _compute_spread(f), abs(total) * float(np.maximum.reduce(np.abs(diagonal)))
+    margin = NU_MARGIN if problem.is_nu_svm else 1.0
+    return margin * (spread if spread > SPREAD_ROUNDING * size else size or 1.0)
 
 
 @lru_cache(maxsize=64)
 def _sample_rows(n: int) -> IntArray:
     """Draw at most `2 * SAMPLED` of n rows, always the same: (k,)."""
-    return freeze(np.random.default_rng(0).permutation(n)[: 2 * SAMPLED].copy())
+    return freeze(np.random.default_rng(0).permutation(n)[: 2 * SAMPLE_ROWS].copy())
 
 
 def _compute_spread(values: FloatArray) -> float:

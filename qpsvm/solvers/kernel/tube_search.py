@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
+from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import EngineSearch
 from qpsvm.space.kernels.blocks import KernelBlocks
@@ -63,7 +63,7 @@ def find_tube_start(
     for _ in range(SETTINGS.max_solves):
         if not 0.0 <= tube < np.inf:  # the point overflowed
             return None
-        engines = EngineSearch(blocks, problem.with_tube(Edges(0.0, tube)), SETTINGS.solve_gap, effort)
+        engines = EngineSearch(blocks, problem.with_tube(tube), SETTINGS.solve_gap, effort)
         engines.run("auto", None if point is None else point.beta, None if point is None else point.u)
         point = engines.best_point
         if engines.engine_used == "none" or effort.is_late():
@@ -86,13 +86,13 @@ def find_tube_start(
 def _estimate_first_tube(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> float:
     """Return ε of f = 0; for many rows that of a solved subset, whose penalties are scaled to the total of all rows."""
     if problem.n <= SETTINGS.subset_rows:
-        return problem.compute_edges(np.zeros(problem.n)).tube
+        return problem.compute_multipliers(np.zeros(problem.n)).tube
     rows = np.sort(np.random.default_rng(0).permutation(problem.n)[: SETTINGS.subset_rows])
     share = float(problem.high[rows].sum()) / float(problem.high.sum())
     subset = problem.restrict_rows(rows).scale_by(1.0 / share)
     subset_blocks = KernelBlocks(blocks.kernel, blocks.X[rows], blocks.compute_symmetric(rows))
     start = find_tube_start(subset_blocks, subset, effort)
-    return subset.compute_edges(np.zeros(subset.n) if start is None else start[1]).tube
+    return subset.compute_multipliers(np.zeros(subset.n) if start is None else start[1]).tube
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ def _choose_next_tube(
         return below.tube + min(max(share, inset), 1.0 - inset) * (above.tube - below.tube)
     if below is None and last.tube <= SETTINGS.negligible_tube:
         return 0.0
-    step = problem.compute_edges(last.point.u).tube - last.tube  # estimate from the residuals
+    step = problem.compute_multipliers(last.point.u).tube - last.tube  # estimate from the residuals
     if len(tried) > 1 and tried[-2].mass != last.mass:
         step = (problem.mass - last.mass) * (last.tube - tried[-2].tube) / (last.mass - tried[-2].mass)
     shortest = SETTINGS.min_step * last.tube + SETTINGS.negligible_tube

@@ -1,13 +1,15 @@
-"""Solve by Newton steps on a working set W that grows by violating rows; over all rows, after the loop (`solve_from`).
+"""Solve by Newton steps on a working set W that grows by violating rows (`WorkingSet`); over all rows, `solve_from`.
 
-The result is exact for any initial W (`initial_sets`).
+Few rows become support vectors. So Newton steps run on W only. After them all rows outside W are checked, and those
+that violate their optimality condition join W. The result is optimal for any initial W (`initial_sets`).
 
     (KSET.1)  W ∪ outside = all rows;  outside all are at a bound, β_i ∈ {0, C_i y_i};  u = Kβ over all rows
-    (KSET.2)  r_i = s_i for rows that are at 0, −s_i for rows that are at C:  how far a row is on the wrong side
-    (KSET.3)  rows outside with r_i > −ε join W, where ε covers the error of a u from rough kernel values
-    (KSET.4)  P − D over all rows = that over W + Σ C_i max(r_i, 0) over the rows outside with r_i > −ε
+    (KSET.2)  v_i = s_i for rows that are at 0, −s_i for rows that are at C, s_i = 1 − y_i f_i:  the violation, by how
+              much a row is on the wrong side
+    (KSET.3)  rows outside with v_i > −ε join W, where ε covers the error of a u from rough kernel values
+    (KSET.4)  P − D over all rows = that over W + Σ C_i max(v_i, 0) over the rows outside with v_i > −ε
 
-For general intervals, read "0 or C_i y_i" as "an end of the interval, or the kink". A row with r_i < −ε contributes
+For general intervals, read "0 or C_i y_i" as "an end of the interval, or the kink". A row with v_i < −ε contributes
 exactly nothing. So its u need only be accurate to ε, and the kernel values of rows outside are in single precision,
 those of W in double precision.
 """
@@ -20,22 +22,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
+from qpsvm.solvers.kernel.dual import DualPoint, KernelDual, Multipliers
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_margin, stream_product
 from qpsvm.solvers.kernel.newton_step import (
-    EXACT_FREE,
-    EXACT_ROWS,
+    MAX_EXACT_FREE,
+    MAX_EXACT_ROWS,
     MAX_FREE_SET,
     ROUNDED_GAP,
-    bound_moving_rows,
+    choose_max_moving_rows,
     multiply_gram,
     polish_by_newton,
 )
 from qpsvm.space.kernels.blocks import KernelBlocks
 
-#: Newton steps between two scans of the rows outside.
-STEPS = 10
+#: Limit of the Newton steps between two scans of the rows outside.
+NEWTON_STEPS = 10
 #: LIBSVM's default tolerance, in units of the margin: it ignores smaller violations.
 LOOP_TOL = 1e-3
 
@@ -46,12 +48,11 @@ class WorkingSetSettings:
 
     #: Limit of the rounds of Newton steps; rows join between them.
     max_rounds: int = 10
-    #: Violating rows join together with rows on their right side by less than `lookahead`, which may violate next.
-    #: After LIBSVM's loop at most `joining_share` of these per violating row join, and in all at most `growth` rows, or
-    #: as many as W has.
+    #: Violating rows join together with rows on their right side by less than `lookahead`, which may violate next. Per
+    #: violating row at most `joining_share` of these join. At most `max_joining` rows join, or as many as W has.
     lookahead: float = 0.1
     joining_share: float = 0.25
-    growth: int = 100
+    max_joining: int = 100
     #: Newton steps on W aim at this share of the target; the rest is for rows outside and rounding.
     target_share: float = 0.7
 
@@ -60,7 +61,12 @@ SETTINGS = WorkingSetSettings()
 
 
 class WorkingSet:
-    """W with its Gram matrix, and the state of all rows."""
+    """W with its Gram matrix, and the state of all rows.
+
+    rows, outside: The indices of W (w,), in the order of `K` (w, w), and of the other rows.
+    beta, u (n,): Of all rows.
+    is_full: Whether W is all rows.
+    """
 
     def __init__(self, blocks: KernelBlocks, problem: KernelDual, initial: InitialSet, effort: Effort) -> None:
         self.blocks, self.problem, self.effort = blocks, problem, effort
@@ -74,65 +80,17 @@ class WorkingSet:
         if initial.is_warm:
             self.u[self.rows] = self._multiply(self.beta[self.rows])
 
-    def _find_outside(self) -> IntArray:
-        mask = np.ones(self.problem.n, dtype=bool)
-        mask[self.rows] = False
-        return mask.nonzero()[0]
-
-    def _compute_fixed_part(self, rows: IntArray) -> FloatArray:
-        """Compute Σ K_ij β_j over the rows j outside, at a bound, for i in `rows`: the part of u not due to W, (r,)."""
-        fixed = self.outside[self.beta[self.outside] != 0]
-        return self.blocks.product(fixed, self.beta[fixed], rows)
-
-    def _multiply(self, beta: FloatArray) -> FloatArray:
-        """Compute u of W for β of W, (w,)."""
-        return multiply_gram(self.K, beta, beta.nonzero()[0]) + self._fixed
-
-    def _restrict_problem(self) -> KernelDual:
-        """(KDUAL.1) over W."""
-        if self.is_full and not self._has_grown:
-            return self.problem
-        fixed = self.beta[self.outside]
-        scale = self.problem.build_point(self.beta, self.u).scale if fixed.any() and self._is_warm else None
-        return self.problem.restrict(self.rows, fixed, scale)
-
     def run_loop(self, tolerance: float) -> None:
         """Run the loop; W must be all rows."""
         start, u = (self.beta, self.u) if self._is_warm else (None, None)
         result = self.effort.run_loop(self.problem, self.K, tolerance, start, u)
         self._move_to(result.beta, result.u)
 
-    def _move_to(self, beta: FloatArray, u: FloatArray | None = None) -> bool:
-        """Set β of W, (w,), with its u if known, and the u of all other rows; return False if time runs out."""
-        if len(self.outside):
-            change = beta - self.beta[self.rows]
-            changed = change.nonzero()[0]
-            added = stream_product(self.blocks, self.rows[changed], change[changed], self.outside, self.effort)
-            if added is None:
-                return False
-            self.u[self.outside] += added
-        self.beta[self.rows], self._is_warm = beta, True
-        self.u[self.rows] = self._multiply(beta) if u is None else u
-        return True
-
-    def _compute_violation(self, edges: Edges) -> FloatArray:
-        """Compute (KSET.2) for the rows outside."""
-        return self.problem.compute_violation(self.beta, self.u, edges, self.outside)
-
-    @property
-    def _max_exact_violators(self) -> float:
-        """Limit of the number of violators that are re-evaluated in double precision."""
-        return 2.0 * math.sqrt(len(self.rows))
-
-    def _bound_joining_rows(self, count: int) -> int:
-        """Return the limit of the rows that join, if `count` rows violate."""
-        return min(int((1.0 + SETTINGS.joining_share) * count), max(len(self.rows), SETTINGS.growth))
-
     def refine(
         self,
         target: float,
         max_free_set: int = MAX_FREE_SET,
-        steps: int = STEPS,
+        steps: int = NEWTON_STEPS,
         gain: float = np.inf,
         gap: float = np.inf,
     ) -> DualPoint:
@@ -149,18 +107,19 @@ class WorkingSet:
             gap, joining = self._scan_outside(point)
             self.effort.report("Newton", len(self.rows), gap)
             if best is None or gap < best.gap:
-                best = self.problem.build_point_at(self.beta.copy(), self.u.copy(), point.edges, gap, point.scale)
+                best = self.problem.build_point_at(self.beta.copy(), self.u.copy(), point.multipliers, gap, point.scale)
             if gap <= target or gap > gain * previous_gap or self.effort.is_over() or not len(joining):
                 break
             self._add_rows(joining)
         return self.problem.build_point(self.beta, self.u) if best is None else best
 
     def _run_newton(self, target: float, steps: int, max_free_set: int) -> DualPoint:
+        """Return the point of the restricted problem after Newton steps from the present β."""
         K, restricted, beta, u = self.K, self._restrict_problem(), self.beta[self.rows], self.u[self.rows]
         aim = target if self.is_full else SETTINGS.target_share * target
         polished = polish_by_newton(K, restricted, beta, aim, steps, u, self.effort.is_late, max_free_set)
         self.effort.newton_steps += polished.steps
-        point, is_cheap = polished.point, len(self.rows) <= EXACT_ROWS and polished.max_free_rows <= EXACT_FREE
+        point, is_cheap = polished.point, len(self.rows) <= MAX_EXACT_ROWS and polished.max_free_rows <= MAX_EXACT_FREE
         if is_cheap and ROUNDED_GAP < point.gap <= target:  # a few more steps are cheaper than polishing later
             polished = polish_by_newton(K, restricted, point.beta, ROUNDED_GAP, steps, point.u, self.effort.is_late)
             self.effort.newton_steps += polished.steps
@@ -170,27 +129,41 @@ class WorkingSet:
         """Return the gap over all rows (KSET.4), and the rows to join (KSET.3)."""
         if self.is_full:
             return point.gap, self.outside
-        violation, margin = self._compute_violation(point.edges), estimate_margin(self.beta)
+        violation, margin = self._compute_violation(point.multipliers), estimate_margin(self.beta)
         candidates = (violation > -margin).nonzero()[0]
         n_violators = int(np.count_nonzero(violation > max(LOOP_TOL, margin)))  # violations above LIBSVM's tolerance
-        has_many_violators = n_violators > self._max_exact_violators
-        if not has_many_violators and len(candidates):
+        has_many_violators = n_violators > 2.0 * math.sqrt(len(self.rows))
+        if not has_many_violators and len(candidates):  # evaluate these in double precision
             support = self.beta.nonzero()[0]
-            self.u[self.outside[candidates]] = self.blocks.product(
-                support, self.beta[support], self.outside[candidates]
-            )
-            violation = self._compute_violation(point.edges)
+            near = self.outside[candidates]
+            self.u[near] = self.blocks.product(support, self.beta[support], near)
+            violation = self._compute_violation(point.multipliers)
         excess = float(self.problem.weight[self.outside[candidates]] @ np.maximum(violation[candidates], 0.0))
         gap = point.gap + excess / max(point.scale, np.finfo(float).tiny)
         if has_many_violators:
-            return gap, self.outside[
-                _take_largest(
-                    violation, (violation > -SETTINGS.lookahead).nonzero()[0], self._bound_joining_rows(n_violators)
-                )
-            ]
+            joining = (violation > -SETTINGS.lookahead).nonzero()[0]
+            max_rows = min(int((1.0 + SETTINGS.joining_share) * n_violators), max(len(self.rows), SETTINGS.max_joining))
+            return gap, self.outside[_take_largest(violation, joining, max_rows)]
         # rows farther on their right side are unlikely to violate next
         worst = float(violation[candidates].max(initial=0.0))
         return gap, self.outside[violation > -worst] if worst > 0.0 else self.outside[:0]
+
+    def _compute_violation(self, multipliers: Multipliers) -> FloatArray:
+        """Compute (KSET.2) for the rows outside."""
+        return self.problem.compute_violation(self.beta, self.u, multipliers, self.outside)
+
+    def _move_to(self, beta: FloatArray, u: FloatArray | None = None) -> bool:
+        """Set β of W, (w,), with its u if known, and the u of all other rows; return False if time runs out."""
+        if len(self.outside):
+            change = beta - self.beta[self.rows]
+            changed = change.nonzero()[0]
+            added = stream_product(self.blocks, self.rows[changed], change[changed], self.outside, self.effort)
+            if added is None:
+                return False
+            self.u[self.outside] += added
+        self.beta[self.rows], self._is_warm = beta, True
+        self.u[self.rows] = self._multiply(beta) if u is None else u
+        return True
 
     def _add_rows(self, added: IntArray) -> None:
         """Add rows to W with their present β."""
@@ -205,19 +178,34 @@ class WorkingSet:
         self._fixed = np.append(self._fixed, self._compute_fixed_part(added))
         self.u[added] = self.K[w:] @ self.beta[self.rows] + self._fixed[w:]
 
+    def _find_outside(self) -> IntArray:
+        mask = np.ones(self.problem.n, dtype=bool)
+        mask[self.rows] = False
+        return mask.nonzero()[0]
 
-def _take_largest(violation: FloatArray, rows: IntArray, max_rows: int) -> IntArray:
-    """Take the rows of largest violation, at most `max_rows` of them, in ascending order."""
-    if len(rows) > max_rows:
-        rows = rows[np.argpartition(-violation[rows], max_rows)[:max_rows]]
-    return np.sort(rows)
+    def _compute_fixed_part(self, rows: IntArray) -> FloatArray:
+        """Compute Σ K_ij β_j over the rows j outside, at a bound, for i in `rows`: the part of u not due to W, (r,)."""
+        fixed = self.outside[self.beta[self.outside] != 0]
+        return self.blocks.product(fixed, self.beta[fixed], rows)
+
+    def _multiply(self, beta: FloatArray) -> FloatArray:
+        """Compute u of W for β of W, (w,)."""
+        return multiply_gram(self.K, beta, beta.nonzero()[0]) + self._fixed
+
+    def _restrict_problem(self) -> KernelDual:
+        """Return (KDUAL.1) over W."""
+        if self.is_full and not self._has_grown:
+            return self.problem
+        fixed = self.beta[self.outside]
+        scale = self.problem.build_point(self.beta, self.u).scale if fixed.any() and self._is_warm else None
+        return self.problem.restrict(self.rows, fixed, scale)
 
 
 @dataclass(frozen=True)
 class LoopStage:
     """A run of LIBSVM's loop, and the Newton steps after it."""
 
-    #: In units of the margin.
+    #: Of the loop, in units of the margin.
     tolerance: float
     #: Newton steps run after the loop if at most this many rows can move, or few more than the free ones.
     max_free_rows: int = MAX_FREE_SET
@@ -234,9 +222,16 @@ def solve_from(
     W = WorkingSet(blocks, problem, initial, effort)
     best = W.refine(target) if initial.is_warm else None
     for stage in stages:
-        if best is not None and (best.gap <= target or effort.is_over() or problem.needs_no_tube(best)):
+        if best is not None and (best.gap <= target or effort.is_over() or problem.has_no_tube(best)):
             break
         W.run_loop(stage.tolerance)
-        point = W.refine(target, max(bound_moving_rows(problem, W.beta), stage.max_free_rows))
+        point = W.refine(target, max(choose_max_moving_rows(problem, W.beta), stage.max_free_rows))
         best = point if best is None or point.gap < best.gap else best
     return best
+
+
+def _take_largest(violation: FloatArray, rows: IntArray, max_rows: int) -> IntArray:
+    """Take the rows of largest violation, at most `max_rows` of them, in ascending order."""
+    if len(rows) > max_rows:
+        rows = rows[np.argpartition(-violation[rows], max_rows)[:max_rows]]
+    return np.sort(rows)

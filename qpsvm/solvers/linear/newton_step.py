@@ -4,7 +4,7 @@
     (NEWTON.2)  (Z_JZ_Jᵀ + D⁻¹) u = −Z_J q + eΔb,  ΔW = −q − Z_Jᵀu,  with u = D Z_J ΔW (|J|,)
                 r = 1: leave eΔb out;  r = 0: e is the last column of Z_J, and Δb makes eᵀu = −q_b
 
-D is diagonal, with the slopes of α of the free rows (`MultiplierResponse.steepness`): σ if losses are piecewise linear.
+D is diagonal, with the slopes of α of the free rows (`MultiplierResponse.slope`): σ if losses are piecewise linear.
 
 Few columns: Cholesky of H, with a ridge relative to its diagonal, so that the units of the features do not matter;
 Z_JᵀZ_J is cached and updated by the rows that entered or left J. (If D differs by row, Z_JᵀDZ_J is cached as long as D
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.program.losses import PerRow, take_rows
 from qpsvm.solvers.linear.label_scaled_rows import LabelScaledRows
-from qpsvm.solvers.linear.row_problem import mean
+from qpsvm.solvers.linear.row_problem import compute_mean
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.shared.cholesky import Cholesky
 
@@ -71,7 +71,7 @@ class CholeskyNewton:
         H, self.free_count = factor * self._update_gram(free, weights), int(np.count_nonzero(free))
         diagonal = H.diagonal() + self._ridge
         if self._ridge[-1] == 0.0:
-            typical = 0.0 if diagonal[-1] > 0.0 else mean(steepness)
+            typical = 0.0 if diagonal[-1] > 0.0 else compute_mean(steepness)
             diagonal[-1] += typical or SETTINGS.intercept_share * diagonal[-1]
         H.flat[:: len(q) + 1] = diagonal
         return Cholesky(H, SETTINGS.min_ridge).solve(-q)
@@ -119,7 +119,7 @@ class WideNewton:
         self.free_count = members.n
         if 0 < self.free_count <= self._direct_rows:
             return _solve_by_rows(members, self._take_kernel(index), self._ridge, D, q)
-        step, iterations = _solve_by_cg(members, self._ridge, D, mean(steepness), q, W)
+        step, iterations = _solve_by_cg(members, self._ridge, D, compute_mean(steepness), q, W)
         if iterations > SETTINGS.cg_patience:
             self._direct_rows = SETTINGS.pool_rows
         return step

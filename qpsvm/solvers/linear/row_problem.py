@@ -1,13 +1,12 @@
 """Define the problem, losses and points of the linear solver (`RowProblem`, `RowLosses`, `LinearPoint`).
 
+`RowProblem` is (ALM.1) of `augmented_lagrangian`, and `LinearPoint` a pair of primal and dual points with its gap
+(ALM.5). Each row has one loss and one multiplier a. A hinge has lo = ε = 0. In a regression row i is x_i itself,
+a_i = α⁺_i − α⁻_i, and one row replaces the two of the dual, which have the same residual. Their levels t − ε and −t − ε
+are t and ε here. `MultiplierResponse` evaluates, for one σ,
+
     (LOSSES.4)  the a that maximises ar − φ*(a) − (a − a₀)²/2σ in the augmented Lagrangian:
                 a = clip(S_{dε}(t), lo, hi),  t = d(a₀/σ + r),  d = 1/(1/σ + δ)
-
-A hinge has lo = ε = 0. In a regression row i is x_i itself, a_i = α⁺_i − α⁻_i, and one row replaces the two of the
-dual, which have the same residual. Their levels t − ε and −t − ε are t and ε here.
-
-`RowProblem` is (ALM.1), `LinearPoint` a pair of primal and dual points with its gap (ALM.5), and `MultiplierResponse`
-evaluates (LOSSES.4) for one σ.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ SMOOTH_SIGMA = 100.0
 #: Limit of the bound from which σ is computed.
 MAX_BOUND = 1e100
 #: Rows from which a typical size of the levels is estimated.
-SAMPLE = 20_000
+SAMPLE_ROWS = 20_000
 #: Corrections of yᵀα: the second removes the rounding error of the first, or what the box truncated.
 CORRECTIONS = 2
 
 
-def mean(values: PerRow) -> float:
+def compute_mean(values: PerRow) -> float:
     """Return the mean over the rows."""
     return values if isinstance(values, float) else float(values.mean())
 
@@ -57,7 +56,7 @@ class RowLosses(Loss):
     @cached
     def median_level(self) -> float:
         """Median of the levels, estimated from a sample."""
-        return self.level if isinstance(self.level, float) else float(np.median(self._sampled_levels))
+        return self.level if isinstance(self.level, float) else float(np.median(self._level_sample))
 
     @cached
     def residual_scale(self) -> float:
@@ -66,29 +65,31 @@ class RowLosses(Loss):
             return self.unit
         if isinstance(self.level, float):
             size = abs(self.level) if self.is_one_sided else 0.0
-        elif not len(self._sampled_levels):
+        elif not len(self._level_sample):
             size = 0.0
         else:
-            sizes = np.abs(self._sampled_levels - (0.0 if self.is_one_sided else self.median_level))
+            sizes = np.abs(self._level_sample - (0.0 if self.is_one_sided else self.median_level))
             size = float(np.median(sizes)) or float(np.mean(sizes))
-        return size or mean(self.tube) or 1.0
+        return size or compute_mean(self.tube) or 1.0
 
     @cached
-    def _sampled_levels(self) -> FloatArray:
-        """Every so many-th level, at least `SAMPLE` if there are as many: (k,)."""
+    def _level_sample(self) -> FloatArray:
+        """Evenly spaced levels, at least `SAMPLE_ROWS` if there are as many: (k,)."""
         level = np.asarray(self.level)
-        return level[:: max(1, len(level) // SAMPLE)]
+        return level[:: max(1, len(level) // SAMPLE_ROWS)]
 
     @cached
     def jump(self) -> float:
         """Mean of the bounds hi or −lo, by which α jumps when a row passes a kink; infinite if a bound is."""
-        size = mean(self.high) if self.is_one_sided else 0.5 * (mean(self.high) - mean(self.low))
+        size = (
+            compute_mean(self.high) if self.is_one_sided else 0.5 * (compute_mean(self.high) - compute_mean(self.low))
+        )
         return size if np.isfinite(size) else np.inf
 
     @cached
     def mean_curvature(self) -> float:
         """Mean of δ."""
-        return mean(self.curvature)
+        return compute_mean(self.curvature)
 
     @cached
     def is_smooth(self) -> bool:
@@ -133,8 +134,8 @@ class RowLosses(Loss):
         inside: NDArray[np.bool_] = (a > self.low) & (a < self.high) & (a != 0.0)
         return inside
 
-    def compute_room(self, a: FloatArray) -> FloatArray:
-        """Compute the product of the distances of a to the ends of its interval, 0 at a kink: (n,)."""
+    def compute_slack_product(self, a: FloatArray) -> FloatArray:
+        """Compute the product of the distances of a to the ends of its interval, which ends at a kink: (n,)."""
         if self.is_one_sided or is_zero(self.tube):
             low, high = self.low, self.high
         else:
@@ -149,21 +150,21 @@ class RowLosses(Loss):
 class MultiplierResponse:
     """(LOSSES.4): the multipliers as a function of t, for one σ.
 
-    steepness: d, the slope of a free row: (n,), or one number if δ is.
+    slope: d, the slope of the multiplier of a free row in r: (n,), or one number if δ is.
     threshold: dε, (n,) or one number; None if ε = 0.
     """
 
     def __init__(self, losses: RowLosses, sigma: float) -> None:
         self._lower, self._upper = losses.low, losses.high
-        self._flat, self.sigma = losses.is_piecewise_linear, sigma
-        self.steepness: PerRow = sigma if losses.is_piecewise_linear else 1.0 / (1.0 / sigma + losses.curvature)
-        self.threshold: PerRow | None = None if is_zero(losses.tube) else self.steepness * losses.tube
+        self._is_piecewise_linear, self.sigma = losses.is_piecewise_linear, sigma
+        self.slope: PerRow = sigma if losses.is_piecewise_linear else 1.0 / (1.0 / sigma + losses.curvature)
+        self.threshold: PerRow | None = None if is_zero(losses.tube) else self.slope * losses.tube
 
     def compute_arguments(self, a: FloatArray, r: FloatArray) -> FloatArray:
         """Return t for the multiplier estimate a and the residuals r: (n,)."""
-        return a + self.sigma * r if self._flat else self.steepness * (a / self.sigma + r)
+        return a + self.sigma * r if self._is_piecewise_linear else self.slope * (a / self.sigma + r)
 
-    def alpha(self, t: FloatArray) -> FloatArray:
+    def compute_alpha(self, t: FloatArray) -> FloatArray:
         """Return the multipliers: (n,)."""
         return np.clip(t if self.threshold is None else soft_threshold(t, self.threshold), self._lower, self._upper)
 
@@ -193,26 +194,32 @@ class RowProblem:
     constant: float = 0.0
 
     @property
-    def free_intercept(self) -> bool:
+    def has_free_intercept(self) -> bool:
         """Whether the intercept is not penalised, so that the sum yᵀα is fixed."""
         return bool(self.ridge[-1] == 0.0)
 
     def measure_gap(
-        self, b: float, q: FloatArray, reduced_gradient: FloatArray, mismatch: float
+        self, b: float, q: FloatArray, q_hat: FloatArray, complementarity: float
     ) -> tuple[float, float, float]:
-        """Return A and B of (ALM.5), and ½‖q̂‖².
+        """Return A and B of (ALM.5), and ½‖q̂‖² of the dual value.
 
-        Shapes: q, reduced_gradient (d + 1,).
+        complementarity: B, up to rounding.
+
+        Shapes: q, q_hat (d + 1,).
         """
         imbalance = 0.0
         if self.ridge[-1] == 0.0:  # a free intercept
             imbalance = (self.losses.residual_scale + abs(b)) * abs(float(q[-1]))
-            q, reduced_gradient = q[:-1], reduced_gradient[:-1]
-        return 0.5 * float(q @ q) + imbalance, max(mismatch, 0.0), 0.5 * float(reduced_gradient @ reduced_gradient)
+            q, q_hat = q[:-1], q_hat[:-1]
+        return (
+            0.5 * float(q @ q) + imbalance,
+            max(complementarity, 0.0),
+            0.5 * float(q_hat @ q_hat),
+        )
 
-    def dual(self, value: float, half: float) -> float:
-        """Return D, from ℓᵀα − Σφ*(α) as `value`, and ½‖q̂‖² as `half`."""
-        return value + self.constant - half
+    def compute_dual(self, value: float, half_square: float) -> float:
+        """Return D, from ℓᵀα − Σφ*(α) as `value`, and ½‖q̂‖² as `half_square`."""
+        return value + self.constant - half_square
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,18 +258,19 @@ def certify_pair(problem: RowProblem, pair: LinearPoint, gradient: FloatArray | 
     `gradient` is Zᵀα, (d + 1,), for the α of the pair; None to compute it.
     """
     W, alpha = pair.W, pair.alpha
-    if problem.free_intercept:
+    if problem.has_free_intercept:
         alpha = balance_alpha(alpha, problem.rows.y, problem.losses, float(problem.offset[-1]))
     if gradient is None:
         gradient = problem.rows.gradient(alpha)
     elif len(changed := np.flatnonzero(alpha != pair.alpha)):
         gradient = gradient + problem.rows.gradient(alpha[changed] - pair.alpha[changed], changed)
     mismatch, value = problem.losses.compute_gap(alpha, pair.slack), problem.losses.compute_dual_value(alpha)
-    reduced_gradient = gradient + problem.offset
-    residual, complementarity, half = problem.measure_gap(
-        float(W[-1]), problem.ridge * W - reduced_gradient, reduced_gradient, mismatch
+    q_hat = gradient + problem.offset
+    residual, complementarity, half_square = problem.measure_gap(
+        float(W[-1]), problem.ridge * W - q_hat, q_hat, mismatch
     )
-    return LinearPoint(W, alpha, pair.slack, problem.dual(value, half), residual + complementarity, pair.sigma)
+    dual = problem.compute_dual(value, half_square)
+    return LinearPoint(W, alpha, pair.slack, dual, residual + complementarity, pair.sigma)
 
 
 def certify_separated(problem: RowProblem, pair: LinearPoint, gradient: FloatArray | None = None) -> LinearPoint:
@@ -279,19 +287,20 @@ def certify_separated(problem: RowProblem, pair: LinearPoint, gradient: FloatArr
     return stretched if stretched.gap < certified.gap else certified
 
 
-def balance_alpha(alpha: FloatArray, y: FloatArray, losses: RowLosses, rest: float = 0.0) -> FloatArray:
-    """Restore yᵀα + rest = 0, as far as possible, by changing free α in proportion to `compute_room`. Shapes: (n,).
+def balance_alpha(alpha: FloatArray, y: FloatArray, losses: RowLosses, fixed_sum: float = 0.0) -> FloatArray:
+    """Restore yᵀα + fixed_sum = 0, as far as possible, by changing free α. Shapes: alpha, y (n,).
 
-    This hardly increases (ALM.5), because rows with free α are at a kink, or where their loss is curved.
+    They change in proportion to `compute_slack_product`. This hardly increases (ALM.5), because rows with free α are at
+    a kink, or where their loss is curved.
     """
     alpha = alpha.copy()
     free = np.flatnonzero((alpha > losses.low) & (alpha < losses.high))
     members = losses.restrict_rows(free)
     for _ in range(CORRECTIONS):
-        room = members.compute_room(alpha[free])
-        total, surplus = float(room.sum()), float(y @ alpha)
+        slack = members.compute_slack_product(alpha[free])
+        total, surplus = float(slack.sum()), float(y @ alpha)
         if not 0.0 < total < np.inf:
             break
-        surplus += rest
-        alpha[free] = members.clip_to_box(alpha[free] - (surplus / total) * (y[free] * room))
+        surplus += fixed_sum
+        alpha[free] = members.clip_to_box(alpha[free] - (surplus / total) * (y[free] * slack))
     return alpha

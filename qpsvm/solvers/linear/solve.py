@@ -2,15 +2,10 @@
 
     (LIN.1)  minimise ½‖w‖² (+ ½b² if the intercept is penalised) + Σ φ_i(ℓ_i − y_i(x_iᵀw + b)),  φ of `row_problem`
 
-With a free intercept dense columns are centred internally, and so are the levels of a regression, whose y_i are 1; the
-intercept is mapped back: b = b_centred − μᵀw, plus the median of the levels.
-
-With far more columns than rows, the problem is solved in n coordinates (`reduce_wide`):
-
-    (WIDE.1)  X − 1μᵀ = L Qᵀ,  L (n, n),  QᵀQ = I:  w = Qv has the decision values Lv and the norm of v
-
-Every optimal w has this form: a part orthogonal to the samples would only increase ‖w‖². Q is stored as a product of
-reflections (LAPACK's geqrf), so that the d columns cost one factorisation, and products afterwards have n columns.
+The solve prepares rows, losses and a start, chooses the methods, and maps the solution back. With a free intercept
+dense columns are centred internally, and so are the levels of a regression, whose y_i are 1; the intercept is mapped
+back: b = b_centred − μᵀw, plus the median of the levels. With far more columns than rows, the problem is solved in n
+coordinates (`wide_rows`).
 """
 
 from __future__ import annotations
@@ -20,8 +15,6 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.linalg import lapack
 
 from qpsvm.base.arrays.checks import as_finite_vector, as_real
 from qpsvm.base.arrays.types import FloatArray, Matrix
@@ -32,19 +25,20 @@ from qpsvm.program.losses import compress_constant
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.descent import as_start, find_descent_point, is_newton_cheap, should_start_with_descent
 from qpsvm.solvers.linear.label_scaled_rows import LabelScaledRows, build_label_scaled_rows
-from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, RowLosses, RowProblem, mean
+from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, RowLosses, RowProblem, compute_mean
+from qpsvm.solvers.linear.wide_rows import WideReduction, reduce_wide
 from qpsvm.solvers.linear.working_set import is_large, solve_large
 from qpsvm.solvers.shared.budget import Budget, StopReason
 
-#: At most this tolerance, a pair is improved up to a gap of `ROUNDING_GOAL` if that is cheap, in at most `FEW_STEPS`
-#: steps.
+#: If the tolerance is at most `DEFAULT_TOL`, the pair is improved up to a gap of `ROUNDING_GOAL`, if that is cheap and
+#: takes at most `FEW_STEPS` steps.
 DEFAULT_TOL, ROUNDING_GOAL, FEW_STEPS = 1e-6, 1e-18, 5
-#: Limit of ‖w − Σ α_i y_i x_i‖ as a share of ‖w‖.
-STATIONARY = 1e-6
-#: Limit of the rows, and minimal number of columns per row, for which the factorisation pays. It takes 2dn² operations,
-#: sixteen times as fast as in a pass over X, so it costs n/16 passes: for 500 rows, about ten Newton steps.
-MAX_ROWS, COLUMNS_PER_ROW = 500, 2
+#: Limit of ‖w − Σ α_i y_i x_i‖ after a solve, as a share of ‖w‖.
+STATIONARITY_TOL = 1e-6
 ENGINES = ("auto", "coordinate", "newton")
+Intercept: TypeAlias = Literal["free", "penalised"] | None
+#: Whether coordinate descent runs first: if it pays, always or never.
+Engine: TypeAlias = Literal["auto", "coordinate", "newton"]
 
 
 @dataclass(frozen=True)
@@ -62,54 +56,6 @@ class SolveProgress:
     rows: int
     gap: float
     seconds: float
-
-
-@dataclass(frozen=True, eq=False)
-class WideReduction:
-    """The reduction (WIDE.1).
-
-    L (n, n)
-    mean (d,): μ; None for 0.
-    """
-
-    L: FloatArray
-    mean: FloatArray | None
-    _reflections: FloatArray
-    _scales: FloatArray
-
-    @property
-    def width(self) -> int:
-        """Number of columns, d."""
-        return int(self._reflections.shape[0])
-
-    def expand(self, v: FloatArray) -> FloatArray:
-        """Return Q v for v (n,): (d,)."""
-        padded = np.zeros(self.width)
-        padded[: len(v)] = v
-        return self._apply_reflections("N", padded)
-
-    def project(self, w: FloatArray) -> FloatArray:
-        """Return Qᵀw for w (d,): (n,)."""
-        return self._apply_reflections("T", w)[: len(self.L)]
-
-    def _apply_reflections(self, side: str, vector: FloatArray) -> FloatArray:
-        product = lapack.dormqr("L", side, self._reflections, self._scales, vector[:, None], lwork=64)[0]
-        return np.asarray(product[:, 0], dtype=np.float64)
-
-
-def reduce_wide(X: Matrix | None, centred: bool) -> WideReduction | None:
-    """Apply (WIDE.1) to a dense X (n, d) if it pays, else return None; μ is the column means if `centred`, else 0."""
-    if X is None or sp.issparse(X) or X.shape[0] > MAX_ROWS or X.shape[1] < COLUMNS_PER_ROW * X.shape[0]:
-        return None
-    n, mean = len(X), X.mean(axis=0) if centred else None
-    rows = np.array(X, order="C") if mean is None else np.ascontiguousarray(X - mean)
-    factor, scales, _, _ = lapack.dgeqrf(rows.T, overwrite_a=1)
-    return WideReduction(np.ascontiguousarray(np.triu(factor[:n]).T), mean, factor, scales)
-
-
-Intercept: TypeAlias = Literal["free", "penalised"] | None
-#: Whether coordinate descent runs first: if it pays, always or never.
-Engine: TypeAlias = Literal["auto", "coordinate", "newton"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +96,14 @@ def solve_linear(
     engine: Engine = "auto",
     progress: Callable[[SolveProgress], None] | None = None,
 ) -> LinearSolution:
-    """Solve (LIN.1).
+    """Solve (LIN.1) to a relative gap of `tol`.
+
+    y: ±1 by class, or 1 for every row of a regression and of novelty detection.
+    C: The penalties of hinges, or the losses of the rows.
+    total: Required yᵀα.
+    max_iter: Limit of the iterations, as they are counted in `LinearSolution`.
+    start: w, b and α.
+    engine: As in `Engine`.
 
     Shapes: X (n, d), y (n,), C (n,). Raises ParameterError, DataError.
     """
@@ -162,36 +115,52 @@ def solve_linear(
         raise ParameterError(f"tol must be positive, got {tol!r}")
     with np.errstate(all="ignore"):  # non-finite values are detected, and end the run
         y = np.asarray(y, dtype=np.float64)
-        source, unit = as_row_source(X), 0.0 if intercept is None else 1.0
-        budget = Budget(max_iter, time_limit, verbose)
-        centred = intercept == "free" and not total
-        reduction = reduce_wide(source.memory_matrix, centred)
-        if reduction is None:
-            rows, mean = build_label_scaled_rows(source, y, unit, centred)
-        else:
-            rows, mean = LabelScaledRows(as_row_source(reduction.L), y, unit), reduction.mean
+        source, budget = as_row_source(X), Budget(max_iter, time_limit, verbose)
         losses = C if isinstance(C, RowLosses) else RowLosses(compress_constant(C))
-        origin = losses.median_level if centred and bool((y > 0.0).all()) else 0.0
-        problem = _build_problem(rows, losses.shift_origin(origin) if origin else losses, intercept)
-        if total:
-            problem, start_point = _add_sum_constraint(problem, total)
-        else:
-            start_point = _build_start(problem, intercept)
-        frame = _CoordinateFrame(mean, reduction, origin, intercept is not None)
-        start_point = start_point if start is None else _read_start(problem, start, frame)
+        rows, frame = _build_rows(source, y, losses, intercept, is_centred=intercept == "free" and not total)
+        losses = losses.shift_origin(frame.origin) if frame.origin else losses
+        problem, first = _build_problem(rows, losses, intercept, total)
+        if start is not None:
+            first = _read_start(problem, start, frame)
         _set_progress(budget, rows, progress)
         may_choose = engine == "auto" and start is None
         by_coordinates = engine == "coordinate" or (may_choose and should_start_with_descent(problem))
-        point, reason, used_engine = _run_engines(problem, start_point, tol, budget, by_coordinates)
+        point, reason, used_engine = _run_engines(problem, first, tol, budget, by_coordinates)
     w, b = frame.to_caller(point.W)
     return LinearSolution(w, b, point.alpha, budget.steps, reason, used_engine, point.relative_gap)
 
 
-def _build_problem(rows: LabelScaledRows, losses: RowLosses, intercept: Intercept) -> RowProblem:
-    """Build (ALM.1) for (LIN.1)."""
+def _build_rows(
+    source: RowSource, y: FloatArray, losses: RowLosses, intercept: Intercept, is_centred: bool
+) -> tuple[LabelScaledRows, _CoordinateFrame]:
+    """Return the rows in the coordinates of the solve, and the map from these."""
+    unit = 0.0 if intercept is None else 1.0
+    reduction = reduce_wide(source.memory_matrix, is_centred)
+    if reduction is None:
+        rows, mean = build_label_scaled_rows(source, y, unit, is_centred)
+    else:
+        rows, mean = LabelScaledRows(as_row_source(reduction.L), y, unit), reduction.mean
+    origin = losses.median_level if is_centred and bool((y > 0.0).all()) else 0.0
+    return rows, _CoordinateFrame(mean, reduction, origin, intercept is not None)
+
+
+def _build_problem(
+    rows: LabelScaledRows, losses: RowLosses, intercept: Intercept, total: float
+) -> tuple[RowProblem, LinearStart]:
+    """Build (ALM.1) for (LIN.1), and a start."""
     ridge = np.ones(rows.d + 1)
     ridge[-1] = 0.0 if intercept == "free" else 1.0
-    return RowProblem(rows, losses, ridge, np.zeros(rows.d + 1))
+    problem = RowProblem(rows, losses, ridge, np.zeros(rows.d + 1))
+    return _add_sum_constraint(problem, total) if total else (problem, _build_start(problem, intercept))
+
+
+def _build_start(problem: RowProblem, intercept: Intercept) -> LinearStart:
+    """Start at W = (0, mean ℓy), or (0, 0) if levels are centred, and a = 0."""
+    rows, losses = problem.rows, problem.losses
+    W = np.zeros(rows.d + 1)
+    if losses.is_one_sided and intercept is not None:
+        W[-1] = compute_mean(losses.level * rows.y)
+    return LinearStart(W, None, losses.first_sigma)
 
 
 def _add_sum_constraint(problem: RowProblem, total: float) -> tuple[RowProblem, LinearStart]:
@@ -221,7 +190,10 @@ def _add_sum_constraint(problem: RowProblem, total: float) -> tuple[RowProblem, 
 def _run_engines(
     problem: RowProblem, first: LinearStart, tol: float, budget: Budget, by_coordinates: bool
 ) -> tuple[LinearPoint, StopReason, str]:
-    """Return the best pair, the reason to stop, and the engines that made steps."""
+    """Run descent if `by_coordinates`, then Newton steps if needed.
+
+    Returns the best pair, the reason to stop, and the engines that made steps.
+    """
     descent_point = find_descent_point(problem, tol, budget) if by_coordinates else None
     if descent_point is not None:
         reason = "converged" if descent_point.relative_gap <= tol else budget.find_stop_reason()
@@ -242,17 +214,18 @@ def _run_engines(
 def _finish_by_newton(problem: RowProblem, pair: LinearPoint, budget: Budget, to_rounding: bool) -> LinearPoint:
     """Take a few Newton steps from a good pair of a smooth loss, and return the better pair.
 
-    The goal is rounding if `to_rounding`, else ‖w − Σ α_i y_i x_i‖ ≤ `STATIONARY` ‖w‖: the difference contributes only
-    ½‖w − w(α)‖² to the gap, which is a negligible share of P if C is large.
+    The goal is rounding if `to_rounding`, else ‖w − Σ α_i y_i x_i‖ ≤ `STATIONARITY_TOL` ‖w‖: the gap does not ensure
+    it, because the difference contributes only ½‖w − w(α)‖² to the gap, a negligible share of P if C is large.
     """
     if not (problem.losses.has_infinite_bound or np.any(problem.losses.curvature)):
         return pair
     goal, w = ROUNDING_GOAL, pair.W[:-1]
     if not to_rounding:
         difference = w - problem.rows.gradient(pair.alpha)[:-1]
-        if difference @ difference <= STATIONARY**2 * float(w @ w):
+        if difference @ difference <= STATIONARITY_TOL**2 * float(w @ w):
             return pair
-        goal = max(0.5 * STATIONARY**2 * float(w @ w) / max(abs(pair.dual + pair.gap), abs(pair.dual)), ROUNDING_GOAL)
+        size = max(abs(pair.dual + pair.gap), abs(pair.dual))
+        goal = max(0.5 * STATIONARITY_TOL**2 * float(w @ w) / size, ROUNDING_GOAL)
     if pair.relative_gap <= goal:
         return pair
     max_steps = budget.max_steps
@@ -271,33 +244,28 @@ def _run_newton(
     return *AugmentedLagrangian(problem, first, budget).run(tol), "newton"
 
 
-def _build_start(problem: RowProblem, intercept: Intercept) -> LinearStart:
-    """Start at W = (0, mean ℓy), or (0, 0) if levels are centred, and a = 0."""
-    rows, losses = problem.rows, problem.losses
-    W = np.zeros(rows.d + 1)
-    if losses.is_one_sided and intercept is not None:
-        W[-1] = mean(losses.level * rows.y)
-    return LinearStart(W, None, losses.first_sigma)
-
-
 @dataclass(frozen=True, eq=False)
 class _CoordinateFrame:
-    """Maps between the caller's w (d,) and b, and W in the coordinates of the rows."""
+    """Maps between the caller's w (d,) and b, and W in the coordinates of the rows.
+
+    mean (d,): μ, or None for 0.
+    origin: The level that was subtracted from those of a regression.
+    """
 
     mean: FloatArray | None
-    narrow: WideReduction | None
+    reduction: WideReduction | None
     origin: float
     has_intercept: bool
 
     def to_rows(self, w: FloatArray, b: float) -> FloatArray:
         """Convert to W."""
         b += (0.0 if self.mean is None else float(self.mean @ w)) - self.origin
-        w = w if self.narrow is None else self.narrow.project(w)
+        w = w if self.reduction is None else self.reduction.project(w)
         return np.append(w, b if self.has_intercept else 0.0)
 
     def to_caller(self, W: FloatArray) -> tuple[FloatArray, float]:
         """Convert to w and b."""
-        w = W[:-1].copy() if self.narrow is None else self.narrow.expand(W[:-1])
+        w = W[:-1].copy() if self.reduction is None else self.reduction.expand(W[:-1])
         if not self.has_intercept:
             return w, 0.0
         return w, float(W[-1]) - (0.0 if self.mean is None else float(self.mean @ w)) + self.origin
@@ -320,6 +288,6 @@ def _read_start(
 ) -> LinearStart:
     """Return the caller's w, b and α in the coordinates of the rows."""
     rows, losses = problem.rows, problem.losses
-    w = as_finite_vector(start[0], "start[0], w,", rows.d if frame.narrow is None else frame.narrow.width)
+    w = as_finite_vector(start[0], "start[0], w,", rows.d if frame.reduction is None else frame.reduction.width)
     alpha = losses.clip_to_box(as_finite_vector(start[2], "start[2], alpha,", rows.n))
     return LinearStart(frame.to_rows(w, as_real(start[1], "start[1], b,")), alpha, losses.warm_sigma)

@@ -1,13 +1,7 @@
-"""Solve a linear machine with many rows on bands (`solve_large`), from weights of two subsamples (`estimate_weights`).
+"""Solve a linear machine with many rows on bands of rows near a kink (`solve_large`).
 
-    (SUB.1)  two disjoint stratified subsamples, C weighted up, give W₁, W₂;  W = ½(W₁ + W₂)
-    (SUB.2)  τ = 4·½ rms(Z(W₁ − W₂)):  half the difference has the standard error of the margins at W
-    (SUB.3)  from the solution W, α of a neighbouring problem:  the least τ with C̄ N_τ τ = 36 (P − D)
-
-The mean in (SUB.2) is over the rows of the subsamples, so that no pass over all rows is needed. (SUB.3) is the fixed
-point of (WORK.3). N_τ, the number of rows at most τ from a kink, is estimated from a sample.
-
-For large n, guess which rows are near a kink, solve for those, check all rows, and repeat:
+Most α of a large problem are at 0 or at a bound, and the margins tell which. So guess which rows are near a kink, solve
+for those, check all rows, and repeat:
 
     (WORK.1)  the band is the rows at most τ from a kink, where their α changes (|1 − m_i| ≤ τ for a hinge); the other
               rows are fixed at 0 or at a bound, according to r_i, and enter (ALM.1) as h and κ. The first W and τ are
@@ -20,6 +14,15 @@ For large n, guess which rows are near a kink, solve for those, check all rows, 
 If the method fails on a band because the guess was wrong, it runs on all rows from the present W. The first band and
 each check cost one pass over all rows; everything else is work on the band. Vectors of length n are computed block by
 block, because with few columns they dominate memory and time.
+
+The first guess is from two subsamples (`estimate_weights`), or from a neighbouring problem (`estimate_nearby`):
+
+    (SUB.1)  two disjoint stratified subsamples, C weighted up, give W₁, W₂;  W = ½(W₁ + W₂)
+    (SUB.2)  τ = 4·½ rms(Z(W₁ − W₂)):  half the difference has the standard error of the margins at W
+    (SUB.3)  from the solution W, α of a neighbouring problem:  the least τ with C̄ N_τ τ = 36 (P − D)
+
+The mean in (SUB.2) is over the rows of the subsamples, so that no pass over all rows is needed. (SUB.3) is the fixed
+point of (WORK.3). N_τ, the number of rows at most τ from a kink, is estimated from a sample.
 """
 
 from __future__ import annotations
@@ -33,12 +36,36 @@ from qpsvm.data.rows.source import sort_by_start
 from qpsvm.program.losses import compress_constant
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.newton_step import Mask
-from qpsvm.solvers.linear.row_problem import SAMPLE, LinearPoint, LinearStart, RowProblem, certify_pair
+from qpsvm.solvers.linear.row_problem import SAMPLE_ROWS, LinearPoint, LinearStart, RowProblem, certify_pair
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.shared.budget import Budget, StopReason
 
 #: A relative gap that is only rounding.
 EPS = float(np.finfo(float).eps)
+
+
+def is_large(n: int, d: int) -> bool:
+    """Return whether n rows of d columns are enough for a working set to pay."""
+    return n >= SETTINGS.rows_per_sample * choose_sample_size(n, d)
+
+
+def solve_large(problem: RowProblem, first: LinearStart, goal: float, budget: Budget) -> tuple[LinearPoint, StopReason]:
+    """Solve (ALM.1) to a relative gap of `goal`: from `first`, if it has a multiplier, else from subsamples.
+
+    If a bound is infinite, far rows never reach one: the method runs on all rows, from the W of the subsamples.
+    """
+    multiplier = first.multiplier
+    if problem.losses.has_infinite_bound:
+        if multiplier is None:
+            first = replace(first, W=estimate_weights(problem, first, budget).W)
+        return AugmentedLagrangian(problem, first, budget).run(goal)
+    guess = (
+        estimate_weights(problem, first, budget)
+        if multiplier is None
+        else estimate_nearby(problem, first.W, multiplier)
+    )
+    bands = _BandSolver(problem, guess, goal, budget)
+    return bands.solve() or AugmentedLagrangian(problem, bands.state, budget).run(goal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +102,7 @@ def estimate_nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> We
     """Estimate (SUB.3) in one pass."""
     by_block: dict[int, tuple[FloatArray, float]] = {}
     rows = problem.rows
-    step = max(1, rows.n // SAMPLE)
+    step = max(1, rows.n // SAMPLE_ROWS)
 
     def visit(block: slice, m: FloatArray) -> FloatArray:
         losses, a = problem.losses.restrict_rows(block), alpha[block].copy()
@@ -83,12 +110,10 @@ def estimate_nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> We
         by_block[block.start] = losses.distance_to_kink(slack)[::step], losses.compute_gap(a, slack)
         return a
 
-    reduced_gradient = rows.scan(W, visit) + problem.offset
+    q_hat = rows.scan(W, visit) + problem.offset
     distances = np.concatenate([np.empty(0), *(distance for distance, _ in sort_by_start(by_block))])
-    mismatch = sum(mismatch for _, mismatch in sort_by_start(by_block))
-    residual, complementarity, _ = problem.measure_gap(
-        float(W[-1]), problem.ridge * W - reduced_gradient, reduced_gradient, mismatch
-    )
+    mismatch = sum(gap for _, gap in sort_by_start(by_block))
+    residual, complementarity, _ = problem.measure_gap(float(W[-1]), problem.ridge * W - q_hat, q_hat, mismatch)
     sample = np.sort(distances)
     capacities = problem.losses.jump * rows.n / len(sample) * np.arange(1, len(sample) + 1) * sample
     target = SETTINGS.capacity * (residual + complementarity)
@@ -117,35 +142,12 @@ def _draw_subsamples(y: FloatArray, n0: int) -> list[tuple[IntArray, FloatArray]
     return result
 
 
-def is_large(n: int, d: int) -> bool:
-    """Return whether n rows of d columns are enough for a working set to pay."""
-    return n >= SETTINGS.rows_per_sample * choose_sample_size(n, d)
-
-
-def solve_large(problem: RowProblem, first: LinearStart, goal: float, budget: Budget) -> tuple[LinearPoint, StopReason]:
-    """Solve (ALM.1) to a relative gap of `goal`: from `first`, if it has a multiplier, else from subsamples.
-
-    If a bound is infinite, far rows never reach one: the method runs on all rows, from the W of the subsamples.
-    """
-    multiplier = first.multiplier
-    if problem.losses.has_infinite_bound:
-        if multiplier is None:
-            first = replace(first, W=estimate_weights(problem, first, budget).W)
-        return AugmentedLagrangian(problem, first, budget).run(goal)
-    guess = (
-        estimate_weights(problem, first, budget)
-        if multiplier is None
-        else estimate_nearby(problem, first.W, multiplier)
-    )
-    bands = _BandSolver(problem, guess, goal, budget)
-    return bands.solve() or AugmentedLagrangian(problem, bands.state, budget).run(goal)
-
-
 @dataclass(frozen=True, eq=False)
-class _PassCheck:
-    """Result of a pass over all rows.
+class _BandCheck:
+    """Result of a pass over all rows: the gap there (WORK.2), the violators (k,), and N_τ as `n_near`.
 
-    The relative gap on all rows and on the band, P − D and D, the violators (k,), and N_τ.
+    gap, dual: P − D and D over all rows.
+    relative_gap, band_gap: The relative gaps over all rows, and over the band.
     """
 
     relative_gap: float
@@ -159,8 +161,9 @@ class _PassCheck:
 class _BandSolver:
     """Solver by (WORK.1) to (WORK.3).
 
-    State of all rows: r = ℓ − ZW at the present W, α (in the band, the initial multiplier), and the mask of the band;
-    and the contribution of the fixed rows to h and κ.
+    _slack, _alpha, _in_band (n,): r = ℓ − ZW at the present W, α (in the band, the initial multiplier), and the mask
+        of the band.
+    _fixed_gradient (d + 1,), _fixed_value: The contribution of the fixed rows to h and κ.
     """
 
     def __init__(self, problem: RowProblem, guess: WeightEstimate, goal: float, budget: Budget) -> None:
@@ -170,7 +173,7 @@ class _BandSolver:
         self._slack, self._alpha = np.empty(problem.rows.n), np.empty(problem.rows.n)
         self._in_band = np.zeros(problem.rows.n, dtype=bool)
         self._band_index = np.empty(0, dtype=np.intp)
-        self._reduced_gradient, self._fixed_total = np.zeros(problem.rows.d + 1), 0.0
+        self._fixed_gradient, self._fixed_value = np.zeros(problem.rows.d + 1), 0.0
         self._best: LinearPoint | None = None
         self._wrong_guesses = 0
 
@@ -210,9 +213,9 @@ class _BandSolver:
             by_block[block.start] = band + block.start, losses.compute_dual_value(fixed)
             return fixed
 
-        self._reduced_gradient = self._problem.rows.scan(self._W, visit)
+        self._fixed_gradient = self._problem.rows.scan(self._W, visit)
         self._band_index = np.concatenate([np.empty(0, dtype=np.intp), *(band for band, _ in sort_by_start(by_block))])
-        self._fixed_total = sum(total for _, total in sort_by_start(by_block))
+        self._fixed_value = sum(total for _, total in sort_by_start(by_block))
         self._in_band[:] = False
         self._in_band[self._band_index] = True
 
@@ -228,30 +231,33 @@ class _BandSolver:
         """
         index, problem = self._band_index, self._problem
         rows, losses = problem.rows.select(index), self._losses.restrict_rows(index)
-        subproblem = RowProblem(rows, losses, problem.ridge, self._reduced_gradient + problem.offset, self._fixed_total)
+        subproblem = RowProblem(rows, losses, problem.ridge, self._fixed_gradient + problem.offset, self._fixed_value)
         start = LinearStart(self._W, self._alpha[index], self._sigma, self._slack[index])
         run = AugmentedLagrangian(subproblem, start, self._budget, "band")
         while True:
-            inner, reason = run.run(goal, certify=False, patient=False)
-            check = self._check_all_rows(subproblem, inner)
+            point, reason = run.run(goal, certify=False, patient=False)
+            check = self._check_all_rows(subproblem, point)
             if self._best is not None and self._best.relative_gap <= self._goal:
                 return "converged", goal
             if self._budget.find_stop_reason():
                 return self._budget.find_stop_reason(), goal
             if reason == "numerical_error":
                 return None, self._widen_band(goal)
-            next_band = self._choose_next_band(check, inner)
-            limited_by_band = check.relative_gap > max(self._goal, 2.0 * check.band_gap)
+            next_band = self._choose_next_band(check, point)
+            is_limited_by_band = check.relative_gap > max(self._goal, 2.0 * check.band_gap)
             count = int(np.count_nonzero(next_band))
-            if limited_by_band or count < SETTINGS.shrink_share * self._n_band_rows:
-                self._W, self._sigma = inner.W, min(inner.sigma, self._losses.jump / self._measure_depth(check))
-                self._move_to(next_band)
+            if is_limited_by_band or count < SETTINGS.shrink_share * self._n_band_rows:
+                self._W, self._sigma = (
+                    point.W,
+                    min(point.sigma, self._losses.jump / self._measure_depth(check)),
+                )
+                self._replace_band(next_band)
                 return None, max(self._goal, SETTINGS.reduction * min(goal, check.relative_gap))
             goal = SETTINGS.reduction * min(goal, check.band_gap)
             if goal < EPS:
                 return None, self._widen_band(goal)
 
-    def _check_all_rows(self, subproblem: RowProblem, inner: LinearPoint) -> _PassCheck:
+    def _check_all_rows(self, subproblem: RowProblem, point: LinearPoint) -> _BandCheck:
         """Evaluate (WORK.2) for the solution on the band, and certify it if the gap is small enough."""
         checked: dict[int, tuple[IntArray, float, int]] = {}
 
@@ -265,32 +271,30 @@ class _BandSolver:
             n_near = int(np.count_nonzero(losses.distance_to_kink(slack) <= self._tau))
             checked[block.start] = found + block.start, violators_gap, n_near
 
-        self._problem.rows.scan(inner.W, visit)
+        self._problem.rows.scan(point.W, visit)
         found = sort_by_start(checked)
-        violators = np.concatenate([np.empty(0, dtype=np.intp), *(wrong for wrong, _, _ in found)])
-        violators_gap, n_near = (
-            sum(violators_gap for _, violators_gap, _ in found),
-            sum(n_near for _, _, n_near in found),
-        )
+        violators = np.concatenate([np.empty(0, dtype=np.intp), *(rows for rows, _, _ in found)])
+        violators_gap = sum(gap for _, gap, _ in found)
+        n_near = sum(count for _, _, count in found)
         slack = self._slack[self._band_index]
-        pair = LinearPoint(inner.W, inner.alpha, slack, inner.dual, inner.gap + violators_gap, inner.sigma)
+        pair = LinearPoint(point.W, point.alpha, slack, point.dual, point.gap + violators_gap, point.sigma)
         self._budget.report("all rows", self._n_band_rows, gap=pair.relative_gap, violators=len(violators))
         if pair.relative_gap <= self._goal:
             pair = certify_pair(subproblem, pair)  # changes only free α, all of which are in the band
             pair = LinearPoint(pair.W, pair.alpha, slack, pair.dual, pair.gap + violators_gap, pair.sigma)
         self._alpha[self._band_index] = pair.alpha
         self._save_best(pair)
-        return _PassCheck(pair.relative_gap, inner.relative_gap, pair.gap, pair.dual, violators, n_near)
+        return _BandCheck(pair.relative_gap, point.relative_gap, pair.gap, pair.dual, violators, n_near)
 
     def _save_best(self, pair: LinearPoint) -> None:
         """Save the pair with α and r of all rows if it is the best; they are copied unless the run ends."""
         if self._best is not None and not pair.relative_gap < self._best.relative_gap:
             return
-        final = pair.relative_gap <= self._goal
-        alpha, slack = (self._alpha, self._slack) if final else (self._alpha.copy(), self._slack.copy())
+        is_final = pair.relative_gap <= self._goal
+        alpha, slack = (self._alpha, self._slack) if is_final else (self._alpha.copy(), self._slack.copy())
         self._best = LinearPoint(pair.W, alpha, slack, pair.dual, pair.gap, pair.sigma)
 
-    def _choose_next_band(self, check: _PassCheck, inner: LinearPoint) -> Mask:
+    def _choose_next_band(self, check: _BandCheck, point: LinearPoint) -> Mask:
         """Choose the band by (WORK.3), always with the violators and the free rows: (n,); update τ."""
         violators = check.violators
         gap = max(check.gap, self._goal * abs(check.dual))
@@ -298,29 +302,29 @@ class _BandSolver:
         self._tau = min(max(tau, self._measure_depth(check)), SETTINGS.tau_growth * self._tau)
         band = self._losses.distance_to_kink(self._slack) <= self._tau
         band[violators] = True
-        band[self._band_index[self._losses.restrict_rows(self._band_index).find_free(inner.alpha)]] = True
+        band[self._band_index[self._losses.restrict_rows(self._band_index).find_free(point.alpha)]] = True
         return band
 
-    def _measure_depth(self, check: _PassCheck) -> float:
+    def _measure_depth(self, check: _BandCheck) -> float:
         """Return the largest violation, or a tiny number if there are no violators."""
         violators = check.violators
         depths = self._losses.restrict_rows(violators).distance_to_kink(self._slack[violators])
         return max(float(depths.max(initial=0.0)), float(np.finfo(float).tiny))
 
-    def _move_to(self, band: Mask) -> None:
+    def _replace_band(self, band: Mask) -> None:
         """Replace the band by the rows of a mask (n,); rows that leave it are fixed according to their residual."""
         rows, index = self._problem.rows, np.flatnonzero(band)
         leaving, entering = self._band_index[~band[self._band_index]], index[~self._in_band[index]]
         self._alpha[leaving] = self._losses.restrict_rows(leaving).compute_optimal_dual(self._slack[leaving])
         changed = np.concatenate([leaving, entering])
         change = np.concatenate([self._alpha[leaving], -self._alpha[entering]])
-        self._reduced_gradient = self._reduced_gradient + rows.gradient(change, changed)
-        self._fixed_total += self._losses.restrict_rows(leaving).compute_dual_value(self._alpha[leaving])
-        self._fixed_total -= self._losses.restrict_rows(entering).compute_dual_value(self._alpha[entering])
+        self._fixed_gradient = self._fixed_gradient + rows.gradient(change, changed)
+        self._fixed_value += self._losses.restrict_rows(leaving).compute_dual_value(self._alpha[leaving])
+        self._fixed_value -= self._losses.restrict_rows(entering).compute_dual_value(self._alpha[entering])
         self._band_index, self._in_band = index, band
 
     def _widen_band(self, goal: float) -> float:
-        """Return to the previous W with a wider band, after a wrong guess."""
+        """Return to the previous W with a wider band, after a wrong guess; return the goal."""
         self._wrong_guesses += 1
         self._tau *= SETTINGS.tau_growth
         self._initialise_band()

@@ -16,7 +16,7 @@ from qpsvm.program.qp import QP
 from qpsvm.program.residuals import compute_dual_residual, compute_duality_gap, compute_primal_residual
 from qpsvm.solvers.interior_point.mehrotra import InteriorPointSolution, Iterate, solve_mehrotra
 from qpsvm.solvers.interior_point.rows import recognise_soft_rows
-from qpsvm.solvers.interior_point.systems import DenseColumns, SparseColumns, as_columns, compute_row_pairs
+from qpsvm.solvers.interior_point.systems import DenseColumns, SparseColumns, build_columns, compute_row_pairs
 from qpsvm.space.operators import Dense, Diagonal, LowRank
 
 #: Of KKT residuals, relative to the size of the terms.
@@ -196,7 +196,7 @@ def test_products_are_those_of_the_matrix(name):
     Z = sp.random_array(shape, density=density, random_state=rng, format="csr")
     A, D = rng.standard_normal((2, shape[0])), 10.0 ** rng.uniform(-9, 2, shape[0])
     B = np.hstack([Z.toarray(), A.T])
-    columns = as_columns(Z if density < 1.0 else Z.toarray(), A, np.zeros((2, shape[1])))
+    columns = build_columns(Z if density < 1.0 else Z.toarray(), A, np.zeros((2, shape[1])))
     assert isinstance(columns, kept)
     (x, rho), u = rng.standard_normal((2, shape[0])), rng.standard_normal(B.shape[1])
     M, Bx, BDrho = columns.build_normal_matrix(D, x, rho)

@@ -14,7 +14,7 @@ from qpsvm.base.arrays.frozen import repeat_value
 from qpsvm.bounds.repair import feasible
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.newton_step import EXACT_FREE, solve_bordered
+from qpsvm.solvers.kernel.newton_step import MAX_EXACT_FREE, solve_bordered
 
 
 def clouds(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -51,7 +51,7 @@ def test_of_more_free_rows_than_the_system_has_solutions_for_nothing_good_is_cla
 
 
 def test_nothing_free_and_too_much_free_is_left_to_others():
-    n = EXACT_FREE + 50
+    n = MAX_EXACT_FREE + 50
     y = np.where(np.arange(n) % 2, 1.0, -1.0)
     K, problem = np.eye(n), KernelDual.from_hinges(y, repeat_value(1.0, n))
     assert solve_bordered(K, problem, np.zeros(n)) is None

@@ -15,7 +15,7 @@ from qpsvm import core
 from qpsvm.solve.backend_order import rank_backends
 from qpsvm.solvers.kernel import libsvm
 from qpsvm.solvers.kernel.box_step import compute_box_step
-from qpsvm.solvers.kernel.dual import Edges, KernelDual
+from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.libsvm import run_libsvm_loop
 from qpsvm.solvers.kernel.portfolio import solve_kernel
@@ -122,7 +122,7 @@ def test_a_row_that_rests_reaches_as_far_as_its_pull(kind):
     ends = np.stack([problem.low, problem.high, 0.0 * t if problem.has_kink else problem.low])
     beta = ends[rng.integers(0, 3, 40), np.arange(40)]
     point = problem.build_point(beta, K @ beta)
-    reach = problem.compute_violation(beta, point.u, point.edges, slice(None))
+    reach = problem.compute_violation(beta, point.u, point.multipliers, slice(None))
     assert np.allclose(reach, np.where(beta <= point.low, point.gradient, -point.gradient))
 
 
@@ -311,5 +311,5 @@ def test_the_search_for_a_tube_ends_near_the_solution(C, share):
         beta = problem.make_feasible(found[0])
         assert gap(blocks.all(), problem, beta) < 0.02
     else:  # no tube is needed
-        flat = problem.with_tube(Edges(0.0))
+        flat = problem.with_tube(0.0)
         assert gap(blocks.all(), flat, flat.make_feasible(found[0])) < 1e-3

@@ -215,7 +215,7 @@ def test_one_number_for_all_is_seen_to_be_one() -> None:
     unlike = KernelDual.from_hinges(y, np.where(rows[0] == np.arange(len(y)), 1.0, 2.0))
     assert unlike.common_weight is None
     u = RBF(0.3)(X, X) @ y
-    assert one.intercept(u) == pytest.approx(many.intercept(u))
+    assert one.compute_multipliers(u).b == pytest.approx(many.compute_multipliers(u).b)
     assert one.total_penalty == pytest.approx(many.total_penalty)
 
 
@@ -254,11 +254,12 @@ def test_steps_give_up_where_a_larger_proximal_term_does_not_help(monkeypatch):
     made = []
 
     def give_short_step(*given):
-        problem, rows, sigma = given[1], given[3], given[4]
+        K, problem, rows, sigma = given[0], given[1], given[3], given[4]
         made.append(sigma)
-        return newton_step._NewtonStep(rows, np.zeros(len(rows)), np.zeros(problem.n), newton_step.SHORT_STEP / 2, 1.0)
+        step, image = np.zeros(len(rows)), np.zeros(problem.n)
+        return newton_step._NewtonStep(rows, step, image, newton_step.SHORT_STEP / 2, 1.0, K)
 
     monkeypatch.setattr(newton_step, "_compute_step", give_short_step)
     problem = KernelDual.from_hinges(np.array([1.0, -1.0] * 4), np.ones(8))
     polish_by_newton(np.eye(8), problem, np.zeros(8), 1e-6, 1)
-    assert len(made) == newton_step.STIFFENINGS + 1
+    assert len(made) == newton_step.MAX_RIDGE_INCREASES + 1

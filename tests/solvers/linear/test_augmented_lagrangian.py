@@ -13,7 +13,8 @@ from qpsvm.base.errors import DataError, ParameterError
 from qpsvm.data.rows import as_row_source
 from qpsvm.solvers.linear import working_set
 from qpsvm.solvers.linear.label_scaled_rows import LabelScaledRows
-from qpsvm.solvers.linear.solve import reduce_wide, solve_linear
+from qpsvm.solvers.linear.solve import solve_linear
+from qpsvm.solvers.linear.wide_rows import reduce_wide
 from qpsvm.solvers.shared.line_search import SLOPE_SHARE, Slope, find_step
 
 INTERCEPTS = ("free", "penalised", None)
@@ -229,7 +230,7 @@ def test_more_columns_than_rows_are_reduced(intercept, offset, monkeypatch):
     assert reduce_wide(X, True) is not None
     short = solve_linear(X, y, 1.0, intercept=intercept, tol=1e-9)
     with monkeypatch.context() as patch:
-        patch.setattr("qpsvm.solvers.linear.solve.MAX_ROWS", 0)
+        patch.setattr("qpsvm.solvers.linear.wide_rows.MAX_REDUCED_ROWS", 0)
         assert reduce_wide(X, True) is None
         full = solve_linear(X, y, 1.0, intercept=intercept, tol=1e-9)
     np.testing.assert_allclose(short.w, full.w, atol=1e-5 * np.abs(full.w).max())

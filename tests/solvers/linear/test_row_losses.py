@@ -83,9 +83,9 @@ def test_the_answer_is_that_of_a_search(name):
     for sigma in (0.1, 1.0, 10.0):
         response = MultiplierResponse(kind, sigma)
         t = response.compute_arguments(a, r)
-        np.testing.assert_allclose(response.alpha(t), search_alpha(kind, r, a, sigma)[0], atol=2e-3)
+        np.testing.assert_allclose(response.compute_alpha(t), search_alpha(kind, r, a, sigma)[0], atol=2e-3)
         step = 1e-7  # the slope of a free row is d, that of another 0
-        slope = (response.alpha(t + step) - response.alpha(t)) / step
+        slope = (response.compute_alpha(t + step) - response.compute_alpha(t)) / step
         np.testing.assert_allclose(slope, response.find_free(t).astype(float), atol=1e-6)
     alpha, loss = search_alpha(kind, r, np.zeros(ROWS), np.inf)
     np.testing.assert_allclose(kind.compute_optimal_dual(r), alpha, atol=2e-3)
