@@ -369,11 +369,11 @@ def kernel_point(space: FeatureSpace, coef: FloatArray) -> PrimalPoint:
     return PrimalPoint(u, None, max(0.5 * float(coef @ u), 0.0))  # below 0 only by rounding
 
 
-def multiplier(point: Certificate, group: DualGroup) -> float:
+def get_multiplier(point: Certificate, group: DualGroup) -> float:
     """Return μ of a group: a margin, or else the intercept in the coordinates of the computation."""
     return point.multipliers.get(group.multiplier, point.level)
 
 
-def weighs(point: Certificate) -> bool:
+def has_weight(point: Certificate) -> bool:
     """Return whether w is not exactly 0."""
     return bool((point.coef if point.w is None else point.w).any())

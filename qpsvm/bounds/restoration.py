@@ -37,7 +37,7 @@ from qpsvm.base.errors import InfeasibleConstraintsError
 from qpsvm.bounds import certify
 from qpsvm.bounds.certificate import Certificate, PrimalPoint, gap_sums
 from qpsvm.bounds.certify import Levels, PrimalCandidate, best_levels, lowest_levels
-from qpsvm.bounds.gap_bounder import KEPT, GapBounder
+from qpsvm.bounds.gap_bounder import EQUALITY_RADII, GapBounder
 from qpsvm.bounds.hard_margin import RowFeasibility, find_feasible_point, hard_intercept
 from qpsvm.bounds.repair import fix_constraint_multipliers
 from qpsvm.program.svm_dual import SVMDual
@@ -208,7 +208,7 @@ class Restoration:
     def _broken(self, t: FloatArray, r: FloatArray) -> NDArray[np.bool_]:
         """Return a mask of the rows that may be violated: (k,)."""
         equal = self._equal
-        off = np.where(equal, np.abs(t) > 0.5 * KEPT * r, t + FEW * r > 0.0)
+        off = np.where(equal, np.abs(t) > 0.5 * EQUALITY_RADII * r, t + FEW * r > 0.0)
         return np.asarray(off & ~((t <= 0.0) & (r == 0.0)), dtype=bool)
 
     def _find_feasible_point(
