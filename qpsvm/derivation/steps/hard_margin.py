@@ -102,7 +102,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
                 line(lower_bound, "≤", optimum, "≤", upper_bound, scale="size"),
                 line(upper_bound, "=", lower_bound, shown=False),
             )),
-            certify._measure,
+            certify.scale_to_level,
         ),
     )  # fmt: skip
 

@@ -181,7 +181,7 @@ class MachineSteps(Formulas):
                 f"With {half}b² in the objective, b is penalised itself. So the derivative gives b, instead "
                 f"of a balance between the {self.sides}.",
                 self._build_penalised_b(flat_in("b"), self.full_balance),
-                certify.penalised_multipliers,
+                certify.compute_penalised_multipliers,
                 general="CERT.2",
             )  # fmt: skip
         middle = [] if self.constraint_terms else ["=", total(self.coef)]
@@ -465,7 +465,7 @@ class MachineSteps(Formulas):
             "is a sum of terms that are not negative, so every α bounds the optimum from below, and every point of the "
             "primal from above. This is what makes a certificate possible. At an optimal α it is measured half way "
             "to another feasible one.",
-            Equation("below", lines, sym.explain_infeasibility), certify._build_candidate, general="GAP.1",
+            Equation("below", lines, sym.explain_infeasibility), certify.build_candidate, general="GAP.1",
             construction="for every feasible pair the difference is this sum",
         )  # fmt: skip
 
@@ -507,7 +507,7 @@ class MachineSteps(Formulas):
                 "Recovering b",
                 "A penalised intercept is a weight like the others, and it is read off α in the same way.",
                 self._build_penalised_b("", self.full_balance, total(self.coef)),
-                certify.penalised_multipliers,
+                certify.compute_penalised_multipliers,
                 general="CERT.2",
             )
         upper = self.rows[0].upper
