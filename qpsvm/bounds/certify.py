@@ -23,7 +23,7 @@ from qpsvm.base.arrays.frozen import build_frozen
 from qpsvm.base.arrays.rounding import compute_relative_gap
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
-from qpsvm.bounds.certificate import Certificate, PrimalPoint, gap_sums, middle, prefer_average
+from qpsvm.bounds.certificate import Certificate, PrimalPoint, find_middle, prefer_average, sum_gap_terms
 from qpsvm.bounds.class_intercepts import find_class_intercepts
 from qpsvm.bounds.class_space import build_plane
 from qpsvm.bounds.hard_margin import direction, hard_intercept, hard_reach
@@ -95,7 +95,7 @@ def certify(
 ) -> Certificate:  # fmt: skip
     """Certify α (m,), after repair to a feasible one, with the best primal point found.
 
-    w: The solver's primal point, see `primal_points`; None without one.
+    w: The solver's primal point, see `find_primal_points`; None without one.
     target_gap: Candidates after the first that reaches it are not tried.
     measure: Replaces `measure_point` for machines with linear constraints, which primal points have to satisfy.
     """
@@ -119,7 +119,7 @@ def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificat
     violated hard rows.
     """
     beta = svm.beta(alpha)
-    half_norm, points = levels.primal_points(space, beta, None)
+    half_norm, points = levels.find_primal_points(space, beta, None)
     point, dual = next(points), _build_dual_point(svm, alpha, beta, half_norm)
     best = EvaluatedMultipliers({}, {}, 0.0, 0.0)
     if svm.is_hard and svm.intercept is not None:
@@ -143,7 +143,7 @@ def _find_candidates(
     beta, repair_change = svm.beta(a), None
     if w is None and space.is_linear and np.isfinite(a).all():
         repair_change = svm.beta(np.clip(alpha, 0.0, svm.upper) - a), float(svm.level @ a)
-    half_norm, points = levels.primal_points(space, beta, w, wanted, repair_change)
+    half_norm, points = levels.find_primal_points(space, beta, w, wanted, repair_change)
     return _build_dual_point(svm, a, beta, half_norm), points
 
 
@@ -155,10 +155,10 @@ def _find_scaled_candidates(
     scale = float(a.max(initial=0.0)) or 1.0  # a solver's w belongs to α before it is scaled
     a, w = direction(svm, a), w / scale if w is not None and space.is_linear else None
     beta = svm.beta(a)
-    half_norm, points = levels.primal_points(space, beta, w, wanted)
+    half_norm, points = levels.find_primal_points(space, beta, w, wanted)
     norm2, total = 2.0 * half_norm, float(svm.level @ a)
     t = total / norm2 if norm2 * LARGEST_VALUE > total else 1.0
-    return _build_dual_point(svm, a * t, beta * t, half_norm * t * t), map(partial(PrimalPoint.times, factor=t), points)
+    return _build_dual_point(svm, a * t, beta * t, half_norm * t * t), map(partial(PrimalPoint.scale, factor=t), points)
 
 
 def _build_dual_point(svm: SVMDual, alpha: FloatArray, beta: FloatArray, half_norm: float) -> DualPoint:
@@ -185,7 +185,7 @@ def measure_point(svm: SVMDual, dual: DualPoint, point: PrimalPoint) -> list[Pri
     growth = 0.0
     if svm.is_stretchable:
         reach = hard_reach(svm, point.u)
-        is_of_other_scale = svm.is_hard and point.offset is not None and not 1.0 / FAR_SCALE < reach < FAR_SCALE
+        is_of_other_scale = svm.is_hard and point.difference is not None and not 1.0 / FAR_SCALE < reach < FAR_SCALE
         if not reach > 0.0 or is_of_other_scale:
             b = hard_intercept(svm, point.u) if svm.is_hard else 0.0
             multipliers = {group.multiplier: b for group in svm.groups}
@@ -205,7 +205,7 @@ def scale_to_level(svm: SVMDual, dual: DualPoint, point: PrimalPoint, reach: flo
     """Scale a point of a hard margin by 1/reach, so that its closest rows are exactly at their level, (SCALE.1)."""
     u, b = point.u / reach, hard_intercept(svm, point.u) / reach  # (SCALE.1), (HARD.14)
     multipliers = {group.multiplier: b for group in svm.groups}
-    sums = gap_sums(svm, dual.alpha, u, b, svm.level)
+    sums = sum_gap_terms(svm, dual.alpha, u, b, svm.level)
     scaled = EvaluatedMultipliers(multipliers, dict.fromkeys(multipliers, (b, b)), *sums)
     return build_candidate(svm, dual, point, 1.0 / reach - 1.0, scaled)
 
@@ -221,7 +221,7 @@ def _scale_until_separated(
         return None
     growth = (violation + ROOM) / (1.0 - violation)
     multipliers = {name: value * (1.0 + growth) for name, value in best.multipliers.items()}
-    sums = gap_sums(svm, dual.alpha, (1.0 + growth) * point.u, svm.b(multipliers), svm.margin(multipliers))
+    sums = sum_gap_terms(svm, dual.alpha, (1.0 + growth) * point.u, svm.b(multipliers), svm.margin(multipliers))
     return build_candidate(svm, dual, point, growth, EvaluatedMultipliers(multipliers, best.intervals, *sums))
 
 
@@ -269,16 +269,16 @@ def find_best_multipliers(
     if svm.classes is not None:
         intercepts = find_class_intercepts(svm.classes, a, u, point.half_norm, dual_multipliers)
         multipliers = svm.classes.name_multipliers(intercepts)
-        return EvaluatedMultipliers(multipliers, {}, *gap_sums(svm, a, u, 0.0, svm.margin(multipliers)))
+        return EvaluatedMultipliers(multipliers, {}, *sum_gap_terms(svm, a, u, 0.0, svm.margin(multipliers)))
     if not svm.parts:
         return _evaluate_thetas(svm, a, u, [])
-    reaches = [levels.reaches(svm, part, u) for part in svm.parts]
-    intervals = [levels.interval(svm, part, points) for part, points in zip(svm.parts, reaches, strict=True)]
+    reaches = [levels.compute_thetas(svm, part, u) for part in svm.parts]
+    intervals = [levels.find_minimisers(svm, part, points) for part, points in zip(svm.parts, reaches, strict=True)]
     if None in intervals:
         return _build_infeasible_multipliers(svm)
     finite_intervals = cast("list[tuple[float, float]]", intervals)
-    averages = [levels.average(svm, part, points, a) for part, points in zip(svm.parts, reaches, strict=True)]
-    middles = [middle(*ends) for ends in finite_intervals]
+    averages = [levels.average_free_rows(svm, part, points, a) for part, points in zip(svm.parts, reaches, strict=True)]
+    middles = [find_middle(*ends) for ends in finite_intervals]
     if None not in averages and svm.hard_rows is None:
         size = 2.0 * point.half_norm if svm.is_homogeneous else abs(float(svm.level @ a))
         best = _evaluate_thetas(svm, a, u, cast("list[float]", averages))
@@ -304,12 +304,12 @@ def find_primal_multipliers(svm: SVMDual, a: FloatArray, u: FloatArray) -> Evalu
     thetas: list[float] = []
     intervals: list[tuple[float, float]] = []
     for part in svm.parts:
-        points = levels.reaches(svm, part, u)
-        interval, average = levels.interval(svm, part, points), levels.average(svm, part, points, a)
+        points = levels.compute_thetas(svm, part, u)
+        interval, average = levels.find_minimisers(svm, part, points), levels.average_free_rows(svm, part, points, a)
         if interval is None:
             return _build_infeasible_multipliers(svm)
         low, high = interval
-        thetas.append(average if average is not None and low <= average <= high else middle(low, high))
+        thetas.append(average if average is not None and low <= average <= high else find_middle(low, high))
         intervals.append(interval)
     best = _evaluate_thetas(svm, a, u, thetas)
     return best._replace(intervals=_find_intervals(svm, intervals, best.multipliers))
@@ -318,7 +318,7 @@ def find_primal_multipliers(svm: SVMDual, a: FloatArray, u: FloatArray) -> Evalu
 def _evaluate_thetas(svm: SVMDual, a: FloatArray, u: FloatArray, thetas: list[float]) -> EvaluatedMultipliers:
     """Return the multipliers μ of θ, one per part of the rows, and their sums at u (n,), without intervals."""
     multipliers = svm.multipliers(thetas)
-    return EvaluatedMultipliers(multipliers, {}, *gap_sums(svm, a, u, svm.b(multipliers), svm.margin(multipliers)))
+    return EvaluatedMultipliers(multipliers, {}, *sum_gap_terms(svm, a, u, svm.b(multipliers), svm.margin(multipliers)))
 
 
 def _build_infeasible_multipliers(svm: SVMDual) -> EvaluatedMultipliers:
@@ -385,5 +385,5 @@ def _build_certificate(space: FeatureSpace, svm: SVMDual, dual: DualPoint, best:
         w=plane.w, coef=plane.coef, primal=svm.unit * best.primal, dual=svm.unit * dual_value, gap=best.gap,
         level=plane.level, level_radius=plane.level_radius, factor=factor, half_norm=factor * factor * point.half_norm,
         offset=math.sqrt(2.0 * point.half_distance(best.growth)),
-        explicit=point.coef, weight_radius=point.apart_radius,
+        explicit=point.coef, weight_radius=point.distance_radius,
     )  # fmt: skip

@@ -36,7 +36,7 @@ from qpsvm.base.arrays.rounding import FEW, UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.errors import InfeasibleConstraintsError
 from qpsvm.bounds import certify
-from qpsvm.bounds.certificate import Certificate, PrimalPoint, gap_sums
+from qpsvm.bounds.certificate import Certificate, PrimalPoint, sum_gap_terms
 from qpsvm.bounds.certify import (
     DualPoint,
     EvaluatedMultipliers,
@@ -116,7 +116,7 @@ class Restoration:
             best = EvaluatedMultipliers(zeros, {}, np.inf, np.inf)
         else:
             point, mu, intervals = restored
-            best = EvaluatedMultipliers(mu, intervals, *gap_sums(svm, dual.alpha, point.u, 0.0, svm.margin(mu)))
+            best = EvaluatedMultipliers(mu, intervals, *sum_gap_terms(svm, dual.alpha, point.u, 0.0, svm.margin(mu)))
         return [certify.build_candidate(svm, dual, point, 0.0, best)]
 
     def _find_feasible_point(self, dual: DualPoint, point: PrimalPoint) -> RestoredPoint | None:
@@ -173,7 +173,7 @@ class Restoration:
         best: tuple[float, Multipliers] | None = None
         for machine_multipliers in self._find_machine_multipliers(dual, point):
             mu, intervals = self._move_intercept(dual, point, *machine_multipliers)
-            cost = gap_sums(self.svm, dual.alpha, point.u, 0.0, self.svm.margin(mu))[0]
+            cost = sum_gap_terms(self.svm, dual.alpha, point.u, 0.0, self.svm.margin(mu))[0]
             errors = {g: mu[g.multiplier] - dual.multipliers[g.multiplier] for g in self.svm.penalised_groups}
             cost += sum(0.5 * g.ridge * error * error for g, error in errors.items())  # ** may raise OverflowError
             if best is None or cost < best[0]:
@@ -311,7 +311,9 @@ class Restoration:
         support = np.flatnonzero(difference)
         size = float(np.abs(difference[support]) @ accuracy.sizes(support))
         radius = math.sqrt(accuracy.kappa(difference, None) * size * FEW * FEW) * FEW  # √(x + e) ≤ √x + √e
-        return PrimalPoint(u, None, max(0.5 * float(coef @ u), 0.0), coef=coef, apart=distance, apart_radius=radius)
+        return PrimalPoint(
+            u, None, max(0.5 * float(coef @ u), 0.0), coef=coef, distance=distance, distance_radius=radius
+        )
 
     def _build_linear_point(self, beta: FloatArray, w: FloatArray) -> PrimalPoint:
         dual_weights = self.space.weights(beta)

@@ -104,7 +104,7 @@ class ZeroOptimum:
         """Return all b that are optimal for w = 0: 0, or if the bounds force 1ᵀα, a whole interval."""
         if intercept is None or not intercept.total:
             return 0.0, 0.0
-        return levels.interval(self.svm, self.svm.parts[0], np.zeros(self.svm.m)) or (0.0, 0.0)
+        return levels.find_minimisers(self.svm, self.svm.parts[0], np.zeros(self.svm.m)) or (0.0, 0.0)
 
     def _find_zero_ball(self, point: Certificate) -> Certificate | None:
         """Return c = φ(x), R = 0, and α, (VANISH.4); None unless all samples are identical, bit for bit."""

@@ -12,7 +12,7 @@ import qpsvm
 from qpsvm.base.arrays.frozen import repeat_value, sum_where
 from qpsvm.base.arrays.quantiles import find_quantile_interval
 from qpsvm.base.arrays.rounding import compute_relative_gap
-from qpsvm.bounds.certificate import gap_sums, gap_terms
+from qpsvm.bounds.certificate import compute_gap_terms, sum_gap_terms
 from qpsvm.bounds.repair import balance_sides, capped_simplex
 from qpsvm.program.svm_dual import SVMDual, build_intercept_groups
 from qpsvm.space.operators import LowRank
@@ -168,21 +168,21 @@ def test_the_terms_of_the_gap_sum_to_it(seed):
     alpha = balance_sides(rng.uniform(-1, 2, 15), y, C)
     w, b, own = rng.normal(size=3), rng.normal(), X.T @ (alpha * y)
     yf = y * (X @ w + b)
-    terms = gap_terms(alpha, C, yf, 1.0)
+    terms = compute_gap_terms(alpha, C, yf, 1.0)
     loss = C @ np.maximum(1 - yf, 0)
     primal = 0.5 * w @ w + loss
     dual = alpha.sum() - 0.5 * own @ own
     assert (terms >= 0).all()
     ones = repeat_value(1.0, 15)
     svm = SVMDual(LowRank(X), y, ones, C, repeat_value(0.0, 15), build_intercept_groups(y, "free"))
-    assert gap_sums(svm, alpha, X @ w, b, ones) == pytest.approx((terms.sum(), loss), rel=1e-12)
+    assert sum_gap_terms(svm, alpha, X @ w, b, ones) == pytest.approx((terms.sum(), loss), rel=1e-12)
     assert primal - dual == pytest.approx(0.5 * (w - own) @ (w - own) + terms.sum(), rel=1e-12)
 
 
 def test_gap_terms_of_a_hard_margin():
-    terms = gap_terms(np.array([1.0, 0.0]), np.full(2, np.inf), np.array([1.5, 2.0]), 1.0)
+    terms = compute_gap_terms(np.array([1.0, 0.0]), np.full(2, np.inf), np.array([1.5, 2.0]), 1.0)
     np.testing.assert_array_equal(terms, [0.5, 0.0])
-    assert gap_terms(np.zeros(1), np.full(1, np.inf), np.array([0.5]), 1.0)[0] == np.inf
+    assert compute_gap_terms(np.zeros(1), np.full(1, np.inf), np.array([0.5]), 1.0)[0] == np.inf
 
 
 def test_relative_gap_is_relative():

@@ -20,7 +20,7 @@ from qpsvm.base.arrays.rounding import FEW
 from qpsvm.bounds.certificate import EvaluatedViolations, PrimalPoint
 from qpsvm.bounds.certify import DualPoint, certify
 from qpsvm.bounds.gap_bounder import GapBounder
-from qpsvm.bounds.levels import primal_points
+from qpsvm.bounds.levels import find_primal_points
 from qpsvm.bounds.repair import feasible
 
 INTERCEPTS = (None, "free", "penalised")
@@ -258,7 +258,7 @@ def test_the_distance_of_a_point_that_is_stretched() -> None:
     explicit = PrimalPoint(np.zeros(2), w, 12.5, w - own)
     assert PrimalPoint(np.zeros(2), w, 12.5).half_distance(growth) == 0.5 * (growth * 5.0) ** 2
     assert explicit.half_distance(growth) == pytest.approx(0.5 * float(np.square(1.5 * w - own).sum()))
-    spanned = PrimalPoint(np.zeros(2), None, 12.5, coef=w, apart=apart)
+    spanned = PrimalPoint(np.zeros(2), None, 12.5, coef=w, distance=apart)
     assert spanned.half_distance(growth) >= explicit.half_distance(growth)
     assert spanned.half_distance() == pytest.approx(0.5 * apart**2)
 
@@ -276,7 +276,7 @@ def draw_bands(seed: int) -> tuple[Any, Any, dict[str, Any], dict[str, float]]:
     problem = qpsvm.CSVM(X, np.where(score > np.median(score), 1, 0), C=1.0, constraints=rows)
     alpha = feasible(problem.svm, rng.uniform(0.0, 1.0, problem.svm.m))
     beta = problem.svm.beta(alpha)
-    point = next(primal_points(problem.space, beta, None)[1])
+    point = next(find_primal_points(problem.space, beta, None)[1])
     dual = DualPoint(alpha, beta, {}, 0.0, 0.0)
     return problem, problem._certifier.restoration, {"dual": dual, "point": point}, {"b": 0.3 / 7.0}
 

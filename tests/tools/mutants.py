@@ -93,8 +93,15 @@ MUTANTS = [
     # --- the point that is certified
     Mutant("bounds/certify.py", "point.half_distance(growth) + at.terms", "at.terms", ROUNDING),
     Mutant("bounds/certify.py", "offset=math.sqrt(2.0 * point.half_distance(best.growth))", "offset=0.0", ROUNDING),
-    Mutant("bounds/certificate.py", "(self.apart + growth * math.sqrt(2.0 * self.half_norm))", "self.apart", ROUNDING),
-    Mutant("bounds/certificate.py", "difference = self.offset + growth * self.w", "difference = self.offset", ROUNDING),
+    Mutant(
+        "bounds/certificate.py", "(self.distance + growth * math.sqrt(2.0 * self.half_norm))", "self.distance", ROUNDING
+    ),
+    Mutant(
+        "bounds/certificate.py",
+        "difference = self.difference + growth * self.w",
+        "difference = self.difference",
+        ROUNDING,
+    ),
     Mutant("bounds/restoration.py", "reach = np.where(self._is_equality, t, t + INSIDE * r)", "reach = t", ROUNDING),
     Mutant("bounds/restoration.py", "0.0, (INSIDE + 1.0) * r[mask])", "0.0, 0.0 * r[mask])", ROUNDING),
     Mutant("bounds/restoration.py", "np.inf, -t - INSIDE * r)", "np.inf, -t)", ROUNDING),

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from qpsvm.bounds import certify, levels
-from qpsvm.bounds.certificate import gap_sums
-from qpsvm.bounds.levels import primal_points
+from qpsvm.bounds.certificate import sum_gap_terms
+from qpsvm.bounds.levels import find_primal_points
 from qpsvm.bounds.repair import clip_to_box
 from qpsvm.derivation.expressions import Equation, EquationLine, Subset, display, flat_in, line, subject
 from qpsvm.derivation.letter_builder import latex_to_text, letter
@@ -159,7 +159,7 @@ class MachineSteps(Formulas):
             )
         return step(
             f"Stationarity in {w}", f"At a minimum over {w} the Lagrangian is flat: {consequence}. {comparison}",
-            Equation("alone", (self.weights(flat_in(w)),)), primal_points, general="DUAL.5",
+            Equation("alone", (self.weights(flat_in(w)),)), find_primal_points, general="DUAL.5",
             construction="" if is_linear else f"f is computed from α, and {w} is never formed",
         )  # fmt: skip
 
@@ -275,7 +275,7 @@ class MachineSteps(Formulas):
         )  # fmt: skip
         return step("Dual feasibility", text, Equation("alone", lines), clip_to_box, general="REPAIR.1")
 
-    def complementary_slackness(self, text: str = "", function: Callable[..., Any] = gap_sums) -> Step:
+    def complementary_slackness(self, text: str = "", function: Callable[..., Any] = sum_gap_terms) -> Step:
         """Build the step: if a constraint has slack, its multiplier is zero."""
         lines: list[EquationLine] = []
         if self.constraint_terms is not None:
@@ -546,7 +546,7 @@ class MachineSteps(Formulas):
                     else ""
                 ),
             ),
-            levels.average,
+            levels.average_free_rows,
             "" if self.problem.intercept else NO_INTERCEPT,
             "LEVEL.5",
         )
