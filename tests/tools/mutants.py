@@ -162,9 +162,9 @@ MUTANTS = [
     Mutant("bounds/proof/checker.py", "{*range(len(rows))} - {*gone})", "{*range(len(rows))})", OUT),
     # --- bounds of every exact optimum
     Mutant("bounds/near_optimum.py", "0.0)) + 0.5 * math.sqrt(square)", "0.0)) * 0.1", NEAR),
-    Mutant("bounds/near_points.py", "far = self.radius * np.sqrt(", "far = 0.0 * self.radius * np.sqrt(", NEAR),
-    Mutant("bounds/near_points.py", "ends = f - far + self.size * low,", "ends = f - far,", NEAR),
-    Mutant("bounds/near_points.py", "[:, None] * self.size + lost", "[:, None] * self.size", NEAR),
+    Mutant("bounds/near_points.py", "radius = self.radius * np.sqrt(", "radius = 0.0 * self.radius * np.sqrt(", NEAR),
+    Mutant("bounds/near_points.py", "ends = f - radius + self.size * low,", "ends = f - radius,", NEAR),
+    Mutant("bounds/near_points.py", "[:, None] * self.size + rounding", "[:, None] * self.size", NEAR),
     # --- both sides of the optimum of any convex QP
     Mutant("bounds/program/sides.py", "value -= (off + rounding", "value += (off + rounding", PROGRAM),
     Mutant("bounds/program/sides.py", "return value + off * FEW", "return value - off * FEW", PROGRAM),
