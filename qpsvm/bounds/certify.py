@@ -26,7 +26,7 @@ from qpsvm.bounds import levels
 from qpsvm.bounds.certificate import Certificate, PrimalPoint, find_middle, prefer_average, sum_gap_terms
 from qpsvm.bounds.class_intercepts import find_class_intercepts
 from qpsvm.bounds.class_space import build_plane
-from qpsvm.bounds.hard_margin import direction, hard_intercept, hard_reach
+from qpsvm.bounds.hard_margin import compute_reach, find_middle_intercept, normalise_direction
 from qpsvm.bounds.repair import feasible
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
@@ -123,7 +123,7 @@ def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificat
     point, dual = next(points), _build_dual_point(svm, alpha, beta, half_norm)
     best = EvaluatedMultipliers({}, {}, 0.0, 0.0)
     if svm.is_hard and svm.intercept is not None:
-        b = hard_intercept(svm, point.u)
+        b = find_middle_intercept(svm, point.u)
         best = EvaluatedMultipliers({group.multiplier: b for group in svm.groups}, {}, 0.0, 0.0)
     elif not svm.is_hard:
         best = find_primal_multipliers(svm, alpha, point.u)
@@ -153,7 +153,7 @@ def _find_scaled_candidates(
     """Return α and the candidates for w of a hard margin, both times the best t, (SCALE.2)."""
     a = feasible(svm, alpha)
     scale = float(a.max(initial=0.0)) or 1.0  # a solver's w belongs to α before it is scaled
-    a, w = direction(svm, a), w / scale if w is not None and space.is_linear else None
+    a, w = normalise_direction(svm, a), w / scale if w is not None and space.is_linear else None
     beta = svm.beta(a)
     half_norm, points = levels.find_primal_points(space, beta, w, wanted)
     norm2, total = 2.0 * half_norm, float(svm.level @ a)
@@ -184,10 +184,10 @@ def measure_point(svm: SVMDual, dual: DualPoint, point: PrimalPoint) -> list[Pri
     """Evaluate a primal point; and if it almost separates the classes, also the point scaled until it does."""
     growth = 0.0
     if svm.is_stretchable:
-        reach = hard_reach(svm, point.u)
+        reach = compute_reach(svm, point.u)
         is_of_other_scale = svm.is_hard and point.difference is not None and not 1.0 / FAR_SCALE < reach < FAR_SCALE
         if not reach > 0.0 or is_of_other_scale:
-            b = hard_intercept(svm, point.u) if svm.is_hard else 0.0
+            b = find_middle_intercept(svm, point.u) if svm.is_hard else 0.0
             multipliers = {group.multiplier: b for group in svm.groups}
             return [PrimalCandidate(point, 0.0, multipliers, {}, np.inf, np.inf, np.inf)]
         if svm.is_hard and svm.is_scalable:
@@ -203,7 +203,7 @@ def measure_point(svm: SVMDual, dual: DualPoint, point: PrimalPoint) -> list[Pri
 
 def scale_to_level(svm: SVMDual, dual: DualPoint, point: PrimalPoint, reach: float) -> PrimalCandidate:
     """Scale a point of a hard margin by 1/reach, so that its closest rows are exactly at their level, (SCALE.1)."""
-    u, b = point.u / reach, hard_intercept(svm, point.u) / reach  # (SCALE.1), (HARD.14)
+    u, b = point.u / reach, find_middle_intercept(svm, point.u) / reach  # (SCALE.1), (HARD.14)
     multipliers = {group.multiplier: b for group in svm.groups}
     sums = sum_gap_terms(svm, dual.alpha, u, b, svm.level)
     scaled = EvaluatedMultipliers(multipliers, dict.fromkeys(multipliers, (b, b)), *sums)

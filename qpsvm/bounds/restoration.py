@@ -45,7 +45,7 @@ from qpsvm.bounds.certify import (
     find_primal_multipliers,
 )
 from qpsvm.bounds.gap_bounder import EQUALITY_RADII, GapBounder
-from qpsvm.bounds.hard_margin import RowFeasibility, find_feasible_point, hard_intercept
+from qpsvm.bounds.hard_margin import RowFeasibility, find_feasible_point, find_middle_intercept
 from qpsvm.bounds.repair import fix_constraint_multipliers
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.space import pivoted_cholesky
@@ -185,7 +185,7 @@ class Restoration:
         """Return candidates for the machine alone: minimisers of its primal, and of the gap for these λ."""
         machine, u = self.machine, point.u[: self.machine.n]
         if machine.hard_rows is not None:
-            return [({group.multiplier: hard_intercept(machine, u) for group in machine.groups}, {})]
+            return [({group.multiplier: find_middle_intercept(machine, u) for group in machine.groups}, {})]
         alpha, constraint_multipliers = np.split(dual.alpha, [machine.m])
         best = find_primal_multipliers(machine, alpha, u)
         candidates = [(dict(best.multipliers), dict(best.intervals))]
