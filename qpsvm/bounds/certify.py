@@ -39,8 +39,8 @@ ALL_BUT_SEPARATED = 1e-10
 #: A solver's w of a hard margin is no candidate if it has to be scaled by more than this to fit its own α: its distance
 #: from w(α) would have the rounding of the solver's scale instead of the result's.
 FAR_SCALE = 4.0
-#: Additional scaling to allow for rounding.
-ROOM = 4e-16
+#: A point is scaled by this much more than needed, to allow for rounding.
+SCALING_MARGIN = 4e-16
 
 
 class DualPoint(NamedTuple):
@@ -192,7 +192,7 @@ def measure_point(svm: SVMDual, dual: DualPoint, point: PrimalPoint) -> list[Pri
             return [PrimalCandidate(point, 0.0, multipliers, {}, np.inf, np.inf, np.inf)]
         if svm.is_hard and svm.is_scalable:
             return [scale_to_level(svm, dual, point, reach)]
-        growth = max((1.0 + ROOM) / reach - 1.0, 0.0) if reach < 1.0 else 0.0
+        growth = max((1.0 + SCALING_MARGIN) / reach - 1.0, 0.0) if reach < 1.0 else 0.0
     best = find_best_multipliers(svm, dual.alpha, point, dual.multipliers, growth)
     candidate = build_candidate(svm, dual, point, growth, best)
     if growth or not best.losses > 0.0 or not svm.is_scalable or svm.has_curvature or not svm.is_bounded:
@@ -219,7 +219,7 @@ def _scale_until_separated(
     violation = _find_largest_violation(svm, point.u, best.multipliers)
     if not 0.0 < violation < ALL_BUT_SEPARATED:
         return None
-    growth = (violation + ROOM) / (1.0 - violation)
+    growth = (violation + SCALING_MARGIN) / (1.0 - violation)
     multipliers = {name: value * (1.0 + growth) for name, value in best.multipliers.items()}
     sums = sum_gap_terms(svm, dual.alpha, (1.0 + growth) * point.u, svm.b(multipliers), svm.margin(multipliers))
     return build_candidate(svm, dual, point, growth, EvaluatedMultipliers(multipliers, best.intervals, *sums))
