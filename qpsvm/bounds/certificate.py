@@ -1,7 +1,7 @@
 """Define a feasible primal-dual pair with its gap, a sum of nonnegative terms, one per row (`Certificate`).
 
-The notation is that of `svm_dual`. m_k = ℓ_k − Σ E_kg μ_g over all groups but the intercept is the margin that s_k f
-should reach (1 for a C-SVM, ρ for a ν-SVM), so t_k = m_k − s_k f(x_r(k)) is its violation.
+The notation is that of `svm_dual`. s_k f should reach the margin m_k = ℓ_k − Σ E_kg μ_g, over all groups but the
+intercept: 1 for a C-SVM, ρ for a ν-SVM. Its violation is t_k = m_k − s_k f(x_r(k)).
 
     (GAP.1)  P(w, μ) − D(α) = ½‖w − w(α)‖² + Σ g_k + ½Σ R_g (μ_g − (E_gᵀα − e_g)/R_g)²   for any w, μ, feasible α
     (CERT.1)  g_k = ψ_k(t_k) + ½δ_kα_k² − α_kt_k ≥ 0, by (LOSS.3);  where δ = 0 that is
@@ -10,8 +10,9 @@ should reach (1 for a C-SVM, ρ for a ν-SVM), so t_k = m_k − s_k f(x_r(k)) is
     (CERT.3)  relative gap = (P − D) / max(|P|, |D|)
 
 (GAP.1) follows row by row from (DUAL.3) and Eᵀα = e. No large numbers are subtracted, so the gap is exact up to the
-rounding of f, w and Eᵀα. `GapBounder` adds a bound of that, (COUNT.4): the gap of a result. Source: Boyd &
-Vandenberghe, *Convex Optimization*, section 5.5.3, per row.
+rounding of f, w and Eᵀα. `GapBounder` adds a bound of that rounding: the gap of a result is (COUNT.4).
+
+Source: Boyd & Vandenberghe, *Convex Optimization*, section 5.5.3, per row.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from qpsvm.space.kernels.space import FeatureSpace
 #: Largest increase of the gap, relative to the objective, for averaging b over the margin vectors: rounding.
 AVERAGING_SLACK = 1e-14
 #: Number of rows processed at a time: vectors of a quarter of a megabyte.
-BLOCK = 32_768
-#: Attributes that determine `kind`.
-KIND_OF = frozenset(("svm", "alpha", "yf", "margin"))
+ROWS_AT_A_TIME = 32_768
+#: If one of these attributes is replaced, `kind` has to be determined again.
+KIND_DEPENDS_ON = frozenset(("svm", "alpha", "yf", "margin"))
 
 
 class EvaluatedViolations(NamedTuple):
@@ -81,7 +82,7 @@ class Certificate:
     level, level_radius : float
         The intercept in the coordinates of the computation, and a bound of its error.
     factor : float
-        coef = factor·β up to rounding; or factor·explicit.
+        coef is factor·β, or factor·explicit, up to rounding.
     explicit : ndarray, shape (n,), or None
         Coefficients of a w over few samples, in place of w(α), for a kernel that is not linear.
     half_norm : float
@@ -89,7 +90,7 @@ class Certificate:
     offset : float
         ‖w − w(α)‖.
     placed : int
-        How often y f was adapted to another b or factor, with a few roundings each time.
+        How often y f was recomputed for another b or factor, with a few roundings each time.
     weight_radius : float or None
         Error bound of `offset`; None if only the a-priori bound is known.
     value_radius : ndarray, shape (n,), or None
@@ -199,7 +200,7 @@ class Certificate:
         """
         copy = object.__new__(Certificate)
         copy.__dict__.update(self.__dict__)
-        if not KIND_OF.isdisjoint(parts):
+        if not KIND_DEPENDS_ON.isdisjoint(parts):
             copy.__dict__.pop("kind", None)
         for value in parts.values():
             if type(value) is np.ndarray:
@@ -248,12 +249,13 @@ class GapParts:
 
     @property
     def gap(self) -> float:
+        """Upper bound of the relative gap; infinite if nothing is proven."""
         if not self.difference > 0.0:
             return 0.0 if self.difference == 0.0 else math.inf  # NaN is no bound
         return self.difference / self.size if self.size > 0.0 and math.isfinite(self.difference) else math.inf
 
 
-def gap_terms(
+def compute_gap_terms(
     alpha: FloatArray,
     upper: FloatArray,
     yf: FloatArray,
@@ -280,10 +282,10 @@ def objective_terms(
     if math.isinf(primal):
         return np.full(len(alpha), np.inf)
     reached = np.where(np.isinf(upper) & (curvature == 0.0), np.maximum(yf, margin), yf)
-    return gap_terms(alpha, upper, reached, margin, curvature)
+    return compute_gap_terms(alpha, upper, reached, margin, curvature)
 
 
-def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: FloatArray) -> tuple[float, float]:
+def sum_gap_terms(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: FloatArray) -> tuple[float, float]:
     """Return Σ g_k of (CERT.1) and Σ ψ_k(t_k) over all rows at f = u + b, u (n,) at the samples.
 
     Rows are processed in blocks that fit in the cache: with 10⁷ rows, allocating whole vectors takes longer than the
@@ -296,14 +298,14 @@ def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: F
         terms = float(compute_block_terms(alpha, t, upper, curvature, svm.block).sum())
         T = find_block_maximum(t, svm.block)
         return terms, float(compute_loss(T, upper[:: svm.block], curvature[:: svm.block]).sum())
-    simple = svm.hard_rows is None and not svm.has_curvature
-    for start in range(0, len(alpha), BLOCK):
-        block = slice(start, start + BLOCK)
+    is_linear = svm.hard_rows is None and not svm.has_curvature
+    for start in range(0, len(alpha), ROWS_AT_A_TIME):
+        block = slice(start, start + ROWS_AT_A_TIME)
         a, C = alpha[block], svm.upper[block]
         t = values[block] + b
         t *= svm.sign[block]
         np.subtract(margin[block] if common is None else common, t, out=t)
-        if simple:
+        if is_linear:
             xi = np.maximum(t, 0.0)
             losses += float(C @ xi)
             np.subtract(xi, t, out=t)  # y f − m + ξ
@@ -316,7 +318,7 @@ def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: F
     return terms, losses
 
 
-def middle(low: float, high: float) -> float:
+def find_middle(low: float, high: float) -> float:
     """Return the middle of an interval, or its finite end if the other is infinite."""
     if math.isinf(high):
         return low
@@ -324,7 +326,7 @@ def middle(low: float, high: float) -> float:
 
 
 def prefer_average(quantile: float, average: float, size: float) -> bool:
-    """Return whether the gap at the averaged b is as good as at the minimising b, up to rounding at this size."""
+    """Return whether the gap at the averaged b is as good as at the minimiser (a quantile), up to rounding."""
     return average <= quantile * (1 + 1e-9) + AVERAGING_SLACK * size
 
 
@@ -335,45 +337,45 @@ class PrimalPoint:
     u (n,): Decision values without the intercept.
     w (d,): Weight vector; None for a kernel that is not linear.
     half_norm: ½‖w‖².
-    offset: w − w(α); None if that is 0.
+    difference (d,): w − w(α); None if that is 0, or w is None.
     coef (n,): c of w = Σ_j c_j φ(x_j), if they differ from those of w(α); else None.
-    apart, apart_radius: With `coef`, ‖w − w(α)‖ as measured, and a bound of the excess of the exact value.
+    distance, distance_radius: With `coef`, ‖w − w(α)‖ as computed, and a bound on how much larger the exact value is.
     """
 
     u: FloatArray
     w: FloatArray | None
     half_norm: float
-    offset: FloatArray | None = None
+    difference: FloatArray | None = None
     coef: FloatArray | None = None
-    apart: float = 0.0
-    apart_radius: float | None = None
+    distance: float = 0.0
+    distance_radius: float | None = None
 
-    def times(self, factor: float) -> PrimalPoint:
+    def scale(self, factor: float) -> PrimalPoint:
         """Return the point for w and w(α) times a factor."""
-        w, offset = (None if vector is None else factor * vector for vector in (self.w, self.offset))
-        return PrimalPoint(factor * self.u, w, self.half_norm * factor * factor, offset)  # factor² may underflow
+        w, difference = (None if vector is None else factor * vector for vector in (self.w, self.difference))
+        return PrimalPoint(factor * self.u, w, self.half_norm * factor * factor, difference)  # factor² may underflow
 
     def half_distance(self, growth: float = 0.0) -> float:
         """Return ½‖(1 + growth)w − w(α)‖², or an upper bound."""
         if self.coef is not None:
-            return 0.5 * (self.apart + growth * math.sqrt(2.0 * self.half_norm)) ** 2
-        if self.offset is None or self.w is None:
+            return 0.5 * (self.distance + growth * math.sqrt(2.0 * self.half_norm)) ** 2
+        if self.difference is None or self.w is None:
             return growth * growth * self.half_norm
-        difference = self.offset + growth * self.w
+        difference = self.difference + growth * self.w
         return 0.5 * float(difference @ difference)
 
 
-def kernel_point(space: FeatureSpace, coef: FloatArray) -> PrimalPoint:
-    """Return the point w = Σ_j c_j φ(x_j) for c (n,): w(α) if c = β, or its part in the positive part of K."""
+def build_kernel_point(space: FeatureSpace, coef: FloatArray) -> PrimalPoint:
+    """Return the point w = Σ_j c_j φ(x_j) for c (n,): w(α) if c = β."""
     u = space.centred_gram @ coef  # (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4): ⟨w, φ(x_i)⟩ = Σ_j β_j K(x_j, x_i)
     return PrimalPoint(u, None, max(0.5 * float(coef @ u), 0.0))  # below 0 only by rounding
 
 
-def multiplier(point: Certificate, group: DualGroup) -> float:
+def get_multiplier(point: Certificate, group: DualGroup) -> float:
     """Return μ of a group: a margin, or else the intercept in the coordinates of the computation."""
     return point.multipliers.get(group.multiplier, point.level)
 
 
-def weighs(point: Certificate) -> bool:
+def has_weight(point: Certificate) -> bool:
     """Return whether w is not exactly 0."""
     return bool((point.coef if point.w is None else point.w).any())

@@ -1,22 +1,22 @@
-"""Bound the gap of the returned floating-point values (α, w, b, ρ), all rounding included.
+"""Bound the gap of the returned floating-point values (α, w, b, ρ), all rounding included (`GapBounder`).
 
-The gap is the sum of terms (GAP.1), for an α̂ that satisfies every equality exactly: α itself, or α with a few of its
-last digits moved, (FEAS.3), as in a proof. t_k = m_k − s_k f_k is known up to a radius r_k (`accuracy`), and the terms
-are bounded for every t within it:
+The gap (GAP.1) holds for an α̂ that satisfies every equality exactly. That is α itself, or α with its last digits
+changed, (FEAS.3). The violations t_k = m_k − s_k f_k are known up to a radius r_k (`accuracy`), and each term is
+bounded for all t in t_k ± r_k, (BOUND.2), (BOUND.5):
 
-    (COUNT.1)  P − D ≤ ½(‖w − w(α)‖ + radius + Σ|α̂_k − α_k| ρ_k)² + Σ g_k(t_k ± r_k), (BOUND.2), (BOUND.5), + the
-               distances of the penalised multipliers, (CERT.2)
-    (COUNT.4)  gap = (P − D from above) / (P, or D where only the groups keep α from 0, from below)
+    (COUNT.1)  P − D ≤ ½(‖w − w(α)‖ + radius + Σ|α̂_k − α_k| ρ_k)² + Σ g_k(t_k ± r_k) + ½Σ R_g d_g², where d_g is the
+               distance of a penalised multiplier from that of α̂, (CERT.2)
+    (COUNT.4)  gap = (upper bound of P − D) / (lower bound of P, or of |D| for a homogeneous machine)
 
-The row of a linear constraint is one of these rows. Two opposite constraints can only be satisfied as an equality,
-which no pair of floats (w, b) does to the last bit:
+Linear constraints are rows like the others. Two opposite ones can only be satisfied as an equality, and no pair of
+floats (w, b) satisfies it to the last bit:
 
-    (COUNT.5)  an equality counts as satisfied where |t| ≤ 8r:  no more than the rounding of its own evaluation;  its
-               term is α(|t| + r), the change of P for a change of the level by |t| + r at the multiplier α
+    (COUNT.5)  an equality counts as satisfied if |t| ≤ 8r, a few times the rounding of its own evaluation;  its term is
+               α(|t| + r), the change of P for a change of the level by |t| + r at the multiplier α
 
-Rows with α = 0 and t < −r, or α = U and t > r + δU, contribute exactly nothing: most rows, in general.
+Rows with α = 0 and t < −r, or α = U and t > r + δU, contribute exactly 0. Usually these are most rows.
 
-Source: Fenchel-Young terms of the gap as in `certificate`; a-priori bounds, Higham (2002); see `arrays.rounding`.
+Sources: `certificate` for the terms of the gap; Higham (2002) for a-priori error bounds, see `arrays.rounding`.
 """
 
 from __future__ import annotations
@@ -34,79 +34,146 @@ from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds import repair
 from qpsvm.bounds.accuracy import Accuracy
-from qpsvm.bounds.certificate import Certificate, GapParts, multiplier, weighs
+from qpsvm.bounds.certificate import Certificate, GapParts, get_multiplier, has_weight
 from qpsvm.bounds.constraint_radii import tighten_constraint_radii
 from qpsvm.bounds.proof.exact_dual import ExactDual, state_dual_exactly, state_group_exactly
 from qpsvm.bounds.proof.feasible import ExactAlpha, compute_residual, feasible
 from qpsvm.bounds.proof.terms import Ends, RowBounds, bound_terms_above, sum_terms, total, widen_ends
 from qpsvm.program.svm_dual import DualGroup, SVMDual
 
-#: An equality counts as satisfied up to this multiple of the rounding of its own evaluation.
-KEPT = 8.0
+#: An equality counts as satisfied if |t| is at most this many radii, (COUNT.5).
+EQUALITY_RADII = 8.0
 
 
 class GapBounder:
     """Bounds the gaps of points of one dual.
 
-    equal (m,): Which linear constraints can only be satisfied as equalities; None if there are none.
-    is_homogeneous: Whether every level is 0 and a group has a total, as in a ν-SVM: then the gap is relative to D.
+    equal (m,): Mask of the linear constraints that can only be satisfied as equalities; None if there are none.
+    is_homogeneous: Whether every level is 0 and a group has a total, as in a ν-SVM. Then the gap is relative to |D|.
     """
 
     def __init__(self, accuracy: Accuracy, svm: SVMDual, equal: NDArray[np.bool_] | None = None) -> None:
         self.accuracy, self.svm, self.equal = accuracy, svm, equal
         self.is_homogeneous = svm.is_homogeneous and any(group.total for group in svm.groups)
-        self._remembered: tuple[Certificate | None, float] = None, 0.0
-        self._repaired: tuple[FloatArray | None, ExactAlpha | None] = None, None
+        self._last_kappa: tuple[Certificate | None, float] = None, 0.0
+        self._last_repair: tuple[FloatArray | None, ExactAlpha | None] = None, None
+
+    # --- the gap ---
+
+    def bound_gap(self, point: Certificate) -> GapParts:
+        """Bound P − D from above and max(|P|, |D|) from below, (COUNT.1) and (COUNT.4)."""
+        alpha, is_feasible = self._find_alpha(point)
+        distance = self._bound_distance(point, alpha) if is_feasible else math.inf
+        terms, rows, losses = self._bound_row_sums(point, alpha)
+        difference = 0.5 * distance * distance + terms
+        difference += UNDERFLOW if distance > 0.0 else 0.0
+        norm, penalties = self._bound_norm_below(point), 0.0
+        for group in self.svm.penalised_groups if is_feasible else ():
+            error, mu = self.bound_multiplier_distance(point, alpha, group)
+            difference += 0.5 * group.ridge * error * error  # ** may raise OverflowError
+            penalties += 0.5 * group.ridge * mu * mu
+        if self.is_homogeneous:  # |D| = ½‖w(α̂)‖² + …
+            half = 0.5 * max(norm - distance, 0.0) ** 2
+            return GapParts(difference * FEW, half / FEW, rows)
+        if self.accuracy.space.is_affine and point.w is not None:  # ½R², because ½‖w‖² and μ may cancel
+            size = max(self.compute_half_square(point) - point.level_radius, 0.0) + losses[0]
+            return GapParts(difference * FEW, size / FEW, rows)
+        size = 0.5 * norm * norm + losses[0]
+        if size < NEXT_TO_NOTHING and (difference > 0.0 or has_weight(point)):  # relevant products may have underflowed
+            difference += (len(point.alpha) + 4) * UNDERFLOW
+        size += penalties
+        for group in self.svm.groups:
+            if group.total:
+                mu = get_multiplier(point, group)
+                size += group.total * mu - abs(group.total) * (abs(mu) * 4.0 * UNIT + point.level_radius)
+        if self.svm.linear_constraints is not None:
+            size = max(size, -self._bound_primal_above(point, penalties, losses[1]))
+        return GapParts(difference * FEW, size / FEW, rows)
+
+    def update_gap(self, point: Certificate) -> Certificate:
+        """Return the point with its gap (COUNT.4), and the rows that contribute to it."""
+        parts = self.bound_gap(point)
+        return point.replace(gap=parts.gap, contributing=parts.rows, size=parts.size)
+
+    def sum_terms_of_rows(self, point: Certificate, rows: IntArray, t: FloatArray, r: FloatArray) -> float:
+        """Bound Σ g_k over some rows from above, for t ± r. Shapes: rows, t and r (k,); the rows form whole blocks."""
+        alpha, _ = self._find_alpha(point)
+        ends = self._bound_violations(t, r, rows)
+        return total(bound_terms_above(self._enclose_rows(alpha).take(rows), ends, self.svm.block), up=True)
+
+    def _bound_row_sums(self, point: Certificate, alpha: ExactAlpha) -> tuple[float, IntArray, tuple[float, float]]:
+        """Return an upper bound of Σ g_k, the rows with nonzero bounds (k,), and bounds of Σ ψ_k(t_k)."""
+        g, (_, terms), losses = sum_terms(
+            self._enclose_rows(alpha),
+            lambda rows: self._bound_violations(*self.enclose_violations(point, rows), rows),
+            self.svm.block,
+            both=self.svm.linear_constraints is not None,
+        )
+        rows = (g > 0.0).nonzero()[0]
+        if not self.accuracy.has_sizes:  # bound the few remaining rows again, by individual radii
+            terms = self.sum_terms_of_rows(point, rows, *self.enclose_violations(point, rows))
+        return terms, rows, losses
+
+    def _bound_violations(self, t: FloatArray, r: FloatArray, rows: IntArray | slice) -> Ends:
+        """Return lower and upper bounds of t at some rows, for its value and radius: (r,) each."""
+        low, high = widen_ends(t, r)
+        if self.equal is not None and (equal := self.equal[rows]).any():  # (COUNT.5)
+            low = np.where(equal, -FEW * (np.abs(t) + r), low)
+            high = np.where(equal, np.where(np.abs(t) <= EQUALITY_RADII * r, 0.0, np.inf), high)
+        return low, high
+
+    def _find_alpha(self, point: Certificate) -> tuple[ExactAlpha, bool]:
+        """Return the α̂ of `find_feasible` and True, or α and False if there is none."""
+        repaired = self.find_feasible(point)
+        return (ExactAlpha(point.alpha, {}), False) if repaired is None else (repaired, True)
 
     # --- t, with its radius ---
 
     def enclose_violations(self, point: Certificate, rows: IntArray | slice) -> tuple[FloatArray, FloatArray]:
-        """Return t and its radius r at some rows: (r,) each."""
+        """Return the violations t of some rows, and their error bounds: (r,) each."""
         if point.evaluated is not None:
             return point.evaluated.t[rows].copy(), point.evaluated.radius[rows]
-        common = find_common_value(point.margin)
-        margin = point.margin[rows] if common is None else common
+        common_margin = find_common_value(point.margin)
+        margin = point.margin[rows] if common_margin is None else common_margin
         t: FloatArray
-        if self.svm.is_two_sided and not weighs(point):  # f is b, and t is rounded once
+        if self.svm.is_two_sided and not has_weight(point):  # f = b, so t is rounded only once
             t = margin - self.svm.sign[rows] * point.level
             return t, UNIT * np.abs(t) + point.level_radius + self.svm.bound_margin_rounding(point.multipliers, rows)
         t = margin - point.yf[rows]
-        each = (2.0 + 4.0 * point.placed) * UNIT
-        other: FloatArray | float = self._value_radius(point, rows) + self.svm.bound_margin_rounding(
+        relative = (2.0 + 4.0 * point.placed) * UNIT
+        absolute: FloatArray | float = self._value_radius(point, rows) + self.svm.bound_margin_rounding(
             point.multipliers, rows
         )
-        other += (1 + point.placed) * point.level_radius
-        r = each * np.abs(t)
-        r += (other + each * (abs(point.level) + np.abs(margin))) * FEW
+        absolute += (1 + point.placed) * point.level_radius
+        r = relative * np.abs(t)
+        r += (absolute + relative * (abs(point.level) + np.abs(margin))) * FEW
         if self.svm.linear_constraints is not None and point.w is not None:
             tighten_constraint_radii(self.accuracy, self.svm, point, rows, t, r)
         return t, r
 
     def _value_radius(self, point: Certificate, rows: IntArray | slice) -> FloatArray | float:
         """Bound the error of K coef, or Zw, at some rows: (r,), or one number for all of them."""
-        mix = self.svm.mix
-        if mix is not None:
+        if self.svm.mix is not None:
             return self._kappa(point) * self._mix_factor * FEW * self.row_sizes(rows)
         if point.value_radius is not None:
             return point.value_radius[rows if self.svm.rows is None else self.svm.rows[rows]]
-        few = self.accuracy.has_sizes or not isinstance(rows, slice)
-        size = self.row_sizes(rows) if few else self.accuracy.largest
+        is_cheap = self.accuracy.has_sizes or not isinstance(rows, slice)
+        size = self.row_sizes(rows) if is_cheap else self.accuracy.largest
         return self._kappa(point) * FEW * size
 
     @cached
     def _mix_factor(self) -> float:
-        """The factor of κ where a row combines k samples, a sum of k products: κ ≥ γ₆‖w‖."""
-        longest = int(np.diff(self.svm.mix.indptr).max(initial=1)) if self.svm.mix is not None else 0
-        return 1.0 + (longest + 3) / 6.0
+        """Factor of κ for rows that combine up to k samples: a sum of k products adds γ_k, and κ ≥ γ₆‖w‖."""
+        k = int(np.diff(self.svm.mix.indptr).max(initial=1)) if self.svm.mix is not None else 0
+        return 1.0 + (k + 3) / 6.0
 
     def row_sizes(self, rows: IntArray | slice) -> FloatArray:
-        """Bound ‖φ‖ of some rows, (r,): of a combination, by the sum of the sizes of its parts."""
+        """Bound ‖φ‖ of some rows, (r,); a combination of samples is bounded by the triangle inequality."""
         svm = self.svm
         if svm.mix is None:
             return self.accuracy.sizes(rows if svm.rows is None else svm.rows[rows])
-        part = svm.mix[rows]
-        sizes: FloatArray = abs(part) @ self.accuracy.sizes(np.arange(svm.n))
-        return sizes * self._mix_factor  # more than the rounding of that sum
+        sizes: FloatArray = abs(svm.mix[rows]) @ self.accuracy.sizes(np.arange(svm.n))
+        return sizes * self._mix_factor  # exceeds the rounding of the sum
 
     def bound_value_radii(self, point: Certificate) -> FloatArray:
         """Bound the error of K coef at every sample: (n,), a new array."""
@@ -115,48 +182,43 @@ class GapBounder:
         return np.asarray(self._kappa(point) * FEW * self.accuracy.sizes(np.arange(self.svm.n)))
 
     def _kappa(self, point: Certificate) -> float:
-        """Return `Accuracy.kappa` of a point; the last one is kept, as every block of rows asks for it."""
-        known, kappa = self._remembered
-        if known is not point:
+        """Return `Accuracy.kappa` of a point; the last one is cached, because every block of rows needs it."""
+        cached_point, kappa = self._last_kappa
+        if cached_point is not point:
             kappa = self.accuracy.kappa(point.coef, point.w)
-            self._remembered = point, kappa
+            self._last_kappa = point, kappa
         return kappa
 
     # --- α, exactly ---
 
     @cached
     def exact_dual(self) -> ExactDual:
-        """The box and the equalities of the dual, before they were rounded."""
+        """The box and the equalities of the dual, without their rounding."""
         return state_dual_exactly(self.svm)
 
     def find_feasible(self, point: Certificate) -> ExactAlpha | None:
-        """Return an α that satisfies every equality exactly, next to that of the point; None if there is none."""
-        if self._repaired[0] is not point.alpha or point.alpha.flags.writeable:
-            self._repaired = point.alpha, self._repair(point)
-        return self._repaired[1]
+        """Return an α̂ close to α that satisfies every equality exactly; None if none is found."""
+        if self._last_repair[0] is not point.alpha or point.alpha.flags.writeable:
+            self._last_repair = point.alpha, self._repair(point)
+        return self._last_repair[1]
 
     def _repair(self, point: Certificate) -> ExactAlpha | None:
-        """Compute `find_feasible`: α as it is, else repaired in floats, else in rational numbers."""
+        """Compute `find_feasible`: α itself, else α repaired in floats, else in rational numbers."""
         svm = self.svm
         if not math.isfinite(float(np.add.reduce(point.alpha))):
             return None
-        if svm.classes is not None:  # repaired exactly, or not at all
+        if svm.classes is not None:  # `repair` made the sums exactly 0, or no repair is possible
             sums = [sum_with_bound(beta) for beta in svm.beta(point.alpha).reshape(svm.classes.k, -1)]
-            broken = svm.classes.intercept == "free" and any(net or off for net, off in sums)
-            return None if broken else ExactAlpha(point.alpha, {})
+            is_unbalanced = svm.classes.intercept == "free" and any(value or error for value, error in sums)
+            return None if is_unbalanced else ExactAlpha(point.alpha, {})
         if not all(math.isfinite(group.total) for group in svm.groups):
             return None
         if self._is_feasible(point.alpha):
             return ExactAlpha(point.alpha, {})
         if svm.is_hard and self._is_feasible(alpha := repair.feasible(svm, point.alpha)):
-            return ExactAlpha(alpha, {})  # it had been stretched after its repair
+            return ExactAlpha(alpha, {})  # it had been scaled after its repair
         costs = np.abs(self.enclose_violations(point, slice(None))[0] - svm.curvature * point.alpha)
         return feasible(self.exact_dual, point.alpha, costs)
-
-    def _find_alpha(self, point: Certificate) -> tuple[ExactAlpha, bool]:
-        """Return the α of `find_feasible`, or α itself where there is none, and whether it is feasible."""
-        repaired = self.find_feasible(point)
-        return (ExactAlpha(point.alpha, {}), False) if repaired is None else (repaired, True)
 
     def _is_feasible(self, alpha: FloatArray) -> bool:
         """Return whether α (m,) satisfies every equality exactly."""
@@ -164,20 +226,21 @@ class GapBounder:
             column = group.column
             if group.ridge:
                 continue
-            if column is self.svm.sign or abs(find_common_value(column) or 0.0) == 1.0:  # no product is rounded
+            # if no product is rounded, a float sum with its error bound decides
+            if column is self.svm.sign or abs(find_common_value(column) or 0.0) == 1.0:
                 if group.rest or sum_with_bound(column * alpha, -group.total, -group.low) != (0.0, 0.0):
                     return False
             elif compute_residual(state_group_exactly(group), ExactAlpha(alpha, {})):
                 return False
         return True
 
-    def _bound_rows(self, point: ExactAlpha) -> RowBounds:
+    def _enclose_rows(self, alpha: ExactAlpha) -> RowBounds:
         """Return lower and upper bounds of α, U and δ: (m,) each."""
-        return RowBounds(point.ends, *self._box_ends)
+        return RowBounds(alpha.ends, *self._box_ends)
 
     @cached
     def _box_ends(self) -> tuple[Ends, Ends]:
-        """Lower and upper bounds of U and δ, both of which were rounded: (m,) each."""
+        """Lower and upper bounds of the exact U and δ: (m,) each."""
         svm = self.svm
         low = high = svm.curvature
         if svm.has_curvature:
@@ -187,65 +250,7 @@ class GapBounder:
         upper = svm.upper if svm.upper_radius is None else round_up_from(svm.upper, svm.upper_radius)
         return (svm.upper, upper), (low, high)
 
-    # --- the gap ---
-
-    def bound_gap(self, point: Certificate) -> GapParts:
-        """Bound P − D from above and max(|P|, |D|) from below, (COUNT.1) and (COUNT.4)."""
-        alpha, is_feasible = self._find_alpha(point)
-        distance = self._bound_distance(point, alpha) if is_feasible else math.inf
-        has_constraints = self.svm.linear_constraints is not None
-        each, (_, terms), (losses, most_losses) = sum_terms(
-            self._bound_rows(alpha),
-            lambda rows: self._bound_violations(*self.enclose_violations(point, rows), rows),
-            self.svm.block,
-            both=has_constraints,
-        )
-        rows = (each > 0.0).nonzero()[0]
-        if not self.accuracy.has_sizes:  # each of these rows by a radius of its own
-            terms = self.sum_terms_of_rows(point, rows, *self.enclose_violations(point, rows))
-        difference, n = 0.5 * distance * distance + terms, len(point.alpha)
-        difference += UNDERFLOW if distance > 0.0 else 0.0
-        weight, penalties = self._bound_norm_below(point), 0.0
-        for group in self.svm.penalised_groups if is_feasible else ():
-            apart, mu = self.bound_multiplier_distance(point, alpha, group)
-            difference += 0.5 * group.ridge * apart * apart  # no power: that may raise
-            penalties += 0.5 * group.ridge * mu * mu
-        if self.is_homogeneous:
-            half = 0.5 * max(weight - distance, 0.0) ** 2
-            return GapParts(difference * FEW, half / FEW, rows)
-        if self.accuracy.space.is_affine and point.w is not None:  # ½R², where ½‖w‖² and μ may cancel
-            size = max(self.compute_half_square(point) - point.level_radius, 0.0) + losses
-            return GapParts(difference * FEW, size / FEW, rows)
-        size = 0.5 * weight * weight + losses
-        if size < NEXT_TO_NOTHING and (difference > 0.0 or weighs(point)):  # products that count may be gone
-            difference += (n + 4) * UNDERFLOW
-        size += penalties
-        for group in self.svm.groups:
-            if group.total:
-                known = multiplier(point, group)
-                size += group.total * known - abs(group.total) * (abs(known) * 4.0 * UNIT + point.level_radius)
-        if has_constraints:
-            size = max(size, -self._bound_primal_above(point, penalties, most_losses))
-        return GapParts(difference * FEW, size / FEW, rows)
-
-    def update_gap(self, point: Certificate) -> Certificate:
-        """Return the point with its gap of (COUNT.4), and the rows that contribute to it."""
-        found = self.bound_gap(point)
-        return point.replace(gap=found.gap, contributing=found.rows, size=found.size)
-
-    def sum_terms_of_rows(self, point: Certificate, rows: IntArray, t: FloatArray, r: FloatArray) -> float:
-        """Bound Σ g_k over some rows (r,), which are whole blocks, from above, for their t and radius."""
-        alpha, _ = self._find_alpha(point)
-        ends = self._bound_violations(t, r, rows)
-        return total(bound_terms_above(self._bound_rows(alpha).take(rows), ends, self.svm.block), up=True)
-
-    def _bound_violations(self, t: FloatArray, r: FloatArray, rows: IntArray | slice) -> Ends:
-        """Return lower and upper bounds of t at some rows, for its value and radius: (r,) each."""
-        low, high = widen_ends(t, r)
-        if self.equal is not None and (equal := self.equal[rows]).any():  # (COUNT.5)
-            low = np.where(equal, -FEW * (np.abs(t) + r), low)
-            high = np.where(equal, np.where(np.abs(t) <= KEPT * r, 0.0, np.inf), high)
-        return low, high
+    # --- parts of the gap ---
 
     @staticmethod
     def compute_half_square(point: Certificate) -> float:
@@ -254,65 +259,65 @@ class GapBounder:
         return 0.5 * max(dot_with_bound(point.w, point.w, 2.0 * point.level)[0], 0.0)
 
     def _bound_primal_above(self, point: Certificate, penalties: float, losses: float) -> float:
-        """Bound P from above: linear constraints may hold a machine where that is negative, and levels are not 0."""
-        weight = 2.0 * point.half_norm - self._bound_norm_below(point) ** 2  # how far ‖w‖² may be off
-        most = point.half_norm + max(weight, 0.0) + losses + penalties * FEW
+        """Bound P from above: with linear constraints P may be negative, and then −P is the size."""
+        norm_error = 2.0 * point.half_norm - self._bound_norm_below(point) ** 2  # of ‖w‖²
+        primal = point.half_norm + max(norm_error, 0.0) + losses + penalties * FEW
         for group in self.svm.groups:
-            known = multiplier(point, group)
-            most += group.total * known + abs(group.total * known) * 4.0 * UNIT
-        return most + 16.0 * UNIT * (point.half_norm + losses + penalties + abs(most))
+            mu = get_multiplier(point, group)
+            primal += group.total * mu + abs(group.total * mu) * 4.0 * UNIT
+        return primal + 16.0 * UNIT * (point.half_norm + losses + penalties + abs(primal))
 
     def _bound_distance(self, point: Certificate, repaired: ExactAlpha) -> float:
         """Bound ‖w − w(α̂)‖ from above."""
         terms = len(point.coef) + (0 if point.w is None else len(point.w))
         distance = point.offset * (1.0 + gamma(terms + 8))
         if point.w is not None:
-            known = point.weight_radius
-            distance += self.accuracy.weight_radius(np.abs(self.svm.beta(point.alpha))) if known is None else known
+            radius = point.weight_radius
+            distance += self.accuracy.weight_radius(np.abs(self.svm.beta(point.alpha))) if radius is None else radius
             distance += (3.0 + point.placed) * UNIT * bound_norm(point.w) * FEW
-        elif point.explicit is not None:  # coef is that times the factor, rounded
+        elif point.explicit is not None:  # coef is explicit·factor, rounded
             distance = self.bound_offset(point) * (1.0 + gamma(terms + 8))
-        elif point.factor != 1.0:  # coef is α∘y times the factor, rounded
-            size = self._bound_size(point)
+        elif point.factor != 1.0:  # coef is β·factor, rounded
+            size = self._bound_coef_size(point)
             distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * FEW * size)
-        clipped = self.accuracy.space.positive_part
-        if clipped is not None:  # coef is not α∘y, nor what is left of that, but for rounding
+        positive_part = self.accuracy.space.positive_part
+        if positive_part is not None:  # coef is the projection of β, up to rounding
             classes = self.svm.beta(point.alpha).reshape(-1, self.accuracy.space.samples.n)
-            clips = [clipped.bound_distance(clipped.coefficients(beta), beta) for beta in classes]
-            distance += math.hypot(*clips) * max(point.factor, 1.0) * FEW
-        spread = self.svm.bound_beta_rounding(point.alpha)
+            errors = [positive_part.bound_distance(positive_part.coefficients(beta), beta) for beta in classes]
+            distance += math.hypot(*errors) * max(point.factor, 1.0) * FEW
+        beta_radius = self.svm.bound_beta_rounding(point.alpha)
         if self.svm.mix is not None and point.w is not None and point.weight_radius is not None:
-            spread = None  # it is part of that radius
-        if self.svm.rows is not None or spread is not None:
-            moving = 0.0 if spread is None else float(spread @ self.accuracy.sizes(np.arange(self.svm.n)))
-            distance += moving * max(point.factor, 1.0) * FEW
-        return distance + self.bound_move(point, repaired) * FEW
+            beta_radius = None  # weight_radius includes it
+        if beta_radius is not None:
+            moved = float(beta_radius @ self.accuracy.sizes(np.arange(self.svm.n)))
+            distance += moved * max(point.factor, 1.0) * FEW
+        return distance + self._bound_repair(point, repaired) * FEW
 
-    def bound_move(self, point: Certificate, repaired: ExactAlpha) -> float:
+    def _bound_repair(self, point: Certificate, repaired: ExactAlpha) -> float:
         """Bound ‖w(α̂) − w(α)‖ from above."""
         low, high = repaired.ends
         if low is point.alpha:
             return 0.0
-        moves = np.maximum(high - point.alpha, point.alpha - low)
-        rows = moves.nonzero()[0]
-        return float(moves[rows] @ self.row_sizes(rows)) * (1.0 + gamma(len(rows) + 4))
+        changes = np.maximum(high - point.alpha, point.alpha - low)
+        rows = changes.nonzero()[0]
+        return float(changes[rows] @ self.row_sizes(rows)) * (1.0 + gamma(len(rows) + 4))
 
     def bound_multiplier_distance(self, point: Certificate, alpha: ExactAlpha, group: DualGroup) -> tuple[float, float]:
-        """Bound the distance of a penalised multiplier from that of α, (CERT.2), and its size from below."""
-        mu = multiplier(point, group)
+        """Return an upper bound of the distance of a penalised μ from that of α, (CERT.2), and a lower one of |μ|."""
+        mu = get_multiplier(point, group)
         if not math.isfinite(mu):
             return math.inf, 0.0
         best = compute_residual(state_group_exactly(group), alpha) / Fraction(group.ridge)
-        apart = round_up(abs(Fraction(mu) - best)) + point.level_radius
-        return apart * FEW, max(abs(mu) - point.level_radius, 0.0)
+        distance = round_up(abs(Fraction(mu) - best)) + point.level_radius
+        return distance * FEW, max(abs(mu) - point.level_radius, 0.0)
 
     def bound_offset(self, point: Certificate) -> float:
         """Bound ‖w − w(α)‖ of an explicit w over few samples from above."""
-        size = self._bound_size(point)
-        most = point.offset + (point.weight_radius or 0.0) + (2.0 + point.placed) * UNIT * size
-        return most + abs(point.factor - 1.0) * math.sqrt(self._kappa(point) * FEW * size)
+        size = self._bound_coef_size(point)
+        distance = point.offset + (point.weight_radius or 0.0) + (2.0 + point.placed) * UNIT * size
+        return distance + abs(point.factor - 1.0) * math.sqrt(self._kappa(point) * FEW * size)
 
-    def _bound_size(self, point: Certificate) -> float:
+    def _bound_coef_size(self, point: Certificate) -> float:
         """Bound Σ|coef_i| ρ_i from above."""
         return self.accuracy.size(point.coef)[0] * FEW
 
@@ -322,7 +327,7 @@ class GapBounder:
             return float(np.linalg.norm(point.w)) * (1.0 - gamma(len(point.w) + 4))
         size, terms = self.accuracy.size(point.coef)
         error = self._kappa(point) * FEW * size
-        if point.value_radius is not None and self.is_homogeneous:  # then ½‖w‖² is from these values
+        if point.value_radius is not None and self.is_homogeneous:  # then ½‖w‖² was computed from these values
             support = point.coef.nonzero()[0]
             error = min(error, float(np.abs(point.coef[support]) @ point.value_radius[support]) * FEW)
         return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(terms + 8)) - error, 0.0))

@@ -19,7 +19,7 @@ from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import IntArray
 from qpsvm.bounds.accuracy import Accuracy
-from qpsvm.bounds.certificate import Certificate, multiplier
+from qpsvm.bounds.certificate import Certificate, get_multiplier
 from qpsvm.bounds.gap_bounder import GapBounder
 from qpsvm.bounds.objectives import update_objectives
 from qpsvm.bounds.outward_push import OutwardPush
@@ -110,7 +110,7 @@ class GapRefiner:
         difference = 0.5 * point.offset * point.offset + terms
         for group in self.svm.penalised_groups:
             slope = (sum_with_bound(point.alpha * group.column)[0] - group.total) / group.ridge
-            apart = multiplier(point, group) - slope
+            apart = get_multiplier(point, group) - slope
             difference += 0.5 * group.ridge * apart * apart
         size = self.gap_bounder.bound_gap(point).size if math.isnan(point.size) else point.size
         return min(difference / size, point.gap) if size > 0.0 else point.gap

@@ -1,9 +1,10 @@
-"""Certify machines with hard rows, U = ∞ and δ = 0 (`hard_reach`), or decide feasibility (`find_feasible_point`).
+"""Scale points of a hard margin optimally (`compute_reach`), and decide feasibility (`find_feasible_point`).
 
-With one positive level, only the directions of (w, b) and of α matter; both are scaled optimally.
+Hard rows have U = ∞ and δ = 0. If all levels are positive, only the directions of (w, b) and of α matter:
 
     (SCALE.1)  with v = s∘u and reach(v) the largest factor c of the level that some b gives every row, s(u + b) ≥ cℓ:
-               (w, b)/c is feasible, P = ½‖w‖²/c²;  with an intercept, c = (min₊ u − max₋ u)/(2ℓ), without one, min v/ℓ
+               (w, b)/c is feasible, P = ½‖w‖²/c²;  with an intercept, c = (min₊ u − max₋ u)/(2ℓ), without one,
+               c = min v/ℓ
     (SCALE.2)  the best multiple of α is t α with t = ℓᵀα/‖w(α)‖²:  D = (ℓᵀα)²/(2‖w(α)‖²)
 
 Row k requires a_k·z + e_k b ≥ ℓ_k, where z are coordinates of w in the span of the rows. Linear programs decide whether
@@ -35,24 +36,24 @@ from qpsvm.program.svm_dual import SVMDual
 #: |ε| of (ROOM.1) below this, in units of the levels, may be rounding of the LP solver.
 ROUNDING = 1e-9
 #: Multipliers below this share of the largest are rounding.
-IDLE = 1e-9
+TINY_SHARE = 1e-9
 #: Largest number of rows, and of their entries, for which (ROOM.2) is solved in fractions.
 FEW_ROWS, FEW_NUMBERS = 60, 4000
 
 
-def hard_reach(svm: SVMDual, u: FloatArray) -> float:
-    """Return c of (SCALE.1) over the hard rows, for u (n,) at the samples; infinite if a class has no hard rows."""
+def compute_reach(svm: SVMDual, u: FloatArray) -> float:
+    """Return c of (SCALE.1) for u (n,) at the samples; infinite if a class has no hard rows."""
     if svm.common_level is None:
-        return _reach_of_levels(svm, u)
-    low, high = hard_ends(svm, u)
+        return _compute_reach_of_levels(svm, u)
+    low, high = _find_ends(svm, u)
     level = float(svm.common_level or 1.0)
     if svm.intercept is not None and svm.intercept.ridge == 0.0:
         return (low - high) / 2.0 / level
     return min(low, -high) / level
 
 
-def _reach_of_levels(svm: SVMDual, u: FloatArray) -> float:
-    """Return `hard_reach` for hard rows with different positive levels.
+def _compute_reach_of_levels(svm: SVMDual, u: FloatArray) -> float:
+    """Return c of (SCALE.1) for hard rows with different positive levels.
 
     With a free intercept, c is the minimum of (u_i − u_j)/(ℓ_i + ℓ_j) over all pairs of a row i with s > 0 and a row j
     with s < 0. Newton's method for fractional programs repeatedly moves to the pair that violates its levels most.
@@ -71,27 +72,22 @@ def _reach_of_levels(svm: SVMDual, u: FloatArray) -> float:
     return reach
 
 
-def hard_ends(svm: SVMDual, u: FloatArray) -> tuple[float, float]:
+def _find_ends(svm: SVMDual, u: FloatArray) -> tuple[float, float]:
     """Return the smallest u of the hard rows with s > 0, and the largest of those with s < 0."""
     values, plus = svm.at_rows(u), svm.sign > 0
-    if svm.hard_rows is None or svm.is_hard:
-        return (
-            float(np.min(values, where=plus, initial=np.inf)),
-            float(np.max(values, where=~plus, initial=-np.inf)),
-        )
-    return (
-        float(np.min(values, where=plus & svm.hard_rows, initial=np.inf)),
-        float(np.max(values, where=~plus & svm.hard_rows, initial=-np.inf)),
-    )
+    minus = ~plus
+    if svm.hard_rows is not None and not svm.is_hard:
+        plus, minus = plus & svm.hard_rows, minus & svm.hard_rows
+    return float(np.min(values, where=plus, initial=np.inf)), float(np.max(values, where=minus, initial=-np.inf))
 
 
-def hard_intercept(svm: SVMDual, u: FloatArray) -> float:
+def find_middle_intercept(svm: SVMDual, u: FloatArray) -> float:
     """Return the b midway between both classes, for u (n,) at the samples; 0 for a machine without an intercept."""
-    low, high = hard_ends(svm, u)  # min₊ u and max₋ u
+    low, high = _find_ends(svm, u)  # min₊ u and max₋ u
     return -(low + high) / 2 if svm.intercept is not None else 0.0  # (HARD.11)
 
 
-def direction(svm: SVMDual, a: FloatArray) -> FloatArray:
+def normalise_direction(svm: SVMDual, a: FloatArray) -> FloatArray:
     """Scale α (m,) to a largest entry of 1; for α = 0 return the direction with equal weights within each class."""
     if not a.any():
         plus = svm.sign > 0
@@ -123,6 +119,7 @@ def find_feasible_point(a: FloatArray, e: FloatArray, level: FloatArray) -> RowF
     size = float(np.sqrt((a * a).sum(axis=1).mean())) or 1.0
     lhs, rhs = np.column_stack([a / size, e]), level / unit
     free_bounds = [(None, None)] * (r + 1)
+    # (ROOM.1) in the variables z, b and ε
     first = _solve_linear_program(
         np.append(np.zeros(r + 1), 1.0), np.column_stack([lhs, np.ones(k)]), rhs, [*free_bounds, (-1.0, None)]
     )
@@ -134,6 +131,7 @@ def find_feasible_point(a: FloatArray, e: FloatArray, level: FloatArray) -> RowF
         return RowFeasibility(np.zeros(r), 0.0, no_rows, proof, exact)
     if epsilon < -ROUNDING:
         return RowFeasibility(z[:r] * (unit / size), float(z[r]) * unit, no_rows)
+    # (ROOM.3) in the variables z, b, σ and t
     costs = np.concatenate([np.zeros(r + 2), -np.ones(k)])
     columns = np.column_stack([lhs, -rhs, -np.eye(k)])
     second = _solve_linear_program(costs, columns, np.zeros(k), [*free_bounds, (1.0, None), *[(0.0, 1.0)] * k])
@@ -160,11 +158,11 @@ def _refine_farkas_weights(weights: FloatArray, rows: FloatArray, level: FloatAr
 
     With few rows, it is the unique direction with Σ λ_k (a_k, e_k) = 0, computed in fractions.
     """
-    weights = np.where(weights > IDLE * weights.max(), weights, 0.0)
+    weights = np.where(weights > TINY_SHARE * weights.max(), weights, 0.0)
     support = np.flatnonzero(weights)
     used = np.flatnonzero((rows[support] != 0.0).any(axis=0))
     if len(support) <= FEW_ROWS and len(support) * len(used) <= FEW_NUMBERS:
-        exact_weights = null_vector(rows[np.ix_(support, used)].T)
+        exact_weights = _find_null_vector(rows[np.ix_(support, used)].T)
         if exact_weights is not None:
             sign = 1 if exact_weights[0] > 0 else -1
             exact_weights = [sign * value for value in exact_weights]
@@ -176,7 +174,7 @@ def _refine_farkas_weights(weights: FloatArray, rows: FloatArray, level: FloatAr
     return weights / weights.sum(), False
 
 
-def null_vector(matrix: FloatArray) -> list[Fraction] | None:
+def _find_null_vector(matrix: FloatArray) -> list[Fraction] | None:
     """Return x ≠ 0 with Mx = 0 exactly, for M (r, k); None unless the null space has dimension 1."""
     rows = [[Fraction(float(value)) for value in row] for row in matrix]
     k = matrix.shape[1]
@@ -187,8 +185,8 @@ def null_vector(matrix: FloatArray) -> list[Fraction] | None:
         if pivot_row is None:
             continue
         rows[rank], rows[pivot_row] = rows[pivot_row], rows[rank]
-        head = rows[rank][column]
-        rows[rank] = [value / head for value in rows[rank]]
+        pivot = rows[rank][column]
+        rows[rank] = [value / pivot for value in rows[rank]]
         for i, row in enumerate(rows):
             if i != rank and row[column]:
                 factor = row[column]

@@ -1,8 +1,8 @@
-"""Find candidates for w (`primal_points`), and the best multipliers of the primal for a given w.
+"""Find candidates for w (`find_primal_points`), and the best multipliers of the primal for a given w.
 
 The candidates are w(α) and the w that a solver returned: for a nonlinear kernel, coefficients w = Σ_j c_j φ(x_j) over
-few samples (`points`). The multipliers are intercepts and margins; each minimises a function of one variable
-(`reaches`, `interval`, `average`).
+few samples (`points`). The multipliers are intercepts and margins. Each minimises a convex function of one variable:
+`find_minimisers` returns the interval of its minimisers, and `average_free_rows` the textbook average over free rows.
 
 For one part of the rows (`SVMDual.parts`), with c, e and R its column, total and ridge, and p_k = ℓ_k − s_k u_r(k):
 
@@ -24,8 +24,8 @@ from qpsvm.base.arrays.frozen import find_common_value, sum_where
 from qpsvm.base.arrays.quantiles import find_crossing, find_quantile_interval
 from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.bounds.certificate import PrimalPoint, kernel_point
-from qpsvm.bounds.points import DIRECT_VALUES, point_beside, span_of, spanned_points
+from qpsvm.bounds.certificate import PrimalPoint, build_kernel_point
+from qpsvm.bounds.points import DIRECT_VALUES, build_span, find_directly_measured_points, find_spanned_points
 from qpsvm.program.svm_dual import DualPart, SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -33,12 +33,12 @@ from qpsvm.space.kernels.space import FeatureSpace
 TOUCHING = 1e-14
 
 
-def primal_points(
+def find_primal_points(
     space: FeatureSpace,
     beta: FloatArray,
     w: FloatArray | None,
     wanted: bool = False,
-    moved: tuple[FloatArray, float] | None = None,
+    repair_change: tuple[FloatArray, float] | None = None,
 ) -> tuple[float, Iterator[PrimalPoint]]:
     """Return ½‖w(α)‖² for β = α∘y, and an iterator over primal candidates: a solver's w first, then w(α).
 
@@ -46,38 +46,36 @@ def primal_points(
         none. With coefficients, ½‖w(α)‖² is only bounded from above if the kernel values between all support vectors
         would cost more.
     wanted: Whether w has to be a candidate in any case.
-    moved: β before α was repaired minus β, (n,), and the scale of P. If ½‖Δw‖², (GAP.1), is rounding on that scale, the
-        w(α) before the repair is the candidate: P has a kink there, and Δw may be as long as the samples.
+    repair_change: β before α was repaired minus β, (n,), and the scale of P. If ½‖Δw‖², (GAP.1), is rounding on that
+        scale, the w(α) before the repair is the candidate: P has a kink there, and Δw may be as long as the samples.
     """
     if not space.is_linear:
-        span = None if w is None else span_of(space, beta, w, wanted)
+        span = None if w is None else build_span(space, beta, w, wanted)
         if span is None or w is None:
-            point = kernel_point(space, space.coefficients(beta))
+            point = build_kernel_point(space, space.coefficients(beta))
             return point.half_norm, iter([point])
         if wanted and float(space.n) * np.count_nonzero(beta) <= DIRECT_VALUES:
-            return point_beside(space, beta, w, span)
-        return spanned_points(space, beta, w, span)
+            return find_directly_measured_points(space, beta, w, span)
+        return find_spanned_points(space, beta, w, span)
     weights = space.weights(beta)  # (DUAL.5), (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4)
     half_norm = 0.5 * float(weights @ weights)
-    unmoved = weights
-    if moved is not None and 0.0 < float((change := space.weights(moved[0])) @ change) <= UNIT * moved[1]:
-        unmoved = weights + change
+    unrepaired = weights
+    if repair_change is not None:
+        change = space.weights(repair_change[0])
+        if 0.0 < float(change @ change) <= UNIT * repair_change[1]:
+            unrepaired = weights + change
 
-    def candidates() -> Iterator[PrimalPoint]:
-        if w is not None:
-            rounded = space.round_weights(w)
-            yield PrimalPoint(space.rows.margins(rounded), rounded, 0.5 * float(rounded @ rounded), rounded - weights)
-        rounded = space.round_weights(unmoved)
+    def build_point(candidate: FloatArray) -> PrimalPoint:
+        rounded = space.round_weights(candidate)
         if rounded is weights:
-            yield PrimalPoint(space.rows.margins(weights), weights, half_norm)
-        else:
-            yield PrimalPoint(space.rows.margins(rounded), rounded, 0.5 * float(rounded @ rounded), rounded - weights)
+            return PrimalPoint(space.rows.margins(weights), weights, half_norm)
+        return PrimalPoint(space.rows.margins(rounded), rounded, 0.5 * float(rounded @ rounded), rounded - weights)
 
-    return half_norm, candidates()
+    return half_norm, (build_point(candidate) for candidate in (w, unrepaired) if candidate is not None)
 
 
-def reaches(dual: SVMDual, part: DualPart, u: FloatArray) -> FloatArray:
-    """θ_k of (LEVEL.1) for the rows of a part, from u (n,) at the samples; NaN where c_k = 0."""
+def compute_thetas(dual: SVMDual, part: DualPart, u: FloatArray) -> FloatArray:
+    """Return θ_k of (LEVEL.1) for the rows of a part, from u (n,) at the samples: (r,); NaN if c_k = 0."""
     if part.column is dual.sign:
         values = dual.at_rows(u)
         points: FloatArray = (dual.sign if dual.common_level == 1.0 else dual.sign * dual.level) - values
@@ -89,14 +87,14 @@ def reaches(dual: SVMDual, part: DualPart, u: FloatArray) -> FloatArray:
         return missing / np.where(part.column == 0.0, np.nan, part.column)
 
 
-def interval(dual: SVMDual, part: DualPart, points: FloatArray) -> tuple[float, float] | None:
+def find_minimisers(dual: SVMDual, part: DualPart, points: FloatArray) -> tuple[float, float] | None:
     """Return the interval of all θ that minimise (LEVEL.1), given the θ_k; None if none satisfies the hard rows."""
     upper, column = part.restrict(dual.upper), part.restrict(part.column)
     curvature = part.restrict(dual.curvature) if dual.has_curvature else None
     hard = None if dual.hard_rows is None else part.restrict(dual.hard_rows)
     if hard is None:
         weights = upper if part.rows is not None or column is dual.sign else None
-        return _soft_interval(points, column, upper, curvature, part, weights)
+        return find_soft_minimisers(points, column, upper, curvature, part, weights)
     low = float(np.max(points, where=hard & (column > 0), initial=-np.inf))
     high = float(np.min(points, where=hard & (column < 0), initial=np.inf))
     if low > high:
@@ -107,11 +105,11 @@ def interval(dual: SVMDual, part: DualPart, points: FloatArray) -> tuple[float, 
     if not soft.any() and not part.ridge:  # eθ alone
         return (high if part.total < 0.0 else low), (low if part.total > 0.0 else high)
     curved = None if curvature is None else curvature[soft]
-    first, last = _soft_interval(points[soft], column[soft], upper[soft], curved, part)
+    first, last = find_soft_minimisers(points[soft], column[soft], upper[soft], curved, part)
     return min(max(first, low), high), max(min(last, high), low)
 
 
-def average(dual: SVMDual, part: DualPart, points: FloatArray, alpha: FloatArray) -> float | None:
+def average_free_rows(dual: SVMDual, part: DualPart, points: FloatArray, alpha: FloatArray) -> float | None:
     """Return the mean of (LEVEL.5) over the free rows of a part, given the θ_k; None without free rows."""
     a, upper = part.restrict(alpha), part.restrict(dual.upper)
     free = ((a > 0) & (a < upper)).nonzero()[0]  # (LEVEL.5), (CSVM.12), (PHINGE.12): those with 0 < α < C
@@ -125,7 +123,7 @@ def average(dual: SVMDual, part: DualPart, points: FloatArray, alpha: FloatArray
     return float(np.add.reduce(values)) / len(free)  # (LEVEL.5), (CSVM.12), (PHINGE.12)
 
 
-def _soft_interval(
+def find_soft_minimisers(
     points: FloatArray,
     column: FloatArray,
     upper: FloatArray,
@@ -133,16 +131,16 @@ def _soft_interval(
     part: DualPart,
     weights: FloatArray | None = None,
 ) -> tuple[float, float]:
-    """Return the `interval` without hard rows: by (LEVEL.3), its version with a ridge, or the pieces of (LEVEL.2).
+    """Return the minimisers without hard rows: by (LEVEL.3), its version with a ridge, or the pieces of (LEVEL.2).
 
     weights: U|c|; computed if None.
     """
     if curvature is not None and bool((curvature > 0.0).any()):
-        pieces = Pieces(points, column, upper, curvature, part.total, part.ridge)
+        pieces = PiecewiseSlope(points, column, upper, curvature, part.total, part.ridge)
         first, last = pieces.find_root(), -pieces.reflect().find_root()
         return min(first, last), max(first, last)  # one point, found from both sides, may differ by rounding
     if weights is None:
-        weights = upper if _all_units(column) else upper * np.abs(column)
+        weights = upper if _has_unit_entries(column) else upper * np.abs(column)
     if part.rows is not None:  # all c = 1: negated, the quantile's level is the total itself
         low, high = find_quantile_interval(-points, weights, part.total)  # (LEVEL.3), (NUSVM.13)
         return -high, -low
@@ -152,7 +150,7 @@ def _soft_interval(
         crossing = find_crossing(points, weights, level, ridge=part.ridge)
         return crossing, crossing
     if part.total > 0.0 and bool(rising.all()):  # the sum of all weights is known up to rounding
-        top, weight = _largest(points, weights) if common is None or part.total < common else (math.nan, common)
+        top, weight = _find_largest(points, weights) if common is None or part.total < common else (math.nan, common)
         if part.total < weight:  # only the row with the largest θ_k is above θ
             return top, top
         if abs(level) <= 4.0 * len(points) * UNIT * part.total:  # α = U: any smaller θ will do, (ONE.19)
@@ -164,18 +162,21 @@ def _soft_interval(
     return (low if level else -math.inf), high
 
 
-def _largest(points: FloatArray, weights: FloatArray) -> tuple[float, float]:
+def _find_largest(points: FloatArray, weights: FloatArray) -> tuple[float, float]:
     """Return the largest point, and its weight; of ties, the first."""
     top = int(np.argmax(points))
     return float(points[top]), float(weights[top])
 
 
-def _all_units(column: FloatArray) -> bool:
+def _has_unit_entries(column: FloatArray) -> bool:
     return bool((np.abs(column) == 1.0).all())
 
 
-class Pieces:
-    """h′ of (LEVEL.2), piecewise linear and nondecreasing, for rows of which some have δ > 0."""
+class PiecewiseSlope:
+    """h′ of (LEVEL.2), piecewise linear and nondecreasing, for rows of which some have δ > 0.
+
+    points, column, upper, curvature (r,): θ_k, c_k, U_k and δ_k.
+    """
 
     def __init__(
         self,
@@ -183,35 +184,35 @@ class Pieces:
         column: FloatArray,
         upper: FloatArray,
         curvature: FloatArray,
-        e: float,
+        total: float,
         ridge: float,
     ) -> None:
         has_entry = column != 0.0
         self.points, self.column, self.upper = points[has_entry], column[has_entry], upper[has_entry]
-        self.curvature, self.e, self.ridge = curvature[has_entry], e, ridge
+        self.curvature, self.total, self.ridge = curvature[has_entry], total, ridge
         self.jumps = self.curvature == 0.0
-        self._some, self.count = bool(self.jumps.any()), len(self.points)
+        self._has_jumps, self.count = bool(self.jumps.any()), len(self.points)
 
-    def reflect(self) -> Pieces:
+    def reflect(self) -> PiecewiseSlope:
         """Return the function with θ replaced by −θ."""
-        return Pieces(-self.points, -self.column, self.upper, self.curvature, -self.e, self.ridge)
+        return PiecewiseSlope(-self.points, -self.column, self.upper, self.curvature, -self.total, self.ridge)
 
-    def slope(self, theta: float, right: bool) -> float:
+    def evaluate(self, theta: float, right: bool) -> float:
         """Return the right or left limit of h′ at a knot θ; 0 if it is within its rounding error.
 
-        Rows within the rounding of θ_k − θ of their level or bound count as being there.
+        Rows that are at their level or bound up to the rounding of θ_k − θ count as being there.
         """
         t = (self.points - theta) * self.column
         rounding = 4.0 * UNIT * (np.abs(self.points) + abs(theta)) * np.abs(self.column)
         with np.errstate(divide="ignore", invalid="ignore"):
             a = np.where(t >= self.curvature * self.upper - rounding, self.upper, t / self.curvature)
             a = np.where(t <= rounding, 0.0, np.minimum(a, self.upper))
-        if self._some:
+        if self._has_jumps:
             at_bound = (t > 0) | ((t == 0) & ((self.column < 0) == right))
             a = np.where(self.jumps, np.where(at_bound, self.upper, 0.0), a)
         ridge_term = self.ridge * theta
-        value = self.e + ridge_term - float(self.column @ a)
-        size = abs(self.e) + abs(ridge_term) + float(np.abs(self.column) @ a)
+        value = self.total + ridge_term - float(self.column @ a)
+        size = abs(self.total) + abs(ridge_term) + float(np.abs(self.column) @ a)
         return 0.0 if abs(value) <= gamma(self.count + 4) * size else value
 
     def find_root(self) -> float:
@@ -219,29 +220,27 @@ class Pieces:
         with np.errstate(invalid="ignore"):
             ends = self.points - np.where(self.curvature > 0.0, self.curvature * self.upper, 0.0) / self.column
         knots = np.unique(np.concatenate([self.points, ends[np.isfinite(ends)]]))
-        low, high = -1, len(knots)  # h′ < 0 to the right of knot `low`, h′ ≥ 0 to the right of knot `high`
+        low, high = -1, len(knots)  # bisection: h′ < 0 to the right of knot `low`, h′ ≥ 0 to the right of knot `high`
         while high - low > 1:
             middle_knot = (low + high) // 2
-            if self.slope(float(knots[middle_knot]), right=True) >= 0.0:
+            if self.evaluate(float(knots[middle_knot]), right=True) >= 0.0:
                 high = middle_knot
             else:
                 low = middle_knot
         if low >= 0 and high < len(knots):
             left_knot, right_knot = float(knots[low]), float(knots[high])
-            left_slope, right_slope = self.slope(left_knot, right=True), self.slope(right_knot, right=False)
+            left_slope, right_slope = self.evaluate(left_knot, right=True), self.evaluate(right_knot, right=False)
             if right_slope <= 0.0:
                 return right_knot
-            return min(
-                max(left_knot + (right_knot - left_knot) * (-left_slope / (right_slope - left_slope)), left_knot),
-                right_knot,
-            )
+            root = left_knot + (right_knot - left_knot) * (-left_slope / (right_slope - left_slope))
+            return min(max(root, left_knot), right_knot)
         return self._extrapolate(float(knots[0]), -1.0) if low < 0 else self._extrapolate(float(knots[-1]), 1.0)
 
     def _extrapolate(self, knot: float, side: float) -> float:
         """Return the root left (side = −1) or right (+1) of all knots, where h′ is linear."""
         endless = np.isinf(self.upper) & (side * self.column < 0.0)
         steepness = self.ridge + float((self.column[endless] ** 2 / self.curvature[endless]).sum())
-        value = self.slope(knot, right=side > 0)
+        value = self.evaluate(knot, right=side > 0)
         if side < 0 and (value < 0.0 or (value == 0.0 and steepness > 0.0)):
             return knot
         return knot - value / steepness if steepness > 0.0 else side * math.inf

@@ -1,5 +1,8 @@
 """Enclose every exact optimum, given one certified point (`near_optimum`).
 
+The idea: a small gap confines the optimal w to a ball, because P is strongly convex in w. The ball bounds f* up to the
+intercept, and then the optimality condition of the intercept bounds that as well.
+
 Let g ≥ P(w, μ) − D(α) be proven for a feasible pair. P is strongly convex in w and the penalised multipliers, with
 moduli 1 and R_g, and so is −D in those of α. So with ‖(w, μ)‖² = ‖w‖² + ΣR_g μ_g² and a = ‖(w, μ) − (w, μ)(α)‖
 
@@ -38,7 +41,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.double_double import UNDERFLOW
 from qpsvm.base.arrays.frozen import cached
-from qpsvm.base.arrays.rationals import RationalVector, enclose_fraction, round_up
+from qpsvm.base.arrays.rationals import enclose_fraction, round_up
 from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.near_points import NearFunction, Places
@@ -48,9 +51,9 @@ from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup
 from qpsvm.bounds.proof.prove import in_floats
 
 #: Relative accuracy to which the ends of an interval are searched.
-SHARE = 1e-3
+END_ACCURACY = 1e-3
 #: Largest number of bisection steps.
-HALVINGS = 60
+MAX_BISECTIONS = 60
 
 Interval = tuple[float, float]
 #: Interval of an unbounded quantity.
@@ -87,31 +90,28 @@ class NearOptimum:
     def row_radii(self) -> FloatArray:
         """Bounds of |t*_k − t_k| for fixed free multipliers, (m,): Rρ_k, with penalised multipliers as coordinates."""
         program = self.program
-        sizes = self.places.of_rows(program)
+        sizes = self.places.bound_row_distances(program)
         squares = sizes * sizes
         for group in program.groups:
             if group.ridge:
                 squares = squares + np.square(group.column) * (float(1 / group.ridge) * FEW)
-        return _times(self.radius, np.sqrt(squares) * FEW)
+        return _bound_products(self.radius, np.sqrt(squares) * FEW)
 
     @cached
     def shifts(self) -> tuple[list[MultiplierPart], list[Interval]]:
         """The free multipliers, and the interval of Δ of each, (OPTIMA.2); both empty if none can be bounded."""
-        parts = free_parts(self.program)
+        program, parts = self.program, _separate_free_multipliers(self.program)
         if parts is None:
             return [], []
         low, high = self.t[0] - self.row_radii, self.t[1] + self.row_radii
         intervals = []
         for part in parts:
-            curvature, upper = ([end[part.rows] for end in ends.bounds] for ends in self._limits)
+            curvature, upper = ([end[part.rows] for end in ends.bounds] for ends in (program.curvature, program.upper))
             t, c = (low[part.rows], high[part.rows]), part.column[part.rows]
-            ends = Minimiser(t, c, upper, curvature, part.total), Minimiser(t, -c, upper, curvature, -part.total)
-            intervals.append((ends[0].bound_below(self._first_step), -ends[1].bound_below(self._first_step)))
+            first = ShiftBound(t, c, upper, curvature, part.total)
+            last = ShiftBound(t, -c, upper, curvature, -part.total)
+            intervals.append((first.bound_below(self._first_step), -last.bound_below(self._first_step)))
         return parts, intervals
-
-    @property
-    def _limits(self) -> tuple[RationalVector, RationalVector]:
-        return self.program.curvature, self.program.upper
 
     @property
     def _first_step(self) -> float:
@@ -123,7 +123,7 @@ class NearOptimum:
     @cached
     def intercept(self) -> Interval:
         """Interval of Δ of the intercept, relative to o; (0, 0) if there is none, or it is a coordinate of the ball."""
-        index = _place_of_intercept(self.program)
+        index = _find_free_intercept(self.program)
         if index is None:
             return 0.0, 0.0
         parts, intervals = self.shifts
@@ -134,7 +134,7 @@ class NearOptimum:
         inverse = _invert_mixing(self.program, parts)[index]
         low = sum(min(m * end for end in ends) for m, ends in zip(inverse, intervals, strict=True))
         high = sum(max(m * end for end in ends) for m, ends in zip(inverse, intervals, strict=True))
-        return _outwards(low, high) if not math.isnan(float(low) + float(high)) else LINE
+        return _widen(low, high) if not math.isnan(float(low) + float(high)) else LINE
 
     @property
     def in_ball(self) -> float:
@@ -147,12 +147,13 @@ class NearOptimum:
         return NearFunction(self.radius, self.intercept, self.in_ball, size, self.places.origin)
 
 
-def _outwards(low: float, high: float) -> Interval:
+def _widen(low: float, high: float) -> Interval:
+    """Return an interval that includes the rounding of its ends."""
     slack = 16.0 * UNIT * (abs(low) + abs(high)) + UNDERFLOW
     return low - slack, high + slack
 
 
-def _times(radius: float, sizes: FloatArray) -> FloatArray:
+def _bound_products(radius: float, sizes: FloatArray) -> FloatArray:
     """Return upper bounds of R times sizes; 0 times ∞ is ∞."""
     with np.errstate(invalid="ignore", over="ignore"):
         products = radius * sizes * FEW + UNDERFLOW
@@ -180,11 +181,11 @@ def near_optimum(request: ProofRequest, places: Places, target_gap: float) -> Ne
     g = bounds.difference[1]
     ridge = terms.group_parts(program, primal_point, point)[2]
     distance = math.hypot(measured.apart, math.sqrt(2.0 * enclose_fraction(ridge)[1])) * FEW
-    return NearOptimum(request, places, ball_radius(g, distance), ends)
+    return NearOptimum(request, places, _bound_ball_radius(g, distance), ends)
 
 
-def ball_radius(g: float, distance: float) -> float:
-    """Return an upper bound of R of (OPTIMA.1), for upper bounds g, and `distance` of a: R grows with a up to √(2g)."""
+def _bound_ball_radius(g: float, distance: float) -> float:
+    """Return an upper bound of R of (OPTIMA.1), for upper bounds of g and a: R grows with a up to √(2g)."""
     if not g < math.inf:
         return math.inf
     square = min(distance * distance, 2.0 * g * FEW)
@@ -197,18 +198,18 @@ def _is_intercept(group: ExactGroup) -> bool:
     return group.multiplier == "b" or group.multiplier.startswith("b_")
 
 
-def _free(program: ExactDual) -> list[ExactGroup]:
+def _list_free_groups(program: ExactDual) -> list[ExactGroup]:
     return [group for group in program.groups if not group.ridge]
 
 
-def _place_of_intercept(program: ExactDual) -> int | None:
+def _find_free_intercept(program: ExactDual) -> int | None:
     """Return the index of the intercept among the free groups, or None."""
-    return next((k for k, group in enumerate(_free(program)) if _is_intercept(group)), None)
+    return next((k for k, group in enumerate(_list_free_groups(program)) if _is_intercept(group)), None)
 
 
-def free_parts(program: ExactDual) -> list[MultiplierPart] | None:
-    """Return the rows of each free multiplier, (DUAL.2); None if several share rows."""
-    groups = _free(program)
+def _separate_free_multipliers(program: ExactDual) -> list[MultiplierPart] | None:
+    """Return the parts of the rows, each with one free multiplier, (DUAL.2); None if they cannot be separated."""
+    groups = _list_free_groups(program)
     if not groups:
         return []
     if program.classes > 1 or any(group.entries for group in groups):
@@ -216,34 +217,40 @@ def free_parts(program: ExactDual) -> list[MultiplierPart] | None:
     if len(groups) == 1:
         column = np.array(groups[0].column)
         return [MultiplierPart(np.ones(program.m, dtype=bool), column, groups[0].total)]
-    if len(groups) != 2:
-        return None
+    return _separate_two(program.m, *groups) if len(groups) == 2 else None
+
+
+def _separate_two(m: int, *groups: ExactGroup) -> list[MultiplierPart] | None:
+    """Separate two multipliers with entries ±1 whose rows (m,) are of two kinds: θ = Mμ has one multiplier per kind."""
     E = np.column_stack([group.column for group in groups])
     first = E[0]
     is_first = (first == E).all(axis=1)
     if is_first.all() or not (E[~is_first] == E[~is_first][0]).all() or not np.isin(E, (-1.0, 1.0)).all():
         return None
-    ones = np.ones(program.m)
+    ones = np.ones(m)
     totals = [group.total for group in groups]
-    rows = [first, E[~is_first][0]]  # M of θ = Mμ; Mᵀτ = the totals, and entries ±1 make det = ±2
-    det = Fraction(int(rows[0][0] * rows[1][1] - rows[0][1] * rows[1][0]))
+    (a, b), (c, d) = ([Fraction(int(entry)) for entry in row] for row in (first, E[~is_first][0]))  # M
+    det = a * d - b * c  # ±2
     if not det:
         return None
-    (a, b), (c, d) = ([Fraction(int(entry)) for entry in row] for row in rows)
+    # the totals τ of the parts solve Mᵀτ = totals
     tau = [(d * totals[0] - c * totals[1]) / det, (a * totals[1] - b * totals[0]) / det]
     return [MultiplierPart(is_first, ones, tau[0]), MultiplierPart(~is_first, ones, tau[1])]
 
 
 def _invert_mixing(program: ExactDual, parts: list[MultiplierPart]) -> FloatArray:
     """Return M⁻¹ of μ = M⁻¹θ, entries ±½: (2, 2)."""
-    E = np.column_stack([group.column for group in _free(program)])
+    E = np.column_stack([group.column for group in _list_free_groups(program)])
     M = np.array([E[int(np.argmax(part.rows))] for part in parts])
     det = M[0, 0] * M[1, 1] - M[0, 1] * M[1, 0]
     return np.asarray(np.array([[M[1, 1], -M[0, 1]], [-M[1, 0], M[0, 0]]]) / det)
 
 
-class Minimiser:
+class ShiftBound:
     """Lower bound of the Δ that minimise (LEVEL.1), for t, U and δ known up to intervals.
+
+    h′ of (LEVEL.2) is bounded from above for all t, U and δ in their intervals. Where that bound is negative, h
+    decreases, so that every minimiser is larger.
 
     t, upper, curvature: Lower and upper bounds, (r,) each.
     column (r,), total: c and e.
@@ -258,54 +265,58 @@ class Minimiser:
         self.rising = column[up], t[0][up], upper[0][up], curvature[1][up]
         self.falling = -column[down], t[1][down], upper[1][down], curvature[0][down]
         self.total = round_up(total) if total else 0.0
-        self.lost = gamma(len(column) + 16)
-        self.known = np.isfinite(t[0]).all() and np.isfinite(t[1]).all()
+        self.relative_rounding = gamma(len(column) + 16)
+        self.is_finite = np.isfinite(t[0]).all() and np.isfinite(t[1]).all()
 
-    def slope(self, shift: float) -> float:
+    def bound_below(self, step: float) -> float:
+        """Return a float below every minimiser, close to the largest one; −∞ if none is found.
+
+        step: First step of the search for a bracket.
+        """
+        if not self.is_finite:
+            return -math.inf
+        low, high = self._find_bracket(step)
+        if math.isinf(low) or math.isinf(high):
+            return low
+        for _ in range(MAX_BISECTIONS):
+            if high - low <= END_ACCURACY * max(abs(low), abs(high)):
+                break
+            middle = low + (high - low) / 2.0
+            if middle in (low, high):
+                break
+            if self._bound_slope(middle) < 0.0:
+                low = middle
+            else:
+                high = middle
+        return low
+
+    def _find_bracket(self, step: float) -> tuple[float, float]:
+        """Return Δ with a negative bound of h′, and a larger one without; infinite if there is none."""
+        if self._bound_slope(0.0) < 0.0:
+            low, high = 0.0, step
+            while not math.isinf(high) and self._bound_slope(high) < 0.0:
+                low, high = high, 4.0 * high
+        else:
+            low, high = -step, 0.0
+            while not math.isinf(low) and not self._bound_slope(low) < 0.0:
+                low, high = 4.0 * low, low
+        return low, high
+
+    def _bound_slope(self, shift: float) -> float:
         """Return an upper bound of all subgradients h′ of (LEVEL.2) at Δ, for all t, U and δ in their intervals."""
-        gained = lost = 0.0
         with np.errstate(all="ignore"):
             c, t, upper, curvature = self.rising
             change = c * shift
             violation = t - change - 4.0 * UNIT * (np.abs(t) + np.abs(change))
             min_alpha = np.minimum(np.where(violation > 0.0, violation / curvature / FEW, 0.0), upper)
-            gained = float((c * min_alpha).sum())
+            rising = float((c * min_alpha).sum())
             c, t, upper, curvature = self.falling
             change = c * shift
             violation = t + change + 4.0 * UNIT * (np.abs(t) + np.abs(change)) + UNDERFLOW
             max_alpha = np.where(
                 violation >= 0.0, np.where(curvature > 0.0, np.minimum(violation / curvature * FEW, upper), upper), 0.0
             )
-            lost = float((c * max_alpha).sum())
-        spread = self.lost * (abs(self.total) + abs(lost) + (gained if math.isfinite(gained) else 0.0))
-        slope = self.total + lost - gained + spread
+            falling = float((c * max_alpha).sum())
+        size = abs(self.total) + abs(falling) + (rising if math.isfinite(rising) else 0.0)
+        slope = self.total + falling - rising + self.relative_rounding * size
         return math.inf if math.isnan(slope) else slope
-
-    def bound_below(self, step: float) -> float:
-        """Return a float below every minimiser, close to the largest one; −∞ if none is found."""
-        if not self.known:
-            return -math.inf
-        low, high = 0.0, None
-        if not self.slope(0.0) < 0.0:
-            high, low = 0.0, -step
-            while not self.slope(low) < 0.0:
-                high, low = low, 4.0 * low
-                if math.isinf(low):
-                    return -math.inf
-        else:
-            high = step
-            while self.slope(high) < 0.0:
-                low, high = high, 4.0 * high
-                if math.isinf(high):
-                    return low
-        for _ in range(HALVINGS):
-            if high - low <= SHARE * max(abs(low), abs(high)):
-                break
-            middle = low + (high - low) / 2.0
-            if middle in (low, high):
-                break
-            if self.slope(middle) < 0.0:
-                low = middle
-            else:
-                high = middle
-        return low

@@ -33,9 +33,9 @@ from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Preco
 from qpsvm.space.kernels.kernel import squared_norms
 
 #: Roundings of exp, and of a power.
-ROUNDINGS = 16
-#: Numbers of new points that are processed together.
-AT_A_TIME = 4_000_000
+FUNCTION_ROUNDINGS = 16
+#: How many numbers of new points, with their kernel values, are processed at a time.
+NUMBERS_AT_A_TIME = 4_000_000
 
 
 class Places:
@@ -58,12 +58,12 @@ class Places:
                 self.origin = np.asarray(space.rows.means(), dtype=np.float64)
         else:
             assert isinstance(space, KernelSpace)
-            self._of_kernel(space, free)
+            self._measure_kernel_rows(space, free)
             return
         blocks = (piece for block in self._rows.blocks() for piece in block.iter_tiles())
-        self.sizes = np.concatenate([_lengths(piece.matrix, self.origin) for piece in blocks])
+        self.sizes = np.concatenate([_bound_lengths(piece.matrix, self.origin) for piece in blocks])
 
-    def _of_kernel(self, space: KernelSpace, free: bool) -> None:
+    def _measure_kernel_rows(self, space: KernelSpace, free: bool) -> None:
         """Set `sizes` and `origin` for a kernel machine, (PLACE.2), (PLACE.3)."""
         values = space.kernel_values
         if isinstance(values, MatrixValues):
@@ -73,13 +73,13 @@ class Places:
         self.sizes = values.sizes
         if isinstance(self.kernel, RBF) and free and not sp.issparse(X) and len(self.sizes):
             self.origin = X.mean(axis=0)
-            distances = _from_origin(self.kernel, X, self.origin)
+            distances = _bound_rbf_distances(self.kernel, X, self.origin)
             if distances.max() < 1.0:
                 self.sizes = distances
             else:
                 self.origin = None
 
-    def of_rows(self, program: ExactDual) -> FloatArray:
+    def bound_row_distances(self, program: ExactDual) -> FloatArray:
         """Return upper bounds of the distances of the rows of a program: (m,)."""
         sizes = np.repeat(self.sizes, self.classes)
         if program.mix is not None:
@@ -116,15 +116,15 @@ class NearFunction:
         if isinstance(model.kernel, FeatureMap) and model.w is not None:
             samples, model = model.kernel.features(samples), model.linear_model
         with np.errstate(all="ignore"):
-            f, lost = decision_values(model, samples, diagonal)
-            sizes = sizes_at(model.kernel, self.origin, samples, diagonal)
-            far = self.radius * np.sqrt(sizes * sizes + self.in_ball) * FEW
-            far = np.where(np.isnan(far), np.inf, far)[:, None] * self.size + lost
+            f, rounding = enclose_decision_values(model, samples, diagonal)
+            distances = bound_distances(model.kernel, self.origin, samples, diagonal)
+            radius = self.radius * np.sqrt(distances * distances + self.in_ball) * FEW
+            radius = np.where(np.isnan(radius), np.inf, radius)[:, None] * self.size + rounding
             low, high = self.shift
-            ends = f - far + self.size * low, f + far + self.size * high
-            slack = 8.0 * UNIT * (np.abs(f) + far + self.size * max(abs(low), abs(high)))
-            least, most = ends[0] - slack, ends[1] + slack
-        return np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most), f
+            ends = f - radius + self.size * low, f + radius + self.size * high
+            slack = 8.0 * UNIT * (np.abs(f) + radius + self.size * max(abs(low), abs(high)))
+            lower, upper = ends[0] - slack, ends[1] + slack
+        return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper), f
 
     def record(self) -> dict[str, Any]:
         """Return the attributes as JSON values; infinity becomes None."""
@@ -152,7 +152,7 @@ class NearFunction:
         return cls(radius, (low, high), in_ball, size, origin)
 
 
-def sizes_at(kernel: Kernel, origin: FloatArray | None, X: Matrix, diagonal: FloatArray | None) -> FloatArray:
+def bound_distances(kernel: Kernel, origin: FloatArray | None, X: Matrix, diagonal: FloatArray | None) -> FloatArray:
     """Return upper bounds of ‖φ(x) − o‖ of new points X (q, d): (q,).
 
     diagonal: K(x, x) for a kernel matrix, (q,); else None.
@@ -160,73 +160,73 @@ def sizes_at(kernel: Kernel, origin: FloatArray | None, X: Matrix, diagonal: Flo
     if diagonal is not None:
         return np.sqrt(np.maximum(diagonal, 0.0)) * FEW
     if isinstance(kernel, Linear):
-        return _lengths(X, origin)
+        return _bound_lengths(X, origin)
     if isinstance(kernel, RBF):
-        return np.ones(X.shape[0]) if origin is None else _from_origin(kernel, X, origin)
+        return np.ones(X.shape[0]) if origin is None else _bound_rbf_distances(kernel, X, origin)
     if isinstance(kernel, (Polynomial, Sigmoid)):
         space = kernel_space(kernel, X)
         return np.asarray(space.kernel_values.sizes)
     return np.sqrt(np.maximum(kernel.diagonal(X), 0.0)) * FEW
 
 
-def _from_origin(kernel: RBF, X: Matrix, origin: FloatArray) -> FloatArray:
+def _bound_rbf_distances(kernel: RBF, X: Matrix, origin: FloatArray) -> FloatArray:
     """Return upper bounds of √(2 − 2K(x, z)), for z = origin: (q,)."""
     exponents = squared_norms(as_dense(X) - origin) * float(kernel.gamma)
-    squares = -2.0 * np.expm1(-exponents * (1.0 + gamma(X.shape[1] + 8))) * (1.0 + ROUNDINGS * UNIT)
+    squares = -2.0 * np.expm1(-exponents * (1.0 + gamma(X.shape[1] + 8))) * (1.0 + FUNCTION_ROUNDINGS * UNIT)
     distances: FloatArray = np.sqrt(squares) * FEW + math.sqrt(X.shape[1] * UNDERFLOW)
     return distances
 
 
-def _lengths(X: Matrix, origin: FloatArray | None) -> FloatArray:
+def _bound_lengths(X: Matrix, origin: FloatArray | None) -> FloatArray:
     """Return upper bounds of ‖x − o‖: (q,)."""
     differences = X if origin is None else as_dense(X) - origin
     lengths: FloatArray = bound_row_norms(squared_norms(differences), X.shape[1]) * FEW
     return lengths
 
 
-def decision_values(model: Any, X: Matrix, kernel_diagonal: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+def enclose_decision_values(model: Any, X: Matrix, kernel_diagonal: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     """Return f of a model at checked samples (q, d), and its radius, (PLACE.4): (q, k) each.
 
     kernel_diagonal: K(x, x) for a kernel matrix, (q,); else None.
     """
     b = np.atleast_1d(np.asarray(model.b, dtype=np.float64))
     if getattr(model, "radius", None) is not None:
-        return _in_ball(model, X)
+        return _enclose_ball_values(model, X)
     ws = None if model.w is None else np.atleast_2d(model.w)
     coef = model.coef if model.coef.ndim == 2 else model.coef[:, None]
     width = X.shape[1] + (len(model.coef) if ws is None else 0)
-    step = max(AT_A_TIME // max(width, 1), 1)
+    step = max(NUMBERS_AT_A_TIME // max(width, 1), 1)
     blocks = []
     for start in range(0, X.shape[0], step):
         block = X[start : start + step]
-        blocks.append(_linear(block, ws) if ws is not None else _by_kernel(model, block, coef))
+        blocks.append(
+            _enclose_linear_values(block, ws) if ws is not None else _enclose_kernel_values(model, block, coef)
+        )
     u, radius = (np.concatenate([block[k] for block in blocks]) for k in (0, 1))
     values = u + b
     radius = (radius + 4.0 * UNIT * (np.abs(u) + np.abs(b))) * FEW
-    diagonal = getattr(model, "diagonal", 0.0)
-    if diagonal:
-        spread = np.zeros(X.shape[0])
-        if kernel_diagonal is None:
-            kernel_diagonal = model.kernel.diagonal(X)
-            if isinstance(model.kernel, Linear):
-                size = squared_norms(X)
-            else:
-                is_rbf = isinstance(model.kernel, RBF)
-                size = np.square(1.0 if is_rbf else kernel_space(model.kernel, X).kernel_values.sizes)
-            degree = float(getattr(model.kernel, "degree", 1.0))
-            spread = gamma((X.shape[1] + 8) * max(degree, 1.0) + ROUNDINGS) * np.broadcast_to(
-                size, kernel_diagonal.shape
-            )
-        values = values + (diagonal * kernel_diagonal)[:, None]
-        radius = (
-            radius
-            + (abs(diagonal) * spread + 4.0 * UNIT * np.abs(kernel_diagonal))[:, None]
-            + 4.0 * UNIT * np.abs(values)
-        ) * FEW
+    factor = getattr(model, "diagonal", 0.0)  # f has a term factor·K(x, x)
+    if factor:
+        K, K_radius = _enclose_diagonal(model.kernel, X) if kernel_diagonal is None else (kernel_diagonal, 0.0)
+        values = values + (factor * K)[:, None]
+        radius = radius + (abs(factor) * K_radius + 4.0 * UNIT * np.abs(K))[:, None] + 4.0 * UNIT * np.abs(values)
+        radius = radius * FEW
     return values, radius
 
 
-def _linear(X: Matrix, ws: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _enclose_diagonal(kernel: Kernel, X: Matrix) -> tuple[FloatArray, FloatArray]:
+    """Return K(x, x) at samples (q, d), and its radius: (q,) each."""
+    K = kernel.diagonal(X)
+    if isinstance(kernel, Linear):
+        size = squared_norms(X)
+    else:
+        size = np.square(1.0 if isinstance(kernel, RBF) else kernel_space(kernel, X).kernel_values.sizes)
+    degree = float(getattr(kernel, "degree", 1.0))
+    factor = gamma((X.shape[1] + 8) * max(degree, 1.0) + FUNCTION_ROUNDINGS)
+    return K, factor * np.broadcast_to(size, K.shape)
+
+
+def _enclose_linear_values(X: Matrix, ws: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return ⟨w, x⟩ for each row w of ws, and its radius: (q, k) each."""
     space = LinearSpace(as_row_source(X))
     zeros = np.zeros(X.shape[0])
@@ -234,7 +234,7 @@ def _linear(X: Matrix, ws: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.column_stack([value.high for value in values]), np.column_stack([value.radius for value in values])
 
 
-def _by_kernel(model: Any, X: Matrix, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _enclose_kernel_values(model: Any, X: Matrix, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return Σ c_j K(x_j, x) for each column of coef (s, k), and its radius: (q, k) each."""
     kernel, s, q = model.kernel, len(coef), X.shape[0]
     if not s:
@@ -250,15 +250,14 @@ def _by_kernel(model: Any, X: Matrix, coef: FloatArray) -> tuple[FloatArray, Flo
             space.measure(Primal(None, c), np.ascontiguousarray(c), zeros).values
             for c in np.ascontiguousarray(columns.T)
         ]
-        return np.column_stack([value.high[s:] for value in values]), np.column_stack(
-            [value.radius[s:] for value in values]
-        )
+        highs, radii = [value.high[s:] for value in values], [value.radius[s:] for value in values]
+        return np.column_stack(highs), np.column_stack(radii)
     K = as_dense(X)[:, model.vectors] if isinstance(kernel, Precomputed) else kernel(X, model.vectors)
     radius = gamma(s + 4) * (np.abs(K) @ np.abs(coef)) + s * UNDERFLOW
     return np.asarray(K @ coef), radius * FEW
 
 
-def _in_ball(model: Any, X: Matrix) -> tuple[FloatArray, FloatArray]:
+def _enclose_ball_values(model: Any, X: Matrix) -> tuple[FloatArray, FloatArray]:
     """Return R² − ‖x − c‖² and its radius, (BALL.2): (q, 1) each."""
     low, high = BallSpace(as_row_source(X), model.w / 2.0).levels.bounds
     square = model.radius * model.radius

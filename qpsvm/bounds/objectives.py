@@ -8,7 +8,7 @@ import numpy as np
 
 from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.bounds.certificate import Certificate, multiplier
+from qpsvm.bounds.certificate import Certificate, get_multiplier
 from qpsvm.bounds.gap_bounder import GapBounder
 from qpsvm.program.losses import compute_loss, find_block_maximum
 from qpsvm.program.svm_dual import SVMDual
@@ -32,8 +32,10 @@ def update_objectives(gap_bounder: GapBounder, point: Certificate) -> Certificat
         primal += gap_bounder.compute_half_square(point)
     else:
         primal += half_norm
-        primal += sum(0.5 * group.ridge * float(np.square(multiplier(point, group))) for group in svm.penalised_groups)
-        primal += sum(group.total * multiplier(point, group) for group in svm.groups)
+        primal += sum(
+            0.5 * group.ridge * float(np.square(get_multiplier(point, group))) for group in svm.penalised_groups
+        )
+        primal += sum(group.total * get_multiplier(point, group) for group in svm.groups)
     dual = primal - point.gap * abs(primal) if math.isfinite(point.gap) else point.dual / point.unit
     return point.replace(primal=point.unit * primal, dual=point.unit * dual)
 
@@ -48,7 +50,7 @@ def _update_homogeneous(gap_bounder: GapBounder, point: Certificate, half_norm: 
         return point
     t, radius = gap_bounder.enclose_violations(point, slice(None))
     losses = _sum_losses(svm, t)
-    costs = [group.total * multiplier(point, group) for group in svm.groups]
+    costs = [group.total * get_multiplier(point, group) for group in svm.groups]
     primal = half_norm + losses + sum(costs)
     if point.gap > WIDE_GAP:
         return point.replace(primal=point.unit * primal)

@@ -1,7 +1,7 @@
 """Bound ‖w(α) − w‖ for a w over r samples by n·r kernel values (`Span`), for α with many more support vectors.
 
-Any w = Σ_j c_j φ(z_j) is a primal point, so (GAP.1) holds for it. Its f takes r kernel values per row, but ‖w − w(α)‖
-takes all kernel values between support vectors if computed directly. Instead each φ(x_i) is approximated by a
+Any w = Σ_j c_j φ(z_j) is a primal point, so (GAP.1) holds for it. Its f takes r kernel values per row. But computed
+directly, ‖w − w(α)‖ takes all kernel values between support vectors. Instead, each φ(x_i) is approximated by a
 combination of the r pivots z, and the residual is bounded row by row:
 
     (SPAN.1)  w(α) = Σ_i β_i Σ_j A_ij φ(z_j) + Σ_i β_i ρ_i,  ρ_i = φ(x_i) − Σ_j A_ij φ(z_j):  true for any numbers A
@@ -39,7 +39,7 @@ from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import FLOOR, FUNCTION_ROUNDINGS, Accuracy
-from qpsvm.bounds.certificate import PrimalPoint, kernel_point
+from qpsvm.bounds.certificate import PrimalPoint, build_kernel_point
 from qpsvm.space.kernels.functions import RBF, exp_in_place
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -60,6 +60,7 @@ DIRECT_VALUES = 2e8
 class Span:
     """Approximation of w(α) in the span of some samples, the pivots.
 
+    pivots (r,), beta (n,): Indices of the pivots, and the coefficients of w(α).
     nearest (r,): Aᵀβ, the coefficients c of the w nearest to w(α), up to rounding.
     """
 
@@ -70,14 +71,14 @@ class Span:
         self._epsilon = (
             self._differences_epsilon(space.samples.longest_row) if self._by_differences else accuracy.epsilon
         )
-        self._K = self._values(pivots)
-        self._factor()
+        self._K = self._compute_values(pivots)
+        self._factorise()
         self.nearest = np.zeros(len(pivots))
-        self._left = self._most_left = self._moved = 0.0
+        self._residual_norm = self._residual_norm_bound = self._coefficient_size = 0.0  # Σ|β_i|‖ρ_i‖ twice, Σ|β_i|a_i
         support = np.flatnonzero(beta)
-        step = int(np.clip(STRIP // max(len(self._kept), 1), FEWEST_ROWS, MOST_ROWS))
+        step = int(np.clip(STRIP // max(len(self._independent), 1), FEWEST_ROWS, MOST_ROWS))
         for start in range(0, len(support), step):
-            self._add(support[start : start + step])
+            self._add_rows(support[start : start + step])
 
     @cached
     def _by_differences(self) -> bool:
@@ -89,7 +90,7 @@ class Span:
         """Return ε of (ACC.4) and (ACC.5)."""
         return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, FLOOR)
 
-    def _values(self, rows: IntArray) -> FloatArray:
+    def _compute_values(self, rows: IntArray) -> FloatArray:
         """Return kernel values between pivots and rows, each with an error of at most ε times the sizes: (r, k)."""
         if not self._by_differences:
             return self.space.gram.block(self.pivots, rows)
@@ -101,76 +102,76 @@ class Span:
         exponents *= -float(kernel.gamma)
         return exp_in_place(exponents)
 
-    def _factor(self) -> None:
+    def _factorise(self) -> None:
         """Compute R of the numerically independent pivots, its inverse, and g of (SPAN.4)."""
         floor = (len(self.pivots) + 2) * 2.0 * UNIT * float(self._K.diagonal().max(initial=0.0))
         factor, order, rank, _ = lapack.dpstrf(self._K, tol=floor, lower=1)
-        q, self._kept = int(rank), order[: int(rank)] - 1
+        q, self._independent = int(rank), order[: int(rank)] - 1
         self._R = np.asfortranarray(np.tril(factor[:q, :q]))
         self._inverse = np.asfortranarray(np.tril(lapack.dtrtri(self._R, lower=1)[0])) if q else self._R
-        tau = self._tau[self._kept]
+        tau = self._tau[self._independent]
         self._blocks = _column_blocks(q)
-        self._slack = np.array([gamma(block.stop - block.start + 2) for block in self._blocks])
-        squares = self._squares(self._R.T) / (tau * tau)
-        self._long, self._after = (
+        self._block_gamma = np.array([gamma(block.stop - block.start + 2) for block in self._blocks])
+        squares = self._sum_squares(self._R.T) / (tau * tau)
+        self._block_norms, self._later_norms = (
             np.sqrt(part.max(axis=1, initial=0.0)) * FEW for part in (squares, _sum_later_blocks(squares))
         )
-        self._stretch = float(np.sqrt(squares.sum(axis=0).max(initial=0.0))) * FEW
-        G, off = self._residual(self._K[np.ix_(self._kept, self._kept)], self._R.T)
+        self._norm_of_R = float(np.sqrt(squares.sum(axis=0).max(initial=0.0))) * FEW
+        G, off = self._bound_residual(self._K[np.ix_(self._independent, self._independent)], self._R.T)
         self._g = float(((G + off) / tau).max(initial=0.0)) * FEW + self._epsilon
 
-    def _squares(self, L: FloatArray) -> FloatArray:
-        """Return ‖L_iB‖² of Lᵀ (q, k) for each block: (blocks, k)."""
+    def _sum_squares(self, L: FloatArray) -> FloatArray:
+        """Return ‖L_iB‖² for each block, given Lᵀ (q, k): (blocks, k)."""
         return np.array([np.einsum("ij,ij->j", L[block], L[block]) for block in self._blocks]).reshape(-1, L.shape[1])
 
-    def _residual(self, K: FloatArray, L: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _bound_residual(self, K: FloatArray, L: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the largest |ŝ_ij|/τ_j of each i for K (q, k) and Lᵀ (q, k), and its error bound (SPAN.5): (k,)."""
         residual: FloatArray = np.array(K, order="C")
         for block in self._blocks:
             residual[block.start :] -= self._R[block.start :, block] @ L[block]
         np.abs(residual, out=residual)
-        largest: FloatArray = (residual / self._tau[self._kept, None]).max(axis=0, initial=0.0)
-        squares = self._squares(L)
-        off: FloatArray = (self._slack * self._long) @ np.sqrt(squares) + UNIT * self._after @ np.sqrt(
-            _sum_later_blocks(squares)
-        )
+        largest: FloatArray = (residual / self._tau[self._independent, None]).max(axis=0, initial=0.0)
+        squares = self._sum_squares(L)
+        off: FloatArray = (self._block_gamma * self._block_norms) @ np.sqrt(
+            squares
+        ) + UNIT * self._later_norms @ np.sqrt(_sum_later_blocks(squares))
         off += len(self._blocks) * UNIT * largest
         return largest, off * FEW
 
-    def _add(self, rows: IntArray) -> None:
-        """Add the terms of some rows to (SPAN.2)."""
-        tau, size, weight = self._tau[self._kept], self._sizes(rows), np.abs(self.beta[rows])
-        k = self._values(rows)[self._kept]
+    def _add_rows(self, rows: IntArray) -> None:
+        """Add the terms of some rows to the sums of (SPAN.2)."""
+        tau, size, weight = self._tau[self._independent], self._sizes(rows), np.abs(self.beta[rows])
+        k = self._compute_values(rows)[self._independent]
         L = solve_triangular(self._R, k, lower=True, check_finite=False)  # (q, k), as A is: Lᵀ and Aᵀ
         A = blas.dtrmm(1.0, self._inverse, L, lower=1, trans_a=1)
         deviation = np.linalg.norm(blas.dtrmm(1.0, self._R, A, lower=1, trans_a=1) - L, axis=0)
-        largest, off = self._residual(k, L)
-        squares = self._squares(L)
+        largest, off = self._bound_residual(k, L)
+        squares = self._sum_squares(L)
         length = np.sqrt(squares.sum(axis=0)) * FEW
         sigma = largest + off + self._epsilon * size
         spread = tau @ np.abs(A) * (1.0 + gamma(len(tau) + 4))  # a
-        deviation += gamma(len(tau) + 4) * (deviation + spread * self._stretch + length)
+        deviation += gamma(len(tau) + 4) * (deviation + spread * self._norm_of_R + length)
         remainder: FloatArray = self.space.kernel.diagonal(self.space.X[rows])
-        off = self._epsilon * size**2 + self._slack @ squares + deviation**2
+        off = self._epsilon * size**2 + self._block_gamma @ squares + deviation**2
         for square in squares:
             remainder = remainder - square
             off += UNIT * np.abs(remainder)
         off += spread * (2.0 * sigma + spread * self._g)
-        self._left += float(weight @ np.sqrt(np.maximum(remainder, 0.0)))
-        self._most_left += float(weight @ np.sqrt(np.maximum(remainder + off * FEW, 0.0)))
-        self._moved += float(weight @ spread)
-        self.nearest[self._kept] += A @ self.beta[rows]
+        self._residual_norm += float(weight @ np.sqrt(np.maximum(remainder, 0.0)))
+        self._residual_norm_bound += float(weight @ np.sqrt(np.maximum(remainder + off * FEW, 0.0)))
+        self._coefficient_size += float(weight @ spread)
+        self.nearest[self._independent] += A @ self.beta[rows]
 
-    def distance(self, coef: FloatArray) -> tuple[float, float]:
-        """Return ‖w − w(α)‖ of (SPAN.2) for w = Σ_j c_j φ(z_j), c (r,), as measured, and a bound of its excess."""
+    def bound_distance(self, coef: FloatArray) -> tuple[float, float]:
+        """Return ‖w − w(α)‖ for c (r,) by (SPAN.2), as computed, and a bound on how much larger it is exactly."""
         g = coef - self.nearest
         square = max(float(g @ (self._K @ g)), 0.0)
         size = float(np.abs(g) @ self._tau) * (1.0 + gamma(len(g) + 4))
         upper_bound = math.sqrt(square + (gamma(2 * len(g) + 8) + self._epsilon) * size * size) + 2.0 * UNIT * size
         summed = gamma(len(self.beta) + 8)
-        upper_bound += summed * self._moved * FEW + self._most_left * (1.0 + summed)
-        measured = math.sqrt(square) + self._left
-        return measured, (upper_bound - measured) * FEW + 4.0 * UNIT * upper_bound
+        upper_bound += summed * self._coefficient_size * FEW + self._residual_norm_bound * (1.0 + summed)
+        computed = math.sqrt(square) + self._residual_norm
+        return computed, (upper_bound - computed) * FEW + 4.0 * UNIT * upper_bound
 
 
 def _column_blocks(q: int) -> list[slice]:
@@ -189,8 +190,8 @@ def _sum_later_blocks(squares: FloatArray) -> FloatArray:
     return after
 
 
-def span_of(space: FeatureSpace, beta: FloatArray, coef: FloatArray, wanted: bool = False) -> Span | None:
-    """Return the span of the samples with nonzero coef (n,); None if there are too many, or K was modified.
+def build_span(space: FeatureSpace, beta: FloatArray, coef: FloatArray, wanted: bool = False) -> Span | None:
+    """Build the span of the samples with nonzero coef (n,); None if there are too many, or K was modified.
 
     wanted: Whether this w is needed in any case. If not, the result is also None if w(α) costs no more.
     """
@@ -201,15 +202,15 @@ def span_of(space: FeatureSpace, beta: FloatArray, coef: FloatArray, wanted: boo
     return Span(space, beta, pivots) if (space.curvature(pivots) > 0.0).any() else None
 
 
-def point_beside(
+def find_directly_measured_points(
     space: FeatureSpace, beta: FloatArray, coef: FloatArray, span: Span
 ) -> tuple[float, Iterator[PrimalPoint]]:
-    """As `primal_points`, for these coefficients (n,) only: ‖w − w(α)‖ by (SPAN.2) or (SPAN.6), whichever is smaller.
+    """As `find_primal_points`, for coef (n,) only: ‖w − w(α)‖ by (SPAN.2) or (SPAN.6), whichever bound is smaller.
 
     (SPAN.6)  ‖w − w(α)‖² = cᵀKc − 2βᵀKc + βᵀKβ:  unlike in (SPAN.2), the residuals ρ_i may cancel
     """
-    dual_point, point = kernel_point(space, beta), kernel_point(space, coef)
-    distance, radius = span.distance(coef[span.pivots])
+    dual_point, point = build_kernel_point(space, beta), build_kernel_point(space, coef)
+    distance, radius = span.bound_distance(coef[span.pivots])
     accuracy, rows = Accuracy(space), np.arange(space.n)
     sizes = accuracy.sizes(rows)
     size = float((np.abs(coef) + np.abs(beta)) @ sizes) * (1.0 + gamma(space.n + 4))
@@ -218,21 +219,21 @@ def point_beside(
     if upper_bound < distance + radius:
         distance, radius = math.sqrt(square), (upper_bound - math.sqrt(square)) * (1.0 + 4.0 * UNIT)
     return dual_point.half_norm, iter(
-        [PrimalPoint(point.u, None, point.half_norm, coef=coef, apart=distance, apart_radius=radius)]
+        [PrimalPoint(point.u, None, point.half_norm, coef=coef, distance=distance, distance_radius=radius)]
     )
 
 
-def spanned_points(
+def find_spanned_points(
     space: FeatureSpace, beta: FloatArray, coef: FloatArray, span: Span
 ) -> tuple[float, Iterator[PrimalPoint]]:
-    """As `primal_points`: coef (n,), the w over the same samples nearest to w(α), and w(α) if affordable."""
+    """As `find_primal_points`: coef (n,), the w over the same samples nearest to w(α), and w(α) if affordable."""
 
     def build_point(coefficients: FloatArray) -> PrimalPoint:
-        distance, radius = span.distance(coefficients)
+        distance, radius = span.bound_distance(coefficients)
         spread = np.zeros(space.n)
         spread[span.pivots] = coefficients
-        point = kernel_point(space, spread)
-        return PrimalPoint(point.u, None, point.half_norm, coef=spread, apart=distance, apart_radius=radius)
+        point = build_kernel_point(space, spread)
+        return PrimalPoint(point.u, None, point.half_norm, coef=spread, distance=distance, distance_radius=radius)
 
     first = build_point(coef[span.pivots])
 
@@ -240,10 +241,10 @@ def spanned_points(
         yield first
         yield build_point(span.nearest)
         if float(space.n) * np.count_nonzero(beta) <= AFFORDABLE_VALUES:
-            yield kernel_point(space, beta)
+            yield build_kernel_point(space, beta)
 
-    upper_bound = math.sqrt(2.0 * first.half_norm) + first.apart + (first.apart_radius or 0.0)
+    upper_bound = math.sqrt(2.0 * first.half_norm) + first.distance + (first.distance_radius or 0.0)
     return 0.5 * upper_bound * upper_bound, candidates()
 
 
-__all__ = ["Span", "span_of"]
+__all__ = ["Span", "build_span"]

@@ -1,13 +1,17 @@
 """Find the exact split of α into zero, free and bound entries, and solve for it in full precision (`polish`).
 
+A solver stops at an α that is close to the optimum, and whose split is almost that of the optimum. Each round predicts
+the split from the present point, solves the linear system of that split, and certifies the result. So a wrong split
+never makes the result worse.
+
 Let Q be the Hessian of (DUAL.1), curvature δ included. If the split of the rows into zero, free (F) and bound is known,
 the optimum solves one linear system in the correction d:
 
     (POL.1)  Q_FF d + E_F μ = ℓ_F − (Qα)_F,   E_Fᵀ d − Rμ = e − Eᵀα,   α_F ← α_F + d
 
-with α already 0 or U outside F. (A penalised intercept is the multiplier μ of a column with R = 1. Q + yyᵀ is never
-formed: its rounding would swamp Q where yᵀα is small compared with α.) Solving for a correction keeps the digits that
-α already has. The split is predicted by a projected-gradient step of length τ:
+with α already 0 or U outside F. Solving for a correction keeps the digits that α already has. (A penalised intercept is
+the multiplier μ of a column with R = 1. Q + yyᵀ is never formed: its rounding would swamp Q if yᵀα is small compared
+with α.) The split is predicted by a projected-gradient step of length τ:
 
     (POL.2)  v = α − τ (δα − t):  v ≤ 0 → zero,  v ≥ U → bound,  else free
 
@@ -16,8 +20,8 @@ In an all-in-one multiclass dual, Σ_B α ≤ U bounds a block B of rows (one pe
     (POL.3)  in a full block, Σ_B α = U, the largest free α is eliminated by a matrix T:  TᵀQ_FF T, TᵀE_F and so on
              replace the terms of (POL.1), and v is projected on the block's simplex
 
-Each round ends in a certificate, so a wrong split can never make the result worse. Q_FF may be singular (duplicates,
-more free vectors than features): then (POL.1) is solved by minimum-norm least squares.
+Q_FF may be singular (duplicates, more free vectors than features): then (POL.1) is solved by minimum-norm least
+squares, or with many free rows by a ridge and iterative refinement.
 Sources: primal-dual active set method, Hintermüller, Ito & Kunisch (2002); Bergounioux, Ito & Kunisch (1999).
 """
 
@@ -40,6 +44,10 @@ from qpsvm.bounds.class_repair import project_on_simplex
 from qpsvm.program.losses import sum_blocks
 from qpsvm.program.svm_dual import SVMDual
 
+#: States of a row in a split: the free ones are odd. FREE_IN_FULL: free, in a block with Σ_B α = U.
+ZERO, FREE, BOUND, FREE_IN_FULL = 0, 1, 2, 3
+#: A state for every row, (m,).
+Split = NDArray[np.int8]
 #: Largest number of rounds of (POL.1) for each step length; the split settles in about three.
 ROUNDS = 15
 #: Largest number of times in one round that variables leaving the box are fixed and (POL.1) is solved again.
@@ -106,10 +114,10 @@ def polish(
     n = len(start.alpha)
     max_rounds, max_lengths, max_free = _choose_round_limits(n, start.gap)
     limits = RoundLimits(clock or Clock(), certify_seconds, max_free)
-    for tau in islice(_step_lengths(svm, start), max_lengths if lengths is None else lengths):
+    for tau in islice(_iter_step_lengths(svm, start), max_lengths if lengths is None else lengths):
         if limits.is_exhausted():
             break
-        best = _active_set_rounds(svm, start, best, certify, tau, min(rounds, max_rounds), limits)
+        best = _run_rounds(svm, start, best, certify, tau, min(rounds, max_rounds), limits)
         if best.gap <= POLISHED or (best.gap <= GOOD and n > MANY_ROWS):
             break
         if start.gap <= EXCELLENT and best.gap > WORTHWHILE * start.gap:
@@ -146,8 +154,8 @@ def _choose_round_limits(n: int, gap: float) -> tuple[int, int | None, int]:
     return ROUNDS_MORE_ROWS, 1, CHOLESKY_ROWS_GOOD
 
 
-def _step_lengths(svm: SVMDual, start: Certificate) -> Iterator[FloatArray]:
-    """Yield the τ (m,) of (POL.2), most successful first: no single one works for every problem.
+def _iter_step_lengths(svm: SVMDual, start: Certificate) -> Iterator[FloatArray]:
+    """Yield the τ (m,) of (POL.2) to try, most successful first: no single one works for every problem.
 
     τ = 0 is the split of α itself, for solvers that return α exactly at its bounds. It comes first with many rows, of
     which a thousand may be close to the margin, and late with few.
@@ -170,7 +178,7 @@ def _step_lengths(svm: SVMDual, start: Certificate) -> Iterator[FloatArray]:
         yield SHORT_STEP / curvature
 
 
-def _active_set_rounds(
+def _run_rounds(
     svm: SVMDual,
     start: Certificate,
     best: Certificate,
@@ -181,16 +189,14 @@ def _active_set_rounds(
 ) -> Certificate:
     """Return the best point of the rounds with one step length τ (m,), or `best` if none is better.
 
-    A round predicts the split, solves (POL.1) for it and certifies the result. The rounds end early if a split recurs
-    without an improvement, (POL.1) cannot be solved, or a limit is reached.
+    The rounds end early if a split recurs without an improvement, (POL.1) cannot be solved, or a limit is reached.
     """
     point = start
     seen_splits: set[bytes] = set()
     for _ in range(rounds):
         if limits.is_exhausted() or not np.isfinite(point.yf).all():
             break
-        predicted = point.alpha - tau * point.gradient
-        split = _split(svm, predicted)
+        split = _predict_split(svm, point.alpha - tau * point.gradient)
         key = split.tobytes()
         is_repeated = key in seen_splits
         seen_splits.add(key)
@@ -207,45 +213,46 @@ def _active_set_rounds(
     return best
 
 
-def _split(svm: SVMDual, v: FloatArray) -> NDArray[np.int8]:
-    """Return the split (POL.2) of the rows for v (m,): 0 zero, 1 free, 2 bound, 3 free in a full block; (m,).
-
-    The free rows are those with an odd number, `split & 1`.
-    """
+def _predict_split(svm: SVMDual, v: FloatArray) -> Split:
+    """Return the split (POL.2) for v (m,)."""
     if svm.block == 1:
-        return np.where(v <= 0, 0, np.where(v >= svm.upper, 2, 1)).astype(np.int8)
+        return np.where(v <= 0, ZERO, np.where(v >= svm.upper, BOUND, FREE)).astype(np.int8)
     v = np.maximum(v, 0.0).reshape(-1, svm.block)
     upper = svm.upper[:: svm.block]
     full = v.sum(axis=1) >= upper
     v[full] = project_on_simplex(v[full], upper[full])
-    return np.where(v > 0.0, np.where(full, 3, 1)[:, None], 0).astype(np.int8).ravel()
+    return np.where(v > 0.0, np.where(full, FREE_IN_FULL, FREE)[:, None], ZERO).astype(np.int8).ravel()
 
 
-def _move_to_bounds(svm: SVMDual, solved: FloatArray, split: NDArray[np.int8]) -> NDArray[np.int8] | None:
+def _is_free(split: Split) -> NDArray[np.bool_]:
+    return (split & 1).astype(bool)
+
+
+def _fix_at_bounds(svm: SVMDual, solved: FloatArray, split: Split) -> Split | None:
     """Return the split with the bounds that `solved` (m,) violates made active; None if it violates none."""
     below = solved < 0
     if svm.block == 1:
-        above, state_above = solved > svm.upper, 2
+        above, state_above = solved > svm.upper, BOUND
     else:
         is_overfull = sum_blocks(np.maximum(solved, 0.0), svm.block) > svm.upper[:: svm.block]
-        above, state_above = np.repeat(is_overfull, svm.block) & (split == 1), 3
+        above, state_above = np.repeat(is_overfull, svm.block) & (split == FREE), FREE_IN_FULL
     if not (below.any() or above.any()):
         return None
-    return np.where(below, 0, np.where(above, state_above, split)).astype(np.int8)
+    return np.where(below, ZERO, np.where(above, state_above, split)).astype(np.int8)
 
 
-def _solve_split(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8], limits: RoundLimits) -> FloatArray | None:
+def _solve_split(svm: SVMDual, alpha: FloatArray, split: Split, limits: RoundLimits) -> FloatArray | None:
     """Return the α (m,) that solves (POL.1) for a split (m,); None if too many rows are free, or it has no solution.
 
     Variables that leave the box are fixed at the bound that they cross, and the rest is solved again.
     """
-    if np.count_nonzero(split & 1) > limits.find_max_free():
+    if np.count_nonzero(_is_free(split)) > limits.find_max_free():
         return None
     solved = _solve_free(svm, alpha, split)
     for _ in range(MAX_BOUND_FIXES):
         if solved is None or limits.is_exhausted():
             return None
-        new_split = _move_to_bounds(svm, solved, split)
+        new_split = _fix_at_bounds(svm, solved, split)
         if new_split is None:
             break
         split = new_split
@@ -253,81 +260,82 @@ def _solve_split(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8], limit
     return solved
 
 
-def _solve_free(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8]) -> FloatArray | None:
+def _solve_free(svm: SVMDual, alpha: FloatArray, split: Split) -> FloatArray | None:
     """Return the α (m,) that solves (POL.1), which may leave the box; None if that fails."""
-    free = np.flatnonzero(split & 1)
-    snapped = np.where(split == 2, svm.upper, np.where(split & 1, alpha, 0.0))
+    free = np.flatnonzero(_is_free(split))
+    snapped = np.where(split == BOUND, svm.upper, np.where(_is_free(split), alpha, 0.0))
     T = None
-    if (split == 3).any():
+    if (split == FREE_IN_FULL).any():
         snapped, T = _couple_blocks(svm, snapped, split, free)
     if not len(free) or (T is not None and not T.shape[1]):
         return snapped
     residual = svm.level[free] - (svm.hessian @ snapped)[free]
-    parts = svm.parts
-    E = np.array([part.column[free] for part in parts]).T.reshape(len(free), len(parts))
-    ridge = np.array([part.ridge for part in parts])
-    equality_residual = np.array([part.total - float(part.column @ snapped) for part in parts])
+    E = np.array([part.column[free] for part in svm.parts]).T.reshape(len(free), len(svm.parts))
+    R = np.array([part.ridge for part in svm.parts])
+    equality_residual = np.array([part.total - float(part.column @ snapped) for part in svm.parts])
     Q = svm.hessian.block(free, free)
     if T is not None:
         Q = T.T @ (T.T @ Q).T
         E = T.T @ E
         residual = T.T @ residual
-    step = bordered_solve(Q, E, ridge, residual, equality_residual)
+    step = _solve_bordered(Q, E, R, residual, equality_residual)
     if step is None or not np.isfinite(step).all():
         return None
     snapped[free] += step if T is None else T @ step
     return snapped
 
 
-def _couple_blocks(
-    svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8], free: IntArray
-) -> tuple[FloatArray, sp.csr_array]:
-    """Return α (m,) with every full block at its bound, and the T of (POL.3), (free rows, remaining variables)."""
-    block_alpha = np.where(split == 3, alpha, -np.inf).reshape(-1, svm.block)
-    full = np.flatnonzero((split == 3).reshape(-1, svm.block).any(axis=1))
-    pivot = np.full(len(block_alpha), -1)
+def _couple_blocks(svm: SVMDual, alpha: FloatArray, split: Split, free: IntArray) -> tuple[FloatArray, sp.csr_array]:
+    """Return α (m,) with every full block at its bound, and the T of (POL.3), (free rows, remaining variables).
+
+    In a full block, the largest free α is the pivot: it is U minus the others, so it changes by minus their changes.
+    """
+    is_in_full = split == FREE_IN_FULL
+    block_alpha = np.where(is_in_full, alpha, -np.inf).reshape(-1, svm.block)
+    full = np.flatnonzero(is_in_full.reshape(-1, svm.block).any(axis=1))
+    pivot = np.full(len(block_alpha), -1)  # row of the pivot of each block; −1 if the block is not full
     pivot[full] = full * svm.block + block_alpha[full].argmax(axis=1)
     snapped = alpha.copy()
     snapped[pivot[full]] = 0.0
     snapped[pivot[full]] = svm.upper[pivot[full]] - sum_blocks(snapped, svm.block)[full]
     other_rows = np.flatnonzero(pivot[free // svm.block] != free)
-    partner = pivot[free[other_rows] // svm.block]
-    coupled = np.flatnonzero(partner >= 0)
-    rows = np.concatenate([other_rows, np.searchsorted(free, partner[coupled])])
+    own_pivot = pivot[free[other_rows] // svm.block]
+    coupled = np.flatnonzero(own_pivot >= 0)
+    rows = np.concatenate([other_rows, np.searchsorted(free, own_pivot[coupled])])
     columns = np.concatenate([np.arange(len(other_rows)), coupled])
     values = np.repeat([1.0, -1.0], [len(other_rows), len(coupled)])
     return snapped, sp.csr_array((values, (rows, columns)), (len(free), len(other_rows)))
 
 
-def bordered_solve(Q: FloatArray, E: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray) -> FloatArray | None:
-    """Solve Qδ + Eμ = r, Eᵀδ − Rμ = s for δ (k,), equilibrated by the diagonal; None if that fails.
+def _solve_bordered(Q: FloatArray, E: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray) -> FloatArray | None:
+    """Solve Qd + Eμ = r, Eᵀd − Rμ = s for d (k,); None if that fails.
 
-    Shapes: Q (k, k), E (k, m), R, s (m,), r (k,). If R > 0, μ = (Eᵀδ − s)/R can be eliminated: the equilibration uses
-    the diagonal of Q + ER⁻¹Eᵀ.
+    The system is equilibrated, so that Q has a unit diagonal. If R > 0, μ = (Eᵀd − s)/R can be eliminated, so then the
+    diagonal of Q + ER⁻¹Eᵀ is used. Shapes: Q (k, k), E (k, m), R, s (m,), r (k,).
     """
     diagonal = Q.diagonal() + (E[:, R > 0] ** 2) @ (1.0 / R[R > 0])
-    d = 1.0 / np.sqrt(np.maximum(diagonal, max(LEAST_DIAGONAL * float(diagonal.max()), np.finfo(float).tiny)))
-    A = Q * d
-    A *= d[:, None]
-    B, rhs = d[:, None] * E, d * r
+    scale = 1.0 / np.sqrt(np.maximum(diagonal, max(LEAST_DIAGONAL * float(diagonal.max()), np.finfo(float).tiny)))
+    A = Q * scale
+    A *= scale[:, None]
+    B, rhs = scale[:, None] * E, scale * r
     border_norms = np.linalg.norm(B, axis=0)  # scale the border, so that the scale of Q does not matter
     border_norms = np.where(border_norms > 0, border_norms, 1.0)
     B, R, s = B / border_norms, R / border_norms**2, s / border_norms
     factor, info = lapack.dpotrf(A, lower=0, overwrite_a=0, clean=0)
     pivots = factor.diagonal()
     if info == 0 and pivots.min() ** 2 > SINGULAR * pivots.max() ** 2:
-        step: FloatArray | None = _schur_solve(A, factor, B, R, rhs, s, 1)
+        step: FloatArray | None = _solve_by_schur(A, factor, B, R, rhs, s, 1)
     elif len(A) <= LEAST_SQUARES_ROWS:
-        step = _least_squares(A, B, R, rhs, s)
+        step = _solve_least_squares(A, B, R, rhs, s)
     else:
         ridged = A.copy()
         ridged[np.diag_indices_from(ridged)] += RIDGE
         factor, info = lapack.dpotrf(ridged, lower=0, overwrite_a=1, clean=0)
-        step = _schur_solve(A, factor, B, R, rhs, s, REFINEMENTS) if info == 0 else None
-    return None if step is None else d * step
+        step = _solve_by_schur(A, factor, B, R, rhs, s, REFINEMENTS) if info == 0 else None
+    return None if step is None else scale * step
 
 
-def _schur_solve(
+def _solve_by_schur(
     A: FloatArray, factor: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray, refinements: int
 ) -> FloatArray:
     """Solve Ax + Bμ = r, Bᵀx − Rμ = s for x (k,), by the Schur complement BᵀA⁻¹B + R and iterative refinement.
@@ -341,31 +349,33 @@ def _schur_solve(
         return solution
 
     inverse_times_B = solve(B) if m else B
-    pseudo_inverse = _pseudo_inverse(B.T @ inverse_times_B + np.diag(R))
+    schur_inverse = _compute_pseudo_inverse(B.T @ inverse_times_B + np.diag(R))
 
-    def solve_bordered(top: FloatArray, bottom: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def solve_both(top: FloatArray, bottom: FloatArray) -> tuple[FloatArray, FloatArray]:
         x = solve(top)
         if not m:
             return x, bottom
-        mu = pseudo_inverse @ (B.T @ x - bottom)
+        mu = schur_inverse @ (B.T @ x - bottom)
         return x - inverse_times_B @ mu, mu
 
-    x, mu = solve_bordered(r, s)
+    x, mu = solve_both(r, s)
     for _ in range(refinements):
-        dx, dmu = solve_bordered(r - A @ x - B @ mu, s - B.T @ x + R * mu)
+        dx, dmu = solve_both(r - A @ x - B @ mu, s - B.T @ x + R * mu)
         x, mu = x + dx, mu + dmu
     return x
 
 
-def _pseudo_inverse(S: FloatArray) -> FloatArray:
-    """Return the pseudo-inverse of a small semidefinite S (m, m), singular if a column of E has no free entries."""
+def _compute_pseudo_inverse(S: FloatArray) -> FloatArray:
+    """Return the pseudo-inverse of a small semidefinite S (m, m): a column of E may have no free entries."""
     if len(S) == 1:
         return np.array([[1.0 / S[0, 0] if S[0, 0] > 0 else 0.0]])
     inverse: FloatArray = np.asarray(np.linalg.pinv(S, rcond=RANK_TOLERANCE, hermitian=True), dtype=np.float64)
     return inverse
 
 
-def _least_squares(A: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray) -> FloatArray | None:
+def _solve_least_squares(
+    A: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray
+) -> FloatArray | None:
     """Return the x (k,) of the minimum-norm solution of Ax + Bμ = r, Bᵀx − Rμ = s.
 
     None if LAPACK fails or numbers overflow.

@@ -1,6 +1,7 @@
 """Repair any numbers to a feasible α: clip to the box, then project on the equalities of each part (`feasible`).
 
-The nearest feasible point would take another QP; a cheap point nearby suffices, because any α is certified.
+The nearest feasible point would take another QP. A cheap point nearby suffices, because any feasible α can be
+certified.
 
     (REPAIR.1)  the box:  0 ≤ α ≤ U, and exactly U if only a few roundings separate α from it
     (REPAIR.2)  a part with columns of both signs:  the heavier side is scaled down until Σ c α = e; if that does not
@@ -12,13 +13,12 @@ The nearest feasible point would take another QP; a cheap point nearby suffices,
                 compensate; a point with the right sum is not projected
     (REPAIR.6)  two rows of a sample with opposite signs:  the smaller α is subtracted from both, which changes only the
                 objective, by ℓ⁺ + ℓ⁻ = −2ε per unit
-    (REPAIR.9)  finally, an α that is the whole remaining surplus of Σ c α is set to 0; else the surplus is subtracted
-                from the smallest free α that is far larger; if that rounds, the rest goes to another. So every
-                equality holds exactly if some free α
-                has digits as fine as those of all others and e; otherwise the residual is below the last digit of an
-                α, and a rational number takes it where the gap is bounded, (FEAS.3)
     (REPAIR.7)  the multipliers λ of linear constraints are kept, without the common part of two opposite rows, and the
                 rows of the machine compensate, Σ c α = e − Σ c λ; λ is scaled down if they cannot
+    (REPAIR.9)  finally, an α that equals the remaining surplus of Σ c α is set to 0; else the surplus is subtracted
+                from the smallest free α that is far larger; if that rounds, the rest goes to another. So every
+                equality holds exactly if some free α has digits as fine as those of all others and e; otherwise the
+                residual is below the last digit of an α, and (FEAS.3) absorbs it where the gap is bounded
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ EPS = float(np.finfo(float).eps)
 #: Rounding error of a few operations, in units of EPS.
 ROUNDINGS = 8
 #: Largest share of an α that (REPAIR.9) may subtract, and from how many α at most.
-SMALL, CARRIERS = 1e-9, 4
+SMALL_SHARE, MAX_CARRIERS = 1e-9, 4
 
 
 def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
@@ -46,25 +46,25 @@ def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     if dual.classes is not None:
         return dual.classes.flatten_alpha(repair_classes(dual.classes, dual.classes.unflatten_alpha(alpha)))
     if dual.linear_constraints is not None:
-        return _beside_users(dual, dual.linear_constraints, alpha)
+        return _repair_with_constraints(dual, dual.linear_constraints, alpha)
     equalities = [part for part in dual.parts if not part.ridge]
     if not np.maximum.reduce(np.abs(alpha), initial=0.0) <= LARGEST:
         alpha = np.clip(alpha, -LARGEST, LARGEST)
     if dual.is_two_sided and not dual.margin_groups:
-        alpha = remove_common_part(dual, alpha)
+        alpha = _remove_common_part(dual, alpha)
     if not equalities:
         return clip_to_box(alpha, dual.upper)
     if (part := equalities[0]).rows is None:
-        return _exactly(_on_all_rows(dual, part, alpha), dual.upper, part, part.column)
+        return _remove_surplus(_repair_all_rows(dual, part, alpha), dual.upper, part, part.column)
     a = clip_to_box(alpha, dual.upper)
     for part in equalities:
         upper, rows = part.restrict(dual.upper), part.row_indices
-        projected = capped_simplex(alpha[rows], upper, part.total, a[rows])
-        a[rows] = _exactly(projected, upper, part)
+        projected = project_on_capped_simplex(alpha[rows], upper, part.total, a[rows])
+        a[rows] = _remove_surplus(projected, upper, part)
     return a
 
 
-def _beside_users(dual: SVMDual, constraints: LinearConstraints, alpha: FloatArray) -> FloatArray:
+def _repair_with_constraints(dual: SVMDual, constraints: LinearConstraints, alpha: FloatArray) -> FloatArray:
     """Repair α (m,) of a machine with linear constraints, (REPAIR.7)."""
     machine, share = constraints.unconstrained_dual, 1.0
     multipliers = np.clip(alpha[machine.m :], 0.0, LARGEST)
@@ -77,31 +77,29 @@ def _beside_users(dual: SVMDual, constraints: LinearConstraints, alpha: FloatArr
         with np.errstate(invalid="ignore"):  # 0 times ∞ occurs where the column is 0
             ends = [np.where(side * column > 0.0, machine.upper * column, 0.0).sum() for side in (1.0, -1.0)]
         max_sum, min_sum = map(float, ends)
-        limit = part.total - (
-            max_sum if constraint_sum < 0.0 else min_sum
-        )  # total − share·moved stays between least and most
+        # total − share·constraint_sum has to be a possible sum of the machine, between min_sum and max_sum
+        limit = part.total - (max_sum if constraint_sum < 0.0 else min_sum)
         if abs(constraint_sum) > abs(limit):
-            share = min(share, limit / constraint_sum * (1.0 - SMALL))
+            share = min(share, limit / constraint_sum * (1.0 - SMALL_SHARE))
     multipliers *= max(share, 0.0)
-    return np.concatenate(
-        [feasible(fix_constraint_multipliers(dual, constraints, multipliers), alpha[: machine.m]), multipliers]
-    )
+    reduced_dual = fix_constraint_multipliers(dual, constraints, multipliers)
+    return np.concatenate([feasible(reduced_dual, alpha[: machine.m]), multipliers])
 
 
-def fix_constraint_multipliers(dual: SVMDual, users: LinearConstraints, multipliers: FloatArray) -> SVMDual:
-    """Return the machine with totals that balance multipliers (p,) of linear constraints: e − E_Uᵀλ in place of e."""
-    machine = users.unconstrained_dual
+def fix_constraint_multipliers(dual: SVMDual, constraints: LinearConstraints, multipliers: FloatArray) -> SVMDual:
+    """Return the machine's dual for fixed multipliers λ (p,) of linear constraints: its totals are e − E_Uᵀλ."""
+    machine = constraints.unconstrained_dual
     totals = [group.total - float(group.column[machine.m :] @ multipliers) for group in dual.groups]
     groups = zip(machine.groups, totals, strict=True)
     return replace(machine, groups=tuple(replace(group, total=total) for group, total in groups))
 
 
-def remove_common_part(dual: SVMDual, alpha: FloatArray) -> FloatArray:
+def _remove_common_part(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     """Subtract the common part of the two rows of each sample from α (m,), (REPAIR.6); β does not change."""
     a, n = clip_to_box(alpha, dual.upper), dual.n
-    free = np.where(dual.level[:n] + dual.level[n:] <= 0.0, np.minimum(a[:n], a[n:]), 0.0)
-    a[:n] -= free
-    a[n:] -= free
+    common = np.where(dual.level[:n] + dual.level[n:] <= 0.0, np.minimum(a[:n], a[n:]), 0.0)
+    a[:n] -= common
+    a[n:] -= common
     return a
 
 
@@ -120,7 +118,8 @@ def feasible_start(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     return feasible(dual, clipped)
 
 
-def _on_all_rows(dual: SVMDual, part: DualPart, alpha: FloatArray) -> FloatArray:
+def _repair_all_rows(dual: SVMDual, part: DualPart, alpha: FloatArray) -> FloatArray:
+    """Repair α (m,) for one equality over all rows, by (REPAIR.2) or (REPAIR.3)."""
     if part.total == 0.0:
         return balance_sides(alpha, part.column, dual.upper)
     if part.total > 0.0 and bool((part.column > 0).all()):
@@ -131,8 +130,8 @@ def _on_all_rows(dual: SVMDual, part: DualPart, alpha: FloatArray) -> FloatArray
 
 
 def _project_up(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float) -> FloatArray:
-    """Return the nearest α in the box with Σ c α = mass, for c > 0: (m,) each; nearest in cα."""
-    scaled = capped_simplex(alpha * column, upper * column, mass)
+    """Return the α in the box with Σ c α = mass whose cα is nearest, for c > 0: (m,) each."""
+    scaled = project_on_capped_simplex(alpha * column, upper * column, mass)
     return np.asarray(np.minimum(scaled / column, upper))
 
 
@@ -149,18 +148,20 @@ def balance_sides(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass
     in_plus = float(np.add.reduce(weighted, where=plus))
     in_minus = -float(np.add.reduce(weighted, where=~plus))
     if in_plus - mass > in_minus:
-        heavy, light, share, size = plus, column < 0, in_minus + mass, in_plus
+        heavy, light, target, size = plus, column < 0, in_minus + mass, in_plus
     else:
-        heavy, light, share, size = column < 0, plus, in_plus - mass, in_minus
-    if share >= 0.0 < size:
-        np.multiply(clipped, share / size, out=clipped, where=heavy)
+        heavy, light, target, size = column < 0, plus, in_plus - mass, in_minus
+    if target >= 0.0 < size:
+        np.multiply(clipped, target / size, out=clipped, where=heavy)
         return clipped
     clipped[heavy] = 0.0
     clipped[light] = _project_up(clipped[light], np.abs(column[light]), upper[light], abs(mass))
     return clipped
 
 
-def _exactly(alpha: FloatArray, upper: FloatArray, part: DualPart, column: FloatArray | None = None) -> FloatArray:
+def _remove_surplus(
+    alpha: FloatArray, upper: FloatArray, part: DualPart, column: FloatArray | None = None
+) -> FloatArray:
     """Subtract the remaining surplus of one part from α in place, (REPAIR.9).
 
     Shapes: α, U and the column c, (m,) each; c = 1 if None.
@@ -172,13 +173,13 @@ def _exactly(alpha: FloatArray, upper: FloatArray, part: DualPart, column: Float
     rows = ((alpha > 0.0) & (alpha < upper)).nonzero()[0]
     if column is not None and find_common_value(column) is None:
         rows = rows[np.abs(column[rows]) == 1.0]
-    alone = rows[products[rows] == surplus]
-    if len(alone):  # an α that is no more than what the sum is off
-        alpha[alone[0]] = 0.0
+    equal = rows[products[rows] == surplus]
+    if len(equal):
+        alpha[equal[0]] = 0.0
         return alpha
     a, free_upper = alpha[rows], upper[rows]
-    for _ in range(CARRIERS):
-        k = _finest(a, free_upper, abs(surplus))
+    for _ in range(MAX_CARRIERS):
+        k = _find_carrier(a, free_upper, abs(surplus))
         if k < 0:
             break
         sign, value = 1.0 if column is None else float(column[rows[k]]), float(a[k])
@@ -192,14 +193,14 @@ def _exactly(alpha: FloatArray, upper: FloatArray, part: DualPart, column: Float
     return alpha
 
 
-def _finest(a: FloatArray, upper: FloatArray, step: float) -> int:
+def _find_carrier(a: FloatArray, upper: FloatArray, step: float) -> int:
     """Return the index of the smallest α (r,) that is far larger than a step and can increase by it; −1 without one."""
     if not len(a):
         return -1
     k = int(a.argmin())
-    if a[k] * SMALL >= step and a[k] + step < upper[k]:
+    if a[k] * SMALL_SHARE >= step and a[k] + step < upper[k]:
         return k
-    candidates = ((a * SMALL >= step) & (a + step < upper)).nonzero()[0]
+    candidates = ((a * SMALL_SHARE >= step) & (a + step < upper)).nonzero()[0]
     return int(candidates[a[candidates].argmin()]) if len(candidates) else -1
 
 
@@ -214,7 +215,9 @@ def clip_to_box(alpha: FloatArray, upper: FloatArray) -> FloatArray:
     return clipped
 
 
-def capped_simplex(a: FloatArray, caps: FloatArray, mass: float, clipped: FloatArray | None = None) -> FloatArray:
+def project_on_capped_simplex(
+    a: FloatArray, caps: FloatArray, mass: float, clipped: FloatArray | None = None
+) -> FloatArray:
     """Project a onto {0 ≤ x ≤ caps, Σx = mass}: x = clip(a − τ, 0, caps), τ by sorting its breakpoints.
 
     Shapes: a, caps (m,) → (m,).
@@ -229,16 +232,16 @@ def capped_simplex(a: FloatArray, caps: FloatArray, mass: float, clipped: FloatA
     if mass >= float(np.add.reduce(caps)):
         return caps.copy()
     clipped = clip_to_box(a, caps) if clipped is None else clipped
-    if _adds_up(clipped, mass):
+    if _has_sum(clipped, mass):
         return clipped
     a = a - float(a.max(initial=-math.inf))
-    tau = _threshold(a, caps, mass)
+    tau = _find_threshold(a, caps, mass)
     x: FloatArray = np.clip(a - tau, 0.0, caps)
-    settled = _adjust_free_entries(_snap_to_bounds(x, caps, mass), caps, mass)
-    return settled if _adds_up(settled, mass) else _scale_to_sum(_adjust_free_entries(x, caps, mass), caps, mass)
+    snapped = _adjust_free_entries(_snap_to_bounds(x, caps, mass), caps, mass)
+    return snapped if _has_sum(snapped, mass) else _scale_to_sum(_adjust_free_entries(x, caps, mass), caps, mass)
 
 
-def _threshold(a: FloatArray, caps: FloatArray, mass: float) -> float:
+def _find_threshold(a: FloatArray, caps: FloatArray, mass: float) -> float:
     """Return τ of (REPAIR.3), for a ≤ 0 with a largest entry of 0: (m,) each."""
     ends = (a - caps)[caps < np.inf]
     breaks = np.concatenate([a, ends])
@@ -251,7 +254,7 @@ def _threshold(a: FloatArray, caps: FloatArray, mass: float) -> float:
     return float(breaks[k] - ((mass - values[k]) / slope if slope > 0 else 0.0))
 
 
-def _adds_up(x: FloatArray, mass: float) -> bool:
+def _has_sum(x: FloatArray, mass: float) -> bool:
     """Return whether Σx = mass up to the rounding of the sum, x (m,)."""
     return bool(abs(float(x.sum()) - mass) <= ROUNDINGS * EPS * math.sqrt(len(x)) * mass)
 

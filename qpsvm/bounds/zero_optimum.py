@@ -1,7 +1,8 @@
 """Certify an optimal value of 0, for which a relative gap is undefined (`ZeroOptimum`).
 
 If the reduced hulls of a ν-SVM meet, or the origin is in the reduced hull of a one-class SVM, some feasible α has
-w(α) = 0, and every entry of the computed w(α) is at most its rounding error:
+w(α) = 0. Then every entry of the computed w(α) is at most its rounding error, and the gap is measured relative to the
+size S of the terms of w(α) instead of the value:
 
     (VANISH.1)  w = 0, b = 0, ρ = 0 is feasible with the value 0, and optimal if some feasible α has w(α) = 0
     (VANISH.2)  its gap is ½‖w(α)‖² relative to ½S², (ZERO.2), as in a proof
@@ -39,7 +40,7 @@ from qpsvm.space.kernels.functions import RBF, Polynomial, Precomputed
 
 
 class ZeroOptimum:
-    """Test whether w vanishes at points of one dual.
+    """Tests whether w vanishes at points of one dual.
 
     sharp_rows: Values and w(α) of that dual in double-double.
     """
@@ -56,24 +57,17 @@ class ZeroOptimum:
         """
         if self.space.is_affine:
             return self._find_zero_ball(point)
-        intercept, has_constraints = self.svm.intercept, self.svm.linear_constraints is not None
-        if (
-            self.svm.has_curvature
-            or self.svm.penalised_groups
-            or (has_constraints and (point.w is None or self.svm.mix is not None))
-        ):
+        if not self._can_vanish(point):
             return None
-        if not has_constraints and (intercept is None or (intercept.total and self.svm.margin_groups)):
-            return None  # the following needs 1ᵀβ = 0, or b = −ρ
-        beta = self.svm.beta(point.alpha)
-        balanced = intercept is not None and not intercept.total
-        norm = self._bound_by_equal_rows(beta) if balanced else None
+        intercept, beta = self.svm.intercept, self.svm.beta(point.alpha)
+        is_balanced = intercept is not None and not intercept.total  # 1ᵀβ = 0
+        norm = self._bound_by_equal_rows(beta) if is_balanced else None
         if norm is None:
-            norm = self._bound_norm(beta) if point.w is not None else self._bound_kernel_norm(beta, balanced)
+            norm = self._bound_norm(beta) if point.w is not None else self._bound_kernel_norm(beta, is_balanced)
             if norm is None and point.w is not None:  # try an α nearby
                 point = point.replace(alpha=self._find_nearest_alpha(point))
                 norm = self._bound_norm(self.svm.beta(point.alpha))
-        gap = math.inf if norm is None else self._bound_relative_gap(norm, point, balanced)
+        gap = math.inf if norm is None else self._bound_relative_gap(norm, point, is_balanced)
         if norm is None or not gap <= LARGEST_SHARE:
             return None
         zeros = np.zeros_like(point.yf)
@@ -84,27 +78,36 @@ class ZeroOptimum:
             gap=gap, half_norm=0.0, evaluated=None, size=math.nan,
         )  # fmt: skip
 
-    def _bound_relative_gap(self, norm: float, point: Certificate, balanced: bool) -> float:
+    def _can_vanish(self, point: Certificate) -> bool:
+        """Return whether (VANISH.1) applies to the machine, and the bounds below to the point."""
+        svm, intercept = self.svm, self.svm.intercept
+        if svm.has_curvature or svm.penalised_groups:
+            return False
+        if svm.linear_constraints is not None:
+            return point.w is not None and svm.mix is None
+        return intercept is not None and not (intercept.total and svm.margin_groups)  # 1ᵀβ = 0, or b = −ρ
+
+    def _bound_relative_gap(self, norm: float, point: Certificate, is_balanced: bool) -> float:
         """Return the gap of (VANISH.2) from an upper bound of ‖w(α)‖; any row may make α exactly feasible."""
         if self.svm.is_two_sided and not self.svm.beta(point.alpha).any():
             return 0.0  # a surplus goes to both rows of a sample, and β stays 0
         repaired = self.gap_bounder.find_feasible(point)
         if repaired is None:
             return math.inf
-        moves = sum(float(np.abs(end - point.alpha).sum()) for end in repaired.ends)
-        norm = (norm + moves * self.accuracy.largest) * FEW if moves else norm
+        change = sum(float(np.abs(end - point.alpha).sum()) for end in repaired.ends)
+        norm = (norm + change * self.accuracy.largest) * FEW if change else norm
         if norm == 0.0:
             return 0.0
         if self.points is None:
             return math.inf
-        size = bound_zero_size(self.points, self._bound_sizes(self.svm.beta(point.alpha)), balanced)
+        size = bound_zero_size(self.points, self._bound_sizes(self.svm.beta(point.alpha)), is_balanced)
         return (norm / size) ** 2 * FEW if norm < size else math.inf
 
     def _find_intercepts(self, intercept: DualGroup | None) -> tuple[float, float]:
         """Return all b that are optimal for w = 0: 0, or if the bounds force 1ᵀα, a whole interval."""
         if intercept is None or not intercept.total:
             return 0.0, 0.0
-        return levels.interval(self.svm, self.svm.parts[0], np.zeros(self.svm.m)) or (0.0, 0.0)
+        return levels.find_minimisers(self.svm, self.svm.parts[0], np.zeros(self.svm.m)) or (0.0, 0.0)
 
     def _find_zero_ball(self, point: Certificate) -> Certificate | None:
         """Return c = φ(x), R = 0, and α, (VANISH.4); None unless all samples are identical, bit for bit."""
@@ -134,18 +137,18 @@ class ZeroOptimum:
         sizes = np.abs(beta if constraints is None else beta[: constraints.unconstrained_dual.n])
         return sizes * (1.0 - 4.0 * UNIT)
 
-    def _bound_kernel_norm(self, beta: FloatArray, balanced: bool) -> float | None:
+    def _bound_kernel_norm(self, beta: FloatArray, is_balanced: bool) -> float | None:
         """Return an upper bound of ‖w(α)‖ of a kernel machine, for β (n,); None if its square exceeds its rounding."""
         if self.points is None or not isinstance(self.space.kernel, (RBF, Polynomial)):
             return None
-        size = bound_zero_size(self.points, self._bound_sizes(beta), balanced)
+        size = bound_zero_size(self.points, self._bound_sizes(beta), is_balanced)
         zeros = np.zeros_like(beta)
         zero = Primal(None, zeros)
         norm: float | None = self.points.measure(zero, beta, zeros).apart
-        most = math.sqrt(gamma(int(np.count_nonzero(beta)) + 2)) * size
-        if not (norm is not None and norm <= most):
+        rounding = math.sqrt(gamma(int(np.count_nonzero(beta)) + 2)) * size
+        if not (norm is not None and norm <= rounding):
             norm = self.points.refine_distance(zero, beta, zeros)
-        return norm if norm is not None and norm <= most else None
+        return norm if norm is not None and norm <= rounding else None
 
     def _bound_norm(self, beta: FloatArray) -> float | None:
         """Return an upper bound of ‖w(α)‖ of a linear machine; None if an entry of w(α) exceeds its rounding.
@@ -160,19 +163,16 @@ class ZeroOptimum:
         if not sp.csr_array(rows).count_nonzero():  # w(α) is 0 without any rounding
             return 0.0
         if self.svm.intercept is None or self.svm.intercept.total:
-            counted = (
-                np.ones(len(support))
-                if self.svm.linear_constraints is None
-                else support < self.svm.linear_constraints.unconstrained_dual.n
-            )
-            return self._bound_rounding(sharp[0], sharp[1], (abs(rows).T @ (counted * np.abs(beta[support]))), terms)
+            constraints = self.svm.linear_constraints
+            is_sample = 1.0 if constraints is None else support < constraints.unconstrained_dual.n
+            return self._bound_rounding(sharp[0], sharp[1], abs(rows).T @ (is_sample * np.abs(beta[support])), terms)
         mean = np.asarray(rows.sum(axis=0)).ravel() / max(terms, 1)  # β = 0: no rows
         surplus, error = sum_with_bound(beta)
-        counted = sharp[0] - mean * surplus
-        means = (mean, self.space.samples.means())  # of all rows, if that is closer
+        weights = sharp[0] - mean * surplus
+        means = (mean, self.space.samples.means())  # that of the support, or of all rows if it is closer
         size = np.min([(np.abs(as_dense(rows) - centre).T @ np.abs(beta[support])) for centre in means], axis=0)
-        radii = sharp[1] + np.abs(mean) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(counted)
-        return self._bound_rounding(counted, radii, size, terms)
+        radii = sharp[1] + np.abs(mean) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(weights)
+        return self._bound_rounding(weights, radii, size, terms)
 
     @staticmethod
     def _bound_rounding(weights: FloatArray, radii: FloatArray, size: FloatArray, terms: int) -> float | None:

@@ -12,8 +12,8 @@ import qpsvm
 from qpsvm.base.arrays.frozen import repeat_value, sum_where
 from qpsvm.base.arrays.quantiles import find_quantile_interval
 from qpsvm.base.arrays.rounding import compute_relative_gap
-from qpsvm.bounds.certificate import gap_sums, gap_terms
-from qpsvm.bounds.repair import balance_sides, capped_simplex
+from qpsvm.bounds.certificate import compute_gap_terms, sum_gap_terms
+from qpsvm.bounds.repair import balance_sides, project_on_capped_simplex
 from qpsvm.program.svm_dual import SVMDual, build_intercept_groups
 from qpsvm.space.operators import LowRank
 
@@ -36,7 +36,7 @@ def test_capped_simplex_is_the_projection(seed):
     caps = rng.uniform(0, 1, m) if seed % 3 else np.ones(m)
     for share in (1e-9, 0.1, 0.5, 0.9, 1 - 1e-12, 1.0):
         mass = share * caps.sum()
-        x = capped_simplex(a, caps, mass)
+        x = project_on_capped_simplex(a, caps, mass)
         assert (x >= 0).all()
         assert (x <= caps).all()
         assert x.sum() == pytest.approx(mass, rel=1e-12, abs=1e-15)
@@ -45,13 +45,13 @@ def test_capped_simplex_is_the_projection(seed):
 
 def test_capped_simplex_takes_a_mass_that_exceeds_the_caps_by_rounding():
     caps = np.full(3, 0.1)
-    np.testing.assert_array_equal(capped_simplex(np.zeros(3), caps, caps.sum() * (1 + 1e-15)), caps)
+    np.testing.assert_array_equal(project_on_capped_simplex(np.zeros(3), caps, caps.sum() * (1 + 1e-15)), caps)
 
 
 @pytest.mark.parametrize("largest", [1e9, 1e17, 1e200, 1e290])
 def test_capped_simplex_keeps_its_mass_beside_an_entry_that_is_far_larger(largest):
     for caps in (np.full(4, 1.0), np.array([0.5, np.inf, 1.0, 0.1])):
-        x = capped_simplex(np.array([largest, 3.0, 1.0, -largest]), caps, 1.3)
+        x = project_on_capped_simplex(np.array([largest, 3.0, 1.0, -largest]), caps, 1.3)
         assert (x >= 0).all()
         assert (x <= caps).all()
         assert x.sum() == pytest.approx(1.3, rel=1e-14)
@@ -61,8 +61,8 @@ def test_capped_simplex_of_a_feasible_point_is_that_point():
     rng = np.random.default_rng(4)
     caps = rng.uniform(0.5, 1, 30)
     x = caps * rng.choice([0.0, 0.3, 1.0], 30)
-    np.testing.assert_allclose(capped_simplex(x, caps, x.sum()), x, atol=1e-15)
-    np.testing.assert_array_equal(capped_simplex(x, caps, x.sum()), x)
+    np.testing.assert_allclose(project_on_capped_simplex(x, caps, x.sum()), x, atol=1e-15)
+    np.testing.assert_array_equal(project_on_capped_simplex(x, caps, x.sum()), x)
 
 
 @pytest.mark.parametrize("shift", [1e-13, 1e-9, 1e-3, -1e-4])
@@ -72,7 +72,7 @@ def test_capped_simplex_leaves_what_belongs_at_a_bound_there(shift):
     for m in (5, 60, 900):
         caps = rng.uniform(0.5, 1, m) / m
         x = caps * rng.choice([0.0, 0.4, 1.0], m)
-        near = capped_simplex(x + shift, caps, x.sum())
+        near = project_on_capped_simplex(x + shift, caps, x.sum())
         np.testing.assert_array_equal(near == 0.0, x == 0.0)
         np.testing.assert_array_equal(near == caps, x == caps)
         assert near.sum() == pytest.approx(x.sum(), rel=1e-14)
@@ -82,9 +82,9 @@ def test_capped_simplex_keeps_a_small_entry_and_a_small_cap():
     """Where nothing has to be projected, what is small is no rounding; nor is it under a cap that is as small."""
     caps = np.array([1.0, 1.0, np.inf, 1e-20])
     x = np.array([0.3, 0.7, 5e-21, 1e-20])
-    near = capped_simplex(x, caps, 1.0)
+    near = project_on_capped_simplex(x, caps, 1.0)
     np.testing.assert_allclose(near, x, rtol=1e-12)
-    assert capped_simplex(np.array([0.5, 1.0, -1.0, 0.5]), caps, 1.0)[3] == 1e-20
+    assert project_on_capped_simplex(np.array([0.5, 1.0, -1.0, 0.5]), caps, 1.0)[3] == 1e-20
 
 
 def tied(seed: int) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
@@ -168,21 +168,21 @@ def test_the_terms_of_the_gap_sum_to_it(seed):
     alpha = balance_sides(rng.uniform(-1, 2, 15), y, C)
     w, b, own = rng.normal(size=3), rng.normal(), X.T @ (alpha * y)
     yf = y * (X @ w + b)
-    terms = gap_terms(alpha, C, yf, 1.0)
+    terms = compute_gap_terms(alpha, C, yf, 1.0)
     loss = C @ np.maximum(1 - yf, 0)
     primal = 0.5 * w @ w + loss
     dual = alpha.sum() - 0.5 * own @ own
     assert (terms >= 0).all()
     ones = repeat_value(1.0, 15)
     svm = SVMDual(LowRank(X), y, ones, C, repeat_value(0.0, 15), build_intercept_groups(y, "free"))
-    assert gap_sums(svm, alpha, X @ w, b, ones) == pytest.approx((terms.sum(), loss), rel=1e-12)
+    assert sum_gap_terms(svm, alpha, X @ w, b, ones) == pytest.approx((terms.sum(), loss), rel=1e-12)
     assert primal - dual == pytest.approx(0.5 * (w - own) @ (w - own) + terms.sum(), rel=1e-12)
 
 
 def test_gap_terms_of_a_hard_margin():
-    terms = gap_terms(np.array([1.0, 0.0]), np.full(2, np.inf), np.array([1.5, 2.0]), 1.0)
+    terms = compute_gap_terms(np.array([1.0, 0.0]), np.full(2, np.inf), np.array([1.5, 2.0]), 1.0)
     np.testing.assert_array_equal(terms, [0.5, 0.0])
-    assert gap_terms(np.zeros(1), np.full(1, np.inf), np.array([0.5]), 1.0)[0] == np.inf
+    assert compute_gap_terms(np.zeros(1), np.full(1, np.inf), np.array([0.5]), 1.0)[0] == np.inf
 
 
 def test_relative_gap_is_relative():

@@ -18,9 +18,9 @@ from stated_machines import Stated
 import qpsvm
 from qpsvm.base.arrays.rounding import FEW
 from qpsvm.bounds.certificate import EvaluatedViolations, PrimalPoint
-from qpsvm.bounds.certify import certify
+from qpsvm.bounds.certify import DualPoint, certify
 from qpsvm.bounds.gap_bounder import GapBounder
-from qpsvm.bounds.levels import primal_points
+from qpsvm.bounds.levels import find_primal_points
 from qpsvm.bounds.repair import feasible
 
 INTERCEPTS = (None, "free", "penalised")
@@ -258,7 +258,7 @@ def test_the_distance_of_a_point_that_is_stretched() -> None:
     explicit = PrimalPoint(np.zeros(2), w, 12.5, w - own)
     assert PrimalPoint(np.zeros(2), w, 12.5).half_distance(growth) == 0.5 * (growth * 5.0) ** 2
     assert explicit.half_distance(growth) == pytest.approx(0.5 * float(np.square(1.5 * w - own).sum()))
-    spanned = PrimalPoint(np.zeros(2), None, 12.5, coef=w, apart=apart)
+    spanned = PrimalPoint(np.zeros(2), None, 12.5, coef=w, distance=apart)
     assert spanned.half_distance(growth) >= explicit.half_distance(growth)
     assert spanned.half_distance() == pytest.approx(0.5 * apart**2)
 
@@ -267,7 +267,7 @@ def test_the_distance_of_a_point_that_is_stretched() -> None:
 
 
 def draw_bands(seed: int) -> tuple[Any, Any, dict[str, Any], dict[str, float]]:
-    """Draw bands that hold f from both sides, off the origin: what keeps them, what `Held` asks for, multipliers."""
+    """Draw bands that hold f from both sides, off the origin: a restoration, its arguments, and multipliers."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((20, 3)) + rng.choice([0.0, 10.0, 1e4]) / 3.0
     score = X @ [1.0, -1.0, 0.5]
@@ -276,32 +276,33 @@ def draw_bands(seed: int) -> tuple[Any, Any, dict[str, Any], dict[str, float]]:
     problem = qpsvm.CSVM(X, np.where(score > np.median(score), 1, 0), C=1.0, constraints=rows)
     alpha = feasible(problem.svm, rng.uniform(0.0, 1.0, problem.svm.m))
     beta = problem.svm.beta(alpha)
-    point = next(primal_points(problem.space, beta, None)[1])
-    return problem, problem._certifier.restoration, {"a": alpha, "beta": beta, "point": point}, {"b": 0.3 / 7.0}
+    point = next(find_primal_points(problem.space, beta, None)[1])
+    dual = DualPoint(alpha, beta, {}, 0.0, 0.0)
+    return problem, problem._certifier.restoration, {"dual": dual, "point": point}, {"b": 0.3 / 7.0}
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_at_the_ends_of_what_the_rows_allow_they_are_kept_for_certain(seed: int) -> None:
     """(HELD.1): b goes twice the radius inside."""
     _, held, at, mu = draw_bands(seed)
-    t, r = held._slack(**at, mu=mu)
-    assert (held._broken(t, r) == (t + r > 0.0)).all()
-    assert held._broken(-0.5 * r, r).all()
+    t, r = held._enclose_violations(**at, mu=mu)
+    assert (held._find_violated(t, r) == (t + r > 0.0)).all()
+    assert held._find_violated(-0.5 * r, r).all()
     low, high = held._bound_intercept(**at, mu=mu)
     assert np.isfinite([low, high]).all()
     for end, column in ((low, held.column[held.rows] > 0), (high, held.column[held.rows] < 0)):
-        assert not held._broken(*held._slack(**at, mu={"b": end}))[column].any()
+        assert not held._find_violated(*held._enclose_violations(**at, mu={"b": end}))[column].any()
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_rows_that_are_brought_to_their_bound_are_kept_for_certain(seed: int) -> None:
     """(HELD.2) goes twice the radius inside, so that the rounding of its step breaks none."""
     _, held, at, mu = draw_bands(seed)
-    t, r = held._slack(**at, mu=mu)
+    t, r = held._enclose_violations(**at, mu=mu)
     worst = t == t.max()
     assert t[worst][0] > 0.0
-    moved = held._correct_rows(at["beta"], at["point"], mu, worst, t, r)
-    assert not held._broken(*held._slack(at["a"], at["beta"], *moved))[worst].any()
+    moved = held._correct_rows(**at, mu=mu, mask=worst, t=t, r=r)
+    assert not held._find_violated(*held._enclose_violations(at["dual"], *moved))[worst].any()
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -289,7 +289,7 @@ def knots(svm: SVMDual, u: Any) -> list[Fraction]:
 @for_each("seed", range(120))
 def test_the_interval_of_a_multiplier_is_the_set_of_its_minimisers(seed: int) -> None:
     svm, part, u = draw_one_group(seed)
-    found = levels.interval(svm, part, levels.reaches(svm, part, u))
+    found = levels.find_minimisers(svm, part, levels.compute_thetas(svm, part, u))
     points = knots(svm, u)
     inner = [(a + b) / 2 for a, b in zip(points[1:], points[:-1], strict=True)]
     tried = [*points, *inner, points[0] - 1, points[-1] + 1]
@@ -326,7 +326,9 @@ def test_hard_rows_alone_leave_the_multiplier_to_its_total() -> None:
             repeat_value(0.0, 2),
             (group,),
         )
-        assert levels.interval(svm, svm.parts[0], levels.reaches(svm, svm.parts[0], np.zeros(2))) == expected
+        assert (
+            levels.find_minimisers(svm, svm.parts[0], levels.compute_thetas(svm, svm.parts[0], np.zeros(2))) == expected
+        )
 
 
 def test_hard_rows_that_touch_meet_in_a_point_and_those_that_cross_in_none() -> None:
@@ -335,7 +337,9 @@ def test_hard_rows_that_touch_meet_in_a_point_and_those_that_cross_in_none() -> 
             LowRank(np.zeros((2, 1))), np.array([1.0, -1.0]), np.array([1.0 + missing, -1.0]), repeat_value(np.inf, 2),
             repeat_value(0.0, 2), (DualGroup("one", "mu", np.array([1.0, -1.0])),),
         )  # fmt: skip
-        assert levels.interval(svm, svm.parts[0], levels.reaches(svm, svm.parts[0], np.zeros(2))) == expected
+        assert (
+            levels.find_minimisers(svm, svm.parts[0], levels.compute_thetas(svm, svm.parts[0], np.zeros(2))) == expected
+        )
 
 
 @pytest.mark.parametrize("total", [-5.0, 7.0])
@@ -347,7 +351,10 @@ def test_soft_rows_that_give_way_leave_the_multiplier_to_the_hard_ones(total: fl
         np.array([np.inf, np.inf, 1.0, 1.0]), repeat_value(0.0, 4), (DualGroup("one", "mu", column, total),),
     )  # fmt: skip
     end = -3.0 if total > 0 else 4.0
-    assert levels.interval(svm, svm.parts[0], levels.reaches(svm, svm.parts[0], np.zeros(4))) == (end, end)
+    assert levels.find_minimisers(svm, svm.parts[0], levels.compute_thetas(svm, svm.parts[0], np.zeros(4))) == (
+        end,
+        end,
+    )
 
 
 def test_averaging_leaves_out_rows_that_the_group_has_no_part_in() -> None:
@@ -355,7 +362,7 @@ def test_averaging_leaves_out_rows_that_the_group_has_no_part_in() -> None:
     column = np.where(np.arange(svm.m) < 2, part.column, 0.0)
     svm = replace(svm, groups=(DualGroup("one", "mu", column),))
     alpha = np.where(np.isfinite(svm.upper), 0.5 * svm.upper, 1.0)
-    found = levels.average(svm, svm.parts[0], levels.reaches(svm, svm.parts[0], u), alpha)
+    found = levels.average_free_rows(svm, svm.parts[0], levels.compute_thetas(svm, svm.parts[0], u), alpha)
     assert found is not None
     assert math.isfinite(found)
 

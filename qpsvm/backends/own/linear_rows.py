@@ -16,7 +16,7 @@ import numpy as np
 from qpsvm.base.arrays.frozen import find_common_value, repeat_value
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
-from qpsvm.bounds.certificate import middle
+from qpsvm.bounds.certificate import find_middle
 from qpsvm.data.rows import RowSource, RowsWithOnes
 from qpsvm.program.losses import compress_constant
 from qpsvm.program.svm_dual import SVMDual
@@ -93,8 +93,10 @@ def compute_best_intercept(svm: SVMDual, w: FloatArray, factor: float = 1.0) -> 
     """Return the best b for w (d,) of a machine whose only multiplier is b divided by a factor; 0 if there is none."""
     assert isinstance(svm.gram, LowRank)
     part = svm.parts[0]
-    optimal_multipliers = levels.interval(svm, part, levels.reaches(svm, part, svm.gram.source.margins(w)))
-    b = 0.0 if optimal_multipliers is None else factor * middle(*optimal_multipliers)
+    optimal_multipliers = levels.find_minimisers(
+        svm, part, levels.compute_thetas(svm, part, svm.gram.source.margins(w))
+    )
+    b = 0.0 if optimal_multipliers is None else factor * find_middle(*optimal_multipliers)
     return b if np.isfinite(b) else 0.0
 
 

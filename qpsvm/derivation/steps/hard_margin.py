@@ -77,7 +77,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
                      setup_code="M = kind == 1"),
                 rf"M=\{{i:{free.latex()}\}}",
             ), lambda at: "" if at.on_margin.any() else "no sample has α > 0"),
-            hard.hard_intercept,
+            hard.find_middle_intercept,
         ),
         kinds=hull.kinds_of_samples(
             case(sym.ZERO, (sym.ALPHA, "=", 0), (hull.compared_value, "≥", 1)),
@@ -102,7 +102,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
                 line(lower_bound, "≤", optimum, "≤", upper_bound, scale="size"),
                 line(upper_bound, "=", lower_bound, shown=False),
             )),
-            certify._measure,
+            certify.scale_to_level,
         ),
     )  # fmt: skip
 

@@ -209,7 +209,7 @@ def measure_margin(at: At) -> float:
 def find_nearest_b(at: At) -> float:
     """Return the b nearest to the result's in the interval that the weighted quantile over the rows allows."""
     b_of_rows = at.y * (at.margin - at.svm.curvature * at.alpha) - at.svm.at_rows(at.u)
-    low, high = levels.interval(at.svm, at.svm.parts[0], b_of_rows) or (-np.inf, np.inf)
+    low, high = levels.find_minimisers(at.svm, at.svm.parts[0], b_of_rows) or (-np.inf, np.inf)
     return float(min(max(at.b, low), high))
 
 

@@ -77,7 +77,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
                     line(sym.B, "=", HALF * (t - s), before=r",\quad ", joined=True, scale="level"),
                 ),
             ),
-            levels._soft_interval,
+            levels.find_soft_minimisers,
             general="LEVEL.3",
         ),
         strong=(

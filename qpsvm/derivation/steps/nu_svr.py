@@ -61,7 +61,7 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
                 sym.split_by(residual, "<", sym.B - two.EPSILON, two.C, half_sum),
                 line(sym.U, "=", sym.kernel_sum(two.BETA), measured=False),
             )),
-            levels._soft_interval, general="LEVEL.3",
+            levels.find_soft_minimisers, general="LEVEL.3",
         ),
         kinds=tube.kinds_of_samples(*two.KINDS),
         besides=step(

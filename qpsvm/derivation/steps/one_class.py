@@ -105,7 +105,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
                 EquationLine((sym.U, RHO), ("=",), scale="level", rows=sym.ON_MARGIN,
                      before=line(0, "<", sym.ALPHA, "<", S).latex() + r"\ \Rightarrow\ "),
             )),
-            levels._soft_interval, general="LEVEL.3",
+            levels.find_soft_minimisers, general="LEVEL.3",
         ),
         besides=build_nu_step(plane, sym.F, 0, NU_S, NU_BOUNDS_TEXT),
         last=(
@@ -128,7 +128,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
                      before=r"\nu=1\quad\Longrightarrow\quad "),
                 line(RHO, "≥", max_u, before=r",\quad ", scale="level"),
             ), lambda at: "" if at.problem.nu == 1.0 else f"ν is {at.problem.nu:g}, so that there is a choice"),
-            levels._soft_interval, general="LEVEL.3",
+            levels.find_soft_minimisers, general="LEVEL.3",
         ),
         ),
     )  # fmt: skip

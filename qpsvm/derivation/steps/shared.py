@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from qpsvm.bounds import certify, levels
-from qpsvm.bounds.certificate import gap_sums
-from qpsvm.bounds.levels import primal_points
+from qpsvm.bounds.certificate import sum_gap_terms
+from qpsvm.bounds.levels import find_primal_points
 from qpsvm.bounds.repair import clip_to_box
 from qpsvm.derivation.expressions import Equation, EquationLine, Subset, display, flat_in, line, subject
 from qpsvm.derivation.letter_builder import latex_to_text, letter
@@ -159,7 +159,7 @@ class MachineSteps(Formulas):
             )
         return step(
             f"Stationarity in {w}", f"At a minimum over {w} the Lagrangian is flat: {consequence}. {comparison}",
-            Equation("alone", (self.weights(flat_in(w)),)), primal_points, general="DUAL.5",
+            Equation("alone", (self.weights(flat_in(w)),)), find_primal_points, general="DUAL.5",
             construction="" if is_linear else f"f is computed from α, and {w} is never formed",
         )  # fmt: skip
 
@@ -181,7 +181,7 @@ class MachineSteps(Formulas):
                 f"With {half}b² in the objective, b is penalised itself. So the derivative gives b, instead "
                 f"of a balance between the {self.sides}.",
                 self._build_penalised_b(flat_in("b"), self.full_balance),
-                certify.penalised_multipliers,
+                certify.compute_penalised_multipliers,
                 general="CERT.2",
             )  # fmt: skip
         middle = [] if self.constraint_terms else ["=", total(self.coef)]
@@ -275,7 +275,7 @@ class MachineSteps(Formulas):
         )  # fmt: skip
         return step("Dual feasibility", text, Equation("alone", lines), clip_to_box, general="REPAIR.1")
 
-    def complementary_slackness(self, text: str = "", function: Callable[..., Any] = gap_sums) -> Step:
+    def complementary_slackness(self, text: str = "", function: Callable[..., Any] = sum_gap_terms) -> Step:
         """Build the step: if a constraint has slack, its multiplier is zero."""
         lines: list[EquationLine] = []
         if self.constraint_terms is not None:
@@ -465,7 +465,7 @@ class MachineSteps(Formulas):
             "is a sum of terms that are not negative, so every α bounds the optimum from below, and every point of the "
             "primal from above. This is what makes a certificate possible. At an optimal α it is measured half way "
             "to another feasible one.",
-            Equation("below", lines, sym.explain_infeasibility), certify._build_candidate, general="GAP.1",
+            Equation("below", lines, sym.explain_infeasibility), certify.build_candidate, general="GAP.1",
             construction="for every feasible pair the difference is this sum",
         )  # fmt: skip
 
@@ -507,7 +507,7 @@ class MachineSteps(Formulas):
                 "Recovering b",
                 "A penalised intercept is a weight like the others, and it is read off α in the same way.",
                 self._build_penalised_b("", self.full_balance, total(self.coef)),
-                certify.penalised_multipliers,
+                certify.compute_penalised_multipliers,
                 general="CERT.2",
             )
         upper = self.rows[0].upper
@@ -546,7 +546,7 @@ class MachineSteps(Formulas):
                     else ""
                 ),
             ),
-            levels.average,
+            levels.average_free_rows,
             "" if self.problem.intercept else NO_INTERCEPT,
             "LEVEL.5",
         )

@@ -155,7 +155,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
                 line(FAR, "=", SQUARE, rows=sym.ON_MARGIN, scale="level", shown=False),
                 line(0, "<", sym.ALPHA, "<", sym.C, measured=False, after=r"\ \Rightarrow\ \|\varphi(x_i)-c\|=R"),
             )),
-            levels._soft_interval, general="LEVEL.3",
+            levels.find_soft_minimisers, general="LEVEL.3",
         ),
         ball.kinds_of_samples(),
         ball.strong_duality(),

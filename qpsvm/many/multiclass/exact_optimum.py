@@ -26,7 +26,7 @@ from scipy.linalg import lapack
 from qpsvm.base.arrays.quantiles import find_quantile_interval
 from qpsvm.base.arrays.rounding import ROUNDED
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.bounds.certificate import middle
+from qpsvm.bounds.certificate import find_middle
 from qpsvm.many.multiclass.stack import MachineGram
 
 #: Limit of the rounds. From the points of a loop with tolerance 1e-2 two are usual, and five rare.
@@ -147,7 +147,7 @@ def _solve_without_free(
 
 def find_best_intercept(u: FloatArray, y: FloatArray, upper: FloatArray) -> float:
     """Return the midpoint of all b for which f = u + b has the smallest hinge loss, (LEVEL.3); all (m,)."""
-    return middle(*find_quantile_interval(y - u, upper, float(upper[y > 0.0].sum())))
+    return find_middle(*find_quantile_interval(y - u, upper, float(upper[y > 0.0].sum())))
 
 
 def _select_farthest(mask: NDArray[np.bool_], shortfall: FloatArray, max_rows: int) -> NDArray[np.bool_]:

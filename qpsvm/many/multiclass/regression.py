@@ -22,7 +22,7 @@ from qpsvm.backends.packages import find_library_version
 from qpsvm.base.arrays.quantiles import find_quantile_interval
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import limit_blas_threads
-from qpsvm.bounds.certificate import middle
+from qpsvm.bounds.certificate import find_middle
 from qpsvm.machines.epsilon_svr import EpsilonSVR
 from qpsvm.many.multiclass.bulk import MachinePoints, build_bounded_points, has_default_options
 from qpsvm.many.multiclass.gap_bounds import bound_gaps
@@ -154,7 +154,7 @@ class RegressionSolver:
             return 0.0 if free_b is None else free_b
         assert stack.level is not None
         ends_of_tubes = stack.sign * stack.level - u
-        return middle(*find_quantile_interval(ends_of_tubes, stack.upper, float(stack.upper[: len(beta)].sum())))
+        return find_middle(*find_quantile_interval(ends_of_tubes, stack.upper, float(stack.upper[: len(beta)].sum())))
 
 
 def solve_regression(problem: EpsilonSVR, tol: float) -> BinaryMachines:

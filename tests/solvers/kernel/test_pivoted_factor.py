@@ -97,7 +97,7 @@ def test_the_distance_is_bounded_from_above(kernel: Any, scale: float) -> None:
             whole[pivots] = coef
             delta = [a - b for a, b in zip(fractions(whole), fractions(beta), strict=True)]
             exact = math.sqrt(max(float(dot(delta, [dot(row, delta) for row in K])), 0.0))
-            measured, radius = span.distance(coef)
+            measured, radius = span.bound_distance(coef)
             assert radius >= 0.0
             assert exact <= (measured + radius) * (1.0 + 4.0 * EPS)
 
