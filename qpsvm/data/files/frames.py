@@ -54,39 +54,52 @@ def as_frame(data: Any, name: str = NO_FILE, starts: Sequence[tuple[str, int]] =
     data: A frame of pandas or Polars, a table, batch or data set of pyarrow, or a mapping of columns.
     name, starts: What messages call it, and the files whose rows it has.
     """
+    column_names, values = _list_columns(data)
+    names = [str(column_name) for column_name in column_names]
+    repeated = next((text for k, text in enumerate(names) if text in names[:k]), None)
+    if repeated is not None:
+        raise DataError(f"{name} has the column {repeated!r} twice; give each its own name")
+    columns = dict(zip(names, values, strict=True))
+    n = _check_lengths(columns, name)
+    header = {text: j for j, text in enumerate(names)}
+    return Frame(name, header, columns=columns, starts=tuple(starts) or ((name, 0),), n=n)
+
+
+def _list_columns(data: Any) -> tuple[list[Any], list[Any]]:
+    """Return the names of the columns of a table in memory, and the columns; none if a name occurs twice.
+
+    Raises DataTypeError.
+    """
     if is_dask(data):
         raise DataTypeError("a Dask collection is not here: bring it by .compute(), or give its numbers to a machine")
     if is_arrow(data) and hasattr(data, "to_table"):
         data = data.to_table()
     if isinstance(data, Mapping):
-        names, each = list(data), list(data.values())
-    elif is_arrow(data) and hasattr(data, "schema"):
-        names, each = list(data.schema.names), [data.column(j) for j in range(data.num_columns)]
-    elif hasattr(data, "columns") and hasattr(data, "__getitem__"):
+        return list(data), list(data.values())
+    if is_arrow(data) and hasattr(data, "schema"):
+        return list(data.schema.names), [data.column(j) for j in range(data.num_columns)]
+    if hasattr(data, "columns") and hasattr(data, "__getitem__"):
         names = list(data.columns)
-        each = [] if len(set(names)) < len(names) else [data[one] for one in names]
-    else:
-        raise DataTypeError(
-            f"a table is a frame of pandas, Polars or pyarrow, a mapping of columns, or the path of a file, got "
-            f"{type(data).__name__}"
-        )
-    texts = [str(one) for one in names]
-    twice = next((text for k, text in enumerate(texts) if text in texts[:k]), None)
-    if twice is not None:
-        raise DataError(f"{name} has the column {twice!r} twice; give each its own name")
-    for text, column in zip(texts, each, strict=True):
+        return names, [] if len(set(names)) < len(names) else [data[column_name] for column_name in names]
+    raise DataTypeError(
+        f"a table is a frame of pandas, Polars or pyarrow, a mapping of columns, or the path of a file, got "
+        f"{type(data).__name__}"
+    )
+
+
+def _check_lengths(columns: Mapping[str, Any], name: str) -> int:
+    """Check that every column has a value for each row; return the number of rows. Raises DataError, DataTypeError."""
+    for text, column in columns.items():
         if isinstance(column, (str, bytes)) or not hasattr(column, "__len__") or getattr(column, "shape", (0,)) == ():
             raise DataTypeError(f"{name}: column {text!r} is {format_value(column)}, and not a value for each row")
-    lengths = {text: len(column) for text, column in zip(texts, each, strict=True)}
+    lengths = {text: len(column) for text, column in columns.items()}
     first = next(iter(lengths), None)
     if first is None or not lengths[first]:
         raise DataError(f"{name} has no {'columns' if first is None else 'rows'}")
-    odd = next((text for text in lengths if lengths[text] != lengths[first]), None)
-    if odd is not None:
-        raise DataError(f"{name}: column {odd!r} has {lengths[odd]} rows, and {first!r} has {lengths[first]}")
-    header = {text: j for j, text in enumerate(texts)}
-    columns = dict(zip(texts, each, strict=True))
-    return Frame(name, header, columns=columns, starts=tuple(starts) or ((name, 0),), n=lengths[first])
+    other = next((text for text in lengths if lengths[text] != lengths[first]), None)
+    if other is not None:
+        raise DataError(f"{name}: column {other!r} has {lengths[other]} rows, and {first!r} has {lengths[first]}")
+    return lengths[first]
 
 
 def read_frame(

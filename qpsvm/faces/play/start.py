@@ -125,12 +125,27 @@ def build_start(problem: Problem) -> Start:
         what = f"the machine {type(problem).__name__}" if machine is None else f"the kernel {problem.kernel}"
         known = [each.kind.__name__ for each in (MACHINES if machine is None else KERNELS).values()]
         raise UnsupportedError(f"the page does not have {what}; it has {', '.join(known)}")
+    learnt = MACHINES[machine].learnt
+    _check_page_limits(problem, learnt)
+    try:
+        state = read_state(_describe_state(problem, machine, kernel))
+    except RequestError as error:
+        raise RequestError(f"the page cannot show this problem: {error}", error.field) from None
+    names = problem.feature_names
+    shown_names = None if names is None else (*names, *([TARGET] if learnt == "numbers" else []))
+    if learnt != "labels":
+        return Start(state, shown_names)
+    low, high = (str(label) for label in problem.classes)
+    return Start(state, shown_names, (low, high))
+
+
+def _check_page_limits(problem: Problem, learnt: str) -> None:
+    """Check that the page can show the samples of a problem. Raises UnsupportedError."""
     n, d = problem.X.shape
     if n > MOST_POINTS:
         raise UnsupportedError(
             f"the page takes {MOST_POINTS} rows at the most, this problem has {n}: give some of them"
         )
-    learnt = MACHINES[machine].learnt
     if d < 2 and learnt != "numbers":
         raise UnsupportedError(
             "the page shows a plane, and this problem has one feature: add a column, of zeros if need be"
@@ -139,28 +154,23 @@ def build_start(problem: Problem) -> Start:
         raise UnsupportedError("the page knows no sample weights: leave them out")
     if problem.constraints:
         raise UnsupportedError("the page knows no constraints: leave them out")
-    held = {field.name: getattr(problem.kernel, field.name) for field in fields(problem.kernel)}  # type: ignore[arg-type]
+
+
+def _describe_state(problem: Problem, machine: str, kernel: str) -> dict[str, Any]:
+    """Return the state of a problem as JSON, given the names of its machine and its kernel on the page."""
+    learnt, d = MACHINES[machine].learnt, problem.X.shape[1]
+    kernel_parameters = {field.name: getattr(problem.kernel, field.name) for field in fields(problem.kernel)}  # type: ignore[arg-type]
     if any(parameter.name == "psd" for parameter in KERNELS[kernel].parameters):
-        held["psd"] = problem.psd
+        kernel_parameters["psd"] = problem.psd
     points = as_dense(problem.X)
     if learnt == "numbers":
         points = np.column_stack([points, problem.t])
-    shown_state = {
-        "points": points.tolist(), "labels": problem.y.tolist() if learnt == "labels" else [1] * n,
+    return {
+        "points": points.tolist(), "labels": problem.y.tolist() if learnt == "labels" else [1] * problem.n,
         "axes": [0, d if learnt == "numbers" else 1], "machine": machine,
         "parameters": {each.name: _read_parameter(problem, each.name) for each in MACHINES[machine].parameters},
-        "kernel": {"name": kernel, **held},
+        "kernel": {"name": kernel, **kernel_parameters},
     }  # fmt: skip
-    try:
-        state = read_state(shown_state)
-    except RequestError as error:
-        raise RequestError(f"the page cannot show this problem: {error}", error.field) from None
-    names = problem.feature_names
-    named = None if names is None else (*names, *([TARGET] if learnt == "numbers" else []))
-    if learnt != "labels":
-        return Start(state, named)
-    low, high = (str(label) for label in problem.classes)
-    return Start(state, named, (low, high))
 
 
 def _read_parameter(problem: Problem, name: str) -> Any:

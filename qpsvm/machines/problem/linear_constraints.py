@@ -326,28 +326,12 @@ def build_textbook_rows(
             "by its `features` and take them as samples, with a linear kernel"
         )
     names: list[str] = []
-    mixes, bounds, radii, counts = [], [], [], []
     for item in items:
-        Z, A, bound, radius = item.points, sp.eye_array(len(item.h)), item.h, np.zeros(len(item.h))
-        if item.over_w and not isinstance(kernel, Linear):
-            raise UnsupportedError(
-                f"Constraints are rows over w, which is no vector for the kernel {kernel}; ValueConstraints are "
-                "rows over values of f, for any kernel"
-            )
-        if Z.shape[1] != d:
-            argument = "G" if item.over_w else "Z"
-            raise DataError(f"{argument} of the constraints has {Z.shape[1]} columns, X has {d}")
-        if not item.over_w:
-            A = item.A  # (OWN.2)
-        if diagonal and not item.over_w:
-            K = kernel.diagonal(Z)
-            bound = item.h - diagonal * (A @ K)
-            radius = gamma(d + Z.shape[0] + 8) * (np.abs(item.h) + abs(diagonal) * (abs(A) @ np.abs(K)))
-        mixes.append(A)
-        bounds.append(bound / size)
-        radii.append(radius / size)
-        counts.append(item.c if item.over_w else np.ones(Z.shape[0]))
+        _check_columns(item, kernel, d)
         names += item.name_rows(len(names))
+    bounds, radii = zip(*(_compute_bounds(item, kernel, diagonal) for item in items), strict=True)
+    mixes = [sp.eye_array(len(item.h)) if item.over_w else item.A for item in items]  # (OWN.2)
+    counts = [item.c if item.over_w else np.ones(item.points.shape[0]) for item in items]
     repeated = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
     if repeated:
         raise ParameterError(
@@ -360,12 +344,34 @@ def build_textbook_rows(
         sp.csr_array(sp.vstack([sp.csr_array(Z) for Z in points])) if sparse else np.concatenate(points),
         None if all(item.over_w for item in items) else sp.csr_array(sp.block_diag(mixes)),
         np.concatenate([item.c for item in items]),  # (OWN.1)
-        np.concatenate(bounds),
-        np.concatenate(radii),
+        np.concatenate(bounds) / size,
+        np.concatenate(radii) / size,
         np.ones(len(names)),
         np.concatenate(counts),
         np.concatenate([item.h for item in items]),
     )
+
+
+def _check_columns(item: UserConstraints, kernel: Kernel, d: int) -> None:
+    """Check that constraints fit the kernel and the number of features. Raises UnsupportedError, DataError."""
+    if item.over_w and not isinstance(kernel, Linear):
+        raise UnsupportedError(
+            f"Constraints are rows over w, which is no vector for the kernel {kernel}; ValueConstraints are "
+            "rows over values of f, for any kernel"
+        )
+    if item.points.shape[1] != d:
+        argument = "G" if item.over_w else "Z"
+        raise DataError(f"{argument} of the constraints has {item.points.shape[1]} columns, X has {d}")
+
+
+def _compute_bounds(item: UserConstraints, kernel: Kernel, diagonal: float) -> tuple[FloatArray, FloatArray]:
+    """Return h without the part of K(x, x) in f, and bounds of its rounding errors: (p,) each."""
+    if not diagonal or item.over_w:
+        return item.h, np.zeros(len(item.h))
+    n_points, d = item.points.shape
+    K = kernel.diagonal(item.points)
+    radius = gamma(d + n_points + 8) * (np.abs(item.h) + abs(diagonal) * (abs(item.A) @ np.abs(K)))
+    return item.h - diagonal * (item.A @ K), radius
 
 
 def compute_lengths(rows: ConstraintRows, kernel: Kernel) -> FloatArray:

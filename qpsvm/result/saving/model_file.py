@@ -207,26 +207,39 @@ def _check_shapes(header: Mapping[str, Any], arrays: Mapping[str, _ArrayInfo]) -
     d = header.get("n_features")
     if type(d) is not int or not 0 < d <= LONGEST_AXIS:
         raise DataError(f"n_features is {format_value(d)}")
-    is_all_in_one = header.get("format") == ALL_IN_ONE_FORMAT
-    is_pairs = header.get("format") == PAIRS_FORMAT
-    needs_classes = is_all_in_one or is_pairs or header.get("format") == CLASSES_FORMAT
-    pairs_arrays = PAIRS_ARRAYS if is_pairs else set[str]()
+    model_format, is_precomputed = header.get("format"), header.get("kernel") == "precomputed"
+    needs_classes = model_format in (ALL_IN_ONE_FORMAT, PAIRS_FORMAT, CLASSES_FORMAT)
+    pairs_arrays = PAIRS_ARRAYS if model_format == PAIRS_FORMAT else set[str]()
     needed = COMMON_ARRAYS - {"header"} | (CLASSES_ARRAYS if needs_classes else set()) | pairs_arrays
     layout = set(arrays) - COMMON_ARRAYS - CLASSES_ARRAYS - pairs_arrays
     if not set(arrays) >= needed or layout not in LAYOUTS:
         raise DataError("it does not hold the arrays of a model")
+    expected = _list_expected_arrays(model_format, is_precomputed, d, arrays)
+    for name in set(arrays) - {"header"}:
+        kinds, shape = expected[name]
+        if arrays[name].dtype.kind not in kinds or arrays[name].shape != shape:
+            description = f"type {arrays[name].dtype} and shape {arrays[name].shape}"
+            raise DataError(f"its array {name} has {description}, where shape {shape} is needed")
+    if (header.get("kernel") != "linear" and "w" in arrays) or (is_precomputed and "data" in arrays):
+        raise DataError("its arrays do not fit its kernel")
+
+
+def _list_expected_arrays(
+    model_format: Any, is_precomputed: bool, d: int, arrays: Mapping[str, _ArrayInfo]
+) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Return the kinds of numbers and the shape that each array of a model must have, by name."""
+    is_pairs = model_format == PAIRS_FORMAT
     n_vectors = 0 if "w" in arrays else _get_length(arrays["coef"], 1 if is_pairs else 0)
     n_stored = _get_length(arrays["data"]) if "data" in arrays else 0
-    is_precomputed = header.get("kernel") == "precomputed"
     k = 2
     f_shape: tuple[int, ...] = ()  # of one number per decision function
     if is_pairs:
         k = max(_get_length(arrays["classes"]), 3)
         f_shape = (k * (k - 1) // 2,)
-    elif is_all_in_one:
+    elif model_format == ALL_IN_ONE_FORMAT:
         k = max(_get_length(arrays["classes"]), 2)
         f_shape = (k,)
-    expected: dict[str, tuple[str, tuple[int, ...]]] = {
+    return {
         "classes": (LABEL_KINDS, (k,)),
         "b": (REAL_KINDS, f_shape),
         "coef": (REAL_KINDS, (k - 1, n_vectors) if is_pairs else (n_vectors, *f_shape)),
@@ -238,13 +251,6 @@ def _check_shapes(header: Mapping[str, Any], arrays: Mapping[str, _ArrayInfo]) -
         "indptr": (INDEX_KINDS, (n_vectors + 1,)),
         "rows": (INDEX_KINDS, ()),
     }
-    for name in set(arrays) - {"header"}:
-        kinds, shape = expected[name]
-        if arrays[name].dtype.kind not in kinds or arrays[name].shape != shape:
-            description = f"type {arrays[name].dtype} and shape {arrays[name].shape}"
-            raise DataError(f"its array {name} has {description}, where shape {shape} is needed")
-    if (header.get("kernel") != "linear" and "w" in arrays) or (is_precomputed and "data" in arrays):
-        raise DataError("its arrays do not fit its kernel")
 
 
 def _decode_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,6 +61,40 @@ from qpsvm.solve.call import solve
 EXIT_CODES = {Status.OPTIMAL: 0, Status.INTERRUPTED: 130}
 
 
+class SplitDataset(NamedTuple):
+    """The rows to train on, and those held out.
+
+    training, held_out: With columns as the machine takes them, computed from the training rows; both are all rows if
+        none is held out.
+    raw_training: The training rows before that, from which the folds are drawn.
+    folds: Of a cross-validation; None without one.
+    n_rows, n_training: Number of all rows, and of the training rows.
+    """
+
+    training: Dataset
+    held_out: Dataset
+    raw_training: Dataset
+    folds: list[Fold] | None
+    n_rows: int
+    n_training: int
+
+
+def _read_split_dataset(options: argparse.Namespace, seed: int) -> SplitDataset:
+    """Read the rows, and split them as requested."""
+    is_split = options.test_size is not None or options.cv is not None
+    whole = read_dataset(options, raw=is_split)
+    n = whole.table.X.shape[0]
+    if not is_split:
+        return SplitDataset(whole, whole, whole, None, n, n)
+    everything = Fold(np.arange(n), np.arange(0))
+    split = everything if options.test_size is None else draw_held_out(whole, options.test_size, seed)
+    raw_training = restrict_rows(whole, split.train)
+    folds = None if options.cv is None else list(draw_dataset_folds(raw_training, options.cv, seed))
+    training, held_out = split_dataset(whole, split, options)
+    print_columns(training.table)
+    return SplitDataset(training, held_out, raw_training, folds, n, len(split.train))
+
+
 def run(options: argparse.Namespace) -> int:
     """Solve, print the summary and the scores, draw, and save the model."""
     apply_defaults(options)
@@ -70,16 +104,9 @@ def run(options: argparse.Namespace) -> int:
     if options.scheduler is not None:
         return _solve_on_cluster(options)
     require_picture(options.plot)
-    apart = options.test_size is not None or options.cv is not None
-    whole = read_dataset(options, raw=apart)
-    everything = Fold(np.arange(whole.table.X.shape[0]), np.arange(0))
     seed = SEED if options.seed is None else options.seed
-    split = everything if options.test_size is None else draw_held_out(whole, options.test_size, seed)
-    rows = restrict_rows(whole, split.train) if apart else whole
-    tested = None if options.cv is None else list(draw_dataset_folds(rows, options.cv, seed))
-    sample, test = split_dataset(whole, split, options) if apart else (whole, whole)
-    if apart:
-        print_columns(sample.table)
+    data = _read_split_dataset(options, seed)
+    sample = data.training
     problem = choose_problem(sample, options)
     check_samples(problem, options)
     draw = None if options.plot is None else choose_picture(problem, sample.table.names, options.axes)
@@ -87,7 +114,8 @@ def run(options: argparse.Namespace) -> int:
         result = solve_or_raise(problem, options)
     model = sample.build_model(result, problem)
     print(result.summary(notes=False))
-    if sample.target_kind != "none":  # without a target the summary counts the vectors inside and outside
+    answers = None  # without a target the summary counts the vectors inside and outside
+    if sample.target_kind != "none":
         answers = predict_rows(model, sample.table.X)
         print(f"  training    {describe_training_scores(sample, answers, model.metadata.get('quantile'))}")
     code, hints, weighed = EXIT_CODES.get(result.status, 1), list[Hint](), bool(options.class_weight)
@@ -99,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
         )
         print(said)
     if options.test_size is not None:
-        said, hints = _score_held_out(test, model, whole.table.X.shape[0], seed, weighed)
+        said, hints = _score_held_out(data.held_out, model, data.n_rows, seed, weighed)
         print(said)
     if draw is not None:
         write_picture(draw(result), options.plot)
@@ -107,14 +135,14 @@ def run(options: argparse.Namespace) -> int:
     if options.bounds:
         model, said = _add_bounds(model, result)
         print(said)
-    _save_model(model, options, "" if options.test_size is None else f", trained on {len(split.train)} rows")
+    _save_model(model, options, "" if options.test_size is None else f", trained on {data.n_training} rows")
     if options.proof is not None and not prove_result(result, sample, options):
         code = code or 1
-    if tested is not None and result.status is not Status.INTERRUPTED:
-        said, certified, more = _score_folds(rows, tested, options, seed)
+    if data.folds is not None and result.status is not Status.INTERRUPTED:
+        said, certified, more = _score_folds(data.raw_training, data.folds, options, seed)
         print(said)
         code, hints = code or (0 if certified else 1), [*hints, *more]
-    if sample.target_kind == "labels":
+    if sample.target_kind == "labels" and answers is not None:
         hints += find_warnings(sample, answers, {}, weighed)
     if last := format_notes(hints, result.list_hints(sample.table.names)):
         print(last)
