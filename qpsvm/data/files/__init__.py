@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError, UnknownOptionError, describe_nearest
@@ -25,6 +27,7 @@ from qpsvm.data.files.libsvm import read_libsvm, refuse_column_options
 from qpsvm.data.files.sheet import (
     MISSING,
     UNNAMED,
+    Mask,
     Sheet,
     build_target_error,
     detect_format,
@@ -262,6 +265,15 @@ def read_with_encoding(
         return standardise_table(table, name)  # type: ignore[return-value]
 
 
+def _extract_known_labels(columns: TableColumns, target: str, text: bool) -> tuple[NDArray[Any], Mask | None]:
+    """Return the labels, (n,), 0 for missing ones, and which rows have one; None if all have one."""
+    missing = columns.mask_missing([target])
+    known = extract_labels(columns.take_rows(np.flatnonzero(~missing)), target, text)
+    labels = np.zeros(len(missing), dtype=known.dtype)
+    labels[~missing] = known
+    return labels, ~missing if missing.any() else None
+
+
 def _read_named_rows(
     sheet: Sheet, read: Reader, encoding: Encoding, drop_missing: bool, keep_rows: bool, name_rows: str | None
 ) -> NewRows:
@@ -287,10 +299,7 @@ def _read_named_rows(
         columns, _ = columns.drop_incomplete([*needed, *beside], drop_missing)
     labels, labelled = None, None
     if target in beside and len(columns.rows):
-        holes = columns.mask_missing([str(target)])
-        known = extract_labels(columns.take_rows(np.flatnonzero(~holes)), str(target), encoding.text_labels)
-        labels = np.zeros(len(holes), dtype=known.dtype)
-        labels[~holes], labelled = known, ~holes if holes.any() else None
+        labels, labelled = _extract_known_labels(columns, str(target), encoding.text_labels)
     members = extract_groups(columns, groups) if groups is not None and groups in beside else None
     X = encode(columns, encoding) if len(columns.rows) else np.zeros((0, encoding.n_features))
     return NewRows(

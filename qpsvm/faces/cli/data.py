@@ -173,37 +173,10 @@ def take_rows(X: Any, rows: IntArray) -> Any:
 
 def read_dataset(options: argparse.Namespace, out: TextIO | None = None, raw: bool = False) -> Dataset:
     """Read the data file and describe its content, by default on standard output."""
-    start = time.perf_counter()
-    learns = VARIANTS[options.variant]._target_kind
-    of_classes = "two-class machines"
-    belongings = (("positive", "labels", of_classes), ("class_weight", "labels", of_classes),
-                  ("groups", "ranks", "a ranking"))  # fmt: skip
-    for option, learnt, who in belongings:
-        if getattr(options, option) and learns != learnt:
-            flag = f"--{option.replace('_', '-')}"
-            raise ParameterError(
-                f"{flag} belongs to {who}, but the variant is {options.variant}: leave {flag} out, or choose another "
-                "variant"
-            )
-    for flag, given in (("--weights", options.weights), ("--class-weight", options.class_weight)):
-        if given and options.variant == "hard":
-            raise ParameterError(f"{flag} has no effect on a hard margin, which has no slack: leave it out")
+    start, learns = time.perf_counter(), VARIANTS[options.variant]._target_kind
+    _check_variant_options(options)
     given = parse_source(options.file)
-    stream = getattr(options, "stream", False)
-    found = find_stored_files(given, stream)
-    if found is not None and (stream or not found.fits_in_memory):
-        with Ticker(f"reading {found.name}"):
-            table = read_stored(found, options, raw)
-    else:
-        assert found is not None or not isinstance(given, tuple)  # several files are always stored files
-        if found is not None:
-            refuse_options(options, ["encoding"], f"is for text files, and {found.name} is not one: leave it out")
-        table = read_table(
-            given if found is None else next(found.iter_frames()),  # type: ignore[arg-type]
-            target=options.target, drop=options.drop, standardise=options.standardise and not raw,
-            wanted=choose_target(options), groups=options.groups, weights=options.weights, keep=options.keep,
-            date=options.date, missing=choose_missing(options), text_format=build_text_format(options), raw=raw,
-        )  # fmt: skip
+    table = _read_source(given, options, raw)
     if options.positive is not None and table.y is not None:
         sample = _set_against_rest(table, table.y, options.positive)
     else:
@@ -220,6 +193,42 @@ def read_dataset(options: argparse.Namespace, out: TextIO | None = None, raw: bo
     if learns == "labels":
         _check_classes(sample, describe_source(given), out)
     return sample
+
+
+def _check_variant_options(options: argparse.Namespace) -> None:
+    """Refuse options of the data that the variant has no use for. Raises ParameterError."""
+    learns = VARIANTS[options.variant]._target_kind
+    of_classes = "two-class machines"
+    belongings = (("positive", "labels", of_classes), ("class_weight", "labels", of_classes),
+                  ("groups", "ranks", "a ranking"))  # fmt: skip
+    for option, learnt, who in belongings:
+        if getattr(options, option) and learns != learnt:
+            flag = f"--{option.replace('_', '-')}"
+            raise ParameterError(
+                f"{flag} belongs to {who}, but the variant is {options.variant}: leave {flag} out, or choose another "
+                "variant"
+            )
+    for flag, given in (("--weights", options.weights), ("--class-weight", options.class_weight)):
+        if given and options.variant == "hard":
+            raise ParameterError(f"{flag} has no effect on a hard margin, which has no slack: leave it out")
+
+
+def _read_source(given: Any, options: argparse.Namespace, raw: bool) -> EncodedTable:
+    """Read a file, several files, or standard input; rows that do not fit into memory stay in their files."""
+    stream = getattr(options, "stream", False)
+    found = find_stored_files(given, stream)
+    if found is not None and (stream or not found.fits_in_memory):
+        with Ticker(f"reading {found.name}"):
+            return read_stored(found, options, raw)
+    assert found is not None or not isinstance(given, tuple)  # several files are always stored files
+    if found is not None:
+        refuse_options(options, ["encoding"], f"is for text files, and {found.name} is not one: leave it out")
+    return read_table(
+        given if found is None else next(found.iter_frames()),
+        target=options.target, drop=options.drop, standardise=options.standardise and not raw,
+        wanted=choose_target(options), groups=options.groups, weights=options.weights, keep=options.keep,
+        date=options.date, missing=choose_missing(options), text_format=build_text_format(options), raw=raw,
+    )  # fmt: skip
 
 
 def print_columns(table: EncodedTable, out: TextIO | None = None) -> None:

@@ -53,12 +53,8 @@ def solve_kernel_hard(
     Shapes: start (n,) or None.
     """
     effort = Effort(time_limit, max_iter, verbose)
-    if (
-        engine == "auto"
-        and isinstance(kernel, Linear)
-        and isinstance(X, np.ndarray)
-        and X.shape[1] <= ACTIVE_SET_COLUMNS
-    ):
+    has_few_columns = isinstance(kernel, Linear) and isinstance(X, np.ndarray) and X.shape[1] <= ACTIVE_SET_COLUMNS
+    if engine == "auto" and has_few_columns:
         small_solution, hulls_meet = _solve_few_support(
             lambda j: X @ X[j], np.einsum("ij,ij->i", X, X), X @ (y @ X), y, tol
         )
@@ -78,17 +74,32 @@ def solve_kernel_hard(
         spread = np.zeros(len(y))
         spread[ties.first_rows] = merged.beta
         return replace(merged, beta=spread, u=ties.expand_groups(merged.u))
-    n_bound = len(y)
-    beta = None if start is None else y * start
-    for penalty in PENALTIES if start is None else PENALTIES[-1:]:
-        C = penalty / curvature
-        remaining_iterations = None if max_iter is None else max(max_iter - effort.iterations, 1)
-        seconds = None if time_limit is None else max(effort.clock.remaining, 0.0)
-        problem = KernelDual.from_hinges(y, repeat_value(C, len(y)))
-        solution = solve_kernel(
-            blocks, problem, start=beta, tol=GAP_SHARE * tol, time_limit=seconds, max_iter=remaining_iterations,
+
+    def solve_soft(C: float, start: FloatArray | None) -> KernelSolution:
+        """Solve the C-SVM from β, within what is left of the limits."""
+        return solve_kernel(
+            blocks, KernelDual.from_hinges(y, repeat_value(C, len(y))), start=start, tol=GAP_SHARE * tol,
+            time_limit=None if time_limit is None else max(effort.clock.remaining, 0.0),
+            max_iter=None if max_iter is None else max(max_iter - effort.iterations, 1),
             verbose=verbose, engine=engine,
         )  # fmt: skip
+
+    return _raise_penalty(solve_soft, curvature, None if start is None else y * start, len(y), tol, effort)
+
+
+def _raise_penalty(
+    solve_soft: Callable[[float, FloatArray | None], KernelSolution], curvature: float, beta: FloatArray | None, n: int,
+    tol: float, effort: Effort,
+) -> KernelSolution:  # fmt: skip
+    """Solve C-SVMs with larger and larger penalties until no α is at its bound.
+
+    solve_soft: Solves for a C, from β.
+    beta: The start; with one, only the last penalty is tried.
+    """
+    n_bound = n
+    for penalty in PENALTIES if beta is None else PENALTIES[-1:]:
+        C = penalty / curvature
+        solution = solve_soft(C, beta)
         effort.iterations += solution.iterations
         solution = replace(solution, iterations=effort.iterations)
         beta = solution.beta
