@@ -48,9 +48,9 @@ CVXPY_ROWS = 4000
 SMALL_PRODUCTS, QUICK_PRODUCTS, MAX_PRODUCTS, TALL = 1e7, 1e9, 3e10, 10.0
 #: Rows of the dual of such a machine up to which CVXOPT takes at most a second.
 DENSE_ROWS = 2000
-#: Limits on the steps of the sequential dual method before another method: per sample of a linear machine, per sample
-#: of another, and in all; the larger one counts. A step of a linear machine takes some microseconds.
-LINEAR_TRIAL_STEPS, KERNEL_TRIAL_STEPS, MIN_TRIAL_STEPS = 100, 400, 20_000
+#: Limits on the steps per sample of the sequential dual method before a quick method and before a slow one, and the
+#: least number of steps that counts. A step of a linear machine takes some microseconds.
+SHORT_TRIAL_STEPS, LONG_TRIAL_STEPS, MIN_TRIAL_STEPS = 100, 400, 20_000
 
 
 @dataclass(frozen=True)
@@ -108,16 +108,17 @@ def _order_for_classes(problem: Problem, size: Size, external: list[RankedBacken
 
     The sequential dual method is first tried with a limit on its steps if another can take over.
     """
-    follow_up, is_first = RankedBackend("cvxopt", "dual", DENSE_ROWS), False
+    follow_up, is_first, trial_steps = RankedBackend("cvxopt", "dual", DENSE_ROWS), False, LONG_TRIAL_STEPS
     can_take_over = follow_up.is_eligible(problem, size)
     if size.is_linear:
         follow_up, products = RankedBackend("interior_point", "dual"), _count_interior_products(size)
         is_tall = size.samples >= TALL * size.features
         can_take_over, is_first = products <= MAX_PRODUCTS, products <= (QUICK_PRODUCTS if is_tall else SMALL_PRODUCTS)
+        trial_steps = SHORT_TRIAL_STEPS if products <= QUICK_PRODUCTS else LONG_TRIAL_STEPS
     if can_take_over:
         if not is_first:
-            trial_steps = (LINEAR_TRIAL_STEPS if size.is_linear else KERNEL_TRIAL_STEPS) * size.samples
-            yield RankedBackend("sequential_dual", "dual", max_iter=max(MIN_TRIAL_STEPS, trial_steps))
+            max_iter = max(MIN_TRIAL_STEPS, trial_steps * size.samples)
+            yield RankedBackend("sequential_dual", "dual", max_iter=max_iter)
         yield follow_up
     yield RankedBackend("sequential_dual", "dual")
     if size.is_linear:

@@ -37,6 +37,8 @@ USER_STOP_STATUSES = (Status.TIME_LIMIT, Status.INTERRUPTED)
 MIN_TIME_LIMIT = 1e-9
 #: Minimum seconds for the certificate, and for polishing few rows, however short the time limit.
 MIN_CERTIFICATE_SECONDS, MIN_POLISH_SECONDS = 1.0, 0.1
+#: Time for polishing a point that the solver will refine, as a multiple of the solver's time.
+ROUGH_POLISH_FACTOR = 2.0
 #: Seconds that the certificate may take after Ctrl-C.
 INTERRUPTED_CERTIFICATE_SECONDS = 0.5
 
@@ -130,9 +132,11 @@ class SolveRequest:
         """Return the clock of polishing the point of a solver that took `solve_time` seconds."""
         if self.time_limit is not None:
             remaining = max(self.clock.remaining, MIN_POLISH_SECONDS if rows <= POLISHED_ROWS else 0.0)
-            return Clock(min(remaining, max(solve_time, MIN_COUNTED_SECONDS)) if is_rough else remaining)
+            return Clock(
+                min(remaining, max(ROUGH_POLISH_FACTOR * solve_time, MIN_POLISH_SECONDS)) if is_rough else remaining
+            )
         if self.max_iter is not None:
             return Clock(max(solve_time, MIN_POLISH_SECONDS))
         if is_rough:
-            return Clock(max(solve_time, MIN_COUNTED_SECONDS))
+            return Clock(max(ROUGH_POLISH_FACTOR * solve_time, MIN_POLISH_SECONDS))
         return Clock(bound_follow_up_time(solve_time))

@@ -219,6 +219,8 @@ class CombinedRows(Operator):
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         row_mix, column_mix = self.mix[rows], self.mix[columns]
+        if isinstance(self.base, RepeatedOperator):
+            return self.base.combine_block(row_mix, column_mix)
         row_points, column_points = np.unique(row_mix.indices), np.unique(column_mix.indices)
         out: FloatArray = (
             row_mix[:, row_points] @ (column_mix[:, column_points] @ self.base.block(row_points, column_points).T).T
@@ -349,6 +351,18 @@ class RepeatedOperator(Operator):
         column_index, theirs = np.unique(columns % n, return_inverse=True)
         is_same_copy = rows[:, None] // n == columns // n
         return np.where(is_same_copy, self.base.block(row_index, column_index)[mine[:, None], theirs], 0.0)
+
+    def combine_block(self, left: sp.csr_array, right: sp.csr_array) -> FloatArray:
+        """Return A (I ⊗ B) Cᵀ for sparse A (r, k n) and C (s, k n), copy by copy: (r, s)."""
+        n = self.base.shape[0]
+        left_points, right_points = np.unique(left.indices % n), np.unique(right.indices % n)
+        values = self.base.block(left_points, right_points)
+        out = np.zeros((left.shape[0], right.shape[0]))
+        for c in range(self.k):
+            A, C = (mix[:, points + c * n] for mix, points in ((left, left_points), (right, right_points)))
+            rows, columns = np.flatnonzero(np.diff(A.indptr)), np.flatnonzero(np.diff(C.indptr))
+            out[np.ix_(rows, columns)] += A[rows] @ (C[columns] @ values.T).T
+        return out
 
     def diagonal(self) -> FloatArray:
         return np.tile(self.base.diagonal(), self.k)
