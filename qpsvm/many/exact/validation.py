@@ -291,7 +291,8 @@ def cross_validate_interval(
     if check and incomplete:
         warnings.warn(
             f"{len(incomplete)} of {len(outcomes)} paths are not optimal up to {name} = {interval.high:g}, and what "
-            f"was reached is used: `reached`, `gaps` and `status` say which; the first of them: {incomplete[0].message}",
+            f"was reached is used: `reached`, `gaps` and `status` say which; the first of them: "
+            f"{incomplete[0].message}",
             InaccurateWarning,
             stacklevel=3,
         )
