@@ -43,8 +43,9 @@ EPS = float(np.finfo(float).eps)
 MIN_FREE_DISTANCE = 1e-8
 #: Rates, and distances to a bound, below these shares of the largest ones are rounding and count as 0.
 MIN_RATE, MIN_DISTANCE = 1e-13, 1e-14
-#: Relative residuals of the system of the free rows: above the first it is refined, above the second it is given up.
-MAX_UNREFINED_RESIDUAL, MAX_RESIDUAL = 1e-11, 1e-9
+#: Relative residuals of the system of the free rows: above the first it is refined, above the second it is given up;
+#: above the third, refinement rarely helps.
+MAX_UNREFINED_RESIDUAL, MAX_RESIDUAL, MAX_REFINABLE_RESIDUAL = 1e-11, 1e-9, 1e-6
 #: Numbers of events between two checks of the clock, and between two computations of f from v.
 EVENTS_PER_CLOCK_CHECK, EVENTS_PER_REFRESH = 32, 64
 #: Limit of the number of events, per row and in addition: beyond it, the path is assumed to cycle.
@@ -174,15 +175,15 @@ class ActiveSet:
         free = free[np.argsort(-depth[free], kind="stable")]
         unpenalised = np.flatnonzero(rows.ridge == 0.0)
         base: list[int] = []
-        for k in free.tolist():
+        for i in free.tolist():
             if len(base) == len(unpenalised):
                 break
-            if np.linalg.matrix_rank(rows.E[[*base, k]][:, unpenalised]) > len(base):
-                base.append(k)
+            if np.linalg.matrix_rank(rows.E[[*base, i]][:, unpenalised]) > len(base):
+                base.append(i)
         self.mu = self._find_multipliers(free, len(base) == len(unpenalised))
         while len(base) < len(unpenalised):
             base.append(self._free_next_row(base, unpenalised))
-        remaining = [k for k in free.tolist() if k not in set(base)]
+        remaining = [i for i in free.tolist() if i not in set(base)]
         if remaining and self._try_factor(base + remaining):
             return
         self.factor.invert(np.array(base, dtype=np.int64))
@@ -270,8 +271,8 @@ class ActiveSet:
             _find_shortest_step(*self._measure_bound_rows(dmu, df)),
             *(_find_shortest_step(*measured) for measured in self._measure_free_rows(dv)),
         ]
-        kind_of_event = int(np.argmin([step for step, _ in candidates]))
-        step, position = candidates[kind_of_event]
+        event = int(np.argmin([step for step, _ in candidates]))  # 0: a row enters; 1, 2: one leaves to hi, to lo
+        step, position = candidates[event]
         reaches_end = not step < 1.0 - self.s
         step = 1.0 - self.s if reaches_end else step
         if record is not None:
@@ -281,16 +282,16 @@ class ActiveSet:
         if reaches_end:
             return True
         self.events += 1
-        if kind_of_event == 0:
+        if event == 0:
             self._enter(position)
         else:
-            self._leave(position, 1 if kind_of_event == 1 else -1)
+            self._leave(position, 1 if event == 1 else -1)
         return False
 
     def _measure_free_rows(self, dv: FloatArray) -> list[tuple[FloatArray, FloatArray, float]]:
-        """Return, for hi and for lo, the distances of the free rows from it, (f,), the rates at which they shrink, and
-        the rate up to which these are noise.
+        """Return the distances of the free rows from their bounds, (f,), and the rates at which they shrink.
 
+        The first entry is for hi, the second for lo; the last item of each is the rate up to which rates are noise.
         Distances that are too short are extended by shifting the bound, (ACTIVE.5).
         """
         data, slope, free = self.current, self.slope, self.factor.free
@@ -310,7 +311,7 @@ class ActiveSet:
         return [(up, upwards, noise), (down, downwards, noise)]
 
     def _measure_bound_rows(self, dmu: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-        """Return the distances of rows at bounds from g = 0, (m,), and rates and noise as `_measure_free_rows` does.
+        """Return the distances of the rows at bounds from g = 0, (m,), their rates, and the noise of these.
 
         Distances that are too short are extended by shifting t, (ACTIVE.5).
         """
@@ -361,7 +362,7 @@ class ActiveSet:
     def _solve_system(self, always_refine: bool) -> tuple[FloatArray, FloatArray, FloatArray] | None:
         """Solve (ACTIVE.2) for the direction, with iterative refinement; return None if the residual stays large.
 
-        always_refine: Whether to refine even a residual that is so large that refinement rarely helps.
+        always_refine: Whether to refine even a residual above `MAX_REFINABLE_RESIDUAL`.
         """
         rows, p, factor, free = self.rows, self.rows.p, self.factor, self.factor.free
         W, K, E, sample = factor.inverse, factor.K_free, rows.E[free], rows.sample[free]
@@ -378,7 +379,8 @@ class ActiveSet:
             scale = float(np.abs(right[:, 0]).max(initial=0.0))
             scale += 1e-4 * rows.max_diagonal * float(np.abs(solution[p:, 0]).max(initial=0.0))
             residual_size = float(np.abs(residual[:, 0]).max(initial=0.0))
-            if residual_size <= MAX_UNREFINED_RESIDUAL * scale or (residual_size > 1e-6 * scale and not always_refine):
+            is_hopeless = residual_size > MAX_REFINABLE_RESIDUAL * scale and not always_refine
+            if residual_size <= MAX_UNREFINED_RESIDUAL * scale or is_hopeless:
                 break
             solution += W @ residual
             f_change = K.T @ solution[p:]

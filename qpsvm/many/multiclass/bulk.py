@@ -109,6 +109,40 @@ def can_solve_in_bulk(split: Split, options: Mapping[str, Any]) -> bool:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class LoopPoints:
+    """The points of all machines after their loops.
+
+    iterations (P,): The iterations of the loop of each machine.
+    is_unfinished (P,): Which points are those of the loop, so that `_finish_point` may improve them.
+    build_gram: A function that returns the Gram matrix of machine p.
+    """
+
+    points: MachinePoints
+    iterations: IntArray
+    is_unfinished: NDArray[np.bool_]
+    build_gram: Callable[[int], MachineGram]
+
+
+def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> BinaryMachines | None:
+    """Solve all machines; None if they cannot be solved in bulk. Raises QPSVMError."""
+    deadline = None if time_limit is None else monotonic() + time_limit
+    stack, upper = _build_stack(split)
+    with np.errstate(all="ignore"), limit_blas_threads():  # a point that is not finite is not certified
+        space = split.active_space
+        if not _has_psd_gram(space):
+            return None
+        if split.has_separate_grams:
+            looped: LoopPoints | None = _loop_separately(split, stack, space)
+        else:
+            looped = _loop_over_shared_gram(split, stack, space, upper)
+        if looped is None:
+            return None
+        b, gaps = _certify_loop_points(stack, space, looped, tol)
+    solver = _describe_solver()
+    return gather_machines(split, stack, looped.points, b, gaps, looped.iterations, tol, deadline, solver)
+
+
 def _has_suitable_kernel(split: Split) -> bool:
     """Return whether the Gram matrix is, or can be tested to be, semidefinite, and fits into memory."""
     n, d = split.X.shape
@@ -138,52 +172,18 @@ def _fits_time_limit(split: Split, limit: float | None) -> bool:
     return bool(products <= limit * PRODUCTS_PER_SECOND)
 
 
-@dataclass(frozen=True, eq=False)
-class LoopPoints:
-    """The points of all machines after their loops.
-
-    iterations (P,): The iterations of the loop of each machine.
-    is_rough (P,): Which points are as the loop left them, so that `_finish_point` may improve them.
-    build_gram: A function that returns the Gram matrix of machine p.
-    """
-
-    points: MachinePoints
-    iterations: IntArray
-    is_rough: NDArray[np.bool_]
-    build_gram: Callable[[int], MachineGram]
-
-
-def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> BinaryMachines | None:
-    """Solve all machines; None if they cannot be solved in bulk. Raises QPSVMError."""
-    deadline = None if time_limit is None else monotonic() + time_limit
-    stack, upper = _build_stack(split)
-    with np.errstate(all="ignore"), limit_blas_threads():  # a point that is not finite is not certified
-        space = split.active_space
-        if not _has_psd_gram(space):
-            return None
-        if split.has_separate_grams:
-            looped: LoopPoints | None = _loop_separately(split, stack, space)
-        else:
-            looped = _loop_over_shared_gram(split, stack, space, upper)
-        if looped is None:
-            return None
-        b, gaps = _certify_loop_points(stack, space, looped, tol)
-    solver = _describe_solver()
-    return gather_machines(split, stack, looped.points, b, gaps, looped.iterations, tol, deadline, solver)
-
-
 def _certify_loop_points(
     stack: Stack, space: FeatureSpace, looped: LoopPoints, tol: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return the intercepts in the caller's coordinates, and the bounds of the gaps, (P,) each.
 
-    Rough points with a gap above the tolerance are finished, and then the error bounds of those that are still above
+    Unfinished points with a gap above the tolerance are finished; then the error bounds of those that are still above
     it are refined.
     """
     b, points = build_bounded_points(space, stack, looped.points)
     gaps = bound_gaps(stack, points)
     uncertain = np.flatnonzero(~(gaps <= tol))
-    unfinished = [p for p in uncertain.tolist() if looped.is_rough[p]]
+    unfinished = [p for p in uncertain.tolist() if looped.is_unfinished[p]]
     for p in unfinished:
         _finish_point(stack, p, looped.points, looped.build_gram(p))
     if unfinished:
@@ -289,9 +289,7 @@ def _set_intercepts(stack: Stack, points: MachinePoints, Z: FloatArray | None) -
 def _find_middles(
     stack: Stack, values: FloatArray, may_increase: NDArray[np.bool_], may_decrease: NDArray[np.bool_]
 ) -> FloatArray:
-    """Return the midpoint between the largest value of rows that may increase and the smallest of those that may
-    decrease, (P,); if there are only rows of one kind, its value.
-    """
+    """Return the middle of each machine, as in `_set_intercepts`, or the only end if there is only one: (P,)."""
     low = stack.maximise_by_machine(np.where(may_increase, values, -np.inf))
     high = -stack.maximise_by_machine(np.where(may_decrease, -values, -np.inf))
     low, high = np.where(np.isfinite(low), low, high), np.where(np.isfinite(high), high, low)
