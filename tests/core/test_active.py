@@ -99,7 +99,7 @@ def test_what_moves_linearly_is_summed_once():
     """(BETWEEN.6): f of what is steady is within what is counted for it."""
     found, own, points, *_ = points_of("C", 6)
     assert points.mass is not None
-    slack = np.outer(own.sizes, points.linear_error + 1e-13 * points.mass)
+    slack = np.outer(own.norms, points.linear_error + 1e-13 * points.mass)
     assert (np.abs(points.f - found.rows.compute_f(points.v)) <= slack).all()
 
 

@@ -1,7 +1,8 @@
 """Follow the optimum along a line of data, and certify each linear piece (`follow`).
 
-`follow` certifies pieces in batches. If a gap exceeds the tolerance, the path is followed again from the last good
-breakpoint, with other random shifts and smaller batches. If that does not help, the path ends there.
+An `ActiveSet` moves from event to event, and a `PieceCertifier` certifies the pieces between them in batches. If a gap
+exceeds the tolerance, the path is followed again from the last good breakpoint, with other random shifts and smaller
+batches. If that does not help, the path ends there.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from qpsvm.many.exact.events import Steps
 from qpsvm.many.exact.piece_certifier import PathPoints, PieceCertifier
 from qpsvm.many.exact.rows import Data, SignedRows
 
-#: Number of pieces that are certified together, at first and after one of them failed.
+#: Number of pieces that are certified together, before and after one of them failed.
 BATCH, RETRY_BATCH = 96, 4
 #: Limit of the retries at the same place.
 MAX_TRIES = 3
@@ -33,10 +34,10 @@ MIN_PROGRESS = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """The optimum from s to `end`: μ and v of the rows `free` are linear, all other rows are at the bound of `kind`.
+    """The optimum from s to `end`: μ and v of the free rows are linear, all other rows are at a bound.
 
-    kind (m,): −1 at lo, 0 free, 1 at hi.
-    v (f,), dv (f,), mu (p,), dmu (p,): At s, and their slopes.
+    free (f,), kind (m,): The free rows, and the kind of each row: −1 at lo, 0 free, 1 at hi.
+    v (f,), dv (f,), mu (p,), dmu (p,): v of the free rows and μ at s, and their slopes.
     """
 
     s: float
@@ -61,10 +62,11 @@ class _PieceRejected(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """Consecutive pieces: s and the end of each (k, 2), kinds (k, m), μ and its slope (k, p).
+    """Consecutive pieces, stored in common arrays.
 
-    free, v, dv: The fields of all pieces, concatenated.
-    offset (k + 1,): Start of each piece in `free`, v and dv.
+    s (k, 2), kinds (k, m): s and the end of each piece, and the kinds of its rows.
+    free, v, dv: The fields of all pieces, concatenated; offset (k + 1,): where each piece begins in them.
+    mu, dmu (k, p): μ at the beginning of each piece, and its slope.
     """
 
     s: FloatArray
@@ -88,9 +90,11 @@ class Stretch:
 
 @dataclass(frozen=True, eq=False)
 class CertifiedStretch:
-    """A stretch, its gaps (k,), and v (c, m), μ (c, p), s (c,) at the ends of its pieces.
+    """The certified pieces of a stretch, which are its first k, and the points at their ends.
 
-    first, second (k,): Indices of the two ends of each piece among these points.
+    gaps (k,): Bound of the relative gap on each piece.
+    v (c, m), mu (c, p), s (c,): The points.
+    first, second (k,): Indices of the two ends of each piece among the points.
     steady (n,): Mask of the samples whose v is at the same bound on all pieces.
     """
 
@@ -106,7 +110,12 @@ class CertifiedStretch:
 
 @dataclass(eq=False)
 class FollowedPath:
-    """The followed path: the pieces up to `reached`, the relative gap of each, and why it ended ("" at its goal)."""
+    """The pieces of a path as far as it was followed.
+
+    start, slope: The data at s = 0, and their change per unit of s.
+    reached: The last certified s.
+    stop_reason: Why the path ended before s = 1; empty if it did not.
+    """
 
     rows: SignedRows
     start: Data
@@ -146,7 +155,12 @@ class FollowedPath:
 
 
 class _PendingPieces:
-    """Steps that wait to be certified as pieces."""
+    """Pieces that wait to be certified, built from the steps of an active set.
+
+    end: The end of the last one.
+    ends: s and the end of each.
+    parts: Their other fields, arrays with those of several pieces each.
+    """
 
     def __init__(self, reached: float) -> None:
         self.end = reached
@@ -154,10 +168,14 @@ class _PendingPieces:
         self.parts: list[tuple[Any, ...]] = []
 
     def add_steps(self, steps: Steps) -> None:
-        """Store the steps that are wide enough; narrower ones are joined to the next."""
+        """Add the steps that are wide enough as pieces.
+
+        A narrower step is joined to the next one, which then begins earlier by the offset: v and μ are extrapolated.
+        """
         wide, offsets = [], []
         for k, (s, end) in enumerate(steps.numbers[: steps.count, :2].tolist()):
-            if not end - self.end <= MIN_WIDTH < 1.0 - self.end:
+            is_narrow = end - self.end <= MIN_WIDTH < 1.0 - self.end
+            if not is_narrow:
                 wide.append(k)
                 offsets.append(self.end - s)
                 self.ends.append((self.end, end))
@@ -168,17 +186,17 @@ class _PendingPieces:
         p, offset = steps.p, np.array(offsets)
         counts, width = steps.rows[selected, 0], int(steps.rows[selected, 0].max())
         is_free = np.arange(width) < counts[:, None]
-        first = 2 + 2 * p
-        v, dv = (steps.numbers[selected, at : at + width][is_free] for at in (first, first + steps.width))
+        v_start = 2 + 2 * p
+        v, dv = (steps.numbers[selected, at : at + width][is_free] for at in (v_start, v_start + steps.width))
         if offset.any():
             v = v + np.repeat(offset, counts) * dv
-        dmu = steps.numbers[selected, 2 + p : first].copy()
+        dmu = steps.numbers[selected, 2 + p : v_start].copy()
         mu = steps.numbers[selected, 2 : 2 + p] + offset[:, None] * dmu
         rows = steps.rows[selected, 1 : 1 + width][is_free]
         self.parts.append((steps.kinds[selected].copy(), counts.copy(), rows, v, dv, mu, dmu))
 
     def take_stretch(self) -> Stretch:
-        """Return all pending pieces as a stretch, and clear them."""
+        """Return all pending pieces as a stretch, and remove them."""
         kinds, counts, *rest = (np.concatenate(each) for each in zip(*self.parts, strict=True))
         s = np.array(self.ends)
         self.parts.clear()
@@ -195,7 +213,11 @@ def follow(
     clock: Clock | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> FollowedPath:
-    """Follow the optimum from v (m,) of `start`, or a point near it, to that of `goal`."""
+    """Follow the optimum from v (m,) of `start`, or a point near it, to that of `goal`.
+
+    tol: The relative gap up to which a piece is accepted.
+    progress: Called with s after each certified batch.
+    """
     path = FollowedPath(rows, start, start.difference_to(goal))
     certifier = PieceCertifier(rows)
     batch, tries, seed = BATCH, 0, 0
@@ -215,7 +237,7 @@ def follow(
         except (_PieceRejected, PathBreakdown, np.linalg.LinAlgError) as error:
             stopped = None if clock is None else clock.find_stop_reason()
             path.stop_reason = stopped or str(error)
-            if stopped:  # a rough start for lack of time, not a failure by rounding
+            if stopped:  # the start was inexact for lack of time: this is not a failure by rounding
                 return path
         tries = tries + 1 if path.reached <= previous + MIN_PROGRESS else 0
         if tries > MAX_TRIES:
@@ -258,16 +280,18 @@ def _follow_rest(
 
 
 def _certify_pending(path: FollowedPath, certifier: PieceCertifier, pending: _PendingPieces, tol: float) -> None:
-    """Certify the pending pieces, up to the first bad one. Raises `_PieceRejected`."""
+    """Certify the pending pieces up to the first bad one, and add them to the path. Raises `_PieceRejected`.
+
+    A piece is accepted if its gap without the bound of rounding errors is good: a second try would not reduce that.
+    """
     if not pending.ends:
         return
     stretch = pending.take_stretch()
     steady = np.ones(len(path.rows.K), dtype=np.bool_)
     kinds = stretch.kinds
     steady[path.rows.sample[(kinds != kinds[0]).any(axis=0) | (kinds[0] == 0)]] = False
-    points, s, first, second = (_find_ends if core.compiled is None else _find_ends_compiled)(
-        path, certifier, stretch, steady
-    )
+    find_ends = _find_ends if core.compiled is None else _find_ends_compiled
+    points, s, first, second = find_ends(path, certifier, stretch, steady)
     gaps = certifier.bound_gaps(points, first, second)
     computed_gaps = gaps if (gaps <= tol).all() else certifier.bound_gaps(points, first, second, with_rounding=False)
     failed = np.flatnonzero(~(np.minimum(gaps, computed_gaps) <= tol))
@@ -285,21 +309,20 @@ def _certify_pending(path: FollowedPath, certifier: PieceCertifier, pending: _Pe
 def _find_ends_compiled(
     path: FollowedPath, certifier: PieceCertifier, stretch: Stretch, steady: NDArray[np.bool_]
 ) -> tuple[PathPoints, FloatArray, IntArray, IntArray]:  # fmt: skip
-    """Return the points at the ends of pieces, their s, and the indices of both ends of each piece: (k,)."""
+    """Find the points at the ends of the pieces, repaired to be feasible; pieces share a point where they meet.
+
+    Returns the points, their s, and the indices of the two ends of each piece, (k,) each.
+    """
     k, m, p = len(stretch), path.rows.m, path.rows.p
-    start, slope = path.start, path.slope
-    sums = [
-        certifier.totals_to_sums @ data.e[certifier.is_hard_group]
-        if certifier.totals_to_sums is not None
-        else np.zeros(0)
-        for data in (start, slope)
-    ]
+    start, slope, to_sums = path.start, path.slope, certifier.totals_to_sums
+    sums = [np.zeros(0) if to_sums is None else to_sums @ data.e[certifier.is_hard_group] for data in (start, slope)]
     outputs = [np.empty((2 * k, m)), *(certifier.reserve_buffer(name, 2 * k, m) for name in ("t", "lo", "hi"))]
     mu, s = np.empty((2 * k, p)), np.empty(2 * k)
     first, second = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
     count = core.compiled.piece_ends((
-        certifier.kind_of_row, start.t, start.lo, start.hi, slope.t, slope.lo, slope.hi, *sums, stretch.free, stretch.v,
-        stretch.dv, stretch.offset, stretch.kinds, stretch.s, stretch.mu, stretch.dmu, *outputs, mu, s, first, second,
+        certifier.pattern_of_row, start.t, start.lo, start.hi, slope.t, slope.lo, slope.hi, *sums, stretch.free,
+        stretch.v, stretch.dv, stretch.offset, stretch.kinds, stretch.s, stretch.mu, stretch.dmu, *outputs, mu, s,
+        first, second,
     ))  # fmt: skip
     v, t, lo, hi = (each[:count].T for each in outputs)
     s = s[:count]
@@ -310,7 +333,7 @@ def _find_ends_compiled(
 def _find_ends(
     path: FollowedPath, certifier: PieceCertifier, stretch: Stretch, steady: NDArray[np.bool_]
 ) -> tuple[PathPoints, FloatArray, IntArray, IntArray]:  # fmt: skip
-    """Return the ends of the pieces, without compiled code."""
+    """Do the same as `_find_ends_compiled`, by NumPy."""
     v: list[FloatArray] = []
     mu: list[FloatArray] = []
     s: list[float] = []
@@ -320,11 +343,11 @@ def _find_ends(
         piece = stretch.take_piece(k)
         for indices, s_end in ((first, piece.s), (second, piece.end)):
             data = path.evaluate_data(s_end)
-            value, multiplier = piece.evaluate(s_end, data)
-            value = certifier.repair(value, data)
-            if not (indices is first and v and _is_close(v[-1], value) and _is_close(mu[-1], multiplier)):
-                v.append(value)
-                mu.append(multiplier)
+            v_end, mu_end = piece.evaluate(s_end, data)
+            v_end = certifier.repair(v_end, data)
+            if not (indices is first and v and _is_close(v[-1], v_end) and _is_close(mu[-1], mu_end)):
+                v.append(v_end)
+                mu.append(mu_end)
                 s.append(s_end)
             indices.append(len(v) - 1)
     positions = np.array(s)

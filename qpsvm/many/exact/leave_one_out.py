@@ -24,7 +24,7 @@ from qpsvm.many.grid.walk import bar_of
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 
-#: Machines that are computed and certified at a time.
+#: Number of machines that are computed and certified together.
 BATCH = 64
 
 
@@ -181,28 +181,50 @@ def leave_one_out(
         )
     with defer_interrupt(), limit_blas_threads(), closing(bar_of(len(sets), verbose, "machine")) as bar:
         solver = LeaveOutSolver(problem, result, tol, clock)
-        decision, gap = np.full(len(problem.active_rows), np.nan), np.full(len(problem.active_rows), np.nan)
-        notes: list[str] = []
-        stopped = ""
-        for batch in (sets[k : k + BATCH] for k in range(0, len(sets), BATCH)):
-            for rows, values in zip(batch, solver.find_in_batch(batch), strict=True):
-                if values is None and (stopped := stopped or clock.find_stop_reason() or ""):
+        return _build_result(solver, _evaluate_sets(solver, sets, bar))
+
+
+@dataclass(eq=False)
+class _Evaluations:
+    """What was found, as far as the run got.
+
+    decision, gap (n,): Of the active samples; NaN if there is none.
+    notes: Which machines do not exist, and why.
+    stop_reason: "time_limit", "interrupted" or "".
+    """
+
+    decision: FloatArray
+    gap: FloatArray
+    notes: list[str]
+    stop_reason: str
+
+
+def _evaluate_sets(solver: LeaveOutSolver, sets: list[IntArray], bar: Any) -> _Evaluations:
+    """Evaluate the machines without each of these sets of samples, batch by batch. Raises KeyboardInterrupt."""
+    clock, active_rows = solver.clock, solver.problem.active_rows
+    found = _Evaluations(np.full(len(active_rows), np.nan), np.full(len(active_rows), np.nan), [], "")
+    for batch in (sets[k : k + BATCH] for k in range(0, len(sets), BATCH)):
+        for rows, values in zip(batch, solver.evaluate_batch(batch), strict=True):
+            if values is None:
+                found.stop_reason = found.stop_reason or clock.find_stop_reason() or ""
+                if found.stop_reason:
                     continue
-                try:
-                    decision[rows], gap[rows] = solver.evaluate_without(rows) if values is None else values
-                except Stopped:
-                    stopped = clock.find_stop_reason() or "time_limit"
-                    continue
-                except KeyboardInterrupt:  # raised by a solve that could not be stopped; a second Ctrl-C ends the run
-                    if not (stopped := clock.find_stop_reason() or ""):
-                        raise
-                    continue
-                except NoMachine as fault:
-                    notes.append(f"{_name_rows(problem.active_rows[rows])}: {fault}")
-                bar.update(1)
-            if stopped:
-                break
-    return _build_result(problem, solver, decision, gap, tol, notes, stopped)
+            try:
+                found.decision[rows], found.gap[rows] = solver.evaluate_without(rows) if values is None else values
+            except Stopped:
+                found.stop_reason = clock.find_stop_reason() or "time_limit"
+                continue
+            except KeyboardInterrupt:  # raised by a solve that could not be stopped; a second Ctrl-C ends the run
+                found.stop_reason = clock.find_stop_reason() or ""
+                if not found.stop_reason:
+                    raise
+                continue
+            except NoMachine as error:
+                found.notes.append(f"{_name_rows(active_rows[rows])}: {error}")
+            bar.update(1)
+        if found.stop_reason:
+            break
+    return found
 
 
 def list_groups(problem: Problem, groups: ArrayLike | None) -> list[IntArray]:
@@ -220,10 +242,6 @@ def list_groups(problem: Problem, groups: ArrayLike | None) -> list[IntArray]:
     return np.split(order, np.flatnonzero(np.diff(codes.ravel()[order])) + 1)
 
 
-def _name_rows(rows: IntArray) -> str:
-    return f"row {rows[0]}" if len(rows) == 1 else f"rows {rows[0]} and {len(rows) - 1} more"
-
-
 def compute_error(problem: Problem, decision: FloatArray) -> float:
     """Return the error of the decisions (n,) as defined by `LeaveOneOut.error`; NaN if there are none."""
     has_decision = np.isfinite(decision)
@@ -237,36 +255,27 @@ def compute_error(problem: Problem, decision: FloatArray) -> float:
     return float(np.mean(f < 0.0))
 
 
-def _build_result(
-    problem: Problem,
-    solver: LeaveOutSolver,
-    decision: FloatArray,
-    gap: FloatArray,
-    tol: float,
-    notes: list[str],
-    stopped: str,
-) -> LeaveOneOut:
-    """Build the result from the decisions and gaps of the active samples, (n,) each.
+def _name_rows(rows: IntArray) -> str:
+    """Return the names of the caller's rows for a message."""
+    return f"row {rows[0]}" if len(rows) == 1 else f"rows {rows[0]} and {len(rows) - 1} more"
 
-    notes: What went wrong, in words; the message has the first three.
-    stopped: "time_limit", "interrupted" or "".
-    """
-    decisions, gaps = np.full(problem.n, np.nan), np.full(problem.n, np.nan)
-    decisions[problem.active_rows], gaps[problem.active_rows] = decision, gap
-    if not problem._all_weights_positive and not stopped:  # samples of weight 0 do not influence any machine
-        absent = np.flatnonzero(problem.sample_weight == 0.0)
-        decisions[absent] = solver.full.decision_function(
-            problem.X[absent], diagonal=problem._take_kernel_diagonal(absent)
-        )
-        gaps[absent] = solver.full.gap
-    status = {"": Status.OPTIMAL, "time_limit": Status.TIME_LIMIT, "interrupted": Status.INTERRUPTED}[stopped]
-    if (
-        status is Status.OPTIMAL
-        and (gaps[np.isfinite(decision) if problem._all_weights_positive else slice(None)] > tol).any()
-    ):
+
+def _build_result(solver: LeaveOutSolver, found: _Evaluations) -> LeaveOneOut:
+    """Build the result from what was found for the active samples."""
+    problem, notes = solver.problem, found.notes
+    decision, gap = np.full(problem.n, np.nan), np.full(problem.n, np.nan)
+    decision[problem.active_rows], gap[problem.active_rows] = found.decision, found.gap
+    if not problem._all_weights_positive and not found.stop_reason:
+        absent = np.flatnonzero(problem.sample_weight == 0.0)  # these do not influence any machine
+        diagonal = problem._take_kernel_diagonal(absent)
+        decision[absent] = solver.full.decision_function(problem.X[absent], diagonal=diagonal)
+        gap[absent] = solver.full.gap
+    statuses = {"": Status.OPTIMAL, "time_limit": Status.TIME_LIMIT, "interrupted": Status.INTERRUPTED}
+    status = statuses[found.stop_reason]
+    has_decision = np.isfinite(decision) if problem._all_weights_positive else slice(None)
+    if status is Status.OPTIMAL and (gap[has_decision] > solver.tol).any():
         status = Status.INACCURATE
     message = "; ".join(notes[:3]) + (f"; and {len(notes) - 3} more" if len(notes) > 3 else "")
-    solver.functions.mark_missing(np.flatnonzero(np.isnan(decision)))
-    return LeaveOneOut(
-        decisions, gaps, compute_error(problem, decisions), status, message, solver.moved, solver.functions
-    )
+    solver.functions.mark_missing(np.flatnonzero(np.isnan(found.decision)))
+    error = compute_error(problem, decision)
+    return LeaveOneOut(decision, gap, error, status, message, solver.moved, solver.functions)

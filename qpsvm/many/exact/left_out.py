@@ -5,8 +5,8 @@
     (LEAVE.2)  α_i = 0 and data that do not depend on i:  the optimum is the same, P loses a nonnegative slack, D is
                unchanged, and the gap is at most that of all samples over |D|
 
-All machines start from one tableau; if that fails for one, an active set is followed, and if that gets stuck, `solve`
-runs. Each machine is certified like any other: a sample is left out by setting both bounds of its row to 0.
+A sample is left out by setting both bounds of its rows to 0. All machines start from one `Tableau`; if that fails for
+one, an active set is followed, and if that gets stuck, `solve` runs. Each machine is certified like any other.
 
 Source: Cauwenberghs & Poggio, *Incremental and decremental support vector machine learning* (2000).
 """
@@ -30,7 +30,7 @@ from qpsvm.machines.problem.derived_problems import restrict_to_rows
 from qpsvm.many.exact.active_set import ActiveSet, PathBreakdown, Stopped
 from qpsvm.many.exact.functions import LeaveOneOutFunctions
 from qpsvm.many.exact.piece_certifier import PieceCertifier
-from qpsvm.many.exact.removals import build_removals
+from qpsvm.many.exact.removals import build_tableau
 from qpsvm.many.exact.rows import Data, SignedRows
 from qpsvm.many.exact.start import MIN_SECONDS, find_start
 from qpsvm.many.exact.values import Decisions
@@ -40,12 +40,14 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 from qpsvm.space.kernels.functions import Precomputed
 
-#: Bounds of a merged row within this share of the bounds removed from it count as 0.
+#: Bounds of a merged row up to this share of its bounds with all samples count as 0.
 ZERO_BOUND = 1e-12
-#: The gap up to which no better point is searched.
+#: Gap up to which a point is not certified again by itself.
 GOOD_GAP = 1e-9
 #: f at the samples left out, and the certified gap of the machine without them.
 LeftOutValues = tuple[FloatArray, float]
+#: v (m,) and μ (p,) of an optimum.
+Point = tuple[FloatArray, FloatArray]
 
 
 class NoMachine(Exception):
@@ -53,27 +55,39 @@ class NoMachine(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class _Change:
+class _Removal:
     """The removal of some samples.
 
-    rows: Indices of the samples.
-    gone: Mask of their rows in the dual.
+    rows: Indices of the samples among the active ones.
+    is_removed: Mask of their rows in the dual.
     dual, goal: The dual without them, and its data.
     pinned (r,): Signed rows whose bounds become 0.
     """
 
     rows: IntArray
-    gone: NDArray[np.bool_]
+    is_removed: NDArray[np.bool_]
     dual: SVMDual
     goal: Data
     pinned: IntArray
 
 
+@dataclass(frozen=True)
+class _RemainingData:
+    """The data of the dual of the remaining samples: U of its rows, fields of its groups, and its unit."""
+
+    upper: FloatArray | float
+    groups: list[dict[str, Any]]
+    unit: Any
+
+
 class LeaveOutSolver:
     """Finds the machines without some samples.
 
-    base: The active set for all samples; None if rounding prevents it.
-    full: The result for all samples.
+    full, alpha: The result for all samples, and its α over the rows of the dual.
+    base, tableau: The active set for all samples, and its tableau; None if rounding or memory prevents it.
+    sample_of_row: For each row of the dual, the index of its sample.
+    depends_on_count: Whether U or e of the remaining samples depends on their number.
+    functions: The decision functions of the machines found so far.
     moved: Number of machines whose optimum differs from that of all samples.
     """
 
@@ -84,181 +98,121 @@ class LeaveOutSolver:
         self.data = self.rows.build_data(self.svm)
         self.full, self.base = find_start(problem, self.rows, result, clock)
         self.alpha = problem._restrict_to_dual(self.full.alpha)
-        self.owner = np.arange(self.svm.m) if self.svm.rows is None else np.asarray(self.svm.rows)
+        self.sample_of_row = np.arange(self.svm.m) if self.svm.rows is None else np.asarray(self.svm.rows)
         self.has_hard_rows = self.svm.hard_rows is not None
-        # with these, U or e of the remaining samples depends on their number
-        self.depends = any(name in problem._hyperparameters for name in ("nu", "lam"))
-        self.data_cache: dict[tuple[int, int], tuple[float, list[tuple[Any, Any, Any]], Any]] = {}
+        self.depends_on_count = any(name in problem._hyperparameters for name in ("nu", "lam"))
+        self.remaining_cache: dict[tuple[int, int], _RemainingData] = {}
         size = max(abs(self.full.primal), abs(self.full.dual))
         self.unchanged_gap = self.full.gap * size / abs(self.full.dual) if self.full.dual else self.full.gap
-        self.values = _reduce_to_samples(self.owner, self.svm.sign * problem._restrict_to_dual(self.full.yf))
+        self.full_f = self._reduce_to_samples(self.svm.sign * problem._restrict_to_dual(self.full.yf))
         self.functions = LeaveOneOutFunctions(problem, self.full)
-        self.removals = None if self.has_hard_rows else build_removals(self.base)
+        self.tableau = None if self.has_hard_rows else build_tableau(self.base)
         self.piece_certifier = PieceCertifier(self.rows)
-        has_two_classes = problem.samples.classes is not None
-        self.is_first_class = (
-            np.asarray(problem._active_target) > 0.0
-            if has_two_classes
-            else np.zeros(len(problem.active_rows), dtype=np.bool_)
-        )
-        self.classes = (
-            (int(np.count_nonzero(self.is_first_class)), int(np.count_nonzero(~self.is_first_class)))
-            if has_two_classes
-            else None
-        )
+        self.is_first_class = np.zeros(len(problem.active_rows), dtype=np.bool_)
+        self.class_sizes: tuple[int, int] | None = None
+        if problem.samples.classes is not None:
+            self.is_first_class = np.asarray(problem._active_target) > 0.0
+            n_first = int(np.count_nonzero(self.is_first_class))
+            self.class_sizes = n_first, len(self.is_first_class) - n_first
 
     # --- all from one tableau ---------------------------------------------------------------------------------------
 
-    def find_in_batch(self, sets: list[IntArray]) -> list[LeftOutValues | None]:
-        """Return the results of some machines found without following a path for each; None for the others."""
+    def evaluate_batch(self, sets: list[IntArray]) -> list[LeftOutValues | None]:
+        """Do the same as `evaluate_without` for many sets of samples, as far as the tableau finds their optima.
+
+        An entry is None if it does not, if nothing changes, (LEAVE.2), or if time is up.
+        """
         results: list[LeftOutValues | None] = [None] * len(sets)
-        if self.removals is None:
+        if self.tableau is None:
             return results
-        indices, changes = [], []
+        indices, removals = [], []
         for k, rows in enumerate(sets):
             if self.clock.find_stop_reason():
                 break
             with suppress(NoMachine):
-                if (change := self._build_change(rows)) is not None:
+                if (removal := self._build_removal(rows)) is not None:
                     indices.append(k)
-                    changes.append(change)
-        optima = self.removals.find_optima([(change.pinned, change.goal) for change in changes])
-        solved = [k for k, point in enumerate(optima) if point is not None]
-        for k, result in zip(
-            solved, self._certify_all([changes[k] for k in solved], [optima[k] for k in solved]), strict=True
-        ):
-            results[indices[k]] = result
+                    removals.append(removal)
+        optima = self.tableau.find_optima([(removal.pinned, removal.goal) for removal in removals])
+        found = [
+            (k, removal, optimum)
+            for k, removal, optimum in zip(indices, removals, optima, strict=True)
+            if optimum is not None
+        ]
+        values = self._certify_all([removal for _, removal, _ in found], [optimum for _, _, optimum in found])
+        for (k, _, _), result in zip(found, values, strict=True):
+            results[k] = result
             self.moved += result is not None
         return results
 
-    def _certify_all(self, changes: list[_Change], optima: list[Any]) -> list[LeftOutValues | None]:
+    def _certify_all(self, removals: list[_Removal], optima: list[Point]) -> list[LeftOutValues | None]:
         """Certify these points together by a few products, and one by one where that fails; None where both fail."""
-        results: list[LeftOutValues | None] = [None] * len(changes)
+        results: list[LeftOutValues | None] = [None] * len(removals)
         problem = self.problem
         is_simple = problem.space.is_plain and not (problem._diagonal_weight or self.functions.has_weights)
-        if changes and is_simple and problem._f_scale == 1.0:
-            goals = [change.goal for change in changes]
-            v = [self.piece_certifier.repair(point[0], goal) for point, goal in zip(optima, goals, strict=True)]
-            points, is_determined = self.piece_certifier.average_multipliers(
-                self.piece_certifier.build_points(v, [point[1] for point in optima], goals)
-            )
-            all_columns = np.arange(len(changes))
-            gaps = self.piece_certifier.bound_gaps(points, all_columns, all_columns)
-            alphas = [
-                self.rows.compute_alpha(column, change.dual.upper) for column, change in zip(v, changes, strict=True)
-            ]
-            coef, b = Decisions(problem, self.rows).compute_planes(alphas, list(points.mu.T))
-            index = next((k for k, group in enumerate(self.svm.groups) if group is self.svm.intercept), None)
-            level = np.zeros(len(b)) if index is None else points.mu[index]
-            for k in np.flatnonzero(is_determined & (gaps <= min(self.tol, GOOD_GAP)) & (b == level)).tolist():
-                rows = changes[k].rows
-                self.functions.add_coefficients(rows, coef[:, k], float(b[k]))
-                results[k] = points.f[self.rows.distinct_index[rows], k] + b[k], float(gaps[k])
-        for k, change in enumerate(changes):
+        if removals and is_simple and problem._f_scale == 1.0:
+            results = self._certify_together(removals, optima)
+        for k, removal in enumerate(removals):
             if results[k] is None and not self.clock.find_stop_reason():
-                results[k] = self._certify(change, self.rows.compute_alpha(optima[k][0], change.dual.upper))
+                results[k] = self._certify(removal, self.rows.compute_alpha(optima[k][0], removal.dual.upper))
+        return results
+
+    def _certify_together(self, removals: list[_Removal], optima: list[Point]) -> list[LeftOutValues | None]:
+        """Certify these points as pieces of length 0; None where the gap exceeds `GOOD_GAP`, or b is not determined."""
+        goals = [removal.goal for removal in removals]
+        v = [self.piece_certifier.repair(optimum[0], goal) for optimum, goal in zip(optima, goals, strict=True)]
+        points, is_determined = self.piece_certifier.average_multipliers(
+            self.piece_certifier.build_points(v, [optimum[1] for optimum in optima], goals)
+        )
+        all_columns = np.arange(len(removals))
+        gaps = self.piece_certifier.bound_gaps(points, all_columns, all_columns)
+        alphas = [
+            self.rows.compute_alpha(column, removal.dual.upper) for column, removal in zip(v, removals, strict=True)
+        ]
+        coef, b = Decisions(self.problem, self.rows).compute_planes(alphas, list(points.mu.T))
+        index = self._find_intercept_group()
+        level = np.zeros(len(b)) if index is None else points.mu[index]
+        results: list[LeftOutValues | None] = [None] * len(removals)
+        for k in np.flatnonzero(is_determined & (gaps <= min(self.tol, GOOD_GAP)) & (b == level)).tolist():
+            rows = removals[k].rows
+            self.functions.add_coefficients(rows, coef[:, k], float(b[k]))
+            results[k] = points.f[self.rows.distinct_index[rows], k] + b[k], float(gaps[k])
         return results
 
     # --- one by one -------------------------------------------------------------------------------------------------
 
     def evaluate_without(self, rows: IntArray) -> LeftOutValues:
         """Return f at these samples of the machine without them, and its gap. Raises NoMachine, Stopped."""
-        change = self._build_change(rows)
-        if change is None:
-            return self.values[rows], self.unchanged_gap  # (LEAVE.2)
+        removal = self._build_removal(rows)
+        if removal is None:
+            return self.full_f[rows], self.unchanged_gap  # (LEAVE.2)
         self.moved += 1
         if self.base is not None and not self.has_hard_rows:
             with suppress(PathBreakdown, np.linalg.LinAlgError):
-                engine = move_to_pinned(self.base.copy(self.clock), change.goal, change.pinned)
-                values = self._certify(change, self.rows.compute_alpha(engine.v, change.dual.upper))
+                engine = move_to_pinned(self.base.copy(self.clock), removal.goal, removal.pinned)
+                values = self._certify(removal, self.rows.compute_alpha(engine.v, removal.dual.upper))
                 if values is not None:
                     return values
-        return self._solve_without(rows, change.gone)
+        return self._solve_without(rows, removal.is_removed)
 
-    def _certify(self, change: _Change, alpha: FloatArray) -> LeftOutValues | None:
+    def _certify(self, removal: _Removal, alpha: FloatArray) -> LeftOutValues | None:
         """Return f and gap of a point over the rows of its dual; None if the gap exceeds the tolerance."""
-        problem, dual = self.problem, change.dual
+        problem, dual = self.problem, removal.dual
         certifier = Certifier(problem.space, dual)
         certificate = certifier.with_rounding_bound(certifier.certify(alpha), self.tol)
         if not certificate.gap <= self.tol:
             return None
-        self.functions.add_certified(change.rows, certificate)
-        values = -certificate.violation * problem._f_scale if problem._diagonal_weight else dual.sign * certificate.yf
-        return _reduce_to_samples(self.owner, values)[change.rows], float(certificate.gap)
+        self.functions.add_certified(removal.rows, certificate)
+        f = -certificate.violation * problem._f_scale if problem._diagonal_weight else dual.sign * certificate.yf
+        return self._reduce_to_samples(f)[removal.rows], float(certificate.gap)
 
-    def _build_change(self, rows: IntArray) -> _Change | None:
-        """Return the dual without these samples; None if the optimum stays, (LEAVE.2). Raises NoMachine."""
-        n, n_first = len(self.problem.active_rows), int(np.count_nonzero(self.is_first_class[rows]))
-        if len(rows) == n:
-            raise NoMachine("no sample is left")
-        if self.classes is not None and (n_first == self.classes[0] or len(rows) - n_first == self.classes[1]):
-            raise NoMachine("no other sample of its class is left")
-        gone = self.owner == rows[0] if len(rows) == 1 else np.isin(self.owner, rows)
-        if not self.depends and not self.alpha[gone].any():
-            return None
-        dual = self._build_dual(rows, gone, n_first)
-        goal, touched = self.rows.build_data(dual), np.unique(self.rows.merged_row[gone])
-        width = np.maximum(self.data.hi[touched], -self.data.lo[touched])
-        for bounds in (goal.lo, goal.hi):  # remove rounding errors of merged rows whose bounds become 0
-            bounds[touched] = np.where(np.abs(bounds[touched]) <= ZERO_BOUND * width, 0.0, bounds[touched])
-        return _Change(rows, gone, dual, goal, touched[goal.hi[touched] <= goal.lo[touched]])
-
-    def _build_dual(self, rows: IntArray, gone: NDArray[np.bool_], first: int) -> SVMDual:
-        """Return the dual of the machine without these samples, by setting their bounds to 0. Raises NoMachine."""
-        svm, upper = self.svm, np.array(self.svm.upper)
-        groups, unit = svm.groups, svm.unit
-        if self.depends:
-            upper[~gone], totals, unit = self._build_remaining_data(rows, first)
-            groups = tuple(
-                replace(group, total=total, low=low, rest=rest)
-                for group, (total, low, rest) in zip(groups, totals, strict=True)
-            )
-        upper[gone] = 0.0
-        dual = replace(svm, upper=upper, exact_upper=None, groups=groups, unit=unit)
-        index = next((k for k, group in enumerate(svm.groups) if group is svm.intercept), None)
-        if index is not None and dual.intercept is None:
-            object.__setattr__(dual.groups[index], "column", dual.sign)
-        return dual
-
-    def _build_remaining_data(self, rows: IntArray, first: int) -> tuple[Any, list[tuple[Any, Any, Any]], Any]:
-        """Return U of the others, total, low and rest of each group, and the unit. Raises NoMachine.
-
-        If all samples have equal weights, these depend only on how many of each class are left, and are cached.
-        """
-        if (len(rows), first) in self.data_cache:
-            return self.data_cache[len(rows), first]
-        problem = self.problem
-        try:
-            remaining = restrict_to_rows(problem, np.delete(np.arange(len(problem.active_rows)), rows))
-            remaining.replace(
-                **{name: getattr(remaining, name) for name in ("nu",) if name in remaining._hyperparameters}
-            )
-        except InfeasibleNuError as error:
-            raise NoMachine(str(error)) from error
-        upper = np.asarray(remaining._dual_structure.upper)
-        data = (
-            upper,
-            [(group.total, group.low, group.rest) for group in remaining._dual_structure.groups],
-            remaining._dual_structure.unit,
-        )
-        has_equal_weights = (
-            find_common_value(np.asarray(problem.sample_weight)) is not None or np.ptp(problem.sample_weight) == 0.0
-        )
-        if (
-            has_equal_weights
-            and np.ptp(upper) == 0.0
-            and all(np.ndim(getattr(problem, name)) == 0 for name in problem._hyperparameters)
-        ):
-            self.data_cache[len(rows), first] = float(upper[0]), *data[1:]
-        return data
-
-    def _solve_without(self, rows: IntArray, gone: NDArray[np.bool_]) -> LeftOutValues:
+    def _solve_without(self, rows: IntArray, is_removed: NDArray[np.bool_]) -> LeftOutValues:
         """Find f without these samples by `solve`, started at the optimum of all. Raises NoMachine, Stopped."""
         problem = self.problem
         remaining_rows = np.delete(np.arange(len(problem.active_rows)), rows)
         try:
             remaining = restrict_to_rows(problem, remaining_rows)
-            start = None if self.has_hard_rows else self.alpha[~gone]
+            start = None if self.has_hard_rows else self.alpha[~is_removed]
             seconds = None if self.clock.limit is None else max(self.clock.remaining, MIN_SECONDS)
             result = solve(remaining, tol=self.tol, check=False, time_limit=seconds, start=start)
         except QPSVMError as error:
@@ -273,6 +227,77 @@ class LeaveOutSolver:
         diagonal = problem._take_kernel_diagonal(problem.active_rows[rows])
         return np.asarray(result.decision_function(X, diagonal=diagonal)), float(result.gap)
 
+    # --- duals without some samples ---------------------------------------------------------------------------------
+
+    def _build_removal(self, rows: IntArray) -> _Removal | None:
+        """Build the removal of these samples; None if the optimum stays, (LEAVE.2). Raises NoMachine."""
+        n_first = int(np.count_nonzero(self.is_first_class[rows]))
+        if len(rows) == len(self.problem.active_rows):
+            raise NoMachine("no sample is left")
+        if self.class_sizes is not None and (
+            n_first == self.class_sizes[0] or len(rows) - n_first == self.class_sizes[1]
+        ):
+            raise NoMachine("no other sample of its class is left")
+        is_removed = self.sample_of_row == rows[0] if len(rows) == 1 else np.isin(self.sample_of_row, rows)
+        if not self.depends_on_count and not self.alpha[is_removed].any():
+            return None
+        dual = self._build_dual(rows, is_removed, n_first)
+        goal, touched = self.rows.build_data(dual), np.unique(self.rows.merged_row[is_removed])
+        width = np.maximum(self.data.hi[touched], -self.data.lo[touched])
+        for bounds in (goal.lo, goal.hi):  # remove rounding errors of merged rows whose bounds become 0
+            bounds[touched] = np.where(np.abs(bounds[touched]) <= ZERO_BOUND * width, 0.0, bounds[touched])
+        return _Removal(rows, is_removed, dual, goal, touched[goal.hi[touched] <= goal.lo[touched]])
+
+    def _build_dual(self, rows: IntArray, is_removed: NDArray[np.bool_], n_first: int) -> SVMDual:
+        """Build the dual without these samples, `n_first` of which are of the first class. Raises NoMachine."""
+        svm, upper = self.svm, np.array(self.svm.upper)
+        groups, unit = svm.groups, svm.unit
+        if self.depends_on_count:
+            remaining = self._build_remaining_data(rows, n_first)
+            upper[~is_removed], unit = remaining.upper, remaining.unit
+            groups = tuple(replace(group, **data) for group, data in zip(groups, remaining.groups, strict=True))
+        upper[is_removed] = 0.0
+        dual = replace(svm, upper=upper, exact_upper=None, groups=groups, unit=unit)
+        index = self._find_intercept_group()
+        if index is not None and dual.intercept is None:  # its group is recognised by this column
+            object.__setattr__(dual.groups[index], "column", dual.sign)
+        return dual
+
+    def _build_remaining_data(self, rows: IntArray, n_first: int) -> _RemainingData:
+        """Build the data of the dual of the other samples. Raises NoMachine.
+
+        If all samples have equal weights, these depend only on how many of each class are left, and are cached.
+        """
+        if (len(rows), n_first) in self.remaining_cache:
+            return self.remaining_cache[len(rows), n_first]
+        problem = self.problem
+        try:
+            remaining: Any = restrict_to_rows(problem, np.delete(np.arange(len(problem.active_rows)), rows))
+            if "nu" in remaining._hyperparameters:
+                remaining.replace(nu=remaining.nu)  # raises if ν is infeasible
+        except InfeasibleNuError as error:
+            raise NoMachine(str(error)) from error
+        structure = remaining._dual_structure
+        upper = np.asarray(structure.upper)
+        groups = [{"total": group.total, "low": group.low, "rest": group.rest} for group in structure.groups]
+        weight = np.asarray(problem.sample_weight)
+        has_equal_weights = find_common_value(weight) is not None or np.ptp(weight) == 0.0
+        has_scalar_parameters = all(np.ndim(getattr(problem, name)) == 0 for name in problem._hyperparameters)
+        data = _RemainingData(upper, groups, structure.unit)
+        if has_equal_weights and np.ptp(upper) == 0.0 and has_scalar_parameters:
+            self.remaining_cache[len(rows), n_first] = replace(data, upper=float(upper[0]))
+        return data
+
+    def _find_intercept_group(self) -> int | None:
+        """Return the index of the group of the intercept; None if there is none."""
+        return next((k for k, group in enumerate(self.svm.groups) if group is self.svm.intercept), None)
+
+    def _reduce_to_samples(self, values: FloatArray) -> FloatArray:
+        """Return the values of the samples from values at the rows of the dual: that of the first row of each."""
+        sample_values = np.empty(int(self.sample_of_row.max()) + 1)
+        sample_values[self.sample_of_row[::-1]] = values[::-1]
+        return sample_values
+
 
 def move_to_pinned(engine: ActiveSet, goal: Data, pinned: IntArray) -> ActiveSet:
     """Move an active set to other data, in which the bounds of the rows `pinned` are 0, and return it.
@@ -285,10 +310,3 @@ def move_to_pinned(engine: ActiveSet, goal: Data, pinned: IntArray) -> ActiveSet
     engine.advance(engine.current.difference_to(goal))
     engine.current = goal.copy()
     return engine
-
-
-def _reduce_to_samples(owner: IntArray, values: FloatArray) -> FloatArray:
-    """Return the values of the samples from values at their rows: that of the first row of each."""
-    sample_values = np.empty(int(owner.max()) + 1)
-    sample_values[owner[::-1]] = values[::-1]
-    return sample_values

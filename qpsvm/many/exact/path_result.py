@@ -6,7 +6,7 @@ The path is followed by s in [0, 1], which is linear in the parameter or its inv
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,12 +17,20 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
 from qpsvm.machines import Problem
 from qpsvm.many.exact.error_curve import ErrorCurve, compute_error_curve
-from qpsvm.many.exact.follow import FollowedPath, Piece
+from qpsvm.many.exact.follow import FollowedPath
 from qpsvm.many.exact.line import ParameterLine
 from qpsvm.many.exact.values import Decisions
 from qpsvm.program.status import Solver, Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
+
+
+class _PathPoint(NamedTuple):
+    """α over the rows of the dual, μ of its groups, and the problem, at a value of the parameter."""
+
+    alpha: FloatArray
+    mu: FloatArray
+    problem: Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,34 +91,6 @@ class ExactPath:
         """Return the number of pieces."""
         return len(self.gaps)
 
-    def _find_piece(self, value: float) -> tuple[Piece, float]:
-        """Return the piece of a value, and its s. Raises ParameterError, ParameterTypeError."""
-        value = as_real(value, self.parameter)
-        first, last = sorted((self.low, self.reached))
-        if not first <= value <= last or not len(self):
-            raise ParameterError(
-                f"{self.parameter} = {value:g} is not on this path, which goes from {self.low:g} to {self.reached:g}"
-            )
-        k, s = self._locate_piece(value)
-        return self._followed.take_piece(k), s
-
-    def _locate_piece(self, value: float) -> tuple[int, float]:
-        """Return the index of the piece of a value on the path, and its s."""
-        s = min(max(float(self._line.s(value)), 0.0), self._followed.reached)
-        return min(int(np.searchsorted(self._followed.s[:, 1], s)), len(self) - 1), s
-
-    def _solve_if_unproven(self, value: float) -> SVMResult | None:
-        """Return the result `at(value)` on a piece whose gap is not proven, otherwise None."""
-        k, _ = self._locate_piece(value)
-        return None if self.gaps[k] <= self._tol else self.at(value, self._tol)
-
-    def _evaluate_point(self, value: float) -> tuple[FloatArray, FloatArray, Any]:
-        """Return α over the rows of the dual, μ of its groups, and the problem at a value."""
-        piece, s = self._find_piece(value)
-        problem = self._line.build_problem(float(value))
-        v, mu = piece.evaluate(s, self._followed.evaluate_data(s))
-        return self._followed.rows.compute_alpha(v, problem.svm.upper), mu, problem
-
     def alpha(self, value: float) -> FloatArray:
         """Return α at one value of the parameter.
 
@@ -136,9 +116,8 @@ class ExactPath:
         >>> print(path.alpha(0.3).round(6))
         [0.  0.3 0.3 0. ]
         """
-        alpha, _, problem = self._evaluate_point(value)
-        full_alpha: FloatArray = problem._expand_from_dual(alpha)
-        return full_alpha
+        point = self._evaluate_point(value)
+        return np.asarray(point.problem._expand_from_dual(point.alpha))
 
     def kind(self, value: float) -> NDArray[np.int8]:
         """Return the kind of each sample, non-support vector (0), on the margin (1) or at the bound (2), at a value.
@@ -261,7 +240,7 @@ class ExactPath:
         value_list = np.atleast_1d(as_raw_array(values, self.parameter)).tolist()
         points = [self._evaluate_point(value) for value in value_list]
         decisions = Decisions(self.problem, self._followed.rows)
-        f = decisions.evaluate(X, diagonal, [alpha for alpha, _, _ in points], [mu for _, mu, _ in points])
+        f = decisions.evaluate(X, diagonal, [point.alpha for point in points], [point.mu for point in points])
         for c, value in enumerate(value_list):
             if (solved := self._solve_if_unproven(value)) is not None:
                 f[:, c] = solved.decision_function(X, diagonal=diagonal)
@@ -297,28 +276,24 @@ class ExactPath:
         optimal True
         """
         tol, value = as_tolerance(tol), as_real(value, self.parameter)
-        is_beyond_end = min(self.low, self.high) <= value <= max(self.low, self.high) and not self._covers(value)
-        if is_beyond_end and not len(self):
-            solved: SVMResult = solve(self._line.build_problem(value), **{"tol": tol, **options})
-            return solved
-        alpha, _, problem = self._evaluate_point(self.reached if is_beyond_end else value)
-        start = problem._expand_from_dual(alpha)
-        if not is_beyond_end:
-            result: SVMResult = problem.at(start, tol)
-            if result.gap <= tol:
-                solver = Solver("exact path", "", f"linear in {self.parameter} between two breakpoints")
-                return replace(result, backend="exact path", solver=solver)
+        is_beyond_end = self.low <= value <= self.high and not self._covers(value)
+        result: SVMResult
+        start = None
+        if len(self) or not is_beyond_end:
+            alpha, _, problem = self._evaluate_point(self.reached if is_beyond_end else value)
+            start = problem._expand_from_dual(alpha)
+            if not is_beyond_end:
+                result = problem.at(start, tol)
+                if result.gap <= tol:
+                    solver = Solver("exact path", "", f"linear in {self.parameter} between two breakpoints")
+                    return replace(result, backend="exact path", solver=solver)
         problem = self._line.build_problem(value)
-        result = solve(problem, **{"tol": tol, "start": start, "check": False, **options})
-        return result if result.gap <= tol else solve(problem, **{"tol": tol, **options})
-
-    def _covers(self, value: float) -> bool:
-        """Return whether the path was followed as far as a value."""
-        return bool(len(self)) and min(self.low, self.reached) <= value <= max(self.low, self.reached)
-
-    def _compute_error_curve(self, X: Any, target: FloatArray) -> ErrorCurve:
-        """Compute the error rate at every value, (ERROR.1), on samples (q, d) with targets ±1 (q,)."""
-        return compute_error_curve(self._line, self._followed.s, *self.pieces_at(X), target)
+        if start is not None:
+            result = solve(problem, **{"tol": tol, "start": start, "check": False, **options})
+            if result.gap <= tol:
+                return result
+        result = solve(problem, **{"tol": tol, **options})
+        return result
 
     def pieces_at(self, X: Any, *, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
         """Evaluate f at samples, at both ends of every piece, between which it is linear: (q, k) each.
@@ -382,6 +357,36 @@ class ExactPath:
             "free": self._followed.free.tolist(), "support": self.support.tolist(),
             "gap": self.gaps.tolist(),
         }  # fmt: skip
+
+    def _covers(self, value: float) -> bool:
+        """Return whether the path was followed as far as a value."""
+        return len(self) > 0 and self.low <= value <= self.reached
+
+    def _find_piece(self, value: float) -> tuple[int, float]:
+        """Return the index of the piece of a value, and its s. Raises ParameterError, ParameterTypeError."""
+        value = as_real(value, self.parameter)
+        if not self._covers(value):
+            raise ParameterError(
+                f"{self.parameter} = {value:g} is not on this path, which goes from {self.low:g} to {self.reached:g}"
+            )
+        s = min(max(float(self._line.s(value)), 0.0), self._followed.reached)
+        return min(int(np.searchsorted(self._followed.s[:, 1], s)), len(self) - 1), s
+
+    def _evaluate_point(self, value: float) -> _PathPoint:
+        """Return the point of the path at a value. Raises ParameterError, ParameterTypeError."""
+        k, s = self._find_piece(value)
+        problem = self._line.build_problem(float(value))
+        v, mu = self._followed.take_piece(k).evaluate(s, self._followed.evaluate_data(s))
+        return _PathPoint(self._followed.rows.compute_alpha(v, problem.svm.upper), mu, problem)
+
+    def _solve_if_unproven(self, value: float) -> SVMResult | None:
+        """Return the result `at(value)` on a piece whose gap is not proven, otherwise None."""
+        k, _ = self._find_piece(value)
+        return None if self.gaps[k] <= self._tol else self.at(value, self._tol)
+
+    def _compute_error_curve(self, X: Any, target: FloatArray) -> ErrorCurve:
+        """Compute the error rate at every value, (ERROR.1), on samples (q, d) with targets ±1 (q,)."""
+        return compute_error_curve(self._line, self._followed.s, *self.pieces_at(X), target)
 
     def __str__(self) -> str:
         max_gap = float(self.gaps.max(initial=0.0))

@@ -1,6 +1,10 @@
 """Prove a bound on the gap over a whole piece of a path, from its two ends (`PieceCertifier`).
 
-Between the ends, at s = (1 − x) s₀ + x s₁, v and μ are interpolated linearly; so are t, lo, hi and e of (SIGNED.1), and
+Between two breakpoints all quantities are linear, and the gap is a sum of products of two convex functions. Replacing
+each factor by its chord gives a parabola that is nowhere below the gap. A parabola is at most the largest of its three
+Bernstein coefficients, and these are computed from the ends alone: so a few sums prove a bound at all values between.
+
+Precisely, at s = (1 − x) s₀ + x s₁, v and μ are interpolated linearly; so are t, lo, hi and e of (SIGNED.1), and
 therefore z = −g of (ACTIVE.1), f = Kβ, and Δ below. α_k = |v_k| and U_k are the multiplier of row k and its bound, z₊
 and z₋ the positive and the negative part of z times the sign of the row, μ_g(v) = (E_gᵀv − e_g)/R_g, u a rounding:
 
@@ -12,7 +16,7 @@ and z₋ the positive and the negative part of z times the sign of the row, μ_g
     (BETWEEN.3)  D = tᵀv − ½‖v‖²_K − ½Σδv² − Σ(E_gᵀv − e_g)²/(2R_g) is a parabola, too: |D| is at least its smallest
                  |coefficient|, if all have one sign.  The relative gap is at most (BETWEEN.2) over that; a wide piece
                  is subdivided, and the coefficients of its parts are blossoms of those of the piece
-    (BETWEEN.4)  Σv over the rows of one kind of E has a rounding error r: a feasible v′ differs by Δ = |r| in one row
+    (BETWEEN.4)  Σv over the rows with equal E has a rounding error r: a feasible v′ differs by Δ = |r| in one row
                  far enough from its bounds, so P − D grows by at most ΣΔ max_k(|∇_k D| + |μ|) + ½(ΣΔ)² max K_ii
     (BETWEEN.5)  z has an error of at most ρ_k κ + 8u(|f| + |Eμ| + |t| + δ|v|), with ρ and κ = (ε + γ)Σρ|β| of (ACC.2):
                  z₊ and z₋ grow by it
@@ -40,7 +44,7 @@ from qpsvm.many.exact.rows import Data, SignedRows
 NEARLY_ZERO = 1e-3
 #: Gaps up to this are not bounded more tightly.
 GOOD_GAP = 1e-9
-#: Share of the samples from which on (BETWEEN.6) saves time.
+#: Share of steady samples from which on (BETWEEN.6) saves time.
 MIN_STEADY_SHARE = 0.3
 #: A row is free if its distance from both bounds exceeds this share of the width of its box, or of the largest v.
 MIN_FREE_DISTANCE = 1e-8
@@ -51,7 +55,7 @@ PARTS = np.concatenate([[0.0], _FIRST_HALF, 1.0 - _FIRST_HALF[-2::-1], [1.0]])
 
 @dataclass(frozen=True, eq=False)
 class PathPoints:
-    """Columns of v (m, k) and μ (p, k) with the data at each: t, lo, hi (m, k), e (p, k); f (n, k) = K β.
+    """Points as columns: v (m, k) and μ (p, k), the data at each, t, lo, hi (m, k) and e (p, k), and f (n, k) = K β.
 
     mass (k,): Σρ|β| for the β from which f was computed; None if f was computed from v.
     linear_error (k,): Σρ|Δ| of (BETWEEN.6); 0 if f was computed from v.
@@ -70,32 +74,32 @@ class PathPoints:
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Sums over the rows: for pieces, for points, and for each kind of E (rows with equal E) at each point.
+    """Sums over the rows: for pieces, for points, and for each pattern of E (rows with equal E) at each point.
 
     gap, dual (3, pieces): Bernstein coefficients of (BETWEEN.2) and of (BETWEEN.3), both without the ridge terms.
-    points (k, 3): The largest |∇D| plus its error bound, the terms of D, Σρ|v|.
-    kinds (k, kinds, 5): Σv, Σ|v|, the largest distance to an upper and to a lower bound, whether any v is not 0.
+    by_point (k, 3): The largest |∇D| plus its error bound, the terms of D, Σρ|v|.
+    by_pattern (k, patterns, 5): Σv, Σ|v|, the largest distances to an upper and a lower bound, whether any v is not 0.
     """
 
     gap: FloatArray
     dual: FloatArray
-    points: FloatArray
-    kinds: FloatArray
+    by_point: FloatArray
+    by_pattern: FloatArray
 
     @property
     def arrays(self) -> tuple[FloatArray, ...]:
         """All arrays, in the order of the compiled function."""
-        return self.gap, self.dual, self.points, self.kinds
+        return self.gap, self.dual, self.by_point, self.by_pattern
 
     @property
     def steepest(self) -> FloatArray:
         """The largest |∇D| plus its error bound at each point: (k,)."""
-        return self.points[:, 0]
+        return self.by_point[:, 0]
 
     @property
     def terms(self) -> FloatArray:
         """The sum of the absolute terms of D at each point: (k,)."""
-        return self.points[:, 1]
+        return self.by_point[:, 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,34 +122,36 @@ class _GapFactors:
 class PieceCertifier:
     """Evaluates (BETWEEN.1) to (BETWEEN.6) for the rows of one machine.
 
-    sizes (n,), row_sizes (m,): ρ of (ACC.1) for every distinct sample and every row.
+    norms (n,), row_norms (m,): ρ of (ACC.1) for every distinct sample and every row.
     is_hard_group (p,): Mask of the groups without a ridge, which are equalities.
-    kinds: For each kind of E in these groups, the indices of its rows; kind_of_row (m,) is the inverse.
-    totals_to_sums: The matrix that converts e to the sum of v over each kind; None if e does not determine the sums.
+    patterns: For each pattern of E in these groups, the indices of its rows; pattern_of_row (m,) is the inverse.
+    totals_to_sums: The matrix that converts e to the sum of v over each pattern; None if e does not determine these.
     """
 
     def __init__(self, rows: SignedRows) -> None:
         self.rows = rows
         accuracy = Accuracy(rows.space)
-        self.sizes = accuracy.sizes(np.asarray(rows.distinct))  # ρ of the distinct samples
+        self.norms = accuracy.sizes(np.asarray(rows.distinct))
         width = rows.space.samples.longest_row
         self.epsilon = accuracy.epsilon + (gamma(width + 6) if rows.space.is_linear else 0.0)
         self.is_hard_group = rows.ridge == 0.0
         has_hard_groups = bool(self.is_hard_group.any())
-        kinds, kind_of_row = np.unique(rows.E[:, self.is_hard_group], axis=0, return_inverse=True)
-        self.kinds = [np.flatnonzero(kind_of_row.ravel() == k) for k in range(len(kinds))] if has_hard_groups else []
-        self.totals_to_sums = np.linalg.inv(kinds.T) if has_hard_groups and kinds.shape[0] == kinds.shape[1] else None
+        values, inverse = np.unique(rows.E[:, self.is_hard_group], axis=0, return_inverse=True)
+        self.pattern_of_row = np.ascontiguousarray(inverse.ravel(), dtype=np.int64)
+        self.patterns = (
+            [np.flatnonzero(self.pattern_of_row == k) for k in range(len(values))] if has_hard_groups else []
+        )
+        self.totals_to_sums = np.linalg.inv(values.T) if has_hard_groups and len(values) == values.shape[1] else None
         self.buffers: dict[str, FloatArray] = {}
         self.max_entry = max(float(np.abs(rows.E).max(initial=0.0)), 1.0)
-        self.kind_of_row = np.ascontiguousarray(kind_of_row.ravel(), dtype=np.int64)
-        self.row_sizes = np.ascontiguousarray(self.sizes[rows.sample])
+        self.row_norms = np.ascontiguousarray(self.norms[rows.sample])
 
     def repair(self, v: FloatArray, data: Data) -> FloatArray:
-        """Return a feasible v near v (m,): clip it, then correct the sum of each kind in the row with most room."""
+        """Return a feasible v near v (m,): clip it, and correct the sum of each pattern in the row with most slack."""
         v = np.clip(v, data.lo, data.hi)
         if self.totals_to_sums is None:
             return v
-        for rows, total in zip(self.kinds, self.totals_to_sums @ data.e[self.is_hard_group], strict=True):
+        for rows, total in zip(self.patterns, self.totals_to_sums @ data.e[self.is_hard_group], strict=True):
             for _ in range(2):
                 error = float(total - v[rows].sum())
                 distance = np.minimum(data.hi[rows] - v[rows], v[rows] - data.lo[rows])
@@ -169,7 +175,10 @@ class PieceCertifier:
         self, v: FloatArray, mu: FloatArray, t: FloatArray, lo: FloatArray, hi: FloatArray, e: FloatArray,
         s: FloatArray, steady: NDArray[np.bool_],
     ) -> PathPoints:  # fmt: skip
-        """Build points at increasing s (k,), with f by (BETWEEN.6): v of the samples `steady` (n,) is linear in s."""
+        """Build points at increasing s (k,), with f by (BETWEEN.6): β of the samples `steady` (n,) is linear in s.
+
+        If there are too few of them, f is computed from v. The arrays of the products are reused.
+        """
         beta, K, k = self.rows.compute_beta(v).T, self.rows.K, len(s)  # (k, n)
         if not s[-1] > s[0] or np.count_nonzero(steady) < MIN_STEADY_SHARE * len(K) or not self.rows.is_symmetric:
             return self.build_points_from_columns(v, mu, t, lo, hi, e)
@@ -181,11 +190,11 @@ class PieceCertifier:
         beta_moving = np.take(beta, moving, axis=1, out=self.reserve_buffer("beta_moving", k, len(moving)), mode="clip")
         f = np.matmul(beta_moving, K_moving, out=self.reserve_buffer("f", k, len(K)))
         f += np.matmul(shares, ends @ K, out=self.reserve_buffer("linear", k, len(K)))
-        residue = np.take(beta, linear, axis=1, out=self.reserve_buffer("residue", k, len(linear)), mode="clip")
-        residue -= np.matmul(shares, ends[:, linear], out=self.reserve_buffer("linear_part", k, len(linear)))
-        residue_mass = np.abs(residue, out=residue) @ self.sizes[linear]
-        mass = np.abs(beta_moving, out=beta_moving) @ self.sizes[moving] + np.abs(shares) @ (np.abs(ends) @ self.sizes)
-        return PathPoints(v, mu, t, lo, hi, e, f.T, mass + residue_mass, residue_mass)
+        error = np.take(beta, linear, axis=1, out=self.reserve_buffer("error", k, len(linear)), mode="clip")
+        error -= np.matmul(shares, ends[:, linear], out=self.reserve_buffer("linear_part", k, len(linear)))
+        linear_error = np.abs(error, out=error) @ self.norms[linear]
+        mass = np.abs(beta_moving, out=beta_moving) @ self.norms[moving] + np.abs(shares) @ (np.abs(ends) @ self.norms)
+        return PathPoints(v, mu, t, lo, hi, e, f.T, mass + linear_error, linear_error)
 
     def reserve_buffer(self, name: str, *shape: int) -> FloatArray:
         """Return a reusable buffer of this name, whose previous content is lost."""
@@ -204,11 +213,11 @@ class PieceCertifier:
         target = points.t - self.rows.at_rows(points.f) - self.rows.curvature[:, None] * points.v
         if not self.is_hard_group.all():
             target = target - self.rows.E[:, ~self.is_hard_group] @ points.mu[~self.is_hard_group]
-        averages = np.empty((len(self.kinds), len(is_known)))
-        for kind, rows in enumerate(self.kinds):
+        averages = np.empty((len(self.patterns), len(is_known)))
+        for k, rows in enumerate(self.patterns):
             count = np.count_nonzero(is_free[rows], axis=0)
             is_known &= count > 0
-            averages[kind] = np.where(is_free[rows], target[rows], 0.0).sum(axis=0) / np.maximum(count, 1)
+            averages[k] = np.where(is_free[rows], target[rows], 0.0).sum(axis=0) / np.maximum(count, 1)
         mu = points.mu.copy()
         mu[self.is_hard_group] = np.where(is_known, self.totals_to_sums.T @ averages, mu[self.is_hard_group])
         return replace(points, mu=mu), is_known
@@ -221,35 +230,27 @@ class PieceCertifier:
         with_rounding: Whether bounds on the rounding errors are included. Otherwise values are taken as computed, and
             the gap of an optimum near 0 is relative to `NEARLY_ZERO` times the terms of D.
         """
-        rows = self.rows
         with np.errstate(invalid="ignore", over="ignore"):
             mass, kappa = self._bound_kernel_errors(points)
-            sums = (self._sum_rows if core.compiled is None else self._sum_compiled)(
-                points, kappa, first, second, with_rounding
-            )
-            sum_error = self._bound_sum_errors(points, sums)
-            slope = sums.steepest + self.max_entry * np.abs(points.mu[self.is_hard_group]).sum(axis=0)
-            penalty = self._compute_penalty(points, first, second)
-            sum_error, slope = np.maximum(sum_error[first], sum_error[second]), np.maximum(slope[first], slope[second])
-            repair_cost = np.where(
-                sum_error > 0.0, sum_error * slope + sum_error * sum_error * rows.max_diagonal, 0.0
-            )  # (BETWEEN.4)
-            upper = sums.gap + np.stack(penalty) + repair_cost
-            upper *= 1.0 + gamma(rows.m + 20)
-            lower, blur, terms_of = self._compute_dual(points, sums, kappa * mass, first, second)
-            min_size = np.zeros(len(blur)) if with_rounding else NEARLY_ZERO * terms_of
-            gaps = _bound_relative_gaps(upper, lower, blur, min_size)
+            sum_rows = self._sum_rows if core.compiled is None else self._sum_compiled
+            sums = sum_rows(points, kappa, first, second, with_rounding)
+            repair_cost = self._bound_repair_cost(points, sums, first, second)
+            difference = sums.gap + np.stack(self._compute_penalty(points, first, second)) + repair_cost
+            difference *= 1.0 + gamma(self.rows.m + 20)
+            dual, dual_error, term_size = self._compute_dual(points, sums, kappa * mass, first, second)
+            min_size = np.zeros(len(dual_error)) if with_rounding else NEARLY_ZERO * term_size
+            gaps = _bound_relative_gaps(difference, dual, dual_error, min_size)
             loose = np.flatnonzero(~(gaps <= GOOD_GAP))
             if len(loose):
-                upper_parts, lower_parts = (_subdivide(coefficients[:, loose]) for coefficients in (upper, lower))
-                part_gaps = _bound_relative_gaps(upper_parts, lower_parts, blur[loose], min_size[loose])
+                parts_of_difference, parts_of_dual = _subdivide(difference[:, loose]), _subdivide(dual[:, loose])
+                part_gaps = _bound_relative_gaps(parts_of_difference, parts_of_dual, dual_error[loose], min_size[loose])
                 gaps[loose] = np.minimum(gaps[loose], part_gaps.max(axis=0))
             return gaps
 
     def _bound_kernel_errors(self, points: PathPoints) -> tuple[FloatArray, FloatArray]:
         """Return Σρ|β| at each point, and κ of (BETWEEN.5): (k,) each."""
         beta_sizes = np.abs(self.rows.compute_beta(points.v))
-        mass = self.sizes @ beta_sizes if points.mass is None else points.mass
+        mass = self.norms @ beta_sizes if points.mass is None else points.mass
         n_terms = np.count_nonzero(beta_sizes, axis=0).max(initial=0) + 12
         kappa = (self.epsilon + gamma(n_terms)) * mass * (1.0 + 1e-9)
         kappa += points.linear_error
@@ -259,14 +260,14 @@ class PieceCertifier:
         self, points: PathPoints, kappa: FloatArray, first: IntArray, second: IntArray, with_rounding: bool
     ) -> _Sums:  # fmt: skip
         """Compute the sums by the compiled core."""
-        rows, k, kinds = self.rows, points.v.shape[1], len(self.kinds)
+        rows, k = self.rows, points.v.shape[1]
         shape = (3, len(first))
-        sums = _Sums(np.empty(shape), np.empty(shape), np.empty((k, 3)), np.empty((k, kinds, 5)))
+        sums = _Sums(np.empty(shape), np.empty(shape), np.empty((k, 3)), np.empty((k, len(self.patterns), 5)))
         columns = [
             np.ascontiguousarray(column.T) for column in (points.v, points.t, points.lo, points.hi, points.mu, points.f)
         ]
         arrays = (
-            rows.E, rows.curvature, self.row_sizes, rows.sample, self.kind_of_row, *columns, kappa,
+            rows.E, rows.curvature, self.row_norms, rows.sample, self.pattern_of_row, *columns, kappa,
             np.ascontiguousarray(first), np.ascontiguousarray(second), *sums.arrays,
         )  # fmt: skip
         core.compiled.piece_sums(arrays, with_rounding)
@@ -281,13 +282,13 @@ class PieceCertifier:
         delta_v = rows.curvature[:, None] * points.v
         gradient = points.t - f - delta_v
         E_mu = rows.E @ points.mu
-        radius = np.outer(self.row_sizes, kappa)
+        radius = np.outer(self.row_norms, kappa)
         radius += 8.0 * UNIT * (np.abs(f) + np.abs(E_mu) + np.abs(points.t) + np.abs(delta_v))  # (BETWEEN.5)
         if not with_rounding:
             radius = np.zeros_like(radius)
         factors = self._bound_factors(points, gradient - E_mu, radius)
         alpha = factors.alpha
-        masses = self.row_sizes @ alpha  # not from β, in which opposite rows cancel
+        masses = self.row_norms @ alpha  # not from β, in which opposite rows cancel
         terms = np.abs(points.t * points.v).sum(axis=0) + masses * masses + rows.curvature @ np.square(points.v)
         steepest = (np.abs(gradient) + radius).max(axis=0, initial=0.0)
         gap = (
@@ -296,8 +297,8 @@ class PieceCertifier:
             factors.sum_products(second, second),
         )
         dual = [self._blend_dual(points, f, a, b) for a, b in ((first, first), (first, second), (second, second))]
-        kinds = self._sum_kinds(points)
-        return _Sums(np.stack(gap), np.stack(dual), np.column_stack([steepest, terms, masses]), kinds)
+        by_point = np.column_stack([steepest, terms, masses])
+        return _Sums(np.stack(gap), np.stack(dual), by_point, self._sum_patterns(points))
 
     def _bound_factors(self, points: PathPoints, z: FloatArray, radius: FloatArray) -> _GapFactors:
         """Bound the factors of (BETWEEN.1), given z and a bound of its error, (m, k) each."""
@@ -320,16 +321,16 @@ class PieceCertifier:
         value = value - (points.v[:, a] * f[:, b]).sum(axis=0)
         return np.asarray(0.5 * (value - self.rows.curvature @ (points.v[:, a] * points.v[:, b])))
 
-    def _sum_kinds(self, points: PathPoints) -> FloatArray:
-        """Return `kinds` of `_Sums`: (k, kinds, 5)."""
-        kinds = np.empty((points.v.shape[1], len(self.kinds), 5))
-        for k, of_kind in enumerate(self.kinds):
-            v = points.v[of_kind]
-            kinds[:, k] = np.column_stack([
-                v.sum(axis=0), np.abs(v).sum(axis=0), (points.hi[of_kind] - v).max(axis=0),
-                (v - points.lo[of_kind]).max(axis=0), v.any(axis=0),
+    def _sum_patterns(self, points: PathPoints) -> FloatArray:
+        """Return `by_pattern` of `_Sums`: (k, patterns, 5)."""
+        sums = np.empty((points.v.shape[1], len(self.patterns), 5))
+        for k, rows in enumerate(self.patterns):
+            v = points.v[rows]
+            sums[:, k] = np.column_stack([
+                v.sum(axis=0), np.abs(v).sum(axis=0), (points.hi[rows] - v).max(axis=0),
+                (v - points.lo[rows]).max(axis=0), v.any(axis=0),
             ])  # fmt: skip
-        return kinds
+        return sums
 
     def _compute_penalty(self, points: PathPoints, first: IntArray, second: IntArray) -> list[FloatArray]:
         """Return the Bernstein coefficients of ½ΣR(μ − μ(v))² on pieces, including the rounding of μ(v)."""
@@ -347,18 +348,26 @@ class PieceCertifier:
         mixed = 0.5 * (R * difference[:, first] * difference[:, second]).sum(axis=0)
         return [squares[first], mixed, squares[second]]
 
+    def _bound_repair_cost(
+        self, points: PathPoints, sums: _Sums, first: IntArray, second: IntArray
+    ) -> FloatArray:  # fmt: skip
+        """Bound by how much P − D may grow on each piece when v is made feasible, (BETWEEN.4): (pieces,)."""
+        sum_error = self._bound_sum_errors(points, sums)
+        slope = sums.steepest + self.max_entry * np.abs(points.mu[self.is_hard_group]).sum(axis=0)
+        sum_error, slope = np.maximum(sum_error[first], sum_error[second]), np.maximum(slope[first], slope[second])
+        cost = sum_error * slope + sum_error * sum_error * self.rows.max_diagonal
+        return np.where(sum_error > 0.0, cost, 0.0)
+
     def _bound_sum_errors(self, points: PathPoints, sums: _Sums) -> FloatArray:
         """Return ΣΔ of (BETWEEN.4) at each point, infinite if no row is far enough from its bounds: (k,)."""
-        k = points.v.shape[1]
         if not self.is_hard_group.any():
-            return np.zeros(k)
+            return np.zeros(points.v.shape[1])
         if self.totals_to_sums is None:
-            return np.full(k, np.inf)
-        total_error = np.zeros(k)
-        for kind, (rows, total) in enumerate(
-            zip(self.kinds, self.totals_to_sums @ points.e[self.is_hard_group], strict=True)
-        ):
-            sums_v, mass, max_up, max_down, any_v = sums.kinds[:, kind].T
+            return np.full(points.v.shape[1], np.inf)
+        total_error = np.zeros(points.v.shape[1])
+        totals = self.totals_to_sums @ points.e[self.is_hard_group]
+        for k, (rows, total) in enumerate(zip(self.patterns, totals, strict=True)):
+            sums_v, mass, max_up, max_down, any_v = sums.by_pattern[:, k].T
             error = np.abs(total - sums_v) + gamma(len(rows) + 2) * mass + 2.0 * UNIT * np.abs(total)
             error = np.where((any_v != 0.0) | (total != 0.0), error, 0.0)
             total_error += np.where(np.minimum(max_up, max_down) >= error, error, np.inf)
@@ -367,22 +376,27 @@ class PieceCertifier:
     def _compute_dual(
         self, points: PathPoints, sums: _Sums, kernel_error: FloatArray, first: IntArray, second: IntArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
-        """Return the coefficients of D, (3, k), their rounding errors, and the size of its terms: (k,)."""
-        rows, soft, lower, terms = self.rows, ~self.is_hard_group, sums.dual, sums.terms
+        """Return the coefficients of (BETWEEN.3), (3, pieces), their rounding errors, and the size of the terms of D.
+
+        kernel_error (k,): Bound of the error of D at each point that is due to kernel values.
+        """
+        rows, soft, dual, terms = self.rows, ~self.is_hard_group, sums.dual, sums.terms
         if soft.any():
             h = (rows.E[:, soft].T @ points.v - points.e[soft]) / np.sqrt(rows.ridge[soft])[:, None]
             ends = ((first, first), (first, second), (second, second))
-            lower = lower - 0.5 * np.stack([(h[:, a] * h[:, b]).sum(axis=0) for a, b in ends])
+            dual = dual - 0.5 * np.stack([(h[:, a] * h[:, b]).sum(axis=0) for a, b in ends])
             terms = terms + np.square(h).sum(axis=0)
-        blur = kernel_error + gamma(rows.m + 10) * terms
-        return lower, np.maximum(blur[first], blur[second]), np.minimum(terms[first], terms[second])
+        error = kernel_error + gamma(rows.m + 10) * terms
+        return dual, np.maximum(error[first], error[second]), np.minimum(terms[first], terms[second])
 
 
-def _bound_relative_gaps(upper: FloatArray, lower: FloatArray, blur: FloatArray, min_size: FloatArray) -> FloatArray:
+def _bound_relative_gaps(
+    difference: FloatArray, dual: FloatArray, dual_error: FloatArray, min_size: FloatArray
+) -> FloatArray:
     """Return (BETWEEN.3) from the coefficients of P − D and of D, (3, …, k) each: (…, k)."""
-    max_gap = upper.max(axis=0)
-    one_sign = (lower > 0.0).all(axis=0) | (lower < 0.0).all(axis=0)
-    size = np.maximum(np.where(one_sign, np.abs(lower).min(axis=0) - blur, 0.0), min_size)
+    max_gap = difference.max(axis=0)
+    has_one_sign = (dual > 0.0).all(axis=0) | (dual < 0.0).all(axis=0)
+    size = np.maximum(np.where(has_one_sign, np.abs(dual).min(axis=0) - dual_error, 0.0), min_size)
     gaps = np.divide(max_gap, size, out=np.full(max_gap.shape, np.inf), where=size > 0.0)
     return np.where(max_gap == 0.0, 0.0, np.nan_to_num(gaps, nan=np.inf, posinf=np.inf))
 

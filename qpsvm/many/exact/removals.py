@@ -1,4 +1,8 @@
-"""Find the optima for many changes of bounds, all from one optimum, by one tableau (`Removals`).
+"""Find the optima for many changes of bounds, all from one optimum, by one tableau (`Tableau`).
+
+At an optimum, some quantities of the rows are given (v at bounds, g = 0 of free rows) and the others follow from them
+linearly. The tableau is the matrix of that map. It is computed once, and shared by all changes: each is followed from
+event to event, and only the few rows that change between free and bound on the way are treated separately.
 
 With F free and B at bounds at the optimum of all samples, W = M⁻¹ of (FACTOR.1), C = [E_Bᵀ; K_FB], X = WC:
 
@@ -10,8 +14,8 @@ With F free and B at bounds at the optimum of all samples, W = M⁻¹ of (FACTOR
     (TABLEAU.3)  the next event is the first k whose state, v_k if it is free and g_k if it is at a bound, leaves its
                  interval: [lo, hi], which may move, or g ≥ 0 at lo, g ≤ 0 at hi
 
-An event costs |P| rows of H and a system of that size. If that becomes singular, or too large, an `ActiveSet` has to be
-followed instead. The resulting points are certified like any other.
+v and g are those of (ACTIVE.1). An event costs |P| rows of H and a system of that size. If that becomes singular, or
+too large, an `ActiveSet` has to be followed instead. The resulting points are certified like any other.
 
 Sources: Cauwenberghs & Poggio, NeurIPS 13 (2000); Cottle, Pang & Stone, *The Linear Complementarity Problem* (1992),
 section 2.3: principal pivots.
@@ -30,18 +34,18 @@ from qpsvm.base.resources.limits import check_memory
 from qpsvm.many.exact.active_set import ActiveSet
 from qpsvm.many.exact.rows import Data
 
-#: Limits of the changed rows and of the events; beyond, an `ActiveSet` is cheaper.
+#: Limits of the numbers of changed rows and of events: beyond them, an `ActiveSet` is cheaper.
 MAX_CHANGED, MAX_EVENTS = 60, 240
 #: Rates below this share of the largest one count as 0.
 MIN_RATE = 1e-12
 #: A pivot below this share of K_ii, or of 1/K_ii for a row that leaves, counts as 0.
 NO_PIVOT = 1e-9
-#: If more rows than this move, all changes are multiplied by H at once.
+#: If more bounds than this move, the drifts of all changes are computed by one product with H.
 MAX_SINGLE_UPDATES = 8
 
 
-class Removals:
-    """The tableau (TABLEAU.1) of an optimum.
+class Tableau:
+    """The tableau (TABLEAU.1) of an optimum, that of an active set.
 
     columns (m, m): Row j is H e_j.
     multipliers (p, m): δμ = multipliers δu + corner δe;  totals (p, m): Lᵀ.
@@ -73,11 +77,11 @@ class Removals:
         self.min_state[self.pinned], self.max_state[self.pinned] = -np.inf, np.inf
 
     def find_optima(self, changes: Sequence[tuple[IntArray, Data]]) -> list[tuple[FloatArray, FloatArray] | None]:
-        """Return v (m,) and μ of the optimum for other lo, hi and e, each with rows that have to go to 0.
+        """Return v (m,) and μ (p,) of the optima for changes: rows whose v has to become 0, and other lo, hi and e.
 
         An entry is None if the tableau does not suffice.
         """
-        moves = [_Move(self, gone, goal) for gone, goal in changes]
+        moves = [_Move(self, removed, goal) for removed, goal in changes]
         if any(move.has_many_rates for move in moves):
             drifts = np.array([move.rates for move in moves]) @ self.columns
             drifts += np.array([move.slope.e for move in moves]) @ self.totals
@@ -85,91 +89,93 @@ class Removals:
         return [self._follow_move(move, self._combine_columns(move)) for move in moves]
 
     def _combine_columns(self, move: _Move) -> FloatArray:
-        """Combine the columns of few moving rows at bounds: (m,)."""
+        """Return the drift of a change that moves few bounds: (m,)."""
         k = np.flatnonzero(move.rates)
         return np.asarray(move.rates[k] @ self.columns[k] + move.slope.e @ self.totals)
 
     def _follow_move(self, move: _Move, drift: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """Follow one change to its optimum; None if that fails."""
-        free, top, free_gone = self.is_free.copy(), self.rows.max_diagonal, move.gone[self.is_free[move.gone]]
-        changed = _Changed(self.columns, top, drift, move.rates)
-        for k in free_gone.tolist():
+        is_free, max_diagonal = self.is_free.copy(), self.rows.max_diagonal
+        removed_free = move.removed[self.is_free[move.removed]]
+        changed = _ChangedRows(self.columns, max_diagonal, drift, move.rates)
+        for k in removed_free.tolist():
             if not changed.toggle(k, True, -float(self.v[k])):
                 return None
-        y = self.state.copy()
-        y[free_gone], free[move.gone] = 0.0, False
-        noise = np.where(free, MIN_RATE * move.size, MIN_RATE * move.size * top)
+        state = self.state.copy()
+        state[removed_free], is_free[move.removed] = 0.0, False
+        v_noise, g_noise = MIN_RATE * move.size, MIN_RATE * move.size * max_diagonal
+        noise = np.where(is_free, v_noise, g_noise)
         s = 0.0
         for _ in range(MAX_EVENTS):
             direction = changed.find_direction()
-            step, k, side = move.find_event(y, direction, noise)
+            step, k, side = move.find_event(state, direction, noise)
             if not step < 1.0 - s:
-                return self._read_point(y + (1.0 - s) * direction, move, free, changed.rows)
-            y += step * direction
+                return self._read_point(state + (1.0 - s) * direction, move, is_free, changed.rows)
+            state += step * direction
             move.advance(step)
             s += step
-            if free[k]:
+            if is_free[k]:
                 if not changed.toggle(k, True, move.bind_row(k, side)):
                     return None
-                free[k], y[k], noise[k] = False, 0.0, MIN_RATE * move.size * top
+                is_free[k], state[k], noise[k] = False, 0.0, g_noise
             else:
                 if not changed.toggle(k, False):
                     return None
-                y[k] = move.free_row(k, s)
-                free[k], noise[k] = True, MIN_RATE * move.size
+                is_free[k], state[k], noise[k] = True, move.free_row(k, s), v_noise
         return None
 
     def _read_point(
-        self, y: FloatArray, move: _Move, free: NDArray[np.bool_], changed: IntArray
+        self, state: FloatArray, move: _Move, is_free: NDArray[np.bool_], changed: IntArray
     ) -> tuple[FloatArray, FloatArray] | None:
         """Return v and μ from the final states of all rows; None if they are not finite."""
-        v = np.where(free, y, np.where(move.kind > 0, move.goal.hi, move.goal.lo))
-        v[move.gone] = 0.0
+        v = np.where(is_free, state, np.where(move.kind > 0, move.goal.hi, move.goal.lo))
+        v[move.removed] = 0.0
         u = np.where(self.is_free, 0.0, v - self.v)
         freed = changed[self.is_free[changed]]
-        u[freed] = y[freed]
+        u[freed] = state[freed]
         mu = self.mu + self.multipliers @ u + self.corner @ move.slope.e
         return (v, mu) if np.isfinite(v).all() and np.isfinite(mu).all() else None
 
 
 class _Move:
-    """Moving bounds and totals, and the intervals of (TABLEAU.3), [min_state, max_state].
+    """One change: its moving bounds and totals, and the intervals of (TABLEAU.3), [min_state, max_state].
 
+    removed (r,): The rows whose v has to become 0.
     rates (m,): Rates of v of the rows at moving bounds.
     has_many_rates: Whether more than `MAX_SINGLE_UPDATES` of them are not 0.
     is_still: Whether no bounds move, except those of the removed rows.
     size: The largest rate.
     """
 
-    def __init__(self, base: Removals, gone: IntArray, goal: Data) -> None:
-        self.start, self.gone, self.goal, self.kind = base.data, gone, goal, base.kind.copy()
+    def __init__(self, base: Tableau, removed: IntArray, goal: Data) -> None:
+        self.start, self.removed, self.goal, self.kind = base.data, removed, goal, base.kind.copy()
         self.min_state, self.max_state = base.min_state.copy(), base.max_state.copy()
         self.slope = base.data.difference_to(goal)
         lo, hi = self.slope.lo, self.slope.hi
-        lo[gone] = hi[gone] = 0.0
-        self.kind[gone] = 0
+        lo[removed] = hi[removed] = 0.0
+        self.kind[removed] = 0
         self.rates = np.where(self.kind > 0, hi, np.where(self.kind < 0, lo, 0.0))
-        self.rates[gone] = np.where(base.is_free[gone], 0.0, -base.v[gone])
-        self.min_state[gone], self.max_state[gone] = -np.inf, np.inf
+        self.rates[removed] = np.where(base.is_free[removed], 0.0, -base.v[removed])
+        self.min_state[removed], self.max_state[removed] = -np.inf, np.inf
         self.is_still = not (lo.any() or hi.any())
         self.has_many_rates = np.count_nonzero(self.rates) > MAX_SINGLE_UPDATES
-        sizes = [np.abs(values).max(initial=0.0) for values in (base.v[gone], self.slope.e, lo, hi)]
+        sizes = [np.abs(values).max(initial=0.0) for values in (base.v[removed], self.slope.e, lo, hi)]
         self.size = float(max(sizes))
         if not self.is_still:
             self.min_rate = np.where(base.is_free, lo, 0.0)
             self.max_rate = np.where(base.is_free, hi, 0.0)
 
-    def find_event(self, y: FloatArray, direction: FloatArray, noise: FloatArray) -> tuple[float, int, int]:
+    def find_event(self, state: FloatArray, direction: FloatArray, noise: FloatArray) -> tuple[float, int, int]:
         """Return the step to the next event, its row, and the end of its interval that the row meets (−1 or 1)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.is_still:
-                steps = (np.where(direction > 0.0, self.max_state, self.min_state) - y) / direction
+                steps = (np.where(direction > 0.0, self.max_state, self.min_state) - state) / direction
                 steps[~(np.abs(direction) > noise)] = np.inf
                 k = int(steps.argmin())
                 return max(float(steps[k]), 0.0), k, 1 if direction[k] > 0.0 else -1
             rate_to_max, rate_to_min = direction - self.max_rate, direction - self.min_rate
-            steps_to_max = np.where(rate_to_max > noise, (self.max_state - y) / rate_to_max, np.inf)
-            steps_to_min = np.where(rate_to_min < -noise, (self.min_state - y) / rate_to_min, np.inf)
+            steps_to_max = np.where(rate_to_max > noise, (self.max_state - state) / rate_to_max, np.inf)
+            steps_to_min = np.where(rate_to_min < -noise, (self.min_state - state) / rate_to_min, np.inf)
         steps = np.minimum(steps_to_max, steps_to_min)
         k = int(steps.argmin())
         return max(float(steps[k]), 0.0), k, 1 if steps_to_max[k] <= steps_to_min[k] else -1
@@ -201,14 +207,15 @@ class _Move:
         return bound
 
 
-class _Changed:
+class _ChangedRows:
     """P of (TABLEAU.2), its rows of H, and H_PP⁻¹, which is bordered by each row that joins.
 
-    drift (m,): As in (TABLEAU.2); rates (m,): rates of v of the rows at moving bounds.
+    drift (m,): As in (TABLEAU.2); rates (m,): Rates of v of the rows at moving bounds.
+    order, given_rates, changed_rows: P, δw_P, and the rows of H; only their first `count` entries are used.
     """
 
-    def __init__(self, columns: FloatArray, top: float, drift: FloatArray, rates: FloatArray) -> None:
-        self.columns, self.top, self.drift, self.rates, self.count = columns, top, drift, rates, 0
+    def __init__(self, columns: FloatArray, max_diagonal: float, drift: FloatArray, rates: FloatArray) -> None:
+        self.columns, self.max_diagonal, self.drift, self.rates, self.count = columns, max_diagonal, drift, rates, 0
         self.order: IntArray = np.zeros(MAX_CHANGED, dtype=np.int64)
         self.given_rates = np.zeros(MAX_CHANGED)
         self.changed_rows = np.empty((MAX_CHANGED, len(drift)))
@@ -216,7 +223,7 @@ class _Changed:
 
     @property
     def rows(self) -> IntArray:
-        """P."""
+        """P: (count,)."""
         return self.order[: self.count]
 
     def find_direction(self) -> FloatArray:
@@ -229,16 +236,19 @@ class _Changed:
         direction[P] = c + self.rates[P]
         return direction
 
-    def toggle(self, k: int, free: bool, rate: float = 0.0) -> bool:
-        """Move row k to a bound if it is `free`, else free it; return False if M becomes singular or P too large."""
+    def toggle(self, k: int, is_free: bool, rate: float = 0.0) -> bool:
+        """Put row k at a bound that moves at a rate if the row is free, else free it.
+
+        Returns False if M becomes singular, or P too large.
+        """
         n, P, Q = self.count, self.rows, self.inverse
         positions = np.flatnonzero(k == P)
         if len(positions):
-            return self._restore_row(int(positions[0]), free, rate)
+            return self._restore_row(int(positions[0]), is_free, rate)
         column, row = self.columns[k, P], self.changed_rows[:n, k]
         x, z = Q[:n, :n] @ column, row @ Q[:n, :n]
         pivot = float(self.columns[k, k]) - float(row @ x)
-        if n >= MAX_CHANGED or not self._is_regular(pivot, free):
+        if n >= MAX_CHANGED or not self._is_regular(pivot, is_free):
             return False
         Q[:n, :n] += np.multiply.outer(x, z / pivot)
         Q[:n, n], Q[n, :n], Q[n, n] = -x / pivot, -z / pivot, 1.0 / pivot
@@ -246,13 +256,13 @@ class _Changed:
         self.count = n + 1
         return True
 
-    def _restore_row(self, a: int, free: bool, rate: float) -> bool:
+    def _restore_row(self, a: int, is_free: bool, rate: float) -> bool:
         """Undo the change at position a of P, up to the rate of its bound; return False if M becomes singular."""
         n, Q = self.count - 1, self.inverse
-        if not self._is_regular(float(Q[a, a]), free):
+        if not self._is_regular(float(Q[a, a]), is_free):
             return False
         k = int(self.order[a])
-        if free and rate != self.rates[k]:
+        if is_free and rate != self.rates[k]:
             self.drift = self.drift + (rate - self.rates[k]) * self.columns[k]
             self.rates[k] = rate
         if a != n:
@@ -267,19 +277,20 @@ class _Changed:
         self.count = n
         return True
 
-    def _is_regular(self, pivot: float, free: bool) -> bool:
-        return pivot * self.top > NO_PIVOT if free else pivot > NO_PIVOT * self.top
+    def _is_regular(self, pivot: float, is_free: bool) -> bool:
+        """Return whether M stays regular with this pivot when a free row leaves, or a row at a bound enters."""
+        return pivot * self.max_diagonal > NO_PIVOT if is_free else pivot > NO_PIVOT * self.max_diagonal
 
 
-def build_removals(base: ActiveSet | None) -> Removals | None:
+def build_tableau(base: ActiveSet | None) -> Tableau | None:
     """Return the tableau of an optimum; None without an optimum, or if it is not finite or too large."""
     if base is None:
         return None
     try:
-        removals = Removals(base)
+        tableau = Tableau(base)
     except TooLargeError:
         return None
-    return removals if np.isfinite(removals.columns).all() else None
+    return tableau if np.isfinite(tableau.columns).all() else None
 
 
-__all__ = ["Removals", "build_removals"]
+__all__ = ["Tableau", "build_tableau"]

@@ -1,8 +1,8 @@
-"""Cross-validate over every value of an interval, by the exact error curve of each fold.
+"""Cross-validate over every value of an interval, by the exact error curve of each fold (`cross_validate_interval`).
 
 Each fold has an exact path for its training rows; the number of wrong labels among its test rows is a step function of
 the parameter. The mean over the folds is another step function, with the edges of all folds. Both are counted in
-integers, so that equal errors compare equal. `cross_validate_interval` is the entry point.
+integers, so that equal errors compare equal.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from qpsvm.solve.call import solve
 
 #: Options of `exact_path`, and `check`, which decides whether to warn.
 OPTIONS = ("tol", "time_limit", "check")
+#: Name of the loss of the curves.
 ERROR = "error"
 
 
@@ -114,17 +115,17 @@ class ValidationCurves:
         It ends where the first path of a fold ends; if one of them is empty, it has no values.
         """
         means = np.empty(self.curves.shape[1:], dtype=object)
-        for place in np.ndindex(means.shape):
-            means[place] = average_curves([self.curves[k, *place] for k in range(self.folds)], self.tested.tolist())
+        for index in np.ndindex(means.shape):
+            means[index] = average_curves([self.curves[k, *index] for k in range(self.folds)], self.tested.tolist())
         return means
 
     @cached
     def bests(self) -> NDArray[Any]:
         """Minimum of each mean: a `LeastError`, or None if it has no values, shape (…)."""
         minima = np.empty(self.mean.shape, dtype=object)
-        for place in np.ndindex(minima.shape):
-            curve: Any = self.mean[place]
-            minima[place] = find_least_error(curve) if len(curve.values) else None
+        for index in np.ndindex(minima.shape):
+            curve: Any = self.mean[index]
+            minima[index] = find_least_error(curve) if len(curve.values) else None
         return minima
 
     @property
@@ -143,6 +144,7 @@ class ValidationCurves:
 
     @property
     def _least_error(self) -> LeastError:
+        """The smallest mean error, and where it is attained."""
         minimum: LeastError = self.bests[self.best_index]
         return minimum
 
@@ -161,12 +163,12 @@ class ValidationCurves:
 
     @property
     def best_intervals(self) -> list[tuple[float, float]]:
-        """Intervals of the parameter that attain it, with the best other parameters, in ascending order."""
+        """Intervals of the parameter that attain `best_score`, with the best other parameters, in ascending order."""
         return self._least_error.intervals
 
     @property
     def best_interval(self) -> tuple[float, float]:
-        """The widest of them, by the ratio of its ends."""
+        """The widest of `best_intervals`, by the ratio of its ends."""
         return self._least_error.widest
 
     @property
@@ -203,9 +205,9 @@ class ValidationCurves:
         if not ((points >= self.interval.low) & (points <= self.interval.high)).all():
             raise ParameterError(f"{self.parameter} goes {self.interval} here, and other values were not validated")
         errors = np.empty((*self.mean.shape, len(points)))
-        for place in np.ndindex(self.mean.shape):
-            curve: Any = self.mean[place]
-            errors[place] = _evaluate_steps(curve, points)
+        for index in np.ndindex(self.mean.shape):
+            curve: Any = self.mean[index]
+            errors[index] = _evaluate_steps(curve, points)
         return errors if np.ndim(values) else errors[..., 0]
 
     def refit(self, **options: Any) -> SVMResult:
@@ -273,32 +275,6 @@ class ValidationCurves:
         return f"<ValidationCurves: {self.folds} folds; {self.parameter} {self.interval}{axes}>"
 
 
-def average_curves(curves: Sequence[ErrorCurve], tested: Sequence[int]) -> ErrorCurve:
-    """Return the mean of error curves, shares of `tested` samples each, on their common range."""
-    end = min(float(curve.edges[-1]) for curve in curves)
-    edges = np.unique(np.concatenate([curve.edges for curve in curves]))
-    edges = edges[edges <= end]
-    if len(edges) < 2:
-        return ErrorCurve(edges, np.zeros(0))
-    common, total = math.lcm(*tested), np.zeros(len(edges) - 1, dtype=object)
-    for curve, count in zip(curves, tested, strict=True):
-        position = np.searchsorted(curve.edges, edges[:-1], side="right") - 1
-        wrong = np.rint(curve.values * count).astype(np.int64).astype(object)
-        total += wrong[position] * (common // count)  # integers of any size: equal errors compare equal
-    is_step = np.append(True, total[1:] != total[:-1])
-    edges = np.append(edges[:-1][is_step], edges[-1])
-    values = np.array([int(count_wrong) / (common * len(curves)) for count_wrong in total[is_step]])
-    return ErrorCurve(edges, values)
-
-
-def _evaluate_steps(curve: ErrorCurve, values: FloatArray) -> FloatArray:
-    """Evaluate a step function at values (c,): at an edge the value of the upper part; NaN beyond its end."""
-    if not len(curve.values):
-        return np.full(len(values), np.nan)
-    position = np.searchsorted(curve.edges[:-1], values, side="right") - 1
-    return np.where(values <= curve.edges[-1], curve.values[np.maximum(position, 0)], np.nan)
-
-
 def cross_validate_interval(
     problem: Problem, options: Mapping[str, Any], folds: Any, shuffle: bool, seed: int | None, scoring: Any,
     n_jobs: int | None, verbose: bool,
@@ -310,48 +286,27 @@ def cross_validate_interval(
     check = as_flag(path_options.pop("check", True), "check")
     split = build_folds(problem, folds, shuffle, seed)
     grid = Grid(problem, axes)
-    points = grid.points
-    bundles = [split] if n_jobs in (None, 1) else [[fold] for fold in split]
-    tasks, slots = [], []
-    for place, point in enumerate(points):
-        for k, bundle in enumerate(bundles):
-            tasks.append((problem, point, bundle, name, interval, path_options))
-            slots += [(fold, place) for fold in (range(len(split)) if len(bundles) == 1 else [k])]
-    sizes = [len(task[2]) for task in tasks]
-    with defer_interrupt() if n_jobs in (None, 1) else nullcontext():
-        found = [each for outcome in run_tasks(_iter_paths, tasks, sizes, n_jobs, verbose, "path") for each in outcome]
-    order = dict(zip(slots, found, strict=True))
-    ordered = [order[fold, place] for fold in range(len(split)) for place in range(len(points))]
-    shape = (len(split), *grid.shape)
-    curves = np.empty(len(ordered), dtype=object)
-    for k, each in enumerate(ordered):
-        curves[k] = each.curve
-    incomplete = [each for each in ordered if each.status != "optimal"]
+    outcomes = _follow_paths(grid, split, name, interval, path_options, n_jobs, verbose)
+    incomplete = [each for each in outcomes if each.status != "optimal"]
     if check and incomplete:
         warnings.warn(
-            f"{len(incomplete)} of {len(ordered)} paths are not optimal up to {name} = {interval.high:g}, and what was "
-            f"reached is used: `reached`, `gaps` and `status` say which; the first of them: {incomplete[0].message}",
+            f"{len(incomplete)} of {len(outcomes)} paths are not optimal up to {name} = {interval.high:g}, and what "
+            f"was reached is used: `reached`, `gaps` and `status` say which; the first of them: "
+            f"{incomplete[0].message}",
             InaccurateWarning,
             stacklevel=3,
         )
+    shape = (len(split), *grid.shape)
+    curves = np.empty(len(outcomes), dtype=object)
+    for k, each in enumerate(outcomes):
+        curves[k] = each.curve
     return ValidationCurves(
         problem=problem, parameter=name, interval=interval, axes=grid.arrays, curves=curves.reshape(shape),
-        reached=np.array([each.reached for each in ordered]).reshape(shape),
-        gaps=np.array([each.gap for each in ordered]).reshape(shape),
-        status=np.array([each.status for each in ordered]).reshape(shape),
+        reached=np.array([each.reached for each in outcomes]).reshape(shape),
+        gaps=np.array([each.gap for each in outcomes]).reshape(shape),
+        status=np.array([each.status for each in outcomes]).reshape(shape),
         tested=np.array([len(fold.test) for fold in split]),
     )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Outcome:
-    """One path of one fold."""
-
-    curve: ErrorCurve
-    reached: float
-    gap: float
-    status: str
-    message: str
 
 
 def _find_interval(problem: Problem, options: Mapping[str, Any]) -> tuple[str, Interval]:
@@ -412,14 +367,38 @@ def _split_options(problem: Problem, options: Mapping[str, Any]) -> tuple[dict[s
     return dict(axes), path_options
 
 
-def _compute_path(problem: Problem, name: str, interval: Interval, options: Mapping[str, Any]) -> ExactPath | None:
-    """Return the path of a fold; None if Ctrl-C came before its first machine was solved. Raises KeyboardInterrupt."""
-    try:
-        return exact_path(problem, name, interval.low, interval.high, **options)
-    except KeyboardInterrupt:
-        if not is_interrupted():  # pressed a second time
-            raise
-        return None
+@dataclass(frozen=True)
+class _Outcome:
+    """The path of one fold: its error curve, and the rest as in `ValidationCurves`."""
+
+    curve: ErrorCurve
+    reached: float
+    gap: float
+    status: str
+    message: str
+
+
+def _follow_paths(
+    grid: Grid, split: Sequence[Fold], name: str, interval: Interval, options: Mapping[str, Any], n_jobs: int | None,
+    verbose: bool,
+) -> list[_Outcome]:  # fmt: skip
+    """Follow the path of every fold at every point of the grid: in the order of the folds, then of the points.
+
+    A task has all folds of a point, which share a Gram matrix; in parallel it has a single one.
+    """
+    is_sequential = n_jobs in (None, 1)
+    bundles = [range(len(split))] if is_sequential else [range(k, k + 1) for k in range(len(split))]
+    slots = [(point, bundle) for point in range(len(grid.points)) for bundle in bundles]
+    tasks = [
+        (grid.problem, grid.points[point], [split[k] for k in bundle], name, interval, options)
+        for point, bundle in slots
+    ]
+    outcomes: dict[tuple[int, int], _Outcome] = {}
+    with defer_interrupt() if is_sequential else nullcontext():
+        found = run_tasks(_iter_paths, tasks, [len(bundle) for _, bundle in slots], n_jobs, verbose, "path")
+        for (point, bundle), task_outcomes in zip(slots, found, strict=True):
+            outcomes.update({(k, point): each for k, each in zip(bundle, task_outcomes, strict=True)})
+    return [outcomes[key] for key in sorted(outcomes)]
 
 
 def _iter_paths(
@@ -431,19 +410,53 @@ def _iter_paths(
     with limit_blas_threads():
         share_gram(full_problem)
         for fold in folds:
-            empty_curve = ErrorCurve(np.array([interval.low]), np.zeros(0))
             fold_problem = FoldProblem(full_problem, fold)
             path = None if is_interrupted() else _compute_path(fold_problem.problem, name, interval, options)
-            if path is None:
-                yield _Outcome(
-                    empty_curve, interval.low, math.inf, str(Status.INTERRUPTED), Status.INTERRUPTED.sentence
+            if path is None or not len(path):
+                status, message = (
+                    (Status.INTERRUPTED, Status.INTERRUPTED.sentence) if path is None else (path.status, path.message)
                 )
-                continue
-            if not len(path):
-                yield _Outcome(empty_curve, interval.low, math.inf, str(path.status), path.message)
+                empty_curve = ErrorCurve(np.array([interval.low]), np.zeros(0))
+                yield _Outcome(empty_curve, interval.low, math.inf, str(status), message)
                 continue
             curve = path._compute_error_curve(fold_problem.X, full_problem.samples.target[fold_problem.test_rows])
             edges = np.clip(curve.edges, interval.low, path.reached)
             edges[0], edges[-1] = interval.low, path.reached  # exact ends, without rounding errors
             clipped_curve = ErrorCurve(edges, curve.values)
             yield _Outcome(clipped_curve, path.reached, float(path.gaps.max()), str(path.status), path.message)
+
+
+def _compute_path(problem: Problem, name: str, interval: Interval, options: Mapping[str, Any]) -> ExactPath | None:
+    """Return the path of a fold; None if Ctrl-C came before its first machine was solved. Raises KeyboardInterrupt."""
+    try:
+        return exact_path(problem, name, interval.low, interval.high, **options)
+    except KeyboardInterrupt:
+        if not is_interrupted():  # pressed a second time
+            raise
+        return None
+
+
+def average_curves(curves: Sequence[ErrorCurve], tested: Sequence[int]) -> ErrorCurve:
+    """Return the mean of error curves, whose values are shares of `tested` samples each, on their common range."""
+    end = min(float(curve.edges[-1]) for curve in curves)
+    edges = np.unique(np.concatenate([curve.edges for curve in curves]))
+    edges = edges[edges <= end]
+    if len(edges) < 2:
+        return ErrorCurve(edges, np.zeros(0))
+    common, total = math.lcm(*tested), np.zeros(len(edges) - 1, dtype=object)
+    for curve, count in zip(curves, tested, strict=True):
+        position = np.searchsorted(curve.edges, edges[:-1], side="right") - 1
+        wrong = np.rint(curve.values * count).astype(np.int64).astype(object)
+        total += wrong[position] * (common // count)  # integers of any size: equal errors compare equal
+    is_step = np.append(True, total[1:] != total[:-1])
+    edges = np.append(edges[:-1][is_step], edges[-1])
+    values = np.array([int(count_wrong) / (common * len(curves)) for count_wrong in total[is_step]])
+    return ErrorCurve(edges, values)
+
+
+def _evaluate_steps(curve: ErrorCurve, values: FloatArray) -> FloatArray:
+    """Evaluate a step function at values (c,): at an edge the value of the upper part; NaN beyond its end."""
+    if not len(curve.values):
+        return np.full(len(values), np.nan)
+    position = np.searchsorted(curve.edges[:-1], values, side="right") - 1
+    return np.where(values <= curve.edges[-1], curve.values[np.maximum(position, 0)], np.nan)

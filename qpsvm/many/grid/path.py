@@ -86,10 +86,9 @@ class Path(Sequence[SVMResult]):
         >>> print(found.at(C=1.0).w.round(6))
         [1.]
         """
-        if point.keys() == self.axes.keys():
-            for known_point, result in zip(self.points, self.results, strict=True):
-                if all(known_point[name] == point[name] for name in point):
-                    return result
+        for candidate, result in zip(self.points, self.results, strict=True):
+            if candidate == point:
+                return result
         requested = ", ".join(f"{name}={value!r}" for name, value in point.items())
         raise ParameterError(
             f"no point of this path has {requested or 'no parameter'}: it varies {', '.join(self.axes)}"
@@ -123,14 +122,16 @@ class Path(Sequence[SVMResult]):
         >>> print([*found.columns()])
         ['C', 'objective', 'gap', 'support', 'margin', 'bound', 'status']
         """
-        found: dict[str, list[Any]] = {name: [point[name] for point in self.points] for name in self.axes}
-        found["objective"] = [result.primal for result in self.results]
-        found["gap"] = [result.gap for result in self.results]
-        found["support"] = [len(result.support) for result in self.results]
-        for name, kind in (("margin", 1), ("bound", 2)):
-            found[name] = [int(np.count_nonzero(result.kind == kind)) for result in self.results]
-        found["status"] = [str(result.status) for result in self.results]
-        return found
+        kinds = [result.kind for result in self.results]
+        return {
+            **{name: [point[name] for point in self.points] for name in self.axes},
+            "objective": [result.primal for result in self.results],
+            "gap": [result.gap for result in self.results],
+            "support": [len(result.support) for result in self.results],
+            "margin": [int(np.count_nonzero(kind == 1)) for kind in kinds],
+            "bound": [int(np.count_nonzero(kind == 2)) for kind in kinds],
+            "status": [str(result.status) for result in self.results],
+        }
 
     def __str__(self) -> str:
         return table(self.columns(), {"gap": "{:.1e}".format, "objective": "{:.6g}".format})
@@ -207,22 +208,23 @@ def path(problem: Problem, *, verbose: bool = False, n_jobs: int | None = None, 
 
 
 def _solve_points(grid: Grid, options: Mapping[str, Any], n_jobs: int | None, verbose: bool) -> tuple[SVMResult, ...]:
-    """Return the results of all points, in their order."""
+    """Solve all points, grouped by kernel, and return their results in the order of the points."""
     points, groups = grid.points, grid.groups()
     tasks = [(grid, kernel, [points[index] for index in indices], options) for kernel, indices in groups]
     sizes = [len(indices) for _, indices in groups]
+    found = run_tasks(_solve_group, tasks, sizes, n_jobs, verbose)
     results = {
         index: result
-        for (_, indices), group_results in zip(groups, run_tasks(_group, tasks, sizes, n_jobs, verbose), strict=True)
+        for (_, indices), group_results in zip(groups, found, strict=True)
         for index, result in zip(indices, group_results, strict=True)
     }
     return tuple(results[index] for index in range(len(points)))
 
 
-def _group(
+def _solve_group(
     grid: Grid, kernel: Mapping[str, Any], points: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
 ) -> Iterator[SVMResult]:
-    """Yield the results of the points of one kernel, in the order of solving."""
+    """Solve the points of one kernel, and yield their results in the same order."""
     problem = grid.problem.replace(**kernel)
     for result in walk(problem, points, options):
         assert not isinstance(result, InfeasibleNuError)  # raised by walk, because `refuse` is set

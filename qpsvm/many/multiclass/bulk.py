@@ -1,8 +1,9 @@
-"""Solve small C-SVMs and ν-SVMs of several classes in bulk: one Gram matrix, one loop, bounds for all at once.
+"""Solve small C-SVMs and ν-SVMs of several classes in bulk (`can_solve_in_bulk`, `solve_in_bulk`).
 
-The entry points are `can_solve_in_bulk` and `solve_in_bulk`. If there are too many samples for one Gram matrix, each
-pair of classes has its own for its loop, in single precision, and rows of it in double precision for the rest. Machines
-that the bounds do not certify, and machines of many rows, are solved one by one, warm-started at their points.
+All machines share one Gram matrix. A working-set loop finds a point of each, a linear system its exact optimum, and
+`gap_bounds` certifies all of them together. If there are too many samples for one Gram matrix, each pair of classes has
+its own for the loop, in single precision, and rows of it in double precision for the rest. Machines that the bounds do
+not certify, and machines of many rows, are solved one by one, warm-started at their points.
 
 Shapes: P is the number of machines, M the number of their rows in total, r the number of rows of `Split.order`.
 """
@@ -10,7 +11,7 @@ Shapes: P is the number of machines, M the number of their rows in total, r the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
@@ -21,19 +22,12 @@ from numpy.typing import NDArray
 from qpsvm import core
 from qpsvm.backends.external.libsvm_ import describe_libsvm
 from qpsvm.backends.packages import find_library_version
-from qpsvm.base.arrays.double_double import multiply_double_double
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.base.resources.workers import run_tiles
-from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.many.multiclass.exact_optimum import find_best_intercept, find_exact_point
-from qpsvm.many.multiclass.gap_bounds import (
-    BoundedPoints,
-    bound_gaps,
-    build_kernel_points,
-    build_linear_points,
-    evaluate_kernel,
-)
+from qpsvm.many.multiclass.gap_bounds import bound_gaps, refine_kernel_points
+from qpsvm.many.multiclass.gather import MachinePoints, build_bounded_points, gather_machines
 from qpsvm.many.multiclass.loops import (
     FINE_ITERATIONS,
     choose_tolerances,
@@ -43,8 +37,7 @@ from qpsvm.many.multiclass.loops import (
     run_loops,
     run_single_loop,
 )
-from qpsvm.many.multiclass.one_by_one import limit_time, solve_machine
-from qpsvm.many.multiclass.split import REST, Split
+from qpsvm.many.multiclass.split import Split
 from qpsvm.many.multiclass.stack import (
     CachedRowGram,
     LinearGram,
@@ -55,10 +48,8 @@ from qpsvm.many.multiclass.stack import (
     stack_machines,
     to_nu_svms,
 )
-from qpsvm.many.multiclass.together import BinaryMachines, LazyResults
-from qpsvm.program.status import Solver, Status
-from qpsvm.result.caveats import NO_INFORMATION, Caveat, is_rounding
-from qpsvm.result.svm_result import SVMResult
+from qpsvm.many.multiclass.together import BinaryMachines
+from qpsvm.program.status import Solver
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import Precomputed
 from qpsvm.space.kernels.gram import KernelGram
@@ -118,6 +109,40 @@ def can_solve_in_bulk(split: Split, options: Mapping[str, Any]) -> bool:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class LoopPoints:
+    """The points of all machines after their loops.
+
+    iterations (P,): The iterations of the loop of each machine.
+    is_unfinished (P,): Which points are those of the loop, so that `_finish_point` may improve them.
+    build_gram: A function that returns the Gram matrix of machine p.
+    """
+
+    points: MachinePoints
+    iterations: IntArray
+    is_unfinished: NDArray[np.bool_]
+    build_gram: Callable[[int], MachineGram]
+
+
+def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> BinaryMachines | None:
+    """Solve all machines; None if they cannot be solved in bulk. Raises QPSVMError."""
+    deadline = None if time_limit is None else monotonic() + time_limit
+    stack, upper = _build_stack(split)
+    with np.errstate(all="ignore"), limit_blas_threads():  # a point that is not finite is not certified
+        space = split.active_space
+        if not _has_psd_gram(space):
+            return None
+        if split.has_separate_grams:
+            looped: LoopPoints | None = _loop_separately(split, stack, space)
+        else:
+            looped = _loop_over_shared_gram(split, stack, space, upper)
+        if looped is None:
+            return None
+        b, gaps = _certify_loop_points(stack, space, looped, tol)
+    solver = _describe_solver()
+    return gather_machines(split, stack, looped.points, b, gaps, looped.iterations, tol, deadline, solver)
+
+
 def _has_suitable_kernel(split: Split) -> bool:
     """Return whether the Gram matrix is, or can be tested to be, semidefinite, and fits into memory."""
     n, d = split.X.shape
@@ -133,7 +158,7 @@ def find_max_bulk_rows(split: Split) -> int:
     """Return the number of rows of a machine up to which bulk solving is faster."""
     if split.kernel_is_linear:
         return max(MAX_ROWS_LINEAR, min(MAX_ROWS_PER_FEATURE * split.X.shape[1], MAX_ROWS_MANY_PAIRS))
-    return MAX_ROWS_MANY_PAIRS if split.k > 2 and split.pairs[0, 1] != REST else MAX_ROWS_KERNEL
+    return MAX_ROWS_KERNEL if split.k == 2 or split.is_one_against_rest else MAX_ROWS_MANY_PAIRS
 
 
 def _fits_time_limit(split: Split, limit: float | None) -> bool:
@@ -147,69 +172,18 @@ def _fits_time_limit(split: Split, limit: float | None) -> bool:
     return bool(products <= limit * PRODUCTS_PER_SECOND)
 
 
-@dataclass(frozen=True, eq=False)
-class MachinePoints:
-    """The points of all P machines.
-
-    alpha, u (M,): α, and f without the intercept.
-    b, rho (P,): The intercept, and the margin, 1 but in a ν-SVM.
-    W (P, d): The weight vectors if the kernel is linear, else None.
-    """
-
-    alpha: FloatArray
-    u: FloatArray
-    b: FloatArray
-    rho: FloatArray
-    W: FloatArray | None
-
-
-@dataclass(frozen=True, eq=False)
-class LoopPoints:
-    """The points of all machines after their loops.
-
-    iterations (P,): The iterations of the loop of each machine.
-    is_rough (P,): Which points are as the loop left them, so that `_finish_point` may improve them.
-    build_gram: A function that returns the Gram matrix of machine p.
-    """
-
-    points: MachinePoints
-    iterations: IntArray
-    is_rough: NDArray[np.bool_]
-    build_gram: Callable[[int], MachineGram]
-
-
-def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> BinaryMachines | None:
-    """Solve all machines; None if they cannot be solved in bulk. Raises QPSVMError."""
-    deadline = None if time_limit is None else monotonic() + time_limit
-    stack, upper = _build_stack(split)
-    with np.errstate(all="ignore"), limit_blas_threads():  # a point that is not finite is not certified
-        space = split.active_space
-        if not _has_psd_gram(space):
-            return None
-        if split.has_separate_grams:
-            looped = _loop_separately(split, stack, space)
-        else:
-            shared = _loop_over_shared_gram(split, stack, space, upper)
-            if shared is None:
-                return None
-            looped = shared
-        b, gaps = _certify_loop_points(stack, space, looped, tol)
-    solver = describe_bulk_solver()
-    return gather_machines(split, stack, looped.points, b, gaps, looped.iterations, tol, deadline, solver)
-
-
 def _certify_loop_points(
     stack: Stack, space: FeatureSpace, looped: LoopPoints, tol: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return the intercepts in the caller's coordinates, and the bounds of the gaps, (P,) each.
 
-    Rough points with a gap above the tolerance are finished, and then the error bounds of those that are still above
+    Unfinished points with a gap above the tolerance are finished; then the error bounds of those that are still above
     it are refined.
     """
     b, points = build_bounded_points(space, stack, looped.points)
     gaps = bound_gaps(stack, points)
     uncertain = np.flatnonzero(~(gaps <= tol))
-    unfinished = [p for p in uncertain.tolist() if looped.is_rough[p]]
+    unfinished = [p for p in uncertain.tolist() if looped.is_unfinished[p]]
     for p in unfinished:
         _finish_point(stack, p, looped.points, looped.build_gram(p))
     if unfinished:
@@ -218,12 +192,12 @@ def _certify_loop_points(
         uncertain = np.flatnonzero(~(gaps <= tol))
     uncertain = uncertain[np.isfinite(stack.sum_by_machine(looped.points.alpha)[uncertain])]
     if len(uncertain) and not space.is_linear:
-        gaps = bound_gaps(stack, evaluate_kernel(space, stack, points, uncertain))
+        gaps = bound_gaps(stack, refine_kernel_points(space, stack, points, uncertain))
     return b, gaps
 
 
-def describe_bulk_solver() -> Solver:
-    """Return the description of the solver."""
+def _describe_solver() -> Solver:
+    """Describe the solver of the loops."""
     if core.compiled is None:
         return describe_libsvm()
     return Solver("working set", find_library_version(), "converged, then the exact split")
@@ -277,7 +251,7 @@ def _loop_over_shared_gram(split: Split, stack: Stack, space: FeatureSpace, uppe
     u = np.full(len(alpha), np.nan) if u is None else u
     points = MachinePoints(alpha, u, np.zeros(stack.n_machines), np.ones(stack.n_machines), W)
     if is_fine.any():
-        set_intercepts(stack, points, Z)
+        _set_intercepts(stack, points, Z)
     is_large = stack.row_counts > find_max_bulk_rows(split)
     points.alpha[np.repeat(is_large, stack.row_counts)] = np.nan  # so that these are not certified
     for p in np.flatnonzero(~is_fine & ~is_large).tolist():
@@ -285,7 +259,7 @@ def _loop_over_shared_gram(split: Split, stack: Stack, space: FeatureSpace, uppe
     return LoopPoints(points, iterations, is_fine, build_gram)
 
 
-def set_intercepts(stack: Stack, points: MachinePoints, Z: FloatArray | None) -> None:
+def _set_intercepts(stack: Stack, points: MachinePoints, Z: FloatArray | None) -> None:
     """Set b and ρ, and W and u if the kernel is linear, from α and u of the loop, for all machines at once.
 
     b is the midpoint between the largest lower bound on it, from rows whose β may increase, and the smallest upper
@@ -315,7 +289,7 @@ def set_intercepts(stack: Stack, points: MachinePoints, Z: FloatArray | None) ->
 def _find_middles(
     stack: Stack, values: FloatArray, may_increase: NDArray[np.bool_], may_decrease: NDArray[np.bool_]
 ) -> FloatArray:
-    """Return the midpoint between the largest value of rows that may increase and the smallest of the others: (P,)."""
+    """Return the middle of each machine, as in `_set_intercepts`, or the only end if there is only one: (P,)."""
     low = stack.maximise_by_machine(np.where(may_increase, values, -np.inf))
     high = -stack.maximise_by_machine(np.where(may_decrease, -values, -np.inf))
     low, high = np.where(np.isfinite(low), low, high), np.where(np.isfinite(high), high, low)
@@ -379,127 +353,3 @@ def evaluate_point(gram: MachineGram, y: FloatArray, upper: FloatArray, alpha: F
     support = alpha.nonzero()[0]
     u = gram.multiply_support(support, (alpha * y)[support])
     return u, find_best_intercept(u, y, upper)
-
-
-def build_bounded_points(space: FeatureSpace, stack: Stack, points: MachinePoints) -> tuple[FloatArray, BoundedPoints]:
-    """Return the intercepts (P,) in the caller's coordinates, and the points with bounds on their rounding errors."""
-    accuracy = Accuracy(space)
-    row_norms = accuracy.sizes(np.arange(space.n))[stack.positions]
-    if points.W is None:
-        bounded = build_kernel_points(stack, points.alpha, points.u, points.b, points.rho, row_norms, accuracy.epsilon)
-        return points.b, bounded
-    b, intercepts = convert_intercepts(space, points.W, points.b)
-    width = space.samples.longest_row
-    return b, build_linear_points(stack, points.alpha, points.u, intercepts, points.rho, points.W, row_norms, width)
-
-
-def convert_intercepts(
-    space: FeatureSpace, W: FloatArray, b: FloatArray
-) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
-    """Convert intercepts (P,), given w (P, d), to the caller's coordinates, as `FeatureSpace.build_hyperplane` does.
-
-    Returns these, and the intercepts that they are in the coordinates of the rows, with bounds of their errors.
-    """
-    if space.origin is None:
-        return b, (b, np.zeros(len(b)))
-    caller_b = -multiply_double_double(np.column_stack([W, b]), np.append(space.origin, -1.0))[0]
-    return caller_b, multiply_double_double(np.column_stack([W, caller_b]), np.append(space.origin, 1.0))
-
-
-def gather_machines(
-    split: Split,
-    stack: Stack,
-    points: MachinePoints,
-    b: FloatArray,
-    gaps: FloatArray,
-    iterations: IntArray,
-    tol: float,
-    deadline: float | None,
-    solver: Solver,
-) -> BinaryMachines:
-    """Gather the machines into one result; those whose gap exceeds `tol` are solved one by one first.
-
-    b: The intercepts (P,) in the caller's coordinates.
-    gaps: The certified gaps (P,), which the arrays of the one-by-one solves overwrite, as `iterations` (P,).
-    deadline: By `time.monotonic`, or None.
-    """
-    beta, W, b, rho = points.alpha * stack.sign, points.W, b.copy(), points.rho
-    solved: dict[int, SVMResult] = {}
-    uncertain = np.flatnonzero(~(gaps <= tol)).tolist()
-    for n_solved, p in enumerate(uncertain):
-        part = stack.row_slice(p)
-        start = points.alpha[part] if np.isfinite(points.alpha[part]).all() else None
-        options = limit_time({"tol": tol}, deadline, len(uncertain) - n_solved)
-        solved[p] = result = solve_machine(split.build_problem(p), start, options)
-        beta[part], b[p], gaps[p], iterations[p] = result.coef, result.b, result.gap, result.iterations or 0
-        rho[p] = result.rho
-        if W is not None:
-            W[p] = result.w
-    coef = _build_coef(split, stack, beta)
-    build = BulkResultBuilder(replace(split, space_cache={}), coef, solver, iterations, tol)
-    messages = (f"{split.describe_machine(p)}: {result.message}" for p, result in solved.items() if result.message)
-    return BinaryMachines(
-        classes=split.labels,
-        machines=split.pairs,
-        coef=coef,
-        b=b,
-        rho=rho,
-        w=W,
-        gap=gaps,
-        status=[solved[p].status if p in solved else Status.OPTIMAL for p in range(stack.n_machines)],
-        iterations=iterations,
-        solver=solver,
-        message="; ".join(messages),
-        results=LazyResults(stack.n_machines, build, solved),
-        caveats=_list_caveats(split, stack, points, beta, solved),
-    )
-
-
-def _list_caveats(
-    split: Split, stack: Stack, points: MachinePoints, beta: FloatArray, solved: Mapping[int, SVMResult]
-) -> tuple[Caveat, ...]:
-    """List the caveats of machines solved one by one, and one for each other machine whose w is 0."""
-    if points.W is not None:
-        is_zero = ~points.W.any(axis=1)
-    else:  # w is 0 if ‖w‖² = Σβ_i u_i is only rounding
-        starts = stack.row_offsets[:-1]
-        squares, masses = (np.add.reduceat(values, starts) for values in (beta * points.u, np.abs(beta)))
-        is_zero = is_rounding(squares, masses, stack.row_counts, split.active_space.scale)
-    caveats = [caveat for result in solved.values() for caveat in result.caveats]
-    return (*caveats, *(NO_INFORMATION for p in np.flatnonzero(is_zero).tolist() if p not in solved))
-
-
-def _build_coef(split: Split, stack: Stack, beta: FloatArray) -> sp.csr_array:
-    """Return the coefficients β (M,) of all machines over the caller's rows, (P, n)."""
-    support = beta.nonzero()[0]
-    coef = sp.csr_array(
-        (beta[support], split.order[stack.positions[support]], np.searchsorted(support, stack.row_offsets)),
-        shape=(stack.n_machines, split.n),
-    )
-    coef.sort_indices()
-    return coef
-
-
-@dataclass(frozen=True, eq=False)
-class BulkResultBuilder:
-    """Builds the result of a machine from its α; the Gram matrix is not stored for this, but computed again."""
-
-    split: Split
-    coef: sp.csr_array
-    solver: Solver
-    iterations: IntArray
-    tol: float
-
-    def __call__(self, p: int) -> SVMResult:
-        """Return the result of machine p at its α, certified again.
-
-        If that is not optimal, because rounding in α changes b by more than the tolerance, the problem is solved from
-        this α: the certificate is about (α, w, b).
-        """
-        positions, _ = self.split.locate_rows(p)
-        beta = self.coef[[p]].toarray()[0]
-        problem, alpha = self.split.build_problem(p), np.abs(beta[self.split.order[positions]])
-        result = problem.at(alpha, self.tol)
-        if result.status is not Status.OPTIMAL:
-            return solve_machine(problem, alpha, {"tol": self.tol})
-        return replace(result, backend=self.solver.name, solver=self.solver, iterations=int(self.iterations[p]))

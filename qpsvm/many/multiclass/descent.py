@@ -20,9 +20,10 @@ from qpsvm.base.arrays.rounding import bound_row_norms
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.machines.problem.parameter_checks import as_intercept
-from qpsvm.many.multiclass.bulk import MachinePoints, convert_intercepts, gather_machines, has_default_options
+from qpsvm.many.multiclass.bulk import has_default_options
 from qpsvm.many.multiclass.exact_optimum import find_best_intercept
 from qpsvm.many.multiclass.gap_bounds import bound_gaps, build_linear_points
+from qpsvm.many.multiclass.gather import MachinePoints, convert_intercepts, gather_machines
 from qpsvm.many.multiclass.split import Split
 from qpsvm.many.multiclass.stack import MAX_TOTAL_ROWS, Stack, compute_penalties, stack_machines, to_squared_hinges
 from qpsvm.many.multiclass.together import BinaryMachines

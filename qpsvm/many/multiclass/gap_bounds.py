@@ -1,5 +1,9 @@
 """Bound the gaps of many C-SVMs, ν-SVMs or squared hinges at once, rounding included (`bound_gaps`).
 
+The gap of a machine is a sum over its rows, plus a term for w ≠ w(α) and one for the amount by which α violates the
+equality of the dual. Each is bounded from above for the floating-point numbers that the caller gets: α, w or the
+coefficients α∘y, and b. All machines are treated by the same array operations.
+
 P and D are the primal and dual objective of one machine, K its kernel and y its labels. A point has α, w and b, and
 f_i = u_i + b; w(α) is the w that belongs to α. ρ_i is the length of x_i in feature space, U_i the upper bound of α_i,
 δ_i its curvature, and S ≥ |yᵀα| a bound of how much α violates the equality. t_i is the shortfall of row i from its
@@ -14,8 +18,7 @@ margin m, which is 1, or a variable of a ν-SVM. The term g_i of a row is that o
     (BULK.4)  in a ν-SVM the α of each class sum to ν/2, and each class has a row k that absorbs the error of its sum;
               |D| = ½‖w(α′)‖² ≥ ½(‖w‖ − ‖w − w(α′)‖)², and gap = (P − D)/|D|
 
-If no row is far enough from its bounds, the sum has to be right exactly, or the bound is infinite. The bounds are those
-of what the caller gets: α, w or the coefficients α∘y, and b, as floats.
+If no row is far enough from its bounds, the sum has to be right exactly, or the bound is infinite.
 
 Sources: those of `bounds.gap_bounder` and `bounds.accuracy`.
 """
@@ -64,7 +67,7 @@ class BoundedPoints:
 
 
 @dataclass(frozen=True, eq=False)
-class SumConstraint:
+class _SumConstraint:
     """An equality of the dual of each machine: the sum of some values, one per row, has to be the target.
 
     values (M,): The values, 0 for rows that are not part of the sum.
@@ -78,17 +81,20 @@ class SumConstraint:
 
 
 def bound_gaps(stack: Stack, points: BoundedPoints, intercept: str | None = "free") -> FloatArray:
-    """Bound the relative gap of each machine from above, (P,): infinite if there is no bound."""
-    shortfall, radius = bound_shortfalls(stack, points)
+    """Bound the relative gap of each machine from above, (P,): infinite if there is no bound.
+
+    intercept: "free", "penalised", or None.
+    """
+    shortfall, radius = _bound_shortfalls(stack, points)
     ends = widen_ends(shortfall, radius)
     rows = RowBounds((points.alpha, points.alpha), _enclose_rounded(stack.upper), _enclose_rounded(stack.curvature))
     difference = stack.sum_by_machine(bound_terms_above(rows, ends)) * (1.0 + gamma(stack.max_row_count + 4))
     slope, max_row_norm = np.abs(shortfall - stack.curvature * points.alpha) + radius, float(points.row_norms.max())
     w_distance = points.w_distance * FEW
     for constraint in _iter_constraints(stack, points.alpha, intercept):
-        excess, slope_of_row = bound_excess(stack, constraint, slope)
-        w_distance = w_distance + excess * max_row_norm * FEW
-        difference += excess * (slope_of_row + stack.maximise_by_machine(stack.curvature) * excess)  # (BULK.2)
+        violation, slope_of_row = _bound_violations(stack, constraint, slope)
+        w_distance = w_distance + violation * max_row_norm * FEW
+        difference += violation * (slope_of_row + stack.maximise_by_machine(stack.curvature) * violation)  # (BULK.2)
     if intercept == "penalised":
         b_distance = _bound_intercept_distance(stack, points)
         difference += 0.5 * b_distance * b_distance
@@ -98,80 +104,6 @@ def bound_gaps(stack: Stack, points: BoundedPoints, intercept: str | None = "fre
     else:  # (BULK.4)
         size = 0.5 * np.square(np.maximum(np.sqrt(points.squared_norm) - w_distance, 0.0))
     return _divide_upwards(difference, size)
-
-
-def _iter_constraints(stack: Stack, alpha: FloatArray, intercept: str | None) -> Iterator[SumConstraint]:
-    """Yield the equalities of the dual: yᵀα = 0 of a free intercept, or the two sums of a ν-SVM, (BULK.4)."""
-    bound_slack = np.minimum(alpha, stack.upper - alpha)
-    if stack.nu is not None:
-        for of_class in (stack.sign > 0.0, stack.sign < 0.0):
-            yield SumConstraint(np.where(of_class, alpha, 0.0), 0.5 * stack.nu, np.where(of_class, bound_slack, 0.0))
-    elif intercept == "free":
-        yield SumConstraint(alpha * stack.sign, np.zeros(stack.n_machines), bound_slack)
-
-
-def _bound_primal_below(
-    stack: Stack, points: BoundedPoints, losses: FloatArray, intercept: str | None
-) -> FloatArray:  # fmt: skip
-    """Bound P from below, (P,), given lower bounds of the losses ψ (M,): (BULK.3)."""
-    size = 0.5 * points.squared_norm
-    size = size + stack.sum_by_machine(losses) * (1.0 - gamma(stack.max_row_count + 4))
-    if intercept == "penalised":
-        min_b = np.abs(points.b) * (1.0 - 4.0 * UNIT) - points.b_radius
-        size = size + 0.5 * np.square(np.maximum(min_b, 0.0))
-    return size
-
-
-def _bound_intercept_distance(stack: Stack, points: BoundedPoints) -> FloatArray:
-    """Bound |b − yᵀα| from above, (P,): yᵀα is the b that belongs to α if the intercept is penalised."""
-    distance = np.abs(points.b - stack.sum_by_machine(points.alpha * stack.sign))
-    distance = distance + gamma(stack.max_row_count + 2) * stack.sum_by_machine(points.alpha) * FEW
-    bounded: FloatArray = (distance + points.b_radius + ROUNDINGS * UNIT * np.abs(points.b)) * FEW
-    return bounded
-
-
-def _divide_upwards(difference: FloatArray, size: FloatArray) -> FloatArray:
-    """Bound difference/size from above, (P,): infinite if a number is not finite, or the size is nearly 0."""
-    is_bounded = (size > NEXT_TO_NOTHING) & (difference >= 0.0) & np.isfinite(difference) & np.isfinite(size)
-    gaps: FloatArray = np.full(len(size), np.inf)
-    np.divide(difference * FEW, size / FEW, out=gaps, where=is_bounded)
-    return gaps
-
-
-def _enclose_rounded(values: FloatArray) -> Ends:
-    """Return lower and upper bounds of U or δ, (M,), that were rounded by less than two units of their last digit."""
-    return values * (1.0 - 4.0 * UNIT), values * (1.0 + 4.0 * UNIT)
-
-
-def bound_shortfalls(stack: Stack, points: BoundedPoints) -> tuple[FloatArray, FloatArray]:
-    """Return t of every row, and a bound of its error, (BULK.1): (M,) each."""
-    margin = stack.repeat_over_rows(points.margin) if stack.level is None else stack.level
-    t = margin - stack.sign * (points.u + stack.repeat_over_rows(points.b))
-    radius = points.u_radius + stack.repeat_over_rows(points.b_radius + ROUNDINGS * UNIT * np.abs(points.b))
-    radius += ROUNDINGS * UNIT * np.abs(margin)  # ℓ itself may be a rounded sum
-    radius += ROUNDINGS * UNIT * np.abs(t)
-    return t, radius
-
-
-def bound_excess(stack: Stack, constraint: SumConstraint, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return S ≥ |Σ values − target| of each machine, and the slope at the row k that absorbs it: (P,) each.
-
-    Row k is the one farthest from its bounds. If even that is not far enough, S is 0 if the sum is exact, else
-    infinite.
-
-    slope (M,): |t − δα| + r, the rate at which moving α of a row may raise the terms.
-    """
-    values, target, bound_slack = constraint.values, constraint.target, constraint.bound_slack
-    absolute_sum = stack.sum_by_machine(np.abs(values)) + np.abs(target)
-    excess = np.abs(stack.sum_by_machine(values) - target) + gamma(stack.max_row_count + 2) * absolute_sum * FEW
-    largest_slack = stack.maximise_by_machine(bound_slack)
-    is_farthest = bound_slack == stack.repeat_over_rows(largest_slack)
-    slope_of_row = -stack.maximise_by_machine(np.where(is_farthest, -slope, -np.inf))  # the smallest, if several are
-    for p in np.flatnonzero(~(largest_slack > 2.0 * excess)).tolist():
-        rest, error = sum_with_bound(np.append(values[stack.row_slice(p)], -target[p]))
-        excess[p] = 0.0 if rest == 0.0 and error == 0.0 else np.inf
-        slope_of_row[p] = 0.0
-    return excess, slope_of_row
 
 
 def build_kernel_points(
@@ -198,8 +130,8 @@ def build_kernel_points(
     )  # fmt: skip
 
 
-def evaluate_kernel(space: FeatureSpace, stack: Stack, points: BoundedPoints, machines: IntArray) -> BoundedPoints:
-    """Evaluate u of some machines with the kernel values of a proof, whose radii are smaller, (KSUM.1)."""
+def refine_kernel_points(space: FeatureSpace, stack: Stack, points: BoundedPoints, machines: IntArray) -> BoundedPoints:
+    """Compute u of some machines again with the kernel values of a proof, whose radii are smaller, (KSUM.1)."""
     kernel_space = build_kernel_space(space)
     if kernel_space is None:
         return points
@@ -244,3 +176,77 @@ def build_linear_points(
         squared_norm=np.square(norm * (1.0 - gamma(d + 8))),
         w_distance=gamma(n_terms + 4) * mass * (1.0 + gamma(n_terms + 4)) + 4.0 * UNIT * max_norm,
     )  # fmt: skip
+
+
+def _iter_constraints(stack: Stack, alpha: FloatArray, intercept: str | None) -> Iterator[_SumConstraint]:
+    """Yield the equalities of the dual: yᵀα = 0 of a free intercept, or the two sums of a ν-SVM, (BULK.4)."""
+    bound_slack = np.minimum(alpha, stack.upper - alpha)
+    if stack.nu is not None:
+        for of_class in (stack.sign > 0.0, stack.sign < 0.0):
+            yield _SumConstraint(np.where(of_class, alpha, 0.0), 0.5 * stack.nu, np.where(of_class, bound_slack, 0.0))
+    elif intercept == "free":
+        yield _SumConstraint(alpha * stack.sign, np.zeros(stack.n_machines), bound_slack)
+
+
+def _bound_primal_below(
+    stack: Stack, points: BoundedPoints, losses: FloatArray, intercept: str | None
+) -> FloatArray:  # fmt: skip
+    """Bound P from below, (P,), given lower bounds of the losses ψ (M,): (BULK.3)."""
+    size = 0.5 * points.squared_norm
+    size = size + stack.sum_by_machine(losses) * (1.0 - gamma(stack.max_row_count + 4))
+    if intercept == "penalised":
+        min_b = np.abs(points.b) * (1.0 - 4.0 * UNIT) - points.b_radius
+        size = size + 0.5 * np.square(np.maximum(min_b, 0.0))
+    return size
+
+
+def _bound_intercept_distance(stack: Stack, points: BoundedPoints) -> FloatArray:
+    """Bound |b − yᵀα| from above, (P,): yᵀα is the b that belongs to α if the intercept is penalised."""
+    distance = np.abs(points.b - stack.sum_by_machine(points.alpha * stack.sign))
+    distance = distance + gamma(stack.max_row_count + 2) * stack.sum_by_machine(points.alpha) * FEW
+    bounded: FloatArray = (distance + points.b_radius + ROUNDINGS * UNIT * np.abs(points.b)) * FEW
+    return bounded
+
+
+def _divide_upwards(difference: FloatArray, size: FloatArray) -> FloatArray:
+    """Bound difference/size from above, (P,): infinite if a number is not finite, or the size is nearly 0."""
+    is_bounded = (size > NEXT_TO_NOTHING) & (difference >= 0.0) & np.isfinite(difference) & np.isfinite(size)
+    gaps: FloatArray = np.full(len(size), np.inf)
+    np.divide(difference * FEW, size / FEW, out=gaps, where=is_bounded)
+    return gaps
+
+
+def _enclose_rounded(values: FloatArray) -> Ends:
+    """Return lower and upper bounds of U or δ, (M,), that were rounded by less than two units of their last digit."""
+    return values * (1.0 - 4.0 * UNIT), values * (1.0 + 4.0 * UNIT)
+
+
+def _bound_shortfalls(stack: Stack, points: BoundedPoints) -> tuple[FloatArray, FloatArray]:
+    """Return t of every row, and a bound of its error, (BULK.1): (M,) each."""
+    margin = stack.repeat_over_rows(points.margin) if stack.level is None else stack.level
+    t = margin - stack.sign * (points.u + stack.repeat_over_rows(points.b))
+    radius = points.u_radius + stack.repeat_over_rows(points.b_radius + ROUNDINGS * UNIT * np.abs(points.b))
+    radius += ROUNDINGS * UNIT * np.abs(margin)  # ℓ itself may be a rounded sum
+    radius += ROUNDINGS * UNIT * np.abs(t)
+    return t, radius
+
+
+def _bound_violations(stack: Stack, constraint: _SumConstraint, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return S ≥ |Σ values − target| of each machine, and the slope at the row k that absorbs it: (P,) each.
+
+    Row k is the one farthest from its bounds. If even that is not far enough, S is 0 if the sum is exact, else
+    infinite.
+
+    slope (M,): |t − δα| + r, the rate at which moving α of a row may raise the terms.
+    """
+    values, target, bound_slack = constraint.values, constraint.target, constraint.bound_slack
+    absolute_sum = stack.sum_by_machine(np.abs(values)) + np.abs(target)
+    violation = np.abs(stack.sum_by_machine(values) - target) + gamma(stack.max_row_count + 2) * absolute_sum * FEW
+    largest_slack = stack.maximise_by_machine(bound_slack)
+    is_farthest = bound_slack == stack.repeat_over_rows(largest_slack)
+    slope_of_row = -stack.maximise_by_machine(np.where(is_farthest, -slope, -np.inf))  # the smallest, if several are
+    for p in np.flatnonzero(~(largest_slack > 2.0 * violation)).tolist():
+        rest, error = sum_with_bound(np.append(values[stack.row_slice(p)], -target[p]))
+        violation[p] = 0.0 if rest == 0.0 and error == 0.0 else np.inf
+        slope_of_row[p] = 0.0
+    return violation, slope_of_row

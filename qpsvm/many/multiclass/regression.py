@@ -1,5 +1,7 @@
 """Solve linear ε-SVRs by Newton steps for squared losses, else by coordinate descent (`solve_regression`).
 
+The point is certified as one machine of `gap_bounds`, whose rows are those of a classification:
+
     (BULK.5)  a sample with target t is two rows, of signs ±1 and levels ±t − ε, with α⁺ = max(β, 0), α⁻ = max(−β, 0)
 
 ε is the half-width of the tube and β the coefficient of the sample. If descent stops early (`DescentPace`), or
@@ -24,8 +26,9 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.bounds.certificate import find_middle
 from qpsvm.machines.epsilon_svr import EpsilonSVR
-from qpsvm.many.multiclass.bulk import MachinePoints, build_bounded_points, has_default_options
+from qpsvm.many.multiclass.bulk import has_default_options
 from qpsvm.many.multiclass.gap_bounds import bound_gaps
+from qpsvm.many.multiclass.gather import MachinePoints, build_bounded_points
 from qpsvm.many.multiclass.newton import AffineRows, is_worthwhile, minimise_by_newton
 from qpsvm.many.multiclass.one_by_one import solve_machine
 from qpsvm.many.multiclass.split import REST
@@ -45,10 +48,10 @@ def can_solve_regression(problem: EpsilonSVR, options: Mapping[str, Any]) -> boo
     if not problem.space.is_linear or problem.space.samples.memory_matrix is None:
         return False
     X, weight = problem.space.samples.memory_matrix, problem.samples.weight
-    has_limits = not has_default_options(options) or options.get("time_limit") is not None
+    is_unlimited = has_default_options(options) and options.get("time_limit") is None
     has_unit_weights = bool((weight == 1.0).all()) and len(weight) > 0
     is_fast = (problem.loss == "squared" and is_worthwhile(X)) or is_descent_suitable(*X.shape)
-    return has_unit_weights and not problem.constraints and not has_limits and is_fast
+    return has_unit_weights and not problem.constraints and is_unlimited and is_fast
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +83,7 @@ def split_signs(beta: FloatArray) -> FloatArray:
 
 
 class RegressionSolver:
-    """Solve a regression by one of two methods, and certify the point.
+    """Solves a regression by one of two methods, and certifies the point.
 
     Z (n, d): The samples in the coordinates of the feature space.
     stack: The two rows of each sample, (BULK.5), as one machine.
@@ -162,11 +165,7 @@ def solve_regression(problem: EpsilonSVR, tol: float) -> BinaryMachines:
 
     Raises QPSVMError.
     """
-    with np.errstate(all="ignore"), limit_blas_threads():  # a point that is not finite is not certified
-        solver = RegressionSolver(problem)
-        point = solver.solve_by_newton() if solver.is_squared and is_worthwhile(solver.Z) else None
-        if (point is None or not point.gap <= tol) and is_descent_suitable(*solver.Z.shape):
-            point = solver.solve_by_descent(tol)
+    point = _find_point(problem, tol)
     if point is None or not point.gap <= tol:
         start = point.alpha if point is not None and np.isfinite(point.alpha).all() else None
         return as_single_result(solve_machine(problem, start, {"tol": tol}))
@@ -178,6 +177,16 @@ def solve_regression(problem: EpsilonSVR, tol: float) -> BinaryMachines:
         status=Status.OPTIMAL, iterations=point.iterations, solver=point.solver, message="",
         results=LazyResults(1, RegressionResultBuilder(problem, point, tol)),
     )  # fmt: skip
+
+
+def _find_point(problem: EpsilonSVR, tol: float) -> RegressionPoint | None:
+    """Return the point of the last method that is suitable, or the first one whose gap is at most the tolerance."""
+    with np.errstate(all="ignore"), limit_blas_threads():  # a point that is not finite is not certified
+        solver = RegressionSolver(problem)
+        point = solver.solve_by_newton() if solver.is_squared and is_worthwhile(solver.Z) else None
+        if (point is None or not point.gap <= tol) and is_descent_suitable(*solver.Z.shape):
+            point = solver.solve_by_descent(tol)
+    return point
 
 
 def as_single_result(result: SVMResult) -> BinaryMachines:
@@ -206,7 +215,7 @@ def _build_machines(
 
 @dataclass(frozen=True, eq=False)
 class RegressionResultBuilder:
-    """Builds the result of a regression from its α, as `bulk.BulkResultBuilder` does."""
+    """Builds the result of a regression from its α, as `gather.BulkResultBuilder` does."""
 
     problem: EpsilonSVR
     point: RegressionPoint

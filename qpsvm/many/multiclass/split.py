@@ -1,5 +1,8 @@
 """Split samples of several classes into binary machines: rows, signs and problem of each (`split_classes`, `Split`).
 
+There is a machine for each pair of classes, or for each class against all others. If they share a Gram matrix, the
+problem of each has a part of it.
+
 The active rows, those of positive weight, are usually sorted by class, so that the rows of a class are one slice. They
 keep the caller's order if every machine uses all of them, so that the samples need not be copied.
 """
@@ -31,7 +34,7 @@ from qpsvm.space.kernels.space import FeatureSpace
 
 #: Active rows up to which machines that are solved one by one share a Gram matrix, for pairs of classes and for classes
 #: against the rest. With more rows, a machine of a pair evaluates only some of its kernel values, and computing those
-#: is faster than copying them from the shared matrix; the rest limit is that of the matrices that are stored at all.
+#: is faster than copying them from the shared matrix. The second limit is that of the matrices that are stored at all.
 MAX_SHARED_ROWS_PAIRS, MAX_SHARED_ROWS_REST = 1500, CACHE_ROWS
 #: The second class of a machine that separates one class from all others.
 REST = -1
@@ -46,7 +49,7 @@ class Split:
     X (n, d): The samples, or the (n, n) matrix of a precomputed kernel.
     codes (n,): The class of each sample, from 0 on.
     labels (k,): The labels of the classes, in sort order.
-    pairs (P, 2): The classes of each machine, as `BinaryMachines.machines`.
+    pairs (P, 2): The classes of each machine, as `BinaryMachines.machines`; the second is `REST` in all or in none.
     machine: The name of the class of the problems, as "CSVM".
     parameters: The hyperparameters of the problems.
     kernel: The kernel, with numbers as its parameters.
@@ -76,20 +79,19 @@ class Split:
         return len(self.codes)
 
     @property
+    def k(self) -> int:
+        """Number of classes."""
+        return len(self.labels)
+
+    @property
     def is_out_of_memory(self) -> bool:
         """Whether the samples are not in memory, so that machines share them instead of copying their rows."""
         return isinstance(self.X, RowSource)
 
-    def _select_samples(self, rows: IntArray) -> Matrix | RowSource:
-        """Return some of the samples; X itself if they are all samples, in order."""
-        if len(rows) == self.n and not self.is_sorted:
-            return self.X
-        return select_rows(self.X, rows) if isinstance(self.X, RowSource) else self.X[rows]
-
     @property
-    def k(self) -> int:
-        """Number of classes."""
-        return len(self.labels)
+    def is_one_against_rest(self) -> bool:
+        """Whether each machine separates one class from all others."""
+        return bool(self.pairs[0, 1] == REST)
 
     @cached_property
     def order(self) -> IntArray:
@@ -101,6 +103,58 @@ class Split:
     def class_offsets(self) -> IntArray:
         """Position in `order` of the first row of each class if sorted, and the number of rows: (k + 1,)."""
         return np.append(0, np.bincount(self.codes[self.order], minlength=self.k).cumsum())
+
+    @property
+    def has_separate_grams(self) -> bool:
+        """Whether pairs solved in bulk have too many rows to share a Gram matrix; a precomputed one is shared."""
+        is_precomputed = isinstance(self.kernel, Precomputed)
+        return len(self.order) > MAX_SHARED_ROWS_BULK and not self.is_one_against_rest and not is_precomputed
+
+    @cached_property
+    def row_counts(self) -> IntArray:
+        """Number of rows of each machine: (P,)."""
+        if self.is_one_against_rest:
+            return np.full(self.k, len(self.order))
+        return np.asarray(np.diff(self.class_offsets)[self.pairs].sum(axis=1))
+
+    @property
+    def n_total_rows(self) -> int:
+        """Number of rows of all machines in total."""
+        return (len(self.pairs) if self.is_one_against_rest else self.k - 1) * len(self.order)
+
+    @property
+    def uses_all_rows(self) -> bool:
+        """Whether each machine has all active rows."""
+        return len(self.pairs) == 1 or self.is_one_against_rest
+
+    @property
+    def kernel_is_linear(self) -> bool:
+        """Whether w is a vector in the space of the samples."""
+        return isinstance(self.kernel, Linear)
+
+    @property
+    def active_space(self) -> FeatureSpace:
+        """The feature space of the active rows, in `order`."""
+        if "active" not in self.space_cache:
+            X: Any = self._select_samples(self.order)
+            X = X[:, self.order] if isinstance(self.kernel, Precomputed) else X
+            self.space_cache["active"] = FeatureSpace(self.kernel, X, self.intercept, self.psd)  # type: ignore[arg-type]
+        return self.space_cache["active"]
+
+    @property
+    def shared_space(self) -> FeatureSpace | None:
+        """The feature space of the active rows, with a computed Gram matrix; None if machines do not share one.
+
+        Pairs do not share a Gram matrix that may be indefinite: the part of a pair may be semidefinite nevertheless.
+        """
+        has_pairs = not self.is_one_against_rest
+        max_rows = MAX_SHARED_ROWS_PAIRS if has_pairs else MAX_SHARED_ROWS_REST
+        if (has_pairs and not self.kernel.is_psd) or len(self.order) > max_rows:
+            return None
+        space = self.active_space
+        if not space.is_linear and isinstance(space.gram, KernelGram) and space.gram.cached_matrix is None:
+            space.gram.dense()
+        return space
 
     def locate_rows(self, p: int) -> tuple[IntArray, FloatArray]:
         """Return the positions in `order` of the rows of a machine, and their signs: (m,) each."""
@@ -152,6 +206,18 @@ class Split:
             raise
         return problem
 
+    def describe_machine(self, p: int) -> str:
+        """Describe a machine in words."""
+        i, j = self.pairs[p]
+        other = "all others" if j == REST else f"class {self.labels.tolist()[j]!r}"
+        return f"class {self.labels.tolist()[i]!r} against {other}"
+
+    def _select_samples(self, rows: IntArray) -> Matrix | RowSource:
+        """Return some of the samples; X itself if they are all samples, in order."""
+        if len(rows) == self.n and not self.is_sorted:
+            return self.X
+        return select_rows(self.X, rows) if isinstance(self.X, RowSource) else self.X[rows]
+
     def _share_gram(self, problem: Problem, positions: IntArray) -> None:
         """Give the problem its part of the shared Gram matrix, if there is one."""
         shared = None if self.constraints or self.is_out_of_memory else self.shared_space
@@ -160,65 +226,6 @@ class Split:
         space = shared if len(positions) == shared.n else shared.restrict(positions, problem.X)
         if space is not None:
             problem.__dict__["space"] = space
-
-    @property
-    def has_separate_grams(self) -> bool:
-        """Whether pairs solved in bulk have too many rows to share a Gram matrix; a precomputed one is shared."""
-        is_precomputed = isinstance(self.kernel, Precomputed)
-        return len(self.order) > MAX_SHARED_ROWS_BULK and self.pairs[0, 1] != REST and not is_precomputed
-
-    @cached_property
-    def row_counts(self) -> IntArray:
-        """Number of rows of each machine: (P,)."""
-        counts = np.diff(self.class_offsets)
-        if self.pairs[0, 1] == REST:
-            return np.full(self.k, len(self.order))
-        return np.asarray(counts[self.pairs].sum(axis=1))
-
-    @property
-    def n_total_rows(self) -> int:
-        """Number of the rows of all machines in total."""
-        return len(self.pairs) * len(self.order) if self.pairs[0, 1] == REST else (self.k - 1) * len(self.order)
-
-    @property
-    def uses_all_rows(self) -> bool:
-        """Whether each machine has all active rows."""
-        return len(self.pairs) == 1 or bool(self.pairs[0, 1] == REST)
-
-    @property
-    def kernel_is_linear(self) -> bool:
-        """Whether w is a vector in the space of the samples."""
-        return isinstance(self.kernel, Linear)
-
-    @property
-    def active_space(self) -> FeatureSpace:
-        """The feature space of the active rows, in `order`."""
-        if "active" not in self.space_cache:
-            X: Any = self._select_samples(self.order)
-            X = X[:, self.order] if isinstance(self.kernel, Precomputed) else X
-            self.space_cache["active"] = FeatureSpace(self.kernel, X, self.intercept, self.psd)  # type: ignore[arg-type]
-        return self.space_cache["active"]
-
-    @property
-    def shared_space(self) -> FeatureSpace | None:
-        """The feature space of the active rows, with a computed Gram matrix; None if machines do not share one.
-
-        Pairs do not share a Gram matrix that may be indefinite: the part of a pair may be semidefinite nevertheless.
-        """
-        has_pairs = bool((self.pairs[:, 1] != REST).any())
-        max_rows = MAX_SHARED_ROWS_PAIRS if has_pairs else MAX_SHARED_ROWS_REST
-        if (has_pairs and not self.kernel.is_psd) or len(self.order) > max_rows:
-            return None
-        space = self.active_space
-        if not space.is_linear and isinstance(space.gram, KernelGram) and space.gram.cached_matrix is None:
-            space.gram.dense()
-        return space
-
-    def describe_machine(self, p: int) -> str:
-        """Describe a machine in words."""
-        i, j = self.pairs[p]
-        other = "all others" if j == REST else f"class {self.labels.tolist()[j]!r}"
-        return f"class {self.labels.tolist()[i]!r} against {other}"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the Gram matrix, which is computed again when it is needed."""

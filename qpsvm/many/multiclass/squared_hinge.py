@@ -16,14 +16,9 @@ from qpsvm.backends.packages import find_library_version
 from qpsvm.base.arrays.types import IntArray, Matrix
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.machines.problem.parameter_checks import as_intercept
-from qpsvm.many.multiclass.bulk import (
-    PRODUCTS_PER_SECOND,
-    MachinePoints,
-    build_bounded_points,
-    gather_machines,
-    has_default_options,
-)
+from qpsvm.many.multiclass.bulk import PRODUCTS_PER_SECOND, has_default_options
 from qpsvm.many.multiclass.gap_bounds import bound_gaps
+from qpsvm.many.multiclass.gather import MachinePoints, build_bounded_points, gather_machines
 from qpsvm.many.multiclass.newton import AffineRows, is_worthwhile, minimise_by_newton
 from qpsvm.many.multiclass.split import Split
 from qpsvm.many.multiclass.stack import MAX_TOTAL_ROWS, Stack, compute_penalties, stack_machines, to_squared_hinges

@@ -48,8 +48,8 @@ def test_points_of_the_tableau_are_optima(which, rounded):
     """g = 0 on rows inside, ≥ 0 at lo, ≤ 0 at hi, and Eᵀv = e: without what a certificate says."""
     problem = machine(which, rounded=rounded)
     out = LeaveOutSolver(problem, None, 1e-6, Clock(None))
-    changes = [change for rows in list_groups(problem, None) if (change := out._build_change(rows)) is not None]
-    led = out.removals.find_optima([(change.pinned, change.goal) for change in changes])
+    changes = [change for rows in list_groups(problem, None) if (change := out._build_removal(rows)) is not None]
+    led = out.tableau.find_optima([(change.pinned, change.goal) for change in changes])
     assert sum(point is not None for point in led) >= 0.5 * len(changes)
     rows = out.rows
     for change, point in zip(changes, led, strict=True):
@@ -101,14 +101,14 @@ def test_a_stop_keeps_what_was_found(monkeypatch):
     """What the tableau has led to is there, and `moved` counts nothing else."""
     problem = machine("plain")
     monkeypatch.setattr(LeaveOutSolver, "evaluate_without", lambda *_: pytest.fail("stopped"))
-    whole = LeaveOutSolver.find_in_batch
+    whole = LeaveOutSolver.evaluate_batch
 
     def stop_after(self: LeaveOutSolver, sets: list) -> list:
         found = whole(self, sets)
         self.clock.find_stop_reason = lambda: "time_limit"
         return found
 
-    monkeypatch.setattr(LeaveOutSolver, "find_in_batch", stop_after)
+    monkeypatch.setattr(LeaveOutSolver, "evaluate_batch", stop_after)
     found = qpsvm.leave_one_out(problem)
     assert found.status == "time_limit"
     assert found.moved == np.isfinite(found.decision).sum() > 0

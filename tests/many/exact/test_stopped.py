@@ -94,7 +94,7 @@ def test_next_to_no_time_is_no_error():
 @pytest.fixture
 def without_tableau(monkeypatch):
     """No tableau leads machines together, so that each is one of its own."""
-    monkeypatch.setattr(left_out, "build_removals", lambda _: None)
+    monkeypatch.setattr(left_out, "build_tableau", lambda _: None)
 
 
 @pytest.mark.usefixtures("without_tableau")

@@ -10,8 +10,8 @@ import pytest
 from judge import judge_dual, judge_plane
 
 import qpsvm
-from qpsvm.many.multiclass import bulk
-from qpsvm.many.multiclass.gap_bounds import bound_gaps, evaluate_kernel
+from qpsvm.many.multiclass import bulk, gather
+from qpsvm.many.multiclass.gap_bounds import bound_gaps, refine_kernel_points
 from qpsvm.many.multiclass.split import split_classes
 from qpsvm.many.multiclass.squared_hinge import find_newton_points
 from qpsvm.many.multiclass.stack import LinearGram, SharedGram, stack_machines, to_nu_svms, to_squared_hinges
@@ -60,10 +60,10 @@ def test_no_gap_is_below_the_true_one(rest):
         linear = machines.kernel_is_linear
         data = space.rows.matrix() if linear else space.centred_gram.dense()
         found = rough(stack, data, LinearGram if linear else SharedGram, feasible(stack, rng))
-        b, points = bulk.build_bounded_points(space, stack, found)
+        b, points = gather.build_bounded_points(space, stack, found)
         claimed = [bound_gaps(stack, points)]
         if not linear:
-            claimed.append(bound_gaps(stack, evaluate_kernel(space, stack, points, np.arange(stack.n_machines))))
+            claimed.append(bound_gaps(stack, refine_kernel_points(space, stack, points, np.arange(stack.n_machines))))
         for p in range(stack.n_machines):
             true = true_gap(machines, stack, p, found.alpha, b, found.W, C)
             for gap in claimed:
@@ -79,7 +79,7 @@ def rough(stack, data, kind, alpha):
         part, values = stack.row_slice(p), kind(data, stack.list_slices(p))
         u[part], b[p] = bulk.evaluate_point(values, stack.sign[part], stack.upper[part], alpha[part])
         W[p] = getattr(values, "w", 0.0)
-    return bulk.MachinePoints(alpha, u, b, np.ones(len(b)), W if kind is LinearGram else None)
+    return gather.MachinePoints(alpha, u, b, np.ones(len(b)), W if kind is LinearGram else None)
 
 
 def true_gap(machines, stack, p, alpha, b, W, C, rho=1.0):
@@ -151,7 +151,7 @@ def test_no_gap_of_a_squared_hinge_is_below_the_true_one(intercept):
             rows = space.rows.matrix()[stack.positions[part]]
             found.W[p] = (found.alpha[part] * stack.sign[part]) @ rows
             found.u[part] = rows @ found.W[p]
-        b, points = bulk.build_bounded_points(space, stack, found)
+        b, points = gather.build_bounded_points(space, stack, found)
         gap = bound_gaps(stack, points, intercept)
         for p in np.flatnonzero(np.isfinite(gap)):
             part = stack.row_slice(p)
