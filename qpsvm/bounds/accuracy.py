@@ -40,17 +40,17 @@ from qpsvm.space.kernels.kernel import squared_norms
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: The kernels whose values have a bound of their own; any other is judged by its matrix as computed.
-BOUNDED = (RBF, Polynomial, Sigmoid)
+BOUNDED_KERNELS = (RBF, Polynomial, Sigmoid)
 #: Roundings of exp, and of a power or tanh besides one a factor.
 FUNCTION_ROUNDINGS = 8
 #: What raising an exponent may add to a kernel value, (ACC.5): no more than the roundings of exp alone.
-FLOOR = math.exp(LOWEST_EXPONENT) * (1.0 + 2 * FUNCTION_ROUNDINGS * UNIT)
+CLIPPING_ERROR = math.exp(LOWEST_EXPONENT) * (1.0 + 2 * FUNCTION_ROUNDINGS * UNIT)
 #: γ‖x‖² from which on pairs of rows go by differences (`multiply_exactly`).
-LONGEST = DISTANCE_ERROR / (8.0 * UNIT)
+MAX_PRODUCT_LENGTH = DISTANCE_ERROR / (8.0 * UNIT)
 #: Entries of linear samples beyond which row norms are computed only where they are needed.
 MANY_ENTRIES = 500_000
 #: Products that an evaluation in double-double precision may take in all, and at a time.
-AFFORDABLE, AT_A_TIME = 30_000_000, 1_000_000
+MAX_DOUBLE_DOUBLE_PRODUCTS, PRODUCTS_PER_STEP = 30_000_000, 1_000_000
 
 
 class Accuracy:
@@ -58,73 +58,79 @@ class Accuracy:
 
     def __init__(self, space: FeatureSpace) -> None:
         self.space = space
-        self._sized: tuple[FloatArray | None, tuple[float, int]] = None, (0.0, 0)
+        self._last_norm_sum: tuple[FloatArray | None, tuple[float, int]] = None, (0.0, 0)
 
     @cached
-    def _width(self) -> int:
+    def _max_terms(self) -> int:
         """Terms of one inner product of samples."""
         return self.space.samples.longest_row
 
     @cached
-    def _sizes(self) -> FloatArray | None:
+    def _all_norms(self) -> FloatArray | None:
         """ρ of (ACC.1), (n,), from above; None where they are computed only where they are needed."""
         space, kernel = self.space, self.space.kernel
         if space.is_linear:
             many = space.rows.entries > MANY_ENTRIES
-            return None if many else self._norms(space.rows.squared_norms())
+            return None if many else self._inflate_norms(space.rows.squared_norms())
         n = space.n
-        if not space.is_plain or not isinstance(kernel, BOUNDED):  # what was taken from K or added to it was rounded
+        if not space.is_plain or not isinstance(
+            kernel, BOUNDED_KERNELS
+        ):  # what was taken from K or added to it was rounded
             made = max(float(np.abs(K.dense()).max()) for K in (space.centred_gram, space.gram))
-            own = self._own_sizes(kernel).max() ** 2 if isinstance(kernel, (Polynomial, Sigmoid)) else 0.0
+            own = self._bound_kernel_norms(kernel).max() ** 2 if isinstance(kernel, (Polynomial, Sigmoid)) else 0.0
             return np.full(n, math.sqrt(max(made, space.largest, float(own))))
-        return repeat_value(1.0, n) if isinstance(kernel, RBF) else self._own_sizes(kernel)
+        return repeat_value(1.0, n) if isinstance(kernel, RBF) else self._bound_kernel_norms(kernel)
 
-    def _own_sizes(self, kernel: Polynomial | Sigmoid) -> FloatArray:
+    def _bound_kernel_norms(self, kernel: Polynomial | Sigmoid) -> FloatArray:
         """ρ of (ACC.1) for the kernel itself: (n,)."""
         products = float(kernel.gamma) * squared_norms(self.space.X) + abs(kernel.coef0)
         if isinstance(kernel, Polynomial):
-            return np.asarray(products ** (kernel.degree / 2)) * (1.0 + gamma(self._width + 4) * (kernel.degree + 4))
-        return np.asarray(np.sqrt(products + 1.0)) * (1.0 + gamma(self._width + 4))  # tanh has slope 1 at most
+            return np.asarray(products ** (kernel.degree / 2)) * (
+                1.0 + gamma(self._max_terms + 4) * (kernel.degree + 4)
+            )
+        return np.asarray(np.sqrt(products + 1.0)) * (1.0 + gamma(self._max_terms + 4))  # tanh has slope 1 at most
 
     @property
-    def has_sizes(self) -> bool:
-        """Whether all ρ_i are known; else they are computed where they are needed, and `largest` bounds them."""
-        return self._sizes is not None
+    def has_all_norms(self) -> bool:
+        """Whether all ρ_i are known; else they are computed where they are needed, and `max_norm` bounds them."""
+        return self._all_norms is not None
 
     @cached
-    def largest(self) -> float:
+    def max_norm(self) -> float:
         """A bound on every ρ_i."""
-        if self._sizes is not None:
-            common = find_common_value(self._sizes)
-            return float(self._sizes.max(initial=0.0)) if common is None else common
+        if self._all_norms is not None:
+            common = find_common_value(self._all_norms)
+            return float(self._all_norms.max(initial=0.0)) if common is None else common
         rows = self.space.rows
         return math.sqrt(rows.sum_of_squares()) * (1.0 + gamma(rows.entries))
 
     @property
-    def norm(self) -> float:
+    def root_square_sum(self) -> float:
         """A bound on √Σρ_i²."""
-        if self._sizes is None:
-            return self.largest
-        return bound_norm(self._sizes)
+        if self._all_norms is None:
+            return self.max_norm
+        return bound_norm(self._all_norms)
 
-    def sizes(self, rows: IntArray | slice) -> FloatArray:
+    def bound_norms(self, rows: IntArray | slice) -> FloatArray:
         """ρ_i of some rows: (r,)."""
-        if self._sizes is not None:
-            common = find_common_value(self._sizes)
-            return self._sizes[rows] if common is None or isinstance(rows, slice) else repeat_value(common, len(rows))
-        return self._norms(squared_norms(self.space.rows.take(rows)))
+        if self._all_norms is not None:
+            common = find_common_value(self._all_norms)
+            return (
+                self._all_norms[rows] if common is None or isinstance(rows, slice) else repeat_value(common, len(rows))
+            )
+        return self._inflate_norms(squared_norms(self.space.rows.take(rows)))
 
-    def _norms(self, squares: FloatArray) -> FloatArray:
+    def _inflate_norms(self, squares: FloatArray) -> FloatArray:
         """‖z_i‖ from above, for ‖z_i‖² as computed: (r,)."""
-        return bound_row_norms(squares, self._width)
+        return bound_row_norms(squares, self._max_terms)
 
     @cached
     def epsilon(self) -> float:
         """ε: how exactly a kernel value is known, in units of ρ_iρ_j."""
-        space, kernel, d = self.space, self.space.kernel, self._width
+        space, kernel, d = self.space, self.space.kernel, self._max_terms
         if not space.is_plain:  # eigenvalues and means of the whole matrix: backward stable, n roundings each
             return 8.0 * gamma(space.n + d) + space.asymmetry
-        if not isinstance(kernel, BOUNDED):
+        if not isinstance(kernel, BOUNDED_KERNELS):
             return space.gram.blocks.asymmetry if isinstance(space.gram, KernelGram) else 0.0
         if not isinstance(kernel, RBF):
             degree = float(getattr(kernel, "degree", 1.0))
@@ -132,44 +138,44 @@ class Accuracy:
             return gamma((d + 4) * max(degree, 1.0) + FUNCTION_ROUNDINGS) + steep
         blocks = space.gram.blocks if isinstance(space.gram, KernelGram) else None
         if blocks is not None and blocks.is_exact:
-            return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, FLOOR)  # (ACC.4), (ACC.5)
+            return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, CLIPPING_ERROR)  # (ACC.4), (ACC.5)
         if blocks is not None and blocks.is_fast:
             error = bound_exponent_error(blocks.terms) * blocks.longest  # (ACC.3)
         else:  # pairs that are both longer than `longest` go by differences; one much longer than the other is far away
             centre = None if blocks is None else blocks.centre
             X = space.X if sp.issparse(space.X) else space.X - (space.X.mean(axis=0) if centre is None else centre)
             length = float(kernel.gamma) * float(squared_norms(X).max())
-            error = 18.0 * (d + 4) * UNIT * min(length, LONGEST) + 6.0 * gamma(d + 4)
+            error = 18.0 * (d + 4) * UNIT * min(length, MAX_PRODUCT_LENGTH) + 6.0 * gamma(d + 4)
             error += 0.0 if sp.issparse(space.X) else 4.0 * UNIT * math.sqrt(length)
         rounded = math.expm1(min(error, 1.0)) + FUNCTION_ROUNDINGS * UNIT
-        return min(max(rounded, FLOOR), 1.0)  # (ACC.5); and K is between 0 and 1
+        return min(max(rounded, CLIPPING_ERROR), 1.0)  # (ACC.5); and K is between 0 and 1
 
-    def kappa(self, beta: FloatArray, w: FloatArray | None) -> float:
+    def compute_radius_factor(self, beta: FloatArray, w: FloatArray | None) -> float:
         """Return the factor of ρ_i in (ACC.2)."""
         if w is not None:
-            return gamma(self._width + 6) * bound_norm(w) + UNDERFLOW
-        size, terms = self.size(beta)
+            return gamma(self._max_terms + 6) * bound_norm(w) + UNDERFLOW
+        size, terms = self.bound_norm_sum(beta)
         return (self.epsilon + gamma(terms + 6)) * size
 
-    def size(self, beta: FloatArray) -> tuple[float, int]:
+    def bound_norm_sum(self, beta: FloatArray) -> tuple[float, int]:
         """Σ|β_i| ρ_i from above, and how many terms that has."""
-        if self._sized[0] is beta:
-            return self._sized[1]
+        if self._last_norm_sum[0] is beta:
+            return self._last_norm_sum[1]
         terms = int(np.count_nonzero(beta))
-        common = None if self._sizes is None else find_common_value(self._sizes)
+        common = None if self._all_norms is None else find_common_value(self._all_norms)
         if common is not None:
             size = common * float(np.add.reduce(np.abs(beta))) * (1.0 + gamma(terms + 1))
         else:
             support = beta.nonzero()[0]
-            size = float(np.abs(beta[support]) @ self.sizes(support)) * (1.0 + gamma(terms))
+            size = float(np.abs(beta[support]) @ self.bound_norms(support)) * (1.0 + gamma(terms))
         if not beta.flags.writeable:  # the coefficients of a point do not change
-            self._sized = beta, (size, terms)
+            self._last_norm_sum = beta, (size, terms)
         return size, terms
 
-    def weight_radius(self, beta: FloatArray) -> float:
+    def bound_weight_error(self, beta: FloatArray) -> float:
         """Bound the error of Σβ_i z_i in norm: γ ‖Σ|β_i||z_i|‖ from above; linear kernel."""
         length, count, n = bound_norm(beta), int(np.count_nonzero(beta)), len(beta)
-        size = length * self.norm
-        if self._sizes is not None:
-            size = min(size, float(np.abs(beta) @ self._sizes))
+        size = length * self.root_square_sum
+        if self._all_norms is not None:
+            size = min(size, float(np.abs(beta) @ self._all_norms))
         return gamma(count + 4) * size * (1.0 + gamma(n + 4))

@@ -34,9 +34,9 @@ MAX_NORM_OF_ZERO = 10.0
 #: ‖w‖ in units of Σ α_i ‖φ(x_i)‖ up to which it may be rounding: sums of so many terms have no more digits.
 ROUNDING_NORM = 1e-12
 #: How often a point is evaluated in double-double and pushed.
-TRIES = 3
+MAX_REFINEMENTS = 3
 #: Share of the gap that ½‖w − w(α)‖² may be where rows are evaluated in double-double precision.
-HOPELESS = 0.5
+MAX_DISTANCE_SHARE = 0.5
 
 
 class GapRefiner:
@@ -57,14 +57,14 @@ class GapRefiner:
         """The test whether w vanishes at a point."""
         return ZeroOptimum(self.gap_bounder, self._sharp_rows)
 
-    def refine(self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True) -> Certificate:
+    def refine(self, certificate: Certificate, tol: float, has_time: Callable[[], bool] = lambda: True) -> Certificate:
         """Return the point, or one near it, with `gap` a bound that includes all rounding.
 
-        patient: Return whether there is time for more than the bound of the point itself.
+        has_time: Return whether there is time for more than the bound of the point itself.
         """
         if not math.isfinite(certificate.gap):
             return certificate
-        refined = self._improve(certificate, tol, patient)
+        refined = self._improve(certificate, tol, has_time)
         if self._is_homogeneous and refined.rho > 0.0:
             refined = update_objectives(self.gap_bounder, refined)
         elif self.space.is_affine and refined.w is not None and refined.primal:
@@ -81,7 +81,7 @@ class GapRefiner:
 
     def _compute_norm_in_roundings(self, point: Certificate) -> float:
         """Return ‖w‖, in units of the rounding error that it has if w is 0."""
-        size, terms = self.accuracy.size(point.coef)
+        size, terms = self.accuracy.bound_norm_sum(point.coef)
         rounding = ROUNDING_NORM if point.w is not None else math.sqrt(gamma(terms + 2))  # of a kernel, ‖w‖² is rounded
         norm = math.sqrt(2.0 * max(point.half_norm, 0.0))
         return norm / (rounding * size) if norm else 0.0
@@ -115,7 +115,7 @@ class GapRefiner:
         size = self.gap_bounder.bound_gap(point).size if math.isnan(point.size) else point.size
         return min(difference / size, point.gap) if size > 0.0 else point.gap
 
-    def _improve(self, certificate: Certificate, tol: float, patient: Callable[[], bool]) -> Certificate:
+    def _improve(self, certificate: Certificate, tol: float, has_time: Callable[[], bool]) -> Certificate:
         """Return the point with the gap of (COUNT.4), improved until that is at most `tol`."""
         base = self._bound_first(certificate)
         if base.gap <= tol:
@@ -126,9 +126,9 @@ class GapRefiner:
             pushed = self._outward.push(base)
             if pushed.gap <= tol:
                 return pushed
-        if patient() or certificate.gap <= tol:  # else it is no optimum, and the time is over
+        if has_time() or certificate.gap <= tol:  # else it is no optimum, and the time is over
             base = self._evaluator.refine_radii(base)
-        best = self._sharpen(base, tol, 2.0 * certificate.gap, patient)
+        best = self._push_and_refine(base, tol, 2.0 * certificate.gap, has_time)
         if best.gap > tol and self._may_have_zero_point(best):
             return self._zero_optimum.find_zero_point(best) or best
         return best
@@ -147,14 +147,16 @@ class GapRefiner:
         exact = update_objectives(self.gap_bounder, self.gap_bounder.update_gap(evaluated))
         return exact if svm.linear_constraints is None or exact.gap < base.gap else base
 
-    def _sharpen(self, base: Certificate, tol: float, doubtful: float, patient: Callable[[], bool]) -> Certificate:
+    def _push_and_refine(
+        self, base: Certificate, tol: float, doubtful: float, has_time: Callable[[], bool]
+    ) -> Certificate:
         """Push the point outwards; while its gap is too large, evaluate its rows in double-double and push again.
 
         doubtful: A gap of the point itself, before any push, below which rounding is no large part of it.
         """
         best = self._outward.push(base)
-        for _ in range(TRIES):
-            if best.gap <= tol or base.gap <= doubtful or not patient():
+        for _ in range(MAX_REFINEMENTS):
+            if best.gap <= tol or base.gap <= doubtful or not has_time():
                 break
             sharper = self._refine_rows(base)  # not of the pushed point: its radius is smaller now
             if sharper is None:
@@ -168,7 +170,7 @@ class GapRefiner:
     def _refine_rows(self, point: Certificate) -> Certificate | None:
         """Refine the contributing rows in double-double, and move b to their margin; None if that is too slow."""
         rows = point.contributing
-        if rows is None or not len(rows) or self._is_distance_hopeless(point):
+        if rows is None or not len(rows) or self._is_dominated_by_distance(point):
             return None
         better = self._evaluator.refine_weights(point)
         if better is not point:
@@ -187,12 +189,12 @@ class GapRefiner:
             evaluated = self._move_intercept(evaluated, rows)
         return update_objectives(self.gap_bounder, evaluated)
 
-    def _is_distance_hopeless(self, point: Certificate) -> bool:
+    def _is_dominated_by_distance(self, point: Certificate) -> bool:
         """Return whether most of the gap is ½‖w − w(α)‖² of a w over few samples, which rows do not reduce."""
         if point.explicit is None:
             return False
         half_square = 0.5 * self.gap_bounder.bound_offset(point) ** 2
-        return half_square > HOPELESS * point.gap * point.primal / point.unit
+        return half_square > MAX_DISTANCE_SHARE * point.gap * point.primal / point.unit
 
     def _move_intercept(self, point: Certificate, rows: IntArray) -> Certificate:
         """Return the evaluated point with b at the median of the free rows among some rows, if that is better."""

@@ -108,7 +108,7 @@ class SharpEvaluator:
             radii = radii + np.abs(self.space.origin) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(own)
         radius = bound_norm(radii) * FEW
         if spread is not None:
-            radius += float(spread @ self.accuracy.sizes(np.arange(self.svm.n))) * FEW
+            radius += float(spread @ self.accuracy.bound_norms(np.arange(self.svm.n))) * FEW
         known = point.replace(offset=bound_norm(point.w - own), weight_radius=radius)
         if self.gap_bounder.is_homogeneous and not (self.svm.has_curvature or self.svm.penalised_groups):
             known = known.replace(dual=-0.5 * point.unit * float(own @ own))

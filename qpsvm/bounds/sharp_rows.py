@@ -23,7 +23,7 @@ from qpsvm.base.arrays.double_double import (
 from qpsvm.base.arrays.frozen import cached, freeze_each
 from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
-from qpsvm.bounds.accuracy import AFFORDABLE, AT_A_TIME
+from qpsvm.bounds.accuracy import MAX_DOUBLE_DOUBLE_PRODUCTS, PRODUCTS_PER_STEP
 from qpsvm.bounds.class_space import ClassSpace
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels.points import KernelSpace, kernel_space, matrix_space
@@ -33,7 +33,7 @@ from qpsvm.space.kernels.functions import RBF, Polynomial, Precomputed
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: Values and their radii, (r,) each.
-Evaluated = tuple[FloatArray, FloatArray]
+ValuesWithRadii = tuple[FloatArray, FloatArray]
 
 
 def build_kernel_space(space: FeatureSpace) -> KernelSpace | None:
@@ -67,7 +67,7 @@ class SharpRows:
 
     def evaluate(
         self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: float, levels: FloatArray
-    ) -> Evaluated | None:
+    ) -> ValuesWithRadii | None:
         """Return Σ_i A_ki ⟨w, φ(x_i)⟩ + b minus a level at some rows; None if too expensive.
 
         Shapes: rows, levels (r,), coef (n,), w (d,) or None.
@@ -84,7 +84,7 @@ class SharpRows:
             in_row = np.repeat(np.arange(len(rows)), lengths)
             entry = in_row, np.arange(len(in_row)) - np.repeat(part.indptr[:-1], lengths)
             factors, longest = part.data, int(lengths.max(initial=0))
-        affordable = len(rows) * (2 * longest + 2) <= AFFORDABLE
+        affordable = len(rows) * (2 * longest + 2) <= MAX_DOUBLE_DOUBLE_PRODUCTS
         values = self._evaluate_points(points, coef, w) if affordable else None
         if values is None:
             return None
@@ -98,7 +98,7 @@ class SharpRows:
 
     def evaluate_classes(
         self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: FloatArray
-    ) -> Evaluated | None:
+    ) -> ValuesWithRadii | None:
         """Return f_y − f_c minus the level at some rows of several classes, (COMB.2); None if too expensive.
 
         Shapes: rows (r,), coef (k n,), w (k d,) or None, b (k,).
@@ -108,7 +108,7 @@ class SharpRows:
         assert isinstance(space, ClassSpace)
         samples, position = np.unique(dual.row_positions[rows] // dual.k, return_inverse=True)
         label, rival = (indices[rows] for indices in dual.class_pairs)
-        if len(samples) * len(coef if w is None else w) > AFFORDABLE:
+        if len(samples) * len(coef if w is None else w) > MAX_DOUBLE_DOUBLE_PRODUCTS:
             return None
         weights = [None] * dual.k if w is None else list(space.split_by_class(w))
         classes = []
@@ -125,15 +125,15 @@ class SharpRows:
         found, radii = multiply_double_double(numbers, np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0]))
         return found, (radii + radius[plus] + radius[minus]) * FEW
 
-    def evaluate_ball(self, rows: IntArray, centre: FloatArray, square: float) -> Evaluated | None:
+    def evaluate_ball(self, rows: IntArray, centre: FloatArray, square: float) -> ValuesWithRadii | None:
         """Return ½(‖x − c‖² − R²) at some rows, x − c as sums of two floats; None if too expensive.
 
         Shapes: rows (r,), centre (d,).
         """
         d = len(centre)
-        if 2 * len(rows) * d > AFFORDABLE:
+        if 2 * len(rows) * d > MAX_DOUBLE_DOUBLE_PRODUCTS:
             return None
-        found, step = np.zeros((2, len(rows))), max(AT_A_TIME // (2 * d + 1), 1)
+        found, step = np.zeros((2, len(rows))), max(PRODUCTS_PER_STEP // (2 * d + 1), 1)
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
             high, low = two_sum(as_dense(self.space.samples.take(rows[part])), -centre[None, :])
@@ -145,7 +145,7 @@ class SharpRows:
             found[:, part] = 0.5 * values, 0.5 * radii
         return found[0], found[1]
 
-    def sum_points(self, beta: FloatArray, rest: FloatArray | None = None) -> Evaluated | None:
+    def sum_points(self, beta: FloatArray, rest: FloatArray | None = None) -> ValuesWithRadii | None:
         """Return w(α) = Σβ_i x_i of a linear machine, over the caller's samples; None if too expensive.
 
         Shapes: beta (n,), or (k n,) with several classes; rest likewise, β minus its rounded numbers. The result has

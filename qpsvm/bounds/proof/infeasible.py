@@ -1,6 +1,6 @@
 """Prove that a problem has no solution: contradicting constraints, classes whose hulls meet, or too large a ν.
 
-Entry points: `prove_no_plane`, `prove_hulls_meet`, and `balance` and `share` for ν.
+Entry points: `prove_no_plane`, `prove_hulls_meet`, and `prove_nu_exceeds_balance` and `relative_radius` for ν.
 
     (PFARKAS.1)  rows ⟨g_k, w⟩ + c_k b ≤ h_k and λ ≥ 0 with Σλ_k g_k = 0, Σλ_k c_k = 0, Σλ_k h_k < 0:  the rows add up
                  to 0 ≤ Σλ_k h_k, so no (w, b) satisfies them (Farkas)
@@ -64,24 +64,24 @@ from qpsvm.space.kernels.functions import Kernel, Linear, Polynomial, Precompute
 Integers = NDArray[np.object_]
 
 #: Number of entries times pivots of an elimination that takes about a second.
-PIVOTED = 5e5
+MAX_PIVOT_WORK = 5e5
 #: Columns in addition to a basis, and largest number of steps of the dual simplex method.
-SPARE, STEPS = 20, 80
+SPARE_COLUMNS, MAX_SIMPLEX_STEPS = 20, 80
 #: Up to this many equations, the exact solution is tried first.
-QUICK = 24
+MAX_EQUATIONS_EXACT_FIRST = 24
 #: Largest number of equations of an enclosure, and of integers: these take about a second.
-MOST_ENCLOSED, NUMBERS = 1000, 4e6
+MAX_ENCLOSED_EQUATIONS, MAX_INTEGERS = 1000, 4e6
 #: Pivots below this share of the largest count as 0.
-RANK = 1e-13
+RANK_TOL = 1e-13
 #: Largest number of bits of integers that are scaled to floats.
-MOST_BITS = 900
+MAX_BITS = 900
 #: Largest number of rows named in a sentence.
-NAMED = 6
+MAX_NAMED = 6
 #: Fractions with smaller terms are printed exactly: weights, and ν.
-SHORT, SHORT_NU = 1000, 10**6
+MAX_SHORT_WEIGHT, MAX_SHORT_NU = 1000, 10**6
 
 
-def coordinates(kernel: Kernel, points: Matrix) -> Integers | None:
+def compute_coordinates(kernel: Kernel, points: Matrix) -> Integers | None:
     """Return integer coordinates (m, q) of the points (q, d) in feature space; None if they are too many.
 
     A combination of points is 0 in feature space if it is 0 in these coordinates.
@@ -93,7 +93,7 @@ def coordinates(kernel: Kernel, points: Matrix) -> Integers | None:
         integers = [as_integers(as_dense(columns[:, [j]])[:, 0])[0] for j in range(points.shape[1])] if q else []
         used: list[Any] = [np.array(values, dtype=object) for values in integers if any(values)]
         if degree:
-            if math.comb(len(used) + degree, degree) * q > NUMBERS:
+            if math.comb(len(used) + degree, degree) * q > MAX_INTEGERS:
                 return None
             ones = np.full(q, 1, dtype=object)
             totals = range(degree + 1) if getattr(kernel, "coef0", 0.0) else (degree,)
@@ -110,7 +110,7 @@ def coordinates(kernel: Kernel, points: Matrix) -> Integers | None:
 
 
 @dataclass(frozen=True, eq=False)
-class ExcludedRows:
+class ContradictingRows:
     """Rows of (PFARKAS.1).
 
     points (m, q): Integer coordinates of z_l; None if they are too many.
@@ -125,9 +125,9 @@ class ExcludedRows:
     h: Sequence[Fraction]
     names: Sequence[str]
 
-    def vectors(self) -> Integers | None:
+    def build_vectors(self) -> Integers | None:
         """Return (g_k, c_k) as integer columns (m, k), without zero rows and common factors; None if too large."""
-        if self.points is None or self.points.size > NUMBERS:
+        if self.points is None or self.points.size > MAX_INTEGERS:
             return None
         denominator = math.lcm(*{a.denominator for term in self.terms for _, a in term})
         matrix = np.full((len(self.points) + 1, len(self.terms)), 0, dtype=object)
@@ -145,24 +145,26 @@ class ExcludedRows:
 class Combination:
     """λ of (PFARKAS.1), or an enclosure of it.
 
-    weights: λ, or approximations with a relative error of at most `share`.
-    right: Upper bound of Σλ_k h_k.
+    weights: λ, or approximations with a relative error of at most `relative_radius`.
+    rhs: Upper bound of Σλ_k h_k.
     """
 
     weights: list[Fraction]
-    right: Fraction
-    share: float = 0.0
+    rhs: Fraction
+    relative_radius: float = 0.0
 
 
-def combination(rows: ExcludedRows, approximate: FloatArray, exactly: bool = False) -> Combination | None:
+def find_combination(
+    rows: ContradictingRows, approximate: FloatArray, prefer_exact: bool = False
+) -> Combination | None:
     """Find λ of (PFARKAS.1) near some floats (k,); None if none is found.
 
-    exactly: Try the exact solution before the enclosure even if it is slower.
+    prefer_exact: Try the exact solution before the enclosure even if it is slower.
     """
-    vectors = rows.vectors()
+    vectors = rows.build_vectors()
     if vectors is None or not 0.0 < float(approximate.sum()) < math.inf:
         return None
-    starts_exact = exactly or len(vectors) <= QUICK
+    starts_exact = prefer_exact or len(vectors) <= MAX_EQUATIONS_EXACT_FIRST
     for exact in (starts_exact, not starts_exact):
         weights, share = find_cancelling_weights(vectors, approximate) if exact else None, 0.0
         if not exact and (enclosure := find_enclosure(vectors, approximate)) is not None:
@@ -178,9 +180,9 @@ def combination(rows: ExcludedRows, approximate: FloatArray, exactly: bool = Fal
 
 def find_cancelling_weights(vectors: Integers, approximate: FloatArray) -> list[Fraction] | None:
     """Find λ of (PCANCEL.1) near some floats; None if none is found. Shapes: vectors (m, k), approximate (k,)."""
-    vertex = _vertex(vectors, approximate / approximate.sum())
+    vertex = _find_sparse_weights(vectors, approximate / approximate.sum())
     m = len(vectors) + 1
-    order = np.lexsort((-approximate, -vertex))[: min(int(PIVOTED / m**2), m + SPARE)]
+    order = np.lexsort((-approximate, -vertex))[: min(int(MAX_PIVOT_WORK / m**2), m + SPARE_COLUMNS)]
     weights = [Fraction(0)] * len(approximate)
     for k, weight in zip(order.tolist(), _solve_by_pivots(vectors[:, order]), strict=False):
         weights[k] = weight
@@ -189,7 +191,7 @@ def find_cancelling_weights(vectors: Integers, approximate: FloatArray) -> list[
     return weights if is_cancelling and sum(integers) == denominator and min(integers) >= 0 else None
 
 
-def _vertex(vectors: Integers, approximate: FloatArray) -> FloatArray:
+def _find_sparse_weights(vectors: Integers, approximate: FloatArray) -> FloatArray:
     """Return λ (k,) with few positive entries, by a linear program in floats that penalises small approximate ones."""
     from scipy.optimize import linprog
 
@@ -198,7 +200,7 @@ def _vertex(vectors: Integers, approximate: FloatArray) -> FloatArray:
     sizes = np.array([max(abs(value) for value in row) or 1 for row in columns.tolist()], dtype=object)
     matrix = np.vstack([(columns / sizes[:, None]).astype(np.float64), np.ones(len(support))])
     Q, R, _ = qr(matrix.T, mode="economic", pivoting=True)  # far from the origin all rows look alike
-    Q = Q[:, np.abs(R.diagonal()) > RANK * abs(R[0, 0])]
+    Q = Q[:, np.abs(R.diagonal()) > RANK_TOL * abs(R[0, 0])]
     vertex = np.zeros(len(approximate))
     if Q.shape[1] < len(support):
         costs = -np.log2(np.maximum(approximate[support], np.finfo(float).tiny))
@@ -233,7 +235,7 @@ def _solve_by_pivots(vectors: Integers) -> list[Fraction]:
         if row is not None:
             free.remove(row)
             pivot(row, column)
-    for _ in range(STEPS):
+    for _ in range(MAX_SIMPLEX_STEPS):
         if any(T[free, k]):
             return []
         sign = 1 if last > 0 else -1
@@ -256,9 +258,9 @@ def find_enclosure(vectors: Integers, approximate: FloatArray) -> float | None:
     Shapes: vectors (m, k), approximate (k,).
     """
     m, k = vectors.shape
-    if not m < min(k, MOST_ENCLOSED) or m * k > NUMBERS or not (approximate > 0.0).all():
+    if not m < min(k, MAX_ENCLOSED_EQUATIONS) or m * k > MAX_INTEGERS or not (approximate > 0.0).all():
         return None
-    A = _floats(vectors)
+    A = _as_exact_floats(vectors)
     if A is None:
         return None
     approximate = approximate / approximate.sum()
@@ -286,13 +288,13 @@ def find_enclosure(vectors: Integers, approximate: FloatArray) -> float | None:
     return share if share < 1.0 else None
 
 
-def _floats(vectors: Integers) -> FloatArray | None:
+def _as_exact_floats(vectors: Integers) -> FloatArray | None:
     """Return [G; 1] as floats, with rows scaled by powers of 2; None if that would round."""
     m, k = vectors.shape
     A = np.ones((m + 1, k))
     for j in range(m):
         bits = max(abs(value).bit_length() for value in vectors[j].tolist())
-        if bits > MOST_BITS:
+        if bits > MAX_BITS:
             return None
         row = vectors[j].astype(np.float64)
         if any(int(value) != exact for value, exact in zip(row.tolist(), vectors[j].tolist(), strict=True)):
@@ -301,31 +303,33 @@ def _floats(vectors: Integers) -> FloatArray | None:
     return A
 
 
-def prove_no_plane(title: str, rows: ExcludedRows, approximate: FloatArray) -> Proof:
+def prove_no_plane(title: str, rows: ContradictingRows, approximate: FloatArray) -> Proof:
     """Prove by (PFARKAS.1) that rows contradict each other, with weights near some floats (k,)."""
-    proven = combination(rows, approximate, exactly=True)
+    proven = find_combination(rows, approximate, prefer_exact=True)
     weights = [Fraction(value) for value in approximate.tolist()] if proven is None else proven.weights
     used = [(name, weight) for name, weight in zip(rows.names, weights, strict=True) if weight]
     plane = "w" if rows.c is None else "(w, b)"
     listing = f"{len(used)} rows: {_format_weights(used)}"
     record = {"kind": "farkas", "weights": dict(used)}
     if proven is None:
-        return no_gap(title, [
+        return build_proof_without_gap(title, [
             Claim("weights", "open", f"whether there are weights near those of the error that prove it: {listing}"),
             Claim("feasible", "open", f"whether no {plane} at all keeps these rows"),
         ], None, record)  # fmt: skip
     alternatives = (
         ""
-        if not proven.share
-        else f", or rational ones next to them, off by at most {format_upper_bound(proven.share)} of each"
+        if not proven.relative_radius
+        else f", or rational ones next to them, off by at most {format_upper_bound(proven.relative_radius)} of each"
     )
     bound = (
-        _format_fraction(proven.right) if not proven.share else f"at most {format_upper_bound(round_up(proven.right))}"
+        _format_fraction(proven.rhs)
+        if not proven.relative_radius
+        else f"at most {format_upper_bound(round_up(proven.rhs))}"
     )
-    return no_gap(title, [
-        Claim("weights", "proven", f"the weights λ ≥ 0 of {listing}{alternatives}", proven.share or None),
+    return build_proof_without_gap(title, [
+        Claim("weights", "proven", f"the weights λ ≥ 0 of {listing}{alternatives}", proven.relative_radius or None),
         Claim("left", "proven", "the left-hand sides of λ_k times these rows add up to 0 exactly"),
-        Claim("right", "proven", f"Σ λ_k h_k is {bound} < 0", round_up(proven.right)),
+        Claim("right", "proven", f"Σ λ_k h_k is {bound} < 0", round_up(proven.rhs)),
         Claim("feasible", "proven", f"no {plane} keeps all of these rows: 0 ≤ Σ λ_k h_k would follow"),
     ], math.inf, record)  # fmt: skip
 
@@ -349,7 +353,7 @@ def prove_hulls_meet(
     u, v = weights
     assert sum(u.values()) == 1 == sum(v.values())
     of_u, of_v = (
-        f"{letter} ≥ 0 of {len(weights_of_class)} of class {label} ({list_first('row', list(weights_of_class))})"
+        f"{letter} ≥ 0 of {len(weights_of_class)} of class {label} ({_list_first('row', list(weights_of_class))})"
         for letter, weights_of_class, label in zip("uv", weights, labels, strict=True)
     )
     record: dict[str, Any] = {"kind": "hulls", "u": u, "v": v}
@@ -357,25 +361,25 @@ def prove_hulls_meet(
     text = "no hyperplane separates the classes: "
     if proven is not None:
         how_exactly = "exactly, in rational numbers"
-        if proven.share:
+        if proven.relative_radius:
             how_exactly, enclosing = "exactly, for these", (
                 "there are u ≥ 0 and v ≥ 0, rational and with sums of 1 each, next to those of the error: none is off "
-                f"by more than {format_upper_bound(proven.share)} of itself"
+                f"by more than {format_upper_bound(proven.relative_radius)} of itself"
             )  # fmt: skip
-            convex = Claim("convex", "proven", enclosing, proven.share)
-        return no_gap(title, [
+            convex = Claim("convex", "proven", enclosing, proven.relative_radius)
+        return build_proof_without_gap(title, [
             convex,
             Claim("hulls", "proven", f"{point} {how_exactly}: the hulls of the classes meet"),
             Claim("separable", "proven", f"{text}that point would be on both of its sides"),
-        ], math.inf, {**record, "enclosed": proven.share > 0.0}, assumptions)  # fmt: skip
+        ], math.inf, {**record, "enclosed": proven.relative_radius > 0.0}, assumptions)  # fmt: skip
     last = Claim("separable", "open", f"{text}no exact point of both hulls was found")
     if separation:
         last = Claim("separable", "refuted", f"{text}one does ({separation}), but its slab is too narrow for doubles")
     open_claim = Claim("hulls", "open", f"whether {point.rstrip(',')} for weights near these")
-    return no_gap(title, [convex, open_claim, last], None, record, assumptions)
+    return build_proof_without_gap(title, [convex, open_claim, last], None, record, assumptions)
 
 
-def balance(
+def prove_nu_exceeds_balance(
     nu: float, above: Fraction, below: Fraction, labels: tuple[str, str], radius: Fraction = Fraction(0)
 ) -> Proof:
     """Prove by (PNU.1) that ν is too large, for sums of weights of both classes known up to a relative radius."""
@@ -390,29 +394,29 @@ def balance(
         Claim("limit", "proven", f"{reason}{label} this allows ν up to {sums}"),
         Claim("feasible", verdict, f"ν = {nu!r} is more, so that no α is feasible"),
     ]
-    return _too_large(f"ν-SVM, ν = {nu:g}", nu, limit, claims)
+    return _build_nu_proof(f"ν-SVM, ν = {nu:g}", nu, limit, claims)
 
 
-def share(nu: float, feasible: bool) -> Proof:
-    """Prove (PNU.2), ν > 1; if there are feasible α (`feasible`), explain why that ν is refused."""
+def prove_nu_above_one(nu: float, feasible: bool) -> Proof:
+    """Prove (PNU.2), ν > 1; if there are feasible α (`make_feasible`), explain why that ν is refused."""
     reason = "1ᵀα = νS, and each α_i may be s_i: this allows ν up to 1"
     conclusion = f"ν = {nu!r} is more, so that no α is feasible"
     if feasible:
         reason = "a width ε costs νΣC a unit and saves at most ΣC: for ν ≥ 1 none is better than 0, whatever ν is"
         conclusion = f"ν = {nu!r} says no more than 1 does: it is refused, although up to ν = 2 there are feasible α"
     claims = [Claim("limit", "proven", reason), Claim("refused" if feasible else "feasible", "proven", conclusion)]
-    return _too_large(f"ν = {nu:g}", nu, Fraction(1), claims, not feasible)
+    return _build_nu_proof(f"ν = {nu:g}", nu, Fraction(1), claims, not feasible)
 
 
-def _too_large(title: str, nu: float, limit: Fraction, claims: Sequence[Claim], empty: bool = True) -> Proof:
+def _build_nu_proof(title: str, nu: float, limit: Fraction, claims: Sequence[Claim], empty: bool = True) -> Proof:
     """Build the proof for a ν that is too large: the optimal value is −∞ if the dual is `empty` and all is proven."""
     is_infeasible = empty and all(claim.verdict == "proven" for claim in claims)
-    return no_gap(
+    return build_proof_without_gap(
         title, claims, -math.inf if is_infeasible else None, {"kind": "nu", "nu": Fraction(nu), "limit": limit}
     )
 
 
-def no_gap(
+def build_proof_without_gap(
     title: str, claims: Sequence[Claim], value: float | None, record: Mapping[str, Any], assumed: tuple[str, ...] = ()
 ) -> Proof:
     """Build a proof without a gap, with a known optimal value, or None."""
@@ -424,21 +428,21 @@ def no_gap(
     )  # fmt: skip
 
 
-def list_first(noun: str, items: Sequence[Any]) -> str:
+def _list_first(noun: str, items: Sequence[Any]) -> str:
     """Name a few of many items."""
-    named = ", ".join(str(item) for item in items[:NAMED]) + (", …" if len(items) > NAMED else "")
+    named = ", ".join(str(item) for item in items[:MAX_NAMED]) + (", …" if len(items) > MAX_NAMED else "")
     return f"{noun}{'' if len(items) == 1 else 's'} {named}"
 
 
 def _format_weights(used: Sequence[tuple[str, Fraction]]) -> str:
     """Describe the largest of named weights."""
     ordered = sorted(used, key=lambda item: -item[1])
-    return " + ".join(f"{_format_fraction(w)}·({name})" for name, w in ordered[:NAMED]) + (
-        " + …" if len(used) > NAMED else ""
+    return " + ".join(f"{_format_fraction(w)}·({name})" for name, w in ordered[:MAX_NAMED]) + (
+        " + …" if len(used) > MAX_NAMED else ""
     )
 
 
-def _format_fraction(value: Fraction, limit: int = SHORT, digits: int = 6) -> str:
+def _format_fraction(value: Fraction, limit: int = MAX_SHORT_WEIGHT, digits: int = 6) -> str:
     """Return a fraction as text if it is short, otherwise its approximate value."""
     if max(abs(value.numerator), value.denominator) < limit:
         return str(value)
@@ -446,4 +450,4 @@ def _format_fraction(value: Fraction, limit: int = SHORT, digits: int = 6) -> st
 
 
 def _format_nu(value: Fraction) -> str:
-    return _format_fraction(value, SHORT_NU, 17)
+    return _format_fraction(value, MAX_SHORT_NU, 17)

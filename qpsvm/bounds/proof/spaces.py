@@ -41,7 +41,7 @@ from qpsvm.base.arrays.rationals import RationalVector, as_integers, from_enclos
 from qpsvm.base.arrays.rounding import UNIT, bound_norm, bound_row_norms, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
-from qpsvm.bounds.accuracy import AFFORDABLE, AT_A_TIME
+from qpsvm.bounds.accuracy import MAX_DOUBLE_DOUBLE_PRODUCTS, PRODUCTS_PER_STEP
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels.definite import Definiteness
 from qpsvm.data.rows import RowSource
@@ -49,9 +49,9 @@ from qpsvm.data.rows.blocks import Block
 from qpsvm.data.rows.memory import as_block
 
 #: Lower and upper bound, as rational numbers.
-Between = tuple[Fraction, Fraction]
+RationalInterval = tuple[Fraction, Fraction]
 #: Number of rows of a partial sum of β_i x_i.
-PIECE = 512
+ROWS_PER_PARTIAL_SUM = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,17 +68,17 @@ class SpaceMeasurement:
     """Values and norms from one evaluation of all points.
 
     values: At all n points.
-    apart: Upper bound of ‖w − Σ_j β_j φ(x_j)‖.
+    distance: Upper bound of ‖w − Σ_j β_j φ(x_j)‖.
     half_square: Lower and upper bound of ½‖w‖².
-    own_half: The same for ½‖w(α)‖²; None if it is only known from `half_square` and `apart`.
-    half_apart_low: Lower bound of ½‖w − w(α)‖²; negative only if the kernel may be indefinite.
+    dual_half_square: The same for ½‖w(α)‖²; None if it is only known from `half_square` and `distance`.
+    min_half_square_distance: Lower bound of ½‖w − w(α)‖²; negative only if the kernel may be indefinite.
     """
 
     values: PointValues
-    apart: float
+    distance: float
     half_square: tuple[float, float]
-    own_half: tuple[float, float] | None = None
-    half_apart_low: float = 0.0
+    dual_half_square: tuple[float, float] | None = None
+    min_half_square_distance: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,14 +86,14 @@ class ExactValues:
     """Values and norms as intervals of rational numbers, of length 0 if the kernel values are rational.
 
     values: ⟨w, φ(x_i)⟩ at all n points.
-    square, own_square: ‖w‖², and ‖w(α)‖² = ‖Σ_j β_j φ(x_j)‖².
-    apart_square: ‖w − w(α)‖².
+    square, dual_square: ‖w‖², and ‖w(α)‖² = ‖Σ_j β_j φ(x_j)‖².
+    square_distance: ‖w − w(α)‖².
     """
 
-    values: Sequence[Between]
-    square: Between
-    own_square: Between
-    apart_square: Between
+    values: Sequence[RationalInterval]
+    square: RationalInterval
+    dual_square: RationalInterval
+    square_distance: RationalInterval
 
 
 class Space(ABC):
@@ -115,11 +115,13 @@ class Space(ABC):
         """Return ⟨w, φ(x_i)⟩ at some points in double-double; None if unavailable or too slow."""
 
     def refine_distance(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
-        """Return the distance `apart` in double-double; None if unavailable or too slow."""
+        """Return the distance `distance` in double-double; None if unavailable or too slow."""
         del primal_point, beta, beta_radius
         return None
 
-    def exact(self, primal_point: Primal, beta: Sequence[Fraction], max_products: float) -> ExactValues | None:
+    def evaluate_exactly(
+        self, primal_point: Primal, beta: Sequence[Fraction], max_products: float
+    ) -> ExactValues | None:
         """Return the values as rational numbers; None if unavailable, or with more than `max_products` products."""
         del primal_point, beta, max_products
         return None
@@ -129,7 +131,7 @@ class Space(ABC):
         del centre
         return None
 
-    def definiteness(self, plane: bool) -> Definiteness:
+    def prove_definiteness(self, plane: bool) -> Definiteness:
         """Return what is proven about the kernel matrix over these points.
 
         plane: Whether 1ᵀβ is constant, (DEF.4).
@@ -148,7 +150,7 @@ class BallSpace(Space):
     def __init__(self, rows: RowSource, centre: FloatArray) -> None:
         self.rows, self.centre = rows, centre
         self.n, self.d = rows.shape
-        self._written_out = not rows.is_sparse or self.n * self.d <= AFFORDABLE
+        self._uses_differences = not rows.is_sparse or self.n * self.d <= MAX_DOUBLE_DOUBLE_PRODUCTS
         self._halves, self._radius = np.empty(self.n), np.empty(self.n)
         square, length = float(centre @ centre), bound_norm(centre)
         for block in rows.blocks():
@@ -157,7 +159,7 @@ class BallSpace(Space):
 
     def _scan_piece(self, piece: Block, square: float, length: float) -> None:
         """Compute ½‖x − c‖² of some rows, and its radius."""
-        if self._written_out:
+        if self._uses_differences:
             differences = self._subtract_centre(piece)
             halves = 0.5 * np.einsum("ij,ij->i", differences, differences)  # (BALL.2)
             self._halves[piece.rows] = halves
@@ -180,7 +182,7 @@ class BallSpace(Space):
             low = np.maximum(self._halves - self._radius, 0.0) * (1.0 - gamma(4))
             high = (self._halves + self._radius) * (1.0 + gamma(4))
         return from_enclosure(
-            np.where(np.isfinite(high), low, 0.0), np.where(np.isnan(high), np.inf, high), self._level
+            np.where(np.isfinite(high), low, 0.0), np.where(np.isnan(high), np.inf, high), self._compute_level
         )
 
     @cached_property
@@ -188,12 +190,12 @@ class BallSpace(Space):
         """X in memory if it is small, for access row by row; else None."""
         return self.rows.take(np.arange(self.n)) if self.n * self.d <= BLOCK_NUMBERS else None
 
-    def _row(self, i: int) -> Matrix:
+    def _take_row(self, i: int) -> Matrix:
         return self.rows.take(np.array([i])) if self._small_matrix is None else self._small_matrix[i : i + 1]
 
-    def _level(self, i: int) -> Fraction:
-        j, exponent = as_integers(np.concatenate([as_dense(self._row(i))[0], self.centre]))
-        return Fraction(sum((x - c) ** 2 for x, c in zip(j[: self.d], j[self.d :], strict=True)), 2) * _power(
+    def _compute_level(self, i: int) -> Fraction:
+        j, exponent = as_integers(np.concatenate([as_dense(self._take_row(i))[0], self.centre]))
+        return Fraction(sum((x - c) ** 2 for x, c in zip(j[: self.d], j[self.d :], strict=True)), 2) * _power_of_two(
             2 * exponent
         )
 
@@ -204,9 +206,9 @@ class BallSpace(Space):
         for block in self.rows.blocks():
             for piece in block.iter_tiles():
                 weights = beta[piece.rows]
-                sums += self._subtract_centre(piece).T @ weights if self._written_out else piece.weights(weights)
+                sums += self._subtract_centre(piece).T @ weights if self._uses_differences else piece.weights(weights)
         lengths = np.sqrt(2.0 * self.levels.bounds[1]) * (1.0 + gamma(4))
-        if not self._written_out:
+        if not self._uses_differences:
             sums -= self.centre
             lengths = lengths + 2.0 * bound_norm(self.centre)  # ‖x‖ + ‖c‖
         off = gamma(self.n + 8) * float(np.abs(beta) @ lengths) + self.n * self.d * UNDERFLOW
@@ -220,7 +222,9 @@ class BallSpace(Space):
         del primal_point, points
         return None
 
-    def exact(self, primal_point: Primal, beta: Sequence[Fraction], max_products: float) -> ExactValues | None:
+    def evaluate_exactly(
+        self, primal_point: Primal, beta: Sequence[Fraction], max_products: float
+    ) -> ExactValues | None:
         """Every product and every sum as an integer."""
         del primal_point
         if self.n * self.d > max_products:
@@ -228,9 +232,9 @@ class BallSpace(Space):
         b, denominator = to_common_denominator(beta)
         weights = [Fraction(0)] * self.d
         for i in np.flatnonzero(np.array([value != 0 for value in b])).tolist():
-            row = sp.csr_array(self._row(i))
+            row = sp.csr_array(self._take_row(i))
             x, exponent = as_integers(row.data)
-            scale = _power(exponent) * b[i]
+            scale = _power_of_two(exponent) * b[i]
             for j, v in zip(row.indices.tolist(), x, strict=True):
                 weights[j] += scale * v
         differences = [
@@ -250,7 +254,7 @@ def bound_norms_below(differences: FloatArray) -> FloatArray:
     return norms
 
 
-def _power(exponent: int) -> Fraction:
+def _power_of_two(exponent: int) -> Fraction:
     return Fraction(2) ** exponent
 
 
@@ -275,14 +279,16 @@ class LinearSpace(Space):
             for piece in block.iter_tiles():
                 values[piece.rows] = piece.margins(w)
                 lengths[piece.rows] = bound_row_norms(piece.squared_norms(), self._terms)
-                for start in range(0, piece.n, PIECE):
-                    rows = slice(start, min(start + PIECE, piece.n))
+                for start in range(0, piece.n, ROWS_PER_PARTIAL_SUM):
+                    rows = slice(start, min(start + ROWS_PER_PARTIAL_SUM, piece.n))
                     sums += piece.weights(beta[piece.rows][rows], rows)
                     pieces += 1
         radius = lengths * bound_norm(w) * gamma(self._terms + 3)  # (PLIN.1)
         radius += self._terms * UNDERFLOW if w.any() else 0.0
         size = float(np.abs(beta) @ lengths) * (1.0 + gamma(self.n + 2))
-        off = gamma(PIECE + pieces + 4) * size + (self.n * self.d * UNDERFLOW if beta.any() else 0.0)  # (PLIN.2)
+        off = gamma(ROWS_PER_PARTIAL_SUM + pieces + 4) * size + (
+            self.n * self.d * UNDERFLOW if beta.any() else 0.0
+        )  # (PLIN.2)
         off += float(beta_radius @ lengths) * (1.0 + gamma(self.n + 2))
         distance = (bound_norm(w - sums) * (1.0 + gamma(4)) + off) * (1.0 + gamma(4))
         square = float(np.square(w).sum())
@@ -294,10 +300,10 @@ class LinearSpace(Space):
         """Evaluate some points by (ROUND.4)."""
         w = primal_point.w
         assert w is not None
-        if len(points) * self.d > AFFORDABLE:
+        if len(points) * self.d > MAX_DOUBLE_DOUBLE_PRODUCTS:
             return None
         high, low, radius = np.empty(len(points)), np.empty(len(points)), np.empty(len(points))
-        for X, positions in self._pieces(points):
+        for X, positions in self._iter_dense_pieces(points):
             high[positions], low[positions], radius[positions] = multiply_to_pairs(X, w)
         return PointValues(high, low, radius)
 
@@ -308,7 +314,7 @@ class LinearSpace(Space):
         if sums is None:
             return None
         off, moved = 0.0, np.flatnonzero(beta_radius)
-        for X, positions in self._pieces(moved):
+        for X, positions in self._iter_dense_pieces(moved):
             off += float(beta_radius[moved[positions]] @ bound_row_norms(as_block(X).squared_norms(), self._terms))
         off *= 1.0 + gamma(len(moved) + 2)
         high, error = two_sum(primal_point.w, -sums[0])
@@ -319,10 +325,10 @@ class LinearSpace(Space):
     def sum_points(self, beta: FloatArray) -> FloatArray | None:
         """Return Σβ_i x_i as sums of two doubles, and radii, (3, d), by (ROUND.4); None if too slow."""
         support = np.flatnonzero(beta)
-        if len(support) * self.d > AFFORDABLE:
+        if len(support) * self.d > MAX_DOUBLE_DOUBLE_PRODUCTS:
             return None
         sums = np.zeros((3, self.d))
-        for X, positions in self._pieces(support):
+        for X, positions in self._iter_dense_pieces(support):
             products = multiply_to_pairs(np.ascontiguousarray(X.T), beta[support[positions]])
             sums = np.array(sum_pairs(np.array([sums, products])))
         return sums
@@ -331,20 +337,22 @@ class LinearSpace(Space):
         """Return lower bounds of ‖x_i − x_c‖, or of ‖x_i‖ without a centre, by differences as in (BALL.2): (n,)."""
         c = np.zeros(self.d) if centre is None else as_dense(self.rows.take(np.array([centre])))[0]
         distances = np.empty(self.n)
-        for X, positions in self._pieces(np.arange(self.n)):
+        for X, positions in self._iter_dense_pieces(np.arange(self.n)):
             distances[positions] = bound_norms_below(X - c)
         return distances
 
-    def _pieces(self, points: IntArray) -> Iterator[tuple[FloatArray, IntArray]]:
+    def _iter_dense_pieces(self, points: IntArray) -> Iterator[tuple[FloatArray, IntArray]]:
         """Yield some points, a few dense rows at a time, and their positions in `points`, in one pass over X."""
-        step = max(AT_A_TIME // max(self.d, 1), 1)
+        step = max(PRODUCTS_PER_STEP // max(self.d, 1), 1)
         for block, rows_of_block, positions in self.rows.locate_rows(points):
             index, places = np.arange(block.n)[rows_of_block], np.arange(len(points))[positions]
             for start in range(0, len(index), step):
                 piece = slice(start, start + step)
                 yield np.ascontiguousarray(as_dense(block.take(index[piece]))), places[piece]
 
-    def exact(self, primal_point: Primal, beta: Sequence[Fraction], max_products: float) -> ExactValues | None:
+    def evaluate_exactly(
+        self, primal_point: Primal, beta: Sequence[Fraction], max_products: float
+    ) -> ExactValues | None:
         """Every product and every sum as an integer."""
         if self.n * self.d > max_products:
             return None
@@ -359,14 +367,14 @@ class LinearSpace(Space):
             stored = slice(*X.indptr[i : i + 2])
             places, (x, exponent) = X.indices[stored].tolist(), as_integers(X.data[stored])
             dot = sum(w[j] * v for j, v in zip(places, x, strict=True))
-            values.append(Fraction(dot) * _power(w_exponent + exponent))
+            values.append(Fraction(dot) * _power_of_two(w_exponent + exponent))
             if b[i]:
-                scale = _power(exponent) * b[i]
+                scale = _power_of_two(exponent) * b[i]
                 for j, v in zip(places, x, strict=True):
                     own_weights[j] = own_weights.get(j, Fraction(0)) + scale * v
-        square = Fraction(sum(v * v for v in w)) * _power(2 * w_exponent)
+        square = Fraction(sum(v * v for v in w)) * _power_of_two(2 * w_exponent)
         own_square = sum((v * v for v in own_weights.values()), Fraction(0)) / denominator**2
-        scale = denominator * _power(w_exponent)
+        scale = denominator * _power_of_two(w_exponent)
         differences = (scale * v - own_weights.get(j, Fraction(0)) for j, v in enumerate(w))
         apart_square = sum((v * v for v in differences), Fraction(0)) / denominator**2
         return ExactValues(

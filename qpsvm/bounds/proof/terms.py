@@ -28,7 +28,7 @@ from qpsvm.base.arrays.rationals import MAX_FLOAT, enclose_fraction, round_down,
 from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
-from qpsvm.bounds.proof.feasible import Feasible, compute_residual
+from qpsvm.bounds.proof.feasible import FeasibleAlpha, compute_residual
 from qpsvm.bounds.proof.spaces import PointValues
 from qpsvm.program.losses import compute_loss
 
@@ -37,9 +37,9 @@ Interval = tuple[float, float]
 #: Lower and upper bounds of the numbers of some rows.
 Ends = tuple[FloatArray, FloatArray]
 #: Factor that rounds down, as FEW rounds up.
-IN = 2.0 - FEW
+INWARD = 2.0 - FEW
 #: Combinations of at most this many points are added in double-double.
-FEW_TERMS = 32
+MAX_DOUBLE_DOUBLE_TERMS = 32
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class GapBounds:
 
     primal, dual, difference: Lower and upper bounds of P, D and P − D; P is infinite if (w, μ) is infeasible.
     exactly: Whether the bounds are the exact values, rounded outwards.
-    apart, length: Upper bound of ‖w − w(α)‖, and lower bound of ‖w‖.
-    lost: Bound of the amount by which D of any α may exceed P, (LACK.2), usually 0. It is included in the upper bound
+    distance, min_norm: Upper bound of ‖w − w(α)‖, and lower bound of ‖w‖.
+    excess: Bound of the amount by which D of any α may exceed P, (LACK.2), usually 0. It is included in the upper bound
         of P − D.
     zero_size: Lower bound of S of (ZERO.2), if P = 0 and the gap is (apart/S)²; else 0.
     """
@@ -58,9 +58,9 @@ class GapBounds:
     dual: Interval
     difference: Interval
     exactly: bool = False
-    apart: float = math.inf
-    length: float = 0.0
-    lost: float = 0.0
+    distance: float = math.inf
+    min_norm: float = 0.0
+    excess: float = 0.0
     zero_size: float = 0.0
 
     @property
@@ -73,7 +73,9 @@ class GapBounds:
         """Upper bound of the relative gap, (CERT.3) or (ZERO.2)."""
         if self.zero_size:
             return (
-                round_up((Fraction(self.apart) / Fraction(self.zero_size)) ** 2) if self.apart < math.inf else math.inf
+                round_up((Fraction(self.distance) / Fraction(self.zero_size)) ** 2)
+                if self.distance < math.inf
+                else math.inf
             )
         size = self.size
         if not self.difference[1] > 0.0 or math.isnan(size):
@@ -92,12 +94,14 @@ class GapBounds:
             return 0.0
         return round_down(Fraction(self.difference[0]) / Fraction(size)) if size > 0.0 else 0.0
 
-    def wider(self, lost: float) -> GapBounds:
-        """Add `lost` to the upper bounds of P and P − D: then the optimal value is between D and P."""
-        if lost == 0.0:
+    def add_excess(self, excess: float) -> GapBounds:
+        """Add `excess` to the upper bounds of P and P − D: then the optimal value is between D and P."""
+        if excess == 0.0:
             return self
-        primal, difference = (math.nextafter(end[1] + lost, math.inf) for end in (self.primal, self.difference))
-        return replace(self, primal=(self.primal[0], primal), difference=(self.difference[0], difference), lost=lost)
+        primal, difference = (math.nextafter(end[1] + excess, math.inf) for end in (self.primal, self.difference))
+        return replace(
+            self, primal=(self.primal[0], primal), difference=(self.difference[0], difference), excess=excess
+        )
 
 
 @dataclass(eq=False)
@@ -158,7 +162,7 @@ def bound_violations(
         t = Violations(-sign * v, -sign * v_low, radius, np.abs(v_low))
     else:
         t = Violations(zeros, zeros, zeros, zeros)
-        _combine(t, sign, program.mix[rows], values)
+        _add_combinations(t, sign, program.mix[rows], values)
     if level.is_exact:
         t.add(np.ascontiguousarray(level.high[rows]), level.low[rows])
     else:
@@ -181,12 +185,12 @@ def bound_violations(
     return t.with_rounding()
 
 
-def _combine(t: Violations, sign: FloatArray, A: Any, values: PointValues) -> None:
+def _add_combinations(t: Violations, sign: FloatArray, A: Any, values: PointValues) -> None:
     """Add −s∘A⟨w, φ⟩ to t, in double-double if the combinations are of few points."""
     counts = np.diff(A.indptr)
     terms = int(counts.max(initial=0))
     t.radius = (abs(A) @ values.radius) * (1.0 + gamma(terms + 6)) + terms * UNDERFLOW
-    if terms > FEW_TERMS:
+    if terms > MAX_DOUBLE_DOUBLE_TERMS:
         sizes = abs(A) @ (np.abs(values.high) + np.abs(values.low))
         t.radius = t.radius + gamma(terms + 1) * sizes * (1.0 + gamma(terms + 6))
         t.add(-sign * (A @ values.high), -sign * (A @ values.low))
@@ -241,12 +245,12 @@ def sum_terms(
         row, t = rows if m <= step else rows.take(block), find_violations(block)
         high = bound_terms_above(row, t, width)
         upper.append(high if width == 1 else np.repeat(high, width))
-        low = total(bound_terms_below(row, t, width), up=False) if both else 0.0
-        g_sums.append((low, total(high, up=True)))
+        low = bound_sum(bound_terms_below(row, t, width), up=False) if both else 0.0
+        g_sums.append((low, bound_sum(high, up=True)))
         if width > 1:
-            row, t = row.take(slice(None, None, width)), _largest(t, width)
-        most = total(bound_losses_above(row, t), up=True) if both else math.inf
-        loss_sums.append((total(bound_losses_below(row, t), up=False), most))
+            row, t = row.take(slice(None, None, width)), _find_block_maxima(t, width)
+        most = bound_sum(bound_losses_above(row, t), up=True) if both else math.inf
+        loss_sums.append((bound_sum(bound_losses_below(row, t), up=False), most))
     each = upper[0] if len(upper) == 1 else np.concatenate([*upper, np.zeros(0)])
     return each, _add_intervals(g_sums), _add_intervals(loss_sums)
 
@@ -256,7 +260,7 @@ def _add_intervals(intervals: list[Interval]) -> Interval:
     if len(intervals) == 1:
         return intervals[0]
     lows, highs = np.array(intervals).reshape(-1, 2).T
-    return max(total(lows, up=False), 0.0), total(highs, up=True)
+    return max(bound_sum(lows, up=False), 0.0), bound_sum(highs, up=True)
 
 
 def bound_terms_above(row: RowBounds, t: Ends, width: int = 1) -> FloatArray:
@@ -276,7 +280,7 @@ def bound_terms_above(row: RowBounds, t: Ends, width: int = 1) -> FloatArray:
         if width == 1:
             g = np.maximum(_multiply_up(a_high[:, 0], -t_low[:, 0]), beyond)
         else:
-            g = _multiply_up(a_high, _largest_of_others(t_high) - t_low).sum(axis=1) * FEW**width
+            g = _multiply_up(a_high, _find_largest_of_others(t_high) - t_low).sum(axis=1) * FEW**width
             g = (g + beyond) * FEW
         if row.is_curved:  # only with one row per block
             low, high = row.curvature
@@ -310,15 +314,15 @@ def bound_terms_below(row: RowBounds, t: Ends, width: int = 1) -> FloatArray:
         T = np.maximum(t_low.max(axis=1), 0.0)
         knee = _multiply_down(curvature[0], U[0]), _multiply_up(curvature[1], U[1])  # δU
         slack = U[0] - a_high.sum(axis=1) * (1.0 + gamma(2 * width - 2))
-        g = _multiply_down(a_low, _largest_of_others(t_low) - t_high).sum(axis=1) * IN**width
+        g = _multiply_down(a_low, _find_largest_of_others(t_low) - t_high).sum(axis=1) * INWARD**width
         g = g + _multiply_down(slack, T - knee[1])
         if row.is_curved:  # only with one row per block
             middle = np.minimum(T, knee[0]), np.minimum(np.maximum(t_high[:, 0], 0.0), knee[1])
             delta_alpha = _multiply_down(curvature[0], row.alpha[0]), _multiply_up(curvature[1], row.alpha[1])  # δα
             difference = np.maximum(np.maximum(middle[0] - delta_alpha[1], delta_alpha[0] - middle[1]), 0.0)
-            curved = IN * 0.5 * difference * (difference / curvature[1])
+            curved = INWARD * 0.5 * difference * (difference / curvature[1])
             g = g + np.fmax(np.where(difference > 0.0, curved, 0.0) - UNDERFLOW, 0.0)
-    below: FloatArray = np.fmax(g * IN, 0.0)
+    below: FloatArray = np.fmax(g * INWARD, 0.0)
     return below
 
 
@@ -333,13 +337,13 @@ def _multiply_down(a: FloatArray, b: FloatArray) -> FloatArray:
     return product
 
 
-def _largest(t: Ends, width: int) -> Ends:
+def _find_block_maxima(t: Ends, width: int) -> Ends:
     """Return bounds of the largest t of each block, (k,) each, given rows (k width,)."""
     low, high = (end.reshape(-1, width).max(axis=1) for end in t)
     return low, high
 
 
-def _largest_of_others(t: FloatArray) -> FloatArray:
+def _find_largest_of_others(t: FloatArray) -> FloatArray:
     """Return the largest t of the other rows of a block, or 0, for each row: (k, width)."""
     maxima = np.zeros_like(t)
     for c in range(t.shape[1]) if t.shape[1] > 1 else ():
@@ -354,7 +358,7 @@ def bound_losses_below(row: RowBounds, t: Ends) -> FloatArray:
             loss = compute_loss(t[0], row.upper[0], row.curvature[1])
         else:
             loss = row.upper[0] * np.maximum(t[0], 0.0)
-        below: FloatArray = np.fmax(IN * loss - UNDERFLOW, 0.0)  # ∞ · 0 is 0
+        below: FloatArray = np.fmax(INWARD * loss - UNDERFLOW, 0.0)  # ∞ · 0 is 0
     return below
 
 
@@ -363,13 +367,15 @@ def bound_losses_above(row: RowBounds, t: Ends) -> FloatArray:
     return FEW * compute_loss(t[1], row.upper[1], row.curvature[0]) + UNDERFLOW
 
 
-def total(values: FloatArray, up: bool) -> float:
+def bound_sum(values: FloatArray, up: bool) -> float:
     """Return an upper (`up`) or lower bound of the sum of nonnegative numbers, (BOUND.3)."""
     value = float(np.add.reduce(values))
     return value * (1.0 + gamma(len(values) + 2)) if up else value * (1.0 - gamma(len(values) + 2))
 
 
-def group_parts(program: ExactDual, primal_point: Primal, point: Feasible) -> tuple[Fraction, Fraction, Fraction]:
+def compute_group_terms(
+    program: ExactDual, primal_point: Primal, point: FeasibleAlpha
+) -> tuple[Fraction, Fraction, Fraction]:
     """Return the exact terms of the groups in P, eᵀμ + ½Σ R μ², in −D, ½Σ (Eᵀα − e)²/R, and in P − D."""
     cost = penalty = difference = Fraction(0)
     for group in program.groups:
@@ -382,7 +388,7 @@ def group_parts(program: ExactDual, primal_point: Primal, point: Feasible) -> tu
     return cost, penalty, difference
 
 
-def linear_part(program: ExactDual, point: Feasible) -> Interval:
+def bound_linear_term(program: ExactDual, point: FeasibleAlpha) -> Interval:
     """Return a lower and an upper bound of ℓᵀα."""
     level, ends = program.level, program.level.bounds
     if level.is_exact:
@@ -395,12 +401,12 @@ def linear_part(program: ExactDual, point: Feasible) -> Interval:
     return round_down(low), round_up(high)
 
 
-def bound_curvature_term(program: ExactDual, point: Feasible) -> tuple[float, float]:
+def bound_curvature_term(program: ExactDual, point: FeasibleAlpha) -> tuple[float, float]:
     """Bound ½Σδα² from below and from above."""
     bend, a = program.curvature.bounds, point.ends
     if not bend[1].any():
         return 0.0, 0.0
     return (
-        max(IN * total(0.5 * bend[0] * a[0] * a[0], False) - UNDERFLOW * program.m, 0.0),
-        FEW * total(0.5 * bend[1] * a[1] * a[1], True) + UNDERFLOW * program.m,
+        max(INWARD * bound_sum(0.5 * bend[0] * a[0] * a[0], False) - UNDERFLOW * program.m, 0.0),
+        FEW * bound_sum(0.5 * bend[1] * a[1] * a[1], True) + UNDERFLOW * program.m,
     )

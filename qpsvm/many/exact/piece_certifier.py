@@ -127,7 +127,7 @@ class PieceCertifier:
     def __init__(self, rows: SignedRows) -> None:
         self.rows = rows
         accuracy = Accuracy(rows.space)
-        self.sizes = accuracy.sizes(np.asarray(rows.distinct))  # ρ of the distinct samples
+        self.sizes = accuracy.bound_norms(np.asarray(rows.distinct))  # ρ of the distinct samples
         width = rows.space.samples.longest_row
         self.epsilon = accuracy.epsilon + (gamma(width + 6) if rows.space.is_linear else 0.0)
         self.is_hard_group = rows.ridge == 0.0

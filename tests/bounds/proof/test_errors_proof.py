@@ -148,7 +148,7 @@ def test_what_rounding_decides_is_not_guessed():
 def test_a_solution_that_is_only_enclosed(monkeypatch, tmp_path):
     X, y = cloud(150, 12, 7)
     error = catch_hard_margin(X, y)
-    monkeypatch.setattr(infeasible, "PIVOTED", 0)
+    monkeypatch.setattr(infeasible, "MAX_PIVOT_WORK", 0)
     proof = error.verify()
     assert proof
     assert "there are u" in proof.claims[0].text
@@ -268,7 +268,7 @@ def test_rows_without_exact_weights_are_left_open(monkeypatch):
     rows = qpsvm.Constraints([[1.0], [-1.0]], [1.0, -2.0])
     error = catch_error(lambda: qpsvm.CSVM(*INSEPARABLE, constraints=rows).svm, qpsvm.InfeasibleConstraintsError)
     error._evidence.args[-1]["row 1"] += 2.0**-30
-    monkeypatch.setattr(infeasible, "PIVOTED", 0)
+    monkeypatch.setattr(infeasible, "MAX_PIVOT_WORK", 0)
     monkeypatch.setattr(infeasible, "find_enclosure", lambda *_: None)
     proof = error.verify()
     assert not proof

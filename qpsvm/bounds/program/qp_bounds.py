@@ -49,11 +49,11 @@ from qpsvm.program.qp import QP
 from qpsvm.space.operators import Diagonal
 
 #: Reason given if a QP has no lower bound.
-NOT_SHOWN_CONVEX = "P could not be shown to be positive semidefinite"
+NOT_PROVEN_CONVEX = "P could not be shown to be positive semidefinite"
 #: Steps t of (PROGRAM.5) that are tried, in turn.
-STEPS = (0.0, *(10.0**-k for k in range(14, 0, -1)))
+INTERIOR_STEPS = (0.0, *(10.0**-k for k in range(14, 0, -1)))
 #: Rounds in which an approximate solution is improved before its error is bounded.
-ROUNDS = 3
+REFINEMENT_ROUNDS = 3
 
 
 class DualArguments(NamedTuple):
@@ -70,28 +70,28 @@ class LowerBound:
 
     y (p,), z (m,): Multipliers.
     c (n,): Residual of (QP.1): minus the multipliers of the bounds.
-    why: Why the bound is −∞; empty otherwise.
-    rests (n,): Upper bounds of the change of q in (PROGRAM.7); None if q is unchanged.
-    share: Relative change of entries of G in (PROGRAM.7).
+    reason: Why the bound is −∞; empty otherwise.
+    q_change (n,): Upper bounds of the change of q in (PROGRAM.7); None if q is unchanged.
+    g_change: Relative change of entries of G in (PROGRAM.7).
     """
 
     value: float
     y: FloatArray
     z: FloatArray
     c: FloatArray
-    why: str = ""
-    rests: FloatArray | None = None
-    share: float = 0.0
+    reason: str = ""
+    q_change: FloatArray | None = None
+    g_change: float = 0.0
 
 
-class Cleared(NamedTuple):
+class BoundedTerms(NamedTuple):
     """Inputs of the sum in (PROGRAM.1), all of whose terms have a minimum.
 
     dual, c: Multipliers, and their residual of (QP.1).
     loss: Amount by which (PROGRAM.2) lowers the value.
     box: Lower and upper bounds (n,), given or implied, over which every term has a minimum.
     curvature (n,): κ of (CONVEX.1).
-    rests, share: As in `LowerBound`.
+    q_change, g_change: As in `LowerBound`.
     """
 
     dual: DualArguments
@@ -99,20 +99,20 @@ class Cleared(NamedTuple):
     loss: float
     box: tuple[FloatArray, FloatArray]
     curvature: FloatArray
-    rests: FloatArray | None = None
-    share: float = 0.0
+    q_change: FloatArray | None = None
+    g_change: float = 0.0
 
 
 class UpperBound(NamedTuple):
     """Upper bound of the optimum, (PROGRAM.3), and a point within `radius` of a feasible one.
 
-    why: Why the bound is ∞; empty otherwise.
+    reason: Why the bound is ∞; empty otherwise.
     """
 
     value: float
     x: FloatArray
     radius: float
-    why: str = ""
+    reason: str = ""
 
 
 class QPBounds:
@@ -134,13 +134,13 @@ class QPBounds:
         self.lb, self.ub = (np.array(side) for side in qp.bounds)
         self.factor = (sp.csr_array((n, 0)), qp.P.d) if isinstance(qp.P, Diagonal) else qp.P.factor()
         self.P: FloatArray | None = None
-        self.off = 0.0
+        self.entry_error = 0.0
         if self.factor is not None and self.factor[0].shape[1] and self.factor[1].min(initial=0.0) < 0.0:
             self.factor = None
         if self.factor is None:
             self.P = qp.P.dense()
             if not np.array_equal(self.P, self.P.T):  # xᵀPx only depends on the symmetric part of P
-                self.P, self.off = 0.5 * (self.P + self.P.T), 2.0**-53 * float(np.abs(self.P).max())
+                self.P, self.entry_error = 0.5 * (self.P + self.P.T), 2.0**-53 * float(np.abs(self.P).max())
 
     def apply_hessian(self, x: FloatArray) -> Enclosure:
         """Return Px: (n,)."""
@@ -160,7 +160,7 @@ class QPBounds:
     def convexity(self) -> Convexity:
         """Convexity of a dense P."""
         assert self.P is not None
-        return Convexity(self.P, self.off)
+        return Convexity(self.P, self.entry_error)
 
     @property
     def curvature(self) -> FloatArray | None:
@@ -180,7 +180,7 @@ class QPBounds:
         """κ of (CONVEX.1), (n,), positive wherever that can be proven."""
         return self.convexity.strict_curvature if self.factor is None else self.factor[1]
 
-    def negative_direction(self) -> tuple[FloatArray, float] | None:
+    def find_negative_direction(self) -> tuple[FloatArray, float] | None:
         """Return d (n,) with dᵀPd < 0 for certain, and dᵀPd; None if no such direction is known."""
         if self.factor is None:
             return self.convexity.negative_direction()
@@ -200,7 +200,7 @@ class QPBounds:
         if rows_only:
             dual = DualArguments(np.zeros(self.qp.n), np.array(y), np.maximum(z, 0.0))
         else:
-            dual = DualArguments(np.array(u), np.array(y), self._within_slacks(z))
+            dual = DualArguments(np.array(u), np.array(y), self._clip_to_slack_bounds(z))
         curvature: FloatArray | None
         if rows_only:
             curvature = np.zeros(self.qp.n)
@@ -210,18 +210,20 @@ class QPBounds:
             curvature = self.curvature
         if curvature is None:
             return LowerBound(
-                -math.inf, dual.y, dual.z, self._compute_residual(dual, rows_only).value, NOT_SHOWN_CONVEX
+                -math.inf, dual.y, dual.z, self._compute_residual(dual, rows_only).value, NOT_PROVEN_CONVEX
             )
-        cleared = self._clear_rests(dual, curvature, rows_only)
-        return cleared if isinstance(cleared, LowerBound) else self._sum_up(cleared, rows_only)
+        cleared = self._find_bounded_terms(dual, curvature, rows_only)
+        return cleared if isinstance(cleared, LowerBound) else self._sum_terms(cleared, rows_only)
 
-    def _clear_rests(self, dual: DualArguments, curvature: FloatArray, rows_only: bool) -> Cleared | LowerBound:
+    def _find_bounded_terms(
+        self, dual: DualArguments, curvature: FloatArray, rows_only: bool
+    ) -> BoundedTerms | LowerBound:
         """Find multipliers near the given ones for which every term c_j x_j + ½κ_j(x_j − u_j)² has a minimum.
 
         Returns a `LowerBound` directly if it was computed in fractions, or is −∞.
         """
         c, box = self._compute_residual(dual, rows_only), (self.lb, self.ub)
-        bad = self._unbounded(c, box)
+        bad = self._find_unbounded(c, box)
         if len(bad) and rows_only:
             columns = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)], format="csc")[:, bad].T
             if holds(columns, np.concatenate([dual.y, dual.z]), np.zeros(len(bad)), equal=True):
@@ -232,18 +234,18 @@ class QPBounds:
             curvature = strict if strict.any() or not curvature.any() else curvature
             bad = bad[curvature[bad] <= 0.0]
         if (curvature < 0.0).any():
-            return Cleared(dual, c, 0.0, self.implied_bounds, curvature)
+            return BoundedTerms(dual, c, 0.0, self.implied_bounds, curvature)
         if not len(bad):
-            return Cleared(dual, c, 0.0, box, curvature)
+            return BoundedTerms(dual, c, 0.0, box, curvature)
         cancelled = self._cancel_residual(dual, bad, rows_only)
         if cancelled is not None:
-            still_bad = self._unbounded(cancelled[1], box)
+            still_bad = self._find_unbounded(cancelled[1], box)
             still_bad = still_bad[curvature[still_bad] <= 0.0]
             if not len(still_bad):
-                return Cleared(*cancelled, box, curvature)
+                return BoundedTerms(*cancelled, box, curvature)
             bad = np.union1d(bad, still_bad)
         if not rows_only:
-            exact = self._in_fractions(dual, bad)
+            exact = self._bound_in_rationals(dual, bad)
             if exact is not None:
                 return exact
             refined = self._refine_multipliers(dual, bad) if self.rounding else dual
@@ -251,19 +253,19 @@ class QPBounds:
             q_change = self._bound_q_change(refined, c, bad) if self.rounding else None
             if q_change is not None:
                 c.value[bad] = c.radius[bad] = 0.0
-                return Cleared(refined, c, 0.0, box, curvature, *q_change)
-        bad = self._unbounded(c, self.implied_bounds)
+                return BoundedTerms(refined, c, 0.0, box, curvature, *q_change)
+        bad = self._find_unbounded(c, self.implied_bounds)
         bad = bad[curvature[bad] <= 0.0]
         if len(bad):
             cancelled = self._cancel_residual(dual, bad, rows_only)
         else:
             cancelled = dual, self._compute_residual(dual, rows_only), 0.0
         if cancelled is not None:
-            return Cleared(*cancelled, self.implied_bounds, curvature)
+            return BoundedTerms(*cancelled, self.implied_bounds, curvature)
         names = "a variable without a bound" if len(bad) == 1 else f"{len(bad)} variables without bounds"
         return LowerBound(-math.inf, dual.y, dual.z, c.value, f"the multipliers leave a rest of (QP.1) at {names}")
 
-    def _sum_up(self, cleared: Cleared, rows_only: bool) -> LowerBound:
+    def _sum_terms(self, cleared: BoundedTerms, rows_only: bool) -> LowerBound:
         """Return a lower bound of the value of (PROGRAM.1)."""
         dual, c, loss, box, curvature, q_change, share = cleared
         terms, off = self._bound_box_minimum(c, curvature, dual.u, box)
@@ -308,7 +310,7 @@ class QPBounds:
             np.maximum.at(low, rows[~at_most], (end + spare)[~at_most])
         return low, high
 
-    def _within_slacks(self, z: FloatArray) -> FloatArray:
+    def _clip_to_slack_bounds(self, z: FloatArray) -> FloatArray:
         """Clip z (m,) ≥ 0 to `slack_multipliers`, where these bounds are consistent."""
         low, high = self.slack_multipliers
         return np.clip(z, low, np.maximum(high, low))
@@ -339,7 +341,7 @@ class QPBounds:
         return compute_implied_bounds(self.A, self.b, self.G, self.h, self.lb, self.ub)
 
     @staticmethod
-    def _unbounded(c: Enclosure, box: tuple[FloatArray, FloatArray]) -> IntArray:
+    def _find_unbounded(c: Enclosure, box: tuple[FloatArray, FloatArray]) -> IntArray:
         """Return the variables for which c_j x_j may be unbounded below."""
         down = (c.value + c.radius > 0.0) & ~np.isfinite(box[0])
         up = (c.value - c.radius < 0.0) & ~np.isfinite(box[1])
@@ -357,9 +359,9 @@ class QPBounds:
         share = float(shares.max())
         return (shares * q, share) if share <= self.rounding else None
 
-    def _in_fractions(self, dual: DualArguments, bad: IntArray) -> LowerBound | None:
+    def _bound_in_rationals(self, dual: DualArguments, bad: IntArray) -> LowerBound | None:
         """Evaluate (PROGRAM.2) at rational multipliers near the given ones; None without them, or if κ ≠ 0."""
-        if self.P is None or self.off or self.curvature is None or self.curvature.any():
+        if self.P is None or self.entry_error or self.curvature is None or self.curvature.any():
             return None
         p, n, tight = len(dual.y), self.qp.n, np.flatnonzero(dual.z > 0.0)
         if n * n * len(bad) > MOST_STEPS:
@@ -407,7 +409,7 @@ class QPBounds:
         M = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)[tight]], format="csr")
         columns = as_dense(M[:, bad]).T  # (bad, p + tight)
         if not rows_only:
-            columns = np.hstack([self._columns(bad), columns])
+            columns = np.hstack([self._take_hessian_rows(bad), columns])
         n_u = columns.shape[1] - p - len(tight)  # entries of u, before those of y and z
         largest_entry = max(1.0, *(float(np.abs(vector).max(initial=0.0)) for vector in dual))
         slack = dual.z if rows_only else np.minimum(dual.z, self.slack_multipliers[1] - dual.z)
@@ -421,10 +423,10 @@ class QPBounds:
         except np.linalg.LinAlgError:
             return None
         reach = 0.0
-        for iteration in range(ROUNDS + 1):
+        for iteration in range(REFINEMENT_ROUNDS + 1):
             c = self._compute_residual(dual, rows_only)
             step, reach = inverse.solve(Enclosure(-c.value[bad], c.radius[bad]))
-            if iteration < ROUNDS:
+            if iteration < REFINEMENT_ROUNDS:
                 full_step = np.zeros(columns.shape[1])
                 full_step[chosen] = step
                 u, y, z = dual.u.copy(), dual.y + full_step[n_u : n_u + p], dual.z.copy()
@@ -440,7 +442,7 @@ class QPBounds:
         sides = np.concatenate([self.b, self.h[tight]])[rows]
         loss = reach * factor * float(np.abs(sides).sum())
         if len(moved_u):  # −½(u + e)ᵀP(u + e) ≥ −½uᵀPu − |Pu|ᵀ|e| − ½ trace(P) ‖e‖²
-            wider = wider + reach * factor * np.abs(self._columns(moved_u)).sum(axis=0)
+            wider = wider + reach * factor * np.abs(self._take_hessian_rows(moved_u)).sum(axis=0)
             trace = float(np.abs(self.qp.P.diagonal()).sum())
             slope = float(self.apply_hessian(dual.u).size[moved_u].sum())
             loss += factor * (reach * slope + 0.5 * trace * len(moved_u) * reach * reach)
@@ -449,7 +451,7 @@ class QPBounds:
         value[bad] = 0.0
         return dual, Enclosure(value, wider * FEW), loss * FEW
 
-    def _columns(self, rows: IntArray) -> FloatArray:
+    def _take_hessian_rows(self, rows: IntArray) -> FloatArray:
         """Return some rows of P: (rows, n)."""
         if self.P is not None:
             return self.P[rows]
@@ -484,29 +486,29 @@ class QPBounds:
         value, rounding = sum_with_bound(terms)
         return value, rounding + 16.0 * 2.0**-53 * float(sizes.sum()) + len(terms) * UNDERFLOW
 
-    def bound_above(self, x: FloatArray, interior: FloatArray | Face | None, share: float = 0.0) -> UpperBound:
+    def bound_above(self, x: FloatArray, interior: FloatArray | Face | None, g_change: float = 0.0) -> UpperBound:
         """Bound the optimum from above by (PROGRAM.3) at x (n,), moved towards `interior` if needed, (PROGRAM.5).
 
         interior: An interior point (n,), or a face with a point inside it; None if unknown.
-        share: The point is feasible for every G that differs by at most this relative change.
+        g_change: The point is feasible for every G that differs by at most this relative change.
         """
         reason = ""
         face = interior if isinstance(interior, Face) else None
-        if share and face is not None:  # the rows of a face hold as equalities: their entries must not change
+        if g_change and face is not None:  # the rows of a face hold as equalities: their entries must not change
             return UpperBound(math.inf, np.clip(x, self.lb, self.ub), math.inf, "rows without room cannot be moved")
         towards = interior.interior_point if isinstance(interior, Face) else interior
-        for t in STEPS if towards is not None else STEPS[:1]:
+        for t in INTERIOR_STEPS if towards is not None else INTERIOR_STEPS[:1]:
             point = np.clip(x if towards is None or t == 0.0 else x + t * (towards - x), self.lb, self.ub)
             if face is not None:
                 point[face.fixed] = face.interior_point[face.fixed]
             point = self._move_slacks(point) if face is None else point
-            bound = self._feasible(point, face, share)
+            bound = self._bound_above_at(point, face, g_change)
             if isinstance(bound, UpperBound):
                 return bound
             reason = bound
         return UpperBound(math.inf, np.clip(x, self.lb, self.ub), math.inf, reason)
 
-    def _feasible(self, x: FloatArray, face: Face | None, share: float) -> UpperBound | str:
+    def _bound_above_at(self, x: FloatArray, face: Face | None, g_change: float) -> UpperBound | str:
         """Return the upper bound at a point within its bounds, or the reason why there is none."""
         equal, sides, G, h = self.A, self.b, self.G, self.h
         if face is not None:
@@ -527,24 +529,24 @@ class QPBounds:
                 inverse = Inverse(A[:, moved_entries])
             except np.linalg.LinAlgError:
                 return "the equalities are too ill-conditioned for floats"
-            for iteration in range(ROUNDS + 1):
+            for iteration in range(REFINEMENT_ROUNDS + 1):
                 residual = product(equal, as_exact(x)).add(as_exact(-sides))
                 step, reach = inverse.solve(Enclosure(-residual.value, residual.radius))
-                if iteration < ROUNDS:
+                if iteration < REFINEMENT_ROUNDS:
                     x[moved_entries] += step
             if (np.minimum(x - self.lb, self.ub - x)[moved_entries] < reach * FEW).any():
                 return "the equalities leave no room between the bounds"
         values = product(G, as_exact(x))
         needed = reach * (1.0 + gamma(p + 4)) * np.asarray(abs(G)[:, moved_entries].sum(axis=1)).ravel()
-        if share:
-            needed = needed + share * (abs(G) @ np.abs(x)) * (1.0 + gamma(self.qp.n + 4)) + share * needed
+        if g_change:
+            needed = needed + g_change * (abs(G) @ np.abs(x)) * (1.0 + gamma(self.qp.n + 4)) + g_change * needed
         violation = values.value + values.radius + needed * FEW - h
         undecided = np.flatnonzero(violation + 2.0**-52 * (np.abs(h) + values.size) > 0.0)
-        if len(undecided) and (len(moved_entries) or share or not holds(G[undecided], x, h[undecided], equal=False)):
+        if len(undecided) and (len(moved_entries) or g_change or not holds(G[undecided], x, h[undecided], equal=False)):
             return f"row {int(np.argmax(violation))} of G has no room"
-        return UpperBound(self._value(x, moved_entries, reach), x, reach)
+        return UpperBound(self._bound_objective(x, moved_entries, reach), x, reach)
 
-    def _value(self, x: FloatArray, moved_entries: IntArray, reach: float) -> float:
+    def _bound_objective(self, x: FloatArray, moved_entries: IntArray, reach: float) -> float:
         """Bound f from above at all points that differ from x (n,) by at most `reach` in some entries."""
         curved = self.apply_hessian(x)
         square, off = dot_with_bound(x, curved.value)
