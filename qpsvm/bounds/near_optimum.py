@@ -143,7 +143,7 @@ class NearOptimum:
         return max((float(1 / group.ridge) * FEW for group in groups), default=0.0)
 
     def function(self, size: float) -> NearFunction:
-        """Return the bounds (OPTIMA.3), for `bound_norm_sum` times the f of the machine."""
+        """Return the bounds (OPTIMA.3), for `size` times the f of the machine."""
         return NearFunction(self.radius, self.intercept, self.in_ball, size, self.places.origin)
 
 

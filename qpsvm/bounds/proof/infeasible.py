@@ -1,6 +1,6 @@
 """Prove that a problem has no solution: contradicting constraints, classes whose hulls meet, or too large a ν.
 
-Entry points: `prove_no_plane`, `prove_hulls_meet`, and `prove_nu_exceeds_balance` and `relative_radius` for ν.
+Entry points: `prove_no_plane`, `prove_hulls_meet`, and `prove_nu_exceeds_balance` and `prove_nu_above_one` for ν.
 
     (PFARKAS.1)  rows ⟨g_k, w⟩ + c_k b ≤ h_k and λ ≥ 0 with Σλ_k g_k = 0, Σλ_k c_k = 0, Σλ_k h_k < 0:  the rows add up
                  to 0 ≤ Σλ_k h_k, so no (w, b) satisfies them (Farkas)
@@ -398,7 +398,7 @@ def prove_nu_exceeds_balance(
 
 
 def prove_nu_above_one(nu: float, feasible: bool) -> Proof:
-    """Prove (PNU.2), ν > 1; if there are feasible α (`make_feasible`), explain why that ν is refused."""
+    """Prove (PNU.2), ν > 1; if there are feasible α (`feasible`), explain why that ν is refused."""
     reason = "1ᵀα = νS, and each α_i may be s_i: this allows ν up to 1"
     conclusion = f"ν = {nu!r} is more, so that no α is feasible"
     if feasible:

@@ -52,7 +52,7 @@ def make_range_check(words: str, fits: Callable[[float], bool]) -> Callable[[Any
 
 
 def as_share(nu: float, name: str = "nu", feasible: bool = False) -> float:
-    """Check a ν that may be anything up to 1; beyond it there may be a `make_feasible` α, or none.
+    """Check a ν that may be anything up to 1; beyond it there may be a `feasible` α, or none.
 
     Raises InfeasibleNuError, ParameterError, ParameterTypeError.
     """
