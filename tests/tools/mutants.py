@@ -141,11 +141,11 @@ MUTANTS = [
     Mutant("bounds/proof/terms.py", "self.high - slack, self.high + slack", "self.high, self.high", HOSTILE),
     Mutant(
         "bounds/proof/terms.py",
-        "_multiply_up(slack, T - knee)",
+        "_multiply_up(slack, T - threshold)",
         "0.0 * T",
         HOSTILE,
     ),
-    Mutant("bounds/proof/terms.py", "_multiply_up(slack, T - knee)", "0.0 * T", JOINT),
+    Mutant("bounds/proof/terms.py", "_multiply_up(slack, T - threshold)", "0.0 * T", JOINT),
     Mutant("bounds/proof/terms.py", "_find_largest_of_others(t_high) - t_low", "-t_low", JOINT),
     Mutant(
         "bounds/proof/classes.py", "range(first, first + width)) > U:", "range(first, first + width)) > 2 * U:", JOINT

@@ -1,5 +1,8 @@
 """Find an exactly feasible α near a given one, in rational numbers (`make_feasible`).
 
+α of a solver violates the equalities by some rounding. One row takes up the residual, exactly; only that row, and rows
+at a bound that is no float, need fractions:
+
     (FEAS.1)  floats are rational numbers; those of a certificate are feasible up to their last digits
     (FEAS.2)  0 ≤ α_k ≤ U_k: if a float exceeds a U_k that is not a float, α_k = U_k; with many such rows, a float below
     (FEAS.3)  the residual of Eᵀα = e is subtracted from one row, the nearest to its margin if that is known, because a
@@ -30,11 +33,11 @@ from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup
 
-#: Nothing is proven about a larger α: sums and products with it overflow.
+#: Nothing is proven about an α of at least this size: sums and products with it overflow.
 LARGEST_ALPHA = HUGE
 #: Largest number of carriers of (FEAS.2).
 MAX_CARRIERS = 10_000
-#: Largest number of rows tried in (FEAS.3), some 6 µs each: at the largest total every row is at its bound.
+#: Largest number of rows tried in (FEAS.3), some 6 µs each. Many are needed if nearly all rows are at their bounds.
 MAX_CHANGED_ROWS = 200_000
 
 
@@ -89,27 +92,27 @@ class FeasibleAlpha(ExactAlpha):
 
     def compute_beta(self) -> tuple[FloatArray, FloatArray]:
         """Return β of (DUAL.5) at the points, and its error bounds: (n,) each."""
-        program, signed, off = self.program, self.alpha * self.program.sign, np.zeros(self.program.m)
+        program, signed, alpha_radius = self.program, self.alpha * self.program.sign, np.zeros(self.program.m)
         carriers = list(self.carriers)
-        off[carriers] = UNIT * self.alpha[carriers] + UNDERFLOW
+        alpha_radius[carriers] = UNIT * self.alpha[carriers] + UNDERFLOW
         if program.mix is not None:
             A, sizes = program.mix.T, abs(program.mix).T
-            beta, sums, lost = A @ signed, sizes @ self.alpha, sizes @ off
+            beta, sums, carried_radius = A @ signed, sizes @ self.alpha, sizes @ alpha_radius
             terms, has_integer_factors = np.diff(program.mix.tocsc().indptr), bool((A.data == np.rint(A.data)).all())
         elif program.rows is not None:
-            beta, sums, lost, terms = (
+            beta, sums, carried_radius, terms = (
                 np.bincount(program.rows, weights, minlength=program.n).astype(np.float64, copy=False)
-                for weights in (signed, self.alpha, off, self.alpha > 0.0)
+                for weights in (signed, self.alpha, alpha_radius, self.alpha > 0.0)
             )
             has_integer_factors = True
         else:
-            return signed, off
+            return signed, alpha_radius
         if has_integer_factors and not carriers and np.ldexp(sums.max(initial=0.0), -self.exponent) < 2.0**53:
             return beta, np.zeros(program.n)  # sums of integer multiples of 2^e are exact
         rounding = gamma(int(terms.max(initial=0)) + 4)
-        alone = (terms <= 1) & (program.mix is None)  # sums of one term
-        radius = np.where(alone, lost, (rounding * sums + lost) * (1.0 + rounding) + terms * UNDERFLOW)
-        return beta, radius
+        is_single_term = (terms <= 1) & (program.mix is None)
+        rounded = (rounding * sums + carried_radius) * (1.0 + rounding) + terms * UNDERFLOW
+        return beta, np.where(is_single_term, carried_radius, rounded)
 
     def compute_exact_beta(self) -> list[Fraction]:
         """Return β of (DUAL.5), exactly: (n,)."""
@@ -142,7 +145,7 @@ def make_feasible(program: ExactDual, alpha: FloatArray, costs: FloatArray | Non
     if not any(surplus):
         return point
     parts, a, carriers = _split_equalities(equalities, surplus), a.copy(), {**carriers}
-    is_repaired = parts is not None and all(_subtract_surplus(program, a, carriers, costs, *subset) for subset in parts)
+    is_repaired = parts is not None and all(_subtract_surplus(program, a, carriers, costs, *part) for part in parts)
     return FeasibleAlpha(a, carriers, program) if is_repaired else None
 
 
@@ -173,7 +176,10 @@ def _dot_exactly(group: ExactGroup, alpha: FloatArray) -> Fraction:
 def _split_equalities(
     equalities: list[ExactGroup], surplus: list[Fraction]
 ) -> list[tuple[FloatArray, NDArray[np.bool_], Fraction]] | None:
-    """Split the equalities over disjoint sets of rows: column, mask and surplus of each; None if that fails."""
+    """Split the equalities over disjoint sets of rows: column, mask and surplus of each; None if that fails.
+
+    Two equalities, as of ν-SVM, have the same two entries in all rows of a class, so that they determine Σα of each.
+    """
     if len(equalities) == 1:
         column = equalities[0].column
         mask = np.abs(column) > 0.0
@@ -192,10 +198,10 @@ def _split_equalities(
     determinant = a * d - b * c
     if determinant == 0:
         return None
-    x = (surplus[0] * d - surplus[1] * c) / determinant  # of Σα over the first set: first·x + second·z = surplus
-    z = (surplus[1] * a - surplus[0] * b) / determinant
+    surplus_first = (surplus[0] * d - surplus[1] * c) / determinant  # first·surplus_first + second·… = surplus
+    surplus_second = (surplus[1] * a - surplus[0] * b) / determinant
     ones = np.ones(len(E))
-    return [(ones, is_first, x), (ones, (second == E).all(axis=1), z)]
+    return [(ones, is_first, surplus_first), (ones, (second == E).all(axis=1), surplus_second)]
 
 
 def _subtract_surplus(
@@ -242,10 +248,8 @@ def _order_rows(
     upper = program.upper_enclosure[1][rows]
     down = (column[rows] > 0.0) == (surplus > 0)  # α falls where c has that sign
     with np.errstate(over="ignore"):
-        slack, distance_to_bounds = (
-            (np.where(down, a, upper - a) * sizes),
-            np.where(is_constraint, 0.0, np.minimum(a, upper - a) * sizes),
-        )
+        slack = np.where(down, a, upper - a) * sizes
+        distance_to_bounds = np.where(is_constraint, 0.0, np.minimum(a, upper - a) * sizes)
     order = np.lexsort((-slack, is_constraint))
     order = order[slack[order] > 0.0][:MAX_CHANGED_ROWS]
     needed = 2.0 * abs(float(surplus))

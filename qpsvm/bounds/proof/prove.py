@@ -111,13 +111,18 @@ def _bound_gap(request: ProofRequest, point: FeasibleAlpha) -> tuple[GapBounds, 
     exact = _evaluate_exactly(request, point, MAX_PRODUCTS_AT_FIRST)
     if exact is not None:
         return rational.bound_gap_in_rationals(program, primal_point, point, exact), exact
-    target_gap = request.measured_gap if math.isfinite(request.measured_gap) else NEGLIGIBLE_GAP
+    target_gap = _compute_target_gap(request)
     bounds, measured = bound_gap_in_floats(program, request.space, primal_point, point, target_gap)
     exact = None if bounds.gap <= target_gap else _evaluate_exactly(request, point, MAX_PRODUCTS)
     if exact is None:
         return bounds, measured
     exact_bounds = rational.bound_gap_in_rationals(program, primal_point, point, exact)
     return (exact_bounds if exact_bounds.gap <= bounds.gap else bounds), exact
+
+
+def _compute_target_gap(request: ProofRequest) -> float:
+    """Return the gap that the result states, which the proof is to confirm."""
+    return request.measured_gap if math.isfinite(request.measured_gap) else NEGLIGIBLE_GAP
 
 
 def _evaluate_exactly(request: ProofRequest, point: FeasibleAlpha, max_products: float) -> ExactValues | None:
@@ -160,9 +165,8 @@ def _bound_gap_by_terms(
         return terms.bound_violations(program, primal_point, measured.values, block).ends
 
     upper, g, losses = terms.sum_terms(rows, find_violations, program.block_size)
-    half_square_distance = (
-        0.5 * measured.distance * measured.distance * FEW + UNDERFLOW if measured.distance != 0.0 else 0.0
-    )
+    distance = measured.distance
+    half_square_distance = 0.5 * distance * distance * FEW + UNDERFLOW if distance != 0.0 else 0.0
     cost, penalty, ridge = map(enclose_fraction, terms.compute_group_terms(program, primal_point, point))
     curved, linear = terms.bound_curvature_term(program, point), terms.bound_linear_term(program, point)
     half_square = measured.dual_half_square or _bound_dual_half_square(measured)
@@ -177,7 +181,7 @@ def _bound_gap_by_terms(
     low = sum_rounded_down(terms.INWARD * g[0], ridge[0], measured.min_half_square_distance)
     difference = low, half_square_distance + g[1] + ridge[1]
     min_norm = math.nextafter(math.sqrt(2.0 * max(measured.half_square[0], 0.0)), 0.0)
-    return replace(_intersect_bounds(primal, dual, difference), distance=measured.distance, min_norm=min_norm), upper
+    return replace(_intersect_bounds(primal, dual, difference), distance=distance, min_norm=min_norm), upper
 
 
 def _bound_dual_half_square(measured: SpaceMeasurement) -> Interval:
@@ -213,11 +217,12 @@ def _refine_largest_terms(
 def _select_largest_terms(upper: FloatArray) -> IntArray:
     """Return the rows with the largest terms: the others have at most the share `NEGLIGIBLE_SHARE` of the sum."""
     unbounded = ~np.isfinite(upper)  # hard rows that may be violated
-    order = np.argsort(-np.where(unbounded, np.inf, upper), kind="stable")
+    order: IntArray = np.argsort(-np.where(unbounded, np.inf, upper), kind="stable")
     remaining = np.cumsum(np.where(unbounded, 0.0, upper)[order][::-1])[::-1]
     if not (len(remaining) and remaining[0] > 0.0):
         return order
-    return order[(remaining > NEGLIGIBLE_SHARE * remaining[0]) | unbounded[order]]
+    selected: IntArray = order[(remaining > NEGLIGIBLE_SHARE * remaining[0]) | unbounded[order]]
+    return selected
 
 
 def _replace_values(values: PointValues, points: IntArray, refined: PointValues) -> PointValues:

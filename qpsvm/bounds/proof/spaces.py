@@ -1,6 +1,7 @@
-"""Bound ⟨w, φ(x_i)⟩ with a radius, and the distance of w from w(α), for a proof (`Space`).
+"""Bound ⟨w, φ(x_i)⟩ with a radius, and the distance of w from w(α), for a proof (`Space`, `LinearSpace`, `BallSpace`).
 
-A radius is rigorous: it holds for IEEE 754 arithmetic, round to nearest, and sums in any order.
+A proof sees the samples only through their `Space`, which evaluates them in floats, in double-double or in rational
+numbers. A radius is rigorous: it holds for IEEE 754 arithmetic, round to nearest, and sums in any order.
 
 `BallSpace` has samples relative to the centre of a ball, so that samples far from the origin lose no accuracy:
 
@@ -115,7 +116,7 @@ class Space(ABC):
         """Return ⟨w, φ(x_i)⟩ at some points in double-double; None if unavailable or too slow."""
 
     def refine_distance(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
-        """Return the distance `distance` in double-double; None if unavailable or too slow."""
+        """Return the upper bound `distance` in double-double; None if unavailable or too slow."""
         del primal_point, beta, beta_radius
         return None
 
@@ -132,7 +133,7 @@ class Space(ABC):
         return None
 
     def prove_definiteness(self, plane: bool) -> Definiteness:
-        """Return what is proven about the kernel matrix over these points.
+        """Prove that the kernel matrix over these points is positive semidefinite, or how much it lacks.
 
         plane: Whether 1ᵀβ is constant, (DEF.4).
         """
@@ -151,7 +152,7 @@ class BallSpace(Space):
         self.rows, self.centre = rows, centre
         self.n, self.d = rows.shape
         self._uses_differences = not rows.is_sparse or self.n * self.d <= MAX_DOUBLE_DOUBLE_PRODUCTS
-        self._halves, self._radius = np.empty(self.n), np.empty(self.n)
+        self._half_squares, self._radius = np.empty(self.n), np.empty(self.n)
         square, length = float(centre @ centre), bound_norm(centre)
         for block in rows.blocks():
             for piece in block.iter_tiles():
@@ -162,12 +163,12 @@ class BallSpace(Space):
         if self._uses_differences:
             differences = self._subtract_centre(piece)
             halves = 0.5 * np.einsum("ij,ij->i", differences, differences)  # (BALL.2)
-            self._halves[piece.rows] = halves
+            self._half_squares[piece.rows] = halves
             self._radius[piece.rows] = gamma(self.d + 8) * halves + self.d * UNDERFLOW
             return
         squares = piece.squared_norms()
         lengths = bound_row_norms(squares, self.d)
-        self._halves[piece.rows] = 0.5 * (squares - 2.0 * piece.margins(self.centre) + square)  # (BALL.4)
+        self._half_squares[piece.rows] = 0.5 * (squares - 2.0 * piece.margins(self.centre) + square)  # (BALL.4)
         self._radius[piece.rows] = gamma(self.d + 12) * (lengths + length) ** 2 + self.d * UNDERFLOW
 
     def _subtract_centre(self, piece: Block) -> FloatArray:
@@ -179,8 +180,8 @@ class BallSpace(Space):
     def levels(self) -> RationalVector:
         """½‖x_i − c‖², the levels of (DUAL.1) relative to c: (n,)."""
         with np.errstate(invalid="ignore"):
-            low = np.maximum(self._halves - self._radius, 0.0) * (1.0 - gamma(4))
-            high = (self._halves + self._radius) * (1.0 + gamma(4))
+            low = np.maximum(self._half_squares - self._radius, 0.0) * (1.0 - gamma(4))
+            high = (self._half_squares + self._radius) * (1.0 + gamma(4))
         return from_enclosure(
             np.where(np.isfinite(high), low, 0.0), np.where(np.isnan(high), np.inf, high), self._compute_level
         )
@@ -194,10 +195,10 @@ class BallSpace(Space):
         return self.rows.take(np.array([i])) if self._small_matrix is None else self._small_matrix[i : i + 1]
 
     def _compute_level(self, i: int) -> Fraction:
-        j, exponent = as_integers(np.concatenate([as_dense(self._take_row(i))[0], self.centre]))
-        return Fraction(sum((x - c) ** 2 for x, c in zip(j[: self.d], j[self.d :], strict=True)), 2) * _power_of_two(
-            2 * exponent
-        )
+        """Return ½‖x_i − c‖² exactly."""
+        integers, exponent = as_integers(np.concatenate([as_dense(self._take_row(i))[0], self.centre]))
+        square = sum((x - c) ** 2 for x, c in zip(integers[: self.d], integers[self.d :], strict=True))
+        return Fraction(square, 2) * _power_of_two(2 * exponent)
 
     def measure(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
         """Evaluate (BALL.3): w is 0, and w(α) is Σβ_i (x_i − c)."""
@@ -225,7 +226,7 @@ class BallSpace(Space):
     def evaluate_exactly(
         self, primal_point: Primal, beta: Sequence[Fraction], max_products: float
     ) -> ExactValues | None:
-        """Every product and every sum as an integer."""
+        """Return the values as rational numbers: products and sums of integers, scaled by powers of 2."""
         del primal_point
         if self.n * self.d > max_products:
             return None
@@ -243,19 +244,6 @@ class BallSpace(Space):
         square = sum((v * v for v in differences), Fraction(0)) / denominator**2
         zero = Fraction(0), Fraction(0)
         return ExactValues([zero] * self.n, zero, (square, square), (square, square))
-
-
-def bound_norms_below(differences: FloatArray) -> FloatArray:
-    """Return lower bounds of the norms of rows (k, d), each entry of which is a difference of floats, rounded once."""
-    terms, power = differences.shape[1], math.frexp(float(np.abs(differences).max(initial=0.0)))[1]
-    scaled = np.ldexp(differences, -power)  # so that squares neither overflow, nor underflow where they matter
-    squares = np.einsum("ij,ij->i", scaled, scaled) * (1.0 - gamma(terms + 6)) - terms * UNDERFLOW
-    norms: FloatArray = np.ldexp(np.sqrt(np.maximum(squares, 0.0)) * (1.0 - 4.0 * UNIT), power)
-    return norms
-
-
-def _power_of_two(exponent: int) -> Fraction:
-    return Fraction(2) ** exponent
 
 
 class LinearSpace(Space):
@@ -353,7 +341,7 @@ class LinearSpace(Space):
     def evaluate_exactly(
         self, primal_point: Primal, beta: Sequence[Fraction], max_products: float
     ) -> ExactValues | None:
-        """Every product and every sum as an integer."""
+        """Return the values as rational numbers: products and sums of integers, scaled by powers of 2."""
         if self.n * self.d > max_products:
             return None
         assert primal_point.w is not None
@@ -380,3 +368,16 @@ class LinearSpace(Space):
         return ExactValues(
             [(v, v) for v in values], (square, square), (own_square, own_square), (apart_square, apart_square)
         )
+
+
+def bound_norms_below(differences: FloatArray) -> FloatArray:
+    """Return lower bounds of the norms of rows (k, d), each entry of which is a difference of floats, rounded once."""
+    terms, power = differences.shape[1], math.frexp(float(np.abs(differences).max(initial=0.0)))[1]
+    scaled = np.ldexp(differences, -power)  # so that squares neither overflow, nor underflow where they matter
+    squares = np.einsum("ij,ij->i", scaled, scaled) * (1.0 - gamma(terms + 6)) - terms * UNDERFLOW
+    norms: FloatArray = np.ldexp(np.sqrt(np.maximum(squares, 0.0)) * (1.0 - 4.0 * UNIT), power)
+    return norms
+
+
+def _power_of_two(exponent: int) -> Fraction:
+    return Fraction(2) ** exponent
