@@ -15,14 +15,8 @@ from qpsvm.base.arrays.rationals import round_up, sum_floats
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.proof import infeasible
-from qpsvm.bounds.proof.infeasible import (
-    Combination,
-    ContradictingRows,
-    compute_coordinates,
-    find_combination,
-    prove_hulls_meet,
-    prove_nu_exceeds_balance,
-)
+from qpsvm.bounds.proof.exact_weights import Combination, ContradictingRows, compute_coordinates, find_combination
+from qpsvm.bounds.proof.infeasible import prove_hulls_meet, prove_nu_exceeds_balance
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.data.rows import FeatureRows, RowSource, as_row_source
 from qpsvm.machines.hull_distance import find_shared_sample
