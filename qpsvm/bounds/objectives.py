@@ -1,7 +1,7 @@
 """Update the objective values of a point whose gap is bounded (`update_objectives`).
 
-The bound of the gap is sharper than the difference of the computed P and D, which cancel. So one of both is computed, and
-the other is derived from the gap.
+The bound of the gap is sharper than the difference of P and D as computed, which cancel. So only one of them is
+computed, and the other is derived from the gap.
 """
 
 from __future__ import annotations

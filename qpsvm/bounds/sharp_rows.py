@@ -1,7 +1,7 @@
 """Evaluate rows of a dual, and w(α), in double-double, with error bounds (`SharpRows`).
 
-The constraint of a pair compares f(x_i) with f(x_j), which may be large although their difference is not. So each f(x_i)
-is computed as a sum of two doubles, and only the combination is rounded:
+The constraint of a pair compares f(x_i) with f(x_j), which may be large although their difference is not. So each
+f(x_i) is computed as a sum of two doubles, and only the combination is rounded:
 
     (COMB.1)  |Σ_i A_ki f(x_i) − value_k| ≤ u|value_k| + Σ_i |A_ki| radius_i + the rounding of (ROUND.4) over 2 numbers
               per sample, b and the level
@@ -47,7 +47,7 @@ class SharpRows:
 
     @cached
     def points(self) -> Space | None:
-        """The feature space in the form of a proof; None if a proof has no values of the kernel."""
+        """The feature space in the form of a proof; None if its kernel values have no bounds."""
         space = self.space.base if isinstance(self.space, ClassSpace) else self.space
         return LinearSpace(space.samples) if space.is_linear else build_kernel_space(space)
 
@@ -161,7 +161,7 @@ class SharpRows:
 
 
 def build_kernel_space(space: FeatureSpace) -> KernelSpace | None:
-    """Return the feature space of a kernel machine in the form of a proof; None if a proof has no values of the kernel."""
+    """Return the feature space of a kernel machine in the form of a proof; None if its kernel values have no bounds."""
     if not space.is_plain or space.shift:
         return None
     points = None

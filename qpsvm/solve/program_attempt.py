@@ -105,7 +105,7 @@ class QPAttempt:
         else:
             is_claim = solution.reported in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
             status = Status.INACCURATE if is_claim else solution.reported
-            message = " ".join(f"{why}." for why in dict.fromkeys((upper.reason, lower.reason)) if why)
+            message = " ".join(f"{reason}." for reason in dict.fromkeys((upper.reason, lower.reason)) if reason)
         y, z, box = self.reduction.expand(lower.y, lower.z, split_bound_multipliers(self.program, lower.c))
         return QPResult(
             self.reduction.original, status, upper.x, upper.radius, y, z, box, primal, lower.value, gap, solver_gap,

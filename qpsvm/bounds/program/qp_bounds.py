@@ -39,7 +39,7 @@ from qpsvm.base.arrays.double_double import UNDERFLOW, dot_with_bound, sum_with_
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rationals import round_down
 from qpsvm.base.arrays.rounding import FEW, gamma
-from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.program.convexity import Convexity
 from qpsvm.bounds.program.faces import Face
 from qpsvm.bounds.program.implied import compute_implied_bounds
@@ -69,7 +69,7 @@ class LowerBound:
     """Lower bound of the optimum, (PROGRAM.1), and the multipliers it was computed with.
 
     y (p,), z (m,): Multipliers.
-    c (n,): Residual of (QP.1): minus the multipliers of the bounds.
+    c (n,): Residual of (QP.1), which is minus the multipliers of the bounds.
     reason: Why the bound is −∞; empty otherwise.
     q_change (n,): Upper bounds of the change of q in (PROGRAM.7); None if q is unchanged.
     g_change: Relative change of entries of G in (PROGRAM.7).
@@ -87,7 +87,7 @@ class LowerBound:
 class BoundedTerms(NamedTuple):
     """Inputs of the sum in (PROGRAM.1), all of whose terms have a minimum.
 
-    dual, c: Multipliers, and their residual of (QP.1).
+    dual, c: Multipliers, and the enclosure of c of (PROGRAM.1).
     loss: Amount by which (PROGRAM.2) lowers the value.
     box: Lower and upper bounds (n,), given or implied, over which every term has a minimum.
     curvature (n,): κ of (CONVEX.1).
@@ -212,15 +212,17 @@ class QPBounds:
             return LowerBound(
                 -math.inf, dual.y, dual.z, self._compute_residual(dual, rows_only).value, NOT_PROVEN_CONVEX
             )
-        cleared = self._find_bounded_terms(dual, curvature, rows_only)
-        return cleared if isinstance(cleared, LowerBound) else self._sum_terms(cleared, rows_only)
+        bounded = self._find_bounded_terms(dual, curvature, rows_only)
+        return bounded if isinstance(bounded, LowerBound) else self._sum_terms(bounded, rows_only)
 
     def _find_bounded_terms(
         self, dual: DualArguments, curvature: FloatArray, rows_only: bool
     ) -> BoundedTerms | LowerBound:
         """Find multipliers near the given ones for which every term c_j x_j + ½κ_j(x_j − u_j)² has a minimum.
 
-        Returns a `LowerBound` directly if it was computed in fractions, or is −∞.
+        A variable is bad if its term has none: c_j is not 0, though perhaps only by rounding, x_j has no bound on that
+        side, and κ_j = 0. The remedies are, in turn: a positive κ, (PROGRAM.2), rational multipliers, (PROGRAM.7), and
+        implied bounds, (PROGRAM.8). Returns a `LowerBound` if it was computed in rational numbers, or is −∞.
         """
         c, box = self._compute_residual(dual, rows_only), (self.lb, self.ub)
         bad = self._find_unbounded(c, box)
@@ -250,10 +252,16 @@ class QPBounds:
                 return exact
             refined = self._refine_multipliers(dual, bad) if self.rounding else dual
             c = self._compute_residual(refined, rows_only)
-            q_change = self._bound_q_change(refined, c, bad) if self.rounding else None
-            if q_change is not None:
+            changes = self._bound_q_change(refined, c, bad) if self.rounding else None
+            if changes is not None:
                 c.value[bad] = c.radius[bad] = 0.0
-                return BoundedTerms(refined, c, 0.0, box, curvature, *q_change)
+                return BoundedTerms(refined, c, 0.0, box, curvature, *changes)
+        return self._use_implied_bounds(dual, c, curvature, rows_only)
+
+    def _use_implied_bounds(
+        self, dual: DualArguments, c: Enclosure, curvature: FloatArray, rows_only: bool
+    ) -> BoundedTerms | LowerBound:
+        """Return terms with a minimum over the implied bounds, (PROGRAM.8), or the lower bound −∞."""
         bad = self._find_unbounded(c, self.implied_bounds)
         bad = bad[curvature[bad] <= 0.0]
         if len(bad):
@@ -265,18 +273,18 @@ class QPBounds:
         names = "a variable without a bound" if len(bad) == 1 else f"{len(bad)} variables without bounds"
         return LowerBound(-math.inf, dual.y, dual.z, c.value, f"the multipliers leave a rest of (QP.1) at {names}")
 
-    def _sum_terms(self, cleared: BoundedTerms, rows_only: bool) -> LowerBound:
+    def _sum_terms(self, bounded: BoundedTerms, rows_only: bool) -> LowerBound:
         """Return a lower bound of the value of (PROGRAM.1)."""
-        dual, c, loss, box, curvature, q_change, share = cleared
+        dual, c, loss, box, curvature, q_change, g_change = bounded
         terms, off = self._bound_box_minimum(c, curvature, dual.u, box)
         if terms == -math.inf:
-            why = "the multipliers leave a rest of (QP.1) at variables without bounds"
+            reason = "the multipliers leave a rest of (QP.1) at variables without bounds"
             if (curvature < 0.0).any():
-                why = (
+                reason = (
                     "P is positive semidefinite up to rounding only, and there are variables without bounds: give it "
                     "by a factor, as qpsvm.LowRank(F) for FFᵀ, or bound all variables"
                 )
-            return LowerBound(-math.inf, dual.y, dual.z, c.value, why)
+            return LowerBound(-math.inf, dual.y, dual.z, c.value, reason)
         half = self.apply_hessian(dual.u)
         square, rounding = dot_with_bound(dual.u, half.value)
         off += 0.5 * (rounding + float(np.abs(dual.u) @ half.radius)) + loss
@@ -284,7 +292,7 @@ class QPBounds:
         constant = 0.0 if rows_only else self.qp.r
         value, summed = sum_with_bound(np.array([constant, -0.5 * square, -rows, terms]))
         value -= (off + rounding + summed) * FEW + 2.0**-52 * abs(value)
-        return LowerBound(value, dual.y, dual.z, c.value, "", q_change, share)
+        return LowerBound(value, dual.y, dual.z, c.value, "", q_change, g_change)
 
     @cached
     def slacks(self) -> tuple[IntArray, IntArray, FloatArray]:
@@ -348,19 +356,19 @@ class QPBounds:
         return np.flatnonzero(down | up)
 
     def _bound_q_change(self, dual: DualArguments, c: Enclosure, bad: IntArray) -> tuple[FloatArray, float] | None:
-        """Bound the change of q, (n,), and the share of G's entries, by (PROGRAM.7); None if it is too large."""
+        """Bound the changes of q, (n,), and of entries of G, by (PROGRAM.7); None if they are too large."""
         change, q = np.zeros(self.qp.n), np.abs(self.qp.q)
         change[bad] = c.size[bad]
         if (change <= self.rounding * q).all():
             return change, 0.0
-        reach = (q + abs(sp.csr_array(self.G)).T @ dual.z) * (1.0 - gamma(len(dual.z) + 4))
+        size = (q + abs(sp.csr_array(self.G)).T @ dual.z) * (1.0 - gamma(len(dual.z) + 4))
         with np.errstate(divide="ignore", invalid="ignore"):
-            shares = np.where(change > 0.0, change / reach, 0.0) * FEW
-        share = float(shares.max())
-        return (shares * q, share) if share <= self.rounding else None
+            relative_change = np.where(change > 0.0, change / size, 0.0) * FEW
+        g_change = float(relative_change.max())
+        return (relative_change * q, g_change) if g_change <= self.rounding else None
 
     def _bound_in_rationals(self, dual: DualArguments, bad: IntArray) -> LowerBound | None:
-        """Evaluate (PROGRAM.2) at rational multipliers near the given ones; None without them, or if κ ≠ 0."""
+        """Evaluate (PROGRAM.1) at nearby rational multipliers with c_j = 0; None without any, or if κ ≠ 0."""
         if self.P is None or self.entry_error or self.curvature is None or self.curvature.any():
             return None
         p, n, tight = len(dual.y), self.qp.n, np.flatnonzero(dual.z > 0.0)
@@ -393,8 +401,8 @@ class QPBounds:
         if not M.shape[0] or M.shape[0] * len(bad) > MOST_STEPS:
             return dual
         c = self._compute_residual(dual, False).value[bad]
-        reach = np.abs(self.qp.q) + abs(M).T @ np.abs(np.concatenate([dual.y, dual.z[tight]]))
-        weights = 1.0 / np.where(reach[bad] > 0.0, reach[bad], 1.0)
+        sizes = np.abs(self.qp.q) + abs(M).T @ np.abs(np.concatenate([dual.y, dual.z[tight]]))
+        weights = 1.0 / np.where(sizes[bad] > 0.0, sizes[bad], 1.0)
         step = np.linalg.lstsq(as_dense(M[:, bad]).T * weights[:, None], -c * weights, rcond=None)[0]
         z = dual.z.copy()
         z[tight] = np.maximum(z[tight] + step[p:], 0.0)
@@ -403,7 +411,10 @@ class QPBounds:
     def _cancel_residual(
         self, dual: DualArguments, bad: IntArray, rows_only: bool
     ) -> tuple[DualArguments, Enclosure, float] | None:
-        """Return multipliers near exact ones that make c 0 there, c for all of those, and the loss, by (PROGRAM.2)."""
+        """Return multipliers near exact ones with c_j = 0 for bad j, an enclosure of c, and the loss, (PROGRAM.2).
+
+        `reach` bounds the distance of every multiplier from the exact one.
+        """
         n, p = self.qp.n, len(dual.y)
         tight = np.flatnonzero(dual.z > 0.0)
         M = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)[tight]], format="csr")
@@ -433,23 +444,22 @@ class QPBounds:
                 u[:n_u] += full_step[:n_u]
                 z[tight] += full_step[n_u + p :]
                 dual = DualArguments(u, y, z)
-        rows = chosen[chosen >= n_u] - n_u
-        if (dual.z < 0.0).any() or (dual.z[tight[rows[rows >= p] - p]] < reach).any():
+        moved_rows = chosen[chosen >= n_u] - n_u
+        if (dual.z < 0.0).any() or (dual.z[tight[moved_rows[moved_rows >= p] - p]] < reach).any():
             return None
         factor = 1.0 + gamma(n + 4)
         moved_u = chosen[chosen < n_u]
-        wider = c.radius + reach * factor * abs(M[rows]).sum(axis=0)
-        sides = np.concatenate([self.b, self.h[tight]])[rows]
+        radius = c.radius + reach * factor * abs(M[moved_rows]).sum(axis=0)
+        sides = np.concatenate([self.b, self.h[tight]])[moved_rows]
         loss = reach * factor * float(np.abs(sides).sum())
         if len(moved_u):  # −½(u + e)ᵀP(u + e) ≥ −½uᵀPu − |Pu|ᵀ|e| − ½ trace(P) ‖e‖²
-            wider = wider + reach * factor * np.abs(self._take_hessian_rows(moved_u)).sum(axis=0)
+            radius = radius + reach * factor * np.abs(self._take_hessian_rows(moved_u)).sum(axis=0)
             trace = float(np.abs(self.qp.P.diagonal()).sum())
             slope = float(self.apply_hessian(dual.u).size[moved_u].sum())
             loss += factor * (reach * slope + 0.5 * trace * len(moved_u) * reach * reach)
-        wider[bad] = 0.0
         value = c.value.copy()
-        value[bad] = 0.0
-        return dual, Enclosure(value, wider * FEW), loss * FEW
+        value[bad] = radius[bad] = 0.0
+        return dual, Enclosure(value, radius * FEW), loss * FEW
 
     def _take_hessian_rows(self, rows: IntArray) -> FloatArray:
         """Return some rows of P: (rows, n)."""
@@ -509,33 +519,17 @@ class QPBounds:
         return UpperBound(math.inf, np.clip(x, self.lb, self.ub), math.inf, reason)
 
     def _bound_above_at(self, x: FloatArray, face: Face | None, g_change: float) -> UpperBound | str:
-        """Return the upper bound at a point within its bounds, or the reason why there is none."""
+        """Return the upper bound at a point within lb and ub, or the reason why there is none."""
         equal, sides, G, h = self.A, self.b, self.G, self.h
         if face is not None:
-            equal, sides, G, h = (
-                face.equalities,
-                face.rhs,
-                sp.csr_array(self.G)[face.slack_rows],
-                self.h[face.slack_rows],
-            )
+            equal, sides = face.equalities, face.rhs
+            G, h = sp.csr_array(self.G)[face.slack_rows], self.h[face.slack_rows]
         p, moved_entries, reach = len(sides), np.zeros(0, dtype=np.intp), 0.0
         if p and not holds(equal, x, sides, equal=True):
-            A, width = as_dense(equal), np.minimum(np.minimum(x - self.lb, self.ub - x), 1.0 + np.abs(x))
-            chosen = select_independent_columns(A * width)
-            if chosen is None:
-                return f"no {p} entries of x can move so that all equalities hold"
-            x, moved_entries = x.copy(), chosen
-            try:
-                inverse = Inverse(A[:, moved_entries])
-            except np.linalg.LinAlgError:
-                return "the equalities are too ill-conditioned for floats"
-            for iteration in range(REFINEMENT_ROUNDS + 1):
-                residual = product(equal, as_exact(x)).add(as_exact(-sides))
-                step, reach = inverse.solve(Enclosure(-residual.value, residual.radius))
-                if iteration < REFINEMENT_ROUNDS:
-                    x[moved_entries] += step
-            if (np.minimum(x - self.lb, self.ub - x)[moved_entries] < reach * FEW).any():
-                return "the equalities leave no room between the bounds"
+            solved = self._solve_equalities(x, equal, sides)
+            if isinstance(solved, str):
+                return solved
+            x, moved_entries, reach = solved
         values = product(G, as_exact(x))
         needed = reach * (1.0 + gamma(p + 4)) * np.asarray(abs(G)[:, moved_entries].sum(axis=1)).ravel()
         if g_change:
@@ -545,6 +539,32 @@ class QPBounds:
         if len(undecided) and (len(moved_entries) or g_change or not holds(G[undecided], x, h[undecided], equal=False)):
             return f"row {int(np.argmax(violation))} of G has no room"
         return UpperBound(self._bound_objective(x, moved_entries, reach), x, reach)
+
+    def _solve_equalities(
+        self, x: FloatArray, equal: Matrix, sides: FloatArray
+    ) -> tuple[FloatArray, IntArray, float] | str:
+        """Move p entries of x (n,) to within `reach` of a point where all p equalities hold, (PROGRAM.3), (PROGRAM.4).
+
+        Return the point, the moved entries and `reach`; or the reason why that fails.
+        """
+        p = len(sides)
+        A, width = as_dense(equal), np.minimum(np.minimum(x - self.lb, self.ub - x), 1.0 + np.abs(x))
+        moved_entries = select_independent_columns(A * width)
+        if moved_entries is None:
+            return f"no {p} entries of x can move so that all equalities hold"
+        x, reach = x.copy(), 0.0
+        try:
+            inverse = Inverse(A[:, moved_entries])
+        except np.linalg.LinAlgError:
+            return "the equalities are too ill-conditioned for floats"
+        for iteration in range(REFINEMENT_ROUNDS + 1):
+            residual = product(equal, as_exact(x)).add(as_exact(-sides))
+            step, reach = inverse.solve(Enclosure(-residual.value, residual.radius))
+            if iteration < REFINEMENT_ROUNDS:
+                x[moved_entries] += step
+        if (np.minimum(x - self.lb, self.ub - x)[moved_entries] < reach * FEW).any():
+            return "the equalities leave no room between the bounds"
+        return x, moved_entries, reach
 
     def _bound_objective(self, x: FloatArray, moved_entries: IntArray, reach: float) -> float:
         """Bound f from above at all points that differ from x (n,) by at most `reach` in some entries."""

@@ -113,28 +113,6 @@ class Reduction:
         return all_y, all_z, box
 
 
-def _count_rows(side: FloatArray | None) -> int:
-    return 0 if side is None else len(side)
-
-
-def _copy_rows(M: Matrix | None, n: int) -> sp.csr_array:
-    rows = sp.csr_array((0, n)) if M is None else sp.csr_array(M, copy=True)
-    rows.eliminate_zeros()
-    return rows
-
-
-def keep_all_rows(qp: QP) -> Reduction:
-    """Return the trivial reduction of a QP, with all its rows."""
-    n, (lb, ub) = qp.n, qp.bounds
-    A, G = _copy_rows(qp.A, n), _copy_rows(qp.G, n)
-    b, h = (np.zeros(0) if side is None else np.array(side) for side in (qp.b, qp.h))
-    no_row, ones = np.full(n, -1), np.ones(n)
-    return Reduction(
-        qp, A, b, G, h, np.array(lb), np.array(ub), np.arange(len(b)), np.arange(len(h)),
-        no_row, no_row.copy(), ones, ones.copy(),
-    )  # fmt: skip
-
-
 def reduce_qp(qp: QP, allowed: float = 0.0) -> Reduction:
     """Reduce a QP by (REDUCE.1) to (REDUCE.4), with relative changes of entries of at most `allowed`."""
     reduction = keep_all_rows(qp)
@@ -152,19 +130,31 @@ def reduce_qp(qp: QP, allowed: float = 0.0) -> Reduction:
     return reduction
 
 
+def keep_all_rows(qp: QP) -> Reduction:
+    """Return the trivial reduction of a QP, with all its rows."""
+    n, (lb, ub) = qp.n, qp.bounds
+    A, G = _copy_rows(qp.A, n), _copy_rows(qp.G, n)
+    b, h = (np.zeros(0) if side is None else np.array(side) for side in (qp.b, qp.h))
+    no_row, ones = np.full(n, -1), np.ones(n)
+    return Reduction(
+        qp, A, b, G, h, np.array(lb), np.array(ub), np.arange(len(b)), np.arange(len(h)),
+        no_row, no_row.copy(), ones, ones.copy(),
+    )  # fmt: skip
+
+
 def _convert_rows_to_bounds(reduction: Reduction) -> None:
     """Turn rows with one entry into bounds, (REDUCE.2)."""
     G, h = reduction.G, reduction.h
     single = np.flatnonzero(np.diff(G.indptr) == 1)
     if not len(single):
         return
-    places = G.indptr[single]
-    columns, a = G.indices[places], G.data[places]
+    entries_of_single = G.indptr[single]
+    columns, a = G.indices[entries_of_single], G.data[entries_of_single]
     with np.errstate(all="ignore"):
         bound = h[single] / a
         product, error = two_product(bound, a)
-        safe = np.all([(np.abs(v) > SMALLEST) & (np.abs(v) < LARGEST) for v in (bound, a)], axis=0)
-        exact = ((product == h[single]) & (error == 0.0) & safe) | (h[single] == 0.0)
+        is_normal = np.all([(np.abs(v) > SMALLEST) & (np.abs(v) < LARGEST) for v in (bound, a)], axis=0)
+        exact = ((product == h[single]) & (error == 0.0) & is_normal) | (h[single] == 0.0)
     bound = bound + 0.0  # no −0
     highs, lows = (
         (reduction.ub, reduction.high_rows, reduction.high_entries),
@@ -175,14 +165,18 @@ def _convert_rows_to_bounds(reduction: Reduction) -> None:
         if value < side[j] if entry > 0.0 else value > side[j]:
             side[j], rows[j], entries[j] = value, k, abs(entry)
     _keep_inequalities(reduction, np.setdiff1d(np.arange(len(h)), single[exact]))
+    _check_bounds(reduction)
+
+
+def _check_bounds(reduction: Reduction) -> None:
+    """Equate lower and upper bounds that cross by rounding; record a contradiction if they cross by more."""
     for j in np.flatnonzero(reduction.lb > reduction.ub).tolist():
         low, high = Fraction(reduction.lb[j]), Fraction(reduction.ub[j])
         if low - high <= Fraction(ROUNDING) * abs(low):
             reduction.contradicts_by_rounding = not reduction.allowed
-            reduction.change = (
-                max(reduction.change, round_up((low - high) / abs(low))) if reduction.allowed else reduction.change
-            )
-            reduction.ub[j] = reduction.lb[j] if reduction.allowed else reduction.ub[j]
+            if reduction.allowed:
+                reduction.change = max(reduction.change, round_up((low - high) / abs(low)))
+                reduction.ub[j] = reduction.lb[j]
             continue
         unit = np.zeros(reduction.original.n)
         unit[j] = 1.0
@@ -223,6 +217,7 @@ def _record_contradiction(
 
 
 def _keep_inequalities(reduction: Reduction, indices: IntArray) -> None:
+    """Remove all rows of G but some."""
     if len(indices) < len(reduction.h):
         reduction.G = reduction.G[indices]
         reduction.h = reduction.h[indices]
@@ -230,6 +225,7 @@ def _keep_inequalities(reduction: Reduction, indices: IntArray) -> None:
 
 
 def _keep_equalities(reduction: Reduction, indices: IntArray) -> None:
+    """Remove all rows of A but some."""
     if len(indices) < len(reduction.b):
         reduction.A = reduction.A[indices]
         reduction.b = reduction.b[indices]
@@ -237,20 +233,12 @@ def _keep_equalities(reduction: Reduction, indices: IntArray) -> None:
 
 
 def _merge_opposite_rows(reduction: Reduction) -> None:
-    """Replace pairs of opposite rows by equalities, (REDUCE.3).
-
-    Proportional rows are found by their entries divided by the first one.
-    """
+    """Replace pairs of opposite rows by equalities, (REDUCE.3)."""
     G, m = reduction.G, len(reduction.h)
     if m < 2 or G.nnz > MAX_ENTRIES:
         return
-    groups: dict[tuple[bytes, bytes], list[int]] = {}
-    for k in range(m):
-        entries = slice(G.indptr[k], G.indptr[k + 1])
-        shape = np.round(G.data[entries] / G.data[entries][0], 9) + 0.0
-        groups.setdefault((G.indices[entries].tobytes(), shape.tobytes()), []).append(k)
-    removed: set[int] = set()
-    for group in groups.values():
+    merged: set[int] = set()
+    for group in _group_proportional_rows(G):
         firsts = [G.data[G.indptr[k]] for k in group]
         if len(group) == 1 or min(firsts) > 0.0 or max(firsts) < 0.0:
             continue
@@ -261,33 +249,67 @@ def _merge_opposite_rows(reduction: Reduction) -> None:
             )
             for sign in (1.0, -1.0)
         )
-        c = -Fraction(G.data[G.indptr[k]]) / Fraction(G.data[G.indptr[i]])
-        for factor in dict.fromkeys((c.limit_denominator(10_000), c)):
-            nonzeros, side = combine_rows(reduction.G, reduction.h, [i, k], [factor, Fraction(1)], {})
-            change = min(largest_change(reduction.G, row, by, nonzeros) for row, by in ((i, factor), (k, Fraction(1))))
-            if change > reduction.allowed:
-                continue
-            side_change = _compute_relative_size(
-                side, min(abs(factor) * abs(Fraction(reduction.h[i])), abs(Fraction(reduction.h[k])))
-            )
-            if side < 0 and side_change > ROUNDING:  # the sum of both rows is 0 ≤ side
-                reduction.change = max(reduction.change, change)
-                first, second = as_multiple([factor, Fraction(1)]).tolist()
-                _record_contradiction(reduction, z={i: first, k: second})
-                return
-            if side and side_change <= ROUNDING and not reduction.allowed:
-                reduction.contradicts_by_rounding = True
-            elif side_change <= ROUNDING:
-                reduction.change = max(reduction.change, change, side_change)
-                reduction.opposite[int(reduction.inequalities[i])] = int(reduction.inequalities[k]), factor
-                removed.update((i, k))
-            break
-    if removed:
+        if _merge_pair(reduction, i, k):
+            merged.update((i, k))
+        if reduction.contradiction is not None:
+            return
+    if merged:
         pairs = [k for k in range(m) if int(reduction.inequalities[k]) in reduction.opposite]
         reduction.A = sp.csr_array(sp.vstack([reduction.A, G[pairs]], format="csr"))
         reduction.b = np.concatenate([reduction.b, reduction.h[pairs]])
         reduction.equalities = np.concatenate([reduction.equalities, -1 - reduction.inequalities[pairs]])
-        _keep_inequalities(reduction, np.setdiff1d(np.arange(m), np.array(sorted(removed))))
+        _keep_inequalities(reduction, np.setdiff1d(np.arange(m), np.array(sorted(merged))))
+
+
+def _group_proportional_rows(G: sp.csr_array) -> list[list[int]]:
+    """Return groups of rows that are proportional to 9 digits, by their entries divided by the first one."""
+    groups: dict[tuple[bytes, bytes], list[int]] = {}
+    for k in range(G.shape[0]):
+        entries = slice(G.indptr[k], G.indptr[k + 1])
+        normalised = np.round(G.data[entries] / G.data[entries][0], 9) + 0.0
+        groups.setdefault((G.indices[entries].tobytes(), normalised.tobytes()), []).append(k)
+    return list(groups.values())
+
+
+def _merge_pair(reduction: Reduction, i: int, k: int) -> bool:
+    """Record rows i and k of G as an equality, (REDUCE.3), or that they contradict each other, if either holds.
+
+    Return whether they are an equality.
+    """
+    G = reduction.G
+    c = -Fraction(G.data[G.indptr[k]]) / Fraction(G.data[G.indptr[i]])
+    for factor in dict.fromkeys((c.limit_denominator(10_000), c)):
+        nonzeros, side = combine_rows(G, reduction.h, [i, k], [factor, Fraction(1)], {})
+        change = min(largest_change(G, row, by, nonzeros) for row, by in ((i, factor), (k, Fraction(1))))
+        if change > reduction.allowed:
+            continue
+        smaller_side = min(abs(factor) * abs(Fraction(reduction.h[i])), abs(Fraction(reduction.h[k])))
+        side_change = _compute_relative_size(side, smaller_side)
+        if side < 0 and side_change > ROUNDING:  # the sum of both rows is 0 ≤ side
+            reduction.change = max(reduction.change, change)
+            first, second = as_multiple([factor, Fraction(1)]).tolist()
+            _record_contradiction(reduction, z={i: first, k: second})
+            return False
+        if side and side_change <= ROUNDING and not reduction.allowed:
+            reduction.contradicts_by_rounding = True
+        elif side_change <= ROUNDING:
+            reduction.change = max(reduction.change, change, side_change)
+            reduction.opposite[int(reduction.inequalities[i])] = int(reduction.inequalities[k]), factor
+            return True
+        return False
+    return False
+
+
+def _count_rows(side: FloatArray | None) -> int:
+    """Return the length of a right-hand side; 0 for None."""
+    return 0 if side is None else len(side)
+
+
+def _copy_rows(M: Matrix | None, n: int) -> sp.csr_array:
+    """Return a copy as CSR without stored zeros; (0, n) for None."""
+    rows = sp.csr_array((0, n)) if M is None else sp.csr_array(M, copy=True)
+    rows.eliminate_zeros()
+    return rows
 
 
 def _find_fixed_variables(reduction: Reduction) -> dict[int, float]:
@@ -363,6 +385,8 @@ def _find_redundant(
 ) -> int | None:
     """Return the row that (REDUCE.4) removes if row k is a combination of the chosen rows; None otherwise.
 
+    M, sides: All equalities, followed by all inequalities unless row k is an equality (`equal`).
+
     It is k; or, among equalities dependent up to rounding, the row whose entries have to change least. A row that
     contradicts the chosen ones is recorded by `_record_contradiction`.
     """
@@ -387,14 +411,18 @@ def _find_redundant(
         side_change = min(_compute_relative_size(side, abs(by * Fraction(float(sides[i])))) for i, by in options)
         if side_change <= ROUNDING:
             reduction.contradicts_by_rounding = not reduction.allowed
-            reduction.change = max(reduction.change, change, side_change) if reduction.allowed else reduction.change
-            return redundant if reduction.allowed else None
+            if not reduction.allowed:
+                return None
+            reduction.change = max(reduction.change, change, side_change)
+            return redundant
         sign = -1.0 if side > 0 else 1.0
         *multipliers, multiplier = (sign * as_multiple(factors)).tolist()
-        y = dict(zip(chosen, multipliers, strict=True))
-        _record_contradiction(
-            reduction, y | ({k: multiplier} if equal else {}), {} if equal else {k - len(reduction.b): multiplier}
-        )
+        y, z = dict(zip(chosen, multipliers, strict=True)), {}
+        if equal:
+            y[k] = multiplier
+        else:
+            z[k - len(reduction.b)] = multiplier
+        _record_contradiction(reduction, y, z)
         reduction.change = max(reduction.change, change)
         return None
     return None
