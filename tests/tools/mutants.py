@@ -171,8 +171,8 @@ MUTANTS = [
     Mutant("bounds/near_points.py", "ends = f - radius + self.size * low,", "ends = f - radius,", NEAR),
     Mutant("bounds/near_points.py", "[:, None] * self.size + rounding", "[:, None] * self.size", NEAR),
     # --- both sides of the optimum of any convex QP
-    Mutant("bounds/program/qp_bounds.py", "value -= (off + rounding", "value += (off + rounding", PROGRAM),
-    Mutant("bounds/program/qp_bounds.py", "return value + off * FEW", "return value - off * FEW", PROGRAM),
+    Mutant("bounds/program/qp_bounds.py", "value -= (error + rounding", "value += (error + rounding", PROGRAM),
+    Mutant("bounds/program/qp_bounds.py", "return value + error * FEW", "return value - error * FEW", PROGRAM),
     Mutant("bounds/program/qp_bounds.py", "np.clip(z, low,", "np.clip(z, -9.0,", PROGRAM),
     Mutant("bounds/program/qp_bounds.py", "< reach * FEW).any():", "< -9e9).any():", PROGRAM),
     Mutant(

@@ -276,7 +276,7 @@ class QPBounds:
     def _sum_terms(self, bounded: BoundedTerms, rows_only: bool) -> LowerBound:
         """Return a lower bound of the value of (PROGRAM.1)."""
         dual, c, loss, box, curvature, q_change, g_change = bounded
-        terms, off = self._bound_box_minimum(c, curvature, dual.u, box)
+        terms, error = self._bound_box_minimum(c, curvature, dual.u, box)
         if terms == -math.inf:
             reason = "the multipliers leave a rest of (QP.1) at variables without bounds"
             if (curvature < 0.0).any():
@@ -287,11 +287,11 @@ class QPBounds:
             return LowerBound(-math.inf, dual.y, dual.z, c.value, reason)
         half = self.apply_hessian(dual.u)
         square, rounding = dot_with_bound(dual.u, half.value)
-        off += 0.5 * (rounding + float(np.abs(dual.u) @ half.radius)) + loss
+        error += 0.5 * (rounding + float(np.abs(dual.u) @ half.radius)) + loss
         rows, rounding = dot_with_bound(np.concatenate([self.h, self.b]), np.concatenate([dual.z, dual.y]))
         constant = 0.0 if rows_only else self.qp.r
         value, summed = sum_with_bound(np.array([constant, -0.5 * square, -rows, terms]))
-        value -= (off + rounding + summed) * FEW + 2.0**-52 * abs(value)
+        value -= (error + rounding + summed) * FEW + 2.0**-52 * abs(value)
         return LowerBound(value, dual.y, dual.z, c.value, "", q_change, g_change)
 
     @cached
@@ -483,8 +483,8 @@ class QPBounds:
             terms = np.minimum.reduce(ends)
             sizes = np.abs(terms)
             if (curvature < 0.0).any():
-                off = 0.5 * curvature * (np.maximum(np.abs(ub - u), np.abs(u - lb)) * FEW) ** 2
-                terms, sizes = terms + off, sizes + np.abs(off)
+                error = 0.5 * curvature * (np.maximum(np.abs(ub - u), np.abs(u - lb)) * FEW) ** 2
+                terms, sizes = terms + error, sizes + np.abs(error)
             elif curvature.any():  # c u − c²/(2κ) is concave in c: minimal at an end of its interval
                 vertices = [(side * u, side * side / (2.0 * curvature)) for side in (low, high)]
                 free = np.minimum.reduce([value - loss for value, loss in vertices])
@@ -569,14 +569,14 @@ class QPBounds:
     def _bound_objective(self, x: FloatArray, moved_entries: IntArray, reach: float) -> float:
         """Bound f from above at all points that differ from x (n,) by at most `reach` in some entries."""
         curved = self.apply_hessian(x)
-        square, off = dot_with_bound(x, curved.value)
+        square, error = dot_with_bound(x, curved.value)
         linear, rounding = dot_with_bound(self.qp.q, x)
-        off = 0.5 * (off + float(np.abs(x) @ curved.radius)) + rounding
+        error = 0.5 * (error + float(np.abs(x) @ curved.radius)) + rounding
         if reach:
             factor = 1.0 + gamma(len(moved_entries) + 4)
             slope = float(curved.add(as_exact(self.qp.q)).size[moved_entries].sum())
             trace = float(np.abs(self.qp.P.diagonal()).sum())
-            off += factor * (reach * slope + 0.5 * trace * len(moved_entries) * reach * reach)
+            error += factor * (reach * slope + 0.5 * trace * len(moved_entries) * reach * reach)
         value, rounding = sum_with_bound(np.array([0.5 * square, linear, self.qp.r]))
-        off += rounding + 4.0 * 2.0**-53 * (abs(square) + abs(linear) + abs(self.qp.r))
-        return value + off * FEW
+        error += rounding + 4.0 * 2.0**-53 * (abs(square) + abs(linear) + abs(self.qp.r))
+        return value + error * FEW

@@ -198,7 +198,8 @@ def _split_equalities(
     determinant = a * d - b * c
     if determinant == 0:
         return None
-    surplus_first = (surplus[0] * d - surplus[1] * c) / determinant  # first·surplus_first + second·… = surplus
+    # first · surplus_first + second · surplus_second = surplus
+    surplus_first = (surplus[0] * d - surplus[1] * c) / determinant
     surplus_second = (surplus[1] * a - surplus[0] * b) / determinant
     ones = np.ones(len(E))
     return [(ones, is_first, surplus_first), (ones, (second == E).all(axis=1), surplus_second)]

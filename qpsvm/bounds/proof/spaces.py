@@ -212,10 +212,10 @@ class BallSpace(Space):
         if not self._uses_differences:
             sums -= self.centre
             lengths = lengths + 2.0 * bound_norm(self.centre)  # ‖x‖ + ‖c‖
-        off = gamma(self.n + 8) * float(np.abs(beta) @ lengths) + self.n * self.d * UNDERFLOW
-        off = (off + float(beta_radius @ lengths)) * (1.0 + gamma(self.n + 4))
+        sum_error = gamma(self.n + 8) * float(np.abs(beta) @ lengths) + self.n * self.d * UNDERFLOW
+        sum_error = (sum_error + float(beta_radius @ lengths)) * (1.0 + gamma(self.n + 4))
         return SpaceMeasurement(
-            PointValues(zeros, zeros, zeros), (bound_norm(sums) + off) * (1.0 + gamma(4)), (0.0, 0.0)
+            PointValues(zeros, zeros, zeros), (bound_norm(sums) + sum_error) * (1.0 + gamma(4)), (0.0, 0.0)
         )
 
     def refine_values(self, primal_point: Primal, points: IntArray) -> PointValues | None:
@@ -274,11 +274,11 @@ class LinearSpace(Space):
         radius = lengths * bound_norm(w) * gamma(self._terms + 3)  # (PLIN.1)
         radius += self._terms * UNDERFLOW if w.any() else 0.0
         size = float(np.abs(beta) @ lengths) * (1.0 + gamma(self.n + 2))
-        off = gamma(ROWS_PER_PARTIAL_SUM + pieces + 4) * size + (
+        sum_error = gamma(ROWS_PER_PARTIAL_SUM + pieces + 4) * size + (
             self.n * self.d * UNDERFLOW if beta.any() else 0.0
         )  # (PLIN.2)
-        off += float(beta_radius @ lengths) * (1.0 + gamma(self.n + 2))
-        distance = (bound_norm(w - sums) * (1.0 + gamma(4)) + off) * (1.0 + gamma(4))
+        sum_error += float(beta_radius @ lengths) * (1.0 + gamma(self.n + 2))
+        distance = (bound_norm(w - sums) * (1.0 + gamma(4)) + sum_error) * (1.0 + gamma(4))
         square = float(np.square(w).sum())
         spread = gamma(self.d + 2) * square + self.d * UNDERFLOW
         half = (max(0.5 * (square - spread), 0.0), 0.5 * (square + spread) * (1.0 + gamma(2)))
@@ -301,14 +301,16 @@ class LinearSpace(Space):
         sums = self.sum_points(beta)
         if sums is None:
             return None
-        off, moved = 0.0, np.flatnonzero(beta_radius)
+        sum_error, moved = 0.0, np.flatnonzero(beta_radius)
         for X, positions in self._iter_dense_pieces(moved):
-            off += float(beta_radius[moved[positions]] @ bound_row_norms(as_block(X).squared_norms(), self._terms))
-        off *= 1.0 + gamma(len(moved) + 2)
+            sum_error += float(
+                beta_radius[moved[positions]] @ bound_row_norms(as_block(X).squared_norms(), self._terms)
+            )
+        sum_error *= 1.0 + gamma(len(moved) + 2)
         high, error = two_sum(primal_point.w, -sums[0])
         difference = high + (error - sums[1])
-        lost = sums[2] + 4.0 * UNIT * (np.abs(difference) + np.abs(error) + np.abs(sums[1]))
-        return (bound_norm(np.abs(difference) + lost) * (1.0 + gamma(6)) + off) * (1.0 + gamma(4))
+        difference_radius = sums[2] + 4.0 * UNIT * (np.abs(difference) + np.abs(error) + np.abs(sums[1]))
+        return (bound_norm(np.abs(difference) + difference_radius) * (1.0 + gamma(6)) + sum_error) * (1.0 + gamma(4))
 
     def sum_points(self, beta: FloatArray) -> FloatArray | None:
         """Return Σβ_i x_i as sums of two doubles, and radii, (3, d), by (ROUND.4); None if too slow."""
