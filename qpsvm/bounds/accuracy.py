@@ -1,23 +1,26 @@
 """Bound the rounding error of decision values (`Accuracy`).
 
-Every kernel value that is computed is within ε ρ_i ρ_j of the true one, and |K_ij| ≤ ρ_i ρ_j, with the sizes
+f(x_i) is a sum over the samples, whose error bound must cost less than the sum itself. So every sample has one number,
+a bound ρ_i of its norm in feature space, and every kernel one number ε: a computed kernel value is within ε ρ_i ρ_j of
+the true one, and |K_ij| ≤ ρ_i ρ_j by Cauchy-Schwarz, with
 
     (ACC.1)  linear: ρ_i = ‖z_i‖;  RBF: ρ_i = 1;  polynomial: ρ_i = (γ‖x_i‖² + |r|)^(p/2);  a matrix K: ρ_i² = max |K|
 
-by Cauchy-Schwarz. With m terms in the sum, u_i = Σ_j β_j K_ij is known to
+With m nonzero terms, û_i as computed for u_i = Σ_j β_j K_ij satisfies
 
-    (ACC.2)  |û_i − u_i| ≤ (ε + γ_{m+6}) ρ_i Σ_j |β_j| ρ_j,  and for an explicit w to  γ_{d+6} ‖z_i‖ ‖w‖
+    (ACC.2)  |û_i − u_i| ≤ (ε + γ_{m+6}) ρ_i Σ_j |β_j| ρ_j,  with an explicit w:  ≤ γ_{d+6} ‖z_i‖ ‖w‖
 
-RBF, ε from the exponent e = −γ‖x − z‖² = −½‖a − c‖², a, c = √(2γ)(x − μ), √(2γ)(z − μ):
+For the RBF kernel, ε follows from the error δe of the exponent e = −γ‖x − z‖² = −½‖a − c‖²,  a, c = √(2γ)(x − μ),
+√(2γ)(z − μ):
 
     (ACC.3)  by (KBLOCK.3), with L = max ‖a‖²:  |δe| ≤ 2γ_{1.5d+12} L,  |δK| ≤ K (e^|δe| − 1 + 8u)
     (ACC.4)  by differences:  |δe| ≤ γ_{d+6} |e|, so that |δK| ≤ K (γ_{d+6} |e| + 8u) ≤ (γ_{d+6}/e + 8u)
-    (ACC.5)  exponents below −40 raised to −40:  |δK| ≤ e⁻⁴⁰(1 + 8u), or else what (ACC.3), (ACC.4) say: no more than e
-             is off itself, since raising brings ê nearer to any e ≥ −40
+    (ACC.5)  exponents below −40 raised to −40:  |δK| ≤ e⁻⁴⁰(1 + 8u), or else (ACC.3), (ACC.4) hold, since raising
+             brings ê nearer to any e ≥ −40
 
-Rows that are centred and then too long for a product go by differences of rounded numbers, 4u √L more. The 8u are for
-exp itself: that of the compiled core is within (KBLOCK.4), others claim one ulp, at most four. A power p < 1 has no
-slope at 0: |a^p − b^p| ≤ |a − b|^p.
+The distance of centred rows that are too long for a product is computed from differences of rounded numbers, which adds
+4u √L. The 8u are for exp itself: that of the compiled core is within (KBLOCK.4), others claim an error of one ulp, at
+most four. A power p < 1 has an infinite slope at 0: there |a^p − b^p| ≤ |a − b|^p.
 
 Sources: Higham (2002), sections 3.1 and 3.5; see `rounding`.
 """
@@ -39,137 +42,145 @@ from qpsvm.space.kernels.gram import KernelGram
 from qpsvm.space.kernels.kernel import squared_norms
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: The kernels whose values have a bound of their own; any other is judged by its matrix as computed.
-BOUNDED = (RBF, Polynomial, Sigmoid)
-#: Roundings of exp, and of a power or tanh besides one a factor.
+#: The kernels with an ε of their own; of any other kernel, the matrix as computed counts as exact.
+BOUNDED_KERNELS = (RBF, Polynomial, Sigmoid)
+#: Roundings of exp; and of a power or tanh, in addition to one per factor.
 FUNCTION_ROUNDINGS = 8
-#: What raising an exponent may add to a kernel value, (ACC.5): no more than the roundings of exp alone.
-FLOOR = math.exp(LOWEST_EXPONENT) * (1.0 + 2 * FUNCTION_ROUNDINGS * UNIT)
-#: γ‖x‖² from which on pairs of rows go by differences (`multiply_exactly`).
-LONGEST = DISTANCE_ERROR / (8.0 * UNIT)
-#: Entries of linear samples beyond which row norms are computed only where they are needed.
+#: Error of a kernel value whose exponent was raised, (ACC.5).
+CLIPPING_ERROR = math.exp(LOWEST_EXPONENT) * (1.0 + 2 * FUNCTION_ROUNDINGS * UNIT)
+#: For pairs of rows of a larger γ‖x‖², distances are computed from differences.
+MAX_PRODUCT_LENGTH = DISTANCE_ERROR / (8.0 * UNIT)
+#: With more entries of linear samples, row norms are computed only where they are needed.
 MANY_ENTRIES = 500_000
-#: Products that an evaluation in double-double precision may take in all, and at a time.
-AFFORDABLE, AT_A_TIME = 30_000_000, 1_000_000
+#: Largest number of products of an evaluation in double-double, and number computed at a time.
+MAX_DOUBLE_DOUBLE_PRODUCTS, PRODUCTS_PER_STEP = 30_000_000, 1_000_000
 
 
 class Accuracy:
-    """How exactly f is known over the rows of a feature space."""
+    """Error bounds of f at the rows of a feature space."""
 
     def __init__(self, space: FeatureSpace) -> None:
         self.space = space
-        self._sized: tuple[FloatArray | None, tuple[float, int]] = None, (0.0, 0)
+        self._last_norm_sum: tuple[FloatArray | None, tuple[float, int]] = None, (0.0, 0)
 
     @cached
-    def _width(self) -> int:
-        """Terms of one inner product of samples."""
+    def _max_terms(self) -> int:
+        """Largest number of terms of an inner product of samples."""
         return self.space.samples.longest_row
 
     @cached
-    def _sizes(self) -> FloatArray | None:
-        """ρ of (ACC.1), (n,), from above; None where they are computed only where they are needed."""
+    def _all_norms(self) -> FloatArray | None:
+        """Upper bounds of ρ of (ACC.1), (n,); None if they are computed only where they are needed."""
         space, kernel = self.space, self.space.kernel
         if space.is_linear:
-            many = space.rows.entries > MANY_ENTRIES
-            return None if many else self._norms(space.rows.squared_norms())
+            return None if space.rows.entries > MANY_ENTRIES else self._inflate_norms(space.rows.squared_norms())
         n = space.n
-        if not space.is_plain or not isinstance(kernel, BOUNDED):  # what was taken from K or added to it was rounded
-            made = max(float(np.abs(K.dense()).max()) for K in (space.centred_gram, space.gram))
-            own = self._own_sizes(kernel).max() ** 2 if isinstance(kernel, (Polynomial, Sigmoid)) else 0.0
-            return np.full(n, math.sqrt(max(made, space.largest, float(own))))
-        return repeat_value(1.0, n) if isinstance(kernel, RBF) else self._own_sizes(kernel)
+        if not space.is_plain or not isinstance(kernel, BOUNDED_KERNELS):
+            # a centred or shifted matrix is a rounded sum, in units of the largest of its terms
+            computed = max(float(np.abs(K.dense()).max()) for K in (space.centred_gram, space.gram))
+            original = self._bound_kernel_norms(kernel).max() ** 2 if isinstance(kernel, (Polynomial, Sigmoid)) else 0.0
+            return np.full(n, math.sqrt(max(computed, space.largest, float(original))))
+        return repeat_value(1.0, n) if isinstance(kernel, RBF) else self._bound_kernel_norms(kernel)
 
-    def _own_sizes(self, kernel: Polynomial | Sigmoid) -> FloatArray:
-        """ρ of (ACC.1) for the kernel itself: (n,)."""
+    def _bound_kernel_norms(self, kernel: Polynomial | Sigmoid) -> FloatArray:
+        """Return upper bounds of ρ of (ACC.1) for a kernel that is neither centred nor shifted: (n,)."""
         products = float(kernel.gamma) * squared_norms(self.space.X) + abs(kernel.coef0)
+        rounding = gamma(self._max_terms + 4)
         if isinstance(kernel, Polynomial):
-            return np.asarray(products ** (kernel.degree / 2)) * (1.0 + gamma(self._width + 4) * (kernel.degree + 4))
-        return np.asarray(np.sqrt(products + 1.0)) * (1.0 + gamma(self._width + 4))  # tanh has slope 1 at most
+            return np.asarray(products ** (kernel.degree / 2)) * (1.0 + rounding * (kernel.degree + 4))
+        return np.asarray(np.sqrt(products + 1.0)) * (1.0 + rounding)  # tanh has slope 1 at most
 
     @property
-    def has_sizes(self) -> bool:
-        """Whether all ρ_i are known; else they are computed where they are needed, and `largest` bounds them."""
-        return self._sizes is not None
+    def has_all_norms(self) -> bool:
+        """Whether all ρ_i are known; else they are computed where they are needed, and `max_norm` bounds them all."""
+        return self._all_norms is not None
 
     @cached
-    def largest(self) -> float:
-        """A bound on every ρ_i."""
-        if self._sizes is not None:
-            common = find_common_value(self._sizes)
-            return float(self._sizes.max(initial=0.0)) if common is None else common
+    def max_norm(self) -> float:
+        """Upper bound of every ρ_i."""
+        if self._all_norms is not None:
+            common = find_common_value(self._all_norms)
+            return float(self._all_norms.max(initial=0.0)) if common is None else common
         rows = self.space.rows
         return math.sqrt(rows.sum_of_squares()) * (1.0 + gamma(rows.entries))
 
     @property
-    def norm(self) -> float:
-        """A bound on √Σρ_i²."""
-        if self._sizes is None:
-            return self.largest
-        return bound_norm(self._sizes)
+    def root_square_sum(self) -> float:
+        """Upper bound of √Σρ_i²."""
+        if self._all_norms is None:
+            return self.max_norm
+        return bound_norm(self._all_norms)
 
-    def sizes(self, rows: IntArray | slice) -> FloatArray:
-        """ρ_i of some rows: (r,)."""
-        if self._sizes is not None:
-            common = find_common_value(self._sizes)
-            return self._sizes[rows] if common is None or isinstance(rows, slice) else repeat_value(common, len(rows))
-        return self._norms(squared_norms(self.space.rows.take(rows)))
+    def bound_norms(self, rows: IntArray | slice) -> FloatArray:
+        """Return upper bounds of ρ_i of some rows: (r,)."""
+        if self._all_norms is not None:
+            common = find_common_value(self._all_norms)
+            if common is None or isinstance(rows, slice):
+                return self._all_norms[rows]
+            return repeat_value(common, len(rows))
+        return self._inflate_norms(squared_norms(self.space.rows.take(rows)))
 
-    def _norms(self, squares: FloatArray) -> FloatArray:
-        """‖z_i‖ from above, for ‖z_i‖² as computed: (r,)."""
-        return bound_row_norms(squares, self._width)
+    def _inflate_norms(self, squares: FloatArray) -> FloatArray:
+        """Return upper bounds of ‖z_i‖, for ‖z_i‖² as computed: (r,)."""
+        return bound_row_norms(squares, self._max_terms)
 
     @cached
     def epsilon(self) -> float:
-        """ε: how exactly a kernel value is known, in units of ρ_iρ_j."""
-        space, kernel, d = self.space, self.space.kernel, self._width
+        """ε: bound of the error of a kernel value, in units of ρ_iρ_j."""
+        space, kernel, d = self.space, self.space.kernel, self._max_terms
         if not space.is_plain:  # eigenvalues and means of the whole matrix: backward stable, n roundings each
             return 8.0 * gamma(space.n + d) + space.asymmetry
-        if not isinstance(kernel, BOUNDED):
+        if not isinstance(kernel, BOUNDED_KERNELS):
             return space.gram.blocks.asymmetry if isinstance(space.gram, KernelGram) else 0.0
         if not isinstance(kernel, RBF):
             degree = float(getattr(kernel, "degree", 1.0))
-            steep = gamma(d + 4) ** degree if degree < 1.0 else 0.0
-            return gamma((d + 4) * max(degree, 1.0) + FUNCTION_ROUNDINGS) + steep
+            error_near_zero = gamma(d + 4) ** degree if degree < 1.0 else 0.0
+            return gamma((d + 4) * max(degree, 1.0) + FUNCTION_ROUNDINGS) + error_near_zero
+        return self._bound_rbf_error(kernel)
+
+    def _bound_rbf_error(self, kernel: RBF) -> float:
+        """Return ε of the RBF kernel, (ACC.3) to (ACC.5)."""
+        space, d = self.space, self._max_terms
         blocks = space.gram.blocks if isinstance(space.gram, KernelGram) else None
         if blocks is not None and blocks.is_exact:
-            return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, FLOOR)  # (ACC.4), (ACC.5)
+            return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, CLIPPING_ERROR)  # (ACC.4), (ACC.5)
         if blocks is not None and blocks.is_fast:
             error = bound_exponent_error(blocks.terms) * blocks.longest  # (ACC.3)
-        else:  # pairs that are both longer than `longest` go by differences; one much longer than the other is far away
+        else:  # the distance of two rows longer than `MAX_PRODUCT_LENGTH` is computed from differences
             centre = None if blocks is None else blocks.centre
             X = space.X if sp.issparse(space.X) else space.X - (space.X.mean(axis=0) if centre is None else centre)
             length = float(kernel.gamma) * float(squared_norms(X).max())
-            error = 18.0 * (d + 4) * UNIT * min(length, LONGEST) + 6.0 * gamma(d + 4)
+            error = 18.0 * (d + 4) * UNIT * min(length, MAX_PRODUCT_LENGTH) + 6.0 * gamma(d + 4)
             error += 0.0 if sp.issparse(space.X) else 4.0 * UNIT * math.sqrt(length)
         rounded = math.expm1(min(error, 1.0)) + FUNCTION_ROUNDINGS * UNIT
-        return min(max(rounded, FLOOR), 1.0)  # (ACC.5); and K is between 0 and 1
+        return min(max(rounded, CLIPPING_ERROR), 1.0)  # (ACC.5), and 0 ≤ K ≤ 1
 
-    def kappa(self, beta: FloatArray, w: FloatArray | None) -> float:
+    def compute_radius_factor(self, beta: FloatArray, w: FloatArray | None) -> float:
         """Return the factor of ρ_i in (ACC.2)."""
         if w is not None:
-            return gamma(self._width + 6) * bound_norm(w) + UNDERFLOW
-        size, terms = self.size(beta)
+            return gamma(self._max_terms + 6) * bound_norm(w) + UNDERFLOW
+        size, terms = self.bound_norm_sum(beta)
         return (self.epsilon + gamma(terms + 6)) * size
 
-    def size(self, beta: FloatArray) -> tuple[float, int]:
-        """Σ|β_i| ρ_i from above, and how many terms that has."""
-        if self._sized[0] is beta:
-            return self._sized[1]
+    def bound_norm_sum(self, beta: FloatArray) -> tuple[float, int]:
+        """Return an upper bound of Σ|β_i| ρ_i, and the number of its nonzero terms."""
+        if self._last_norm_sum[0] is beta:
+            return self._last_norm_sum[1]
         terms = int(np.count_nonzero(beta))
-        common = None if self._sizes is None else find_common_value(self._sizes)
+        common = None if self._all_norms is None else find_common_value(self._all_norms)
         if common is not None:
             size = common * float(np.add.reduce(np.abs(beta))) * (1.0 + gamma(terms + 1))
         else:
             support = beta.nonzero()[0]
-            size = float(np.abs(beta[support]) @ self.sizes(support)) * (1.0 + gamma(terms))
+            size = float(np.abs(beta[support]) @ self.bound_norms(support)) * (1.0 + gamma(terms))
         if not beta.flags.writeable:  # the coefficients of a point do not change
-            self._sized = beta, (size, terms)
+            self._last_norm_sum = beta, (size, terms)
         return size, terms
 
-    def weight_radius(self, beta: FloatArray) -> float:
-        """Bound the error of Σβ_i z_i in norm: γ ‖Σ|β_i||z_i|‖ from above; linear kernel."""
+    def bound_weight_error(self, beta: FloatArray) -> float:
+        """Bound the norm of the error of Σβ_i z_i, γ ‖Σ|β_i||z_i|‖; linear kernel."""
         length, count, n = bound_norm(beta), int(np.count_nonzero(beta)), len(beta)
-        size = length * self.norm
-        if self._sizes is not None:
-            size = min(size, float(np.abs(beta) @ self._sizes))
+        size = length * self.root_square_sum
+        if self._all_norms is not None:
+            size = min(size, float(np.abs(beta) @ self._all_norms))
         return gamma(count + 4) * size * (1.0 + gamma(n + 4))

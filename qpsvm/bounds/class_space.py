@@ -108,30 +108,30 @@ class ClassAccuracy(Accuracy):
         self.base_accuracy = Accuracy(space.base)
 
     @property
-    def _sizes(self) -> FloatArray | None:
-        return None if self.base_accuracy._sizes is None else np.tile(self.base_accuracy._sizes, self.space.k)
+    def _all_norms(self) -> FloatArray | None:
+        return None if self.base_accuracy._all_norms is None else np.tile(self.base_accuracy._all_norms, self.space.k)
 
     @property
-    def largest(self) -> float:
+    def max_norm(self) -> float:
         """Upper bound of all ρ_i."""
-        return self.base_accuracy.largest
+        return self.base_accuracy.max_norm
 
-    def sizes(self, rows: IntArray | slice) -> FloatArray:
+    def bound_norms(self, rows: IntArray | slice) -> FloatArray:
         """Return ρ_i of some values: (r,)."""
         index = np.arange(self.space.n)[rows] if isinstance(rows, slice) else rows
-        return self.base_accuracy.sizes(index % self.space.base.n)
+        return self.base_accuracy.bound_norms(index % self.space.base.n)
 
-    def kappa(self, beta: FloatArray, w: FloatArray | None) -> float:
+    def compute_radius_factor(self, beta: FloatArray, w: FloatArray | None) -> float:
         """Return the largest κ_c of (ACC.2)."""
         weights = [None] * self.space.k if w is None else list(self.space.split_by_class(w))
         return max(
-            self.base_accuracy.kappa(*class_parts)
+            self.base_accuracy.compute_radius_factor(*class_parts)
             for class_parts in zip(self.space.split_by_class(beta), weights, strict=True)
         )
 
-    def weight_radius(self, beta: FloatArray) -> float:
+    def bound_weight_error(self, beta: FloatArray) -> float:
         """Bound the error of all w_c together, in norm."""
-        return math.hypot(*map(self.base_accuracy.weight_radius, self.space.split_by_class(beta))) * FEW
+        return math.hypot(*map(self.base_accuracy.bound_weight_error, self.space.split_by_class(beta))) * FEW
 
 
 def build_plane(

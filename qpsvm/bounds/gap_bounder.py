@@ -37,8 +37,8 @@ from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate, GapParts, get_multiplier, has_weight
 from qpsvm.bounds.constraint_radii import tighten_constraint_radii
 from qpsvm.bounds.proof.exact_dual import ExactDual, state_dual_exactly, state_group_exactly
-from qpsvm.bounds.proof.feasible import ExactAlpha, compute_residual, feasible
-from qpsvm.bounds.proof.terms import Ends, RowBounds, bound_terms_above, sum_terms, total, widen_ends
+from qpsvm.bounds.proof.feasible import ExactAlpha, compute_residual, make_feasible
+from qpsvm.bounds.proof.terms import Ends, RowBounds, bound_sum, bound_terms_above, sum_terms, widen_ends
 from qpsvm.program.svm_dual import DualGroup, SVMDual
 
 #: An equality counts as satisfied if |t| is at most this many radii, (COUNT.5).
@@ -99,7 +99,7 @@ class GapBounder:
         """Bound Σ g_k over some rows from above, for t ± r. Shapes: rows, t and r (k,); the rows form whole blocks."""
         alpha, _ = self._find_alpha(point)
         ends = self._bound_violations(t, r, rows)
-        return total(bound_terms_above(self._enclose_rows(alpha).take(rows), ends, self.svm.block), up=True)
+        return bound_sum(bound_terms_above(self._enclose_rows(alpha).take(rows), ends, self.svm.block), up=True)
 
     def _bound_row_sums(self, point: Certificate, alpha: ExactAlpha) -> tuple[float, IntArray, tuple[float, float]]:
         """Return an upper bound of Σ g_k, the rows with nonzero bounds (k,), and bounds of Σ ψ_k(t_k)."""
@@ -110,7 +110,7 @@ class GapBounder:
             both=self.svm.linear_constraints is not None,
         )
         rows = (g > 0.0).nonzero()[0]
-        if not self.accuracy.has_sizes:  # bound the few remaining rows again, by individual radii
+        if not self.accuracy.has_all_norms:  # bound the few remaining rows again, by individual radii
             terms = self.sum_terms_of_rows(point, rows, *self.enclose_violations(point, rows))
         return terms, rows, losses
 
@@ -157,8 +157,8 @@ class GapBounder:
             return self._kappa(point) * self._mix_factor * FEW * self.row_sizes(rows)
         if point.value_radius is not None:
             return point.value_radius[rows if self.svm.rows is None else self.svm.rows[rows]]
-        is_cheap = self.accuracy.has_sizes or not isinstance(rows, slice)
-        size = self.row_sizes(rows) if is_cheap else self.accuracy.largest
+        is_cheap = self.accuracy.has_all_norms or not isinstance(rows, slice)
+        size = self.row_sizes(rows) if is_cheap else self.accuracy.max_norm
         return self._kappa(point) * FEW * size
 
     @cached
@@ -171,21 +171,21 @@ class GapBounder:
         """Bound ‖φ‖ of some rows, (r,); a combination of samples is bounded by the triangle inequality."""
         svm = self.svm
         if svm.mix is None:
-            return self.accuracy.sizes(rows if svm.rows is None else svm.rows[rows])
-        sizes: FloatArray = abs(svm.mix[rows]) @ self.accuracy.sizes(np.arange(svm.n))
+            return self.accuracy.bound_norms(rows if svm.rows is None else svm.rows[rows])
+        sizes: FloatArray = abs(svm.mix[rows]) @ self.accuracy.bound_norms(np.arange(svm.n))
         return sizes * self._mix_factor  # exceeds the rounding of the sum
 
     def bound_value_radii(self, point: Certificate) -> FloatArray:
         """Bound the error of K coef at every sample: (n,), a new array."""
         if point.value_radius is not None:
             return np.array(point.value_radius)
-        return np.asarray(self._kappa(point) * FEW * self.accuracy.sizes(np.arange(self.svm.n)))
+        return np.asarray(self._kappa(point) * FEW * self.accuracy.bound_norms(np.arange(self.svm.n)))
 
     def _kappa(self, point: Certificate) -> float:
-        """Return `Accuracy.kappa` of a point; the last one is cached, because every block of rows needs it."""
+        """Return the factor of ρ_i in (ACC.2) at a point; the last one is cached, as every block of rows needs it."""
         cached_point, kappa = self._last_kappa
         if cached_point is not point:
-            kappa = self.accuracy.kappa(point.coef, point.w)
+            kappa = self.accuracy.compute_radius_factor(point.coef, point.w)
             self._last_kappa = point, kappa
         return kappa
 
@@ -218,7 +218,7 @@ class GapBounder:
         if svm.is_hard and self._is_feasible(alpha := repair.feasible(svm, point.alpha)):
             return ExactAlpha(alpha, {})  # it had been scaled after its repair
         costs = np.abs(self.enclose_violations(point, slice(None))[0] - svm.curvature * point.alpha)
-        return feasible(self.exact_dual, point.alpha, costs)
+        return make_feasible(self.exact_dual, point.alpha, costs)
 
     def _is_feasible(self, alpha: FloatArray) -> bool:
         """Return whether α (m,) satisfies every equality exactly."""
@@ -273,7 +273,9 @@ class GapBounder:
         distance = point.offset * (1.0 + gamma(terms + 8))
         if point.w is not None:
             radius = point.weight_radius
-            distance += self.accuracy.weight_radius(np.abs(self.svm.beta(point.alpha))) if radius is None else radius
+            distance += (
+                self.accuracy.bound_weight_error(np.abs(self.svm.beta(point.alpha))) if radius is None else radius
+            )
             distance += (3.0 + point.placed) * UNIT * bound_norm(point.w) * FEW
         elif point.explicit is not None:  # coef is explicit·factor, rounded
             distance = self.bound_offset(point) * (1.0 + gamma(terms + 8))
@@ -289,7 +291,7 @@ class GapBounder:
         if self.svm.mix is not None and point.w is not None and point.weight_radius is not None:
             beta_radius = None  # weight_radius includes it
         if beta_radius is not None:
-            moved = float(beta_radius @ self.accuracy.sizes(np.arange(self.svm.n)))
+            moved = float(beta_radius @ self.accuracy.bound_norms(np.arange(self.svm.n)))
             distance += moved * max(point.factor, 1.0) * FEW
         return distance + self._bound_repair(point, repaired) * FEW
 
@@ -319,13 +321,13 @@ class GapBounder:
 
     def _bound_coef_size(self, point: Certificate) -> float:
         """Bound Σ|coef_i| ρ_i from above."""
-        return self.accuracy.size(point.coef)[0] * FEW
+        return self.accuracy.bound_norm_sum(point.coef)[0] * FEW
 
     def _bound_norm_below(self, point: Certificate) -> float:
         """Bound ‖w‖ from below."""
         if point.w is not None:
             return float(np.linalg.norm(point.w)) * (1.0 - gamma(len(point.w) + 4))
-        size, terms = self.accuracy.size(point.coef)
+        size, terms = self.accuracy.bound_norm_sum(point.coef)
         error = self._kappa(point) * FEW * size
         if point.value_radius is not None and self.is_homogeneous:  # then ½‖w‖² was computed from these values
             support = point.coef.nonzero()[0]

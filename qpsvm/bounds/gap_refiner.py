@@ -1,9 +1,10 @@
 """Bound the gap of the returned values with all rounding included, and improve them where rounding spoils it.
 
-`GapBounder` bounds the gap of a point as it is. If its rounding spoils a good point, four things help: radii of kernel
-values that are better than those known a priori; a push of (w, b) outwards by the radius (`outward_push`), which costs
-little if the classes are nearly separated; an evaluation of the rows that matter in double-double (`sharp_evaluation`);
-and a b that is rounded from these values. Hardly any other pair of floats (w, b) would reduce what then remains.
+`GapBounder` bounds the gap of a point as it is. If rounding is a large part of that bound, `GapRefiner` tries, in turn:
+
+1. error bounds of kernel values that are sharper than those known a priori (`sharp_evaluation`);
+2. a push of (w, b) outwards by the error bound (`outward_push`), cheap if the classes are nearly separated;
+3. an evaluation of the contributing rows in double-double (`sharp_evaluation`), and b at the median of their margins.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ from qpsvm.bounds.sharp_rows import SharpRows
 from qpsvm.bounds.zero_optimum import ZeroOptimum
 from qpsvm.program.svm_dual import SVMDual
 
-#: Above this norm in units of its rounding error, w(α) of a kernel is surely not 0.
+#: Above this ‖w(α)‖, in units of its rounding error, w(α) of a kernel is surely not 0.
 MAX_NORM_OF_ZERO = 10.0
-#: ‖w‖ in units of Σ α_i ‖φ(x_i)‖ up to which it may be rounding: sums of so many terms have no more digits.
+#: Up to this ‖w‖, in units of Σ α_i ‖φ(x_i)‖, an explicit w may be nothing but rounding.
 ROUNDING_NORM = 1e-12
-#: How often a point is evaluated in double-double and pushed.
-TRIES = 3
-#: Share of the gap that ½‖w − w(α)‖² may be where rows are evaluated in double-double precision.
-HOPELESS = 0.5
+#: Largest number of times that a point is evaluated in double-double and pushed.
+MAX_REFINEMENTS = 3
+#: Rows are not evaluated in double-double if ½‖w − w(α)‖² is more than this share of the gap.
+MAX_DISTANCE_SHARE = 0.5
 
 
 class GapRefiner:
-    """Bounds the gaps of points of one dual, and moves points until rounding costs little.
+    """Bound the gaps of points of one dual, and move points until rounding costs little.
 
     equal (m,): As for `GapBounder`.
     """
@@ -54,23 +55,23 @@ class GapRefiner:
 
     @cached
     def _zero_optimum(self) -> ZeroOptimum:
-        """The test whether w vanishes at a point."""
+        """Test whether w vanishes at a point."""
         return ZeroOptimum(self.gap_bounder, self._sharp_rows)
 
-    def refine(self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True) -> Certificate:
+    def refine(self, certificate: Certificate, tol: float, has_time: Callable[[], bool] = lambda: True) -> Certificate:
         """Return the point, or one near it, with `gap` a bound that includes all rounding.
 
-        patient: Return whether there is time for more than the bound of the point itself.
+        has_time: Return whether there is time for more than the bound of the point itself.
         """
         if not math.isfinite(certificate.gap):
             return certificate
-        refined = self._improve(certificate, tol, patient)
+        refined = self._improve(certificate, tol, has_time)
         if self._is_homogeneous and refined.rho > 0.0:
             refined = update_objectives(self.gap_bounder, refined)
         elif self.space.is_affine and refined.w is not None and refined.primal:
-            if self.space.origin is None:  # what ‖x − c‖² is of ‖x‖² may be its last digits
+            if self.space.origin is None:  # ‖x − c‖² may be the last digits of ‖x‖²
                 refined = self._evaluator.evaluate_rows(refined, np.arange(self.svm.m)) or refined
-            refined = update_objectives(self.gap_bounder, refined)  # of R², not of ½‖w‖² and μ
+            refined = update_objectives(self.gap_bounder, refined)  # from R², not from ½‖w‖² and μ
         is_same = refined.yf is certificate.yf and refined.rho == certificate.rho
         return refined.replace(measured=certificate.gap if is_same else self._measure_gap(refined))
 
@@ -81,23 +82,23 @@ class GapRefiner:
 
     def _compute_norm_in_roundings(self, point: Certificate) -> float:
         """Return ‖w‖, in units of the rounding error that it has if w is 0."""
-        size, terms = self.accuracy.size(point.coef)
-        rounding = ROUNDING_NORM if point.w is not None else math.sqrt(gamma(terms + 2))  # of a kernel, ‖w‖² is rounded
+        size, terms = self.accuracy.bound_norm_sum(point.coef)
+        rounding = ROUNDING_NORM if point.w is not None else math.sqrt(gamma(terms + 2))  # without w, ‖w‖² is rounded
         norm = math.sqrt(2.0 * max(point.half_norm, 0.0))
         return norm / (rounding * size) if norm else 0.0
 
     def _may_have_zero_point(self, point: Certificate) -> bool:
-        """Return whether it is worth while to look for a point with the value 0 near a point that is not certified.
+        """Return whether to search for a point with the value 0 near a point that is not certified.
 
-        For a kernel, an exact bound of ‖w(α)‖ takes all kernel values of the support vectors.
+        For a kernel, that needs all kernel values of the support vectors.
         """
         if not (self._is_homogeneous or self.space.is_affine):
             return False
-        is_own_weight = point.w is None and point.explicit is None and not self.space.is_affine
-        return not is_own_weight or self._compute_norm_in_roundings(point) <= MAX_NORM_OF_ZERO
+        has_dual_weights = point.w is None and point.explicit is None and not self.space.is_affine
+        return not has_dual_weights or self._compute_norm_in_roundings(point) <= MAX_NORM_OF_ZERO
 
     def bound_gap(self, point: Certificate) -> Certificate:
-        """Return this very point, with a gap that includes all rounding."""
+        """Return the point itself, with a gap that includes all rounding."""
         return self._evaluator.refine_radii(self.gap_bounder.update_gap(point))
 
     def _measure_gap(self, point: Certificate) -> float:
@@ -110,33 +111,33 @@ class GapRefiner:
         difference = 0.5 * point.offset * point.offset + terms
         for group in self.svm.penalised_groups:
             slope = (sum_with_bound(point.alpha * group.column)[0] - group.total) / group.ridge
-            apart = get_multiplier(point, group) - slope
-            difference += 0.5 * group.ridge * apart * apart
+            excess = get_multiplier(point, group) - slope
+            difference += 0.5 * group.ridge * excess * excess
         size = self.gap_bounder.bound_gap(point).size if math.isnan(point.size) else point.size
         return min(difference / size, point.gap) if size > 0.0 else point.gap
 
-    def _improve(self, certificate: Certificate, tol: float, patient: Callable[[], bool]) -> Certificate:
+    def _improve(self, certificate: Certificate, tol: float, has_time: Callable[[], bool]) -> Certificate:
         """Return the point with the gap of (COUNT.4), improved until that is at most `tol`."""
         base = self._bound_first(certificate)
         if base.gap <= tol:
             return base
         if (zero_point := self.find_zero_point(base)) is not None:
             return zero_point
-        if math.isinf(base.gap):  # a hard row may fall short: a push costs less than an evaluation with more digits
+        if math.isinf(base.gap):  # a hard row may be violated: a push costs less than an evaluation with more digits
             pushed = self._outward.push(base)
             if pushed.gap <= tol:
                 return pushed
-        if patient() or certificate.gap <= tol:  # else it is no optimum, and the time is over
+        if has_time() or certificate.gap <= tol:
             base = self._evaluator.refine_radii(base)
-        best = self._sharpen(base, tol, 2.0 * certificate.gap, patient)
+        best = self._push_and_refine(base, tol, 2.0 * certificate.gap, has_time)
         if best.gap > tol and self._may_have_zero_point(best):
             return self._zero_optimum.find_zero_point(best) or best
         return best
 
     def _bound_first(self, certificate: Certificate) -> Certificate:
-        """Return the point with the gap of (COUNT.4); of pairs of samples, from values in double-double.
+        """Return the point with the gap of (COUNT.4); for pairs of samples, from values in double-double.
 
-        Pairs are differences of samples that may be far from the origin: one pass over all rows shows more digits.
+        Pairs are differences of samples that may be far from the origin, so that plain floats have too few digits.
         """
         base, svm = self.gap_bounder.update_gap(certificate), self.svm
         if svm.mix is None or svm.classes is not None or base.w is None:
@@ -147,16 +148,18 @@ class GapRefiner:
         exact = update_objectives(self.gap_bounder, self.gap_bounder.update_gap(evaluated))
         return exact if svm.linear_constraints is None or exact.gap < base.gap else base
 
-    def _sharpen(self, base: Certificate, tol: float, doubtful: float, patient: Callable[[], bool]) -> Certificate:
+    def _push_and_refine(
+        self, base: Certificate, tol: float, min_gap: float, has_time: Callable[[], bool]
+    ) -> Certificate:
         """Push the point outwards; while its gap is too large, evaluate its rows in double-double and push again.
 
-        doubtful: A gap of the point itself, before any push, below which rounding is no large part of it.
+        min_gap: A smaller gap of the point itself, before any push, is not refined: little of it is rounding.
         """
         best = self._outward.push(base)
-        for _ in range(TRIES):
-            if best.gap <= tol or base.gap <= doubtful or not patient():
+        for _ in range(MAX_REFINEMENTS):
+            if best.gap <= tol or base.gap <= min_gap or not has_time():
                 break
-            sharper = self._refine_rows(base)  # not of the pushed point: its radius is smaller now
+            sharper = self._refine_rows(base)  # from before the push: the next push is by a smaller radius
             if sharper is None:
                 break
             best = min(best, self._outward.push(self._outward.push(sharper)), key=lambda point: point.gap)
@@ -166,9 +169,9 @@ class GapRefiner:
         return best
 
     def _refine_rows(self, point: Certificate) -> Certificate | None:
-        """Refine the contributing rows in double-double, and move b to their margin; None if that is too slow."""
+        """Evaluate the contributing rows in double-double, and move b to their margin; None if that is too slow."""
         rows = point.contributing
-        if rows is None or not len(rows) or self._is_distance_hopeless(point):
+        if rows is None or not len(rows) or self._is_dominated_by_distance(point):
             return None
         better = self._evaluator.refine_weights(point)
         if better is not point:
@@ -187,12 +190,12 @@ class GapRefiner:
             evaluated = self._move_intercept(evaluated, rows)
         return update_objectives(self.gap_bounder, evaluated)
 
-    def _is_distance_hopeless(self, point: Certificate) -> bool:
-        """Return whether most of the gap is ½‖w − w(α)‖² of a w over few samples, which rows do not reduce."""
+    def _is_dominated_by_distance(self, point: Certificate) -> bool:
+        """Return whether most of the gap is ½‖w − w(α)‖², of a w over few samples, which no evaluation reduces."""
         if point.explicit is None:
             return False
         half_square = 0.5 * self.gap_bounder.bound_offset(point) ** 2
-        return half_square > HOPELESS * point.gap * point.primal / point.unit
+        return half_square > MAX_DISTANCE_SHARE * point.gap * point.primal / point.unit
 
     def _move_intercept(self, point: Certificate, rows: IntArray) -> Certificate:
         """Return the evaluated point with b at the median of the free rows among some rows, if that is better."""
@@ -207,6 +210,3 @@ class GapRefiner:
         again = self._evaluator.evaluate_rows(shifted, rows)
         moved = point if again is None else self.gap_bounder.update_gap(again)
         return moved if moved.gap < point.gap else point
-
-
-__all__ = ["GapRefiner"]

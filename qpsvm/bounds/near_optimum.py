@@ -48,7 +48,7 @@ from qpsvm.bounds.near_points import NearFunction, Places
 from qpsvm.bounds.proof import terms
 from qpsvm.bounds.proof.claims import ProofRequest
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup
-from qpsvm.bounds.proof.prove import in_floats
+from qpsvm.bounds.proof.prove import bound_gap_in_floats
 
 #: Relative accuracy to which the ends of an interval are searched.
 END_ACCURACY = 1e-3
@@ -176,11 +176,11 @@ def near_optimum(request: ProofRequest, places: Places, target_gap: float) -> Ne
     if point is None:
         return unbounded
     with np.errstate(all="ignore"):
-        bounds, measured = in_floats(program, request.space, primal_point, point, target_gap)
+        bounds, measured = bound_gap_in_floats(program, request.space, primal_point, point, target_gap)
         ends = terms.bound_violations(program, primal_point, measured.values).ends
     g = bounds.difference[1]
-    ridge = terms.group_parts(program, primal_point, point)[2]
-    distance = math.hypot(measured.apart, math.sqrt(2.0 * enclose_fraction(ridge)[1])) * FEW
+    ridge = terms.compute_group_terms(program, primal_point, point)[2]
+    distance = math.hypot(measured.distance, math.sqrt(2.0 * enclose_fraction(ridge)[1])) * FEW
     return NearOptimum(request, places, _bound_ball_radius(g, distance), ends)
 
 

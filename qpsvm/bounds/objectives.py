@@ -1,4 +1,8 @@
-"""Update the objective values of a point whose gap is bounded (`update_objectives`)."""
+"""Update the objective values of a point whose gap is bounded (`update_objectives`).
+
+The bound of the gap is sharper than the difference of P and D as computed, which cancel. So only one of them is
+computed, and the other is derived from the gap.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +17,16 @@ from qpsvm.bounds.gap_bounder import GapBounder
 from qpsvm.program.losses import compute_loss, find_block_maximum
 from qpsvm.program.svm_dual import SVMDual
 
-#: ‖w − w(α)‖ in units of ‖w‖ up to which w is taken for w(α) where the values of a ν-SVM are printed.
+#: Up to this ‖w − w(α)‖/‖w‖, D of a ν-SVM is computed from w instead of w(α).
 NEAR_DISTANCE = 1e-7
-#: A gap of a ν-SVM above this, of which rounding may be a large part, says less about P than P as computed.
+#: Above this gap of a ν-SVM, which may be mostly rounding, P is not derived from the gap.
 WIDE_GAP = 0.1
 
 
 def update_objectives(gap_bounder: GapBounder, point: Certificate) -> Certificate:
-    """Update the objective values of the point: D from P and the gap between them."""
+    """Update the objective values of the point: compute P, and derive D from P and the gap."""
     svm, half_norm = gap_bounder.svm, point.half_norm
-    if point.w is None and point.evaluated is not None and point.explicit is None:  # these have more digits
+    if point.w is None and point.evaluated is not None and point.explicit is None:  # yf was evaluated in double-double
         values = point.alpha * (point.yf - point.level * svm.sign)
         half_norm = 0.5 * point.factor * float(values.sum())  # Σ_i β_i u_i = Σ_k α_k s_k u_r(k)
     if gap_bounder.is_homogeneous:
@@ -41,9 +45,9 @@ def update_objectives(gap_bounder: GapBounder, point: Certificate) -> Certificat
 
 
 def _update_homogeneous(gap_bounder: GapBounder, point: Certificate, half_norm: float) -> Certificate:
-    """Update the objective values of a ν-SVM, for its ½‖w‖²: P from D and the gap where D is known better.
+    """Update the objective values of a ν-SVM, whose gap is relative to ½‖w‖²: derive P from D where D is known better.
 
-    What −νρ and the losses leave of each other may be less than the rounding of either.
+    In P, −νρ and the losses nearly cancel: their sum may be less than the rounding of either.
     """
     svm, norm = gap_bounder.svm, math.sqrt(2.0 * max(half_norm, 0.0))
     if svm.has_curvature or svm.penalised_groups or not (math.isfinite(point.gap) and norm > 0.0):

@@ -38,7 +38,7 @@ from scipy.linalg import blas, lapack, solve_triangular
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.bounds.accuracy import FLOOR, FUNCTION_ROUNDINGS, Accuracy
+from qpsvm.bounds.accuracy import CLIPPING_ERROR, FUNCTION_ROUNDINGS, Accuracy
 from qpsvm.bounds.certificate import PrimalPoint, build_kernel_point
 from qpsvm.space.kernels.functions import RBF, exp_in_place
 from qpsvm.space.kernels.space import FeatureSpace
@@ -67,7 +67,7 @@ class Span:
     def __init__(self, space: FeatureSpace, beta: FloatArray, pivots: IntArray) -> None:
         self.space, self.pivots, self.beta = space, pivots, beta
         accuracy = Accuracy(space)
-        self._tau, self._sizes = accuracy.sizes(pivots), accuracy.sizes
+        self._tau, self._sizes = accuracy.bound_norms(pivots), accuracy.bound_norms
         self._epsilon = (
             self._differences_epsilon(space.samples.longest_row) if self._by_differences else accuracy.epsilon
         )
@@ -88,7 +88,7 @@ class Span:
     @staticmethod
     def _differences_epsilon(d: int) -> float:
         """Return ε of (ACC.4) and (ACC.5)."""
-        return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, FLOOR)
+        return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, CLIPPING_ERROR)
 
     def _compute_values(self, rows: IntArray) -> FloatArray:
         """Return kernel values between pivots and rows, each with an error of at most ε times the sizes: (r, k)."""
@@ -212,7 +212,7 @@ def find_directly_measured_points(
     dual_point, point = build_kernel_point(space, beta), build_kernel_point(space, coef)
     distance, radius = span.bound_distance(coef[span.pivots])
     accuracy, rows = Accuracy(space), np.arange(space.n)
-    sizes = accuracy.sizes(rows)
+    sizes = accuracy.bound_norms(rows)
     size = float((np.abs(coef) + np.abs(beta)) @ sizes) * (1.0 + gamma(space.n + 4))
     square = max(float(coef @ point.u) - 2.0 * float(beta @ point.u) + float(beta @ dual_point.u), 0.0)
     upper_bound = math.sqrt(square + (accuracy.epsilon + gamma(2 * space.n + 16)) * size * size) * (1.0 + 4.0 * UNIT)

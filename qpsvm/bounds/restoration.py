@@ -309,8 +309,10 @@ class Restoration:
         distance = math.sqrt(max(float(difference @ (space.centred_gram @ difference)), 0.0))
         accuracy = self.gap_bounder.accuracy
         support = np.flatnonzero(difference)
-        size = float(np.abs(difference[support]) @ accuracy.sizes(support))
-        radius = math.sqrt(accuracy.kappa(difference, None) * size * FEW * FEW) * FEW  # √(x + e) ≤ √x + √e
+        size = float(np.abs(difference[support]) @ accuracy.bound_norms(support))
+        radius = (
+            math.sqrt(accuracy.compute_radius_factor(difference, None) * size * FEW * FEW) * FEW
+        )  # √(x + e) ≤ √x + √e
         return PrimalPoint(
             u, None, max(0.5 * float(coef @ u), 0.0), coef=coef, distance=distance, distance_radius=radius
         )

@@ -1,7 +1,7 @@
-"""Evaluate rows of a dual, and w(α), in double-double, from the values of a proof (`SharpRows`).
+"""Evaluate rows of a dual, and w(α), in double-double, with error bounds (`SharpRows`).
 
-f(x_i) and f(x_j) of a pair may be large where their difference is not. So f comes as a sum of two doubles for each
-sample, and only the combination is rounded:
+The constraint of a pair compares f(x_i) with f(x_j), which may be large although their difference is not. So each
+f(x_i) is computed as a sum of two doubles, and only the combination is rounded:
 
     (COMB.1)  |Σ_i A_ki f(x_i) − value_k| ≤ u|value_k| + Σ_i |A_ki| radius_i + the rounding of (ROUND.4) over 2 numbers
               per sample, b and the level
@@ -23,7 +23,7 @@ from qpsvm.base.arrays.double_double import (
 from qpsvm.base.arrays.frozen import cached, freeze_each
 from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
-from qpsvm.bounds.accuracy import AFFORDABLE, AT_A_TIME
+from qpsvm.bounds.accuracy import MAX_DOUBLE_DOUBLE_PRODUCTS, PRODUCTS_PER_STEP
 from qpsvm.bounds.class_space import ClassSpace
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels.points import KernelSpace, kernel_space, matrix_space
@@ -32,26 +32,12 @@ from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.functions import RBF, Polynomial, Precomputed
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: Values and their radii, (r,) each.
-Evaluated = tuple[FloatArray, FloatArray]
-
-
-def build_kernel_space(space: FeatureSpace) -> KernelSpace | None:
-    """Return the samples of a kernel machine as a proof has them; None if it has no values of the kernel."""
-    if not space.is_plain or space.shift:
-        return None
-    points = None
-    if isinstance(space.kernel, (RBF, Polynomial)):
-        points = kernel_space(space.kernel, space.X)
-    elif isinstance(space.kernel, Precomputed):
-        points = matrix_space(space.gram.dense())
-    if points is not None:
-        freeze_each(vars(points.kernel_values).values())
-    return points
+#: Values and their error bounds, (r,) each.
+ValuesWithRadii = tuple[FloatArray, FloatArray]
 
 
 class SharpRows:
-    """Evaluates rows of one dual.
+    """Evaluate rows of one dual.
 
     space, svm: The feature space and the dual.
     """
@@ -61,44 +47,44 @@ class SharpRows:
 
     @cached
     def points(self) -> Space | None:
-        """The samples as a proof has them; None if it has no values of the kernel."""
+        """The feature space in the form of a proof; None if its kernel values have no bounds."""
         space = self.space.base if isinstance(self.space, ClassSpace) else self.space
         return LinearSpace(space.samples) if space.is_linear else build_kernel_space(space)
 
     def evaluate(
         self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: float, levels: FloatArray
-    ) -> Evaluated | None:
+    ) -> ValuesWithRadii | None:
         """Return Σ_i A_ki ⟨w, φ(x_i)⟩ + b minus a level at some rows; None if too expensive.
 
         Shapes: rows, levels (r,), coef (n,), w (d,) or None.
         """
         svm = self.svm
         if svm.mix is None:
-            points, place = np.unique(svm.find_samples(rows), return_inverse=True)
-            entry: tuple[IntArray, ...] = np.arange(len(rows)), np.zeros(len(rows), dtype=np.intp)
-            factors, longest = np.ones(len(rows)), 1
+            points, positions = np.unique(svm.find_samples(rows), return_inverse=True)
+            entries: tuple[IntArray, ...] = np.arange(len(rows)), np.zeros(len(rows), dtype=np.intp)
+            factors, max_terms = np.ones(len(rows)), 1
         else:
-            part = svm.mix[rows]
-            points, place = np.unique(part.indices, return_inverse=True)
-            lengths = np.diff(part.indptr)
-            in_row = np.repeat(np.arange(len(rows)), lengths)
-            entry = in_row, np.arange(len(in_row)) - np.repeat(part.indptr[:-1], lengths)
-            factors, longest = part.data, int(lengths.max(initial=0))
-        affordable = len(rows) * (2 * longest + 2) <= AFFORDABLE
-        values = self._evaluate_points(points, coef, w) if affordable else None
+            combinations = svm.mix[rows]
+            points, positions = np.unique(combinations.indices, return_inverse=True)
+            lengths = np.diff(combinations.indptr)
+            row_of_entry = np.repeat(np.arange(len(rows)), lengths)
+            entries = row_of_entry, np.arange(len(row_of_entry)) - np.repeat(combinations.indptr[:-1], lengths)
+            factors, max_terms = combinations.data, int(lengths.max(initial=0))
+        is_affordable = len(rows) * (2 * max_terms + 2) <= MAX_DOUBLE_DOUBLE_PRODUCTS
+        values = self._evaluate_points(points, coef, w) if is_affordable else None
         if values is None:
             return None
-        A, high, low, radius = (np.zeros((len(rows), longest)) for _ in range(4))
-        A[entry] = factors
-        for padded, given in zip((high, low, radius), values, strict=True):
-            padded[entry] = given[place]
+        A, high, low, radius = (np.zeros((len(rows), max_terms)) for _ in range(4))  # padded by zeros
+        A[entries] = factors
+        for padded, at_points in zip((high, low, radius), values, strict=True):
+            padded[entries] = at_points[positions]
         numbers = np.column_stack([high, low, np.full(len(rows), b), -levels])
-        found, radii = multiply_double_double(numbers, np.column_stack([A, A, np.ones((len(rows), 2))]))
-        return found, radii + (np.abs(A) * radius).sum(axis=1) * FEW + longest * UNDERFLOW
+        results, radii = multiply_double_double(numbers, np.column_stack([A, A, np.ones((len(rows), 2))]))
+        return results, radii + (np.abs(A) * radius).sum(axis=1) * FEW + max_terms * UNDERFLOW
 
     def evaluate_classes(
         self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: FloatArray
-    ) -> Evaluated | None:
+    ) -> ValuesWithRadii | None:
         """Return f_y − f_c minus the level at some rows of several classes, (COMB.2); None if too expensive.
 
         Shapes: rows (r,), coef (k n,), w (k d,) or None, b (k,).
@@ -108,7 +94,7 @@ class SharpRows:
         assert isinstance(space, ClassSpace)
         samples, position = np.unique(dual.row_positions[rows] // dual.k, return_inverse=True)
         label, rival = (indices[rows] for indices in dual.class_pairs)
-        if len(samples) * len(coef if w is None else w) > AFFORDABLE:
+        if len(samples) * len(coef if w is None else w) > MAX_DOUBLE_DOUBLE_PRODUCTS:
             return None
         weights = [None] * dual.k if w is None else list(space.split_by_class(w))
         classes = []
@@ -122,18 +108,18 @@ class SharpRows:
         numbers = np.column_stack(
             [high[plus], low[plus], b[label], high[minus], low[minus], b[rival], np.full(len(rows), dual.level)]
         )
-        found, radii = multiply_double_double(numbers, np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0]))
-        return found, (radii + radius[plus] + radius[minus]) * FEW
+        results, radii = multiply_double_double(numbers, np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0]))
+        return results, (radii + radius[plus] + radius[minus]) * FEW
 
-    def evaluate_ball(self, rows: IntArray, centre: FloatArray, square: float) -> Evaluated | None:
-        """Return ½(‖x − c‖² − R²) at some rows, x − c as sums of two floats; None if too expensive.
+    def evaluate_ball(self, rows: IntArray, centre: FloatArray, square: float) -> ValuesWithRadii | None:
+        """Return ½(‖x − c‖² − R²) at some rows, from x − c as sums of two floats; None if too expensive.
 
-        Shapes: rows (r,), centre (d,).
+        Shapes: rows (r,), centre (d,). square: R².
         """
         d = len(centre)
-        if 2 * len(rows) * d > AFFORDABLE:
+        if 2 * len(rows) * d > MAX_DOUBLE_DOUBLE_PRODUCTS:
             return None
-        found, step = np.zeros((2, len(rows))), max(AT_A_TIME // (2 * d + 1), 1)
+        results, step = np.zeros((2, len(rows))), max(PRODUCTS_PER_STEP // (2 * d + 1), 1)
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
             high, low = two_sum(as_dense(self.space.samples.take(rows[part])), -centre[None, :])
@@ -142,14 +128,14 @@ class SharpRows:
                 np.hstack([high, 2.0 * low, ones]), np.hstack([high, high, -square * ones])
             )
             radii += np.square(low).sum(axis=1) * (1.0 + gamma(d + 1)) + d * UNDERFLOW
-            found[:, part] = 0.5 * values, 0.5 * radii
-        return found[0], found[1]
+            results[:, part] = 0.5 * values, 0.5 * radii
+        return results[0], results[1]
 
-    def sum_points(self, beta: FloatArray, rest: FloatArray | None = None) -> Evaluated | None:
+    def sum_points(self, beta: FloatArray, rest: FloatArray | None = None) -> ValuesWithRadii | None:
         """Return w(α) = Σβ_i x_i of a linear machine, over the caller's samples; None if too expensive.
 
-        Shapes: beta (n,), or (k n,) with several classes; rest likewise, β minus its rounded numbers. The result has
-        (d,) or (k d,) numbers each.
+        Shapes: beta (n,), or (k n,) with several classes; the results (d,), or (k d,).
+        rest: A part of β too small to be added to `beta` in floats; None if it is 0.
         """
         assert isinstance(self.points, LinearSpace)
         n, classes = self.points.n, []
@@ -172,6 +158,20 @@ class SharpRows:
             return None
         values = self.points.refine_values(Primal(w, None if w is not None else coef), points.astype(np.intp))
         return None if values is None else (values.high, values.low, values.radius)
+
+
+def build_kernel_space(space: FeatureSpace) -> KernelSpace | None:
+    """Return the feature space of a kernel machine in the form of a proof; None if its kernel values have no bounds."""
+    if not space.is_plain or space.shift:
+        return None
+    points = None
+    if isinstance(space.kernel, (RBF, Polynomial)):
+        points = kernel_space(space.kernel, space.X)
+    elif isinstance(space.kernel, Precomputed):
+        points = matrix_space(space.gram.dense())
+    if points is not None:
+        freeze_each(vars(points.kernel_values).values())
+    return points
 
 
 def combine_beta(svm: SVMDual, alpha: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -28,7 +28,7 @@ from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm, gamma
 from qpsvm.base.arrays.ties import find_ties
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.bounds import levels
-from qpsvm.bounds.accuracy import AFFORDABLE
+from qpsvm.bounds.accuracy import MAX_DOUBLE_DOUBLE_PRODUCTS
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.gap_bounder import GapBounder
 from qpsvm.bounds.proof.exact_dual import Primal
@@ -95,7 +95,7 @@ class ZeroOptimum:
         if repaired is None:
             return math.inf
         change = sum(float(np.abs(end - point.alpha).sum()) for end in repaired.ends)
-        norm = (norm + change * self.accuracy.largest) * FEW if change else norm
+        norm = (norm + change * self.accuracy.max_norm) * FEW if change else norm
         if norm == 0.0:
             return 0.0
         if self.points is None:
@@ -115,7 +115,7 @@ class ZeroOptimum:
         if isinstance(self.space.kernel, Precomputed):  # a matrix K with all entries equal
             is_constant, dense = bool((self.space.X[0, 0] == self.space.X).all()), None
         else:
-            dense = None if samples.entries > AFFORDABLE else as_dense(samples.matrix())
+            dense = None if samples.entries > MAX_DOUBLE_DOUBLE_PRODUCTS else as_dense(samples.matrix())
             is_constant = dense is not None and self._is_constant(dense)
         if not is_constant or self.space.shift or not self.space.is_plain:
             return None
@@ -144,7 +144,7 @@ class ZeroOptimum:
         size = bound_zero_size(self.points, self._bound_sizes(beta), is_balanced)
         zeros = np.zeros_like(beta)
         zero = Primal(None, zeros)
-        norm: float | None = self.points.measure(zero, beta, zeros).apart
+        norm: float | None = self.points.measure(zero, beta, zeros).distance
         rounding = math.sqrt(gamma(int(np.count_nonzero(beta)) + 2)) * size
         if not (norm is not None and norm <= rounding):
             norm = self.points.refine_distance(zero, beta, zeros)
@@ -189,7 +189,7 @@ class ZeroOptimum:
         alpha, upper = point.alpha, self.svm.upper
         free = np.flatnonzero((alpha > 0.0) & (alpha < upper))
         exact = self.sharp_rows.sum_points(self.svm.beta(alpha))
-        if exact is None or not 0 < len(free) * self.space.samples.d <= AFFORDABLE // 100:
+        if exact is None or not 0 < len(free) * self.space.samples.d <= MAX_DOUBLE_DOUBLE_PRODUCTS // 100:
             return alpha
         Z = as_dense(self.space.samples.take(self.svm.find_samples(free))) * self.svm.sign[free][:, None]
         columns = np.concatenate([Z.T, *(part.column[free][None, :] for part in self.svm.parts)])
@@ -207,7 +207,7 @@ class ZeroOptimum:
             return 0.0
         rows, beta_rows = self.space.samples.take(support), beta[support]
         has_plain_kernel = self.space.is_plain and not self.space.shift  # for a precomputed kernel, rows are those of K
-        if rows.shape[0] * rows.shape[1] > AFFORDABLE:
+        if rows.shape[0] * rows.shape[1] > MAX_DOUBLE_DOUBLE_PRODUCTS:
             return None
         if not has_plain_kernel:  # equal samples cancel, whatever was done to K
             has_samples = has_plain_kernel or not isinstance(self.space.kernel, Precomputed)

@@ -73,21 +73,23 @@ def _match_title(title: str, proof: Proof, bounds: GapBounds, claimed: float) ->
         case "Stationarity in b":
             return EXACT_EQUALITY
         case "Stationarity in w" | "Stationarity in c" | "w of a linear kernel":
-            if bounds.lost or not math.isfinite(bounds.apart) or program.classes > 1:  # no length, or of all classes
+            if (
+                bounds.excess or not math.isfinite(bounds.distance) or program.classes > 1
+            ):  # no length, or of all classes
                 return NO_BOUND
-            if not bounds.length > 0.0:  # w may be 0
-                return ProvenBound(bounds.apart, f"‖w − w(α)‖ ≤ {format_upper_bound(bounds.apart)}")
-            share = round_up(Fraction(bounds.apart) / Fraction(bounds.length))
+            if not bounds.min_norm > 0.0:  # w may be 0
+                return ProvenBound(bounds.distance, f"‖w − w(α)‖ ≤ {format_upper_bound(bounds.distance)}")
+            share = round_up(Fraction(bounds.distance) / Fraction(bounds.min_norm))
             return ProvenBound(share, f"‖w − w(α)‖ ≤ {format_upper_bound(share)}·‖w‖")
         case "Complementary slackness":
             return ProvenBound(bounds.gap, "the products are terms of P − D, so that their sum is no larger")
         case "Strong duality":
             return ProvenBound(bounds.gap, f"the two values are at most {format_upper_bound(proof.difference)} apart")
-        case "Weak duality" if not bounds.lost:
+        case "Weak duality" if not bounds.excess:
             return ProvenBound(0.0, "α and (w, b, ξ) are feasible, and weak duality is a theorem")
         case "Weak duality" if size > 0.0:
-            lost = f"D is at most {format_upper_bound(bounds.lost)} above P, for all that is known of the kernel"
-            return ProvenBound(round_up(Fraction(bounds.lost) / Fraction(size)), lost)
+            lost = f"D is at most {format_upper_bound(bounds.excess)} above P, for all that is known of the kernel"
+            return ProvenBound(round_up(Fraction(bounds.excess) / Fraction(size)), lost)
     return NO_BOUND
 
 

@@ -167,7 +167,7 @@ class SVDD(NoveltyProblem):
         if self.space.is_linear:
             return gamma(self.space.samples.longest_row + 4) * level + UNDERFLOW
         accuracy = Accuracy(self.space)
-        sizes = accuracy.sizes(np.arange(len(level)))
+        sizes = accuracy.bound_norms(np.arange(len(level)))
         return np.asarray((0.5 + UNIT) * accuracy.epsilon * sizes * sizes * (1.0 + 4.0 * UNIT) + UNDERFLOW)
 
     def _build_specification(self) -> Specification:

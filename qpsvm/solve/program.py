@@ -24,9 +24,9 @@ from qpsvm.base.errors import NonConvexError, QPSVMError, TooLargeError, Unsuppo
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.messages import log_message
 from qpsvm.bounds.program.faces import Face
+from qpsvm.bounds.program.qp_bounds import QPBounds
 from qpsvm.bounds.program.rays import Ray, find_ray
-from qpsvm.bounds.program.reduction import ROUNDING, Reduction, reduce
-from qpsvm.bounds.program.sides import QPBounds
+from qpsvm.bounds.program.reduction import ROUNDING, Reduction, reduce_qp
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
@@ -87,12 +87,12 @@ class _QPRun:
 
     def __init__(self, qp: QP, request: SolveRequest) -> None:
         self.qp, self.request, self.program = qp, request, QPBounds(qp)
-        self.exact_reduction = reduce(qp)
+        self.exact_reduction = reduce_qp(qp)
 
     @cached
     def rounded_reduction(self) -> Reduction:
         """The reduction of a program within rounding; `exact_reduction` itself if no entry has to change."""
-        reduction = reduce(self.qp, ROUNDING)
+        reduction = reduce_qp(self.qp, ROUNDING)
         is_other = bool(reduction.change) or self.exact_reduction.contradicts_by_rounding
         return reduction if is_other else self.exact_reduction
 
@@ -104,7 +104,7 @@ class _QPRun:
     def find_early_result(self) -> QPResult | None:
         """Return the result if it is known without a solver, else None. Raises NonConvexError."""
         if self.program.curvature is None:
-            direction = self.program.negative_direction()
+            direction = self.program.find_negative_direction()
             if direction is not None:
                 raise NonConvexError(*direction)
         reduction = self.first_reduction

@@ -12,8 +12,8 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.program.faces import Face, find_face, iter_interior_multipliers
 from qpsvm.bounds.program.feasibility import interior_point, off_the_rows, prove_infeasible
 from qpsvm.bounds.program.polish import polish
+from qpsvm.bounds.program.qp_bounds import INTERIOR_STEPS, DualArguments, LowerBound, QPBounds, UpperBound
 from qpsvm.bounds.program.reduction import ROUNDING, Reduction
-from qpsvm.bounds.program.sides import STEPS, DualArguments, LowerBound, QPBounds, UpperBound
 from qpsvm.program.qp import QP
 from qpsvm.program.residuals import compute_complementarity, compute_dual_residual, compute_primal_residual
 from qpsvm.program.solution import QPSolution
@@ -84,9 +84,9 @@ class QPAttempt:
                 return self._build_infeasible_result(proof, solution)
         if compute_gap(upper.value, lower.value) > tol and program.curvature is not None:
             lower = self._bound_below(points, lower)
-        if lower.share and math.isfinite(upper.value):
+        if lower.g_change and math.isfinite(upper.value):
             inside = self.interior_or_proof[0]
-            bounds = (program.bound_above(point.u, inside, lower.share) for point in points)
+            bounds = (program.bound_above(point.u, inside, lower.g_change) for point in points)
             upper = min(bounds, key=lambda bound: bound.value)
         return self._build_result(solution, tol, upper, lower, solver_gap)
 
@@ -94,21 +94,21 @@ class QPAttempt:
         self, solution: QPSolution, tol: float, upper: UpperBound, lower: LowerBound, solver_gap: float
     ) -> QPResult:
         """Build the result of bounds on both sides."""
-        primal, change = upper.value, max(self.change, lower.share)
-        if lower.rests is not None:  # the lower bound is for a changed q, which increases f by at most this
-            primal += float(lower.rests @ (np.abs(upper.x) + upper.radius)) * (1.0 + 1e-9)
+        primal, change = upper.value, max(self.change, lower.g_change)
+        if lower.q_change is not None:  # the lower bound is for a changed q, which increases f by at most this
+            primal += float(lower.q_change @ (np.abs(upper.x) + upper.radius)) * (1.0 + 1e-9)
             sizes = np.abs(self.qp.q)
-            change = max(change, float((lower.rests / np.where(sizes > 0.0, sizes, 1.0)).max()))
+            change = max(change, float((lower.q_change / np.where(sizes > 0.0, sizes, 1.0)).max()))
         gap = compute_gap(primal, lower.value)
         if gap <= tol:
             status, message = Status.OPTIMAL, describe_change(change)
         else:
             is_claim = solution.reported in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
             status = Status.INACCURATE if is_claim else solution.reported
-            message = " ".join(f"{why}." for why in dict.fromkeys((upper.why, lower.why)) if why)
+            message = " ".join(f"{reason}." for reason in dict.fromkeys((upper.reason, lower.reason)) if reason)
         y, z, box = self.reduction.expand(lower.y, lower.z, split_bound_multipliers(self.program, lower.c))
         return QPResult(
-            self.reduction.given, status, upper.x, upper.radius, y, z, box, primal, lower.value, gap, solver_gap,
+            self.reduction.original, status, upper.x, upper.radius, y, z, box, primal, lower.value, gap, solver_gap,
             *_measure_residuals(solution), solver=Solver(*solution.solver), solve_time=solution.solve_time,
             iterations=solution.iterations, data_change=change, message=message,
         )  # fmt: skip
@@ -147,7 +147,7 @@ class QPAttempt:
             bounds += [program.bound_below(*point, sharp=True) for point in points]
         for x, y, z in points:
             for other_y, other_z in iter_interior_multipliers(program, x):
-                for t in STEPS[1:]:
+                for t in INTERIOR_STEPS[1:]:
                     mixed_z = np.maximum(z, 0.0) * (1.0 - t) + t * np.maximum(other_z, 0.0)
                     bounds.append(program.bound_below(x, y + t * (other_y - y), mixed_z))
         return max(bounds, key=lambda bound: bound.value)
@@ -156,7 +156,7 @@ class QPAttempt:
         c = self.program.A.T @ proof[0] + self.program.G.T @ proof[1]
         y, z, box = self.reduction.expand(*proof, split_bound_multipliers(self.program, c))
         return build_result_without_optimum(
-            self.reduction.given, Status.INFEASIBLE, (y, z, box), Solver(*solution.solver), self.change,
+            self.reduction.original, Status.INFEASIBLE, (y, z, box), Solver(*solution.solver), self.change,
             solve_time=solution.solve_time, iterations=solution.iterations,
         )  # fmt: skip
 

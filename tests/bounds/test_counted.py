@@ -101,7 +101,7 @@ def test_kernel_values_of_a_proof_are_within_their_radii(scale, form):
         assert radius == np.inf or abs(Fraction(float(u)) - exact) <= Fraction(float(radius)) + Fraction(1, 1 << 190)
     if 1.0 < scale < 1e9 and form is np.asarray:
         space = FeatureSpace(RBF(1.0), X, "free", "raise")
-        assert np.median(values.radius) < 0.1 * Accuracy(space).kappa(beta, None)
+        assert np.median(values.radius) < 0.1 * Accuracy(space).compute_radius_factor(beta, None)
 
 
 def test_nearly_all_values_zero_is_certified_without_twice_the_precision(monkeypatch):

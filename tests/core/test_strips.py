@@ -10,7 +10,7 @@ import pytest
 from each import for_each
 
 from qpsvm import core
-from qpsvm.bounds.accuracy import FLOOR, FUNCTION_ROUNDINGS
+from qpsvm.bounds.accuracy import CLIPPING_ERROR, FUNCTION_ROUNDINGS
 from qpsvm.space.kernels.blocks import KernelBlocks, bound_exponent_error
 from qpsvm.space.kernels.functions import RBF, Polynomial
 
@@ -258,7 +258,7 @@ def test_kernel_values_are_within_what_the_certificate_counts(name):
     for i in rows:
         for j in rows:
             off = float(np.expm1(bound_exponent_error(blocks.terms) * (lengths[i] + lengths[j])))
-            assert abs(K[i, j] - exact[i, j]) <= max(exact[i, j] * (off + FUNCTION_ROUNDINGS * UNIT), FLOOR)
+            assert abs(K[i, j] - exact[i, j]) <= max(exact[i, j] * (off + FUNCTION_ROUNDINGS * UNIT), CLIPPING_ERROR)
     sums, m = blocks.product(rows, w, rows), len(rows)
     for i in rows:
         radius = (blocks_error(blocks) + (m + 6) * UNIT * 1.01) * np.abs(w).sum()
@@ -284,4 +284,6 @@ def hostile_values(name):
 
 def blocks_error(blocks):
     """ε of (ACC.3), (ACC.5)."""
-    return max(np.expm1(bound_exponent_error(blocks.terms) * blocks.longest) + FUNCTION_ROUNDINGS * UNIT, FLOOR)
+    return max(
+        np.expm1(bound_exponent_error(blocks.terms) * blocks.longest) + FUNCTION_ROUNDINGS * UNIT, CLIPPING_ERROR
+    )

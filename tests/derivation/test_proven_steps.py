@@ -73,8 +73,8 @@ def violations(problem, result, proof):
 @pytest.mark.parametrize("off", [0.0, 1e-9, 0.1])
 def test_what_is_proven_is_true(monkeypatch, exactly, off):
     if not exactly:
-        monkeypatch.setattr(proving, "AT_ONCE", 0.0)
-        monkeypatch.setattr(proving, "AT_MOST", 0.0)
+        monkeypatch.setattr(proving, "MAX_PRODUCTS_AT_FIRST", 0.0)
+        monkeypatch.setattr(proving, "MAX_PRODUCTS", 0.0)
     X, y, _ = samples()
     problem = qpsvm.CSVM(X, y, C=C)
     result = qpsvm.solve(problem)

@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import StandardScaler
 
 import qpsvm
-from qpsvm.bounds.program.sides import QPBounds
+from qpsvm.bounds.program.qp_bounds import QPBounds
 
 
 @exhibit(issue(158, "osqp/osqp"), 2019, "ours", package="osqp", seen=("1.1.3",))

@@ -14,7 +14,7 @@ import qpsvm
 from qpsvm.backends.external.qpsolvers_ import LIMITS
 from qpsvm.bounds.program.faces import find_face, is_implied_row
 from qpsvm.bounds.program.implied import compute_implied_bounds
-from qpsvm.bounds.program.sides import QPBounds
+from qpsvm.bounds.program.qp_bounds import QPBounds
 
 PLANE = {"P": np.eye(2), "q": [-3.0, 0.0]}
 

@@ -13,7 +13,7 @@ from exact_program import fractions, optimum, product, proves_infeasible, proves
 import qpsvm
 from qpsvm import QP
 from qpsvm.bounds.program.feasibility import prove_infeasible
-from qpsvm.bounds.program.sides import QPBounds
+from qpsvm.bounds.program.qp_bounds import QPBounds
 
 TABLES = 10
 Drawn = tuple[QP, float | None]

@@ -394,7 +394,7 @@ def faults(problem: Any, result: Any, tol: float) -> list[str]:
         found.append(f"low: the gap is {float(exact):.3g}, printed {result.gap:.3g}")
     if math.isfinite(result.gap) and is_registered(type(problem)):
         proof = result.verify(problem)
-        is_definite = not proof.record["bounds"].lost  # else the proof adds what an indefinite kernel may cost
+        is_definite = not proof.record["bounds"].excess  # else the proof adds what an indefinite kernel may cost
         if is_definite and proof.gap > result.gap * (1.0 + float(PRINTED)):
             found.append(f"unproven: the gap is stated as {result.gap:.3g}, and proven is {proof.gap:.3g}")
     if not result.gap >= 0 or optimal != (result.gap <= asked):

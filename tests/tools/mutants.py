@@ -60,7 +60,12 @@ class Mutant(NamedTuple):
 
 MUTANTS = [
     # --- the counted gap
-    Mutant("bounds/proof/terms.py", "_largest_of_others(t_high) - t_low", "_largest_of_others(t_low) - t_low", BLOCKS),
+    Mutant(
+        "bounds/proof/terms.py",
+        "_find_largest_of_others(t_high) - t_low",
+        "_find_largest_of_others(t_low) - t_low",
+        BLOCKS,
+    ),
     Mutant("bounds/proof/terms.py", "T = np.maximum(t_high.max(axis=1), 0.0)", "T = 0.0 * t_low.max(axis=1)", BLOCKS),
     Mutant("bounds/proof/terms.py", "low, high = t - r, t + r", "low, high = t - r, t", ROUNDING),
     Mutant("bounds/proof/terms.py", "low, high = t - r, t + r", "low, high = t, t + r", ROUNDING),
@@ -123,7 +128,7 @@ MUTANTS = [
     Mutant(
         "bounds/proof/terms.py", "round_up(Fraction(self.difference[1])", "below(Fraction(self.difference[1])", HOSTILE
     ),
-    Mutant("bounds/proof/terms.py", "math.nextafter(end[1] + lost", "math.nextafter(end[1]", HOSTILE),
+    Mutant("bounds/proof/terms.py", "math.nextafter(end[1] + excess", "math.nextafter(end[1]", HOSTILE),
     Mutant(
         "bounds/proof/rational.py",
         "fixed -= group.get_entry(k) * primal_point.multipliers[group.multiplier]",
@@ -136,12 +141,12 @@ MUTANTS = [
     Mutant("bounds/proof/terms.py", "self.high - slack, self.high + slack", "self.high, self.high", HOSTILE),
     Mutant(
         "bounds/proof/terms.py",
-        "_multiply_up(slack, T - knee)",
+        "_multiply_up(slack, T - threshold)",
         "0.0 * T",
         HOSTILE,
     ),
-    Mutant("bounds/proof/terms.py", "_multiply_up(slack, T - knee)", "0.0 * T", JOINT),
-    Mutant("bounds/proof/terms.py", "_largest_of_others(t_high) - t_low", "-t_low", JOINT),
+    Mutant("bounds/proof/terms.py", "_multiply_up(slack, T - threshold)", "0.0 * T", JOINT),
+    Mutant("bounds/proof/terms.py", "_find_largest_of_others(t_high) - t_low", "-t_low", JOINT),
     Mutant(
         "bounds/proof/classes.py", "range(first, first + width)) > U:", "range(first, first + width)) > 2 * U:", JOINT
     ),
@@ -166,12 +171,14 @@ MUTANTS = [
     Mutant("bounds/near_points.py", "ends = f - radius + self.size * low,", "ends = f - radius,", NEAR),
     Mutant("bounds/near_points.py", "[:, None] * self.size + rounding", "[:, None] * self.size", NEAR),
     # --- both sides of the optimum of any convex QP
-    Mutant("bounds/program/sides.py", "value -= (off + rounding", "value += (off + rounding", PROGRAM),
-    Mutant("bounds/program/sides.py", "return value + off * FEW", "return value - off * FEW", PROGRAM),
-    Mutant("bounds/program/sides.py", "np.clip(z, low,", "np.clip(z, -9.0,", PROGRAM),
-    Mutant("bounds/program/sides.py", "< reach * FEW).any():", "< -9e9).any():", PROGRAM),
-    Mutant("bounds/program/sides.py", "terms = np.minimum.reduce(ends)", "terms = np.maximum.reduce(ends)", PROGRAM),
-    Mutant("bounds/program/sides.py", "side * side / (2.0 * curvature)", "0.0 * side", PROGRAM),
+    Mutant("bounds/program/qp_bounds.py", "value -= (error + rounding", "value += (error + rounding", PROGRAM),
+    Mutant("bounds/program/qp_bounds.py", "return value + error * FEW", "return value - error * FEW", PROGRAM),
+    Mutant("bounds/program/qp_bounds.py", "np.clip(z, low,", "np.clip(z, -9.0,", PROGRAM),
+    Mutant("bounds/program/qp_bounds.py", "< reach * FEW).any():", "< -9e9).any():", PROGRAM),
+    Mutant(
+        "bounds/program/qp_bounds.py", "terms = np.minimum.reduce(ends)", "terms = np.maximum.reduce(ends)", PROGRAM
+    ),
+    Mutant("bounds/program/qp_bounds.py", "side * side / (2.0 * curvature)", "0.0 * side", PROGRAM),
     Mutant("bounds/program/convexity.py", "shift = 4.0 * _cholesky_loss(M, entry_error)", "shift = 0.0", CONVEX),
     Mutant("bounds/program/convexity.py", "return float(shift - loss)", "return float(9.0 * shift)", CONVEX),
     Mutant("bounds/program/convexity.py", "shift - (residual_norm(", "shift + (residual_norm(", CONVEX),

@@ -14,9 +14,9 @@ from scipy.linalg import lstsq
 
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.bounds.program.linear_program import solve_linear_program
+from qpsvm.bounds.program.qp_bounds import QPBounds
 from qpsvm.bounds.program.rational import MOST_STEPS, as_multiple, null_vector
 from qpsvm.bounds.program.reduction import ROUNDING
-from qpsvm.bounds.program.sides import QPBounds
 
 #: A slack below this share of a row's terms counts as 0.
 NEXT_TO = 1e-9

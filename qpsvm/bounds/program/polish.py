@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.linalg import lstsq
 
 from qpsvm.base.arrays.types import as_dense
-from qpsvm.bounds.program.sides import DualArguments, QPBounds
+from qpsvm.bounds.program.qp_bounds import DualArguments, QPBounds
 
 #: Largest number of unknowns of a dense system.
 MOST_UNKNOWNS = 2000

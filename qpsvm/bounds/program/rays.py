@@ -20,8 +20,8 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.bounds.program.linear_program import solve_linear_program
+from qpsvm.bounds.program.qp_bounds import QPBounds
 from qpsvm.bounds.program.rational import MOST_STEPS, as_multiple, null_vector
-from qpsvm.bounds.program.sides import QPBounds
 
 #: Eigenvalues below this share of the largest count as 0.
 FLAT = 1e-10

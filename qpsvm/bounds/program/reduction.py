@@ -1,4 +1,4 @@
-"""Remove the redundant rows of a QP, and turn rows with one entry into bounds (`reduce`).
+"""Remove the redundant rows of a QP, and turn rows with one entry into bounds (`reduce_qp`).
 
     (REDUCE.1)  a row of zeros says 0 ≤ h or 0 = b: it is redundant, or no point is feasible
     (REDUCE.2)  a row a x_j ≤ h is the bound h/a, where that is a float
@@ -33,18 +33,18 @@ from qpsvm.program.qp import QP
 #: Largest relative change of an entry that is attributed to rounding.
 ROUNDING = 1e-14
 #: Larger matrices (in entries) are not searched for redundant rows.
-MOST_ENTRIES = 1_000_000
+MAX_ENTRIES = 1_000_000
 #: Larger bases (in entries) are not used in an exact check of one row.
-MOST_CHECKED = 300_000
+MAX_BASIS_ENTRIES = 300_000
 #: A row is checked exactly if its relative distance from the span of the equalities is at most this.
-NEARLY = 1e-9
+MAX_RELATIVE_DISTANCE = 1e-9
 
 
 @dataclass
 class Reduction:
     """A QP with fewer rows, and the map of its multipliers back to the original QP.
 
-    given: The original QP.
+    original: The original QP.
     A, b, G, h, lb, ub: The reduced QP.
     equalities (p',): For each row of A, its row in the original A, or −1 − i for row i of the original G.
     inequalities (m',): For each row of G, its row in the original G.
@@ -58,7 +58,7 @@ class Reduction:
     contradicts_by_rounding: Whether rows that agree up to rounding contradict each other, because no change is allowed.
     """
 
-    given: QP
+    original: QP
     A: sp.csr_array
     b: FloatArray
     G: sp.csr_array
@@ -80,8 +80,10 @@ class Reduction:
     @property
     def qp(self) -> QP:
         """Reduced QP; the given one if nothing was removed."""
-        original = self.given
-        is_complete = len(self.equalities) == _count(original.b) and len(self.inequalities) == _count(original.h)
+        original = self.original
+        is_complete = len(self.equalities) == _count_rows(original.b) and len(self.inequalities) == _count_rows(
+            original.h
+        )
         if is_complete and not self.opposite:
             return original
         return original.replace(
@@ -92,8 +94,8 @@ class Reduction:
 
     def expand(self, y: FloatArray, z: FloatArray, box: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Map multipliers of the reduced QP to those of the original rows, (p,), (m,), and bounds, (n,)."""
-        original = self.given
-        all_y, all_z, box = np.zeros(_count(original.b)), np.zeros(_count(original.h)), box.copy()
+        original = self.original
+        all_y, all_z, box = np.zeros(_count_rows(original.b)), np.zeros(_count_rows(original.h)), box.copy()
         from_equality = self.equalities >= 0
         all_y[self.equalities[from_equality]] = y[from_equality]
         all_z[self.inequalities] = z
@@ -111,20 +113,27 @@ class Reduction:
         return all_y, all_z, box
 
 
-def _count(side: FloatArray | None) -> int:
-    return 0 if side is None else len(side)
-
-
-def _rows(M: Matrix | None, n: int) -> sp.csr_array:
-    rows = sp.csr_array((0, n)) if M is None else sp.csr_array(M, copy=True)
-    rows.eliminate_zeros()
-    return rows
+def reduce_qp(qp: QP, allowed: float = 0.0) -> Reduction:
+    """Reduce a QP by (REDUCE.1) to (REDUCE.4), with relative changes of entries of at most `allowed`."""
+    reduction = keep_all_rows(qp)
+    reduction.allowed = allowed
+    for step in (
+        _convert_rows_to_bounds,
+        _remove_zero_rows,
+        _merge_opposite_rows,
+        _remove_dependent_equalities,
+        _remove_dependent_inequalities,
+    ):
+        step(reduction)
+        if reduction.contradiction is not None:
+            break
+    return reduction
 
 
 def keep_all_rows(qp: QP) -> Reduction:
     """Return the trivial reduction of a QP, with all its rows."""
     n, (lb, ub) = qp.n, qp.bounds
-    A, G = _rows(qp.A, n), _rows(qp.G, n)
+    A, G = _copy_rows(qp.A, n), _copy_rows(qp.G, n)
     b, h = (np.zeros(0) if side is None else np.array(side) for side in (qp.b, qp.h))
     no_row, ones = np.full(n, -1), np.ones(n)
     return Reduction(
@@ -133,30 +142,19 @@ def keep_all_rows(qp: QP) -> Reduction:
     )  # fmt: skip
 
 
-def reduce(qp: QP, allowed: float = 0.0) -> Reduction:
-    """Reduce a QP by (REDUCE.1) to (REDUCE.4), with relative changes of entries of at most `allowed`."""
-    reduction = keep_all_rows(qp)
-    reduction.allowed = allowed
-    for step in (_bounds, _zero_rows, _opposite_rows, _dependent_equalities, _dependent_inequalities):
-        step(reduction)
-        if reduction.contradiction is not None:
-            break
-    return reduction
-
-
-def _bounds(reduction: Reduction) -> None:
+def _convert_rows_to_bounds(reduction: Reduction) -> None:
     """Turn rows with one entry into bounds, (REDUCE.2)."""
     G, h = reduction.G, reduction.h
     single = np.flatnonzero(np.diff(G.indptr) == 1)
     if not len(single):
         return
-    places = G.indptr[single]
-    columns, a = G.indices[places], G.data[places]
+    entries_of_single = G.indptr[single]
+    columns, a = G.indices[entries_of_single], G.data[entries_of_single]
     with np.errstate(all="ignore"):
         bound = h[single] / a
         product, error = two_product(bound, a)
-        safe = np.all([(np.abs(v) > SMALLEST) & (np.abs(v) < LARGEST) for v in (bound, a)], axis=0)
-        exact = ((product == h[single]) & (error == 0.0) & safe) | (h[single] == 0.0)
+        is_normal = np.all([(np.abs(v) > SMALLEST) & (np.abs(v) < LARGEST) for v in (bound, a)], axis=0)
+        exact = ((product == h[single]) & (error == 0.0) & is_normal) | (h[single] == 0.0)
     bound = bound + 0.0  # no −0
     highs, lows = (
         (reduction.ub, reduction.high_rows, reduction.high_entries),
@@ -167,16 +165,20 @@ def _bounds(reduction: Reduction) -> None:
         if value < side[j] if entry > 0.0 else value > side[j]:
             side[j], rows[j], entries[j] = value, k, abs(entry)
     _keep_inequalities(reduction, np.setdiff1d(np.arange(len(h)), single[exact]))
+    _check_bounds(reduction)
+
+
+def _check_bounds(reduction: Reduction) -> None:
+    """Equate lower and upper bounds that cross by rounding; record a contradiction if they cross by more."""
     for j in np.flatnonzero(reduction.lb > reduction.ub).tolist():
         low, high = Fraction(reduction.lb[j]), Fraction(reduction.ub[j])
         if low - high <= Fraction(ROUNDING) * abs(low):
             reduction.contradicts_by_rounding = not reduction.allowed
-            reduction.change = (
-                max(reduction.change, round_up((low - high) / abs(low))) if reduction.allowed else reduction.change
-            )
-            reduction.ub[j] = reduction.lb[j] if reduction.allowed else reduction.ub[j]
+            if reduction.allowed:
+                reduction.change = max(reduction.change, round_up((low - high) / abs(low)))
+                reduction.ub[j] = reduction.lb[j]
             continue
-        unit = np.zeros(reduction.given.n)
+        unit = np.zeros(reduction.original.n)
         unit[j] = 1.0
         no_multipliers = np.zeros(len(reduction.b)), np.zeros(len(reduction.h))
         lower, upper = (reduction.expand(*no_multipliers, sign * unit) for sign in (-1.0, 1.0))
@@ -184,23 +186,25 @@ def _bounds(reduction: Reduction) -> None:
         return
 
 
-def _zero_rows(reduction: Reduction) -> None:
+def _remove_zero_rows(reduction: Reduction) -> None:
     """Remove rows of zeros, (REDUCE.1)."""
     zero = np.diff(reduction.G.indptr) == 0
     wrong = np.flatnonzero(zero & (reduction.h < 0.0))
     if len(wrong):
-        _contradict(reduction, z={int(wrong[0]): 1.0})
+        _record_contradiction(reduction, z={int(wrong[0]): 1.0})
         return
     _keep_inequalities(reduction, np.flatnonzero(~zero))
     zero = np.diff(reduction.A.indptr) == 0
     wrong = np.flatnonzero(zero & (reduction.b != 0.0))
     if len(wrong):
-        _contradict(reduction, y={int(wrong[0]): -math.copysign(1.0, reduction.b[wrong[0]])})
+        _record_contradiction(reduction, y={int(wrong[0]): -math.copysign(1.0, reduction.b[wrong[0]])})
         return
     _keep_equalities(reduction, np.flatnonzero(~zero))
 
 
-def _contradict(reduction: Reduction, y: dict[int, float] | None = None, z: dict[int, float] | None = None) -> None:
+def _record_contradiction(
+    reduction: Reduction, y: dict[int, float] | None = None, z: dict[int, float] | None = None
+) -> None:
     """Set `contradiction` from multipliers y, z of some rows of the reduced QP; fixed variables absorb the residual."""
     equality_values, inequality_values = np.zeros(len(reduction.b)), np.zeros(len(reduction.h))
     for vector, entries in ((equality_values, y), (inequality_values, z)):
@@ -213,6 +217,7 @@ def _contradict(reduction: Reduction, y: dict[int, float] | None = None, z: dict
 
 
 def _keep_inequalities(reduction: Reduction, indices: IntArray) -> None:
+    """Remove all rows of G but some."""
     if len(indices) < len(reduction.h):
         reduction.G = reduction.G[indices]
         reduction.h = reduction.h[indices]
@@ -220,27 +225,20 @@ def _keep_inequalities(reduction: Reduction, indices: IntArray) -> None:
 
 
 def _keep_equalities(reduction: Reduction, indices: IntArray) -> None:
+    """Remove all rows of A but some."""
     if len(indices) < len(reduction.b):
         reduction.A = reduction.A[indices]
         reduction.b = reduction.b[indices]
         reduction.equalities = reduction.equalities[indices]
 
 
-def _opposite_rows(reduction: Reduction) -> None:
-    """Replace pairs of opposite rows by equalities, (REDUCE.3).
-
-    Proportional rows are found by their entries divided by the first one.
-    """
+def _merge_opposite_rows(reduction: Reduction) -> None:
+    """Replace pairs of opposite rows by equalities, (REDUCE.3)."""
     G, m = reduction.G, len(reduction.h)
-    if m < 2 or G.nnz > MOST_ENTRIES:
+    if m < 2 or G.nnz > MAX_ENTRIES:
         return
-    groups: dict[tuple[bytes, bytes], list[int]] = {}
-    for k in range(m):
-        entries = slice(G.indptr[k], G.indptr[k + 1])
-        shape = np.round(G.data[entries] / G.data[entries][0], 9) + 0.0
-        groups.setdefault((G.indices[entries].tobytes(), shape.tobytes()), []).append(k)
-    removed: set[int] = set()
-    for group in groups.values():
+    merged: set[int] = set()
+    for group in _group_proportional_rows(G):
         firsts = [G.data[G.indptr[k]] for k in group]
         if len(group) == 1 or min(firsts) > 0.0 or max(firsts) < 0.0:
             continue
@@ -251,49 +249,85 @@ def _opposite_rows(reduction: Reduction) -> None:
             )
             for sign in (1.0, -1.0)
         )
-        c = -Fraction(G.data[G.indptr[k]]) / Fraction(G.data[G.indptr[i]])
-        for factor in dict.fromkeys((c.limit_denominator(10_000), c)):
-            nonzeros, side = combine_rows(reduction.G, reduction.h, [i, k], [factor, Fraction(1)], {})
-            change = min(largest_change(reduction.G, row, by, nonzeros) for row, by in ((i, factor), (k, Fraction(1))))
-            if change > reduction.allowed:
-                continue
-            side_change = _share(side, min(abs(factor) * abs(Fraction(reduction.h[i])), abs(Fraction(reduction.h[k]))))
-            if side < 0 and side_change > ROUNDING:  # the sum of both rows is 0 ≤ side
-                reduction.change = max(reduction.change, change)
-                first, second = as_multiple([factor, Fraction(1)]).tolist()
-                _contradict(reduction, z={i: first, k: second})
-                return
-            if side and side_change <= ROUNDING and not reduction.allowed:
-                reduction.contradicts_by_rounding = True
-            elif side_change <= ROUNDING:
-                reduction.change = max(reduction.change, change, side_change)
-                reduction.opposite[int(reduction.inequalities[i])] = int(reduction.inequalities[k]), factor
-                removed.update((i, k))
-            break
-    if removed:
+        if _merge_pair(reduction, i, k):
+            merged.update((i, k))
+        if reduction.contradiction is not None:
+            return
+    if merged:
         pairs = [k for k in range(m) if int(reduction.inequalities[k]) in reduction.opposite]
         reduction.A = sp.csr_array(sp.vstack([reduction.A, G[pairs]], format="csr"))
         reduction.b = np.concatenate([reduction.b, reduction.h[pairs]])
         reduction.equalities = np.concatenate([reduction.equalities, -1 - reduction.inequalities[pairs]])
-        _keep_inequalities(reduction, np.setdiff1d(np.arange(m), np.array(sorted(removed))))
+        _keep_inequalities(reduction, np.setdiff1d(np.arange(m), np.array(sorted(merged))))
 
 
-def _fixed(reduction: Reduction) -> dict[int, float]:
+def _group_proportional_rows(G: sp.csr_array) -> list[list[int]]:
+    """Return groups of rows that are proportional to 9 digits, by their entries divided by the first one."""
+    groups: dict[tuple[bytes, bytes], list[int]] = {}
+    for k in range(G.shape[0]):
+        entries = slice(G.indptr[k], G.indptr[k + 1])
+        normalised = np.round(G.data[entries] / G.data[entries][0], 9) + 0.0
+        groups.setdefault((G.indices[entries].tobytes(), normalised.tobytes()), []).append(k)
+    return list(groups.values())
+
+
+def _merge_pair(reduction: Reduction, i: int, k: int) -> bool:
+    """Record rows i and k of G as an equality, (REDUCE.3), or that they contradict each other, if either holds.
+
+    Return whether they are an equality.
+    """
+    G = reduction.G
+    c = -Fraction(G.data[G.indptr[k]]) / Fraction(G.data[G.indptr[i]])
+    for factor in dict.fromkeys((c.limit_denominator(10_000), c)):
+        nonzeros, side = combine_rows(G, reduction.h, [i, k], [factor, Fraction(1)], {})
+        change = min(largest_change(G, row, by, nonzeros) for row, by in ((i, factor), (k, Fraction(1))))
+        if change > reduction.allowed:
+            continue
+        smaller_side = min(abs(factor) * abs(Fraction(reduction.h[i])), abs(Fraction(reduction.h[k])))
+        side_change = _compute_relative_size(side, smaller_side)
+        if side < 0 and side_change > ROUNDING:  # the sum of both rows is 0 ≤ side
+            reduction.change = max(reduction.change, change)
+            first, second = as_multiple([factor, Fraction(1)]).tolist()
+            _record_contradiction(reduction, z={i: first, k: second})
+            return False
+        if side and side_change <= ROUNDING and not reduction.allowed:
+            reduction.contradicts_by_rounding = True
+        elif side_change <= ROUNDING:
+            reduction.change = max(reduction.change, change, side_change)
+            reduction.opposite[int(reduction.inequalities[i])] = int(reduction.inequalities[k]), factor
+            return True
+        return False
+    return False
+
+
+def _count_rows(side: FloatArray | None) -> int:
+    """Return the length of a right-hand side; 0 for None."""
+    return 0 if side is None else len(side)
+
+
+def _copy_rows(M: Matrix | None, n: int) -> sp.csr_array:
+    """Return a copy as CSR without stored zeros; (0, n) for None."""
+    rows = sp.csr_array((0, n)) if M is None else sp.csr_array(M, copy=True)
+    rows.eliminate_zeros()
+    return rows
+
+
+def _find_fixed_variables(reduction: Reduction) -> dict[int, float]:
     """Return the values of the variables with equal lower and upper bounds."""
     return {int(j): float(reduction.lb[j]) for j in np.flatnonzero(reduction.lb == reduction.ub)}
 
 
-def _share(value: Fraction, size: Fraction) -> float:
+def _compute_relative_size(value: Fraction, size: Fraction) -> float:
     """Return |value|/size rounded up; ∞ if only size is 0."""
     if not value:
         return 0.0
     return round_up(abs(value) / size) if size else math.inf
 
 
-def _dependent_equalities(reduction: Reduction) -> None:
+def _remove_dependent_equalities(reduction: Reduction) -> None:
     """Remove equalities that are combinations of others, (REDUCE.4)."""
     p, n = reduction.A.shape
-    if p < 2 or p * n > MOST_ENTRIES:
+    if p < 2 or p * n > MAX_ENTRIES:
         return
     free = reduction.lb < reduction.ub
     dense = reduction.A.toarray()[:, free]
@@ -301,7 +335,7 @@ def _dependent_equalities(reduction: Reduction) -> None:
     dense /= np.where(lengths > 0.0, lengths, 1.0)[:, None]
     if len(find_independent_rows(dense)) == p:
         return
-    chosen = _independent_in_order(dense).tolist()
+    chosen = _find_independent_in_order(dense).tolist()
     for k in np.setdiff1d(np.arange(p), chosen).tolist():
         redundant = _find_redundant(reduction, reduction.A, reduction.b, k, chosen, equal=True)
         if reduction.contradiction is not None:
@@ -313,7 +347,7 @@ def _dependent_equalities(reduction: Reduction) -> None:
     _keep_equalities(reduction, np.array(sorted(chosen), dtype=np.intp))
 
 
-def _independent_in_order(rows: FloatArray) -> IntArray:
+def _find_independent_in_order(rows: FloatArray) -> IntArray:
     """Return the indices of the unit rows (p, n) that are not combinations of earlier ones, up to rounding."""
     basis: FloatArray = np.zeros((0, rows.shape[1]))
     chosen: list[int] = []
@@ -326,17 +360,17 @@ def _independent_in_order(rows: FloatArray) -> IntArray:
     return np.array(chosen, dtype=np.intp)
 
 
-def _dependent_inequalities(reduction: Reduction) -> None:
+def _remove_dependent_inequalities(reduction: Reduction) -> None:
     """Remove inequalities whose row lies in the span of the equalities, up to rounding, (REDUCE.4)."""
     (p, n), m = reduction.A.shape, len(reduction.h)
-    if not p or not m or (p + m) * n > MOST_ENTRIES:
+    if not p or not m or (p + m) * n > MAX_ENTRIES:
         return
     M = sp.csr_array(sp.vstack([reduction.A, reduction.G], format="csr"))
     sides, dense = np.concatenate([reduction.b, reduction.h]), M.toarray()[:, reduction.lb < reduction.ub]
     basis = np.linalg.qr(dense[:p].T)[0]
     rows = dense[p:]
     distances = np.linalg.norm(rows - rows @ basis @ basis.T, axis=1)
-    candidates = np.flatnonzero(distances <= NEARLY * np.linalg.norm(rows, axis=1))
+    candidates = np.flatnonzero(distances <= MAX_RELATIVE_DISTANCE * np.linalg.norm(rows, axis=1))
     needed = set(range(m))
     for k in candidates.tolist():
         if _find_redundant(reduction, M, sides, p + k, list(range(p)), equal=False) is not None:
@@ -351,13 +385,15 @@ def _find_redundant(
 ) -> int | None:
     """Return the row that (REDUCE.4) removes if row k is a combination of the chosen rows; None otherwise.
 
+    M, sides: All equalities, followed by all inequalities unless row k is an equality (`equal`).
+
     It is k; or, among equalities dependent up to rounding, the row whose entries have to change least. A row that
-    contradicts the chosen ones is recorded by `_contradict`.
+    contradicts the chosen ones is recorded by `_record_contradiction`.
     """
-    fixed = _fixed(reduction)
-    free = np.setdiff1d(np.arange(reduction.given.n), list(fixed))
+    fixed = _find_fixed_variables(reduction)
+    free = np.setdiff1d(np.arange(reduction.original.n), list(fixed))
     dense, row = M[chosen].toarray()[:, free], M[[k]].toarray()[0][free]
-    if dense.size > MOST_CHECKED:
+    if dense.size > MAX_BASIS_ENTRIES:
         return None
     coefficients = np.zeros(len(chosen))
     for _ in range(2 if len(chosen) else 0):
@@ -372,17 +408,21 @@ def _find_redundant(
         if side == 0 or (not equal and side < 0):
             reduction.change = max(reduction.change, change)
             return redundant
-        side_change = min(_share(side, abs(by * Fraction(float(sides[i])))) for i, by in options)
+        side_change = min(_compute_relative_size(side, abs(by * Fraction(float(sides[i])))) for i, by in options)
         if side_change <= ROUNDING:
             reduction.contradicts_by_rounding = not reduction.allowed
-            reduction.change = max(reduction.change, change, side_change) if reduction.allowed else reduction.change
-            return redundant if reduction.allowed else None
+            if not reduction.allowed:
+                return None
+            reduction.change = max(reduction.change, change, side_change)
+            return redundant
         sign = -1.0 if side > 0 else 1.0
         *multipliers, multiplier = (sign * as_multiple(factors)).tolist()
-        y = dict(zip(chosen, multipliers, strict=True))
-        _contradict(
-            reduction, y | ({k: multiplier} if equal else {}), {} if equal else {k - len(reduction.b): multiplier}
-        )
+        y, z = dict(zip(chosen, multipliers, strict=True)), {}
+        if equal:
+            y[k] = multiplier
+        else:
+            z[k - len(reduction.b)] = multiplier
+        _record_contradiction(reduction, y, z)
         reduction.change = max(reduction.change, change)
         return None
     return None

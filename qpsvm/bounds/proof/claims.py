@@ -1,4 +1,4 @@
-"""Turn proven bounds into a `Proof` with sentences (`build_proof`), and bound effects of the kernel (`weak_duality`).
+"""Turn proven bounds into a `Proof` with sentences (`build_proof`), and prove weak duality (`prove_weak_duality`).
 
 The only property of the kernel that a proof needs is weak duality, P ≥ D for any two feasible points. It may fail by a
 small amount if K is positive semidefinite only up to rounding.
@@ -33,11 +33,11 @@ from qpsvm.base.arrays.rationals import round_down, round_up, sum_floats
 from qpsvm.base.arrays.rounding import FEW, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
-from qpsvm.bounds.proof.feasible import Feasible, feasible
+from qpsvm.bounds.proof.feasible import FeasibleAlpha, make_feasible
 from qpsvm.bounds.proof.kernels.definite import Definiteness
 from qpsvm.bounds.proof.proof import Claim, Proof, Verdict
 from qpsvm.bounds.proof.spaces import ExactValues, PointValues, Space, SpaceMeasurement
-from qpsvm.bounds.proof.terms import IN, GapBounds, bound_violations
+from qpsvm.bounds.proof.terms import INWARD, GapBounds, bound_violations
 from qpsvm.bounds.proof.zero import has_balanced_intercept
 
 
@@ -47,11 +47,11 @@ class ProofRequest:
 
     program, space, primal_point: The dual, its points in feature space, and w with its multipliers.
     alpha (m,): α of the rows of the program.
-    measured: The relative gap that was measured in floats; NaN if unknown.
+    measured_gap: The relative gap as measured in floats; NaN if unknown.
     tol: The tolerance to compare the gap with; None without one.
     title: Heading of the proof.
     record: Data for a proof file; None without any.
-    repair: Function that makes α feasible, with the signature of `feasible`.
+    repair: Function that makes α feasible, with the signature of `make_feasible`.
     costs (m,): |t_k − δ_kα_k| as computed, for (FEAS.3); None if unknown.
     """
 
@@ -59,16 +59,16 @@ class ProofRequest:
     space: Space
     primal_point: Primal
     alpha: FloatArray
-    measured: float = math.nan
+    measured_gap: float = math.nan
     tol: float | None = None
     title: str = ""
     record: Mapping[str, Any] | None = None
-    repair: Callable[..., Feasible | None] = feasible
+    repair: Callable[..., FeasibleAlpha | None] = make_feasible
     costs: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Duality:
+class WeakDuality:
     """Statement about weak duality for a kernel.
 
     excess: No α has a dual objective above P by more than this, in units of (DUAL.1).
@@ -81,43 +81,81 @@ class Duality:
     assumptions: tuple[str, ...] = ()
 
 
-def weak_duality(
+def prove_weak_duality(
     program: ExactDual, space: Space, primal_point: Primal, values: ExactValues | SpaceMeasurement
-) -> Duality:
+) -> WeakDuality:
     """Bound by (LACK.1) to (LACK.5) how far D of any α may exceed P of this primal point.
 
     values: ⟨w, φ⟩ at all points.
     """
-    beta_sum = total_of_beta(program)
-    kernel = space.definiteness(beta_sum is not None)
+    beta_sum = _find_beta_sum(program)
+    kernel = space.prove_definiteness(beta_sum is not None)
     if kernel.sigma == 0.0 and kernel.built:
-        return Duality()
+        return WeakDuality()
     restriction = "" if kernel.offset is None else " where 1ᵀβ is what the intercept makes it"
     if kernel.sigma == 0.0 and kernel.offset is None:
-        return Duality(claims=(Claim("kernel", "proven", "the kernel matrix is positive semidefinite", 0.0),))
+        return WeakDuality(claims=(Claim("kernel", "proven", "the kernel matrix is positive semidefinite", 0.0),))
     eta = 0.0
     if kernel.offset is not None and beta_sum is not None:
-        eta = round_up(abs(sum_floats(_coef(primal_point)) - beta_sum))
-    excess = _bound_by_upper_bounds(program, primal_point, kernel, eta) if program.classes == 1 else math.inf
+        eta = round_up(abs(sum_floats(_flatten_coef(primal_point)) - beta_sum))
+    excess = _bound_excess_by_box(program, primal_point, kernel, eta) if program.classes == 1 else math.inf
     if not math.isfinite(excess):
-        excess = _bound_by_curvature(program, primal_point, kernel, eta, values)
+        excess = _bound_excess_by_curvature(program, primal_point, kernel, eta, values)
     if not math.isfinite(excess):
-        partial_proof = ""
+        assumption = "the kernel matrix is positive semidefinite"
         if kernel.sigma < math.inf:
-            partial_proof = (
-                f": that is proven with {format_upper_bound(kernel.sigma)} added to its diagonal{restriction}"
-            )
-        return Duality(assumptions=(f"the kernel matrix is positive semidefinite{partial_proof}",))
+            shift = format_upper_bound(kernel.sigma)
+            assumption += f": that is proven with {shift} added to its diagonal{restriction}"
+        return WeakDuality(assumptions=(assumption,))
     shift_text = f" but for {format_upper_bound(kernel.sigma)} on its diagonal" if kernel.sigma else ""
     text = (
         f"the kernel matrix is positive semidefinite{restriction}{shift_text}: no other α has a dual objective "
         f"more than {format_upper_bound(round_up(Fraction(excess) * program.unit))} above P, which the gap counts"
     )
-    return Duality(excess, (Claim("kernel", "proven", text, kernel.sigma),))
+    return WeakDuality(excess, (Claim("kernel", "proven", text, kernel.sigma),))
 
 
-def total_of_beta(program: ExactDual) -> Fraction | None:
-    """Return e_g/κ of (LACK.5), which is 1ᵀβ for all feasible α; None if no equality has this form."""
+def build_proof(
+    request: ProofRequest,
+    point: FeasibleAlpha,
+    bounds: GapBounds,
+    remains: float,
+    extra_claims: Sequence[Claim],
+    kernel: WeakDuality,
+) -> Proof:
+    """Build the proof.
+
+    point, bounds: A feasible α, and the bounds proven for it.
+    remains: The gap with the best intercepts, or with relaxed levels.
+    extra_claims: Claims about that gap.
+    kernel: What is known about weak duality.
+    """
+    unit = float(request.program.unit)
+    return Proof(
+        title=request.title, gap=bounds.gap, least_gap=bounds.least_gap,
+        primal=_multiply_rounded(unit, bounds.primal[1], up=True),
+        dual=_multiply_rounded(unit, bounds.dual[0], up=False),
+        difference=_multiply_rounded(unit, bounds.difference[1], up=True), alpha=point.alpha, exactly=bounds.exactly,
+        claims=(*_build_claims(request, point, bounds), *kernel.claims, *extra_claims), remains=remains,
+        assumptions=(*request.space.assumptions, *kernel.assumptions),
+        record={**(request.record or {}), "point": point, "held": request.primal_point, "bounds": bounds},
+    )  # fmt: skip
+
+
+def build_empty_proof(request: ProofRequest, reason: str) -> Proof:
+    """Build a proof without any proven claim.
+
+    reason: Why nothing could be proven, in words.
+    """
+    return Proof(
+        title=request.title, gap=math.inf, least_gap=0.0, primal=math.inf, dual=-math.inf, difference=math.inf,
+        alpha=request.alpha, exactly=False, claims=(Claim("feasible", "open", reason),), remains=math.inf,
+        assumptions=request.space.assumptions, record=dict(request.record or {}),
+    )  # fmt: skip
+
+
+def _find_beta_sum(program: ExactDual) -> Fraction | None:
+    """Return 1ᵀβ = e_g/κ, (LACK.5), which is the same for all feasible α; None if no equality has this form."""
     if program.mix is not None or not program.m:
         return None
     for group in program.groups:
@@ -127,28 +165,28 @@ def total_of_beta(program: ExactDual) -> Fraction | None:
     return None
 
 
-def _coef(primal_point: Primal) -> FloatArray:
+def _flatten_coef(primal_point: Primal) -> FloatArray:
     """Return the coefficients at all pairs of a sample and a class, (n k,)."""
     assert primal_point.coef is not None
     return primal_point.coef.ravel()
 
 
-def _sample_of_rows(program: ExactDual) -> IntArray:
+def _find_samples(program: ExactDual) -> IntArray:
     """Return the index of the sample of each row: (m,)."""
     return np.arange(program.m) if program.rows is None else program.rows
 
 
-def _bound_by_upper_bounds(program: ExactDual, primal_point: Primal, kernel: Definiteness, eta: float) -> float:
-    """Bound the excess of (LACK.2) by (LACK.3); infinite if α is unbounded."""
-    penalty = program.upper.bounds[1]
-    coef = _coef(primal_point)
-    if not np.isfinite(penalty).all() or not math.isfinite(kernel.sigma):
+def _bound_excess_by_box(program: ExactDual, primal_point: Primal, kernel: Definiteness, eta: float) -> float:
+    """Bound the excess of (LACK.2) by (LACK.3), from 0 ≤ α ≤ U; infinite if some U is."""
+    U = program.upper.bounds[1]
+    coef = _flatten_coef(primal_point)
+    if not np.isfinite(U).all() or not math.isfinite(kernel.sigma):
         return math.inf
     if program.mix is not None:
-        largest_beta = largest_minus_beta = abs(program.mix).T @ penalty
+        largest_beta = largest_minus_beta = abs(program.mix).T @ U
     else:
         largest_beta, largest_minus_beta = (
-            np.bincount(_sample_of_rows(program), np.where(program.sign == side, penalty, 0.0), minlength=program.n)
+            np.bincount(_find_samples(program), np.where(program.sign == side, U, 0.0), minlength=program.n)
             for side in (1.0, -1.0)
         )
     max_delta: FloatArray = np.maximum(np.abs(coef - largest_beta), np.abs(coef + largest_minus_beta))
@@ -159,28 +197,28 @@ def _bound_by_upper_bounds(program: ExactDual, primal_point: Primal, kernel: Def
     return excess * (1.0 + gamma(2 * program.n + 16)) + UNDERFLOW
 
 
-def _bound_by_curvature(
+def _bound_excess_by_curvature(
     program: ExactDual, primal_point: Primal, kernel: Definiteness, eta: float, values: ExactValues | SpaceMeasurement
 ) -> float:
     """Bound the excess of (LACK.2) by (LACK.4); infinite if the curvature of some row is too small."""
     if program.mix is not None or not program.m:
         return math.inf
     delta = program.curvature.bounds
-    rows = _sample_of_rows(program)
+    rows = _find_samples(program)
     kappa = float(delta[0].min()) / int(np.bincount(rows).max())
-    if not (kernel.sigma <= 0.25 * IN * kappa and kappa > 0.0 and np.isinf(program.upper.bounds[0]).all()):
+    if not (kernel.sigma <= 0.25 * INWARD * kappa and kappa > 0.0 and np.isinf(program.upper.bounds[0]).all()):
         return math.inf
     with np.errstate(all="ignore"):
         low, high = (
             np.maximum(end, 0.0) for end in bound_violations(program, primal_point, _as_point_values(values)).ends
         )
-        low, high = IN * (low / delta[1]), FEW * (high / delta[0]) + UNDERFLOW
+        low, high = INWARD * (low / delta[1]), FEW * (high / delta[0]) + UNDERFLOW
         dual_coef = np.bincount(rows, program.sign * low, minlength=program.n)
-        spread = np.bincount(rows, high - low, minlength=program.n)
-        coef = _coef(primal_point)
+        radius = np.bincount(rows, high - low, minlength=program.n)
+        coef = _flatten_coef(primal_point)
         rounding = gamma(program.m + 8)
         sizes = np.bincount(rows, high, minlength=program.n)
-        rho = (np.abs(coef - dual_coef) + spread + rounding * (sizes + np.abs(coef))) * FEW
+        rho = (np.abs(coef - dual_coef) + radius + rounding * (sizes + np.abs(coef))) * FEW
         a = np.zeros(program.n) if kernel.offset is None else np.abs(kernel.offset)
         excess = kernel.sigma * float(rho @ rho) + eta * float(a @ rho) + eta * eta * float(a @ a) / kappa
     excess = excess * (1.0 + gamma(2 * program.n + 16)) * FEW + UNDERFLOW
@@ -196,33 +234,7 @@ def _as_point_values(values: ExactValues | SpaceMeasurement) -> PointValues:
     return PointValues(low, np.zeros(len(low)), (high - low) * FEW + UNDERFLOW)
 
 
-def build_proof(
-    request: ProofRequest,
-    point: Feasible,
-    bounds: GapBounds,
-    remains: float,
-    extra_claims: Sequence[Claim],
-    kernel: Duality,
-) -> Proof:
-    """Build the proof.
-
-    point, bounds: A feasible α, and the bounds proven for it.
-    remains: The gap with the best intercepts, or with relaxed levels.
-    extra_claims: Claims about that gap.
-    kernel: What is known about weak duality.
-    """
-    unit = float(request.program.unit)
-    return Proof(
-        title=request.title, gap=bounds.gap, least_gap=bounds.least_gap,
-        primal=_times(unit, bounds.primal[1], up=True), dual=_times(unit, bounds.dual[0], up=False),
-        difference=_times(unit, bounds.difference[1], up=True), alpha=point.alpha, exactly=bounds.exactly,
-        claims=(*_claims(request, point, bounds), *kernel.claims, *extra_claims), remains=remains,
-        assumptions=(*request.space.assumptions, *kernel.assumptions),
-        record={**(request.record or {}), "point": point, "held": request.primal_point, "bounds": bounds},
-    )  # fmt: skip
-
-
-def _times(unit: float, value: float, up: bool) -> float:
+def _multiply_rounded(unit: float, value: float, up: bool) -> float:
     """Return the product, rounded up or down."""
     if unit == 1.0 or not math.isfinite(value):
         return value
@@ -230,80 +242,80 @@ def _times(unit: float, value: float, up: bool) -> float:
     return round_up(exact) if up else round_down(exact)
 
 
-def _bound_distance(point: Feasible, alpha: FloatArray) -> float:
+def _bound_distance(point: FeasibleAlpha, alpha: FloatArray) -> float:
     """Bound the largest difference of an entry of the point from that of an α (m,)."""
     distance = math.nextafter(float(np.abs(point.alpha - alpha).max(initial=0.0)), math.inf)
     distance = 0.0 if np.array_equal(point.alpha, alpha) else distance
     return max(distance, *(round_up(abs(v - Fraction(float(alpha[k])))) for k, v in point.carriers.items()), 0.0)
 
 
-def _claims(request: ProofRequest, point: Feasible, bounds: GapBounds) -> list[Claim]:
+def _build_claims(request: ProofRequest, point: FeasibleAlpha, bounds: GapBounds) -> list[Claim]:
     """Return the claims about a feasible point and its bounds."""
-    distance = _bound_distance(point, request.alpha)
     unit = float(request.program.unit)
-    primal = _times(unit, bounds.primal[1], up=True)
-    dual = _times(unit, bounds.dual[0], up=False)
+    primal = _multiply_rounded(unit, bounds.primal[1], up=True)
+    dual = _multiply_rounded(unit, bounds.dual[0], up=False)
+    claims = [
+        _claim_feasibility(request, point),
+        Claim("dual", "proven", f"its objective D is at least {dual!r}", dual),
+    ]
+    tolerance_text = "" if request.tol is None else f"the relative gap is at most the tolerance, {request.tol:g}"
+    if not math.isfinite(bounds.difference[1]):
+        reason = "some row that must reach its margin may violate it"
+        claims.append(Claim("primal", "open", f"no bound of the primal objective: {reason}", math.inf))
+        return [*claims, Claim("optimal", "open", tolerance_text, request.tol)] if tolerance_text else claims
+    claims.append(Claim("primal", "proven", f"the objective P of these w, b is at most {primal!r}", primal))
+    vanishes = dual < 0.0 and abs(primal) <= TINY  # as for w = 0, b = 0, ρ = 0, with the bound of underflow
+    claims.append(_claim_gap(request, bounds))
+    if bounds.zero_size:
+        tolerance_text = "" if request.tol is None else f"this share is at most the tolerance, {request.tol:g}"
+    elif vanishes:
+        claims.append(Claim("nothing", "proven", f"the optimal value is between {dual!r} and {primal!r}: no gap "
+                            "is relative to that", max(primal, -dual)))  # fmt: skip
+    if request.tol is not None:
+        claims.append(_claim_tolerance(request.tol, bounds, tolerance_text, vanishes))
+    return claims
+
+
+def _claim_feasibility(request: ProofRequest, point: FeasibleAlpha) -> Claim:
+    """State that the point is feasible, and its distance from the given α."""
+    distance = _bound_distance(point, request.alpha)
     n_fractions = len(point.carriers)
     exceptions = ""
     if n_fractions:
         exceptions = " but for one fraction" if n_fractions == 1 else f" but for {n_fractions} fractions"
-    claims = [
-        Claim(
-            "feasible",
-            "proven",
-            f"α keeps {request.program.constraints_text} exactly, as integers times 2^{point.exponent}"
-            f"{exceptions}; it is within {format_upper_bound(distance, 2)} of the one that was given",
-            distance,
-        ),
-        Claim("dual", "proven", f"its objective D is at least {dual!r}", dual),
-    ]
-    text = "" if request.tol is None else f"the relative gap is at most the tolerance, {request.tol:g}"
-    if not math.isfinite(bounds.difference[1]):
-        reason = "some row that must reach its margin may violate it"
-        claims.append(Claim("primal", "open", f"no bound of the primal objective: {reason}", math.inf))
-        return [*claims, Claim("optimal", "open", text, request.tol)] if text else claims
-    claims.append(Claim("primal", "proven", f"the objective P of these w, b is at most {primal!r}", primal))
-    relation = "is, rounded up," if bounds.exactly else "is at most"
-    gap_verdict: Verdict = "proven" if math.isfinite(bounds.gap) else "open"
-    claims.append(
-        Claim(
-            "gap",
-            gap_verdict,
-            f"the relative gap of these numbers {relation} {format_upper_bound(bounds.gap)}",
-            bounds.gap,
-        )
+    return Claim(
+        "feasible",
+        "proven",
+        f"α keeps {request.program.constraints_text} exactly, as integers times 2^{point.exponent}"
+        f"{exceptions}; it is within {format_upper_bound(distance, 2)} of the one that was given",
+        distance,
     )
-    vanished = dual < 0.0 and abs(primal) <= TINY  # as for w = 0, b = 0, ρ = 0, with the bound of underflow
+
+
+def _claim_gap(request: ProofRequest, bounds: GapBounds) -> Claim:
+    """State the bound of the relative gap; of a share of the size of w if P = 0."""
     if bounds.zero_size:
         size = "½(Σ|β| · mean ‖φ(x_i)‖)²"
         if has_balanced_intercept(request.program):
             size = "½(Σ|β| · mean ‖φ(x_i) − φ(x_c)‖)², x_c the sample with the largest |β|"
-        claims[-1] = Claim("gap", "proven", "P is 0, to which nothing is relative, but P − D is at most "
-                           f"{format_upper_bound(bounds.gap)} of {size}", bounds.gap)  # fmt: skip
-        text = "" if request.tol is None else f"this share is at most the tolerance, {request.tol:g}"
-    elif vanished:
-        claims.append(Claim("nothing", "proven", f"the optimal value is between {dual!r} and {primal!r}: no gap "
-                            "is relative to that", max(primal, -dual)))  # fmt: skip
-    if request.tol is not None:
-        verdict: Verdict = "open"
-        if bounds.gap <= request.tol:
-            verdict = "proven"
-        elif bounds.least_gap > request.tol and vanished:
-            text += ": the objective of these numbers is next to 0, and nothing is relative to that"
-        elif bounds.least_gap > request.tol:
-            verdict = "refuted"
-            text += f": it is at least {format_lower_bound(bounds.least_gap)}"
-        claims.append(Claim("optimal", verdict, text, request.tol))
-    return claims
+        return Claim("gap", "proven", "P is 0, to which nothing is relative, but P − D is at most "
+                     f"{format_upper_bound(bounds.gap)} of {size}", bounds.gap)  # fmt: skip
+    relation = "is, rounded up," if bounds.exactly else "is at most"
+    text = f"the relative gap of these numbers {relation} {format_upper_bound(bounds.gap)}"
+    return Claim("gap", "proven" if math.isfinite(bounds.gap) else "open", text, bounds.gap)
 
 
-def build_empty_proof(request: ProofRequest, reason: str) -> Proof:
-    """Build a proof without any proven claim.
+def _claim_tolerance(tol: float, bounds: GapBounds, text: str, vanishes: bool) -> Claim:
+    """State whether the gap is at most the tolerance.
 
-    reason: Why nothing could be proven, in words.
+    vanishes: Whether P is next to 0, so that no gap is relative to it.
     """
-    return Proof(
-        title=request.title, gap=math.inf, least_gap=0.0, primal=math.inf, dual=-math.inf, difference=math.inf,
-        alpha=request.alpha, exactly=False, claims=(Claim("feasible", "open", reason),), remains=math.inf,
-        assumptions=request.space.assumptions, record=dict(request.record or {}),
-    )  # fmt: skip
+    verdict: Verdict = "open"
+    if bounds.gap <= tol:
+        verdict = "proven"
+    elif bounds.least_gap > tol and vanishes:
+        text += ": the objective of these numbers is next to 0, and nothing is relative to that"
+    elif bounds.least_gap > tol:
+        verdict = "refuted"
+        text += f": it is at least {format_lower_bound(bounds.least_gap)}"
+    return Claim("optimal", verdict, text, tol)

@@ -25,9 +25,9 @@ from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.class_repair import repair_classes
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
-from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, Feasible, compute_residual
+from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, FeasibleAlpha, compute_residual
 from qpsvm.bounds.proof.kernels.definite import Definiteness
-from qpsvm.bounds.proof.spaces import Between, ExactValues, PointValues, Space, SpaceMeasurement
+from qpsvm.bounds.proof.spaces import ExactValues, PointValues, RationalInterval, Space, SpaceMeasurement
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.space.intercept import Intercept
 
@@ -72,7 +72,7 @@ def _repeat(values: FloatArray, k: int) -> FloatArray:
     return np.repeat(values, k) if common is None else repeat_value(common, k * len(values))
 
 
-def feasible_of_classes(program: ExactDual, alpha: FloatArray, costs: FloatArray | None = None) -> Feasible | None:
+def feasible_of_classes(program: ExactDual, alpha: FloatArray, costs: FloatArray | None = None) -> FeasibleAlpha | None:
     """Return α (n k,) or a repaired α as an exactly feasible point, (CLASSES.4); None if both fail.
 
     costs: Not used: the repair is exact.
@@ -90,12 +90,12 @@ def _repair(program: ExactDual, alpha: FloatArray) -> FloatArray:
     return repair_classes(dual, alpha.reshape(-1, k)).ravel()
 
 
-def _check_feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
+def _check_feasible(program: ExactDual, alpha: FloatArray) -> FeasibleAlpha | None:
     """Return α as a feasible point, or None if it violates (CLASSES.2) to (CLASSES.4)."""
     largest_alpha = float(alpha.max(initial=0.0))
     if not (largest_alpha < LARGEST_ALPHA and (alpha >= 0.0).all() and not alpha[program.level.high == 0.0].any()):
         return None
-    point, width = Feasible(alpha, {}, program), program.block_size
+    point, width = FeasibleAlpha(alpha, {}, program), program.block_size
     sums = alpha.reshape(-1, width).sum(axis=1) * (1.0 + gamma(width + 1))
     for block in np.flatnonzero(sums > program.upper_enclosure[0][::width]).tolist():  # may exceed U: decide exactly
         first = block * width
@@ -126,12 +126,14 @@ class ClassesSpace(Space):
         high, low, radius = (
             np.column_stack([getattr(part, name) for part in values]).ravel() for name in ("high", "low", "radius")
         )
-        own_halves = [measurement.own_half for measurement in measurements if measurement.own_half is not None]
+        own_halves = [
+            measurement.dual_half_square for measurement in measurements if measurement.dual_half_square is not None
+        ]
         return SpaceMeasurement(
-            PointValues(high, low, radius), _length([measurement.apart for measurement in measurements]),
+            PointValues(high, low, radius), _length([measurement.distance for measurement in measurements]),
             _sum([measurement.half_square for measurement in measurements]),
             _sum(own_halves) if len(own_halves) == self.k else None,
-            sum_rounded_down(*(measurement.half_apart_low for measurement in measurements)),
+            sum_rounded_down(*(measurement.min_half_square_distance for measurement in measurements)),
         )  # fmt: skip
 
     def _betas(self, primal_point: Primal, *betas: FloatArray) -> list[tuple[Primal, FloatArray, FloatArray]]:
@@ -156,11 +158,13 @@ class ClassesSpace(Space):
         ]
         return None if None in distances else _length([distance for distance in distances if distance is not None])
 
-    def exact(self, primal_point: Primal, beta: Sequence[Fraction], max_products: float) -> ExactValues | None:
+    def evaluate_exactly(
+        self, primal_point: Primal, beta: Sequence[Fraction], max_products: float
+    ) -> ExactValues | None:
         """Return the exact values of all classes; None if they take more than `max_products` multiplications in all."""
         classes = []
         for c, class_point in enumerate(self._split_by_class(primal_point)):
-            class_values = self.space.exact(class_point, beta[c :: self.k], max_products / self.k)
+            class_values = self.space.evaluate_exactly(class_point, beta[c :: self.k], max_products / self.k)
             if class_values is None:
                 return None
             classes.append(class_values)
@@ -168,16 +172,16 @@ class ClassesSpace(Space):
         return ExactValues(
             values,
             _add_intervals([class_point.square for class_point in classes]),
-            _add_intervals([class_point.own_square for class_point in classes]),
-            _add_intervals([class_point.apart_square for class_point in classes]),
+            _add_intervals([class_point.dual_square for class_point in classes]),
+            _add_intervals([class_point.square_distance for class_point in classes]),
         )
 
-    def definiteness(self, plane: bool) -> Definiteness:
+    def prove_definiteness(self, plane: bool) -> Definiteness:
         """Return the definiteness of the base space: K repeated for each class has the eigenvalues of K."""
-        return self.space.definiteness(plane)
+        return self.space.prove_definiteness(plane)
 
 
-def _add_intervals(parts: Sequence[Between]) -> Between:
+def _add_intervals(parts: Sequence[RationalInterval]) -> RationalInterval:
     return sum((low for low, _ in parts), Fraction(0)), sum((high for _, high in parts), Fraction(0))
 
 

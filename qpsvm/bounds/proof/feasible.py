@@ -1,4 +1,7 @@
-"""Find an exactly feasible α near a given one, in rational numbers (`feasible`).
+"""Find an exactly feasible α near a given one, in rational numbers (`make_feasible`).
+
+α of a solver violates the equalities by some rounding. One row takes up the residual, exactly; only that row, and rows
+at a bound that is no float, need fractions:
 
     (FEAS.1)  floats are rational numbers; those of a certificate are feasible up to their last digits
     (FEAS.2)  0 ≤ α_k ≤ U_k: if a float exceeds a U_k that is not a float, α_k = U_k; with many such rows, a float below
@@ -30,12 +33,12 @@ from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup
 
-#: Nothing is proven about a larger α: sums and products with it overflow.
+#: Nothing is proven about an α of at least this size: sums and products with it overflow.
 LARGEST_ALPHA = HUGE
 #: Largest number of carriers of (FEAS.2).
-CARRIERS = 10_000
-#: Largest number of rows tried in (FEAS.3), some 6 µs each: at the largest total every row is at its bound.
-TAKERS = 200_000
+MAX_CARRIERS = 10_000
+#: Largest number of rows tried in (FEAS.3), some 6 µs each. Many are needed if nearly all rows are at their bounds.
+MAX_CHANGED_ROWS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +70,7 @@ class ExactAlpha:
 
 
 @dataclass(frozen=True, eq=False)
-class Feasible(ExactAlpha):
+class FeasibleAlpha(ExactAlpha):
     """An α that is exactly feasible for a program (DUAL.1)."""
 
     program: ExactDual
@@ -83,35 +86,35 @@ class Feasible(ExactAlpha):
         return int((exponents + zeros).min()) - 53 if len(integers) else 0
 
     @property
-    def total(self) -> Fraction:
+    def alpha_sum(self) -> Fraction:
         """Σα, exactly."""
         return compute_residual(ExactGroup("", repeat_value(1.0, self.program.m)), self)
 
-    def beta(self) -> tuple[FloatArray, FloatArray]:
+    def compute_beta(self) -> tuple[FloatArray, FloatArray]:
         """Return β of (DUAL.5) at the points, and its error bounds: (n,) each."""
-        program, signed, off = self.program, self.alpha * self.program.sign, np.zeros(self.program.m)
+        program, signed, alpha_radius = self.program, self.alpha * self.program.sign, np.zeros(self.program.m)
         carriers = list(self.carriers)
-        off[carriers] = UNIT * self.alpha[carriers] + UNDERFLOW
+        alpha_radius[carriers] = UNIT * self.alpha[carriers] + UNDERFLOW
         if program.mix is not None:
             A, sizes = program.mix.T, abs(program.mix).T
-            beta, sums, lost = A @ signed, sizes @ self.alpha, sizes @ off
+            beta, sums, carried_radius = A @ signed, sizes @ self.alpha, sizes @ alpha_radius
             terms, has_integer_factors = np.diff(program.mix.tocsc().indptr), bool((A.data == np.rint(A.data)).all())
         elif program.rows is not None:
-            beta, sums, lost, terms = (
+            beta, sums, carried_radius, terms = (
                 np.bincount(program.rows, weights, minlength=program.n).astype(np.float64, copy=False)
-                for weights in (signed, self.alpha, off, self.alpha > 0.0)
+                for weights in (signed, self.alpha, alpha_radius, self.alpha > 0.0)
             )
             has_integer_factors = True
         else:
-            return signed, off
+            return signed, alpha_radius
         if has_integer_factors and not carriers and np.ldexp(sums.max(initial=0.0), -self.exponent) < 2.0**53:
             return beta, np.zeros(program.n)  # sums of integer multiples of 2^e are exact
         rounding = gamma(int(terms.max(initial=0)) + 4)
-        alone = (terms <= 1) & (program.mix is None)  # sums of one term
-        radius = np.where(alone, lost, (rounding * sums + lost) * (1.0 + rounding) + terms * UNDERFLOW)
-        return beta, radius
+        is_single_term = (terms <= 1) & (program.mix is None)
+        rounded = (rounding * sums + carried_radius) * (1.0 + rounding) + terms * UNDERFLOW
+        return beta, np.where(is_single_term, carried_radius, rounded)
 
-    def exact_beta(self) -> list[Fraction]:
+    def compute_exact_beta(self) -> list[Fraction]:
         """Return β of (DUAL.5), exactly: (n,)."""
         beta = [Fraction(0)] * self.program.n
         for k in {*np.flatnonzero(self.alpha).tolist(), *self.carriers}:
@@ -121,7 +124,7 @@ class Feasible(ExactAlpha):
         return beta
 
 
-def feasible(program: ExactDual, alpha: FloatArray, costs: FloatArray | None = None) -> Feasible | None:
+def make_feasible(program: ExactDual, alpha: FloatArray, costs: FloatArray | None = None) -> FeasibleAlpha | None:
     """Return an exactly feasible point near alpha (m,); None if the rows have no slack for an equality.
 
     costs (m,): |t_k − δ_kα_k| of (FEAS.3); None if unknown.
@@ -131,32 +134,32 @@ def feasible(program: ExactDual, alpha: FloatArray, costs: FloatArray | None = N
     if not a.max(initial=0.0) < LARGEST_ALPHA:  # true for NaN too
         return None
     carriers, may_exceed = dict[int, Fraction](), np.flatnonzero(a > upper_low)
-    for k in may_exceed.tolist() if len(may_exceed) <= CARRIERS else ():  # (FEAS.2)
+    for k in may_exceed.tolist() if len(may_exceed) <= MAX_CARRIERS else ():  # (FEAS.2)
         if Fraction(float(a[k])) > (U := program.upper[k]):
             carriers[k], a[k] = U, float(U)
-    if len(may_exceed) > CARRIERS:
+    if len(may_exceed) > MAX_CARRIERS:
         a[may_exceed] = upper_low[may_exceed]
-    point = Feasible(a, carriers, program)
+    point = FeasibleAlpha(a, carriers, program)
     equalities = [group for group in program.groups if group.ridge == 0]
     surplus = [compute_residual(group, point) for group in equalities]
     if not any(surplus):
         return point
-    parts, a, carriers = _parts(equalities, surplus), a.copy(), {**carriers}
-    is_repaired = parts is not None and all(_take_surplus(program, a, carriers, costs, *subset) for subset in parts)
-    return Feasible(a, carriers, program) if is_repaired else None
+    parts, a, carriers = _split_equalities(equalities, surplus), a.copy(), {**carriers}
+    is_repaired = parts is not None and all(_subtract_surplus(program, a, carriers, costs, *part) for part in parts)
+    return FeasibleAlpha(a, carriers, program) if is_repaired else None
 
 
 def compute_residual(group: ExactGroup, point: ExactAlpha) -> Fraction:
     """Return E_gᵀα − e_g, exactly."""
     special = {*point.carriers, *group.entries}
     if not special:
-        return _dot(group, point.alpha) - group.total
+        return _dot_exactly(group, point.alpha) - group.total
     alpha = point.alpha.copy()
     alpha[list(special)] = 0.0
-    return _dot(group, alpha) + sum((group.get_entry(k) * point[k] for k in special), Fraction(0)) - group.total
+    return _dot_exactly(group, alpha) + sum((group.get_entry(k) * point[k] for k in special), Fraction(0)) - group.total
 
 
-def _dot(group: ExactGroup, alpha: FloatArray) -> Fraction:
+def _dot_exactly(group: ExactGroup, alpha: FloatArray) -> Fraction:
     """Return Σ E_kg α_k exactly, for α (m,), with the floats of the column."""
     column = group.column
     if group.has_unit_entries:
@@ -170,10 +173,13 @@ def _dot(group: ExactGroup, alpha: FloatArray) -> Fraction:
     return exact_sum + sum_floats(np.where(safe, high, 0.0)) + sum_floats(np.where(safe, low, 0.0))
 
 
-def _parts(
+def _split_equalities(
     equalities: list[ExactGroup], surplus: list[Fraction]
 ) -> list[tuple[FloatArray, NDArray[np.bool_], Fraction]] | None:
-    """Split the equalities over disjoint sets of rows: column, mask and surplus of each; None if that fails."""
+    """Split the equalities over disjoint sets of rows: column, mask and surplus of each; None if that fails.
+
+    Two equalities, as of ν-SVM, have the same two entries in all rows of a class, so that they determine Σα of each.
+    """
     if len(equalities) == 1:
         column = equalities[0].column
         mask = np.abs(column) > 0.0
@@ -192,13 +198,14 @@ def _parts(
     determinant = a * d - b * c
     if determinant == 0:
         return None
-    x = (surplus[0] * d - surplus[1] * c) / determinant  # of Σα over the first set: first·x + second·z = surplus
-    z = (surplus[1] * a - surplus[0] * b) / determinant
+    # first · surplus_first + second · surplus_second = surplus
+    surplus_first = (surplus[0] * d - surplus[1] * c) / determinant
+    surplus_second = (surplus[1] * a - surplus[0] * b) / determinant
     ones = np.ones(len(E))
-    return [(ones, is_first, x), (ones, (second == E).all(axis=1), z)]
+    return [(ones, is_first, surplus_first), (ones, (second == E).all(axis=1), surplus_second)]
 
 
-def _take_surplus(
+def _subtract_surplus(
     program: ExactDual,
     a: FloatArray,
     carriers: dict[int, Fraction],
@@ -242,12 +249,10 @@ def _order_rows(
     upper = program.upper_enclosure[1][rows]
     down = (column[rows] > 0.0) == (surplus > 0)  # α falls where c has that sign
     with np.errstate(over="ignore"):
-        slack, distance_to_bounds = (
-            (np.where(down, a, upper - a) * sizes),
-            np.where(is_constraint, 0.0, np.minimum(a, upper - a) * sizes),
-        )
+        slack = np.where(down, a, upper - a) * sizes
+        distance_to_bounds = np.where(is_constraint, 0.0, np.minimum(a, upper - a) * sizes)
     order = np.lexsort((-slack, is_constraint))
-    order = order[slack[order] > 0.0][:TAKERS]
+    order = order[slack[order] > 0.0][:MAX_CHANGED_ROWS]
     needed = 2.0 * abs(float(surplus))
     if costs is not None:
         can_take_all = slack > needed

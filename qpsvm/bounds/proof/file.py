@@ -47,7 +47,7 @@ from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.atomic_files import as_path_text, open_output
 from qpsvm.base.errors import DataError, FileFormatError, UnsupportedError
 from qpsvm.bounds.proof import checker
-from qpsvm.bounds.proof.feasible import Feasible
+from qpsvm.bounds.proof.feasible import FeasibleAlpha
 from qpsvm.data.rows import RowSource
 
 #: The "about" entry of a file.
@@ -143,7 +143,7 @@ def _numbers(proof: Any) -> dict[str, Any]:
     raise UnsupportedError("a proof of this kind goes into no file yet: print it, or look at its record")
 
 
-def _alpha(point: Feasible) -> dict[str, Any]:
+def _alpha(point: FeasibleAlpha) -> dict[str, Any]:
     """Return α as integers times a power of 2, and the remaining entries as fractions; classes of a sample in a row."""
     integral = point.alpha.copy()
     integral[list(point.carriers)] = 0.0

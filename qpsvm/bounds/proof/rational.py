@@ -1,4 +1,4 @@
-"""Compute the gap in rational numbers, for machines with few samples (`rational_gap`).
+"""Compute the gap in rational numbers, for machines with few samples (`bound_gap_in_rationals`).
 
     (RATIO.1)  P = ½‖w‖² + Σψ_k(t_k) + eᵀμ + ½ΣRμ²,  D = ℓᵀα − ½‖w(α)‖² − ½Σδα² − ½Σ(Eᵀα − e)²/R, term by term
 
@@ -14,15 +14,15 @@ from fractions import Fraction
 
 from qpsvm.base.arrays.rationals import round_down, round_up, sqrt_rounded_down, sqrt_rounded_up
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
-from qpsvm.bounds.proof.feasible import Feasible
-from qpsvm.bounds.proof.spaces import Between, ExactValues
-from qpsvm.bounds.proof.terms import GapBounds, Interval, group_parts
+from qpsvm.bounds.proof.feasible import FeasibleAlpha
+from qpsvm.bounds.proof.spaces import ExactValues, RationalInterval
+from qpsvm.bounds.proof.terms import GapBounds, Interval, compute_group_terms
 
 #: Bounds of P if it is infinite.
 NONE = (math.inf, math.inf)
 
 
-def bound_violations_exactly(program: ExactDual, primal_point: Primal, exact: ExactValues) -> list[Between]:
+def bound_violations_exactly(program: ExactDual, primal_point: Primal, exact: ExactValues) -> list[RationalInterval]:
     """Return intervals of t_k of (DUAL.2): (m,)."""
     intervals = []
     for k in range(program.m):
@@ -48,7 +48,7 @@ def loss(program: ExactDual, k: int, t: Fraction) -> Fraction | None:
     return t * t / (2 * bend)
 
 
-def _bound_terms(program: ExactDual, point: Feasible, first: int, t: Sequence[Between]) -> Fraction:
+def _bound_terms(program: ExactDual, point: FeasibleAlpha, first: int, t: Sequence[RationalInterval]) -> Fraction:
     """Bound the terms g of (BOUND.2) or (BOUND.5) of a block from above, whose losses are finite.
 
     first: The first row of the block.
@@ -68,19 +68,21 @@ def _bound_terms(program: ExactDual, point: Feasible, first: int, t: Sequence[Be
     return total
 
 
-def rational_gap(program: ExactDual, primal_point: Primal, point: Feasible, exact: ExactValues) -> GapBounds:
+def bound_gap_in_rationals(
+    program: ExactDual, primal_point: Primal, point: FeasibleAlpha, exact: ExactValues
+) -> GapBounds:
     """Evaluate (RATIO.1) exactly, and round the results outwards to floats."""
-    cost, penalty, ridge = group_parts(program, primal_point, point)
+    cost, penalty, ridge = compute_group_terms(program, primal_point, point)
     dual_terms = -penalty
     for k in range(program.m):
         a = point[k]
         if a:
             dual_terms += program.level[k] * a - program.curvature[k] * a * a / 2
-    dual = dual_terms - exact.own_square[1] / 2, dual_terms - exact.own_square[0] / 2
+    dual = dual_terms - exact.dual_square[1] / 2, dual_terms - exact.dual_square[0] / 2
     low, high = exact.square[0] / 2 + cost, exact.square[1] / 2 + cost
     t_intervals = bound_violations_exactly(program, primal_point, exact)
-    distance, length = sqrt_rounded_up(exact.apart_square[1]), sqrt_rounded_down(exact.square[0])
-    difference = max(exact.apart_square[1], Fraction(0)) / 2 + ridge
+    distance, length = sqrt_rounded_up(exact.square_distance[1]), sqrt_rounded_down(exact.square[0])
+    difference = max(exact.square_distance[1], Fraction(0)) / 2 + ridge
     for first in range(0, program.m, program.block_size):
         t_low, t_high = (max(ends) for ends in zip(*t_intervals[first : first + program.block_size], strict=True))
         loss_high = loss(program, first, t_high)

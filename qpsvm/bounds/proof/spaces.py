@@ -1,6 +1,7 @@
-"""Bound ⟨w, φ(x_i)⟩ with a radius, and the distance of w from w(α), for a proof (`Space`).
+"""Bound ⟨w, φ(x_i)⟩ with a radius, and the distance of w from w(α), for a proof (`Space`, `LinearSpace`, `BallSpace`).
 
-A radius is rigorous: it holds for IEEE 754 arithmetic, round to nearest, and sums in any order.
+A proof sees the samples only through their `Space`, which evaluates them in floats, in double-double or in rational
+numbers. A radius is rigorous: it holds for IEEE 754 arithmetic, round to nearest, and sums in any order.
 
 `BallSpace` has samples relative to the centre of a ball, so that samples far from the origin lose no accuracy:
 
@@ -41,7 +42,7 @@ from qpsvm.base.arrays.rationals import RationalVector, as_integers, from_enclos
 from qpsvm.base.arrays.rounding import UNIT, bound_norm, bound_row_norms, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
-from qpsvm.bounds.accuracy import AFFORDABLE, AT_A_TIME
+from qpsvm.bounds.accuracy import MAX_DOUBLE_DOUBLE_PRODUCTS, PRODUCTS_PER_STEP
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels.definite import Definiteness
 from qpsvm.data.rows import RowSource
@@ -49,9 +50,9 @@ from qpsvm.data.rows.blocks import Block
 from qpsvm.data.rows.memory import as_block
 
 #: Lower and upper bound, as rational numbers.
-Between = tuple[Fraction, Fraction]
+RationalInterval = tuple[Fraction, Fraction]
 #: Number of rows of a partial sum of β_i x_i.
-PIECE = 512
+ROWS_PER_PARTIAL_SUM = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,17 +69,17 @@ class SpaceMeasurement:
     """Values and norms from one evaluation of all points.
 
     values: At all n points.
-    apart: Upper bound of ‖w − Σ_j β_j φ(x_j)‖.
+    distance: Upper bound of ‖w − Σ_j β_j φ(x_j)‖.
     half_square: Lower and upper bound of ½‖w‖².
-    own_half: The same for ½‖w(α)‖²; None if it is only known from `half_square` and `apart`.
-    half_apart_low: Lower bound of ½‖w − w(α)‖²; negative only if the kernel may be indefinite.
+    dual_half_square: The same for ½‖w(α)‖²; None if it is only known from `half_square` and `distance`.
+    min_half_square_distance: Lower bound of ½‖w − w(α)‖²; negative only if the kernel may be indefinite.
     """
 
     values: PointValues
-    apart: float
+    distance: float
     half_square: tuple[float, float]
-    own_half: tuple[float, float] | None = None
-    half_apart_low: float = 0.0
+    dual_half_square: tuple[float, float] | None = None
+    min_half_square_distance: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,14 +87,14 @@ class ExactValues:
     """Values and norms as intervals of rational numbers, of length 0 if the kernel values are rational.
 
     values: ⟨w, φ(x_i)⟩ at all n points.
-    square, own_square: ‖w‖², and ‖w(α)‖² = ‖Σ_j β_j φ(x_j)‖².
-    apart_square: ‖w − w(α)‖².
+    square, dual_square: ‖w‖², and ‖w(α)‖² = ‖Σ_j β_j φ(x_j)‖².
+    square_distance: ‖w − w(α)‖².
     """
 
-    values: Sequence[Between]
-    square: Between
-    own_square: Between
-    apart_square: Between
+    values: Sequence[RationalInterval]
+    square: RationalInterval
+    dual_square: RationalInterval
+    square_distance: RationalInterval
 
 
 class Space(ABC):
@@ -115,11 +116,13 @@ class Space(ABC):
         """Return ⟨w, φ(x_i)⟩ at some points in double-double; None if unavailable or too slow."""
 
     def refine_distance(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
-        """Return the distance `apart` in double-double; None if unavailable or too slow."""
+        """Return the upper bound `distance` in double-double; None if unavailable or too slow."""
         del primal_point, beta, beta_radius
         return None
 
-    def exact(self, primal_point: Primal, beta: Sequence[Fraction], max_products: float) -> ExactValues | None:
+    def evaluate_exactly(
+        self, primal_point: Primal, beta: Sequence[Fraction], max_products: float
+    ) -> ExactValues | None:
         """Return the values as rational numbers; None if unavailable, or with more than `max_products` products."""
         del primal_point, beta, max_products
         return None
@@ -129,8 +132,8 @@ class Space(ABC):
         del centre
         return None
 
-    def definiteness(self, plane: bool) -> Definiteness:
-        """Return what is proven about the kernel matrix over these points.
+    def prove_definiteness(self, plane: bool) -> Definiteness:
+        """Prove that the kernel matrix over these points is positive semidefinite, or how much it lacks.
 
         plane: Whether 1ᵀβ is constant, (DEF.4).
         """
@@ -148,8 +151,8 @@ class BallSpace(Space):
     def __init__(self, rows: RowSource, centre: FloatArray) -> None:
         self.rows, self.centre = rows, centre
         self.n, self.d = rows.shape
-        self._written_out = not rows.is_sparse or self.n * self.d <= AFFORDABLE
-        self._halves, self._radius = np.empty(self.n), np.empty(self.n)
+        self._uses_differences = not rows.is_sparse or self.n * self.d <= MAX_DOUBLE_DOUBLE_PRODUCTS
+        self._half_squares, self._radius = np.empty(self.n), np.empty(self.n)
         square, length = float(centre @ centre), bound_norm(centre)
         for block in rows.blocks():
             for piece in block.iter_tiles():
@@ -157,15 +160,15 @@ class BallSpace(Space):
 
     def _scan_piece(self, piece: Block, square: float, length: float) -> None:
         """Compute ½‖x − c‖² of some rows, and its radius."""
-        if self._written_out:
+        if self._uses_differences:
             differences = self._subtract_centre(piece)
             halves = 0.5 * np.einsum("ij,ij->i", differences, differences)  # (BALL.2)
-            self._halves[piece.rows] = halves
+            self._half_squares[piece.rows] = halves
             self._radius[piece.rows] = gamma(self.d + 8) * halves + self.d * UNDERFLOW
             return
         squares = piece.squared_norms()
         lengths = bound_row_norms(squares, self.d)
-        self._halves[piece.rows] = 0.5 * (squares - 2.0 * piece.margins(self.centre) + square)  # (BALL.4)
+        self._half_squares[piece.rows] = 0.5 * (squares - 2.0 * piece.margins(self.centre) + square)  # (BALL.4)
         self._radius[piece.rows] = gamma(self.d + 12) * (lengths + length) ** 2 + self.d * UNDERFLOW
 
     def _subtract_centre(self, piece: Block) -> FloatArray:
@@ -177,10 +180,10 @@ class BallSpace(Space):
     def levels(self) -> RationalVector:
         """½‖x_i − c‖², the levels of (DUAL.1) relative to c: (n,)."""
         with np.errstate(invalid="ignore"):
-            low = np.maximum(self._halves - self._radius, 0.0) * (1.0 - gamma(4))
-            high = (self._halves + self._radius) * (1.0 + gamma(4))
+            low = np.maximum(self._half_squares - self._radius, 0.0) * (1.0 - gamma(4))
+            high = (self._half_squares + self._radius) * (1.0 + gamma(4))
         return from_enclosure(
-            np.where(np.isfinite(high), low, 0.0), np.where(np.isnan(high), np.inf, high), self._level
+            np.where(np.isfinite(high), low, 0.0), np.where(np.isnan(high), np.inf, high), self._compute_level
         )
 
     @cached_property
@@ -188,14 +191,14 @@ class BallSpace(Space):
         """X in memory if it is small, for access row by row; else None."""
         return self.rows.take(np.arange(self.n)) if self.n * self.d <= BLOCK_NUMBERS else None
 
-    def _row(self, i: int) -> Matrix:
+    def _take_row(self, i: int) -> Matrix:
         return self.rows.take(np.array([i])) if self._small_matrix is None else self._small_matrix[i : i + 1]
 
-    def _level(self, i: int) -> Fraction:
-        j, exponent = as_integers(np.concatenate([as_dense(self._row(i))[0], self.centre]))
-        return Fraction(sum((x - c) ** 2 for x, c in zip(j[: self.d], j[self.d :], strict=True)), 2) * _power(
-            2 * exponent
-        )
+    def _compute_level(self, i: int) -> Fraction:
+        """Return ½‖x_i − c‖² exactly."""
+        integers, exponent = as_integers(np.concatenate([as_dense(self._take_row(i))[0], self.centre]))
+        square = sum((x - c) ** 2 for x, c in zip(integers[: self.d], integers[self.d :], strict=True))
+        return Fraction(square, 2) * _power_of_two(2 * exponent)
 
     def measure(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
         """Evaluate (BALL.3): w is 0, and w(α) is Σβ_i (x_i − c)."""
@@ -204,15 +207,15 @@ class BallSpace(Space):
         for block in self.rows.blocks():
             for piece in block.iter_tiles():
                 weights = beta[piece.rows]
-                sums += self._subtract_centre(piece).T @ weights if self._written_out else piece.weights(weights)
+                sums += self._subtract_centre(piece).T @ weights if self._uses_differences else piece.weights(weights)
         lengths = np.sqrt(2.0 * self.levels.bounds[1]) * (1.0 + gamma(4))
-        if not self._written_out:
+        if not self._uses_differences:
             sums -= self.centre
             lengths = lengths + 2.0 * bound_norm(self.centre)  # ‖x‖ + ‖c‖
-        off = gamma(self.n + 8) * float(np.abs(beta) @ lengths) + self.n * self.d * UNDERFLOW
-        off = (off + float(beta_radius @ lengths)) * (1.0 + gamma(self.n + 4))
+        sum_error = gamma(self.n + 8) * float(np.abs(beta) @ lengths) + self.n * self.d * UNDERFLOW
+        sum_error = (sum_error + float(beta_radius @ lengths)) * (1.0 + gamma(self.n + 4))
         return SpaceMeasurement(
-            PointValues(zeros, zeros, zeros), (bound_norm(sums) + off) * (1.0 + gamma(4)), (0.0, 0.0)
+            PointValues(zeros, zeros, zeros), (bound_norm(sums) + sum_error) * (1.0 + gamma(4)), (0.0, 0.0)
         )
 
     def refine_values(self, primal_point: Primal, points: IntArray) -> PointValues | None:
@@ -220,17 +223,19 @@ class BallSpace(Space):
         del primal_point, points
         return None
 
-    def exact(self, primal_point: Primal, beta: Sequence[Fraction], max_products: float) -> ExactValues | None:
-        """Every product and every sum as an integer."""
+    def evaluate_exactly(
+        self, primal_point: Primal, beta: Sequence[Fraction], max_products: float
+    ) -> ExactValues | None:
+        """Return the values as rational numbers: products and sums of integers, scaled by powers of 2."""
         del primal_point
         if self.n * self.d > max_products:
             return None
         b, denominator = to_common_denominator(beta)
         weights = [Fraction(0)] * self.d
         for i in np.flatnonzero(np.array([value != 0 for value in b])).tolist():
-            row = sp.csr_array(self._row(i))
+            row = sp.csr_array(self._take_row(i))
             x, exponent = as_integers(row.data)
-            scale = _power(exponent) * b[i]
+            scale = _power_of_two(exponent) * b[i]
             for j, v in zip(row.indices.tolist(), x, strict=True):
                 weights[j] += scale * v
         differences = [
@@ -239,19 +244,6 @@ class BallSpace(Space):
         square = sum((v * v for v in differences), Fraction(0)) / denominator**2
         zero = Fraction(0), Fraction(0)
         return ExactValues([zero] * self.n, zero, (square, square), (square, square))
-
-
-def bound_norms_below(differences: FloatArray) -> FloatArray:
-    """Return lower bounds of the norms of rows (k, d), each entry of which is a difference of floats, rounded once."""
-    terms, power = differences.shape[1], math.frexp(float(np.abs(differences).max(initial=0.0)))[1]
-    scaled = np.ldexp(differences, -power)  # so that squares neither overflow, nor underflow where they matter
-    squares = np.einsum("ij,ij->i", scaled, scaled) * (1.0 - gamma(terms + 6)) - terms * UNDERFLOW
-    norms: FloatArray = np.ldexp(np.sqrt(np.maximum(squares, 0.0)) * (1.0 - 4.0 * UNIT), power)
-    return norms
-
-
-def _power(exponent: int) -> Fraction:
-    return Fraction(2) ** exponent
 
 
 class LinearSpace(Space):
@@ -275,16 +267,18 @@ class LinearSpace(Space):
             for piece in block.iter_tiles():
                 values[piece.rows] = piece.margins(w)
                 lengths[piece.rows] = bound_row_norms(piece.squared_norms(), self._terms)
-                for start in range(0, piece.n, PIECE):
-                    rows = slice(start, min(start + PIECE, piece.n))
+                for start in range(0, piece.n, ROWS_PER_PARTIAL_SUM):
+                    rows = slice(start, min(start + ROWS_PER_PARTIAL_SUM, piece.n))
                     sums += piece.weights(beta[piece.rows][rows], rows)
                     pieces += 1
         radius = lengths * bound_norm(w) * gamma(self._terms + 3)  # (PLIN.1)
         radius += self._terms * UNDERFLOW if w.any() else 0.0
         size = float(np.abs(beta) @ lengths) * (1.0 + gamma(self.n + 2))
-        off = gamma(PIECE + pieces + 4) * size + (self.n * self.d * UNDERFLOW if beta.any() else 0.0)  # (PLIN.2)
-        off += float(beta_radius @ lengths) * (1.0 + gamma(self.n + 2))
-        distance = (bound_norm(w - sums) * (1.0 + gamma(4)) + off) * (1.0 + gamma(4))
+        sum_error = gamma(ROWS_PER_PARTIAL_SUM + pieces + 4) * size + (
+            self.n * self.d * UNDERFLOW if beta.any() else 0.0
+        )  # (PLIN.2)
+        sum_error += float(beta_radius @ lengths) * (1.0 + gamma(self.n + 2))
+        distance = (bound_norm(w - sums) * (1.0 + gamma(4)) + sum_error) * (1.0 + gamma(4))
         square = float(np.square(w).sum())
         spread = gamma(self.d + 2) * square + self.d * UNDERFLOW
         half = (max(0.5 * (square - spread), 0.0), 0.5 * (square + spread) * (1.0 + gamma(2)))
@@ -294,10 +288,10 @@ class LinearSpace(Space):
         """Evaluate some points by (ROUND.4)."""
         w = primal_point.w
         assert w is not None
-        if len(points) * self.d > AFFORDABLE:
+        if len(points) * self.d > MAX_DOUBLE_DOUBLE_PRODUCTS:
             return None
         high, low, radius = np.empty(len(points)), np.empty(len(points)), np.empty(len(points))
-        for X, positions in self._pieces(points):
+        for X, positions in self._iter_dense_pieces(points):
             high[positions], low[positions], radius[positions] = multiply_to_pairs(X, w)
         return PointValues(high, low, radius)
 
@@ -307,22 +301,24 @@ class LinearSpace(Space):
         sums = self.sum_points(beta)
         if sums is None:
             return None
-        off, moved = 0.0, np.flatnonzero(beta_radius)
-        for X, positions in self._pieces(moved):
-            off += float(beta_radius[moved[positions]] @ bound_row_norms(as_block(X).squared_norms(), self._terms))
-        off *= 1.0 + gamma(len(moved) + 2)
+        sum_error, moved = 0.0, np.flatnonzero(beta_radius)
+        for X, positions in self._iter_dense_pieces(moved):
+            sum_error += float(
+                beta_radius[moved[positions]] @ bound_row_norms(as_block(X).squared_norms(), self._terms)
+            )
+        sum_error *= 1.0 + gamma(len(moved) + 2)
         high, error = two_sum(primal_point.w, -sums[0])
         difference = high + (error - sums[1])
-        lost = sums[2] + 4.0 * UNIT * (np.abs(difference) + np.abs(error) + np.abs(sums[1]))
-        return (bound_norm(np.abs(difference) + lost) * (1.0 + gamma(6)) + off) * (1.0 + gamma(4))
+        difference_radius = sums[2] + 4.0 * UNIT * (np.abs(difference) + np.abs(error) + np.abs(sums[1]))
+        return (bound_norm(np.abs(difference) + difference_radius) * (1.0 + gamma(6)) + sum_error) * (1.0 + gamma(4))
 
     def sum_points(self, beta: FloatArray) -> FloatArray | None:
         """Return Σβ_i x_i as sums of two doubles, and radii, (3, d), by (ROUND.4); None if too slow."""
         support = np.flatnonzero(beta)
-        if len(support) * self.d > AFFORDABLE:
+        if len(support) * self.d > MAX_DOUBLE_DOUBLE_PRODUCTS:
             return None
         sums = np.zeros((3, self.d))
-        for X, positions in self._pieces(support):
+        for X, positions in self._iter_dense_pieces(support):
             products = multiply_to_pairs(np.ascontiguousarray(X.T), beta[support[positions]])
             sums = np.array(sum_pairs(np.array([sums, products])))
         return sums
@@ -331,21 +327,23 @@ class LinearSpace(Space):
         """Return lower bounds of ‖x_i − x_c‖, or of ‖x_i‖ without a centre, by differences as in (BALL.2): (n,)."""
         c = np.zeros(self.d) if centre is None else as_dense(self.rows.take(np.array([centre])))[0]
         distances = np.empty(self.n)
-        for X, positions in self._pieces(np.arange(self.n)):
+        for X, positions in self._iter_dense_pieces(np.arange(self.n)):
             distances[positions] = bound_norms_below(X - c)
         return distances
 
-    def _pieces(self, points: IntArray) -> Iterator[tuple[FloatArray, IntArray]]:
+    def _iter_dense_pieces(self, points: IntArray) -> Iterator[tuple[FloatArray, IntArray]]:
         """Yield some points, a few dense rows at a time, and their positions in `points`, in one pass over X."""
-        step = max(AT_A_TIME // max(self.d, 1), 1)
+        step = max(PRODUCTS_PER_STEP // max(self.d, 1), 1)
         for block, rows_of_block, positions in self.rows.locate_rows(points):
             index, places = np.arange(block.n)[rows_of_block], np.arange(len(points))[positions]
             for start in range(0, len(index), step):
                 piece = slice(start, start + step)
                 yield np.ascontiguousarray(as_dense(block.take(index[piece]))), places[piece]
 
-    def exact(self, primal_point: Primal, beta: Sequence[Fraction], max_products: float) -> ExactValues | None:
-        """Every product and every sum as an integer."""
+    def evaluate_exactly(
+        self, primal_point: Primal, beta: Sequence[Fraction], max_products: float
+    ) -> ExactValues | None:
+        """Return the values as rational numbers: products and sums of integers, scaled by powers of 2."""
         if self.n * self.d > max_products:
             return None
         assert primal_point.w is not None
@@ -359,16 +357,29 @@ class LinearSpace(Space):
             stored = slice(*X.indptr[i : i + 2])
             places, (x, exponent) = X.indices[stored].tolist(), as_integers(X.data[stored])
             dot = sum(w[j] * v for j, v in zip(places, x, strict=True))
-            values.append(Fraction(dot) * _power(w_exponent + exponent))
+            values.append(Fraction(dot) * _power_of_two(w_exponent + exponent))
             if b[i]:
-                scale = _power(exponent) * b[i]
+                scale = _power_of_two(exponent) * b[i]
                 for j, v in zip(places, x, strict=True):
                     own_weights[j] = own_weights.get(j, Fraction(0)) + scale * v
-        square = Fraction(sum(v * v for v in w)) * _power(2 * w_exponent)
+        square = Fraction(sum(v * v for v in w)) * _power_of_two(2 * w_exponent)
         own_square = sum((v * v for v in own_weights.values()), Fraction(0)) / denominator**2
-        scale = denominator * _power(w_exponent)
+        scale = denominator * _power_of_two(w_exponent)
         differences = (scale * v - own_weights.get(j, Fraction(0)) for j, v in enumerate(w))
         apart_square = sum((v * v for v in differences), Fraction(0)) / denominator**2
         return ExactValues(
             [(v, v) for v in values], (square, square), (own_square, own_square), (apart_square, apart_square)
         )
+
+
+def bound_norms_below(differences: FloatArray) -> FloatArray:
+    """Return lower bounds of the norms of rows (k, d), each entry of which is a difference of floats, rounded once."""
+    terms, power = differences.shape[1], math.frexp(float(np.abs(differences).max(initial=0.0)))[1]
+    scaled = np.ldexp(differences, -power)  # so that squares neither overflow, nor underflow where they matter
+    squares = np.einsum("ij,ij->i", scaled, scaled) * (1.0 - gamma(terms + 6)) - terms * UNDERFLOW
+    norms: FloatArray = np.ldexp(np.sqrt(np.maximum(squares, 0.0)) * (1.0 - 4.0 * UNIT), power)
+    return norms
+
+
+def _power_of_two(exponent: int) -> Fraction:
+    return Fraction(2) ** exponent

@@ -1,5 +1,8 @@
 """Bound the terms of (GAP.1) from above and below (`sum_terms`), and hold bounds of P, D and the gap (`GapBounds`).
 
+By (GAP.1), P − D is a sum of nonnegative terms: one term g per row, one per penalised intercept, and ½‖w − w(α)‖². So
+it is bounded without the cancellation of P and D, given an enclosure of the violation t of each row:
+
     (BOUND.1)  t_k = ℓ_k − s_k⟨w, φ⟩ − Σ_g E_kg μ_g as a sum of two doubles and a radius r_k: that of ⟨w, φ⟩ plus the
                rounding of this sum
     (BOUND.2)  g = α(−t)₊ + (U − α)(t − δU)₊ + (min(t₊, δU) − δα)²/(2δ), (LOSS.4), without the last part if δ = 0: each
@@ -28,7 +31,7 @@ from qpsvm.base.arrays.rationals import MAX_FLOAT, enclose_fraction, round_down,
 from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
-from qpsvm.bounds.proof.feasible import Feasible, compute_residual
+from qpsvm.bounds.proof.feasible import FeasibleAlpha, compute_residual
 from qpsvm.bounds.proof.spaces import PointValues
 from qpsvm.program.losses import compute_loss
 
@@ -36,10 +39,10 @@ from qpsvm.program.losses import compute_loss
 Interval = tuple[float, float]
 #: Lower and upper bounds of the numbers of some rows.
 Ends = tuple[FloatArray, FloatArray]
-#: Factor that rounds down, as FEW rounds up.
-IN = 2.0 - FEW
+#: Factor 1 − 8u that rounds a result of few operations down, as FEW rounds it up.
+INWARD = 2.0 - FEW
 #: Combinations of at most this many points are added in double-double.
-FEW_TERMS = 32
+MAX_DOUBLE_DOUBLE_TERMS = 32
 
 
 @dataclass(frozen=True)
@@ -48,19 +51,20 @@ class GapBounds:
 
     primal, dual, difference: Lower and upper bounds of P, D and P − D; P is infinite if (w, μ) is infeasible.
     exactly: Whether the bounds are the exact values, rounded outwards.
-    apart, length: Upper bound of ‖w − w(α)‖, and lower bound of ‖w‖.
-    lost: Bound of the amount by which D of any α may exceed P, (LACK.2), usually 0. It is included in the upper bound
+    distance: Upper bound of ‖w − w(α)‖.
+    min_norm: Lower bound of ‖w‖.
+    excess: Bound of the amount by which D of any α may exceed P, (LACK.2), usually 0. It is included in the upper bound
         of P − D.
-    zero_size: Lower bound of S of (ZERO.2), if P = 0 and the gap is (apart/S)²; else 0.
+    zero_size: Lower bound of S of (ZERO.2), if P = 0 and the gap is (distance/S)²; else 0.
     """
 
     primal: Interval
     dual: Interval
     difference: Interval
     exactly: bool = False
-    apart: float = math.inf
-    length: float = 0.0
-    lost: float = 0.0
+    distance: float = math.inf
+    min_norm: float = 0.0
+    excess: float = 0.0
     zero_size: float = 0.0
 
     @property
@@ -72,9 +76,9 @@ class GapBounds:
     def gap(self) -> float:
         """Upper bound of the relative gap, (CERT.3) or (ZERO.2)."""
         if self.zero_size:
-            return (
-                round_up((Fraction(self.apart) / Fraction(self.zero_size)) ** 2) if self.apart < math.inf else math.inf
-            )
+            if not self.distance < math.inf:
+                return math.inf
+            return round_up((Fraction(self.distance) / Fraction(self.zero_size)) ** 2)
         size = self.size
         if not self.difference[1] > 0.0 or math.isnan(size):
             return 0.0 if self.difference[1] <= 0.0 else math.inf
@@ -92,22 +96,28 @@ class GapBounds:
             return 0.0
         return round_down(Fraction(self.difference[0]) / Fraction(size)) if size > 0.0 else 0.0
 
-    def wider(self, lost: float) -> GapBounds:
-        """Add `lost` to the upper bounds of P and P − D: then the optimal value is between D and P."""
-        if lost == 0.0:
+    def add_excess(self, excess: float) -> GapBounds:
+        """Add `excess` to the upper bounds of P and P − D: then the optimal value is between D and P."""
+        if excess == 0.0:
             return self
-        primal, difference = (math.nextafter(end[1] + lost, math.inf) for end in (self.primal, self.difference))
-        return replace(self, primal=(self.primal[0], primal), difference=(self.difference[0], difference), lost=lost)
+        primal, difference = (math.nextafter(end[1] + excess, math.inf) for end in (self.primal, self.difference))
+        return replace(
+            self, primal=(self.primal[0], primal), difference=(self.difference[0], difference), excess=excess
+        )
 
 
 @dataclass(eq=False)
 class Violations:
-    """t of (BOUND.1) at some rows, |t_k − high_k − low_k| ≤ radius_k, (k,) each; also used as an accumulator."""
+    """Violations t of some rows, (BOUND.1), accumulated term by term: |t_k − high_k − low_k| ≤ radius_k, (k,) each.
+
+    size (k,): Sum of the absolute values of all that was added to `low`.
+    steps: Number of additions, plus 2.
+    """
 
     high: FloatArray
     low: FloatArray
     radius: FloatArray
-    size: FloatArray  # Σ|parts of low|
+    size: FloatArray
     steps: int = 2
 
     @property
@@ -149,16 +159,14 @@ def bound_violations(
 ) -> Violations:
     """Compute t of (BOUND.1) at some rows, from ⟨w, φ⟩ at all points."""
     sign, level = program.sign[rows], program.level
-    zeros = np.zeros(len(sign))
     if program.mix is None:
         index = slice(None) if program.rows is None else program.rows
-        v, v_low, radius = (
-            values_of_points[index][rows] for values_of_points in (values.high, values.low, values.radius)
-        )
-        t = Violations(-sign * v, -sign * v_low, radius, np.abs(v_low))
+        high, low, radius = (part[index][rows] for part in (values.high, values.low, values.radius))
+        t = Violations(-sign * high, -sign * low, radius, np.abs(low))
     else:
+        zeros = np.zeros(len(sign))
         t = Violations(zeros, zeros, zeros, zeros)
-        _combine(t, sign, program.mix[rows], values)
+        _add_combinations(t, sign, program.mix[rows], values)
     if level.is_exact:
         t.add(np.ascontiguousarray(level.high[rows]), level.low[rows])
     else:
@@ -181,12 +189,12 @@ def bound_violations(
     return t.with_rounding()
 
 
-def _combine(t: Violations, sign: FloatArray, A: Any, values: PointValues) -> None:
+def _add_combinations(t: Violations, sign: FloatArray, A: Any, values: PointValues) -> None:
     """Add −s∘A⟨w, φ⟩ to t, in double-double if the combinations are of few points."""
     counts = np.diff(A.indptr)
     terms = int(counts.max(initial=0))
     t.radius = (abs(A) @ values.radius) * (1.0 + gamma(terms + 6)) + terms * UNDERFLOW
-    if terms > FEW_TERMS:
+    if terms > MAX_DOUBLE_DOUBLE_TERMS:
         sizes = abs(A) @ (np.abs(values.high) + np.abs(values.low))
         t.radius = t.radius + gamma(terms + 1) * sizes * (1.0 + gamma(terms + 6))
         t.add(-sign * (A @ values.high), -sign * (A @ values.low))
@@ -241,14 +249,14 @@ def sum_terms(
         row, t = rows if m <= step else rows.take(block), find_violations(block)
         high = bound_terms_above(row, t, width)
         upper.append(high if width == 1 else np.repeat(high, width))
-        low = total(bound_terms_below(row, t, width), up=False) if both else 0.0
-        g_sums.append((low, total(high, up=True)))
+        low = bound_sum(bound_terms_below(row, t, width), up=False) if both else 0.0
+        g_sums.append((low, bound_sum(high, up=True)))
         if width > 1:
-            row, t = row.take(slice(None, None, width)), _largest(t, width)
-        most = total(bound_losses_above(row, t), up=True) if both else math.inf
-        loss_sums.append((total(bound_losses_below(row, t), up=False), most))
-    each = upper[0] if len(upper) == 1 else np.concatenate([*upper, np.zeros(0)])
-    return each, _add_intervals(g_sums), _add_intervals(loss_sums)
+            row, t = row.take(slice(None, None, width)), _find_block_maxima(t, width)
+        max_loss = bound_sum(bound_losses_above(row, t), up=True) if both else math.inf
+        loss_sums.append((bound_sum(bound_losses_below(row, t), up=False), max_loss))
+    all_upper = upper[0] if len(upper) == 1 else np.concatenate([*upper, np.zeros(0)])
+    return all_upper, _add_intervals(g_sums), _add_intervals(loss_sums)
 
 
 def _add_intervals(intervals: list[Interval]) -> Interval:
@@ -256,7 +264,7 @@ def _add_intervals(intervals: list[Interval]) -> Interval:
     if len(intervals) == 1:
         return intervals[0]
     lows, highs = np.array(intervals).reshape(-1, 2).T
-    return max(total(lows, up=False), 0.0), total(highs, up=True)
+    return max(bound_sum(lows, up=False), 0.0), bound_sum(highs, up=True)
 
 
 def bound_terms_above(row: RowBounds, t: Ends, width: int = 1) -> FloatArray:
@@ -271,21 +279,21 @@ def bound_terms_above(row: RowBounds, t: Ends, width: int = 1) -> FloatArray:
     with np.errstate(all="ignore"):
         T = np.maximum(t_high.max(axis=1), 0.0)
         slack = U - a_low.sum(axis=1) * (1.0 - gamma(2 * width - 2)) if width > 1 else U - a_low[:, 0]
-        knee = _multiply_down(row.curvature[0], row.upper[0]) if row.is_curved else 0.0  # δU
-        beyond = _multiply_up(slack, T - knee)
+        threshold = _multiply_down(row.curvature[0], row.upper[0]) if row.is_curved else 0.0  # δU
+        linear = _multiply_up(slack, T - threshold)
         if width == 1:
-            g = np.maximum(_multiply_up(a_high[:, 0], -t_low[:, 0]), beyond)
+            g = np.maximum(_multiply_up(a_high[:, 0], -t_low[:, 0]), linear)
         else:
-            g = _multiply_up(a_high, _largest_of_others(t_high) - t_low).sum(axis=1) * FEW**width
-            g = (g + beyond) * FEW
+            g = _multiply_up(a_high, _find_largest_of_others(t_high) - t_low).sum(axis=1) * FEW**width
+            g = (g + linear) * FEW
         if row.is_curved:  # only with one row per block
             low, high = row.curvature
-            middle = (
-                np.minimum(np.maximum(t_low[:, 0], 0.0), knee),
+            clipped = (
+                np.minimum(np.maximum(t_low[:, 0], 0.0), threshold),
                 np.minimum(T, _multiply_up(high, row.upper[1])),
-            )
+            )  # min(t₊, δU)
             delta_alpha = _multiply_down(low, row.alpha[0]), _multiply_up(high, row.alpha[1])  # δα
-            difference = np.maximum(np.maximum(middle[1] - delta_alpha[0], delta_alpha[1] - middle[0]), 0.0)
+            difference = np.maximum(np.maximum(clipped[1] - delta_alpha[0], delta_alpha[1] - clipped[0]), 0.0)
             curved = 0.5 * difference * (difference / low)
             g = np.where((high > 0.0) & ~(difference <= 0.0), (g + curved) * FEW + UNDERFLOW, g)
         unknown = np.isnan(t_low).any(axis=1) | np.isnan(t_high).any(axis=1) | np.isnan(g)
@@ -308,17 +316,17 @@ def bound_terms_below(row: RowBounds, t: Ends, width: int = 1) -> FloatArray:
     U, curvature = ([end[::width] for end in ends] for ends in (row.upper, row.curvature))
     with np.errstate(all="ignore"):
         T = np.maximum(t_low.max(axis=1), 0.0)
-        knee = _multiply_down(curvature[0], U[0]), _multiply_up(curvature[1], U[1])  # δU
+        threshold = _multiply_down(curvature[0], U[0]), _multiply_up(curvature[1], U[1])  # δU
         slack = U[0] - a_high.sum(axis=1) * (1.0 + gamma(2 * width - 2))
-        g = _multiply_down(a_low, _largest_of_others(t_low) - t_high).sum(axis=1) * IN**width
-        g = g + _multiply_down(slack, T - knee[1])
+        g = _multiply_down(a_low, _find_largest_of_others(t_low) - t_high).sum(axis=1) * INWARD**width
+        g = g + _multiply_down(slack, T - threshold[1])
         if row.is_curved:  # only with one row per block
-            middle = np.minimum(T, knee[0]), np.minimum(np.maximum(t_high[:, 0], 0.0), knee[1])
+            clipped = np.minimum(T, threshold[0]), np.minimum(np.maximum(t_high[:, 0], 0.0), threshold[1])
             delta_alpha = _multiply_down(curvature[0], row.alpha[0]), _multiply_up(curvature[1], row.alpha[1])  # δα
-            difference = np.maximum(np.maximum(middle[0] - delta_alpha[1], delta_alpha[0] - middle[1]), 0.0)
-            curved = IN * 0.5 * difference * (difference / curvature[1])
+            difference = np.maximum(np.maximum(clipped[0] - delta_alpha[1], delta_alpha[0] - clipped[1]), 0.0)
+            curved = INWARD * 0.5 * difference * (difference / curvature[1])
             g = g + np.fmax(np.where(difference > 0.0, curved, 0.0) - UNDERFLOW, 0.0)
-    below: FloatArray = np.fmax(g * IN, 0.0)
+    below: FloatArray = np.fmax(g * INWARD, 0.0)
     return below
 
 
@@ -333,13 +341,13 @@ def _multiply_down(a: FloatArray, b: FloatArray) -> FloatArray:
     return product
 
 
-def _largest(t: Ends, width: int) -> Ends:
+def _find_block_maxima(t: Ends, width: int) -> Ends:
     """Return bounds of the largest t of each block, (k,) each, given rows (k width,)."""
     low, high = (end.reshape(-1, width).max(axis=1) for end in t)
     return low, high
 
 
-def _largest_of_others(t: FloatArray) -> FloatArray:
+def _find_largest_of_others(t: FloatArray) -> FloatArray:
     """Return the largest t of the other rows of a block, or 0, for each row: (k, width)."""
     maxima = np.zeros_like(t)
     for c in range(t.shape[1]) if t.shape[1] > 1 else ():
@@ -354,7 +362,7 @@ def bound_losses_below(row: RowBounds, t: Ends) -> FloatArray:
             loss = compute_loss(t[0], row.upper[0], row.curvature[1])
         else:
             loss = row.upper[0] * np.maximum(t[0], 0.0)
-        below: FloatArray = np.fmax(IN * loss - UNDERFLOW, 0.0)  # ∞ · 0 is 0
+        below: FloatArray = np.fmax(INWARD * loss - UNDERFLOW, 0.0)  # ∞ · 0 is 0
     return below
 
 
@@ -363,13 +371,15 @@ def bound_losses_above(row: RowBounds, t: Ends) -> FloatArray:
     return FEW * compute_loss(t[1], row.upper[1], row.curvature[0]) + UNDERFLOW
 
 
-def total(values: FloatArray, up: bool) -> float:
+def bound_sum(values: FloatArray, up: bool) -> float:
     """Return an upper (`up`) or lower bound of the sum of nonnegative numbers, (BOUND.3)."""
     value = float(np.add.reduce(values))
     return value * (1.0 + gamma(len(values) + 2)) if up else value * (1.0 - gamma(len(values) + 2))
 
 
-def group_parts(program: ExactDual, primal_point: Primal, point: Feasible) -> tuple[Fraction, Fraction, Fraction]:
+def compute_group_terms(
+    program: ExactDual, primal_point: Primal, point: FeasibleAlpha
+) -> tuple[Fraction, Fraction, Fraction]:
     """Return the exact terms of the groups in P, eᵀμ + ½Σ R μ², in −D, ½Σ (Eᵀα − e)²/R, and in P − D."""
     cost = penalty = difference = Fraction(0)
     for group in program.groups:
@@ -382,7 +392,7 @@ def group_parts(program: ExactDual, primal_point: Primal, point: Feasible) -> tu
     return cost, penalty, difference
 
 
-def linear_part(program: ExactDual, point: Feasible) -> Interval:
+def bound_linear_term(program: ExactDual, point: FeasibleAlpha) -> Interval:
     """Return a lower and an upper bound of ℓᵀα."""
     level, ends = program.level, program.level.bounds
     if level.is_exact:
@@ -395,12 +405,12 @@ def linear_part(program: ExactDual, point: Feasible) -> Interval:
     return round_down(low), round_up(high)
 
 
-def bound_curvature_term(program: ExactDual, point: Feasible) -> tuple[float, float]:
+def bound_curvature_term(program: ExactDual, point: FeasibleAlpha) -> tuple[float, float]:
     """Bound ½Σδα² from below and from above."""
-    bend, a = program.curvature.bounds, point.ends
-    if not bend[1].any():
+    delta, a = program.curvature.bounds, point.ends
+    if not delta[1].any():
         return 0.0, 0.0
     return (
-        max(IN * total(0.5 * bend[0] * a[0] * a[0], False) - UNDERFLOW * program.m, 0.0),
-        FEW * total(0.5 * bend[1] * a[1] * a[1], True) + UNDERFLOW * program.m,
+        max(INWARD * bound_sum(0.5 * delta[0] * a[0] * a[0], False) - UNDERFLOW * program.m, 0.0),
+        FEW * bound_sum(0.5 * delta[1] * a[1] * a[1], True) + UNDERFLOW * program.m,
     )

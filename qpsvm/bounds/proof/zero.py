@@ -21,7 +21,7 @@ import numpy as np
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
-from qpsvm.bounds.proof.feasible import Feasible
+from qpsvm.bounds.proof.feasible import FeasibleAlpha
 from qpsvm.bounds.proof.spaces import Space
 from qpsvm.bounds.proof.terms import GapBounds
 
@@ -41,8 +41,8 @@ def bound_zero_size(space: Space, sizes: FloatArray, is_centred: bool) -> float:
     return float(sizes.sum()) * float(distances[: len(sizes)].mean()) * (1.0 - gamma(2 * len(sizes) + 4))
 
 
-def with_zero_size(
-    program: ExactDual, space: Space, primal_point: Primal, point: Feasible, bounds: GapBounds
+def add_zero_size(
+    program: ExactDual, space: Space, primal_point: Primal, point: FeasibleAlpha, bounds: GapBounds
 ) -> GapBounds:
     """Return bounds whose gap is relative to (ZERO.2), if (ZERO.1) applies and the gap is small enough."""
     vectors = (primal_point.w, primal_point.coef)
@@ -52,7 +52,7 @@ def with_zero_size(
         return bounds
     n_rows = program.m - program.n_constraint_rows
     n_samples = n_rows if program.rows is None else int(program.rows[:n_rows].max(initial=-1)) + 1
-    beta, radius = (values[:n_samples] for values in point.beta())
+    beta, radius = (values[:n_samples] for values in point.compute_beta())
     size = bound_zero_size(space, np.maximum(np.abs(beta) - radius, 0.0), has_balanced_intercept(program))
     if not size > 0.0:
         return bounds

@@ -119,5 +119,7 @@ def attach_class_balance_proof(
         "the rest" if second is None else format_value(classes.tolist()[second]),
         format_value(classes.tolist()[first]),
     )
-    error._evidence = partial(_call_proof, "balance", error.nu, exact_sums[first], other_sum, labels, Fraction(radius))
+    error._evidence = partial(
+        _call_proof, "prove_nu_exceeds_balance", error.nu, exact_sums[first], other_sum, labels, Fraction(radius)
+    )
     return error

@@ -78,5 +78,5 @@ def bound_exact_objectives(problem: MachineStatement, certificate: Certificate, 
 def _bound_norm_rounding(space: FeatureSpace, point: Certificate) -> float:
     """Bound the errors of ½‖w‖² and ½‖w(α)‖² as values; the gap is free of them, since it uses their difference."""
     sizes = Accuracy(space)
-    size = float((np.abs(point.coef) + np.abs(point.svm.beta(point.alpha))) @ sizes.sizes(np.arange(space.n)))
+    size = float((np.abs(point.coef) + np.abs(point.svm.beta(point.alpha))) @ sizes.bound_norms(np.arange(space.n)))
     return point.unit * (sizes.epsilon + gamma(2 * space.n + 16)) * size * size

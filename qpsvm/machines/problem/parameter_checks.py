@@ -65,6 +65,6 @@ def as_share(nu: float, name: str = "nu", feasible: bool = False) -> float:
 
 
 def _prove_share(nu: float, feasible: bool) -> Proof:
-    from qpsvm.bounds.proof.infeasible import share  # proofs are imported on demand
+    from qpsvm.bounds.proof.infeasible import prove_nu_above_one  # proofs are imported on demand
 
-    return share(nu, feasible)
+    return prove_nu_above_one(nu, feasible)

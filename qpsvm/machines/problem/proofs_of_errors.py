@@ -15,7 +15,8 @@ from qpsvm.base.arrays.rationals import round_up, sum_floats
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.proof import infeasible
-from qpsvm.bounds.proof.infeasible import Combination, ExcludedRows, balance, combination, coordinates, prove_hulls_meet
+from qpsvm.bounds.proof.exact_weights import Combination, ContradictingRows, compute_coordinates, find_combination
+from qpsvm.bounds.proof.infeasible import prove_hulls_meet, prove_nu_exceeds_balance
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.data.rows import FeatureRows, RowSource, as_row_source
 from qpsvm.machines.hull_distance import find_shared_sample
@@ -26,7 +27,14 @@ from qpsvm.machines.problem.proof_record import build_proof_record
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Precomputed
 
-__all__ = ["balance", "find_common_point", "is_proven_infeasible", "prove_hulls", "prove_imbalance", "prove_infeasible"]
+__all__ = [
+    "find_common_point",
+    "is_proven_infeasible",
+    "prove_hulls",
+    "prove_imbalance",
+    "prove_infeasible",
+    "prove_nu_exceeds_balance",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +66,14 @@ def _find_meeting(problem: DualStatement, weights: FloatArray, exactly: bool) ->
     point = "Σ u_i φ(x_i) = Σ v_j φ(x_j)"
     if matrix or isinstance(problem.kernel, Precomputed):
         point = "Σ u_i f(x_i) = Σ v_j f(x_j) of every f(x) = Σ a_i K(x_i, x) + b,"
-    proven = combination(rows, np.array([float(half) for half in halves]), exactly)
-    if proven is not None and proven.share:  # of weights that add up to ½ in each class
-        off = (Fraction(proven.share) * a + abs(a - half) for a, half in zip(proven.weights, halves, strict=True))
-        proven = replace(proven, share=round_up(max(error / half for error, half in zip(off, halves, strict=True))))
+    proven = find_combination(rows, np.array([float(half) for half in halves]), exactly)
+    if proven is not None and proven.relative_radius:  # of weights that add up to ½ in each class
+        off = (
+            Fraction(proven.relative_radius) * a + abs(a - half) for a, half in zip(proven.weights, halves, strict=True)
+        )
+        proven = replace(
+            proven, relative_radius=round_up(max(error / half for error, half in zip(off, halves, strict=True)))
+        )
     elif proven is not None:
         halves = proven.weights
     return _HullMeeting(proven, chosen, halves, point, assumed)
@@ -75,7 +87,7 @@ def find_common_point(problem: DualStatement, weights: FloatArray) -> Mapping[in
     meeting = _find_meeting(problem, weights, exactly=False)
     if meeting.found is None:
         return False if _explain_disjoint(problem) else None
-    return bool(meeting.found.share) or meeting.weights_by_sample(problem, 1.0) | meeting.weights_by_sample(
+    return bool(meeting.found.relative_radius) or meeting.weights_by_sample(problem, 1.0) | meeting.weights_by_sample(
         problem, -1.0
     )
 
@@ -105,7 +117,7 @@ def prove_hulls(problem: DualStatement, weights: FloatArray) -> Proof:
 def is_proven_infeasible(problem: DualStatement, weights: Mapping[str, float]) -> bool:
     """Return whether it is proven that no (w, b) satisfies the rows with weights, by name."""
     try:
-        return combination(*_build_farkas_system(problem, weights)) is not None
+        return find_combination(*_build_farkas_system(problem, weights)) is not None
     except UnsupportedError:
         return False
 
@@ -118,7 +130,7 @@ def prove_infeasible(problem: DualStatement, weights: Mapping[str, float]) -> Pr
 def prove_imbalance(nu: float, samples: Any) -> Proof:
     """Prove that ν is too large for two classes of samples."""
     more, less = (sum_floats(samples.weight[samples.target * side > 0]) for side in (1, -1))
-    return balance(nu, more, less, _name_classes(samples))
+    return prove_nu_exceeds_balance(nu, more, less, _name_classes(samples))
 
 
 def _name_classes(samples: Any) -> tuple[str, str]:
@@ -127,7 +139,7 @@ def _name_classes(samples: Any) -> tuple[str, str]:
     return format_value(first), format_value(second)
 
 
-def _build_farkas_system(problem: DualStatement, weights: Mapping[str, float]) -> tuple[ExcludedRows, FloatArray]:
+def _build_farkas_system(problem: DualStatement, weights: Mapping[str, float]) -> tuple[ContradictingRows, FloatArray]:
     """Return the rows with weights, and these; a margin row is called "margin[i]". Raises UnsupportedError."""
     kernel: Kernel = problem.kernel
     if problem.psd != "raise" and not kernel.is_psd:
@@ -142,7 +154,7 @@ def _build_farkas_system(problem: DualStatement, weights: Mapping[str, float]) -
 
 def _build_rows(
     problem: DualStatement, chosen: IntArray, names: list[str], matrix: bool
-) -> tuple[ExcludedRows, tuple[str, ...]]:
+) -> tuple[ContradictingRows, tuple[str, ...]]:
     """Build rows (PFARKAS.1) of the exact program, −s_k⟨w, φ_k⟩ − E_k b ≤ −ℓ_k, and the assumptions on their points."""
     program = build_exact_program(problem)
     every = [program.list_row_terms(k) for k in chosen.tolist()]
@@ -153,7 +165,7 @@ def _build_rows(
     in_b = next((group for group in program.groups if group.multiplier == "b"), None)
     c = None if in_b is None else [-in_b.get_entry(k) for k in chosen.tolist()]
     h = [-Fraction(problem._f_scale) * program.level[k] for k in chosen.tolist()]
-    return ExcludedRows(coordinates(kernel, points), terms, c, h, names), assumed
+    return ContradictingRows(compute_coordinates(kernel, points), terms, c, h, names), assumed
 
 
 def _build_points(problem: DualStatement, places: IntArray, matrix: bool) -> tuple[Kernel, Matrix, tuple[str, ...]]:

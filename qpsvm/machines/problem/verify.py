@@ -37,7 +37,7 @@ def verify_result(problem: DualStatement, result: SVMResult, tol: float | None =
     has_classes = problem._dual_structure.classes is not None
     tol = None if tol is None else as_real(tol, "tol")
     request = replace(
-        build_proof_request(problem, result), measured=result.gap, tol=tol, title=format_title(problem, result),
+        build_proof_request(problem, result), measured_gap=result.gap, tol=tol, title=format_title(problem, result),
         record={"stated": partial(build_proof_record, problem, result)},
         costs=None if has_classes else collect_costs(problem, result),
     )  # fmt: skip

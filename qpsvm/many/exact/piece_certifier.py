@@ -131,7 +131,7 @@ class PieceCertifier:
     def __init__(self, rows: SignedRows) -> None:
         self.rows = rows
         accuracy = Accuracy(rows.space)
-        self.norms = accuracy.sizes(np.asarray(rows.distinct))
+        self.norms = accuracy.bound_norms(np.asarray(rows.distinct))
         width = rows.space.samples.longest_row
         self.epsilon = accuracy.epsilon + (gamma(width + 6) if rows.space.is_linear else 0.0)
         self.is_hard_group = rows.ridge == 0.0

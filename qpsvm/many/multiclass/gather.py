@@ -44,7 +44,7 @@ class MachinePoints:
 def build_bounded_points(space: FeatureSpace, stack: Stack, points: MachinePoints) -> tuple[FloatArray, BoundedPoints]:
     """Return the intercepts (P,) in the caller's coordinates, and the points with bounds on their rounding errors."""
     accuracy = Accuracy(space)
-    row_norms = accuracy.sizes(np.arange(space.n))[stack.positions]
+    row_norms = accuracy.bound_norms(np.arange(space.n))[stack.positions]
     if points.W is None:
         bounded = build_kernel_points(stack, points.alpha, points.u, points.b, points.rho, row_norms, accuracy.epsilon)
         return points.b, bounded

@@ -42,8 +42,8 @@ def exact_alpha(proof):
 )
 def test_the_gap_is_between_the_bounds(monkeypatch, exactly, scale, offset, C):
     if not exactly:
-        monkeypatch.setattr(proving, "AT_ONCE", 0.0)
-        monkeypatch.setattr(proving, "AT_MOST", 0.0)
+        monkeypatch.setattr(proving, "MAX_PRODUCTS_AT_FIRST", 0.0)
+        monkeypatch.setattr(proving, "MAX_PRODUCTS", 0.0)
     X, y = table(30, scale=scale, offset=offset)
     problem = qpsvm.CSVM(X, y, C=C)
     for result in (qpsvm.solve(problem, check=False), problem.at(np.full(30, C / 3))):

@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 import qpsvm
-from qpsvm.bounds.proof import infeasible
-from qpsvm.bounds.proof.infeasible import find_enclosure
+from qpsvm.bounds.proof import exact_weights
+from qpsvm.bounds.proof.exact_weights import find_enclosure
 from qpsvm.estimators import NuSVC
 from qpsvm.machines.problem.evidence import attach_hull_proof
 
@@ -148,7 +148,7 @@ def test_what_rounding_decides_is_not_guessed():
 def test_a_solution_that_is_only_enclosed(monkeypatch, tmp_path):
     X, y = cloud(150, 12, 7)
     error = catch_hard_margin(X, y)
-    monkeypatch.setattr(infeasible, "PIVOTED", 0)
+    monkeypatch.setattr(exact_weights, "MAX_PIVOT_WORK", 0)
     proof = error.verify()
     assert proof
     assert "there are u" in proof.claims[0].text
@@ -268,8 +268,8 @@ def test_rows_without_exact_weights_are_left_open(monkeypatch):
     rows = qpsvm.Constraints([[1.0], [-1.0]], [1.0, -2.0])
     error = catch_error(lambda: qpsvm.CSVM(*INSEPARABLE, constraints=rows).svm, qpsvm.InfeasibleConstraintsError)
     error._evidence.args[-1]["row 1"] += 2.0**-30
-    monkeypatch.setattr(infeasible, "PIVOTED", 0)
-    monkeypatch.setattr(infeasible, "find_enclosure", lambda *_: None)
+    monkeypatch.setattr(exact_weights, "MAX_PIVOT_WORK", 0)
+    monkeypatch.setattr(exact_weights, "find_enclosure", lambda *_: None)
     proof = error.verify()
     assert not proof
     assert verdicts(proof) == {"weights": "open", "feasible": "open"}

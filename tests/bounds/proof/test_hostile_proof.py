@@ -122,8 +122,8 @@ def check_bounds(machine, result, proof):
 @pytest.fixture
 def in_floats(monkeypatch):
     """Nothing is affordable in rational numbers."""
-    monkeypatch.setattr(proving, "AT_ONCE", 0.0)
-    monkeypatch.setattr(proving, "AT_MOST", 0.0)
+    monkeypatch.setattr(proving, "MAX_PRODUCTS_AT_FIRST", 0.0)
+    monkeypatch.setattr(proving, "MAX_PRODUCTS", 0.0)
 
 
 @pytest.mark.parametrize("kind", [*CLASSES, *TUBES, "one"])
@@ -136,8 +136,8 @@ def test_no_bound_is_below_the_truth(kind, monkeypatch):
             tol = float(rng.choice([1e-6, 1e-12, 0.1]))
             check_bounds(machine, result, result.verify(tol=tol))
             with monkeypatch.context() as changed:
-                changed.setattr(proving, "AT_ONCE", 0.0)  # bounds in floats are what is judged
-                changed.setattr(proving, "AT_MOST", 0.0)
+                changed.setattr(proving, "MAX_PRODUCTS_AT_FIRST", 0.0)  # bounds in floats are what is judged
+                changed.setattr(proving, "MAX_PRODUCTS", 0.0)
                 check_bounds(machine, result, result.verify(tol=tol))
             proofs += 2
     assert proofs > 4 * EACH
@@ -219,7 +219,7 @@ def test_a_ball_beyond_all_floats_is_no_proof(radius):
 
 
 def test_what_a_kernel_may_lack_widens_what_is_proven():
-    bounds = GapBounds((2.0, 2.5), (1.0, 1.5), (0.5, 1.5)).wider(0.25)
+    bounds = GapBounds((2.0, 2.5), (1.0, 1.5), (0.5, 1.5)).add_excess(0.25)
     assert bounds.primal[1] >= 2.75
     assert bounds.difference[1] >= 1.75
     assert (bounds.primal[0], bounds.difference[0], bounds.dual) == (2.0, 0.5, (1.0, 1.5))

@@ -73,8 +73,8 @@ def test_bounds_hold_in_fractions(monkeypatch):
         for enough in (None, math.inf, -1.0):  # in rational numbers, in floats as they are, and evaluated again
             with monkeypatch.context() as patch:
                 if enough is not None:
-                    patch.setattr(proving, "AT_ONCE", 0.0)
-                    patch.setattr(proving, "AT_MOST", 0.0)
+                    patch.setattr(proving, "MAX_PRODUCTS_AT_FIRST", 0.0)
+                    patch.setattr(proving, "MAX_PRODUCTS", 0.0)
                     patch.setattr(proving, "_compute_target_gap", lambda request, enough=enough: enough)  # noqa: ARG005
                 proof = result.verify(tol=1e-6)
             if exact is None or not np.array_equal(proof.alpha, judged_alpha):
@@ -86,7 +86,8 @@ def test_bounds_hold_in_fractions(monkeypatch):
             assert proof.difference >= P - D, seed
             assert proof.gap >= gap >= proof.least_gap, seed
             assert proof.remains <= proof.gap, seed
-            left = 1e-6 if enough == math.inf else 1e-12 + proving.LEFT * loosest  # terms that are not evaluated again
+            # terms that are not evaluated again
+            left = 1e-6 if enough == math.inf else 1e-12 + proving.NEGLIGIBLE_SHARE * loosest
             assert proof.gap <= 3.0 * gap + left, seed
             loosest = max(loosest, proof.gap)
             near = problem.samples.select_active(result.alpha)

@@ -162,4 +162,4 @@ def test_a_length_is_known_where_its_square_underflows():
     found, weights = problem.space.weights(beta), [Fraction(v) for v in beta.tolist()]
     exact = [sum(w * Fraction(v) for w, v in zip(weights, column, strict=True)) for column in np.asarray(Z).T.tolist()]
     off = max(abs(float(Fraction(float(one)) - other)) for one, other in zip(found, exact, strict=True))
-    assert 0.0 < off <= accuracy.weight_radius(np.abs(beta)) < 1e-9 * np.abs(found).max()
+    assert 0.0 < off <= accuracy.bound_weight_error(np.abs(beta)) < 1e-9 * np.abs(found).max()

@@ -82,14 +82,14 @@ def test_radii_hold_in_floats_in_two_doubles_and_in_rational_numbers():
                 for i in np.flatnonzero(np.isfinite(values.radius)).tolist():
                     near = mpmath.mpf(float(values.high[i])) + mpmath.mpf(float(values.low[i]))
                     assert abs(u[i] - near) <= float(values.radius[i]), (kernel, i)
-            exact = space.exact(held, [Fraction(v) for v in beta.tolist()], 1e9)
+            exact = space.evaluate_exactly(held, [Fraction(v) for v in beta.tolist()], 1e9)
             assert all(is_within(value, pair) for value, pair in zip(u, exact.values, strict=True))
             apart = form(off, off)
             assert is_within(form(coef, coef), exact.square)
-            assert is_within(form(own, own), exact.own_square)
-            assert apart <= mpmath.mpf(found.apart) ** 2
-            assert 2 * mpmath.mpf(found.half_apart_low) <= apart
-            for pair, value in ((found.half_square, coef), (found.own_half, own)):
+            assert is_within(form(own, own), exact.dual_square)
+            assert apart <= mpmath.mpf(found.distance) ** 2
+            assert 2 * mpmath.mpf(found.min_half_square_distance) <= apart
+            for pair, value in ((found.half_square, coef), (found.dual_half_square, own)):
                 assert pair[0] <= form(value, value) / 2 <= pair[1]
             sharp_apart = space.refine_distance(held, beta, np.zeros(N))
             assert sharp_apart is None or apart <= mpmath.mpf(sharp_apart) ** 2
@@ -136,7 +136,7 @@ def test_blocks_and_sparse_samples_give_the_same(monkeypatch):
         qpsvm.Sigmoid(0.1, 0.2),
         qpsvm.Polynomial(0.5, 0.1, 9.0),
     ):
-        exact = kernel_space(kernel, X).exact(Primal(None, c), [Fraction(v) for v in c.tolist()], 1e9).values
+        exact = kernel_space(kernel, X).evaluate_exactly(Primal(None, c), [Fraction(v) for v in c.tolist()], 1e9).values
         for width, dense in ((256, 1e9), (3, 1e9), (7, 0.0)):
             monkeypatch.setattr(kernel_values, "DENSE_BYTES", dense)
             for name in ("ROWS", "COLUMNS"):
@@ -155,7 +155,7 @@ def test_numbers_beyond_all_floats_prove_nothing():
     for kernel in (qpsvm.Polynomial(3, 1.0, 1.0), qpsvm.RBF(1e290)):
         values = kernel_space(kernel, X).measure(Primal(None, c), c, np.zeros(N)).values
         assert np.isfinite(values.high[values.radius < np.inf]).all()
-    assert np.isinf(kernel_space(qpsvm.Polynomial(3, 1.0), X).measure(Primal(None, c), c, c).apart)
+    assert np.isinf(kernel_space(qpsvm.Polynomial(3, 1.0), X).measure(Primal(None, c), c, c).distance)
 
 
 @pytest.mark.parametrize("exactly", [True, False])
@@ -163,8 +163,8 @@ def test_numbers_beyond_all_floats_prove_nothing():
 def test_gaps_of_solved_machines(monkeypatch, exactly, C):
     """P − D in mpmath is between the bounds, which are no worse than what is measured."""
     if not exactly:
-        monkeypatch.setattr(proving, "AT_ONCE", 0.0)
-        monkeypatch.setattr(proving, "AT_MOST", 0.0)
+        monkeypatch.setattr(proving, "MAX_PRODUCTS_AT_FIRST", 0.0)
+        monkeypatch.setattr(proving, "MAX_PRODUCTS", 0.0)
     for kernel, scale in ((qpsvm.RBF(0.3), 1.0), (qpsvm.Polynomial(2, 1.0, 1.0), 1.0), (qpsvm.RBF(1e-3), 1e3)):
         rng = np.random.default_rng(4)
         X = scale * rng.standard_normal((24, 2))

@@ -252,8 +252,8 @@ def check_bounds(problem, result, proof):
 @pytest.fixture(params=["rational", "floats"])
 def arithmetic(request, monkeypatch):
     if request.param == "floats":
-        monkeypatch.setattr(proving, "AT_ONCE", 0.0)
-        monkeypatch.setattr(proving, "AT_MOST", 0.0)
+        monkeypatch.setattr(proving, "MAX_PRODUCTS_AT_FIRST", 0.0)
+        monkeypatch.setattr(proving, "MAX_PRODUCTS", 0.0)
     return request.param
 
 

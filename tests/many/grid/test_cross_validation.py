@@ -288,4 +288,4 @@ def test_a_fold_knows_what_made_its_part_of_a_given_matrix_symmetric():
     problem = qpsvm.CSVM(K, [0, 1, 0, 1, 0, 1], kernel="precomputed")
     part = restrict_to_rows(problem, np.arange(4))
     space = Accuracy(part.space)
-    assert space.epsilon * space.largest**2 >= 0.5e-6
+    assert space.epsilon * space.max_norm**2 >= 0.5e-6

@@ -34,10 +34,10 @@ from qpsvm.base.arrays.double_double import IN_CACHE, UNDERFLOW, multiply_to_pai
 from qpsvm.base.arrays.rationals import as_integers, to_common_denominator
 from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
-from qpsvm.bounds.accuracy import AFFORDABLE
+from qpsvm.bounds.accuracy import MAX_DOUBLE_DOUBLE_PRODUCTS
 from qpsvm.bounds.proof.kernels.exponential import BITS, LOWEST_IN_TWO, RELATIVE_IN_TWO, exp_fixed, exp_in_two
 from qpsvm.bounds.proof.kernels.values import KernelValues, MatrixValues, ProductValues, RBFValues
-from qpsvm.bounds.proof.spaces import Between, ExactValues, PointValues
+from qpsvm.bounds.proof.spaces import ExactValues, PointValues, RationalInterval
 from qpsvm.space.kernels.functions import Sigmoid
 
 #: Cost of an exponential, or of the square roots of a power, in multiplications.
@@ -79,7 +79,9 @@ def exact_values(
             table[i, j] = table[j, i] if (j, i) in table else entry(i, j)
     unit = Fraction(2) ** exponent
 
-    def sums_and_square(weights: Sequence[Fraction], rows: Sequence[int]) -> tuple[list[Between], Between]:
+    def sums_and_square(
+        weights: Sequence[Fraction], rows: Sequence[int]
+    ) -> tuple[list[RationalInterval], RationalInterval]:
         """Return Σ_j weights_j K_ij at some rows that include the support, and Σ weights_i weights_j K_ij."""
         integers, denominator = to_common_denominator(weights)
         support = [j for j in columns if integers[j]]
@@ -127,7 +129,7 @@ def _combine_intervals(parts: Sequence[tuple[int, tuple[int, int]]]) -> tuple[in
     return low, high
 
 
-def _scaled(pair: tuple[int, int], unit: Fraction) -> Between:
+def _scaled(pair: tuple[int, int], unit: Fraction) -> RationalInterval:
     low = pair[0] * unit
     return low, low if pair[0] == pair[1] else pair[1] * unit
 
@@ -215,7 +217,7 @@ def sharp_sums(values: KernelValues, points: IntArray, columns: IntArray, weight
     """Return Σ_j weights_j K_ij over some columns (s,), at some points (r,), by (KTWO.4); None if too expensive."""
     r, s = len(points), len(columns)
     width = 1 if isinstance(values, MatrixValues) else values.X.shape[1] if isinstance(values, WITH_SAMPLES) else 0
-    if not width or not _has_sharp_values(values) or r * s * (width + 4.0) > AFFORDABLE:
+    if not width or not _has_sharp_values(values) or r * s * (width + 4.0) > MAX_DOUBLE_DOUBLE_PRODUCTS:
         return None
     high, low, radius = np.empty(r), np.empty(r), np.empty(r)
     sizes = np.abs(weights)

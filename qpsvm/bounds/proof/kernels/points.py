@@ -119,7 +119,9 @@ class KernelSpace(Space):
         square_high = max(square + spread * FEW, 0.0) * FEW + (2.0 * self._norm(off) + lost) * lost * FEW + UNDERFLOW
         return math.sqrt(square_high) * FEW
 
-    def exact(self, primal_point: Primal, beta: Sequence[Fraction], max_products: float) -> ExactValues | None:
+    def evaluate_exactly(
+        self, primal_point: Primal, beta: Sequence[Fraction], max_products: float
+    ) -> ExactValues | None:
         """Return the values as rational numbers, (KRAT.1) to (KRAT.4)."""
         assert primal_point.coef is not None
         return exact_values(self.kernel_values, primal_point.coef, beta, max_products)
@@ -136,7 +138,7 @@ class KernelSpace(Space):
             squares = -2.0 * np.expm1(-values.gamma * np.square(lengths) * (1.0 - 8.0 * UNIT))
             return np.sqrt(np.maximum(squares, 0.0)) * (1.0 - 16.0 * UNIT)
 
-    def definiteness(self, plane: bool) -> Definiteness:
+    def prove_definiteness(self, plane: bool) -> Definiteness:
         """Return whether K is semidefinite, by construction or by a Cholesky factor, (DEF.1)."""
         if self.kernel_values.definite:
             return Definiteness(0.0, built=True)

@@ -39,7 +39,7 @@ from qpsvm.base.arrays.double_double import UNDERFLOW, dot_with_bound, sum_with_
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rationals import round_down
 from qpsvm.base.arrays.rounding import FEW, gamma
-from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.program.convexity import Convexity
 from qpsvm.bounds.program.faces import Face
 from qpsvm.bounds.program.implied import compute_implied_bounds
@@ -49,11 +49,11 @@ from qpsvm.program.qp import QP
 from qpsvm.space.operators import Diagonal
 
 #: Reason given if a QP has no lower bound.
-NOT_SHOWN_CONVEX = "P could not be shown to be positive semidefinite"
+NOT_PROVEN_CONVEX = "P could not be shown to be positive semidefinite"
 #: Steps t of (PROGRAM.5) that are tried, in turn.
-STEPS = (0.0, *(10.0**-k for k in range(14, 0, -1)))
+INTERIOR_STEPS = (0.0, *(10.0**-k for k in range(14, 0, -1)))
 #: Rounds in which an approximate solution is improved before its error is bounded.
-ROUNDS = 3
+REFINEMENT_ROUNDS = 3
 
 
 class DualArguments(NamedTuple):
@@ -69,29 +69,29 @@ class LowerBound:
     """Lower bound of the optimum, (PROGRAM.1), and the multipliers it was computed with.
 
     y (p,), z (m,): Multipliers.
-    c (n,): Residual of (QP.1): minus the multipliers of the bounds.
-    why: Why the bound is −∞; empty otherwise.
-    rests (n,): Upper bounds of the change of q in (PROGRAM.7); None if q is unchanged.
-    share: Relative change of entries of G in (PROGRAM.7).
+    c (n,): Residual of (QP.1), which is minus the multipliers of the bounds.
+    reason: Why the bound is −∞; empty otherwise.
+    q_change (n,): Upper bounds of the change of q in (PROGRAM.7); None if q is unchanged.
+    g_change: Relative change of entries of G in (PROGRAM.7).
     """
 
     value: float
     y: FloatArray
     z: FloatArray
     c: FloatArray
-    why: str = ""
-    rests: FloatArray | None = None
-    share: float = 0.0
+    reason: str = ""
+    q_change: FloatArray | None = None
+    g_change: float = 0.0
 
 
-class Cleared(NamedTuple):
+class BoundedTerms(NamedTuple):
     """Inputs of the sum in (PROGRAM.1), all of whose terms have a minimum.
 
-    dual, c: Multipliers, and their residual of (QP.1).
+    dual, c: Multipliers, and the enclosure of c of (PROGRAM.1).
     loss: Amount by which (PROGRAM.2) lowers the value.
     box: Lower and upper bounds (n,), given or implied, over which every term has a minimum.
     curvature (n,): κ of (CONVEX.1).
-    rests, share: As in `LowerBound`.
+    q_change, g_change: As in `LowerBound`.
     """
 
     dual: DualArguments
@@ -99,20 +99,20 @@ class Cleared(NamedTuple):
     loss: float
     box: tuple[FloatArray, FloatArray]
     curvature: FloatArray
-    rests: FloatArray | None = None
-    share: float = 0.0
+    q_change: FloatArray | None = None
+    g_change: float = 0.0
 
 
 class UpperBound(NamedTuple):
     """Upper bound of the optimum, (PROGRAM.3), and a point within `radius` of a feasible one.
 
-    why: Why the bound is ∞; empty otherwise.
+    reason: Why the bound is ∞; empty otherwise.
     """
 
     value: float
     x: FloatArray
     radius: float
-    why: str = ""
+    reason: str = ""
 
 
 class QPBounds:
@@ -134,13 +134,13 @@ class QPBounds:
         self.lb, self.ub = (np.array(side) for side in qp.bounds)
         self.factor = (sp.csr_array((n, 0)), qp.P.d) if isinstance(qp.P, Diagonal) else qp.P.factor()
         self.P: FloatArray | None = None
-        self.off = 0.0
+        self.entry_error = 0.0
         if self.factor is not None and self.factor[0].shape[1] and self.factor[1].min(initial=0.0) < 0.0:
             self.factor = None
         if self.factor is None:
             self.P = qp.P.dense()
             if not np.array_equal(self.P, self.P.T):  # xᵀPx only depends on the symmetric part of P
-                self.P, self.off = 0.5 * (self.P + self.P.T), 2.0**-53 * float(np.abs(self.P).max())
+                self.P, self.entry_error = 0.5 * (self.P + self.P.T), 2.0**-53 * float(np.abs(self.P).max())
 
     def apply_hessian(self, x: FloatArray) -> Enclosure:
         """Return Px: (n,)."""
@@ -160,7 +160,7 @@ class QPBounds:
     def convexity(self) -> Convexity:
         """Convexity of a dense P."""
         assert self.P is not None
-        return Convexity(self.P, self.off)
+        return Convexity(self.P, self.entry_error)
 
     @property
     def curvature(self) -> FloatArray | None:
@@ -180,7 +180,7 @@ class QPBounds:
         """κ of (CONVEX.1), (n,), positive wherever that can be proven."""
         return self.convexity.strict_curvature if self.factor is None else self.factor[1]
 
-    def negative_direction(self) -> tuple[FloatArray, float] | None:
+    def find_negative_direction(self) -> tuple[FloatArray, float] | None:
         """Return d (n,) with dᵀPd < 0 for certain, and dᵀPd; None if no such direction is known."""
         if self.factor is None:
             return self.convexity.negative_direction()
@@ -200,7 +200,7 @@ class QPBounds:
         if rows_only:
             dual = DualArguments(np.zeros(self.qp.n), np.array(y), np.maximum(z, 0.0))
         else:
-            dual = DualArguments(np.array(u), np.array(y), self._within_slacks(z))
+            dual = DualArguments(np.array(u), np.array(y), self._clip_to_slack_bounds(z))
         curvature: FloatArray | None
         if rows_only:
             curvature = np.zeros(self.qp.n)
@@ -210,18 +210,22 @@ class QPBounds:
             curvature = self.curvature
         if curvature is None:
             return LowerBound(
-                -math.inf, dual.y, dual.z, self._compute_residual(dual, rows_only).value, NOT_SHOWN_CONVEX
+                -math.inf, dual.y, dual.z, self._compute_residual(dual, rows_only).value, NOT_PROVEN_CONVEX
             )
-        cleared = self._clear_rests(dual, curvature, rows_only)
-        return cleared if isinstance(cleared, LowerBound) else self._sum_up(cleared, rows_only)
+        bounded = self._find_bounded_terms(dual, curvature, rows_only)
+        return bounded if isinstance(bounded, LowerBound) else self._sum_terms(bounded, rows_only)
 
-    def _clear_rests(self, dual: DualArguments, curvature: FloatArray, rows_only: bool) -> Cleared | LowerBound:
+    def _find_bounded_terms(
+        self, dual: DualArguments, curvature: FloatArray, rows_only: bool
+    ) -> BoundedTerms | LowerBound:
         """Find multipliers near the given ones for which every term c_j x_j + ½κ_j(x_j − u_j)² has a minimum.
 
-        Returns a `LowerBound` directly if it was computed in fractions, or is −∞.
+        A variable is bad if its term has none: c_j is not 0, though perhaps only by rounding, x_j has no bound on that
+        side, and κ_j = 0. The remedies are, in turn: a positive κ, (PROGRAM.2), rational multipliers, (PROGRAM.7), and
+        implied bounds, (PROGRAM.8). Returns a `LowerBound` if it was computed in rational numbers, or is −∞.
         """
         c, box = self._compute_residual(dual, rows_only), (self.lb, self.ub)
-        bad = self._unbounded(c, box)
+        bad = self._find_unbounded(c, box)
         if len(bad) and rows_only:
             columns = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)], format="csc")[:, bad].T
             if holds(columns, np.concatenate([dual.y, dual.z]), np.zeros(len(bad)), equal=True):
@@ -232,57 +236,63 @@ class QPBounds:
             curvature = strict if strict.any() or not curvature.any() else curvature
             bad = bad[curvature[bad] <= 0.0]
         if (curvature < 0.0).any():
-            return Cleared(dual, c, 0.0, self.implied_bounds, curvature)
+            return BoundedTerms(dual, c, 0.0, self.implied_bounds, curvature)
         if not len(bad):
-            return Cleared(dual, c, 0.0, box, curvature)
+            return BoundedTerms(dual, c, 0.0, box, curvature)
         cancelled = self._cancel_residual(dual, bad, rows_only)
         if cancelled is not None:
-            still_bad = self._unbounded(cancelled[1], box)
+            still_bad = self._find_unbounded(cancelled[1], box)
             still_bad = still_bad[curvature[still_bad] <= 0.0]
             if not len(still_bad):
-                return Cleared(*cancelled, box, curvature)
+                return BoundedTerms(*cancelled, box, curvature)
             bad = np.union1d(bad, still_bad)
         if not rows_only:
-            exact = self._in_fractions(dual, bad)
+            exact = self._bound_in_rationals(dual, bad)
             if exact is not None:
                 return exact
             refined = self._refine_multipliers(dual, bad) if self.rounding else dual
             c = self._compute_residual(refined, rows_only)
-            q_change = self._bound_q_change(refined, c, bad) if self.rounding else None
-            if q_change is not None:
+            changes = self._bound_q_change(refined, c, bad) if self.rounding else None
+            if changes is not None:
                 c.value[bad] = c.radius[bad] = 0.0
-                return Cleared(refined, c, 0.0, box, curvature, *q_change)
-        bad = self._unbounded(c, self.implied_bounds)
+                return BoundedTerms(refined, c, 0.0, box, curvature, *changes)
+        return self._use_implied_bounds(dual, c, curvature, rows_only)
+
+    def _use_implied_bounds(
+        self, dual: DualArguments, c: Enclosure, curvature: FloatArray, rows_only: bool
+    ) -> BoundedTerms | LowerBound:
+        """Return terms with a minimum over the implied bounds, (PROGRAM.8), or the lower bound −∞."""
+        bad = self._find_unbounded(c, self.implied_bounds)
         bad = bad[curvature[bad] <= 0.0]
         if len(bad):
             cancelled = self._cancel_residual(dual, bad, rows_only)
         else:
             cancelled = dual, self._compute_residual(dual, rows_only), 0.0
         if cancelled is not None:
-            return Cleared(*cancelled, self.implied_bounds, curvature)
+            return BoundedTerms(*cancelled, self.implied_bounds, curvature)
         names = "a variable without a bound" if len(bad) == 1 else f"{len(bad)} variables without bounds"
         return LowerBound(-math.inf, dual.y, dual.z, c.value, f"the multipliers leave a rest of (QP.1) at {names}")
 
-    def _sum_up(self, cleared: Cleared, rows_only: bool) -> LowerBound:
+    def _sum_terms(self, bounded: BoundedTerms, rows_only: bool) -> LowerBound:
         """Return a lower bound of the value of (PROGRAM.1)."""
-        dual, c, loss, box, curvature, q_change, share = cleared
-        terms, off = self._bound_box_minimum(c, curvature, dual.u, box)
+        dual, c, loss, box, curvature, q_change, g_change = bounded
+        terms, error = self._bound_box_minimum(c, curvature, dual.u, box)
         if terms == -math.inf:
-            why = "the multipliers leave a rest of (QP.1) at variables without bounds"
+            reason = "the multipliers leave a rest of (QP.1) at variables without bounds"
             if (curvature < 0.0).any():
-                why = (
+                reason = (
                     "P is positive semidefinite up to rounding only, and there are variables without bounds: give it "
                     "by a factor, as qpsvm.LowRank(F) for FFᵀ, or bound all variables"
                 )
-            return LowerBound(-math.inf, dual.y, dual.z, c.value, why)
+            return LowerBound(-math.inf, dual.y, dual.z, c.value, reason)
         half = self.apply_hessian(dual.u)
         square, rounding = dot_with_bound(dual.u, half.value)
-        off += 0.5 * (rounding + float(np.abs(dual.u) @ half.radius)) + loss
+        error += 0.5 * (rounding + float(np.abs(dual.u) @ half.radius)) + loss
         rows, rounding = dot_with_bound(np.concatenate([self.h, self.b]), np.concatenate([dual.z, dual.y]))
         constant = 0.0 if rows_only else self.qp.r
         value, summed = sum_with_bound(np.array([constant, -0.5 * square, -rows, terms]))
-        value -= (off + rounding + summed) * FEW + 2.0**-52 * abs(value)
-        return LowerBound(value, dual.y, dual.z, c.value, "", q_change, share)
+        value -= (error + rounding + summed) * FEW + 2.0**-52 * abs(value)
+        return LowerBound(value, dual.y, dual.z, c.value, "", q_change, g_change)
 
     @cached
     def slacks(self) -> tuple[IntArray, IntArray, FloatArray]:
@@ -308,7 +318,7 @@ class QPBounds:
             np.maximum.at(low, rows[~at_most], (end + spare)[~at_most])
         return low, high
 
-    def _within_slacks(self, z: FloatArray) -> FloatArray:
+    def _clip_to_slack_bounds(self, z: FloatArray) -> FloatArray:
         """Clip z (m,) ≥ 0 to `slack_multipliers`, where these bounds are consistent."""
         low, high = self.slack_multipliers
         return np.clip(z, low, np.maximum(high, low))
@@ -339,27 +349,27 @@ class QPBounds:
         return compute_implied_bounds(self.A, self.b, self.G, self.h, self.lb, self.ub)
 
     @staticmethod
-    def _unbounded(c: Enclosure, box: tuple[FloatArray, FloatArray]) -> IntArray:
+    def _find_unbounded(c: Enclosure, box: tuple[FloatArray, FloatArray]) -> IntArray:
         """Return the variables for which c_j x_j may be unbounded below."""
         down = (c.value + c.radius > 0.0) & ~np.isfinite(box[0])
         up = (c.value - c.radius < 0.0) & ~np.isfinite(box[1])
         return np.flatnonzero(down | up)
 
     def _bound_q_change(self, dual: DualArguments, c: Enclosure, bad: IntArray) -> tuple[FloatArray, float] | None:
-        """Bound the change of q, (n,), and the share of G's entries, by (PROGRAM.7); None if it is too large."""
+        """Bound the changes of q, (n,), and of entries of G, by (PROGRAM.7); None if they are too large."""
         change, q = np.zeros(self.qp.n), np.abs(self.qp.q)
         change[bad] = c.size[bad]
         if (change <= self.rounding * q).all():
             return change, 0.0
-        reach = (q + abs(sp.csr_array(self.G)).T @ dual.z) * (1.0 - gamma(len(dual.z) + 4))
+        size = (q + abs(sp.csr_array(self.G)).T @ dual.z) * (1.0 - gamma(len(dual.z) + 4))
         with np.errstate(divide="ignore", invalid="ignore"):
-            shares = np.where(change > 0.0, change / reach, 0.0) * FEW
-        share = float(shares.max())
-        return (shares * q, share) if share <= self.rounding else None
+            relative_change = np.where(change > 0.0, change / size, 0.0) * FEW
+        g_change = float(relative_change.max())
+        return (relative_change * q, g_change) if g_change <= self.rounding else None
 
-    def _in_fractions(self, dual: DualArguments, bad: IntArray) -> LowerBound | None:
-        """Evaluate (PROGRAM.2) at rational multipliers near the given ones; None without them, or if κ ≠ 0."""
-        if self.P is None or self.off or self.curvature is None or self.curvature.any():
+    def _bound_in_rationals(self, dual: DualArguments, bad: IntArray) -> LowerBound | None:
+        """Evaluate (PROGRAM.1) at nearby rational multipliers with c_j = 0; None without any, or if κ ≠ 0."""
+        if self.P is None or self.entry_error or self.curvature is None or self.curvature.any():
             return None
         p, n, tight = len(dual.y), self.qp.n, np.flatnonzero(dual.z > 0.0)
         if n * n * len(bad) > MOST_STEPS:
@@ -391,8 +401,8 @@ class QPBounds:
         if not M.shape[0] or M.shape[0] * len(bad) > MOST_STEPS:
             return dual
         c = self._compute_residual(dual, False).value[bad]
-        reach = np.abs(self.qp.q) + abs(M).T @ np.abs(np.concatenate([dual.y, dual.z[tight]]))
-        weights = 1.0 / np.where(reach[bad] > 0.0, reach[bad], 1.0)
+        sizes = np.abs(self.qp.q) + abs(M).T @ np.abs(np.concatenate([dual.y, dual.z[tight]]))
+        weights = 1.0 / np.where(sizes[bad] > 0.0, sizes[bad], 1.0)
         step = np.linalg.lstsq(as_dense(M[:, bad]).T * weights[:, None], -c * weights, rcond=None)[0]
         z = dual.z.copy()
         z[tight] = np.maximum(z[tight] + step[p:], 0.0)
@@ -401,13 +411,16 @@ class QPBounds:
     def _cancel_residual(
         self, dual: DualArguments, bad: IntArray, rows_only: bool
     ) -> tuple[DualArguments, Enclosure, float] | None:
-        """Return multipliers near exact ones that make c 0 there, c for all of those, and the loss, by (PROGRAM.2)."""
+        """Return multipliers near exact ones with c_j = 0 for bad j, an enclosure of c, and the loss, (PROGRAM.2).
+
+        `reach` bounds the distance of every multiplier from the exact one.
+        """
         n, p = self.qp.n, len(dual.y)
         tight = np.flatnonzero(dual.z > 0.0)
         M = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)[tight]], format="csr")
         columns = as_dense(M[:, bad]).T  # (bad, p + tight)
         if not rows_only:
-            columns = np.hstack([self._columns(bad), columns])
+            columns = np.hstack([self._take_hessian_rows(bad), columns])
         n_u = columns.shape[1] - p - len(tight)  # entries of u, before those of y and z
         largest_entry = max(1.0, *(float(np.abs(vector).max(initial=0.0)) for vector in dual))
         slack = dual.z if rows_only else np.minimum(dual.z, self.slack_multipliers[1] - dual.z)
@@ -421,35 +434,34 @@ class QPBounds:
         except np.linalg.LinAlgError:
             return None
         reach = 0.0
-        for iteration in range(ROUNDS + 1):
+        for iteration in range(REFINEMENT_ROUNDS + 1):
             c = self._compute_residual(dual, rows_only)
             step, reach = inverse.solve(Enclosure(-c.value[bad], c.radius[bad]))
-            if iteration < ROUNDS:
+            if iteration < REFINEMENT_ROUNDS:
                 full_step = np.zeros(columns.shape[1])
                 full_step[chosen] = step
                 u, y, z = dual.u.copy(), dual.y + full_step[n_u : n_u + p], dual.z.copy()
                 u[:n_u] += full_step[:n_u]
                 z[tight] += full_step[n_u + p :]
                 dual = DualArguments(u, y, z)
-        rows = chosen[chosen >= n_u] - n_u
-        if (dual.z < 0.0).any() or (dual.z[tight[rows[rows >= p] - p]] < reach).any():
+        moved_rows = chosen[chosen >= n_u] - n_u
+        if (dual.z < 0.0).any() or (dual.z[tight[moved_rows[moved_rows >= p] - p]] < reach).any():
             return None
         factor = 1.0 + gamma(n + 4)
         moved_u = chosen[chosen < n_u]
-        wider = c.radius + reach * factor * abs(M[rows]).sum(axis=0)
-        sides = np.concatenate([self.b, self.h[tight]])[rows]
+        radius = c.radius + reach * factor * abs(M[moved_rows]).sum(axis=0)
+        sides = np.concatenate([self.b, self.h[tight]])[moved_rows]
         loss = reach * factor * float(np.abs(sides).sum())
         if len(moved_u):  # −½(u + e)ᵀP(u + e) ≥ −½uᵀPu − |Pu|ᵀ|e| − ½ trace(P) ‖e‖²
-            wider = wider + reach * factor * np.abs(self._columns(moved_u)).sum(axis=0)
+            radius = radius + reach * factor * np.abs(self._take_hessian_rows(moved_u)).sum(axis=0)
             trace = float(np.abs(self.qp.P.diagonal()).sum())
             slope = float(self.apply_hessian(dual.u).size[moved_u].sum())
             loss += factor * (reach * slope + 0.5 * trace * len(moved_u) * reach * reach)
-        wider[bad] = 0.0
         value = c.value.copy()
-        value[bad] = 0.0
-        return dual, Enclosure(value, wider * FEW), loss * FEW
+        value[bad] = radius[bad] = 0.0
+        return dual, Enclosure(value, radius * FEW), loss * FEW
 
-    def _columns(self, rows: IntArray) -> FloatArray:
+    def _take_hessian_rows(self, rows: IntArray) -> FloatArray:
         """Return some rows of P: (rows, n)."""
         if self.P is not None:
             return self.P[rows]
@@ -471,8 +483,8 @@ class QPBounds:
             terms = np.minimum.reduce(ends)
             sizes = np.abs(terms)
             if (curvature < 0.0).any():
-                off = 0.5 * curvature * (np.maximum(np.abs(ub - u), np.abs(u - lb)) * FEW) ** 2
-                terms, sizes = terms + off, sizes + np.abs(off)
+                error = 0.5 * curvature * (np.maximum(np.abs(ub - u), np.abs(u - lb)) * FEW) ** 2
+                terms, sizes = terms + error, sizes + np.abs(error)
             elif curvature.any():  # c u − c²/(2κ) is concave in c: minimal at an end of its interval
                 vertices = [(side * u, side * side / (2.0 * curvature)) for side in (low, high)]
                 free = np.minimum.reduce([value - loss for value, loss in vertices])
@@ -484,77 +496,87 @@ class QPBounds:
         value, rounding = sum_with_bound(terms)
         return value, rounding + 16.0 * 2.0**-53 * float(sizes.sum()) + len(terms) * UNDERFLOW
 
-    def bound_above(self, x: FloatArray, interior: FloatArray | Face | None, share: float = 0.0) -> UpperBound:
+    def bound_above(self, x: FloatArray, interior: FloatArray | Face | None, g_change: float = 0.0) -> UpperBound:
         """Bound the optimum from above by (PROGRAM.3) at x (n,), moved towards `interior` if needed, (PROGRAM.5).
 
         interior: An interior point (n,), or a face with a point inside it; None if unknown.
-        share: The point is feasible for every G that differs by at most this relative change.
+        g_change: The point is feasible for every G that differs by at most this relative change.
         """
         reason = ""
         face = interior if isinstance(interior, Face) else None
-        if share and face is not None:  # the rows of a face hold as equalities: their entries must not change
+        if g_change and face is not None:  # the rows of a face hold as equalities: their entries must not change
             return UpperBound(math.inf, np.clip(x, self.lb, self.ub), math.inf, "rows without room cannot be moved")
         towards = interior.interior_point if isinstance(interior, Face) else interior
-        for t in STEPS if towards is not None else STEPS[:1]:
+        for t in INTERIOR_STEPS if towards is not None else INTERIOR_STEPS[:1]:
             point = np.clip(x if towards is None or t == 0.0 else x + t * (towards - x), self.lb, self.ub)
             if face is not None:
                 point[face.fixed] = face.interior_point[face.fixed]
             point = self._move_slacks(point) if face is None else point
-            bound = self._feasible(point, face, share)
+            bound = self._bound_above_at(point, face, g_change)
             if isinstance(bound, UpperBound):
                 return bound
             reason = bound
         return UpperBound(math.inf, np.clip(x, self.lb, self.ub), math.inf, reason)
 
-    def _feasible(self, x: FloatArray, face: Face | None, share: float) -> UpperBound | str:
-        """Return the upper bound at a point within its bounds, or the reason why there is none."""
+    def _bound_above_at(self, x: FloatArray, face: Face | None, g_change: float) -> UpperBound | str:
+        """Return the upper bound at a point within lb and ub, or the reason why there is none."""
         equal, sides, G, h = self.A, self.b, self.G, self.h
         if face is not None:
-            equal, sides, G, h = (
-                face.equalities,
-                face.rhs,
-                sp.csr_array(self.G)[face.slack_rows],
-                self.h[face.slack_rows],
-            )
+            equal, sides = face.equalities, face.rhs
+            G, h = sp.csr_array(self.G)[face.slack_rows], self.h[face.slack_rows]
         p, moved_entries, reach = len(sides), np.zeros(0, dtype=np.intp), 0.0
         if p and not holds(equal, x, sides, equal=True):
-            A, width = as_dense(equal), np.minimum(np.minimum(x - self.lb, self.ub - x), 1.0 + np.abs(x))
-            chosen = select_independent_columns(A * width)
-            if chosen is None:
-                return f"no {p} entries of x can move so that all equalities hold"
-            x, moved_entries = x.copy(), chosen
-            try:
-                inverse = Inverse(A[:, moved_entries])
-            except np.linalg.LinAlgError:
-                return "the equalities are too ill-conditioned for floats"
-            for iteration in range(ROUNDS + 1):
-                residual = product(equal, as_exact(x)).add(as_exact(-sides))
-                step, reach = inverse.solve(Enclosure(-residual.value, residual.radius))
-                if iteration < ROUNDS:
-                    x[moved_entries] += step
-            if (np.minimum(x - self.lb, self.ub - x)[moved_entries] < reach * FEW).any():
-                return "the equalities leave no room between the bounds"
+            solved = self._solve_equalities(x, equal, sides)
+            if isinstance(solved, str):
+                return solved
+            x, moved_entries, reach = solved
         values = product(G, as_exact(x))
         needed = reach * (1.0 + gamma(p + 4)) * np.asarray(abs(G)[:, moved_entries].sum(axis=1)).ravel()
-        if share:
-            needed = needed + share * (abs(G) @ np.abs(x)) * (1.0 + gamma(self.qp.n + 4)) + share * needed
+        if g_change:
+            needed = needed + g_change * (abs(G) @ np.abs(x)) * (1.0 + gamma(self.qp.n + 4)) + g_change * needed
         violation = values.value + values.radius + needed * FEW - h
         undecided = np.flatnonzero(violation + 2.0**-52 * (np.abs(h) + values.size) > 0.0)
-        if len(undecided) and (len(moved_entries) or share or not holds(G[undecided], x, h[undecided], equal=False)):
+        if len(undecided) and (len(moved_entries) or g_change or not holds(G[undecided], x, h[undecided], equal=False)):
             return f"row {int(np.argmax(violation))} of G has no room"
-        return UpperBound(self._value(x, moved_entries, reach), x, reach)
+        return UpperBound(self._bound_objective(x, moved_entries, reach), x, reach)
 
-    def _value(self, x: FloatArray, moved_entries: IntArray, reach: float) -> float:
+    def _solve_equalities(
+        self, x: FloatArray, equal: Matrix, sides: FloatArray
+    ) -> tuple[FloatArray, IntArray, float] | str:
+        """Move p entries of x (n,) to within `reach` of a point where all p equalities hold, (PROGRAM.3), (PROGRAM.4).
+
+        Return the point, the moved entries and `reach`; or the reason why that fails.
+        """
+        p = len(sides)
+        A, width = as_dense(equal), np.minimum(np.minimum(x - self.lb, self.ub - x), 1.0 + np.abs(x))
+        moved_entries = select_independent_columns(A * width)
+        if moved_entries is None:
+            return f"no {p} entries of x can move so that all equalities hold"
+        x, reach = x.copy(), 0.0
+        try:
+            inverse = Inverse(A[:, moved_entries])
+        except np.linalg.LinAlgError:
+            return "the equalities are too ill-conditioned for floats"
+        for iteration in range(REFINEMENT_ROUNDS + 1):
+            residual = product(equal, as_exact(x)).add(as_exact(-sides))
+            step, reach = inverse.solve(Enclosure(-residual.value, residual.radius))
+            if iteration < REFINEMENT_ROUNDS:
+                x[moved_entries] += step
+        if (np.minimum(x - self.lb, self.ub - x)[moved_entries] < reach * FEW).any():
+            return "the equalities leave no room between the bounds"
+        return x, moved_entries, reach
+
+    def _bound_objective(self, x: FloatArray, moved_entries: IntArray, reach: float) -> float:
         """Bound f from above at all points that differ from x (n,) by at most `reach` in some entries."""
         curved = self.apply_hessian(x)
-        square, off = dot_with_bound(x, curved.value)
+        square, error = dot_with_bound(x, curved.value)
         linear, rounding = dot_with_bound(self.qp.q, x)
-        off = 0.5 * (off + float(np.abs(x) @ curved.radius)) + rounding
+        error = 0.5 * (error + float(np.abs(x) @ curved.radius)) + rounding
         if reach:
             factor = 1.0 + gamma(len(moved_entries) + 4)
             slope = float(curved.add(as_exact(self.qp.q)).size[moved_entries].sum())
             trace = float(np.abs(self.qp.P.diagonal()).sum())
-            off += factor * (reach * slope + 0.5 * trace * len(moved_entries) * reach * reach)
+            error += factor * (reach * slope + 0.5 * trace * len(moved_entries) * reach * reach)
         value, rounding = sum_with_bound(np.array([0.5 * square, linear, self.qp.r]))
-        off += rounding + 4.0 * 2.0**-53 * (abs(square) + abs(linear) + abs(self.qp.r))
-        return value + off * FEW
+        error += rounding + 4.0 * 2.0**-53 * (abs(square) + abs(linear) + abs(self.qp.r))
+        return value + error * FEW
