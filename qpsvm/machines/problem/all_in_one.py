@@ -59,7 +59,7 @@ class AllInOneProblem(Problem):
 
     #: Name of the machine in titles.
     _short_name: ClassVar[str]
-    #: What f of a sample's own class exceeds that of a rival by, and whether the rivals of a sample share one slack.
+    #: How much f of the own class should exceed f of a rival, and whether the rivals of a sample share one slack.
     _margin_level: ClassVar[float] = 1.0
     _has_shared_slack: ClassVar[bool]
     #: The tag of the primal.
@@ -101,7 +101,7 @@ class AllInOneProblem(Problem):
 
     @cached
     def _class_structure(self) -> AllInOneDual:
-        """What the rows of the dual are, over the samples that take part."""
+        """The rows of the dual, over the samples that take part."""
         return AllInOneDual(
             label=self.samples.select_active(self.class_index),
             k=len(self.classes),
@@ -113,7 +113,7 @@ class AllInOneProblem(Problem):
 
     @property
     def _all_in_one_dual(self) -> AllInOneDual:
-        """The rows of the dual, with the intercept as it is computed with."""
+        """The same with the intercept that is computed with: None if it is part of the Gram matrix."""
         structure = self.svm.classes
         assert structure is not None
         return structure
