@@ -43,9 +43,9 @@ DUAL_ROWS, PRIMAL_ROWS = 2000, 400
 #: Maximum number of rows of a kernel machine for CVXPY.
 CVXPY_ROWS = 4000
 #: Products of an interior point step of a linear machine of several classes up to which a solve takes about 10 ms, 1 s
-#: and 100 s. The first are tried before the sequential dual method; the second if there are at least `TALL` samples for
-#: each number in w, since their classes overlap more often, which makes that method slow; the third after it.
-SMALL_PRODUCTS, QUICK_PRODUCTS, MAX_PRODUCTS, TALL = 1e7, 1e9, 3e10, 10.0
+#: and 100 s. The first are tried before the sequential dual method; the second if there are enough samples for each
+#: number in w, since their classes overlap more often, which makes that method slow; the third after it.
+SMALL_PRODUCTS, QUICK_PRODUCTS, MAX_PRODUCTS, MIN_SAMPLES_PER_WEIGHT = 1e7, 1e9, 3e10, 10.0
 #: Rows of the dual of such a machine up to which CVXOPT takes at most a second.
 DENSE_ROWS = 2000
 #: Limits on the steps per sample of the sequential dual method before a quick method and before a slow one, and the
@@ -112,8 +112,11 @@ def _order_for_classes(problem: Problem, size: Size, external: list[RankedBacken
     can_take_over = follow_up.is_eligible(problem, size)
     if size.is_linear:
         follow_up, products = RankedBackend("interior_point", "dual"), _count_interior_products(size)
-        is_tall = size.samples >= TALL * size.features
-        can_take_over, is_first = products <= MAX_PRODUCTS, products <= (QUICK_PRODUCTS if is_tall else SMALL_PRODUCTS)
+        may_overlap = size.samples >= MIN_SAMPLES_PER_WEIGHT * size.features
+        can_take_over, is_first = (
+            products <= MAX_PRODUCTS,
+            products <= (QUICK_PRODUCTS if may_overlap else SMALL_PRODUCTS),
+        )
         trial_steps = SHORT_TRIAL_STEPS if products <= QUICK_PRODUCTS else LONG_TRIAL_STEPS
     if can_take_over:
         if not is_first:

@@ -27,9 +27,9 @@ J. Optim. 13 (2002).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -37,6 +37,7 @@ from scipy.linalg import lapack
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.solvers.shared.budget import Budget, StopReason
+from qpsvm.solvers.shared.class_solution import ClassSolution
 
 #: Largest α at the start, in units of the α that a sample alone would need to reach its margin.
 LARGEST_START = 1000.0
@@ -48,15 +49,6 @@ FIRST_RIDGE, LAST_RIDGE = 1e-14, 1e-6
 REFINEMENTS = 1
 #: Steps that may pass without halving the gap.
 PATIENCE = 10
-
-
-class ClassSolution(NamedTuple):
-    """α (n, k), the intercepts (k,), the reason why the run ended, and the number of steps."""
-
-    alpha: FloatArray
-    b: FloatArray
-    reason: StopReason
-    iterations: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +182,8 @@ class _InteriorRun:
 
     def _find_step(self, shortfalls: FloatArray, mu: float) -> tuple[_Variables, float] | None:
         """Return the step of predictor and corrector, and its length; None if rounding prevents it."""
-        point, system = self.point, _NewtonSystem(self, shortfalls)
+        point, kind = self.point, _SharedSlackSystem if self.dual.has_shared_slack else _OwnSlackSystem
+        system = kind(self, shortfalls)
         if not system.is_solvable:
             return None
         predictor = system.solve(-point.alpha * point.s, -point.u * point.zeta)
@@ -205,42 +198,53 @@ class _InteriorRun:
         return (change, min(1.0, TO_BOUNDARY * point.find_length(change))) if is_finite else None
 
 
-class _Eliminated(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _RowChanges:
     """Changes of α (n, k), of the part of the bounds that α uses, and of ζ, as `_Variables.u`."""
 
     alpha: FloatArray
     used: FloatArray
     zeta: FloatArray
 
-    def __add__(self, other: _Eliminated) -> _Eliminated:  # type: ignore[override]
-        return _Eliminated(*(first + second for first, second in zip(self, other, strict=True)))
+    def __add__(self, other: _RowChanges) -> _RowChanges:
+        return _RowChanges(self.alpha + other.alpha, self.used + other.used, self.zeta + other.zeta)
 
 
-class _NewtonSystem:
+class _NewtonSystem(ABC):
     """The system (CLASSIP.3) at a point, factorised.
 
+    p (n, k): p of (CLASSIP.4) or (CLASSIP.5).
     is_solvable: Whether it was positive definite, up to rounding.
     """
+
+    p: FloatArray
 
     def __init__(self, run: _InteriorRun, shortfalls: FloatArray) -> None:
         self.run, self.point = run, run.point
         point, rivals = run.point, run.rivals
         self.residual = np.where(rivals, point.zeta - shortfalls - point.s, 0.0)  # of (CLASSIP.1)
         self.w_residual = run._combine(point.alpha) - run.regulariser * point.w
-        slack = run.dual.upper[:, None] - run._sum_slack(point.alpha)
-        self.slack_residual = slack - point.u if run.dual.has_shared_slack else np.where(rivals, slack - point.u, 0.0)
+        self.slack_residual = run.dual.upper[:, None] - run._sum_slack(point.alpha) - point.u
         self.alpha = np.where(rivals, point.alpha, 1.0)  # divisors
-        if run.dual.has_shared_slack:
-            self.p = np.where(rivals, point.alpha / point.s, 0.0)
-            self.phi = (point.u / point.zeta)[:, 0]
-        else:
-            self.p = np.where(rivals, 1.0 / (point.s / self.alpha + point.zeta / point.u), 0.0)
-            self.phi = np.full(run.dual.n, np.inf)
-        self.sums = self.p.sum(axis=1)
-        self.tau = 1.0 / (self.phi + self.sums)
-        self.tau_phi = self.phi * self.tau if run.dual.has_shared_slack else np.ones(run.dual.n)
+        self._set_weights()
         self._matrix = self._build_matrix()
         self.is_solvable = self._factorise()
+
+    @abstractmethod
+    def _set_weights(self) -> None:
+        """Set p, and what else M needs."""
+
+    @abstractmethod
+    def _iter_weights(self, c: int, d: int) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield slices of the samples, and their entries M_cd."""
+
+    @abstractmethod
+    def _eliminate(self, g: FloatArray) -> _RowChanges:
+        """Solve DΔα = g, (n, k)."""
+
+    @abstractmethod
+    def _eliminate_slack(self, slack_target: FloatArray) -> _RowChanges:
+        """Solve DΔα = −slack_target/u, for a change of the products uζ."""
 
     def _build_matrix(self) -> FloatArray:
         """Build the matrix of (CLASSIP.3), without the last free intercept: its lower triangle."""
@@ -254,22 +258,6 @@ class _NewtonSystem:
         matrix[np.diag_indices(len(matrix))] += self.run.regulariser.ravel()
         size = len(matrix) - (self.run.dual.intercept == "free")
         return matrix[:size, :size]
-
-    def _iter_weights(self, c: int, d: int) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield slices of the samples, and their entries M_cd of (CLASSIP.4) or (CLASSIP.5)."""
-        p, slices = self.p, self.run.slices
-        if c == d:
-            weights = p[:, c] * (self.tau * (self.phi + self.sums - p[:, c]) if self.run.dual.has_shared_slack else 1.0)
-            weights[slices[c]] = (self.tau_phi * self.sums)[slices[c]]
-            yield slice(None), weights
-        elif self.run.dual.has_shared_slack:
-            weights = -self.tau * p[:, c] * p[:, d]
-            for own, rival in ((c, d), (d, c)):
-                weights[slices[own]] = -(self.tau_phi * p[:, rival])[slices[own]]
-            yield slice(None), weights
-        else:
-            yield slices[c], -p[slices[c], d]
-            yield slices[d], -p[slices[d], c]
 
     def _factorise(self) -> bool:
         """Factorise the matrix, with a ridge if it is needed. Return whether that succeeded."""
@@ -292,13 +280,14 @@ class _NewtonSystem:
         """
         point, run = self.point, self.run
         g = np.where(run.rivals, target / self.alpha - self.residual, 0.0)
-        alpha, used, zeta = self._eliminate(g) + self._eliminate_slack(slack_target - point.zeta * self.slack_residual)
+        change = self._eliminate(g) + self._eliminate_slack(slack_target - point.zeta * self.slack_residual)
         w = np.zeros_like(run.regulariser)
         for _ in range(1 + REFINEMENTS):
-            correction = self._divide(run._combine(alpha) + self.w_residual - run.regulariser * w)
-            shift = self._eliminate(-run._compute_margins(correction))
-            w, (alpha, used, zeta) = w + correction, _Eliminated(alpha, used, zeta) + shift
-        return _Variables(alpha, (target - point.s * alpha) / self.alpha, self.slack_residual - used, zeta, w)
+            correction = self._divide(run._combine(change.alpha) + self.w_residual - run.regulariser * w)
+            w += correction
+            change += self._eliminate(-run._compute_margins(correction))
+        s = (target - point.s * change.alpha) / self.alpha
+        return _Variables(change.alpha, s, self.slack_residual - change.used, change.zeta, w)
 
     def _divide(self, right: FloatArray) -> FloatArray:
         """Return the solution of (CLASSIP.3) for a right-hand side (k, d̃)."""
@@ -306,20 +295,61 @@ class _NewtonSystem:
         solution[:size] = lapack.dpotrs(self._factor, right.ravel()[:size], lower=1)[0]
         return solution.reshape(right.shape)
 
-    def _eliminate(self, g: FloatArray) -> _Eliminated:
-        """Solve DΔα = g, (n, k)."""
-        if not self.run.dual.has_shared_slack:
-            alpha = self.p * g
-            return _Eliminated(alpha, alpha, self.point.zeta * alpha / self.point.u)
-        sums = (self.p * g).sum(axis=1)
-        mean = sums / self.sums
-        alpha = self.p * (g - mean[:, None] + (mean * self.tau_phi)[:, None])
-        return _Eliminated(alpha, (self.tau_phi * sums)[:, None], (self.tau * sums)[:, None])
 
-    def _eliminate_slack(self, slack_target: FloatArray) -> _Eliminated:
-        """Solve DΔα = −slack_target/u, for a change of the products uζ."""
-        if not self.run.dual.has_shared_slack:
-            alpha = -self.p * slack_target / self.point.u
-            return _Eliminated(alpha, alpha, (slack_target + self.point.zeta * alpha) / self.point.u)
+class _SharedSlackSystem(_NewtonSystem):
+    """The system if the rivals of a sample share a slack, (CLASSIP.4)."""
+
+    def _set_weights(self) -> None:
+        point = self.point
+        self.p = np.where(self.run.rivals, point.alpha / point.s, 0.0)
+        self.sums, self.phi = self.p.sum(axis=1), (point.u / point.zeta)[:, 0]
+        self.tau = 1.0 / (self.phi + self.sums)
+        self.tau_phi = self.tau * self.phi
+
+    def _iter_weights(self, c: int, d: int) -> Iterator[tuple[slice, FloatArray]]:
+        p, slices = self.p, self.run.slices
+        if c == d:
+            weights = self.tau * p[:, c] * (self.phi + self.sums - p[:, c])
+            weights[slices[c]] = (self.tau_phi * self.sums)[slices[c]]
+        else:
+            weights = -self.tau * p[:, c] * p[:, d]
+            for own, rival in ((c, d), (d, c)):
+                weights[slices[own]] = -(self.tau_phi * p[:, rival])[slices[own]]
+        yield slice(None), weights
+
+    def _eliminate(self, g: FloatArray) -> _RowChanges:
+        total = (self.p * g).sum(axis=1)
+        mean = total / self.sums
+        alpha = self.p * (g - mean[:, None] + (mean * self.tau_phi)[:, None])
+        return _RowChanges(alpha, (self.tau_phi * total)[:, None], (self.tau * total)[:, None])
+
+    def _eliminate_slack(self, slack_target: FloatArray) -> _RowChanges:
         share = self.tau[:, None] * slack_target / self.point.zeta
-        return _Eliminated(-share * self.p, -share * self.sums[:, None], share)
+        return _RowChanges(-share * self.p, -share * self.sums[:, None], share)
+
+
+class _OwnSlackSystem(_NewtonSystem):
+    """The system if every row has a slack of its own, (CLASSIP.5)."""
+
+    def _set_weights(self) -> None:
+        point, rivals = self.point, self.run.rivals
+        self.slack_residual = np.where(rivals, self.slack_residual, 0.0)
+        self.p = np.where(rivals, 1.0 / (point.s / self.alpha + point.zeta / point.u), 0.0)
+
+    def _iter_weights(self, c: int, d: int) -> Iterator[tuple[slice, FloatArray]]:
+        p, slices = self.p, self.run.slices
+        if c == d:
+            weights = p[:, c].copy()
+            weights[slices[c]] = p[slices[c]].sum(axis=1)
+            yield slice(None), weights
+        else:
+            yield slices[c], -p[slices[c], d]
+            yield slices[d], -p[slices[d], c]
+
+    def _eliminate(self, g: FloatArray) -> _RowChanges:
+        alpha = self.p * g
+        return _RowChanges(alpha, alpha, self.point.zeta * alpha / self.point.u)
+
+    def _eliminate_slack(self, slack_target: FloatArray) -> _RowChanges:
+        alpha = -self.p * slack_target / self.point.u
+        return _RowChanges(alpha, alpha, (slack_target + self.point.zeta * alpha) / self.point.u)

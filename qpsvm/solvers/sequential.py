@@ -28,7 +28,6 @@ section 6; Keerthi et al., *A sequential dual method for large scale multi-class
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,6 +36,7 @@ from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.solvers.shared.budget import Budget, StopReason
+from qpsvm.solvers.shared.class_solution import ClassSolution
 from qpsvm.solvers.shared.row_table import build_table, find_rows_in_memory
 from qpsvm.space.operators import LowRank, Operator
 
@@ -88,17 +88,6 @@ def compute_separate_step(z: FloatArray, C: float) -> FloatArray:
     return np.asarray(np.minimum(np.maximum(z - (low + above / slope), 0.0), C))
 
 
-@dataclass(frozen=True, eq=False)
-class SequentialSolution:
-    """α (n, k), b (k,), the reason to stop, the steps over a sample, and the final violation in units of the level."""
-
-    alpha: FloatArray
-    b: FloatArray
-    reason: StopReason
-    iterations: int
-    violation: float
-
-
 def solve_sequential(
     gram: Operator,
     dual: AllInOneDual,
@@ -106,7 +95,7 @@ def solve_sequential(
     budget: Budget,
     alpha: FloatArray | None = None,
     b: FloatArray | None = None,
-) -> SequentialSolution:
+) -> ClassSolution:
     """Run until every violation is below `tol`, a share of the level, or the budget is exhausted.
 
     alpha, b: The start; None for 0. Shapes: gram (n, n), alpha (n, k), b (k,).
@@ -126,7 +115,7 @@ def choose_rho(dual: AllInOneDual, mean_diagonal: float) -> float:
 
 def _descend(
     X: Matrix, dual: AllInOneDual, tol: float, budget: Budget, alpha: FloatArray | None, b: FloatArray | None
-) -> SequentialSolution:
+) -> ClassSolution:
     """Run the compiled passes of a linear machine over its samples X (n, d), one sample after the other."""
     n, k = dual.n, dual.k
     table = build_table(X)
@@ -154,7 +143,7 @@ def _descend(
             reason = budget.find_stop_reason() or "numerical_error"
         else:
             reason = budget.find_stop_reason()
-    return SequentialSolution(alpha, b + rho * sums, reason, budget.steps, violation / dual.level)
+    return ClassSolution(alpha, b + rho * sums, reason, budget.steps)
 
 
 class _SequentialRun:
@@ -184,7 +173,7 @@ class _SequentialRun:
         self.f = self.product(support, self.beta[support]) if len(support) else np.zeros((n, k))
         self.f += self.b + self.rho * self.beta.sum(axis=0)
 
-    def run(self) -> SequentialSolution:
+    def run(self) -> ClassSolution:
         level = self.dual.level
         reason: StopReason | None = None
         while reason is None:
@@ -199,11 +188,7 @@ class _SequentialRun:
                 self.budget.report(
                     "sequential dual", self.budget.steps, violation=worst / level, balance=imbalance / level
                 )
-        violation = self._compute_violations(self.f, self.alpha, self.all_rows)
-        final_violation = max(float(violation.max()), self._measure_imbalance()) / level
-        return SequentialSolution(
-            self.alpha, self.b + self.rho * self.beta.sum(axis=0), reason, self.budget.steps, final_violation
-        )
+        return ClassSolution(self.alpha, self.b + self.rho * self.beta.sum(axis=0), reason, self.budget.steps)
 
     def _measure_imbalance(self) -> float:
         """Return the largest shift of f by the imbalance, (SEQ.2); 0 without a free intercept."""

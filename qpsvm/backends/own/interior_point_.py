@@ -15,9 +15,9 @@ from qpsvm.backends.abilities import Abilities, MachineSet
 from qpsvm.backends.base import Backend
 from qpsvm.backends.compiled import Compiled
 from qpsvm.backends.limits import Limits, build_common_settings
+from qpsvm.backends.own.class_duals import build_class_solution, get_class_dual
 from qpsvm.backends.requirements import Memory
 from qpsvm.backends.solver_data import SolverData
-from qpsvm.backends.stop_reasons import translate_stop_reason
 from qpsvm.backends.traits import ONE_FUNCTION
 from qpsvm.base.arrays.types import as_dense
 from qpsvm.base.errors import UnsupportedError
@@ -27,7 +27,7 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.solvers.shared.budget import Budget
 from qpsvm.solvers.shared.row_table import find_rows_in_memory
-from qpsvm.space.operators import Diagonal, RepeatedOperator
+from qpsvm.space.operators import Diagonal
 
 #: Maximum number of entries of the samples of a machine of several classes, which are stored densely.
 MAX_ENTRIES = 100_000_000
@@ -82,19 +82,13 @@ class InteriorPointBackend(Backend):
         """Solve the dual of a linear machine of several classes. Raises UnsupportedError."""
         from qpsvm.solvers.class_interior_point import solve_classes_by_interior_point
 
-        dual, gram = svm.classes, svm.gram
-        assert dual is not None
-        assert isinstance(gram, RepeatedOperator)
-        X = find_rows_in_memory(gram.base)
+        dual, gram = get_class_dual(svm)
+        X = find_rows_in_memory(gram)
         if X is None or dual.n * X.shape[1] > MAX_ENTRIES:
             raise UnsupportedError(f"{self.name} takes up to {MAX_ENTRIES:.0e} numbers in memory; use sequential_dual")
         budget = Budget(limits.max_iter, limits.time_limit, limits.verbose)
         found = solve_classes_by_interior_point(as_dense(X), dual, _choose_tolerance(limits), budget)
-        status, reason = translate_stop_reason(found.reason)
-        return DualSolution(
-            status, self.describe_solver(reason), dual.flatten_alpha(found.alpha), found.iterations,
-            multipliers=dual.name_multipliers(found.b),
-        )  # fmt: skip
+        return build_class_solution(self, dual, found)
 
 
 def _choose_tolerance(limits: Limits) -> float:

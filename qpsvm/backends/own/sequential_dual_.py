@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 from qpsvm.backends.abilities import Abilities, MachineSet
 from qpsvm.backends.base import Backend
 from qpsvm.backends.limits import Limits
+from qpsvm.backends.own.class_duals import build_class_solution, get_class_dual
 from qpsvm.backends.requirements import Form, Requirements, Size
-from qpsvm.backends.stop_reasons import translate_stop_reason
 from qpsvm.backends.traits import ALL_TRAITS
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.program.dual_solution import DualSolution
@@ -17,7 +17,6 @@ from qpsvm.program.qp import QP
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.solvers.sequential import solve_sequential
 from qpsvm.solvers.shared.budget import Budget
-from qpsvm.space.operators import RepeatedOperator
 
 #: The tolerances of its runs, for violations of the optimality conditions as shares of the level. The point of each run
 #: is polished, and often no finer run is needed.
@@ -60,15 +59,9 @@ class SequentialDualBackend(Backend):
 
     def solve_dual(self, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualSolution:  # noqa: ARG002
         """Solve the dual; the start may have intercepts as well as α."""
-        dual, gram = svm.classes, svm.gram
-        assert dual is not None
-        assert isinstance(gram, RepeatedOperator)
+        dual, gram = get_class_dual(svm)
         alpha = None if limits.start is None else dual.unflatten_alpha(limits.start)
         b = None if limits.start_multipliers is None else dual.extract_intercepts(limits.start_multipliers)
         budget = Budget(limits.max_iter, limits.time_limit, limits.verbose)
-        found = solve_sequential(gram.base, dual, limits.tol or TOLERANCES[-1], budget, alpha, b)
-        status, reason = translate_stop_reason(found.reason)
-        return DualSolution(
-            status, self.describe_solver(reason), dual.flatten_alpha(found.alpha), found.iterations,
-            multipliers=dual.name_multipliers(found.b),
-        )  # fmt: skip
+        found = solve_sequential(gram, dual, limits.tol or TOLERANCES[-1], budget, alpha, b)
+        return build_class_solution(self, dual, found)

@@ -183,7 +183,7 @@ def _collect_multiclass(problem: AllInOneProblem, result: SVMResult) -> DrawnMul
         high=upper,
         share=share,
         value=value,
-        level=problem._margin_level,
+        level=result.rho,
         drop=drop,
         kind=kind,
         group=label[sample],

@@ -28,7 +28,7 @@ from qpsvm.machines.problem.class_results import build_class_result
 from qpsvm.machines.problem.parameter_checks import Form, as_intercept
 from qpsvm.machines.problem.penalties import check_penalties, compute_active_penalties, format_penalty
 from qpsvm.machines.problem.problem import Problem
-from qpsvm.machines.problem.result_checks import check_functions
+from qpsvm.machines.problem.result_checks import check_function_count
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.program.qp import QP
 from qpsvm.program.scaled_qp import ScaledQP
@@ -59,8 +59,7 @@ class AllInOneProblem(Problem):
 
     #: Name of the machine in titles.
     _short_name: ClassVar[str]
-    #: How much f of the own class should exceed f of a rival, and whether the rivals of a sample share one slack.
-    _margin_level: ClassVar[float] = 1.0
+    #: Whether the rivals of a sample share one slack.
     _has_shared_slack: ClassVar[bool]
     #: The tag of the primal.
     _primal_tag: ClassVar[str]
@@ -106,7 +105,7 @@ class AllInOneProblem(Problem):
             label=self.samples.select_active(self.class_index),
             k=len(self.classes),
             upper=round_all_down(compute_active_penalties(self.C, self.samples))[0],
-            level=self._margin_level,
+            level=1.0,
             has_shared_slack=self._has_shared_slack,
             intercept=self.intercept,
         )
@@ -194,7 +193,7 @@ class AllInOneProblem(Problem):
         return dual.flatten_alpha(np.where(is_at_bound, alpha * ratio, alpha))
 
     def _build_sensitivity(self, result: SVMResult) -> NoReturn:
-        check_functions(self, result)
+        check_function_count(self, result)
         raise UnsupportedError(f"no derivatives of {result.title}, which is one program over several classes")
 
     def _polish(

@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING, Any
 from qpsvm.base.arrays.frozen import FastABCMeta
 from qpsvm.base.errors import UnknownOptionError
 from qpsvm.base.other_names import explain_argument
+from qpsvm.machines.problem.docstrings import signature_of
 
 
 class MachineType(FastABCMeta):
     """Type of the classes of machines: a call with an unknown argument raises an error that says what to write."""
 
     __signature__: inspect.Signature
+
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> None:
+        super().__init__(name, bases, namespace)
+        del options  # of `__init_subclass__`
+        cls.__signature__ = signature_of(cls)
 
     if not TYPE_CHECKING:  # a type checker reads the arguments off `__init__`
 

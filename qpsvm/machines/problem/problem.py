@@ -27,7 +27,7 @@ from qpsvm.bounds.repair import feasible_start
 from qpsvm.machines.problem.certification_limits import NO_LIMITS, CertificationLimits
 from qpsvm.machines.problem.certifier import JudgedPoint, compute_measured_gap, decide_status
 from qpsvm.machines.problem.derived_problems import replace_parameters
-from qpsvm.machines.problem.docstrings import complete_docstring, signature_of
+from qpsvm.machines.problem.docstrings import complete_docstring
 from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.evidence import check_feasible_constraints
 from qpsvm.machines.problem.forms import build_constrained_qp, build_dual_qp
@@ -35,7 +35,7 @@ from qpsvm.machines.problem.machine_type import MachineType
 from qpsvm.machines.problem.parameter_checks import Form, check_form
 from qpsvm.machines.problem.reading import infer_form, read_solution, read_user_alpha, read_user_weights
 from qpsvm.machines.problem.result_building import build_svm_result
-from qpsvm.machines.problem.result_checks import check_functions, check_point
+from qpsvm.machines.problem.result_checks import check_function_count, check_point
 from qpsvm.machines.problem.scaling import compute_scaling
 from qpsvm.machines.problem.starts import estimate_certificate_seconds, find_affordable_alpha, read_neighbouring_alpha
 from qpsvm.program.deferred_qp import DeferredQP
@@ -117,7 +117,6 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         complete_docstring(cls)
-        cls.__signature__ = signature_of(cls)
         Problem._registered_machines.setdefault(cls.__name__, cls)  # not replaced by a user's machine of that name
 
     def __repr__(self) -> str:
@@ -548,7 +547,7 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
     def _build_start(self, start: SVMResult | ArrayLike) -> FloatArray:
         """Build a feasible α (m,) from a result or an array."""
         if isinstance(start, SVMResult):
-            check_functions(self, start, "start")
+            check_function_count(self, start, "start")
             guess = self._read_neighbouring_alpha(start)
         else:
             guess = self._read_user_alpha(start, "start")
@@ -610,11 +609,8 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         """Return the system that gives the derivatives of the optimum."""
         from qpsvm.machines.problem.sensitivity import Sensitivity  # the same
 
-        check_functions(self, result)
+        check_function_count(self, result)
         return Sensitivity(self, result)
-
-
-Problem.__signature__ = signature_of(Problem)  # as `__init_subclass__` does for the machines
 
 
 def check_result_matches(problem: Problem, result: object) -> None:

@@ -1,4 +1,4 @@
-"""Check that a result belongs to a problem (`check_result`, `check_functions`, `check_point`)."""
+"""Check that a result belongs to a problem (`check_result`, `check_function_count`, `check_point`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_result(samples: TrainingSamples, result: SVMResult) -> None:
         raise DataError(f"the result is over {len(result.coef)} rows, the problem has {samples.n}")
 
 
-def check_functions(problem: DualStatement, result: SVMResult, name: str = "result") -> None:
+def check_function_count(problem: DualStatement, result: SVMResult, name: str = "result") -> None:
     """Check that problem and result both have one decision function, or both one per class.
 
     Raises ParameterTypeError.
@@ -36,7 +36,7 @@ def check_point(problem: DualStatement, result: SVMResult) -> None:
     """
     problem.samples.check()
     model = result.model
-    check_functions(problem, result)
+    check_function_count(problem, result)
     classes = problem._predicted_labels
     rows, features = len(result.coef), model.n_features
     why = ""

@@ -289,7 +289,7 @@ def _set_intercepts(stack: Stack, points: MachinePoints, Z: FloatArray | None) -
 def _find_middles(
     stack: Stack, values: FloatArray, may_increase: NDArray[np.bool_], may_decrease: NDArray[np.bool_]
 ) -> FloatArray:
-    """Return the middle of each machine, as in `_set_intercepts`, or the only end if there is only one: (P,)."""
+    """Return the midpoint of the two bounds of each machine, or the only finite bound: (P,)."""
     low = stack.maximise_by_machine(np.where(may_increase, values, -np.inf))
     high = -stack.maximise_by_machine(np.where(may_decrease, -values, -np.inf))
     low, high = np.where(np.isfinite(low), low, high), np.where(np.isfinite(high), high, low)
