@@ -19,6 +19,7 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import find_common_value, sum_where
 from qpsvm.base.arrays.quantiles import find_crossing, find_quantile_interval
@@ -136,9 +137,7 @@ def find_soft_minimisers(
     weights: U|c|; computed if None.
     """
     if curvature is not None and bool((curvature > 0.0).any()):
-        pieces = PiecewiseSlope(points, column, upper, curvature, part.total, part.ridge)
-        first, last = pieces.find_root(), -pieces.reflect().find_root()
-        return min(first, last), max(first, last)  # one point, found from both sides, may differ by rounding
+        return PiecewiseSlope(points, column, upper, curvature, part.total, part.ridge).find_roots()
     if weights is None:
         weights = upper if _has_unit_entries(column) else upper * np.abs(column)
     if part.rows is not None:  # all c = 1: negated, the quantile's level is the total itself
@@ -188,59 +187,83 @@ class PiecewiseSlope:
         ridge: float,
     ) -> None:
         has_entry = column != 0.0
-        self.points, self.column, self.upper = points[has_entry], column[has_entry], upper[has_entry]
-        self.curvature, self.total, self.ridge = curvature[has_entry], total, ridge
-        self.jumps = self.curvature == 0.0
-        self._has_jumps, self.count = bool(self.jumps.any()), len(self.points)
+        if not has_entry.all():
+            points, column, upper, curvature = (each[has_entry] for each in (points, column, upper, curvature))
+        self.points, self.column, self.upper, self.curvature = points, column, upper, curvature
+        self.total, self.ridge = total, ridge
+        self._jumps: NDArray[np.bool_] | None = curvature == 0.0
+        if not self._jumps.any():
+            self._jumps = None
+        self._sizes = np.abs(column)
+        self._thresholds = curvature * upper  # of t, from which a = U
+        self._rounding = 4.0 * UNIT * np.abs(points) * self._sizes  # of t, besides that of θ
+        with np.errstate(divide="ignore"):
+            self._slopes = np.where(curvature > 0.0, column**2 / curvature, 0.0)
 
-    def reflect(self) -> PiecewiseSlope:
-        """Return the function with θ replaced by −θ."""
-        return PiecewiseSlope(-self.points, -self.column, self.upper, self.curvature, -self.total, self.ridge)
+    def find_roots(self) -> tuple[float, float]:
+        """Return the smallest and the largest θ at which h′ changes its sign; −∞ or ∞ without an end."""
+        first, is_only = self._find_first_root()
+        if is_only:
+            return first, first
+        reflected = PiecewiseSlope(-self.points, -self.column, self.upper, self.curvature, -self.total, self.ridge)
+        last = -reflected._find_first_root()[0]
+        return min(first, last), max(first, last)  # one point, found from both sides, may differ by rounding
 
-    def evaluate(self, theta: float, right: bool) -> float:
-        """Return the right or left limit of h′ at a knot θ; 0 if it is within its rounding error.
+    def evaluate(self, theta: float, right: bool) -> tuple[float, float]:
+        """Return the right or left limit of h′ at a knot θ, 0 if it is within its rounding error; and h″ beside it.
 
         Rows that are at their level or bound up to the rounding of θ_k − θ count as being there.
         """
         t = (self.points - theta) * self.column
-        rounding = 4.0 * UNIT * (np.abs(self.points) + abs(theta)) * np.abs(self.column)
+        rounding = self._rounding + 4.0 * UNIT * abs(theta) * self._sizes
+        is_above, is_full = t > rounding, t >= self._thresholds - rounding
         with np.errstate(divide="ignore", invalid="ignore"):
-            a = np.where(t >= self.curvature * self.upper - rounding, self.upper, t / self.curvature)
-            a = np.where(t <= rounding, 0.0, np.minimum(a, self.upper))
-        if self._has_jumps:
+            a = np.where(is_full, self.upper, t / self.curvature)
+        a = np.where(is_above, np.minimum(a, self.upper), 0.0)
+        if self._jumps is not None:
             at_bound = (t > 0) | ((t == 0) & ((self.column < 0) == right))
-            a = np.where(self.jumps, np.where(at_bound, self.upper, 0.0), a)
+            a = np.where(self._jumps, np.where(at_bound, self.upper, 0.0), a)
         ridge_term = self.ridge * theta
         value = self.total + ridge_term - float(self.column @ a)
-        size = abs(self.total) + abs(ridge_term) + float(np.abs(self.column) @ a)
-        return 0.0 if abs(value) <= gamma(self.count + 4) * size else value
+        size = abs(self.total) + abs(ridge_term) + float(self._sizes @ a)
+        slope = self.ridge + float(np.sum(self._slopes, where=is_above & ~is_full))
+        return 0.0 if abs(value) <= gamma(len(a) + 4) * size else value, slope
 
-    def find_root(self) -> float:
-        """Return the smallest θ with h′ ≥ 0; −∞ if h′ ≥ 0 everywhere, ∞ if nowhere."""
+    def _find_first_root(self) -> tuple[float, bool]:
+        """Return the smallest θ with h′ ≥ 0 (−∞ if h′ ≥ 0 everywhere, ∞ if nowhere), and whether h′ = 0 only there.
+
+        The bracket of knots is narrowed by Newton's method, which is at the right piece after a few steps, and by
+        bisection every third time.
+        """
         with np.errstate(invalid="ignore"):
-            ends = self.points - np.where(self.curvature > 0.0, self.curvature * self.upper, 0.0) / self.column
+            ends = self.points - np.where(self.curvature > 0.0, self._thresholds, 0.0) / self.column
         knots = np.unique(np.concatenate([self.points, ends[np.isfinite(ends)]]))
-        low, high = -1, len(knots)  # bisection: h′ < 0 to the right of knot `low`, h′ ≥ 0 to the right of knot `high`
+        low, high = -1, len(knots)  # h′ < 0 to the right of knot `low`, h′ ≥ 0 to the right of knot `high`
+        probe, count = (low + high) // 2, 0
         while high - low > 1:
-            middle_knot = (low + high) // 2
-            if self.evaluate(float(knots[middle_knot]), right=True) >= 0.0:
-                high = middle_knot
-            else:
-                low = middle_knot
-        if low >= 0 and high < len(knots):
-            left_knot, right_knot = float(knots[low]), float(knots[high])
-            left_slope, right_slope = self.evaluate(left_knot, right=True), self.evaluate(right_knot, right=False)
-            if right_slope <= 0.0:
-                return right_knot
-            root = left_knot + (right_knot - left_knot) * (-left_slope / (right_slope - left_slope))
-            return min(max(root, left_knot), right_knot)
-        return self._extrapolate(float(knots[0]), -1.0) if low < 0 else self._extrapolate(float(knots[-1]), 1.0)
+            theta = float(knots[probe])
+            value, slope = self.evaluate(theta, right=True)
+            low, high, count = (low, probe, count + 1) if value >= 0.0 else (probe, high, count + 1)
+            probe = (low + high) // 2
+            if count % 3 and slope > 0.0:
+                piece = int(np.searchsorted(knots, theta - value / slope, side="right")) - 1
+                probe = next((knot for knot in (piece, piece + 1) if low < knot < high), probe)
+        if low < 0:
+            return self._extrapolate(float(knots[0]), -1.0), False
+        if high == len(knots):
+            return self._extrapolate(float(knots[-1]), 1.0), False
+        left_knot, right_knot = float(knots[low]), float(knots[high])
+        left_value, right_value = self.evaluate(left_knot, True)[0], self.evaluate(right_knot, False)[0]
+        if right_value <= 0.0:
+            return right_knot, False
+        root = left_knot + (right_knot - left_knot) * (-left_value / (right_value - left_value))
+        return min(max(root, left_knot), right_knot), True
 
     def _extrapolate(self, knot: float, side: float) -> float:
         """Return the root left (side = −1) or right (+1) of all knots, where h′ is linear."""
         endless = np.isinf(self.upper) & (side * self.column < 0.0)
-        steepness = self.ridge + float((self.column[endless] ** 2 / self.curvature[endless]).sum())
-        value = self.evaluate(knot, right=side > 0)
+        steepness = self.ridge + float(self._slopes[endless].sum())
+        value = self.evaluate(knot, right=side > 0)[0]
         if side < 0 and (value < 0.0 or (value == 0.0 and steepness > 0.0)):
             return knot
         return knot - value / steepness if steepness > 0.0 else side * math.inf

@@ -177,6 +177,11 @@ class Loss:
         """Whether all losses are those of a C-SVM, hinges at level 1."""
         return self.is_hinge and isinstance(self.level, float) and self.level == 1.0
 
+    @cached
+    def is_squared_hinge(self) -> bool:
+        """Whether all losses are squared hinges."""
+        return self.is_one_sided and isinstance(self.high, float) and np.isinf(self.high)
+
     def compute_residuals(self, m: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """Return r = ℓ − m: (n,)."""
         return np.subtract(self.level, m, out=out)
@@ -193,6 +198,8 @@ class Loss:
         """Return the a of (LOSSES.2) for v = S_ε(r): (n,)."""
         if self.is_hinge:
             return np.where(v > 0.0, self.high, 0.0)
+        if self.is_squared_hinge:
+            return np.maximum(v, 0.0) / self.curvature
         if self.is_piecewise_linear:
             a = np.where(v > 0.0, self.high, self.low)
         else:

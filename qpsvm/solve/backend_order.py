@@ -3,11 +3,11 @@
 | machine                                 | first                | then                                 |
 |-----------------------------------------|----------------------|--------------------------------------|
 | linear, few rows, or more features      | kernel_newton        | augmented_lagrangian, interior_point |
-| linear, small                           | interior_point       | augmented_lagrangian, kernel_newton  |
+| linear, small, losses not squared       | interior_point       | augmented_lagrangian, kernel_newton  |
 | linear                                  | augmented_lagrangian | interior_point, kernel_newton        |
 | another kernel                          | kernel_newton        | interior_point                       |
-| several classes in one program          | sequential_dual      | clarabel or cvxopt                   |
-| the same, linear and small              | clarabel             | sequential_dual                      |
+| several classes in one program          | sequential_dual      | cvxopt                               |
+| the same, linear and quick              | interior_point       | sequential_dual                      |
 
 CVXOPT, registered backends and CVXPY follow; they share no code with these. Backends that are not installed or do not
 accept the machine are skipped. The next backend is tried if the previous one does not support the requested limits, or
@@ -145,11 +145,17 @@ def _order_for_linear(problem: Problem, size: Size, external: list[RankedBackend
     wide = n <= d and (n <= WIDE_ROWS or not augmented.is_eligible(problem, size))
     if few or wide:
         built_in = [newton, augmented, interior]
-    elif n <= SMALL_ROWS and n * d**2 <= SMALL_SYSTEM:
+    elif n <= SMALL_ROWS and n * d**2 <= SMALL_SYSTEM and not _has_squared_losses(problem):
         built_in = [interior, augmented, newton]
     else:
         built_in = [augmented, interior, newton]
     return [*built_in, RankedBackend("cvxopt", "dual", DUAL_ROWS), *external, RankedBackend("cvxpy")]
+
+
+def _has_squared_losses(problem: Problem) -> bool:
+    """Return whether every loss is squared: then the augmented Lagrangian is Newton's method on the primal."""
+    svm = problem._dual_structure
+    return svm.has_curvature and bool(np.isinf(svm.upper).all())
 
 
 def _order_for_kernel(size: Size, external: list[RankedBackend]) -> list[RankedBackend]:

@@ -39,10 +39,10 @@ class DescentRows:
         self.table, self.shape = build_table(X), X.shape
         self.n_entries, self.is_sparse = count_entries(X), sp.issparse(X)
 
-    def estimate_newton_seconds(self, is_smooth: bool) -> float:
-        """Estimate the seconds that Newton steps would take on these rows; `is_smooth` means a loss with curvature."""
+    def estimate_newton_seconds(self, is_squared: bool) -> float:
+        """Estimate the seconds that Newton steps would take on these rows; `is_squared` means squared losses."""
         n, d = self.shape
-        return estimate_newton_seconds(n, d, self.n_entries, is_smooth, self.is_sparse)
+        return estimate_newton_seconds(n, d, self.n_entries, is_squared, self.is_sparse)
 
 
 class RowDescent:

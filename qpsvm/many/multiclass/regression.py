@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.backends.own.row_descent import DescentRows, RowDescent, is_descent_suitable
+from qpsvm.backends.own.row_newton import is_newton_suitable, minimise_over_rows
 from qpsvm.backends.packages import find_library_version
 from qpsvm.base.arrays.quantiles import find_quantile_interval
 from qpsvm.base.arrays.types import FloatArray
@@ -29,7 +30,6 @@ from qpsvm.machines.epsilon_svr import EpsilonSVR
 from qpsvm.many.multiclass.bulk import has_default_options
 from qpsvm.many.multiclass.gap_bounds import bound_gaps
 from qpsvm.many.multiclass.gather import MachinePoints, build_bounded_points
-from qpsvm.many.multiclass.newton import AffineRows, is_worthwhile, minimise_by_newton
 from qpsvm.many.multiclass.one_by_one import solve_machine
 from qpsvm.many.multiclass.split import REST
 from qpsvm.many.multiclass.stack import Stack
@@ -50,7 +50,7 @@ def can_solve_regression(problem: EpsilonSVR, options: Mapping[str, Any]) -> boo
     X, weight = problem.space.samples.memory_matrix, problem.samples.weight
     is_unlimited = has_default_options(options) and options.get("time_limit") is None
     has_unit_weights = bool((weight == 1.0).all()) and len(weight) > 0
-    is_fast = (problem.loss == "squared" and is_worthwhile(X)) or is_descent_suitable(*X.shape)
+    is_fast = (problem.loss == "squared" and is_newton_suitable(X)) or is_descent_suitable(*X.shape)
     return has_unit_weights and not problem.constraints and is_unlimited and is_fast
 
 
@@ -105,20 +105,12 @@ class RegressionSolver:
             curvature=compress_constant(curvature),
         )  # fmt: skip
 
-    def solve_by_newton(self) -> RegressionPoint | None:
-        """Solve a squared loss by (SQNEWTON.2); None if the steps do not converge."""
-        has_free_intercept = self.problem.intercept == "free"
-        rows = AffineRows(self.Z, self.problem.intercept is not None)
-        weight = np.broadcast_to(1.0 / np.asarray(self.losses.curvature), len(self.problem.C))
-        penalty = np.ones(rows.width)
-        if has_free_intercept:
-            penalty[-1] = 0.0
-        solution = minimise_by_newton(rows, np.ones(rows.n), self.losses, weight, penalty)
-        if solution is None:
-            return None
-        w_and_b, steps = solution
-        beta = weight * self.losses.compute_tube_excess(self.losses.compute_residuals(rows.multiply(w_and_b)))
-        return self._certify_point(beta, float(w_and_b[-1]) if has_free_intercept else None, steps, "primal newton")
+    def solve_by_newton(self) -> RegressionPoint:
+        """Solve a squared loss by (SQNEWTON.2)."""
+        point = minimise_over_rows(
+            self.problem.space.rows, np.ones(self.Z.shape[0]), self.losses, self.problem.intercept
+        )
+        return self._certify_point(point.multipliers, point.b, point.steps, "primal newton")
 
     def solve_by_descent(self, tol: float) -> RegressionPoint:
         """Solve by coordinate descent, and continue to a finer goal while the gap exceeds the tolerance.
@@ -135,7 +127,7 @@ class RegressionSolver:
             machine.continue_to_goal(0.5 * tol / point.gap)  # half, as the loop only estimates the gap
         return point
 
-    def _certify_point(self, beta: FloatArray, free_b: float | None, steps: int, solver_name: str) -> RegressionPoint:
+    def _certify_point(self, beta: FloatArray, free_b: float, steps: int, solver_name: str) -> RegressionPoint:
         """Certify β (n,) with its w and the best b; `free_b` is the solver's free intercept, for a squared loss."""
         w = np.asarray(self.Z.T @ beta)
         u = np.tile(np.asarray(self.Z @ w), 2)
@@ -146,7 +138,7 @@ class RegressionSolver:
         solver = Solver(solver_name, find_library_version(), "converged")
         return RegressionPoint(beta, w, float(caller_b[0]), gap, steps, solver)
 
-    def _find_intercept(self, beta: FloatArray, u: FloatArray, free_b: float | None) -> float:
+    def _find_intercept(self, beta: FloatArray, u: FloatArray, free_b: float) -> float:
         """Return the best intercept for β (n,) and u (2n,)."""
         stack, intercept = self.stack, self.problem.intercept
         if intercept == "penalised":
@@ -154,7 +146,7 @@ class RegressionSolver:
         if intercept is None:
             return 0.0
         if self.is_squared:
-            return 0.0 if free_b is None else free_b
+            return free_b
         assert stack.level is not None
         ends_of_tubes = stack.sign * stack.level - u
         return find_middle(*find_quantile_interval(ends_of_tubes, stack.upper, float(stack.upper[: len(beta)].sum())))
@@ -183,7 +175,7 @@ def _find_point(problem: EpsilonSVR, tol: float) -> RegressionPoint | None:
     """Return the point of the last method that is suitable, or the first one whose gap is at most the tolerance."""
     with np.errstate(all="ignore"), limit_blas_threads():  # a point that is not finite is not certified
         solver = RegressionSolver(problem)
-        point = solver.solve_by_newton() if solver.is_squared and is_worthwhile(solver.Z) else None
+        point = solver.solve_by_newton() if solver.is_squared and is_newton_suitable(solver.Z) else None
         if (point is None or not point.gap <= tol) and is_descent_suitable(*solver.Z.shape):
             point = solver.solve_by_descent(tol)
     return point

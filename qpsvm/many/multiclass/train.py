@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.backends.own.row_newton import is_newton_suitable
 from qpsvm.base.arrays.checks import as_tolerance
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError
@@ -20,13 +21,15 @@ from qpsvm.data.rows import RowSource
 from qpsvm.many.multiclass.bulk import can_solve_in_bulk, solve_in_bulk
 from qpsvm.many.multiclass.descent import can_solve_by_descent, solve_by_descent
 from qpsvm.many.multiclass.loops import FINE_LOOP_ROWS
-from qpsvm.many.multiclass.newton import MAX_DENSE_COLUMNS, is_worthwhile
 from qpsvm.many.multiclass.one_by_one import DEFAULT_TOLERANCE, solve_each
 from qpsvm.many.multiclass.split import Split, split_classes
 from qpsvm.many.multiclass.squared_hinge import can_solve_squared, solve_squared
 from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.psd_rule import PSDRule
+
+#: Sparse samples with more columns than this are not solved in bulk, if coordinate descent can solve them.
+WIDE_COLUMNS = 100
 
 
 def solve_pairs(X: Matrix | RowSource, codes: IntArray, labels: NDArray[Any], **arguments: Any) -> BinaryMachines:
@@ -84,8 +87,8 @@ def _solve_together(machines: Split, options: Mapping[str, Any]) -> BinaryMachin
     """Solve all machines together by the fastest method that supports them; None if there is none."""
     tol, limit = as_tolerance(options.get("tol", DEFAULT_TOLERANCE)), options.get("time_limit")
     can_descend = can_solve_by_descent(machines, options)
-    is_wide = sp.issparse(machines.X) and machines.X.shape[1] > MAX_DENSE_COLUMNS
-    prefers_newton = machines.machine == "SquaredHinge" and is_worthwhile(machines.X)
+    is_wide = sp.issparse(machines.X) and machines.X.shape[1] > WIDE_COLUMNS
+    prefers_newton = machines.machine == "SquaredHinge" and is_newton_suitable(machines.X)
     if not (can_descend and is_wide and not prefers_newton):
         is_single_large = len(machines.pairs) == 1 and machines.n > FINE_LOOP_ROWS  # not faster than `qpsvm.solve`
         if not is_single_large and can_solve_in_bulk(machines, options):

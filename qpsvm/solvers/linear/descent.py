@@ -25,8 +25,15 @@ from qpsvm.base.arrays.frozen import repeat_value, sum_where
 from qpsvm.base.arrays.quantiles import find_quantile_interval
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.program.losses import Loss, PerRow
-from qpsvm.solvers.linear.effort import NUMBER, estimate_descent_seconds, estimate_newton_seconds, is_wide
+from qpsvm.solvers.linear.effort import (
+    NUMBER,
+    estimate_descent_seconds,
+    estimate_newton_seconds,
+    is_squared_newton_quick,
+    is_wide,
+)
 from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, RowProblem, certify_separated, compute_mean
+from qpsvm.solvers.linear.squared_losses import has_squared_losses
 from qpsvm.solvers.shared.budget import MAX_ITERATIONS, Budget
 from qpsvm.solvers.shared.row_table import Table, build_table
 
@@ -44,6 +51,8 @@ def should_start_with_descent(problem: RowProblem) -> bool:
     """Return whether coordinate descent is predicted to finish before Newton steps."""
     rows, X = problem.rows, problem.rows.source.memory_matrix
     if core.compiled is None or X is None or problem.offset.any():
+        return False
+    if has_squared_losses(problem) and is_squared_newton_quick(rows.n, rows.d, count_entries(X), sp.issparse(X)):
         return False
     conditioning = 0.0 if is_wide(rows.n, rows.d) else _compute_conditioning(problem)
     descent_seconds = estimate_descent_seconds(rows.n, rows.d, count_entries(X), conditioning)

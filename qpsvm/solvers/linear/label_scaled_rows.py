@@ -32,6 +32,8 @@ DENSE_SHARE = 0.6
 LARGE_OFFSET = 1e3
 #: Ratio of spread to offset below which a column is constant up to rounding: its weight is 0 either way.
 CONSTANT_SPREAD = 1e-12
+#: Largest number of entries of Z that is stored: products with it take less time than a call of the source's.
+MAX_STORED = 200_000
 #: Number of rows from which the column means and spreads are estimated.
 OFFSET_SAMPLE = 5000
 
@@ -50,10 +52,21 @@ class LabelScaledRows:
         self.n, self.d = source.n, source.d
         self.passes = 0
         self._centred = source if mean is None else CentredRows(source, mean)
+        X, is_small = source.memory_matrix, self.n * (self.d + 1) <= MAX_STORED
+        self._stored = self._build_stored(X) if is_small and isinstance(X, np.ndarray) else None
+
+    def _build_stored(self, X: FloatArray) -> FloatArray:
+        """Return Z itself, (n, d + 1), for samples X (n, d) in memory."""
+        Z = np.empty((self.n, self.d + 1))
+        np.multiply(X if self.mean is None else X - self.mean, self.y[:, None], out=Z[:, : self.d])
+        Z[:, self.d] = self.unit * self.y
+        return Z
 
     def margins(self, W: FloatArray) -> FloatArray:
         """Return Z W for W (d + 1,): (n,)."""
         self.passes += 1
+        if self._stored is not None:
+            return np.asarray(np.dot(self._stored, W))
         m = self.source.margins(W[: self.d])
         shift = self._compute_shift(W)
         if shift:
@@ -64,6 +77,8 @@ class LabelScaledRows:
     def gradient(self, a: FloatArray, index: IntArray | None = None) -> FloatArray:
         """Return Z_Jᵀ a, (d + 1,), for the rows J = index (k,) with a (k,), or for all with a (n,)."""
         self.passes += index is None
+        if self._stored is not None:
+            return np.asarray(np.dot(a, self._stored if index is None else self._stored.take(index, axis=0)))
         beta = (self.y if index is None else self.y[index]) * a
         return self._finish_gradient(self.source.weights(beta, index), float(beta.sum()))
 
@@ -103,6 +118,9 @@ class LabelScaledRows:
 
     def gram(self, index: IntArray, weights: FloatArray | None = None) -> FloatArray:
         """Return Z_JᵀDZ_J for J = index (k,) and D = diag(weights), or the identity: (d + 1, d + 1)."""
+        if self._stored is not None:
+            Z = self._stored.take(index, axis=0)
+            return np.asarray(np.dot(Z.T, Z if weights is None else weights[:, None] * Z))
         d, S = self.d, np.empty((self.d + 1, self.d + 1))
         S[:d, :d], sums = self._centred.moments(index, weights)
         S[:d, d] = S[d, :d] = self.unit * sums

@@ -25,9 +25,10 @@ from qpsvm.program.losses import compress_constant
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.descent import as_start, find_descent_point, is_newton_cheap, should_start_with_descent
 from qpsvm.solvers.linear.label_scaled_rows import LabelScaledRows, build_label_scaled_rows
-from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, RowLosses, RowProblem, compute_mean
+from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, RowLosses, RowProblem, certify_pair, compute_mean
+from qpsvm.solvers.linear.squared_losses import has_squared_losses, minimise_squared
 from qpsvm.solvers.linear.wide_rows import WideReduction, reduce_wide
-from qpsvm.solvers.linear.working_set import is_large, solve_large
+from qpsvm.solvers.linear.working_set import improve_start, is_large, solve_large
 from qpsvm.solvers.shared.budget import Budget, StopReason
 
 #: If the tolerance is at most `DEFAULT_TOL`, the pair is improved up to a gap of `ROUNDING_GOAL`, if that is cheap and
@@ -238,10 +239,20 @@ def _finish_by_newton(problem: RowProblem, pair: LinearPoint, budget: Budget, to
 def _run_newton(
     problem: RowProblem, first: LinearStart, tol: float, budget: Budget
 ) -> tuple[LinearPoint, StopReason, str]:
-    """Run only Newton steps, on bands of rows if there are many rows."""
-    if is_large(problem.rows.n, problem.rows.d):
+    """Run only Newton steps: on the primal of squared losses; else on bands of rows, if there are many rows.
+
+    If a bound is infinite, there are no bands, as far rows never reach one; many rows start from subsamples.
+    """
+    has_many_rows = is_large(problem.rows.n, problem.rows.d)
+    if has_many_rows and not problem.losses.has_infinite_bound:
         return *solve_large(problem, first, tol, budget), "newton"
-    return *AugmentedLagrangian(problem, first, budget).run(tol), "newton"
+    start = improve_start(problem, first, budget) if has_many_rows else first
+    if has_squared_losses(problem):
+        point = certify_pair(problem, minimise_squared(problem, start, budget))
+        reason = "converged" if point.relative_gap <= tol else budget.find_stop_reason()
+        if reason is not None:
+            return point, reason, "newton"
+    return *AugmentedLagrangian(problem, start, budget).run(tol), "newton"
 
 
 @dataclass(frozen=True, eq=False)

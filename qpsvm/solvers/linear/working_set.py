@@ -52,13 +52,9 @@ def is_large(n: int, d: int) -> bool:
 def solve_large(problem: RowProblem, first: LinearStart, goal: float, budget: Budget) -> tuple[LinearPoint, StopReason]:
     """Solve (ALM.1) to a relative gap of `goal`: from `first`, if it has a multiplier, else from subsamples.
 
-    If a bound is infinite, far rows never reach one: the method runs on all rows, from the W of the subsamples.
+    All bounds are finite.
     """
     multiplier = first.multiplier
-    if problem.losses.has_infinite_bound:
-        if multiplier is None:
-            first = replace(first, W=estimate_weights(problem, first, budget).W)
-        return AugmentedLagrangian(problem, first, budget).run(goal)
     guess = (
         estimate_weights(problem, first, budget)
         if multiplier is None
@@ -66,6 +62,11 @@ def solve_large(problem: RowProblem, first: LinearStart, goal: float, budget: Bu
     )
     bands = _BandSolver(problem, guess, goal, budget)
     return bands.solve() or AugmentedLagrangian(problem, bands.state, budget).run(goal)
+
+
+def improve_start(problem: RowProblem, first: LinearStart, budget: Budget) -> LinearStart:
+    """Return a start at the W of the subsamples, (SUB.1); `first` itself if it has a multiplier."""
+    return first if first.multiplier is not None else replace(first, W=estimate_weights(problem, first, budget).W)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,78 @@
+"""Minimise the primal of squared losses by Newton's method (`minimise_squared`).
+
+A squared loss is smooth, so that (ALM.1) needs neither multiplier estimates nor a penalty: α follows from W.
+
+    (SQNEWTON.1)  α = S_ε(r)/δ,  r = ℓ − ZW,  and q = RW − h − Zᵀα is the gradient of (ALM.1)
+    (SQNEWTON.2)  W ← W + sΔW,  ΔW = −H⁻¹q,  H = R + Z_JᵀDZ_J,  J the rows with α ≠ 0, D = diag(1/δ_J)
+
+If at W + ΔW the same rows have a loss, on the same sides, W + ΔW is the optimum. Otherwise s is found by `line_search`.
+Mostly about five steps suffice, whatever n and C are. If nearly all rows can be fitted and C is large, there are more,
+as many as the augmented Lagrangian takes. With very many columns it may take fewer.
+
+Source: Keerthi & DeCoste, *A modified finite Newton method for fast solution of large scale linear SVMs*, Journal of
+Machine Learning Research 6 (2005).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from qpsvm.program.losses import is_zero
+from qpsvm.solvers.linear.newton_step import CholeskyNewton
+from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, RowProblem
+from qpsvm.solvers.linear.settings import SETTINGS
+from qpsvm.solvers.shared.budget import Budget
+from qpsvm.solvers.shared.cholesky import NumericalTrouble
+from qpsvm.solvers.shared.line_search import Slope, find_step
+
+#: Limit of the steps; after it the augmented Lagrangian starts anew.
+MAX_STEPS = 60
+
+
+def has_squared_losses(problem: RowProblem) -> bool:
+    """Return whether every loss is squared, and H has few enough columns to be factored."""
+    rows, losses = problem.rows, problem.losses
+    is_unbounded = bool(np.isinf(losses.high).all()) and (losses.is_one_sided or bool(np.isinf(losses.low).all()))
+    return is_unbounded and rows.d <= min(SETTINGS.direct_columns, rows.n)
+
+
+def minimise_squared(problem: RowProblem, start: LinearStart, budget: Budget) -> LinearPoint:
+    """Return the pair of squared losses that the steps reach from W of `start`: the optimum, unless they end early.
+
+    They end after `MAX_STEPS`, at the limits of the budget, or if a system cannot be solved. Values of the pair are not
+    computed.
+    """
+    rows, losses, ridge = problem.rows, problem.losses, problem.ridge
+    newton, slope = CholeskyNewton(rows, ridge), 1.0 / losses.curvature
+    threshold = None if is_zero(losses.tube) else slope * losses.tube
+    W = start.W
+    residual = losses.compute_residuals(rows.margins(W))
+    alpha, is_optimal = losses.compute_optimal_dual(residual), False
+    for step in range(MAX_STEPS):
+        if budget.find_stop_reason() is not None:
+            break
+        gradient = ridge * W - problem.offset - rows.gradient(alpha)
+        try:
+            direction = newton.step(alpha != 0.0, slope, gradient, W)
+        except NumericalTrouble:
+            break
+        change, length = rows.margins(direction), 1.0
+        next_alpha = losses.compute_optimal_dual(residual - change)
+        is_optimal = np.array_equal(np.sign(next_alpha), np.sign(alpha))
+        if not is_optimal:
+            line_slope = Slope(
+                float(direction @ (ridge * W - problem.offset)), float(direction @ (ridge * direction)),
+                slope * residual, change, slope, losses.high, losses.low, threshold,
+            )  # fmt: skip
+            length = find_step(line_slope, float(direction @ gradient))
+            if not np.isfinite(length):
+                break
+            next_alpha = losses.compute_optimal_dual(residual - length * change)
+        W, residual, alpha = W + length * direction, residual - length * change, next_alpha
+        budget.steps += 1
+        budget.report("squared", step, free=newton.free_count, length=length)
+        if is_optimal:
+            break
+    return LinearPoint(W, alpha, residual, math.nan, math.nan, losses.warm_sigma)
