@@ -287,19 +287,24 @@ class Equation:
         )
 
 
-def flat_in(*letters: str) -> str:
-    """Return the LaTeX of ∂L/∂(letter) = 0 with an arrow, to precede what follows."""
-    derivatives = "=".join(rf"\frac{{\partial L}}{{\partial {latex}}}" for latex in letters)
-    return rf"{derivatives}=0\quad\Longrightarrow\quad "
-
-
-def subject(*lines: EquationLine | None) -> Iterator[EquationLine]:
-    """Yield the lines that are not None, displayed in sequence as the constraints of a program."""
-    constraints = [constraint for constraint in lines if constraint is not None]
-    for k, constraint in enumerate(constraints):
-        yield replace(constraint, before=r",\ " if k else r"\text{subject to}\ ", joined=bool(k))
-
-
 def display(value: Term, before: str = "", after: str = "") -> EquationLine:
     """Build a line of one term, which is displayed and not measured."""
     return EquationLine((value,), (), before=before, after=after, measured=False)
+
+
+def join_lines(before: str, *lines: EquationLine, separator: str = r",\quad ") -> Iterator[EquationLine]:
+    """Yield lines that are displayed next to each other; `before` is LaTeX in front of the first."""
+    for k, item in enumerate(lines):
+        yield replace(item, before=separator if k else before, joined=bool(k))
+
+
+def iter_constraints(*lines: EquationLine | None) -> Iterator[EquationLine]:
+    """Yield the lines that are not None, displayed next to each other as the constraints of a program."""
+    constraints = (item for item in lines if item is not None)
+    return join_lines(r"\text{subject to}\ ", *constraints, separator=r",\ ")
+
+
+def write_stationarity(*letters: str) -> str:
+    """Return the LaTeX of ∂L/∂(letter) = 0 with an arrow, to precede what follows."""
+    derivatives = "=".join(rf"\frac{{\partial L}}{{\partial {latex}}}" for latex in letters)
+    return rf"{derivatives}=0\quad\Longrightarrow\quad "

@@ -9,11 +9,19 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities
-from qpsvm.derivation.expressions import Equation, EquationLine, Subset, display, flat_in, line, subject
+from qpsvm.derivation.expressions import (
+    Equation,
+    EquationLine,
+    Subset,
+    display,
+    iter_constraints,
+    line,
+    write_stationarity,
+)
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.formulas import number_steps, step, value_of
+from qpsvm.derivation.steps.formulas import build_value_line, number_steps, step
 from qpsvm.derivation.steps.sensitivity import build_saddle_step
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, add, magnitude, total
@@ -150,8 +158,8 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
             + ("Only differences of f count, and only differences of b." if free else "Only differences of f count."),
             Equation("below", (
                 display(P, rf"\min_{{{'w,b' if has_b else 'w'},\xi}}\ "),
-                value_of(primal, "=", sym.CLAIMED),
-                *subject(line(APART, "≥", 1 - XI_ROW, scale="level"),
+                build_value_line(primal, "=", sym.CLAIMED),
+                *iter_constraints(line(APART, "≥", 1 - XI_ROW, scale="level"),
                          line(XI, "≥", 0, scale="level", after=r"\quad (c\ne y_i)")),
             )),
             build_primal_qp,
@@ -162,7 +170,7 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
             "primal value.",
             Equation("aligned", (
                 display(L, "L&=", multipliers),
-                value_of(L.with_name("L"), "=", primal),
+                build_value_line(L.with_name("L"), "=", primal),
             )),
         ),
         step(
@@ -170,7 +178,7 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
             "At a minimum over w_c the derivative of the Lagrangian is zero. A sample enters w_c of its own class with "
             "the sum of its multipliers, and w_c of every other class with minus the multiplier of that class.",
             Equation("alone", (
-                line(w, "=", w_of_beta, place="entry", before=flat_in("w_c"),
+                line(w, "=", w_of_beta, place="entry", before=write_stationarity("w_c"),
                      scale=lambda at: at.w_scale if at.is_linear else at.f_scale),
                 line(letter(r"\beta_{ic}", flat("beta"), "beta_of_row"), "=", -ALPHA, before=r",\quad ",
                      after=r"\ (c\ne y_i)", scale="alpha_scale"),
@@ -185,9 +193,9 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
             "b_c enters L only through b_c Σ β_ic, which has no minimum unless the factor is zero: balance in every "
             "class.",
             Equation("alone", (
-                line(letter("b_c"), "=", NET, place="class", before=flat_in("b_c"),
+                line(letter("b_c"), "=", NET, place="class", before=write_stationarity("b_c"),
                      scale=lambda at: max(at.terms, float(np.abs(at.b).max())))
-                if penalised else replace(balance, before=flat_in("b_c")),
+                if penalised else replace(balance, before=write_stationarity("b_c")),
             ), lambda at: "the intercept is part of the Gram matrix, which is positive semidefinite only with it"
             if at.absorbed else ""),
             absent="there is no intercept" if problem.intercept is None else "",
@@ -195,7 +203,7 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
         step(
             "Stationarity in ξ",
             "The multipliers of a slack add up to its penalty C_i, so η is what α leaves of C_i.",
-            Equation("alone", (line(ETA, "=", C - USED, before=flat_in(xi), **used_scale),)),
+            Equation("alone", (line(ETA, "=", C - USED, before=write_stationarity(xi), **used_scale),)),
         ),
         step(
             "Dual feasibility",
@@ -209,7 +217,7 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
             "A constraint with positive margin slack has α = 0, and ξ_i is positive only if α is at its bound.",
             Equation("below", (
                 line(ALPHA * bound_slack, "=", 0, measured=False), line(slack_product, "=", 0, measured=False),
-                value_of(products, "=", 0),
+                build_value_line(products, "=", 0),
             )),
             AllInOneDual.compute_gap_terms, general="JOINT.6",
         ),
@@ -218,9 +226,9 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
             "Put w(α) and η into L: ξ drops out, and only kernel values are left. It is written as a minimisation.",
             Equation("below", (
                 display(add(quadratic, square_of_b, -total(ALPHA, RIVALS)), r"\min_{\alpha}\ "),
-                value_of(D, "=", QP_VALUE),
-                value_of(D, "=", sym.CLAIMED_DUAL),
-                *subject(
+                build_value_line(D, "=", QP_VALUE),
+                build_value_line(D, "=", sym.CLAIMED_DUAL),
+                *iter_constraints(
                     line(ALPHA, "≥", 0, **alpha_scale), line(USED, "≤", C, **used_scale), balance if free else None,
                 ),
             )),

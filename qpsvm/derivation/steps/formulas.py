@@ -42,10 +42,10 @@ def number_steps(prefix: str, *steps: Step) -> tuple[Step, ...]:
 def iter_minimum(variables: str, objective: Term, text: str = "the primal's value") -> Iterator[EquationLine]:
     """Yield the line of a minimisation over variables, and the equality of its value and the result's."""
     yield display(objective, rf"\min_{{{variables}}}\ ")
-    yield value_of(objective.with_name(text), "=", sym.CLAIMED)
+    yield build_value_line(objective.with_name(text), "=", sym.CLAIMED)
 
 
-def value_of(first: Term, *rest: Any, **fields: Any) -> EquationLine:
+def build_value_line(first: Term, *rest: Any, **fields: Any) -> EquationLine:
     """Build a line of objective values, which is measured and not displayed."""
     return line(first, *rest, scale="size", shown=False, **fields)
 
@@ -108,7 +108,7 @@ class RowTerms:
     @property
     def box(self) -> EquationLine:
         """The bounds of α."""
-        scale = sym.get_part("box", self.side)
+        scale = sym.read_part("box", self.side)
         if self.upper is None:
             return line(self.alpha, "≥", 0, scale=scale)
         return line(0, "≤", self.alpha, "≤", self.upper, scale=scale)

@@ -59,7 +59,7 @@ ALPHA_ZERO_WITHOUT_WEIGHT = line(
 )  # fmt: skip
 
 
-def get_part(name: str, half: int | None = None, factor: float = 1.0) -> Callable[[Any], Any]:
+def read_part(name: str, half: int | None = None, factor: float = 1.0) -> Callable[[Any], Any]:
     """Return a function that reads an attribute of a point times a factor.
 
     half: The side of a regression's rows, 0 or 1; None for all rows.
@@ -98,7 +98,7 @@ def mean(name: str, value: Term, rows: Callable[[Any], Any]) -> Term:
     )  # fmt: skip
 
 
-def weight_where(
+def sum_weights_where(
     left: Term, relation: str, right: Term | float, weight: Term, tolerance: float = ROUNDING, side: int = 0
 ) -> Term:
     """Sum the weights of the samples for which a relation holds, up to rounding relative to the level.
@@ -121,15 +121,15 @@ def weight_where(
     )  # fmt: skip
 
 
-def split_by(
+def build_quantile_line(
     value: Term, far: str, level: Term, weights: Term, share: Term, side: int = 0, **fields: Any
 ) -> EquationLine:
     """Build the line of a quantile: the weights beyond it are at most a share, and those at or beyond it at least that.
 
     far: The relation of a value beyond the level: "<" or ">".
     """
-    beyond = weight_where(value, far, level, weights, HOLDS, side)
-    beyond_or_at = weight_where(value, {"<": "≤", ">": "≥"}[far], level, weights, HOLDS, side)
+    beyond = sum_weights_where(value, far, level, weights, HOLDS, side)
+    beyond_or_at = sum_weights_where(value, {"<": "≤", ">": "≥"}[far], level, weights, HOLDS, side)
     return line(beyond, "≤", share, "≤", beyond_or_at, scale=lambda at: float(share.value(at)), **fields)
 
 
@@ -224,7 +224,7 @@ def measure_violation(at: At) -> float:
     return float(residuals.compute_primal_residual(at.dual, at.dual_point))
 
 
-def balance_scale(at: Any) -> float:
+def compute_balance_scale(at: Any) -> float:
     """Return the scale of the balance of samples and constraints."""
     constraint_total = float(np.abs(at.rows.c) @ np.abs(at.constraint_multipliers)) if at.problem.constraints else 0.0
     return float(at.total) + constraint_total or 1.0
@@ -254,12 +254,12 @@ ALPHA_OPTIMAL = (
 )  # fmt: skip
 
 
-def scale_between(at: Any) -> float:
+def compute_scale_between(at: Any) -> float:
     """Return the scale of differences of f at samples half way between neighbours."""
     constraint_sums = at.of_rows_between(at.constraint_multipliers) if at.problem.constraints else 0.0
     return reference_size(at.sums_between(at.beta) - constraint_sums, at.terms_of_u)
 
 
-def diagonal_between(at: At) -> FloatArray:
+def compute_diagonal_between(at: At) -> FloatArray:
     """Return K(x, x) at samples half way between neighbours: (k,)."""
     return np.asarray(at.kernel.diagonal(at.X if at.new_samples is None else at.new_samples))

@@ -50,24 +50,24 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
     )  # fmt: skip
     c_svm_value = letter("", lambda at: -at.problem.lam * at.problem.equivalent_c_svm().qp("dual").objective(at.alpha),
                    "-lam * c_svm.objective(alpha)", "λ times the value of the C-SVM's dual at α")  # fmt: skip
-    return machine.steps(
+    return machine.build_steps(
         "PHINGE",
-        first=machine.loss(
+        first=machine.build_loss_step(
             "The mean hinge loss is the empirical risk: p_i is 1/n, or sample i's share of all weights. A sample "
             "beyond its margin has no loss. The norm keeps w short.",
             total(SHARES * largest_of(0, 1 - machine.compared_value)),
             "Primal",
         ),
-        primal=machine.primal(
+        primal=machine.build_primal_step(
             "The maximum of two linear functions is the smallest ξ_i above both: the kink becomes two linear "
             "constraints.",
             title="Primal as a QP",
         ),
-        lagrangian=machine.lagrangian_step(
+        lagrangian=machine.build_lagrangian_step(
             first="The multipliers are written λα_i and λη_i, so that α and η mean the same as in the C-SVM."
         ),
-        substitution=machine.substitution(eta="η"),
-        dual=machine.dual("n variables in a box, and one equality, only for a free intercept"),
+        substitution=machine.build_substitution_step(eta="η"),
+        dual=machine.build_dual_step("n variables in a box, and one equality, only for a free intercept"),
         besides=(
             step(
                 "The same as a C-SVM",

@@ -70,7 +70,7 @@ def build_nu_step(machine: MachineSteps, compared_value: Term, level: Term | flo
     """
     C = machine.rows[0].upper
     assert C is not None
-    error_weight = sym.weight_where(compared_value, "<", level, C)
-    support_weight = sym.weight_where(sym.ALPHA, ">", 0, C, 0.0)
+    error_weight = sym.sum_weights_where(compared_value, "<", level, C)
+    support_weight = sym.sum_weights_where(sym.ALPHA, ">", 0, C, 0.0)
     chain = line(error_weight, "≤", alpha_sum, "≤", support_weight, scale=lambda at: alpha_sum.value(at))
     return step("What ν bounds", f"{text} The residual is by how much a bound fails.", Equation("alone", (chain,)))
