@@ -159,7 +159,7 @@ class EquationLine:
             left, right, scale, preferred = left[rows], right[rows], scale[rows], None
         return find_worst_entry(
             left, relation, right, caption.replace("{", "{{").replace("}", "}}") + ", of {i}", scale,
-            lambda i: at.name(self.place, int(i if rows is None else rows[i]), count), preferred,
+            lambda i: at.name_entry(self.place, int(i if rows is None else rows[i]), count), preferred,
         )  # fmt: skip
 
 

@@ -70,8 +70,7 @@ def assess_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, 
     if max(relative_change, at.alpha_without_weight) > AGREEMENT_TOL:
         return (
             f"NOT FEASIBLE: at the α given, {describe_violation(at)}. The residuals are those of the α given; the "
-            f"feasible α "
-            f"that the library makes of it has {worth}"
+            f"feasible α that the library makes of it has {worth}"
         ), False
     if relative_to(float(np.abs(certified - alpha).max()), at.largest) > AGREEMENT_TOL:
         return (
@@ -99,12 +98,12 @@ def describe_gap(gap: float) -> str:
 
 def measure_decision_difference(at: Quantities[Any]) -> float:
     """Measure the relative difference of f at the samples and the result's `yf`; 0 if it is rounding."""
-    claimed_yf = at.known_yf
+    claimed_yf = at.claimed_yf
     size = max(
         float(np.abs(claimed_yf).max()), abs(at.result.rho) if at.problem.samples.classes is not None else at.level
     )
     difference = float(np.abs(at.y * at.f - claimed_yf).max())
-    rounding = ROUNDINGS * float(np.finfo(float).eps) * (at.terms + abs(at.result.b))
+    rounding = ROUNDINGS * float(np.finfo(float).eps) * (at.f_term_size + abs(at.result.b))
     return difference / (size or 1.0) if difference > AGREEMENT_TOL * size + rounding else 0.0
 
 
@@ -124,7 +123,7 @@ def has_equal_values(at: Quantities[Any]) -> bool:
     difference = max(abs(at.primal_value - at.dual_value), *map(abs, claimed))
     return (
         at.rows_agree and relative_to(residuals.compute_primal_residual(at.dual, at.dual_point),
-        at.largest) <= AGREEMENT_TOL and difference <= AGREEMENT_TOL * at.size
+        at.largest) <= AGREEMENT_TOL and difference <= AGREEMENT_TOL * at.objective_scale
     )  # fmt: skip
 
 
@@ -141,9 +140,10 @@ def describe_failures(measured: Mapping[str, Measurement], gap: float) -> str:
 def describe_violation(at: Quantities[Any]) -> str:
     """Describe the first constraint of the dual that α clearly violates; else the one violated most."""
     a = at.alpha
-    low, high = int(np.argmin(a)), int(np.argmax(a - at.C))
-    violations = {f"α of {at.row(low)} is {a[low]:.4g}, below 0": -a[low]}
-    violations[f"α of {at.row(high)} is {a[high]:.4g}, above {at.bound} = {at.C[high]:.4g}"] = (a - at.C)[high]
+    excess = a - at.C
+    low, high = int(np.argmin(a)), int(np.argmax(excess))
+    violations = {f"α of {at.name_row(low)} is {a[low]:.4g}, below 0": -a[low]}
+    violations[f"α of {at.name_row(high)} is {a[high]:.4g}, above {at.bound_name} = {at.C[high]:.4g}"] = excess[high]
     for formula, value, total in at.equalities:
         violations[f"{formula} fails: the left side is {value:.4g}"] = abs(value - total)
     violations |= at.other_violations

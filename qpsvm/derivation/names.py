@@ -67,7 +67,7 @@ def collect_names(steps: Iterable[Step], at: Quantities[Any] | AllInOneQuantitie
     result = at.result
     gap = result.gap if result.status is Status.OPTIMAL else 0.0
     names = FUNCTIONS | {
-        "tol": max(HOLDS, np.sqrt(gap)) * max(1.0, at.size, at.alpha_scale, at.level),
+        "tol": max(HOLDS, np.sqrt(gap)) * max(1.0, at.objective_scale, at.alpha_scale, at.level),
         "result": result,
     }
     names |= collect_all_in_one_names(at) if isinstance(at, AllInOneQuantities) else collect_single_names(at)
@@ -159,7 +159,7 @@ def collect_all_in_one_names(at: AllInOneQuantities) -> dict[str, Any]:
     """Collect the names computed from the samples, for a machine with one f per class."""
     sample, rival = np.divmod(at.dual.row_positions, at.dual.k)
     X, K, phi, _ = build_space(at, np.zeros((0, at.X.shape[1])))
-    if at.absorbed:
+    if at.intercept_in_kernel:
         K = SampleKernel.from_matrix(np.asarray(X @ X.T + 1.0) if at.is_linear else np.asarray(K), X, K.function)
     w = at.result.w if at.is_linear else np.linalg.lstsq(phi(X), at.f - at.b, rcond=None)[0].T
     return {

@@ -102,4 +102,4 @@ def test_rows_of_a_user_are_terms_too():
 def test_sums_over_other_coefficients_are_made_anew(kernel):
     problem = problem_of("c", "free", kernel, False, False)
     at = build_quantities(problem, qpsvm.solve(problem))
-    assert at.sums(2 * at.beta) == pytest.approx(2 * at.u, rel=1e-9)
+    assert at.sum_kernels(2 * at.beta) == pytest.approx(2 * at.u, rel=1e-9)

@@ -49,8 +49,8 @@ SYMBOLS = {
 }
 #: The index of a row: a sample and a class that is not its own.
 RIVALS = r"i\sum_{c\ne y_i}"
-NET = Term((r"\sum_i\beta_{ic}", "Σ_i β_ic", "beta.sum(axis=0)"), lambda at: at.net, rank=PRODUCT)
-B = letter("b_c", lambda at: at.net if at.absorbed else at.b)
+NET = Term((r"\sum_i\beta_{ic}", "Σ_i β_ic", "beta.sum(axis=0)"), lambda at: at.beta_sums, rank=PRODUCT)
+B = letter("b_c", lambda at: at.beta_sums if at.intercept_in_kernel else at.b)
 SQUARE = letter(r"\|w_c\|^2", "squares", "norm(w, axis=1)**2")
 OF_ALPHA = letter(r"\beta_c^{\top}K\beta_c", "squares_of_alpha", "diag(beta.T @ K @ beta)")
 DIFFERENCE = letter(
@@ -134,10 +134,10 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
     primal = P.with_name("the primal's value", "P")
     used_scale: dict[str, Any] = {"scale": "C" if has_shared_slack else get_penalties}
     alpha_scale: dict[str, Any] = {"scale": get_penalties}
-    balance = line(NET, "=", 0, scale="terms")
+    balance = line(NET, "=", 0, scale="beta_sum_scale")
     f = letter("f_c(x)", lambda at: at.f.ravel(), "f", "f_c(x_i)")
     sums = letter(
-        r"\sum_i\beta_{ic}K(x_i,x)", lambda at: (at.values_of_alpha - has_b * at.b).ravel(), "K @ beta",
+        r"\sum_i\beta_{ic}K(x_i,x)", lambda at: (at.f_of_alpha - has_b * at.b).ravel(), "K @ beta",
         "Σ_j β_jc K(x_j, x_i)"
     )  # fmt: skip
     b = letter("b_c", lambda at: np.broadcast_to(at.b, at.f.shape).ravel()) if has_b else None
@@ -145,7 +145,7 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
     w = letter("w_c", lambda at: at.result.w.ravel() if at.is_linear else at.f.ravel())
     w_of_beta = letter(
         r"\sum_i\beta_{ic}\,\varphi(x_i)",
-        lambda at: np.asarray(at.X.T @ at.beta).T.ravel() if at.is_linear else at.values_of_alpha.ravel(),
+        lambda at: np.asarray(at.X.T @ at.beta).T.ravel() if at.is_linear else at.f_of_alpha.ravel(),
         "beta.T @ phi(X)", "Σ β_ic φ(x_i)"
     )  # fmt: skip
     return number_steps(
@@ -194,10 +194,10 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
             "class.",
             Equation("alone", (
                 line(letter("b_c"), "=", NET, place="class", before=write_stationarity("b_c"),
-                     scale=lambda at: max(at.terms, float(np.abs(at.b).max())))
+                     scale=lambda at: max(at.beta_sum_scale, float(np.abs(at.b).max())))
                 if penalised else replace(balance, before=write_stationarity("b_c")),
             ), lambda at: "the intercept is part of the Gram matrix, which is positive semidefinite only with it"
-            if at.absorbed else ""),
+            if at.intercept_in_kernel else ""),
             absent="there is no intercept" if problem.intercept is None else "",
         ),
         step(
@@ -255,14 +255,15 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
         step(
             "Strong duality",
             "The constraints are linear, so no gap remains: both optimal values are the same number.",
-            Equation("alone", (line(P, "=", value, scale="size"),)),
+            Equation("alone", (line(P, "=", value, scale="objective_scale"),)),
         ),
         step(
             "Weak duality",
             "The difference of the two values is a sum of terms, one per row, of which none is negative: that is what "
             "the library certifies with. It is measured at half of α.",
             Equation("aligned", (
-                line(primal - D, "=", terms, "≥", 0, scale="size", left="P-D&", at=lambda at: at.make_suboptimal()),
+                line(primal - D, "=", terms, "≥", 0, scale="objective_scale", left="P-D&",
+                     at=lambda at: at.make_suboptimal()),
             )),
             AllInOneDual.compute_gap_terms, general="JOINT.6",
         ),
@@ -338,7 +339,7 @@ def _build_level(penalised: bool, XI: Term) -> Step:
         "paper's machine with twice the penalty C has four times the value.",
         Equation("alone", (
             line(HALF * total(square_of_w + (b**2 if penalised else None), "c") + total(C * xi, RIVALS), "=",
-                 (4 * sym.CLAIMED).with_name("4P", "4P"), scale=lambda at: 4.0 * at.size),
+                 (4 * sym.CLAIMED).with_name("4P", "4P"), scale=lambda at: 4.0 * at.objective_scale),
         )),
     )  # fmt: skip
 
@@ -353,6 +354,6 @@ def _build_two_classes(problem: AllInOneProblem, penalised: bool, rows: str, C: 
         "With two classes w₂ = −w₁, and all that counts is their difference: a C-SVM with twice the penalty C, whose "
         "f is f₂ − f₁.", Equation("below",
         ("v=w_2-w_1", line((2 * sym.CLAIMED).with_name("2P", "2P"), "=", HALF * norm + total(2 * C * XI, rows),
-        scale=lambda at: 2.0 * at.size))),
+        scale=lambda at: 2.0 * at.objective_scale))),
         absent="" if len(problem.classes) == 2 else "there are more than two classes"
     )  # fmt: skip

@@ -47,7 +47,7 @@ def iter_minimum(variables: str, objective: Term, text: str = "the primal's valu
 
 def build_value_line(first: Term, *rest: Any, **fields: Any) -> EquationLine:
     """Build a line of objective values, which is measured and not displayed."""
-    return line(first, *rest, scale="size", shown=False, **fields)
+    return line(first, *rest, scale="objective_scale", shown=False, **fields)
 
 
 def case(
@@ -214,7 +214,7 @@ class ConstraintTerms:
     @property
     def constraint_gradient(self) -> Term:
         """Σ π_j g_j, which is subtracted in w."""
-        return sum_by_method(r"\sum_j%s\,g_j", "Σ %s g_j", "G.T @ (%s)", "of_rows", self.multiplier)
+        return sum_by_method(r"\sum_j%s\,g_j", "Σ %s g_j", "G.T @ (%s)", "combine_constraints", self.multiplier)
 
     @property
     def multiplier_product(self) -> Term:
@@ -225,15 +225,15 @@ class ConstraintTerms:
     def values(self) -> Term:
         """Σ π_j ⟨g_j, φ(x)⟩ at samples half way between neighbours."""
         return sum_by_method(
-            r"\sum_j%s\,\langle g_j,\varphi(x)\rangle", "Σ %s ⟨g_j, φ(x)⟩", "phi(x) @ (G.T @ (%s))", "of_rows_between",
-            self.multiplier,
+            r"\sum_j%s\,\langle g_j,\varphi(x)\rangle", "Σ %s ⟨g_j, φ(x)⟩", "phi(x) @ (G.T @ (%s))",
+            "combine_constraints_between", self.multiplier,
         )  # fmt: skip
 
 
 def describe_costliest(at: Any) -> str:
     """Describe the sum of the products of multiplier and slack of all constraints, and those with the largest π."""
     bounds = collect_bounds(at)
-    multipliers = at.multipliers_of_result
+    multipliers = at.user_multipliers
     values = bounds + find_unit(at) * (at.lhs - at.rows.h)
     costliest = np.argsort(-multipliers, kind="stable")[:MAX_NAMED]
     value_texts = [f"({value:.4g})" if value < 0.0 else f"{value:.4g}" for value in values]

@@ -89,8 +89,8 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "Strong duality",
             "Both optimal values are the same number. As ½αᵀQα = ½‖w‖², the sum of α gives the margin without w.",
             Equation("below", (
-                line(HALF * sym.W2, "=", total(sym.ALPHA) - HALF * sym.W2, scale="size"),
-                line(HALF * sym.W2, "=", sym.QP_VALUE, scale="size", shown=False),
+                line(HALF * sym.W2, "=", total(sym.ALPHA) - HALF * sym.W2, scale="objective_scale"),
+                line(HALF * sym.W2, "=", sym.QP_VALUE, scale="objective_scale", shown=False),
                 line(2 / sym.NORM, "=", 2 / square_root(total(sym.ALPHA)), before=r"\Longrightarrow\quad "),
             )),
         ),
@@ -101,7 +101,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "optimum.",
             Equation("below", (
                 line(delta, "=", HALF * (MIN_U - MAX_U), ">", 0),
-                line(lower_bound, "≤", optimum, "≤", upper_bound, scale="size"),
+                line(lower_bound, "≤", optimum, "≤", upper_bound, scale="objective_scale"),
                 line(upper_bound, "=", lower_bound, shown=False),
             )),
             certify.scale_to_level,

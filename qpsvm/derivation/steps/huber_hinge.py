@@ -44,7 +44,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
     """Return all steps, in order."""
     soft = build_terms(problem)
     t = letter("t", lambda at: at.xi)
-    psi = letter(r"\psi_i(t)", lambda at: at.costs(at.xi), "psi")
+    psi = letter(r"\psi_i(t)", lambda at: at.compute_losses(at.xi), "psi")
     smaller_value = -largest_of(-(sym.C * t), -(sym.C / (2 * WIDTH) * t**2))
     smaller_price = letter(
         r"\min\Bigl(C_it,\ \tfrac{C_i}{2\kappa}t^2\Bigr)", smaller_value.value,
@@ -94,7 +94,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
             "large one the squared hinge with C_i/(2κ).",
             Equation(
                 "alone",
-                (line(sym.C * (t - WIDTH / 2), "≤", psi, "≤", smaller_price, scale="size"),),
+                (line(sym.C * (t - WIDTH / 2), "≤", psi, "≤", smaller_price, scale="objective_scale"),),
                 lambda at: "" if at.xi.any() else "no sample has slack",
             ),
         ),

@@ -39,7 +39,7 @@ ALPHA = letter(r"\alpha_i")
 F_BETWEEN = letter("f(x)", "f_between")
 XI = letter(r"\xi_i")
 C = letter("C_i")
-MULTIPLIER = letter(r"\pi_j", "multipliers_of_result", "multiplier")
+MULTIPLIER = letter(r"\pi_j", "user_multipliers", "multiplier")
 ETA = letter(r"\eta_i")
 CLAIMED = letter("P", lambda at: at.result.primal, "result.primal", "the value claimed")
 CLAIMED_DUAL = letter("D", lambda at: at.result.dual, "result.dual", "the value claimed")
@@ -50,7 +50,7 @@ ZERO = Subset("kind == 0", lambda at: at.kind == 0)
 ON_MARGIN = Subset("kind == 1", lambda at: at.on_margin)
 #: Line: the multipliers of the linear constraints are not negative.
 MULTIPLIERS_NONNEGATIVE = line(
-    MULTIPLIER, "≥", 0, place="constraint", scale=lambda at: float(np.abs(at.multipliers_of_result).max()) or 1.0
+    MULTIPLIER, "≥", 0, place="constraint", scale=lambda at: float(np.abs(at.user_multipliers).max()) or 1.0
 )  # fmt: skip
 #: Line: α = 0 for samples of weight 0.
 ALPHA_ZERO_WITHOUT_WEIGHT = line(
@@ -74,10 +74,10 @@ def read_part(name: str, half: int | None = None, factor: float = 1.0) -> Callab
     return read
 
 
-def combination(coef: Term) -> Term:
+def feature_sum(coef: Term) -> Term:
     """Return w(α) as a term: a vector for a linear kernel, else its products with every φ(x_i)."""
     return operation(
-        r"\sum_i%s\,\varphi(x_i)", "Σ %s φ(x_i)", "phi(X).T @ (%s)", lambda at, beta: at.combination(beta), coef
+        r"\sum_i%s\,\varphi(x_i)", "Σ %s φ(x_i)", "phi(X).T @ (%s)", lambda at, beta: at.combine_features(beta), coef
     )
 
 
@@ -86,7 +86,7 @@ def kernel_sum(coef: Term, x: str = "x_i") -> Term:
     i = "j" if x == "x_i" else "i"
     return operation(
         rf"\sum_{i}%s K(x_{i},{x})", f"Σ %s K(x_{i}, {x})", "K(X, X) @ (%s)" if i == "j" else "K(x, X) @ (%s)",
-        lambda at, beta: at.sums(beta) if i == "j" else at.sums_between(beta), reindex(coef, f"_{i}"),
+        lambda at, beta: at.sum_kernels(beta) if i == "j" else at.sum_kernels_between(beta), reindex(coef, f"_{i}"),
     )  # fmt: skip
 
 
@@ -256,8 +256,8 @@ ALPHA_OPTIMAL = (
 
 def compute_scale_between(at: Any) -> float:
     """Return the scale of differences of f at samples half way between neighbours."""
-    constraint_sums = at.of_rows_between(at.constraint_multipliers) if at.problem.constraints else 0.0
-    return reference_size(at.sums_between(at.beta) - constraint_sums, at.terms_of_u)
+    constraint_sums = at.combine_constraints_between(at.constraint_multipliers) if at.problem.constraints else 0.0
+    return reference_size(at.sum_kernels_between(at.beta) - constraint_sums, at.u_term_size)
 
 
 def compute_diagonal_between(at: At) -> FloatArray:

@@ -69,7 +69,7 @@ def steps(problem: Problem, machine: MachineSteps) -> tuple[Step, ...]:
     if terms.is_ball:
         lhs_latex = r"2Gc+2\mu d"
     lhs = letter(lhs_latex, compute_lhs, "A @ f(Z)" if terms.lacks_diagonal else row_code, "the left side")
-    fields: dict[str, Any] = {"scale": "row_sizes_of_user", "place": "constraint"}
+    fields: dict[str, Any] = {"scale": "user_lhs_scale", "place": "constraint"}
     inequality = line(lhs, "≤", letter("h", collect_bounds, "bound", "its bound"), **fields)
     claimed_lhs = letter("", read_claimed_lhs, "result.constraints['value']", "what the result says it is")
     claim = line(lhs, "=", claimed_lhs, shown=False, **fields)

@@ -117,8 +117,8 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             "reduced hull of the samples contains the origin, and no plane separates them.",
             Equation("alone", (
                 line(primal_at_zero, "=", 0, measured=False),
-                line(-(HALF * QUADRATIC_FORM), "≤", primal_at_optimum, "≤", 0, scale="size", at=sym.with_needed_slack,
-                     before=r"\quad\Longrightarrow\quad "),
+                line(-(HALF * QUADRATIC_FORM), "≤", primal_at_optimum, "≤", 0, scale="objective_scale",
+                     at=sym.with_needed_slack, before=r"\quad\Longrightarrow\quad "),
             )),
         ),
             step(

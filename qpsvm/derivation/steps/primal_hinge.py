@@ -76,14 +76,14 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
                 Equation(
                     "below",
                     (
-                        line(c_svm_value, "=", sym.CLAIMED, scale="size", shown=False),
+                        line(c_svm_value, "=", sym.CLAIMED, scale="objective_scale", shown=False),
                         display(1 / LAM * (LAM / 2 * machine.norm + total(SHARES * sym.XI))),
                         line(
                             1 / LAM * machine.objective,
                             "=",
                             HALF * machine.norm + total(sym.C * sym.XI),
                             left="",
-                            scale=lambda at: at.size / at.problem.lam,
+                            scale=lambda at: at.objective_scale / at.problem.lam,
                         ),
                         line(sym.C, "=", UPPER, before=r",\qquad ", joined=True),
                     ),
@@ -121,7 +121,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
                             "=",
                             f_of_alpha,
                             left=r"\phantom{f(x_i)}",
-                            scale=lambda at: reference_size(f_of_alpha.value(at), at.terms),
+                            scale=lambda at: reference_size(f_of_alpha.value(at), at.f_term_size),
                         ),
                     ),
                 ),
@@ -170,7 +170,7 @@ def compute_b_scale(at: At) -> float:
 
 #: The blocks of the primal QP's stationarity, their scales, and the points that have them; None for all points.
 BLOCKS = (
-    ("w", lambda at: at.unit * reference_size(at.w if at.is_linear else at.u, at.terms_of_w), None),
+    ("w", lambda at: at.unit * reference_size(at.w if at.is_linear else at.u, at.w_term_size), None),
     ("xi", lambda at: float(max(at.problem.weight_shares)), None),
     ("b", compute_b_scale, Subset("'b' not in gradient", lambda at: at.problem.space.computed_intercept is not None)),
 )

@@ -81,7 +81,7 @@ def build_saddle_step(L: Term, letters: list[str], other: tuple[EquationLine, ..
         value(rf"L({weights},\alpha{rows})", "L_of_the_solution", lambda at: at),
         value(rf"L({half_weights},\alpha{rows})", "L_of_half_the_weights", halve_weights),
     )
-    chain = line(points[0], "≤", points[1], "≤", points[2], scale="size",
+    chain = line(points[0], "≤", points[1], "≤", points[2], scale="objective_scale",
                  caption=lambda at: f"≤ {points[2].value(at):.6g}: L at three points")  # fmt: skip
     saddle = step(
         "Saddle",
@@ -158,14 +158,14 @@ def build_sensitivity_step(title: str, tag: str, text: str, name: str, multiplie
         return letter(latex, find, "difference_" + ("above" if sign > 0 else "below"), "a difference of optima")
 
     def describe(at: Any) -> str:
-        where = at.sample(find_largest(at)) if name == "C" else repr(at.rows.names[find_largest(at)])
+        where = at.name_sample(find_largest(at)) if name == "C" else repr(at.rows.names[find_largest(at)])
         return f"≤ {sides[2].value(at):.6g}, of {where}"
 
     def size(at: At) -> float:
         """Return the scale: the objective per unit of C_i, or h_j, relative to which it is rounded."""
         return max(
             float(largest_multiplier.value(at)),
-            RELATIVE_CHANGE * at.size / compute_perturbation(at, name, find_largest(at)),
+            RELATIVE_CHANGE * at.objective_scale / compute_perturbation(at, name, find_largest(at)),
         )
 
     largest_multiplier = operation(

@@ -132,7 +132,7 @@ class MachineSteps(Formulas):
         """The linear constraints, as a line of the primal."""
         assert self.constraint_terms is not None
         return line(
-            self.constraint_terms.lhs, "≤", self.constraint_terms.bound, scale="row_sizes_of_user", place="constraint"
+            self.constraint_terms.lhs, "≤", self.constraint_terms.bound, scale="user_lhs_scale", place="constraint"
         )
 
     def build_lagrangian_step(
@@ -177,10 +177,10 @@ class MachineSteps(Formulas):
         """Build the line: w is a combination of the samples, or another right-hand side."""
         w = letter(self.w, "products", self.w, self.w)
         place = "entry" if self.problem.space.is_linear else "product"
-        right = right or sym.combination(self.coef) - (
+        right = right or sym.feature_sum(self.coef) - (
             self.constraint_terms and self.constraint_terms.constraint_gradient
         )
-        return line(w, "=", right, scale="size_of_products", before=before, place=place, **line_options)
+        return line(w, "=", right, scale="products_scale", before=before, place=place, **line_options)
 
     def build_b_step(self) -> Step:
         """Build the step ∂L/∂b = 0, for a free or a penalised b."""
@@ -293,7 +293,7 @@ class MachineSteps(Formulas):
             lines += [
                 line(
                     total(magnitude(constraint_product), "j"), "=", 0,
-                    scale="size", shown=False, caption=describe_costliest,
+                    scale="objective_scale", shown=False, caption=describe_costliest,
                 ),
                 line(constraint_product, "=", 0, measured=False),
             ]  # fmt: skip
@@ -333,7 +333,7 @@ class MachineSteps(Formulas):
         rows = self.rows[row // (at.svm.m // len(self.rows))]  # the side of f that the row is on
         alpha, slack = (np.asarray(factor.value(at)) for factor in rows.product.parts)
         k = row % len(alpha)
-        return f"{text}; that of {at.row(row)} is {alpha[k]:.4g} · {slack[k]:.1e}"
+        return f"{text}; that of {at.name_row(row)} is {alpha[k]:.4g} · {slack[k]:.1e}"
 
     # --- the dual -----------------------------------------------------------------------------------------------------
 
@@ -362,7 +362,7 @@ class MachineSteps(Formulas):
         L = lagrangian.with_name(f"L at {self.w}(α)")
         lines = (
             build_value_line(L, "=", sym.QP_VALUE, at=sym.substitute_w), display(lagrangian, "L&="),
-            *(line(L, "=", side, scale="size", left="&", at=at)
+            *(line(L, "=", side, scale="objective_scale", left="&", at=at)
               for side, at in zip(sides, (sym.substitute_w, sym.substitute_w_and_b, sym.substitute_w), strict=True)),
         )  # fmt: skip
         balance = f"b = {self.full_balance.text()}" if self.penalised else f"{self.full_balance.text()} = 0"
@@ -582,9 +582,9 @@ class MachineSteps(Formulas):
             "space of the samples; use decision_function(X), or Linear() as kernel"
         )
         weighted_sum = operation(
-            r"\sum_i%s x_i", "Σ %s x_i", "X.T @ (%s)", lambda at, beta: at.combination(beta), self.coef
+            r"\sum_i%s x_i", "Σ %s x_i", "X.T @ (%s)", lambda at, beta: at.combine_features(beta), self.coef
         )
-        matrix_product = letter(self.matrix, lambda at: at.combination(at.beta), "X.T @ beta", "Xᵀβ")
+        matrix_product = letter(self.matrix, lambda at: at.combine_features(at.beta), "X.T @ beta", "Xᵀβ")
         f = line(sym.F, "=", letter(r"w^{\top}x", lambda at: at.X @ at.w, "X @ w", "wᵀx_i") + self.offset,
                  scale=lambda at: reference_size(at.values), place="sample", left="f(x)",
                  before=r",\quad ", joined=True)  # fmt: skip

@@ -76,7 +76,9 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
                     build_value_line(
                         HALF * QUADRATIC_FORM + (HALF * soft.balance**2 if soft.penalised else None), "=", sym.QP_VALUE
                     ),
-                    line(yf_with_slack, "≥", 1, scale=lambda at: reference_size(yf_with_slack.value(at), at.terms)),
+                    line(
+                        yf_with_slack, "≥", 1, scale=lambda at: reference_size(yf_with_slack.value(at), at.f_term_size)
+                    ),
                 ),
             ),
         ),

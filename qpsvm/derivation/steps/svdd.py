@@ -103,7 +103,7 @@ def build_ball_step() -> Step:
         Equation("below", (
             r"f(x)=R^2-\|\varphi(x)-c\|^2",
             line(DISTANCE, "=", RADIUS, before=r"f(x_i)=0\ \Rightarrow\ ", rows=sym.ON_MARGIN,
-                 scale=lambda at: max(RADIUS.value(at), (at.terms_of_w or 1.0))),
+                 scale=lambda at: max(RADIUS.value(at), (at.w_term_size or 1.0))),
         ), lambda at: "" if at.on_margin.any() else
         "no sample on the boundary, so that none shows how large the ball is"),
     )  # fmt: skip
@@ -165,7 +165,7 @@ def build_centre_step(problem: SVDD) -> Step:
         "Where φ(x) = x, the centre is a point among the samples. Distances from it are evaluated by differences, "
         "which have all their digits however far the samples are from the origin.",
         Equation("below", (
-            line(letter("c", "w"), "=", sym.combination(sym.ALPHA), "=", transposed, scale="size_of_products",
+            line(letter("c", "w"), "=", sym.feature_sum(sym.ALPHA), "=", transposed, scale="products_scale",
                  place="entry"),
             line(F, "=", RADIUS**2 - squared_distance, scale="level", left="f(x)", place="sample",
                  before=r",\quad ", joined=True),
@@ -189,7 +189,7 @@ def build_translation_step(problem: SVDD) -> Step:
         Equation("alone", (
             r"\varphi(x)\to\varphi(x)-a\quad\Longrightarrow\quad c\to c-a,\quad \|\varphi(x)-c\|\ \text{stays}",
             line(moved_centre, "=", centre_of_alpha, place="entry", shown=False,
-                 scale=lambda at: float(np.abs(centre_of_alpha.value(at)).max()) or (at.terms_of_w or 1.0)),
+                 scale=lambda at: float(np.abs(centre_of_alpha.value(at)).max()) or (at.w_term_size or 1.0)),
         )),
         absent="" if problem.space.is_linear else
         "the samples are not moved: K(x, z) is all that is known of φ",
@@ -231,7 +231,7 @@ def build_qp_line() -> EquationLine:
     square_of_radius = letter(
         "", lambda at: norm(at) + (at.result.b if at.is_linear else 2.0 * at.b), "norm(c)**2 + 2 * mu", "‖c‖² + 2μ"
     )
-    return line(square_of_radius, "=", RADIUS**2, scale=lambda at: max(at.size, norm(at)), shown=False)
+    return line(square_of_radius, "=", RADIUS**2, scale=lambda at: max(at.objective_scale, norm(at)), shown=False)
 
 
 def measure_distances(at: At) -> FloatArray:
