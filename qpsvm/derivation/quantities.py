@@ -180,7 +180,7 @@ class Quantities(Generic[P]):
             return self.name_row(i)
         return self.name_sample(i) if count == self.svm.n and place != "entry" else f"entry {i}"
 
-    # --- the dual -----------------------------------------------------------------------------------------------------
+    # --- rows of the dual ---------------------------------------------------------------------------------------------
 
     @property
     def svm(self) -> SVMDual:

@@ -1,4 +1,8 @@
-"""Define the symbols of the machines as terms: how each is written, and its value at a point."""
+"""Define the symbols that machines share as terms: how each is written, and its value at a point.
+
+Below them are sums that occur in several equations, other points at which a line may be evaluated, sets of rows, and
+functions of a point that compute the value of a symbol. The modules of the machines import this module as `sym`.
+"""
 
 from __future__ import annotations
 
@@ -60,9 +64,9 @@ ALPHA_ZERO_WITHOUT_WEIGHT = line(
 
 
 def read_part(name: str, half: int | None = None, factor: float = 1.0) -> Callable[[Any], Any]:
-    """Return a function that reads an attribute of a point times a factor.
+    """Return a function of a point that reads an attribute and multiplies it by a factor.
 
-    half: The side of a regression's rows, 0 or 1; None for all rows.
+    half: The half of the entries to read, the side of a regression: 0 above f, 1 below; None for all entries.
     """
 
     def read(at: Any) -> Any:
@@ -91,7 +95,11 @@ def kernel_sum(coef: Term, x: str = "x_i") -> Term:
 
 
 def mean(name: str, value: Term, rows: Callable[[Any], Any]) -> Term:
-    """Return the mean of a term over a set of rows, which has this name, and this mask at a point."""
+    """Return the mean of a term over a set of rows.
+
+    name: The letter of the set.
+    rows: Function of a point: the mask of the set.
+    """
     return operation(
         rf"\frac{{1}}{{|{name}|}}\sum_{{i\in {name}}}\Bigl(%s\Bigr)", f"the mean of %s over {name}",
         f"mean((%s)[{name}])", lambda at, values: float(values[rows(at)].mean()), value
@@ -124,7 +132,7 @@ def sum_weights_where(
 def build_quantile_line(
     value: Term, far: str, level: Term, weights: Term, share: Term, side: int = 0, **fields: Any
 ) -> EquationLine:
-    """Build the line of a quantile: the weights beyond it are at most a share, and those at or beyond it at least that.
+    """Build the line of a weighted quantile: weight beyond the level ≤ share ≤ weight at or beyond it.
 
     far: The relation of a value beyond the level: "<" or ">".
     """
@@ -133,7 +141,7 @@ def build_quantile_line(
     return line(beyond, "≤", share, "≤", beyond_or_at, scale=lambda at: float(share.value(at)), **fields)
 
 
-# --- points -----------------------------------------------------------------------------------------------------------
+# --- other points -----------------------------------------------------------------------------------------------------
 
 
 def substitute_w(at: At, b: float | None = None) -> At:
@@ -184,12 +192,13 @@ def is_at_bound(at: At) -> Any:
 
 #: The rows with 0 < α < C, or with α > 0 if C is infinite.
 BETWEEN = Subset("kind == 1", lambda at: (at.kind > 0) & ~is_at_bound(at))
+#: The same rows of a machine without upper bounds, with shorter code.
 POSITIVE = replace(BETWEEN, code="kind > 0")
 #: The rows with α = C.
 BOUNDED = Subset("kind == 2", is_at_bound)
 
 
-# --- values of symbols ------------------------------------------------------------------------------------------------
+# --- values and scales of symbols -------------------------------------------------------------------------------------
 
 
 def measure_margin(at: At) -> float:
@@ -239,6 +248,17 @@ def project_multipliers(at: Any) -> FloatArray:
     )
 
 
+def compute_scale_between(at: Any) -> float:
+    """Return the scale of differences of f at samples half way between neighbours."""
+    constraint_sums = at.combine_constraints_between(at.constraint_multipliers) if at.problem.constraints else 0.0
+    return reference_size(at.sum_kernels_between(at.beta) - constraint_sums, at.u_term_size)
+
+
+def compute_diagonal_between(at: At) -> FloatArray:
+    """Return K(x, x) at samples half way between neighbours: (k,)."""
+    return np.asarray(at.kernel.diagonal(at.X if at.new_samples is None else at.new_samples))
+
+
 #: Line: a projected gradient step does not change the multipliers of the linear constraints.
 MULTIPLIERS_STATIONARY = line(
     letter("", lambda at: at.all_multipliers[at.svm.m :], "", "π"), "=",
@@ -252,14 +272,3 @@ ALPHA_OPTIMAL = (
     line(letter("", measure_violation, "", "by how much α violates a constraint of the dual QP"),
     "=", 0, scale=lambda at: max(at.alpha_scale, float(np.abs(at.dual_point).max())), shown=False)
 )  # fmt: skip
-
-
-def compute_scale_between(at: Any) -> float:
-    """Return the scale of differences of f at samples half way between neighbours."""
-    constraint_sums = at.combine_constraints_between(at.constraint_multipliers) if at.problem.constraints else 0.0
-    return reference_size(at.sum_kernels_between(at.beta) - constraint_sums, at.u_term_size)
-
-
-def compute_diagonal_between(at: At) -> FloatArray:
-    """Return K(x, x) at samples half way between neighbours: (k,)."""
-    return np.asarray(at.kernel.diagonal(at.X if at.new_samples is None else at.new_samples))

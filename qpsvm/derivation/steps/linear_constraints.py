@@ -17,7 +17,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.expressions import Equation, EquationLine, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps.formulas import MAX_NAMED, collect_bounds, find_unit, number_steps, step
+from qpsvm.derivation.steps.formulas import MAX_NAMED, collect_bounds, number_steps, read_f_scale, step
 from qpsvm.derivation.steps.shared import MachineSteps
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.machines import SVDD, Constraints, OneClass, Problem, ValueConstraints
@@ -42,7 +42,7 @@ def build_meanings(problem: Problem) -> dict[str, Meaning]:
 
 def compute_lhs(at: Any) -> FloatArray:
     """Return the left-hand sides in the user's units, (p,)."""
-    return np.asarray(collect_bounds(at) + find_unit(at) * (at.lhs - at.rows.h))
+    return np.asarray(collect_bounds(at) + read_f_scale(at) * (at.lhs - at.rows.h))
 
 
 def read_claimed_lhs(at: Any) -> FloatArray:
@@ -74,15 +74,15 @@ def steps(problem: Problem, machine: MachineSteps) -> tuple[Step, ...]:
     claimed_lhs = letter("", read_claimed_lhs, "result.constraints['value']", "what the result says it is")
     claim = line(lhs, "=", claimed_lhs, shown=False, **fields)
     hidden_lines = (replace(inequality, shown=False), claim)
-    lhs_of_w = letter("", lambda at: find_unit(at) * at.lhs, row_code, "the left side")
+    lhs_of_w = letter("", lambda at: read_f_scale(at) * at.lhs, row_code, "the left side")
     lhs_of_alpha = letter(
         "",
-        lambda at: find_unit(at) * at.lhs_of_alpha,
+        lambda at: read_f_scale(at) * at.lhs_of_alpha,
         row_code.replace(f"@ {machine.w}", f"@ {machine.w}_of_alpha"),
         "that by the two sums",
     )
     lhs_equality = line(lhs_of_w, "=", lhs_of_alpha, shown=False, **fields)
-    reason = "b is penalised itself, so the derivative gives b." if machine.penalised else (
+    reason = "b is penalised itself, so the derivative gives b." if machine.has_penalised_b else (
         "The balance of the samples becomes one of the samples and the multipliers of the constraints.")  # fmt: skip
     stationarity_in_b = machine.build_b_step() if machine.b == "b" else machine.build_other_variable_step()
     constraint_steps = (

@@ -48,7 +48,7 @@ def build_unlabelled(problem: Problem, rows: RowTerms, penalty: Term, **terms: A
     terms: Further fields of `MachineSteps`.
     """
     return MachineSteps(
-        problem, (rows,), penalty, coef=sym.ALPHA, pairs=r"\alpha_i\alpha_j", matrix=r"X^{\top}\alpha", **terms
+        problem, (rows,), penalty, coef=sym.ALPHA, pair_factor=r"\alpha_i\alpha_j", matrix=r"X^{\top}\alpha", **terms
     )
 
 

@@ -127,7 +127,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
                 ),
                 FeatureSpace.with_penalised_intercept,
                 ""
-                if machine.penalised
+                if machine.has_penalised_b
                 else f"intercept={problem.intercept!r}: only a penalised b is a weight like the others",
             ),
         ),

@@ -43,7 +43,7 @@ def build_terms(problem: Ranking) -> MachineSteps:
     quadratic = letter(r"\alpha^{\top}AKA^{\top}\alpha", "quadratic", "alpha @ A @ K @ A.T @ alpha")
     return MachineSteps(
         problem, (rows,), total(C * XI, "k"), linear=(total(ALPHA, "k"),), coef=BETA, quadratic=HALF * quadratic,
-        pairs=r"\beta_i\beta_j", compared_value=SCORE_DIFFERENCE, row="k", matrix=r"X^{\top}A^{\top}\alpha",
+        pair_factor=r"\beta_i\beta_j", compared_value=SCORE_DIFFERENCE, row="k", matrix=r"X^{\top}A^{\top}\alpha",
     )  # fmt: skip
 
 

@@ -60,7 +60,7 @@ def build_machine_saddle(machine: Any) -> Step:
     )
     letters = [machine.w, {"μ": r"\mu", "ρ": r"\rho"}.get(machine.b, "b" if machine.intercept else "")]
     rows = r",\pi" if machine.constraint_terms else ""
-    return build_saddle_step(machine.lagrangian(eta=False), letters, other_multipliers, rows)
+    return build_saddle_step(machine.build_lagrangian(eta=False), letters, other_multipliers, rows)
 
 
 def build_saddle_step(L: Term, letters: list[str], other: tuple[EquationLine, ...], rows: str = "") -> Step:
@@ -185,13 +185,13 @@ def explain_skipped_solves(at: At) -> str:
     return f"it takes two more solves, which are limited to {MAX_SOLVED_ROWS} rows"
 
 
-def build_penalty_sensitivity(marginal: Term, objective: Term) -> Step:
+def build_penalty_sensitivity(penalty_derivative: Term, objective: Term) -> Step:
     """Build the step about the derivative of the optimum with respect to C_i, from ∂P/∂C_i and P."""
     return build_sensitivity_step(
         "Sensitivity to C", "PRICE.1",
         "The derivative of the optimum P* with respect to C_i is the factor of C_i in P, by the envelope theorem: P is "
         "stationary in all other variables.",
-        "C", marginal, objective.with_name("P", "P"),
+        "C", penalty_derivative, objective.with_name("P", "P"),
     )  # fmt: skip
 
 

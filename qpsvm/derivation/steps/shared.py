@@ -108,9 +108,9 @@ class MachineSteps(Formulas):
         """Yield the last steps: the saddle of L, and the derivative of the optimum with respect to C_i or h_j."""
         yield build_machine_saddle(self)
         if self.constraint_terms is not None:
-            yield build_bound_sensitivity(sym.MULTIPLIER, self.value())
-        elif self.marginal is not None:
-            yield build_penalty_sensitivity(self.marginal, self.objective)
+            yield build_bound_sensitivity(sym.MULTIPLIER, self.build_dual_value())
+        elif self.penalty_derivative is not None:
+            yield build_penalty_sensitivity(self.penalty_derivative, self.objective)
 
     # --- from the margin to the optimality conditions -----------------------------------------------------------------
 
@@ -146,7 +146,7 @@ class MachineSteps(Formulas):
         names = [reindex(rows.alpha).latex() for rows in self.rows]
         names += [reindex(rows.eta).latex() for rows in self.rows if rows.eta is not None]
         names += [r"\pi"] if self.constraint_terms else []
-        L = self.lagrangian()
+        L = self.build_lagrangian()
         lines = (
             display(L, "L&=", rf",\qquad {','.join(names)}\ge 0"),
             build_value_line(L.with_name("L"), "=", self.objective.with_name("the primal's value")),
@@ -184,7 +184,7 @@ class MachineSteps(Formulas):
 
     def build_b_step(self) -> Step:
         """Build the step ∂L/∂b = 0, for a free or a penalised b."""
-        if self.penalised:
+        if self.has_penalised_b:
             half = "(λ/2)" if self.unit else "½"
             return step(
                 "Stationarity in b",
@@ -319,7 +319,7 @@ class MachineSteps(Formulas):
 
     def _build_products_line(self) -> EquationLine:
         """Build the line of all products, summed by absolute value."""
-        products_sum = self.scaled(add(*(total(magnitude(product), self.row) for product in self.products)))
+        products_sum = self.scale_to_objective(add(*(total(magnitude(product), self.row) for product in self.products)))
         products_sum = products_sum.with_name("all products, added up by size")
         return build_value_line(products_sum, "=", 0, caption=self.describe_products)
 
@@ -351,13 +351,13 @@ class MachineSteps(Formulas):
         product = letter(rf"\langle {self.w},\varphi(x_i)\rangle", sym.PRODUCT.function, f"(phi(X) @ {self.w})")
         cross = multiply(self.product_factor, total(self.coef * product))
         rest = [*self.linear, self.curvature_term and -self.curvature_term]
-        lagrangian = self.lagrangian(eta=False)
+        lagrangian = self.build_lagrangian(eta=False)
         sides = (
-            self.scaled(
+            self.scale_to_objective(
                 add(norm, -cross, constraint_cross, b_term and -b_term, self.equality_term, *rest), constraint_cost
             ),
-            self.scaled(add(norm, -multiply(self.product_factor, self.norm), *rest), constraint_cost),
-            self.value(None if self.constraint_terms else self.quadratic_sum),
+            self.scale_to_objective(add(norm, -multiply(self.product_factor, self.norm), *rest), constraint_cost),
+            self.build_dual_value(None if self.constraint_terms else self.quadratic_sum),
         )  # fmt: skip
         L = lagrangian.with_name(f"L at {self.w}(α)")
         lines = (
@@ -365,7 +365,7 @@ class MachineSteps(Formulas):
             *(line(L, "=", side, scale="objective_scale", left="&", at=at)
               for side, at in zip(sides, (sym.substitute_w, sym.substitute_w_and_b, sym.substitute_w), strict=True)),
         )  # fmt: skip
-        balance = f"b = {self.full_balance.text()}" if self.penalised else f"{self.full_balance.text()} = 0"
+        balance = f"b = {self.full_balance.text()}" if self.has_penalised_b else f"{self.full_balance.text()} = 0"
         substituted = [f"{self.w}(α{', π' if self.constraint_terms else ''})"]
         if b_term:
             substituted.append(balance)
@@ -394,7 +394,7 @@ class MachineSteps(Formulas):
             _, left, right = self.sides_of_equality
             equality = line(left, "=", right)
         alpha = (r"\alpha" if len(self.rows) == 1 else r"\alpha^\pm") + r",\pi" * bool(self.constraint_terms)
-        D = self.value().with_name("the dual's value at α")
+        D = self.build_dual_value().with_name("the dual's value at α")
         lines = (
             display(self.dual_objective, rf"\min_{{{alpha}}}\ "),
             *(replace(definition, before=r",\quad ", joined=True) for definition in definitions),
@@ -426,11 +426,11 @@ class MachineSteps(Formulas):
                 "below",
                 (
                     display(self.objective),
-                    display(self.value(), r"\quad="),
+                    display(self.build_dual_value(), r"\quad="),
                     build_value_line(
                         self.objective.with_name("the primal's value"),
                         "=",
-                        self.value().with_name("the dual's value"),
+                        self.build_dual_value().with_name("the dual's value"),
                         at=sym.with_needed_slack,
                     ),
                 ),
@@ -444,13 +444,13 @@ class MachineSteps(Formulas):
         squared_distance = letter(rf"\|{w}-{w}({alpha})\|^2", "squared_distance", f"norm({w} - {w}_of_alpha)**2")
         terms = [
             multiply(self.norm_factor, squared_distance),
-            HALF * (sym.B - self.full_balance) ** 2 if self.penalised else None,
+            HALF * (sym.B - self.full_balance) ** 2 if self.has_penalised_b else None,
             self.curvature_gap,
         ]
         terms += [total(rows.slack_product, self.row) for rows in self.rows if rows.slack_product is not None]
         terms += [total(rows.product, self.row) for rows in self.rows]
         P = self.objective.with_name("the primal's value", f"P({self.variables})")
-        D = self.value().with_name("the dual's value at α", rf"D({alpha})")
+        D = self.build_dual_value().with_name("the dual's value at α", rf"D({alpha})")
         difference = add(
             multiply(self.unit, add(*terms, broken=r"\\ &\quad ")),
             self.constraint_terms and total(sym.MULTIPLIER * self.constraint_terms.bound_slack, "j"),
@@ -491,7 +491,7 @@ class MachineSteps(Formulas):
         w_product = operation(r"\langle w,\varphi(x)\rangle", "", "phi(x) @ w", self.f.function) + self.offset
         sums = multiply(
             self.product_factor,
-            sym.kernel_sum(self.coef, "x") - (self.constraint_terms and self.constraint_terms.values),
+            sym.kernel_sum(self.coef, "x") - (self.constraint_terms and self.constraint_terms.kernel_sum),
         )
         lines = (
             self.f_by_w or line(self.f, "=", w_product, measured=False),
@@ -512,7 +512,7 @@ class MachineSteps(Formulas):
         lines: How b is computed; without any, as the mean over the samples on the margin.
         where: The beginning of the text, which says which samples give b.
         """
-        if self.penalised:
+        if self.has_penalised_b:
             return step(
                 "Recovering b",
                 "A penalised intercept is a weight like the others, and it is read off α in the same way.",

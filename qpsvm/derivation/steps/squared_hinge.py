@@ -74,7 +74,9 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
                     r"\tilde\varphi(x_i)=\Bigl(\varphi(x_i),\ \tfrac{1}{\sqrt{2C_i}}\,e_i\Bigr)",
                     r"\langle\tilde\varphi(x_i),\tilde\varphi(x_j)\rangle=\bigl(K+\operatorname{diag}\tfrac{1}{2C}\bigr)_{ij}",
                     build_value_line(
-                        HALF * QUADRATIC_FORM + (HALF * soft.balance**2 if soft.penalised else None), "=", sym.QP_VALUE
+                        HALF * QUADRATIC_FORM + (HALF * soft.balance**2 if soft.has_penalised_b else None),
+                        "=",
+                        sym.QP_VALUE,
                     ),
                     line(
                         yf_with_slack, "≥", 1, scale=lambda at: reference_size(yf_with_slack.value(at), at.f_term_size)

@@ -33,7 +33,7 @@ def build_two_class(
     quadratic = HALF * letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
     dual_terms: dict[str, Any] = {"linear": (total(sym.ALPHA),), "quadratic": quadratic} | terms
     return MachineSteps(
-        problem, (rows,), penalty, coef=sym.ALPHA * sym.Y, pairs=r"\alpha_i\alpha_j y_i y_j",
+        problem, (rows,), penalty, coef=sym.ALPHA * sym.Y, pair_factor=r"\alpha_i\alpha_j y_i y_j",
         balance=dot(sym.Y, sym.ALPHA), compared_value=compared_value, level=level, matrix=r"X^{\top}(\alpha\circ y)",
         **dual_terms,
     )  # fmt: skip

@@ -90,7 +90,7 @@ def build_terms(
     if width and linear:
         linear_terms = dot(reindex(sym.T), BETA), -(width * dot(1, ABOVE + BELOW))
     return MachineSteps(
-        problem, tuple(rows), penalty, linear=linear_terms, coef=BETA, pairs=r"\beta_i\beta_j", balance=dot(1, BETA),
-        quadratic=HALF * letter(r"\beta^{\top}K\beta", "quadratic", "beta @ K @ beta"), compared_value=sym.F,
-        matrix=r"X^{\top}\beta", sides="sides of f", **terms,
+        problem, tuple(rows), penalty, linear=linear_terms, coef=BETA, pair_factor=r"\beta_i\beta_j",
+        balance=dot(1, BETA), quadratic=HALF * letter(r"\beta^{\top}K\beta", "quadratic", "beta @ K @ beta"),
+        compared_value=sym.F, matrix=r"X^{\top}\beta", sides="sides of f", **terms,
     )  # fmt: skip
