@@ -21,7 +21,7 @@ from qpsvm.derivation.key import iter_letters
 from qpsvm.derivation.quantities import Quantities
 from qpsvm.derivation.residual import NotMeasurableError
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps.all_in_one import read_kinds
+from qpsvm.derivation.steps.all_in_one_terms import read_kinds
 from qpsvm.derivation.steps.primal_hinge import compute_gradient_blocks, explain_missing_primal
 from qpsvm.machines import SVDD, PrimalHinge, Ranking
 from qpsvm.program.status import Status
