@@ -1,4 +1,4 @@
-"""Evaluate the symbols of a machine with linear constraints at a result.
+"""Evaluate the symbols of a machine with linear constraints at a result (`build_quantities`).
 
 α, ξ and other symbols with one entry per row are those of the machine without constraints. β, w(α) and the dual's value
 include the multipliers of the constraints, (USER.2). Constraints and multipliers are in the units of the dual: f and w
@@ -20,13 +20,13 @@ from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.svm_result import SVMResult
 
 #: Relative tolerance for the left side of a constraint; polished results are far more accurate.
-SAME_ROWS = 1e-6
+LHS_TOL = 1e-6
 
 
 class ConstraintQuantities(Quantities[P]):
     """α, w, b, ξ, … of a result, with p constraints ⟨g_j, w⟩ + c_j b ≤ h_j and their multipliers π_j.
 
-    problem: With `constraints`.
+    The g_j are combinations of q points: an extra β follows those of the n samples for each.
     """
 
     symbols_of_w = ("lhs",)
@@ -58,7 +58,7 @@ class ConstraintQuantities(Quantities[P]):
 
     @cached_property
     def all_multipliers(self) -> FloatArray:
-        """α and π as the dual is computed with, (USER.4): (m + p,)."""
+        """α and the scaled π, the variables of the dual that is solved, (USER.4): (m + p,)."""
         return np.concatenate([self.alpha, self.constraint_multipliers * self.problem._constraint_scale])
 
     @property
@@ -77,7 +77,7 @@ class ConstraintQuantities(Quantities[P]):
         half.__dict__["lhs"] = 0.5 * self.lhs
         return half
 
-    # --- the rows -----------------------------------------------------------------------------------------------------
+    # --- the constraints ----------------------------------------------------------------------------------------------
 
     @cached_property
     def lhs(self) -> FloatArray:
@@ -97,7 +97,7 @@ class ConstraintQuantities(Quantities[P]):
         return lhs
 
     def sum_kernels_at(self, Z: Any, coef: FloatArray | None = None) -> FloatArray:
-        """Return Σ_i β_i K(x_i, z), over samples and points, or with other coefficients: (k,)."""
+        """Return Σ_i coef_i K(x_i, z) over samples and points, for coef (n + q,), β by default: (k,)."""
         coef = self.all_beta if coef is None else coef
         sums: FloatArray = self.problem.kernel(Z, self.problem.space.X) @ coef
         return sums
@@ -193,7 +193,7 @@ class ConstraintQuantities(Quantities[P]):
         table, size = self.result.constraints, self.problem._f_scale
         assert table is not None
         claimed = self.rows.h + (table["value"] - table["bound"]) / size
-        within = SAME_ROWS * self.lhs_scale
+        within = LHS_TOL * self.lhs_scale
         return bool((self.lhs <= self.rows.h + within).all() and (np.abs(self.lhs - claimed) <= within).all())
 
     @property
@@ -205,5 +205,5 @@ class ConstraintQuantities(Quantities[P]):
 
 
 def build_quantities(problem: Problem, result: SVMResult) -> Quantities[Any]:
-    """Return the letters at a result, with those of the linear constraints where there are any."""
+    """Return the symbols at a result, including those of the linear constraints if there are any."""
     return ConstraintQuantities(problem, result) if problem.constraints else Quantities(problem, result)
