@@ -409,9 +409,9 @@ class Derivation:
         >>> "<math" in qpsvm.derive(qpsvm.CSVM([[0.0], [2.0]], [0, 1])).to_html()
         True
         """
-        from qpsvm.derivation.written.page import document
+        from qpsvm.derivation.written.page import render_document
 
-        return _write_or_return(document(self._show_with_picture()), path)
+        return _write_or_return(render_document(self._show_with_picture()), path)
 
     @cached_property
     def _all_measurements(self) -> dict[str, Measurement]:

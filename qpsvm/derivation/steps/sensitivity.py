@@ -1,4 +1,4 @@
-"""Build the steps about multipliers of every machine: the saddle of L, and multipliers as derivatives.
+"""Build the last steps of every machine: the saddle of L, and multipliers as derivatives of the optimum.
 
     (SADDLE.1)  saddle:  L(w, b, ξ, α') ≤ L(w, b, ξ, α) ≤ L(w', b', ξ, α) at the optimum, for all multipliers α' ≥ 0
                 and all w', b'
@@ -131,10 +131,10 @@ def solve_perturbed(at: At, name: str, k: int, sign: int) -> tuple[float, float]
 
 
 def build_sensitivity_step(title: str, tag: str, text: str, name: str, multipliers: Term, value: Term) -> Step:
-    """Build the step that encloses the largest multiplier, of C_i or of h_j, between two differences.
+    """Build the step that encloses the largest derivative, with respect to C_i or h_j, between two differences.
 
     name: "C" or "h".
-    multipliers: The multipliers, one per C_i or h_j.
+    multipliers: ∂P/∂C_i for each C_i, or π_j for each h_j.
     value: P for C_i, D for h_j.
     """
     index, slope_sign = ("i", 1) if name == "C" else ("j", -1)
@@ -179,7 +179,7 @@ def build_sensitivity_step(title: str, tag: str, text: str, name: str, multiplie
 
 
 def explain_skipped_solves(at: At) -> str:
-    """Explain why the changed problems are not solved, or return ""."""
+    """Explain why the perturbed problems are not solved, or return ""."""
     if at.svm.m <= MAX_SOLVED_ROWS:
         return ""
     return f"it takes two more solves, which are limited to {MAX_SOLVED_ROWS} rows"
