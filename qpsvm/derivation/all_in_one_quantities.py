@@ -24,43 +24,43 @@ from qpsvm.space.kernels.functions import Precomputed
 
 
 class AllInOneQuantities:
-    """α, β, w, b, ξ, … of a result of the problem, over the n samples of positive weight and k classes.
+    """α, β, w, b, ξ, … of a result of the problem, over its n samples of positive weight and its k classes.
 
     label, C: y and C_i, (n,).
     level: The margin: how much f of a sample's own class should exceed that of a rival.
     alpha, used: α, and the part of C_i that it uses: Σ_c α_ic in each row if the rivals share a slack, else α: (n, k).
-    beta, net: β, (n, k), and Σ_i β_ic of every class, (k,).
+    beta, beta_sums: β, (n, k), and Σ_i β_ic of every class, (k,).
     b, f: Those of the result, (k,) and (n, k); f plus σβ if the kernel is K + σI.
-    of_alpha, values_of_alpha: Σ_j β_jc K(x_j, x_i) from α alone, and the same with the intercepts: (n, k).
-    absorbed: Whether a penalised intercept is part of the Gram matrix.
+    u, f_of_alpha: Kβ, Σ_j β_jc K(x_j, x_i) from α alone, and the same with the intercepts: (n, k).
+    intercept_in_kernel: Whether a penalised intercept is part of the Gram matrix.
     squares, squares_of_alpha: ‖w_c‖² and β_cᵀKβ_c, (k,).
     half_norm, half_norm_of_alpha: ½Σ‖w_c‖² of w and of w(α), with ½Σb_c² of a penalised intercept.
     xi, cost: The slack of every row, the same for all rivals of a sample if they share it, (n, k), and Σ C ξ.
     primal, dual_value: P and D.
-    size: The scale of differences of objective values.
-    alpha_scale, terms, f_scale: The scales of differences of α, of sums of β, and of values of f.
+    objective_scale: The scale of differences of objective values.
+    alpha_scale, beta_sum_scale, f_scale: The scales of differences of α, of sums of β, and of values of f.
     """
 
     def __init__(self, problem: AllInOneProblem, result: SVMResult) -> None:
         self.problem, self.result, self.dual = problem, result, problem._all_in_one_dual
         dual, linear = self.dual, problem.space.is_linear
         penalised = dual.intercept == "penalised"
-        self.is_linear, self.absorbed = linear, problem.intercept == "penalised" and not penalised
+        self.is_linear, self.intercept_in_kernel = linear, problem.intercept == "penalised" and not penalised
         self.label, self.C, self.level, self.b = dual.label, dual.upper, float(dual.level), np.asarray(result.b)
         self.alpha: FloatArray = problem.samples.select_active(result.alpha)
         self.used = (
             np.where(dual.own_class_mask, 0.0, self.alpha.sum(axis=1)[:, None]) if dual.has_shared_slack else self.alpha
         )
         self.beta = dual.compute_beta(self.alpha)
-        self.net = np.asarray(self.beta.sum(axis=0))
+        self.beta_sums = np.asarray(self.beta.sum(axis=0))
         self.X: Any = problem.X if problem.samples.all_weights_positive else problem.X[problem.active_rows]
         self.f: FloatArray = result.decision_function(self.X) + problem.space.shift * self.beta
-        self.of_alpha = np.asarray(self.X @ (self.X.T @ self.beta) if linear else problem.space.gram @ self.beta)
-        self.values_of_alpha = self.of_alpha if self.absorbed else self.of_alpha + self.b
-        products = (self.beta * self.of_alpha).sum(axis=0)
-        self.squares_of_alpha = np.asarray(products - self.absorbed * self.net**2)
+        self.u = np.asarray(self.X @ (self.X.T @ self.beta) if linear else problem.space.gram @ self.beta)
+        self.f_of_alpha = self.u if self.intercept_in_kernel else self.u + self.b
+        products = (self.beta * self.u).sum(axis=0)
+        self.squares_of_alpha = np.asarray(products - self.intercept_in_kernel * self.beta_sums**2)
         self.squares = np.asarray((result.w**2).sum(axis=1)) if linear else self.squares_of_alpha
-        half_square_of_b, half_square_of_net = (0.5 * penalised * float(v @ v) for v in (self.b, self.net))
+        half_square_of_b, half_square_of_net = (0.5 * penalised * float(v @ v) for v in (self.b, self.beta_sums))
         self.half_norm_of_alpha = 0.5 * float(products.sum()) + half_square_of_net
         self.half_norm = (0.5 * float(self.squares.sum()) if linear else 0.5 * float(products.sum())) + half_square_of_b
         slack = np.maximum(self.shortfalls, 0.0)
@@ -69,9 +69,9 @@ class AllInOneQuantities:
         self.cost = float(dual.compute_losses(self.shortfalls).sum())
         self.primal = self.half_norm + self.cost
         self.dual_value = dual.level * float(self.alpha.sum()) - self.half_norm_of_alpha
-        self.size = max(abs(self.primal), abs(self.dual_value))
+        self.objective_scale = max(abs(self.primal), abs(self.dual_value))
         self.alpha_scale = float(self.alpha.max()) or float(self.C.max())
-        self.terms = float(self.alpha.sum()) or float(self.C.sum())
+        self.beta_sum_scale = float(self.alpha.sum()) or float(self.C.sum())
         self.f_scale = max(float(np.abs(self.f).max()), dual.level)
 
     @property
@@ -80,14 +80,16 @@ class AllInOneQuantities:
         return self.dual.compute_shortfalls(self.f)
 
     def with_symbols(self, **letters: Any) -> Self:
-        """Return the point with other letters, and the same slacks."""
+        """Return the point with other values of some symbols; those that depend on them stay."""
         other = copy(self)
         other.__dict__ |= letters
         return other
 
     def halve_weights(self) -> Self:
         """Return the point with half of w and b."""
-        return self.with_symbols(f=0.5 * self.f, squares=0.25 * self.squares, b=0.5 * self.b, net=0.5 * self.net)
+        return self.with_symbols(
+            f=0.5 * self.f, squares=0.25 * self.squares, b=0.5 * self.b, beta_sums=0.5 * self.beta_sums
+        )
 
     def complement_multipliers(self) -> Self:
         """Return the point with C − α in place of α, shared among the rivals if they share it."""
@@ -96,7 +98,7 @@ class AllInOneQuantities:
 
     def make_suboptimal(self) -> Self:
         """Return the point with the same w, b and ξ and half of α, which is feasible and not optimal."""
-        if self.absorbed:  # then b follows from α
+        if self.intercept_in_kernel:  # then b follows from α
             return self
         other = type(self)(self.problem, replace(self.result, alpha=0.5 * self.result.alpha))
         return other.with_symbols(f=self.f, squares=self.squares, b=self.b, xi=self.xi)
@@ -106,18 +108,18 @@ class AllInOneQuantities:
         """‖w_2 − w_1‖² of two classes."""
         if self.is_linear:
             return float(np.square(self.result.w[1] - self.result.w[0]).sum())
-        difference, net = self.beta[:, 1] - self.beta[:, 0], self.net[1] - self.net[0]
-        return float(difference @ (self.of_alpha[:, 1] - self.of_alpha[:, 0])) - float(self.absorbed * net**2)
+        difference, net = self.beta[:, 1] - self.beta[:, 0], self.beta_sums[1] - self.beta_sums[0]
+        return float(difference @ (self.u[:, 1] - self.u[:, 0])) - float(self.intercept_in_kernel * net**2)
 
     @property
     def w_scale(self) -> float:
         """Scale of differences of w."""
         X = self.X
         largest_norm = float(np.sqrt(abs(X).power(2).sum() if hasattr(X, "power") else np.square(X).sum()))
-        return reference_size(self.result.w.ravel(), largest_norm * self.terms)
+        return reference_size(self.result.w.ravel(), largest_norm * self.beta_sum_scale)
 
-    def name(self, place: str, i: int, count: int) -> str:
-        """Name entry i: of a row, of a sample, or of a class; `b_factor` is the number of entries."""
+    def name_entry(self, place: str, i: int, count: int) -> str:
+        """Name entry i: a row, or a class; `count` is the number of entries."""
         classes = self.problem.classes.tolist()
         if not place and count == len(self.dual.row_positions):
             sample, rival = np.divmod(self.dual.row_positions[i], self.dual.k)

@@ -1,4 +1,4 @@
-"""Evaluate the symbols of a machine with linear constraints at a result.
+"""Evaluate the symbols of a machine with linear constraints at a result (`build_quantities`).
 
 α, ξ and other symbols with one entry per row are those of the machine without constraints. β, w(α) and the dual's value
 include the multipliers of the constraints, (USER.2). Constraints and multipliers are in the units of the dual: f and w
@@ -20,13 +20,13 @@ from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.svm_result import SVMResult
 
 #: Relative tolerance for the left side of a constraint; polished results are far more accurate.
-SAME_ROWS = 1e-6
+LHS_TOL = 1e-6
 
 
 class ConstraintQuantities(Quantities[P]):
     """α, w, b, ξ, … of a result, with p constraints ⟨g_j, w⟩ + c_j b ≤ h_j and their multipliers π_j.
 
-    problem: With `constraints`.
+    The g_j are combinations of q points: an extra β follows those of the n samples for each.
     """
 
     symbols_of_w = ("lhs",)
@@ -46,10 +46,10 @@ class ConstraintQuantities(Quantities[P]):
     @cached_property
     def constraint_multipliers(self) -> FloatArray:
         """π in the units of α: (p,)."""
-        return self.multipliers_of_result * (self.problem._f_scale / self.problem.svm.unit)
+        return self.user_multipliers * (self.problem._f_scale / self.problem.svm.unit)
 
     @cached_property
-    def multipliers_of_result(self) -> FloatArray:
+    def user_multipliers(self) -> FloatArray:
         """π as in the result, in the units of the linear constraints: (p,)."""
         table = self.result.constraints
         assert table is not None
@@ -58,7 +58,7 @@ class ConstraintQuantities(Quantities[P]):
 
     @cached_property
     def all_multipliers(self) -> FloatArray:
-        """α and π as the dual is computed with, (USER.4): (m + p,)."""
+        """α and the scaled π, the variables of the dual that is solved, (USER.4): (m + p,)."""
         return np.concatenate([self.alpha, self.constraint_multipliers * self.problem._constraint_scale])
 
     @property
@@ -68,7 +68,7 @@ class ConstraintQuantities(Quantities[P]):
 
     def _with_multipliers(self, multipliers: FloatArray) -> Self:
         m, scale = self.svm.m, self.problem._f_scale / self.problem.svm.unit
-        self.__dict__["multipliers_of_result"] = multipliers[m:] / self.problem._constraint_scale / scale
+        self.__dict__["user_multipliers"] = multipliers[m:] / self.problem._constraint_scale / scale
         return super()._with_multipliers(multipliers[:m])
 
     def halve_weights(self) -> Self:
@@ -77,7 +77,7 @@ class ConstraintQuantities(Quantities[P]):
         half.__dict__["lhs"] = 0.5 * self.lhs
         return half
 
-    # --- the rows -----------------------------------------------------------------------------------------------------
+    # --- the constraints ----------------------------------------------------------------------------------------------
 
     @cached_property
     def lhs(self) -> FloatArray:
@@ -89,15 +89,15 @@ class ConstraintQuantities(Quantities[P]):
     def lhs_of_alpha(self) -> FloatArray:
         """⟨g_j, w⟩ + c_j b by w(α) = Σ α_k s_k φ(x_k) − Σ π_j g_j: (p,)."""
         Z = self.rows.Z
-        return self._compute_lhs(Z @ self.w_of_alpha if self.is_linear else self.kernel_sums(Z))
+        return self._compute_lhs(Z @ self.w_of_alpha if self.is_linear else self.sum_kernels_at(Z))
 
     def _compute_lhs(self, products: FloatArray) -> FloatArray:
         """Return ⟨g_j, w⟩ + c_j b from the products of w with the points, (q,)."""
         lhs: FloatArray = self.rows.values(products) + self.rows.c * self.b
         return lhs
 
-    def kernel_sums(self, Z: Any, coef: FloatArray | None = None) -> FloatArray:
-        """Return Σ_i β_i K(x_i, z), over samples and points, or with other coefficients: (k,)."""
+    def sum_kernels_at(self, Z: Any, coef: FloatArray | None = None) -> FloatArray:
+        """Return Σ_i coef_i K(x_i, z) over samples and points, for coef (n + q,), β by default: (k,)."""
         coef = self.all_beta if coef is None else coef
         sums: FloatArray = self.problem.kernel(Z, self.problem.space.X) @ coef
         return sums
@@ -113,35 +113,35 @@ class ConstraintQuantities(Quantities[P]):
         """Convert multipliers, (p,), to coefficients of the points of the constraints: (q,)."""
         return np.asarray(multipliers if self.rows.mix is None else self.rows.mix.T @ multipliers)
 
-    def combination(self, coef: FloatArray) -> FloatArray:
+    def combine_features(self, coef: FloatArray) -> FloatArray:
         """Return Σ coef_i φ(x_i) of the samples alone, in the form of `products`."""
-        return np.asarray(self.X.T @ coef) if self.is_linear else self.sums(coef)
+        return np.asarray(self.X.T @ coef) if self.is_linear else self.sum_kernels(coef)
 
-    def sums(self, coef: FloatArray) -> FloatArray:
+    def sum_kernels(self, coef: FloatArray) -> FloatArray:
         """Return Σ_j coef_j K(x_j, x_i) of the samples alone: (n,)."""
         gram = self.problem.space.gram
         return np.asarray(self.X @ (self.X.T @ coef) if self.is_linear else gram @ self._pad(coef, False))[: self.svm.n]
 
-    def of_rows(self, multipliers: FloatArray) -> FloatArray:
+    def combine_constraints(self, multipliers: FloatArray) -> FloatArray:
         """Return Σ π_j g_j, in the form of `products`."""
         of_points = self._to_point_coefficients(multipliers)
         if self.is_linear:
             return np.asarray(self.rows.Z.T @ of_points)
         return np.asarray(self.problem.space.gram @ self._pad(of_points, True))[: self.svm.n]
 
-    def sums_between(self, coef: FloatArray, for_constraints: bool = False) -> FloatArray:
+    def sum_kernels_between(self, coef: FloatArray, for_constraints: bool = False) -> FloatArray:
         """Return Σ coef_i K(x_i, x) of the samples alone at points halfway between neighbouring samples: (k,)."""
         X = self.X if self.new_samples is None else self.new_samples
         if self.is_linear:
             return np.asarray(X @ ((self.rows.Z if for_constraints else self.X).T @ coef))
-        return self.kernel_sums(X, self._pad(coef, for_constraints))
+        return self.sum_kernels_at(X, self._pad(coef, for_constraints))
 
-    def of_rows_between(self, multipliers: FloatArray) -> FloatArray:
+    def combine_constraints_between(self, multipliers: FloatArray) -> FloatArray:
         """Return Σ π_j ⟨g_j, φ(x)⟩ at the same points: (k,)."""
-        return self.sums_between(self._to_point_coefficients(multipliers), for_constraints=True)
+        return self.sum_kernels_between(self._to_point_coefficients(multipliers), for_constraints=True)
 
     @cached_property
-    def row_sizes(self) -> FloatArray:
+    def lhs_scale(self) -> FloatArray:
         """Scale of differences in each constraint: the largest of its bound, its term in w, and its term in b."""
         rows = self.rows
         if self.is_linear:
@@ -153,9 +153,9 @@ class ConstraintQuantities(Quantities[P]):
         return np.where(sizes > 0.0, sizes, self.level)
 
     @property
-    def row_sizes_of_user(self) -> FloatArray:
+    def user_lhs_scale(self) -> FloatArray:
         """Scale of differences in each constraint, in the user's units: (p,)."""
-        return self.problem._f_scale * self.row_sizes
+        return self.problem._f_scale * self.lhs_scale
 
     # --- w and the dual -----------------------------------------------------------------------------------------------
 
@@ -178,9 +178,9 @@ class ConstraintQuantities(Quantities[P]):
         """Return the symbols that α and π give, including the left sides of the constraints."""
         return super().compute_symbols(b) | {"lhs": self.lhs_of_alpha + self.rows.c * (b - self.b)}
 
-    def name(self, place: str, i: int, count: int) -> str:
+    def name_entry(self, place: str, i: int, count: int) -> str:
         """Name entry i; of the linear constraints, by the name of the constraint."""
-        return repr(self.rows.names[i]) if place == "constraint" else super().name(place, i, count)
+        return repr(self.rows.names[i]) if place == "constraint" else super().name_entry(place, i, count)
 
     @property
     def dual_point(self) -> FloatArray:
@@ -193,7 +193,7 @@ class ConstraintQuantities(Quantities[P]):
         table, size = self.result.constraints, self.problem._f_scale
         assert table is not None
         claimed = self.rows.h + (table["value"] - table["bound"]) / size
-        within = SAME_ROWS * self.row_sizes
+        within = LHS_TOL * self.lhs_scale
         return bool((self.lhs <= self.rows.h + within).all() and (np.abs(self.lhs - claimed) <= within).all())
 
     @property
@@ -205,5 +205,5 @@ class ConstraintQuantities(Quantities[P]):
 
 
 def build_quantities(problem: Problem, result: SVMResult) -> Quantities[Any]:
-    """Return the letters at a result, with those of the linear constraints where there are any."""
+    """Return the symbols at a result, including those of the linear constraints if there are any."""
     return ConstraintQuantities(problem, result) if problem.constraints else Quantities(problem, result)

@@ -1,6 +1,6 @@
 """Derive the dual of a problem or of a class of machines, measured at a result if there is one (`derive`).
 
-An equation is made for a problem, so that a class gets one over four hidden samples: nothing is measured.
+Steps are built for a problem. So for a class an example problem over four samples is built, and nothing is measured.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
 from qpsvm.space.kernels.kernel_registry import as_kernel
 
-#: What `derive` takes besides problem and result.
+#: Options of `derive` besides problem and result.
 OPTIONS = ("alpha", "proven", "steps")
-#: Four samples on which every machine can be made, and what is learnt of them.
+#: Four samples on which every machine can be built, and their targets, by the kind of target.
 POINTS = np.array([[0.0, 0.0], [2.0, 1.0], [0.0, 1.0], [2.0, 0.0]])
 TARGETS = {"labels": [0, 1, 0, 1], "numbers": [0.0, 1.0, 2.0, 0.5], "ranks": [0, 2, 1, 3]}
 #: Parameters with one entry per sample or label, which do not exist without data.
@@ -50,43 +50,43 @@ def derive(
     Parameters
     ----------
     problem : Problem, or a class of them
-        Any machine of the library. Of a class, such as `CSVM`, the derivation is in symbols only.
+        Any machine of the library. For a class, such as `CSVM`, the derivation is in symbols only.
     result : SVMResult, optional
         Of this problem, optimal or not. Without one the steps have no residuals.
-    alpha : array_like, shape (n,), or (2n,) of a regression, optional
-        Dual variables to measure at instead of a result, feasible or not: anything finite, indexed by the caller's
-        rows. `problem.at(alpha)` certifies it, and each step is measured at this very α.
+    alpha : array_like, shape (n,), or (2n,) for a regression, optional
+        Dual variables to measure at instead of a result, in the order of the caller's rows. They must be finite, but
+        need not be feasible. `problem.at(alpha)` certifies them, and each step is measured at exactly this α.
     proven : bool
-        Beside what is measured, also what is proven of the numbers of the result, as by `result.verify()`: bounds that
-        are true whatever was rounded, for the equations that a proof is about.
+        Whether to add what is proven about the numbers of the result, as by `result.verify()`: bounds that hold in
+        spite of rounding, for the equations that a proof is about.
     steps : sequence of str, or str, optional
-        Tags of the steps to show, such as ["CSVM.9"]; all by default. The headline judges the result by all of them.
+        Tags of the steps to show, such as ["CSVM.9"]; all by default. The headline is based on all of them anyway.
     **options
-        Of a class what it is given beside the samples: `intercept`, `kernel`, `loss`, …; constraints=True stands for
+        For a class, its options besides the samples: `intercept`, `kernel`, `loss`, …; constraints=True stands for
         linear constraints on w.
 
     Returns
     -------
     Derivation
-        Measured, where there is a result.
+        Measured if there is a result or an α.
 
     Raises
     ------
     UnsupportedError
-        This machine has no listed steps; an α for a machine with linear constraints, which lacks their multipliers;
-        or there is no proof of this machine, or none with its kernel.
+        The machine has no derivation; an α was given for a machine with linear constraints, which needs their
+        multipliers too; or there is no proof for this machine or its kernel.
     DataError
         The result is over other rows or features than the problem, or with another kernel; or α has another shape, or
         values that are not finite.
     ParameterTypeError
-        Not a problem, not a result, or both a result and an α; a proof of no result; a class with a result, or with
-        what belongs to samples.
+        Not a problem, not a result, or both a result and an α; a proof without a result; a class with a result, or
+        with an option that belongs to samples.
     UnknownOptionError
-        No step has such a tag, or the class no such option; the message names the nearest.
+        No step has such a tag, or the class has no such option; the message names the nearest.
 
     See Also
     --------
-    dualise : The dual of any QP, made mechanically.
+    dualise : The dual of any QP, derived mechanically.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def derive(
     ∂L/∂ξ_i = 0:  η_i = C_i − α_i | True
     linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b | True
 
-    Without data, in symbols, the step that an intercept within the norm changes:
+    Without data, in symbols, the step that a penalised intercept changes:
 
     >>> print(qpsvm.derive(qpsvm.CSVM, intercept="penalised", steps=["CSVM.5"]).to_text().splitlines()[-1].strip())
     ∂L/∂b = 0  ⟹  b = yᵀα
@@ -110,8 +110,7 @@ def derive(
         if options:
             raise UnknownOptionError(
                 f"derive takes no option {min(options)!r} of a problem; {describe_nearest(min(options), OPTIONS)}; "
-                f"those of a "
-                "machine are for its class, derive(CSVM, intercept='penalised'), or for problem.replace(…)"
+                "those of a machine are for its class, derive(CSVM, intercept='penalised'), or for problem.replace(…)"
             )
         found = _derive_problem(problem, result, alpha, proven)
     if steps is None:
@@ -185,8 +184,7 @@ def build_example_problem(kind: type[Problem], options: Mapping[str, Any]) -> Pr
     if inspect.isabstract(kind) or kind is Problem or kind is AllInOneProblem:
         raise UnsupportedError(f"{kind.__name__} is not a machine: derive takes a class such as CSVM, or a problem")
     taken = [name for name in inspect.signature(kind.__init__).parameters if name not in ("self", *DATA_OPTIONS)]
-    given = dict(options)
-    for name, value in given.items():
+    for name, value in options.items():
         if name in DATA_OPTIONS:
             raise ParameterTypeError(
                 f"{name} is of samples, and derive({kind.__name__}) has none: derive({kind.__name__}(X, …)) has them"
@@ -197,31 +195,38 @@ def build_example_problem(kind: type[Problem], options: Mapping[str, Any]) -> Pr
             raise ParameterTypeError(
                 f"without data {name} is one value, got {format_value(value)}: entries belong to samples or labels"
             )
-    X = POINTS
+    given = dict(options)
+    X = _choose_points(given)
     if given.get("constraints") is True:
         given["constraints"] = Constraints([[1.0, 0.0]], 1.0)
-    elif given.get("constraints"):
-        rows = given["constraints"]
-        points = getattr(rows[0] if isinstance(rows, (list, tuple)) else rows, "points", POINTS)
-        X = np.resize(POINTS, (len(POINTS), points.shape[1])) + np.eye(len(POINTS), points.shape[1])
-    if "kernel" in given and isinstance(as_kernel(given["kernel"]), Precomputed):
-        X = POINTS @ POINTS.T + np.eye(len(POINTS))
     if issubclass(kind, AllInOneProblem):
         return kind(X, [0, 1, 2, 0], **given)
     return kind(*((X,) if kind._target_kind == "none" else (X, TARGETS[kind._target_kind])), **given)
 
 
+def _choose_points(options: Mapping[str, Any]) -> FloatArray:
+    """Choose four samples with as many features as the constraints have; for a precomputed kernel its matrix."""
+    X = POINTS
+    rows = options.get("constraints")
+    if rows and rows is not True:
+        points = getattr(rows[0] if isinstance(rows, (list, tuple)) else rows, "points", POINTS)
+        X = np.resize(POINTS, (len(POINTS), points.shape[1])) + np.eye(len(POINTS), points.shape[1])
+    if "kernel" in options and isinstance(as_kernel(options["kernel"]), Precomputed):
+        X = POINTS @ POINTS.T + np.eye(len(POINTS))
+    return X
+
+
 def describe_kernel(problem: Problem, options: Mapping[str, Any]) -> str:
-    """Describe the kernel as requested: a γ that depends on samples has no value."""
-    as_made, asked = str(problem.kernel), options.get("kernel")
-    return as_made if asked is None or str(asked) == as_made else type(problem.kernel).__name__
+    """Describe the kernel as requested: only its name, if a parameter such as γ is computed from the samples."""
+    text, requested = str(problem.kernel), options.get("kernel")
+    return text if requested is None or str(requested) == text else type(problem.kernel).__name__
 
 
 def describe_class(problem: Problem, options: Mapping[str, Any]) -> str:
     """Describe the machine with the given options."""
-    own = [
+    given = [
         f"{name} = {format_value(value)}" for name, value in options.items() if name not in ("kernel", "constraints")
     ]
     rows = ["with constraints"] if options.get("constraints") else []
     kernel = f"kernel {describe_kernel(problem, options)}"
-    return ", ".join([problem.title.split(", ")[0], *own, *rows, kernel])
+    return ", ".join([problem.title.split(", ")[0], *given, *rows, kernel])

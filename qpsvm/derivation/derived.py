@@ -1,4 +1,8 @@
-"""Define a derivation: its steps, their residuals at a point, and its output formats (`Derivation`)."""
+"""Define a derivation: its steps, their residuals at a point, and its output formats (`Derivation`).
+
+The steps contain the equations as expressions. `Quantities` has the values of their symbols at a result, from which the
+residuals are computed, on first use. All output formats are written from one `ShownDerivation` of text and numbers.
+"""
 
 from __future__ import annotations
 
@@ -133,16 +137,11 @@ class Derivation:
         C-SVM, C = 1, kernel Linear() | CSVM.1
         """
         steps = tuple(step.shown(self.measurements.get(step.tag), self.bounds.get(step.tag)) for step in self.steps)
-        claims = [] if self.proof is None else [str(claim) for claim in self.proof.claims if claim.kind in SHOWN_CLAIMS]
-        claims += [] if self.proof is None else [f"assumed: {text}" for text in self.proof.assumptions]
-        proven = "; ".join(claims)
+        proven = ""
+        if self.proof is not None:
+            claims = [str(claim) for claim in self.proof.claims if claim.kind in SHOWN_CLAIMS]
+            proven = "; ".join([*claims, *(f"assumed: {text}" for text in self.proof.assumptions)])
         return ShownDerivation(self.title, self.headline, self.trusted, steps, proven, self.key())
-
-    def _show_with_picture(self) -> ShownDerivation:
-        """Return the displayed derivation with the picture, which needs values of f over the plane."""
-        shown = self.shown()
-        picture = None if self._quantities is None else build_picture(self._quantities, shown.key)
-        return replace(shown, picture=picture)
 
     def key(self) -> tuple[Symbol, ...]:
         """Return the symbols of the displayed equations, each with its meaning, its shape, and its value at the result.
@@ -193,37 +192,6 @@ class Derivation:
         if self._quantities is None:
             raise ParameterTypeError("names have values at a result: derive(problem, solve(problem)).names()")
         return collect_names((step for step in self.steps if not step.absent), self._quantities)
-
-    @cached_property
-    def _all_measurements(self) -> dict[str, Measurement]:
-        """The measurements of all steps."""
-        if self._quantities is None:
-            return {}
-        return {step.tag: step.measured(self._quantities) for step in self.all_steps or self.steps}
-
-    @cached_property
-    def _quantities(self) -> Quantities[Any] | AllInOneQuantities | None:
-        """The symbols at the measured point: the given α without repair, or else the result."""
-        if self.result is None:
-            return None
-        if isinstance(self.problem, AllInOneProblem):
-            return AllInOneQuantities(self.problem, self.result)
-        point = self.result if self.alpha is None else choose_point(self.problem, self.alpha, self.result)
-        return build_quantities(self.problem, point)
-
-    @cached_property
-    def _verdict(self) -> tuple[str, bool]:
-        """The headline, and whether the point is an optimum of this problem."""
-        if self.display_name:
-            return f"symbols only: derive({self.variant}(X, …), result) measures every step", False
-        if self.result is None or self._quantities is None:
-            return "not solved: derive(problem, solve(problem)) measures every step on this data", False
-        if isinstance(self._quantities, AllInOneQuantities):
-            return assess_all_in_one(self._quantities, self._all_measurements)
-        with np.errstate(all="ignore"):  # an α may be so large that its products overflow
-            if self.alpha is not None:
-                return assess_alpha(self._quantities, self.result, self._all_measurements)
-            return assess_result(self._quantities, self._all_measurements)
 
     def residuals(self) -> dict[str, float]:
         """Return the relative violation of each equation at the result, by tag; empty without a result.
@@ -327,8 +295,7 @@ class Derivation:
         if not isinstance(tag, str):
             raise ParameterTypeError(
                 f"a step is chosen by its tag, such as derivation[{self.steps[0].tag!r}], got {format_value(tag)} of "
-                f"type "
-                f"{type(tag).__name__}; derivation.steps is a tuple, for numbers and slices"
+                f"type {type(tag).__name__}; derivation.steps is a tuple, for numbers and slices"
             )
         return select_steps(self.steps, [tag], f"in the derivation of {self.variant}")[0]
 
@@ -442,9 +409,46 @@ class Derivation:
         >>> "<math" in qpsvm.derive(qpsvm.CSVM([[0.0], [2.0]], [0, 1])).to_html()
         True
         """
-        from qpsvm.derivation.written.page import document
+        from qpsvm.derivation.written.page import render_document
 
-        return _write_or_return(document(self._show_with_picture()), path)
+        return _write_or_return(render_document(self._show_with_picture()), path)
+
+    @cached_property
+    def _all_measurements(self) -> dict[str, Measurement]:
+        """The measurements of all steps."""
+        if self._quantities is None:
+            return {}
+        return {step.tag: step.measured(self._quantities) for step in self.all_steps or self.steps}
+
+    @cached_property
+    def _quantities(self) -> Quantities[Any] | AllInOneQuantities | None:
+        """The symbols at the measured point: the given α without repair, or else the result."""
+        if self.result is None:
+            return None
+        if isinstance(self.problem, AllInOneProblem):
+            return AllInOneQuantities(self.problem, self.result)
+        point = self.result if self.alpha is None else choose_point(self.problem, self.alpha, self.result)
+        return build_quantities(self.problem, point)
+
+    @cached_property
+    def _verdict(self) -> tuple[str, bool]:
+        """The headline, and whether the point is an optimum of this problem."""
+        if self.display_name:
+            return f"symbols only: derive({self.variant}(X, …), result) measures every step", False
+        if self.result is None or self._quantities is None:
+            return "not solved: derive(problem, solve(problem)) measures every step on this data", False
+        if isinstance(self._quantities, AllInOneQuantities):
+            return assess_all_in_one(self._quantities, self._all_measurements)
+        with np.errstate(all="ignore"):  # an α may be so large that its products overflow
+            if self.alpha is not None:
+                return assess_alpha(self._quantities, self.result, self._all_measurements)
+            return assess_result(self._quantities, self._all_measurements)
+
+    def _show_with_picture(self) -> ShownDerivation:
+        """Return the displayed derivation with the picture of the samples, which evaluates f on a grid."""
+        shown = self.shown()
+        picture = None if self._quantities is None else build_picture(self._quantities, shown.key)
+        return replace(shown, picture=picture)
 
 
 def _write_or_return(text: str, path: str | Path | None) -> str | None:

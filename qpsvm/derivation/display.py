@@ -1,4 +1,4 @@
-"""Hold the displayed text and numbers of a derivation, the only input of the terminal and the page."""
+"""Hold the displayed text and numbers of a derivation (`ShownDerivation`), from which every format is written."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Define equations as expressions, which are displayed as LaTeX, text or Python and evaluated.
 
-A `EquationLine` compares terms, and an `Equation` is the lines of one step.
+An `EquationLine` compares terms, as in 0 ≤ α ≤ C, and an `Equation` is the lines of one step. Both sides of a line are
+evaluated at a point, a `Quantities`. So what is displayed is what is measured: no equation is written twice.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ RELATIONS: dict[str, tuple[str, str, Relation]] = {
 
 @dataclass(frozen=True)
 class Subset:
-    """The entries to which a line applies.
+    """The entries to which a line applies, as a mask.
 
-    code: A mask, as code.
-    mask: The same as a function of the point.
+    code: The mask as code.
+    mask: Function of the point that computes it.
     """
 
     code: str
@@ -45,7 +46,7 @@ class Subset:
 
 @dataclass(frozen=True, eq=False)
 class EquationLine:
-    """Terms, and the relations between them.
+    """Terms, and the relations between them: sides[0] relations[0] sides[1] relations[1] sides[2] and so on.
 
     scale: What a difference of the sides is divided by: an attribute of the point, or a function of it; None for the
         size of the last term.
@@ -58,7 +59,8 @@ class EquationLine:
     premise: A line about the same entries that implies this one; it is displayed in front, with an arrow.
     left: LaTeX in place of the first side, if that is displayed in the line above.
     measured: Whether the line is measured: a definition need not be.
-    when: The points at which the line is measured, and code that is true at all others; None for all points.
+    when: The points at which the line is measured, and code that is true at all others; None for all points. Unlike in
+        `rows`, its mask is one bool.
     setup_code: Code that defines a name in the sides.
     caption: Function of the point that describes both sides in words; None to describe them by their terms.
     """
@@ -116,11 +118,7 @@ class EquationLine:
         if (rows is not None and not len(rows)) or (self.when is not None and not self.when(at)):
             return
         values = [side.value(at) for side in self.sides]
-        scale: Any = None
-        if isinstance(self.scale, str):
-            scale = getattr(at, self.scale)
-        elif self.scale:
-            scale = self.scale(at)
+        scale = self._evaluate_scale(at)
         is_equality_chain = set(self.relations) == {"="}
         for k in sorted(range(len(self.relations)), reverse=is_equality_chain):
             first = 0 if is_equality_chain else k
@@ -128,12 +126,18 @@ class EquationLine:
                 self.caption(at) if self.caption else f"{self.sides[first].text()}, and {self.sides[k + 1].text()}"
             )
             relation = RELATIONS[self.relations[k]][2]
-            preferred = None if is_equality_chain else self._mask_inside(values, scale)
+            preferred = None if is_equality_chain else self._mark_inside(values, scale)
             yield self._compare(at, values[first], relation, values[k + 1], caption, scale, rows, preferred)
         if self.premise is not None:
             yield from replace(self.premise, rows=self.rows, at=None).iter_sides(at)
 
-    def _mask_inside(self, values: Any, scale: Any) -> Any:
+    def _evaluate_scale(self, at: Any) -> Any:
+        """Return what differences of the sides are divided by; None for the size of the last term."""
+        if isinstance(self.scale, str):
+            return getattr(at, self.scale)
+        return self.scale(at) if self.scale else None
+
+    def _mark_inside(self, values: Any, scale: Any) -> Any:
         """Mark the entries that are strictly inside all inequalities."""
         min_difference = VANISHING * np.asarray(1.0 if scale is None else scale)
         differences = [
@@ -159,7 +163,7 @@ class EquationLine:
             left, right, scale, preferred = left[rows], right[rows], scale[rows], None
         return find_worst_entry(
             left, relation, right, caption.replace("{", "{{").replace("}", "}}") + ", of {i}", scale,
-            lambda i: at.name(self.place, int(i if rows is None else rows[i]), count), preferred,
+            lambda i: at.name_entry(self.place, int(i if rows is None else rows[i]), count), preferred,
         )  # fmt: skip
 
 
@@ -255,9 +259,9 @@ class Equation:
         return r"\begin{align*}" + r"\\ ".join(lines) + r"\end{align*}"
 
     def python(self, tag: str) -> str:
-        """Return the evaluated code with the tag in comments: expressions that are true at an optimum.
+        """Return code with the tag in comments: expressions that are true at an optimum, one per statement.
 
-        A long first side that several lines share gets a name.
+        A long first side that several lines share is assigned to a name first.
         """
         measured = [item for item in self.lines if isinstance(item, EquationLine) and item.measured]
         first_sides = [strip_brackets(item.sides[0].python()) for item in measured]
@@ -275,7 +279,7 @@ class Equation:
         return "\n".join(f"{statement}  # ({tag})" for statement in dict.fromkeys(statements))
 
     def __call__(self, at: Any) -> tuple[BothSides, ...]:
-        """Return both sides of all its lines at a point. Raises NotMeasurableError."""
+        """Evaluate all lines at a point: both sides of each relation. Raises NotMeasurableError."""
         reason = self.explain_unmeasurable(at)
         if reason:
             raise NotMeasurableError(reason)
@@ -287,19 +291,24 @@ class Equation:
         )
 
 
-def flat_in(*letters: str) -> str:
-    """Return the LaTeX of ∂L/∂(letter) = 0 with an arrow, to precede what follows."""
-    derivatives = "=".join(rf"\frac{{\partial L}}{{\partial {latex}}}" for latex in letters)
-    return rf"{derivatives}=0\quad\Longrightarrow\quad "
-
-
-def subject(*lines: EquationLine | None) -> Iterator[EquationLine]:
-    """Yield the lines that are not None, displayed in sequence as the constraints of a program."""
-    constraints = [constraint for constraint in lines if constraint is not None]
-    for k, constraint in enumerate(constraints):
-        yield replace(constraint, before=r",\ " if k else r"\text{subject to}\ ", joined=bool(k))
-
-
 def display(value: Term, before: str = "", after: str = "") -> EquationLine:
     """Build a line of one term, which is displayed and not measured."""
     return EquationLine((value,), (), before=before, after=after, measured=False)
+
+
+def join_lines(before: str, *lines: EquationLine, separator: str = r",\quad ") -> Iterator[EquationLine]:
+    """Yield lines that are displayed next to each other; `before` is LaTeX in front of the first."""
+    for k, item in enumerate(lines):
+        yield replace(item, before=separator if k else before, joined=bool(k))
+
+
+def iter_constraints(*lines: EquationLine | None) -> Iterator[EquationLine]:
+    """Yield the lines that are not None, displayed next to each other as the constraints of a program."""
+    constraints = (item for item in lines if item is not None)
+    return join_lines(r"\text{subject to}\ ", *constraints, separator=r",\ ")
+
+
+def write_stationarity(*letters: str) -> str:
+    """Return the LaTeX of ∂L/∂(letter) = 0 with an arrow, to precede what follows."""
+    derivatives = "=".join(rf"\frac{{\partial L}}{{\partial {latex}}}" for latex in letters)
+    return rf"{derivatives}=0\quad\Longrightarrow\quad "

@@ -1,6 +1,6 @@
 """Assess the residuals of a derivation: whether there are any, and whether they are at an optimum (`assess_result`).
 
-A result is believed only where what is measured at it agrees with what it says of itself.
+A result is not trusted: what is measured at it must agree with its margins, its status and its certified gap.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from qpsvm.program import residuals
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 
-#: A residual may be as large as the square root of the gap. Of a relative gap below this nothing is seen in it.
-SHARP = 1e-12
-#: How to get a gap that small.
-SHARPER = "solve(problem, tol=1e-15, check=False)"
-#: By what share of its size f over the problem's samples may differ from the margins that the result has, and α from
-#: what is feasible. A solver's tolerance has no part in this, because both are read from one result.
+#: A residual may be as large as the square root of the relative gap. Below this gap that effect is not visible.
+SMALL_GAP = 1e-12
+#: Code that looks for a gap that small.
+SMALL_GAP_CODE = "solve(problem, tol=1e-15, check=False)"
+#: Relative tolerance for f at the problem's samples against the margins of the result, and for α against the
+#: nearest feasible one. The solver's tolerance plays no part, because both are read from one result.
 AGREEMENT_TOL = 1e-6
-#: By how many roundings of what f sums up it may differ besides.
+#: Number of roundings of the terms of f by which f may differ in addition.
 ROUNDINGS = 1e3
-#: How many times the square root of the gap a residual may be before it contradicts the gap.
-FACTOR = 100.0
+#: Multiple of the square root of the gap above which a residual contradicts the gap.
+MAX_GAP_ROOTS = 100.0
 
 
 def assess_result(at: Quantities[Any], measured: Mapping[str, Measurement]) -> tuple[str, bool]:
@@ -42,17 +42,17 @@ def assess_result(at: Quantities[Any], measured: Mapping[str, Measurement]) -> t
             "changed. The residuals show what it violates; derive(problem, solve(problem)) measures the right one"
         ), False
     if result.status is Status.OPTIMAL:
-        against = find_contradiction(at, measured)
-        if against and has_equal_values(at):
+        contradiction = find_contradiction(at, measured)
+        if contradiction and has_equal_values(at):
             return (
-                f"optimal, certified relative gap {result.gap:.1e}, although {against}: the values at its (w, b) and "
-                "at its α are equal, but doubles cannot bring both to the same point at these scales"
+                f"optimal, certified relative gap {result.gap:.1e}, although {contradiction}: the values at its (w, b) "
+                "and at its α are equal, but doubles cannot bring both to the same point at these scales"
             ), True
-        if against:
+        if contradiction:
             return (
                 f"NOT AN OPTIMUM: the result says {result.status} with a relative gap of {result.gap:.1e}, but "
-                f"{against}. So it was changed, or is that of another problem. The residuals show what it violates; "
-                "derive(problem, alpha=result.alpha) certifies its α as it is now"
+                f"{contradiction}. So it was changed, or is that of another problem. The residuals show what it "
+                "violates; derive(problem, alpha=result.alpha) certifies its α as it is now"
             ), False
         return f"optimal, certified relative gap {describe_gap(result.gap)}", True
     message = " ".join(result.message.split())
@@ -63,48 +63,52 @@ def assess_result(at: Quantities[Any], measured: Mapping[str, Measurement]) -> t
 
 
 def assess_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
-    """Return the headline at a given α, and whether it is optimal. `result` is the certificate of it."""
+    """Return the headline at a given α, and whether it is optimal; `result` is its certified result."""
     certified, alpha, gap = at.problem._restrict_to_dual(result.alpha), at.alpha, result.gap
-    worth = f"a certified relative gap of {gap:.1e}" if np.isfinite(gap) else "no certified gap: it separates nothing"
+    gap_text = (
+        f"a certified relative gap of {gap:.1e}" if np.isfinite(gap) else "no certified gap: it separates nothing"
+    )
     relative_change = relative_to(float(np.abs(feasible(at.problem.svm, alpha) - alpha).max()), at.largest)
     if max(relative_change, at.alpha_without_weight) > AGREEMENT_TOL:
         return (
             f"NOT FEASIBLE: at the α given, {describe_violation(at)}. The residuals are those of the α given; the "
-            f"feasible α "
-            f"that the library makes of it has {worth}"
+            f"feasible α that the library makes of it has {gap_text}"
         ), False
     if relative_to(float(np.abs(certified - alpha).max()), at.largest) > AGREEMENT_TOL:
         return (
-            f"NOT OPTIMAL: the α given is feasible, but a multiple of it is better, which has {worth}. The residuals "
-            "are those of the α given"
+            f"NOT OPTIMAL: the α given is feasible, but a multiple of it is better, which has {gap_text}. The "
+            "residuals are those of the α given"
         ), False
     if result.status is Status.OPTIMAL:
         failing = describe_failures(measured, gap)
         if failing:  # if b or the multipliers are large, rounding of the last digits has a large effect
             return (
                 f"OPTIMAL ONLY WHEN REPAIRED: the α given is feasible but for its last digits, and the feasible α that "
-                f"the library makes of it is optimal, with {worth}; but as it was given, {failing}. The residuals are "
-                "those of the α given"
+                f"the library makes of it is optimal, with {gap_text}; but as it was given, {failing}. The residuals "
+                "are those of the α given"
             ), False
         return f"optimal, the α given: certified relative gap {describe_gap(gap)}", True
-    return f"NOT OPTIMAL: the α given is feasible, with {worth}; the residuals show which conditions it violates", False
+    return (
+        f"NOT OPTIMAL: the α given is feasible, with {gap_text}; the residuals show which conditions it violates",
+        False,
+    )
 
 
 def describe_gap(gap: float) -> str:
     """Describe a gap that is small enough, and what it implies for the residuals."""
     text = f"{gap:.1e}; a residual is an equation's violation at this solution, relative"
-    sharper = f". A residual may be as large as the square root of this gap; {SHARPER} looks for less"
-    return text + sharper if gap > SHARP else text
+    advice = f". A residual may be as large as the square root of this gap; {SMALL_GAP_CODE} looks for less"
+    return text + advice if gap > SMALL_GAP else text
 
 
 def measure_decision_difference(at: Quantities[Any]) -> float:
     """Measure the relative difference of f at the samples and the result's `yf`; 0 if it is rounding."""
-    claimed_yf = at.known_yf
+    claimed_yf = at.claimed_yf
     size = max(
         float(np.abs(claimed_yf).max()), abs(at.result.rho) if at.problem.samples.classes is not None else at.level
     )
     difference = float(np.abs(at.y * at.f - claimed_yf).max())
-    rounding = ROUNDINGS * float(np.finfo(float).eps) * (at.terms + abs(at.result.b))
+    rounding = ROUNDINGS * float(np.finfo(float).eps) * (at.f_term_size + abs(at.result.b))
     return difference / (size or 1.0) if difference > AGREEMENT_TOL * size + rounding else 0.0
 
 
@@ -116,21 +120,21 @@ def find_contradiction(at: Quantities[Any], measured: Mapping[str, Measurement])
 
 
 def has_equal_values(at: Quantities[Any]) -> bool:
-    """Tell whether P at the result's (w, b) equals D at its α, both re-evaluated: of a feasible pair, the optimum.
+    """Tell whether P at the result's (w, b) equals D at its α, both re-evaluated: then a feasible pair is optimal.
 
-    Neither may differ from what the result says of it.
+    Neither may differ from the value that the result claims.
     """
     claimed = at.result.primal - at.primal_value, at.result.dual - at.dual_value
     difference = max(abs(at.primal_value - at.dual_value), *map(abs, claimed))
     return (
         at.rows_agree and relative_to(residuals.compute_primal_residual(at.dual, at.dual_point),
-        at.largest) <= AGREEMENT_TOL and difference <= AGREEMENT_TOL * at.size
+        at.largest) <= AGREEMENT_TOL and difference <= AGREEMENT_TOL * at.objective_scale
     )  # fmt: skip
 
 
 def describe_failures(measured: Mapping[str, Measurement], gap: float) -> str:
     """Describe how many equations fail by more than a relative gap allows, and which one most; or return ""."""
-    allowed = AGREEMENT_TOL + FACTOR * float(np.sqrt(gap))
+    allowed = AGREEMENT_TOL + MAX_GAP_ROOTS * float(np.sqrt(gap))
     large = {tag: found.residual for tag, found in measured.items() if found.residual > allowed}
     if not large:
         return ""
@@ -141,9 +145,10 @@ def describe_failures(measured: Mapping[str, Measurement], gap: float) -> str:
 def describe_violation(at: Quantities[Any]) -> str:
     """Describe the first constraint of the dual that α clearly violates; else the one violated most."""
     a = at.alpha
-    low, high = int(np.argmin(a)), int(np.argmax(a - at.C))
-    violations = {f"α of {at.row(low)} is {a[low]:.4g}, below 0": -a[low]}
-    violations[f"α of {at.row(high)} is {a[high]:.4g}, above {at.bound} = {at.C[high]:.4g}"] = (a - at.C)[high]
+    excess = a - at.C
+    low, high = int(np.argmin(a)), int(np.argmax(excess))
+    violations = {f"α of {at.name_row(low)} is {a[low]:.4g}, below 0": -a[low]}
+    violations[f"α of {at.name_row(high)} is {a[high]:.4g}, above {at.bound_name} = {at.C[high]:.4g}"] = excess[high]
     for formula, value, total in at.equalities:
         violations[f"{formula} fails: the left side is {value:.4g}"] = abs(value - total)
     violations |= at.other_violations

@@ -13,6 +13,11 @@ from qpsvm.derivation.letter_builder import GREEK
 TOKEN = re.compile(r"\\(?:begin|end)\{\w+\*?\}|\\[a-zA-Z]+ ?|\\.|\s+|.", re.DOTALL)
 #: A space at which lines are not broken: within a product, and after a sign.
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+#: Text of spaces, by LaTeX: after a character, and after a space.
+SPACES = {
+    **dict.fromkeys((" ", r"\,", r"\;", "~"), (NO_BREAK_SPACE, "")), r"\ ": (" ", ""),
+    **dict.fromkeys((r"\quad", r"\qquad"), ("  ", " ")),
+}  # fmt: skip
 #: Unicode text of letters and signs, by LaTeX.
 SYMBOLS = {
     **{rf"\{name}": sign for name, sign in GREEK.items()}, r"\top": "ᵀ", r"\|": "‖", r"\langle": "⟨", r"\rangle": "⟩",
@@ -27,6 +32,8 @@ RELATIONS = {
 }  # fmt: skip
 #: Commands that only affect sizes.
 SIZE_COMMANDS = re.compile(r"\\(?:[bB]igg?[lr]?|left|right|displaystyle|limits|nolimits)$")
+#: Marks that follow a letter in Unicode.
+COMBINING_MARKS = {r"\tilde": "\u0303", r"\hat": "\u0302", r"\bar": "\u0304"}
 #: Exponents with a Unicode superscript.
 EXPONENTS = {"2": "²", "+": "⁺", "−": "⁻", "*": "*", "±": "±", "ᵀ": "ᵀ", "−1": "⁻¹"}
 #: Fractions with a Unicode character.
@@ -103,18 +110,14 @@ class _LatexReader:
         if token in (r"\min", r"\max") and self.tokens[-1] == "_":
             self.tokens.pop()
             return f"{token[1:]} over {self._read_argument()}:  "
-        has_space = before[-1:].isspace() or not before
+        if token in SPACES:
+            has_space = before[-1:].isspace() or not before
+            return SPACES[token][has_space]
         match token:
             case "{":
                 return self.read_text("}")
             case r"\\":
                 return "\n"
-            case " " | r"\ " | r"\," | r"\;" | "~":
-                if has_space:
-                    return ""
-                return " " if token == r"\ " else NO_BREAK_SPACE
-            case r"\quad" | r"\qquad":
-                return " " if has_space else "  "
             case "," | ":":
                 return f"{token} "
             case "^":
@@ -135,7 +138,7 @@ class _LatexReader:
             case r"\sqrt":
                 return f"√{_parenthesise(self._read_argument())}"
             case r"\tilde" | r"\hat" | r"\bar":
-                return self._read_argument() + {r"\tilde": "\u0303", r"\hat": "\u0302", r"\bar": "\u0304"}[token]
+                return self._read_argument() + COMBINING_MARKS[token]
             case r"\phantom":
                 return NO_BREAK_SPACE * len(self._read_argument())
         if token in TEXT_COMMANDS:

@@ -1,4 +1,4 @@
-"""Evaluate the names in the Python code of the equations at a solution, so that the code can be run.
+"""Evaluate the names in the Python code of the equations at a solution, so that the code can be run (`collect_names`).
 
 Names are the letters of the equations, and matrices and functions computed from the samples: `X`, `K`, `phi`, `f`, …
 For a nonlinear kernel, `phi` maps to coordinates from a factor of the kernel matrix over all points that occur, so that
@@ -7,7 +7,7 @@ For a nonlinear kernel, `phi` maps to coordinates from a factor of the kernel ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -21,7 +21,7 @@ from qpsvm.derivation.key import iter_letters
 from qpsvm.derivation.quantities import Quantities
 from qpsvm.derivation.residual import NotMeasurableError
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps.all_in_one import read_kinds
+from qpsvm.derivation.steps.all_in_one_terms import read_kinds
 from qpsvm.derivation.steps.primal_hinge import compute_gradient_blocks, explain_missing_primal
 from qpsvm.machines import SVDD, PrimalHinge, Ranking
 from qpsvm.program.status import Status
@@ -34,7 +34,7 @@ FUNCTIONS: dict[str, Any] = {
         "abs", "sum", "max", "mean", "maximum", "minimum", "sqrt", "diag", "tile", "isclose", "allclose")},
 }  # fmt: skip
 #: Eigenvalues of a kernel matrix below this share of the largest count as 0: they are rounding.
-RANK = 1e-13
+RANK_TOL = 1e-13
 
 
 class SampleKernel(np.ndarray):
@@ -67,7 +67,7 @@ def collect_names(steps: Iterable[Step], at: Quantities[Any] | AllInOneQuantitie
     result = at.result
     gap = result.gap if result.status is Status.OPTIMAL else 0.0
     names = FUNCTIONS | {
-        "tol": max(HOLDS, np.sqrt(gap)) * max(1.0, at.size, at.alpha_scale, at.level),
+        "tol": max(HOLDS, np.sqrt(gap)) * max(1.0, at.objective_scale, at.alpha_scale, at.level),
         "result": result,
     }
     names |= collect_all_in_one_names(at) if isinstance(at, AllInOneQuantities) else collect_single_names(at)
@@ -87,7 +87,7 @@ def build_feature_map(
     matrix (p, p): The kernel matrix of the points.
     """
     values, vectors = np.linalg.eigh(matrix)
-    is_positive = values > RANK * values.max()
+    is_positive = values > RANK_TOL * values.max()
     inverse_root = vectors[:, is_positive] / np.sqrt(values[is_positive])
     return lambda Z: np.asarray(kernel(Z, points)) @ inverse_root
 
@@ -114,7 +114,6 @@ def has_given_matrix(at: Any) -> bool:
 
 def collect_single_names(at: Quantities[Any]) -> dict[str, Any]:
     """Collect the names computed from the samples, for a machine with one f."""
-    problem = at.problem
     new = at.new_samples
     Z = as_dense(at.rows.Z) if isinstance(at, ConstraintQuantities) else None
     other_points = [as_dense(matrix) for matrix in (new, Z) if matrix is not None]
@@ -131,16 +130,6 @@ def collect_single_names(at: Quantities[Any]) -> dict[str, Any]:
     }  # fmt: skip
     if has_given_matrix(at):
         names["f"] = lambda A: at.values if A is X else at.evaluate_decision(A)
-    if at.svm.is_two_sided:
-        names["kind_above"], names["kind_below"] = np.split(at.kind, 2)
-    if at.svm.n == at.svm.m:
-        names["Q"] = np.asarray(K) * np.outer(at.y, at.y)
-    if isinstance(problem, PrimalHinge):
-        names["c_svm"] = problem.equivalent_c_svm().qp("dual")
-        names |= {} if Z is not None or explain_missing_primal(at) else {"gradient": compute_gradient_blocks(at)}
-    if isinstance(problem, Ranking):
-        i, j = np.searchsorted(problem.active_rows, problem.pairs[problem._active_variables].T)
-        names |= {"i": i, "j": j, "A": at.svm.mix, "z": phi(X)[i] - phi(X)[j]}
     if isinstance(at, ConstraintQuantities):
         rows = at.rows
         G = phi(Z) if rows.mix is None else rows.mix @ phi(Z)
@@ -148,18 +137,40 @@ def collect_single_names(at: Quantities[Any]) -> dict[str, Any]:
             w_of_alpha = w_of_alpha - G.T @ at.constraint_multipliers
         names |= {"G": G, "Z": Z, "A": rows.mix}
     names["w_of_alpha"] = w_of_alpha
+    return names | collect_specific_names(at, names)
+
+
+def collect_specific_names(at: Quantities[Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    """Collect the names that only some machines have, from those that all have."""
+    problem, X, phi, w = at.problem, names["X"], names["phi"], names["w"]
+    specific: dict[str, Any] = {}
+    if at.svm.is_two_sided:
+        specific["kind_above"], specific["kind_below"] = np.split(at.kind, 2)
+    if at.svm.n == at.svm.m:
+        specific["Q"] = np.asarray(names["K"]) * np.outer(at.y, at.y)
+    if isinstance(problem, PrimalHinge):
+        specific["c_svm"] = problem.equivalent_c_svm().qp("dual")
+        if not isinstance(at, ConstraintQuantities) and not explain_missing_primal(at):
+            specific["gradient"] = compute_gradient_blocks(at)
+    if isinstance(problem, Ranking):
+        i, j = np.searchsorted(problem.active_rows, problem.pairs[problem._active_variables].T)
+        specific |= {"i": i, "j": j, "z": phi(X)[i] - phi(X)[j]}
+        if "A" not in names:
+            specific["A"] = at.svm.mix
     if isinstance(problem, SVDD):
         squared_norms = (lambda A: np.square(A).sum(axis=1)) if at.is_linear else at.kernel.diagonal
-        names |= {"c": w, "c_of_alpha": w_of_alpha, "f": lambda A: 2 * (phi(A) @ w + at.b) - squared_norms(A)}
-        names |= {} if problem.space.origin is None else {"moved_by": problem.space.origin}
-    return names
+        specific |= {"c": w, "c_of_alpha": names["w_of_alpha"]}
+        specific["f"] = lambda A: 2 * (phi(A) @ w + at.b) - squared_norms(A)
+        if problem.space.origin is not None:
+            specific["moved_by"] = problem.space.origin
+    return specific
 
 
 def collect_all_in_one_names(at: AllInOneQuantities) -> dict[str, Any]:
     """Collect the names computed from the samples, for a machine with one f per class."""
     sample, rival = np.divmod(at.dual.row_positions, at.dual.k)
     X, K, phi, _ = build_space(at, np.zeros((0, at.X.shape[1])))
-    if at.absorbed:
+    if at.intercept_in_kernel:
         K = SampleKernel.from_matrix(np.asarray(X @ X.T + 1.0) if at.is_linear else np.asarray(K), X, K.function)
     w = at.result.w if at.is_linear else np.linalg.lstsq(phi(X), at.f - at.b, rcond=None)[0].T
     return {

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
+from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities
 from qpsvm.derivation.display import Picture, Symbol
 from qpsvm.result.svm_result import SVMResult
 
@@ -47,7 +48,7 @@ def build_picture(at: Any, key: Iterable[Symbol]) -> Picture | None:
     }
     alpha = has.get("α", np.zeros(len(X)))
     kept = np.sort(np.argsort(-alpha, kind="stable")[:MAX_POINTS])
-    plane = X.shape[1] == 2 and not hasattr(at, "net")
+    plane = X.shape[1] == 2 and not isinstance(at, AllInOneQuantities)
     f = np.asarray(result.decision_function(problem.X, diagonal=problem._take_kernel_diagonal(slice(None))))[
         problem.active_rows
     ]

@@ -1,5 +1,8 @@
 """Evaluate the symbols of the equations at a solution, from which residuals are computed (`Quantities`).
 
+A `Quantities` is the point at which the equations are evaluated: the argument that is called `at` everywhere in this
+package. A symbol is an attribute, or is computed from attributes.
+
 Everything is computed again from α, ξ, ρ and the decision function of the result, so a result that was changed does
 not pass. Only the kinds of samples, C − α and the claimed objective values are read from the result.
 
@@ -40,9 +43,9 @@ P = TypeVar("P", bound=Problem)
 
 
 class Quantities(Generic[P]):
-    """α, w, b, ξ, … of a result. The problem has n samples of positive weight, of d features, and m rows in its dual.
+    """α, w, b, ξ, … of a result. The problem has n samples of positive weight with d features, and m rows in its dual.
 
-    If the kernel is a feature map, the samples are its features, and their kernel is linear.
+    If the kernel is a feature map, the samples are replaced by their features, and the kernel is linear.
 
     y, alpha, C: Signs of the rows, −1/+1, dual variables and their upper bounds (C_i, a_i or s_i; infinite for a hard
         margin): (m,) each.
@@ -82,7 +85,7 @@ class Quantities(Generic[P]):
             self.w = w if self.translation is None else w - self.translation
 
     def with_symbols(self, **letters: Any) -> Self:
-        """Return the point with other values of some symbols, and of those that depend on them."""
+        """Return the point with other values of some symbols; f and ζ are computed from them again."""
         other = copy(self)
         for name in ("f", "zeta"):
             other.__dict__.pop(name, None)
@@ -100,11 +103,21 @@ class Quantities(Generic[P]):
     def make_suboptimal(self) -> Self:
         """Return the point with the same w, b and ξ, and a feasible α that is not optimal.
 
-        It is half way between α and the feasible α next to 0.
+        This α is the midpoint of α and the feasible α closest to 0.
         """
         svm = self.problem.svm
         middle = 0.5 * (self.all_multipliers + feasible(svm, np.zeros(svm.m)))
-        names_of_w = ("f", "values", "b", "xi", "square_of_w", "half_norm", "level", "size", *self.symbols_of_w)
+        names_of_w = (
+            "f",
+            "values",
+            "b",
+            "xi",
+            "square_of_w",
+            "half_norm",
+            "level",
+            "objective_scale",
+            *self.symbols_of_w,
+        )
         other = self.with_symbols()
         for name in [name for name in vars(other) if isinstance(getattr(type(self), name, None), cached_property)]:
             del other.__dict__[name]
@@ -115,7 +128,7 @@ class Quantities(Generic[P]):
     symbols_of_w: tuple[str, ...] = ()
 
     def _with_multipliers(self, multipliers: FloatArray) -> Self:
-        """Set all variables of the dual, (m,), and return the point."""
+        """Set all variables of the dual, (m,), on this point, and return it."""
         self.alpha = multipliers
         self.beta = self.svm.beta(multipliers)
         return self
@@ -130,42 +143,44 @@ class Quantities(Generic[P]):
         xi = self.svm.curvature * self.alpha + self.zeta
         return {"values": values, "square_of_w": square, "b": b, "xi": xi, "zeta": self.zeta}
 
-    def sample(self, i: int) -> str:
+    def name_sample(self, i: int) -> str:
         """Name sample i of the active ones, with the caller's number."""
         return f"sample {self.problem.active_rows[i]}"
 
-    def row(self, k: int) -> str:
+    def name_row(self, k: int) -> str:
         """Name row k of the dual: a sample, a side of it, or a pair."""
         svm = self.svm
         if svm.mix is not None:
             return f"row {k}"
         if svm.rows is None:
-            return self.sample(k)
+            return self.name_sample(k)
         side = ""
         if svm.is_two_sided:
             side = " (t above f)" if svm.sign[k] > 0 else " (t below f)"
-        return f"{self.sample(int(svm.rows[k]))}{side}"
+        return f"{self.name_sample(int(svm.rows[k]))}{side}"
 
     @property
-    def bound(self) -> str:
+    def bound_name(self) -> str:
         """Name of the upper bound of α."""
         return {"NuSVM": "a", "OneClass": "s", "PrimalHinge": "p/λ"}.get(type(self.problem).__name__, "C")
 
-    def name(self, place: str, i: int, count: int) -> str:
+    def name_entry(self, place: str, i: int, count: int) -> str:
         """Name entry i of a vector.
 
         place: What the entries are, as in `EquationLine`.
         count: The number of entries.
         """
         if place == "between":
-            return f"{self.sample(i)} and the next, half way" if self.new_samples is not None else self.sample(i)
+            return (
+                f"{self.name_sample(i)} and the next, half way" if self.new_samples is not None else self.name_sample(i)
+            )
         if place == "product":
-            return f"the product with φ(x) at {self.sample(i)}"
+            return f"the product with φ(x) at {self.name_sample(i)}"
         if not place and count == self.svm.m:
-            return self.row(i)
-        return self.sample(i) if count == self.svm.n and place != "entry" else f"entry {i}"
+            return self.name_row(i)
+        return self.name_sample(i) if count == self.svm.n and place != "entry" else f"entry {i}"
 
-    # --- the dual -----------------------------------------------------------------------------------------------------
+    # --- rows of the dual ---------------------------------------------------------------------------------------------
 
     @property
     def svm(self) -> SVMDual:
@@ -187,7 +202,7 @@ class Quantities(Generic[P]):
 
     @cached_property
     def f(self) -> FloatArray:
-        """f at the sample of each row; for a row that combines samples, the combination of their f: (m,)."""
+        """f at the sample of each row; for a row that combines samples, such as a pair, that combination of f: (m,)."""
         return self.svm.at_rows(self.values)
 
     @cached_property
@@ -200,7 +215,7 @@ class Quantities(Generic[P]):
         return u - self.b if self.intercept_in_kernel else u
 
     @cached_property
-    def known_yf(self) -> FloatArray:
+    def claimed_yf(self) -> FloatArray:
         """y f of the result in the units of the dual: (m,)."""
         restrict, f_scale = self.problem._restrict_to_dual, self.problem._f_scale
         if self.problem._diagonal_weight:  # the result's f contains the margin level
@@ -242,7 +257,7 @@ class Quantities(Generic[P]):
         """The part ζ of the slack with a linear penalty: (m,); all of ξ if the loss has no curvature."""
         return np.where(np.isfinite(self.C), np.maximum(self.xi - self.svm.curvature * self.box, 0.0), 0.0)
 
-    def costs(self, slack: FloatArray) -> FloatArray:
+    def compute_losses(self, slack: FloatArray) -> FloatArray:
         """Return the loss ψ_k of each slack, (LOSS.1), (m,): C_i ξ_i without curvature, 0 for hard rows."""
         return compute_loss(np.where(self.hard, 0.0, slack), self.C, self.svm.curvature)
 
@@ -335,23 +350,23 @@ class Quantities(Generic[P]):
         return self.w if self.is_linear else self.values - self.b
 
     @property
-    def size_of_products(self) -> float:
+    def products_scale(self) -> float:
         """Scale of differences of `products`."""
-        return reference_size(self.w, self.terms_of_w) if self.is_linear else reference_size(self.u, self.terms_of_u)
+        return reference_size(self.w, self.w_term_size) if self.is_linear else reference_size(self.u, self.u_term_size)
 
-    def combination(self, coef: FloatArray) -> FloatArray:
+    def combine_features(self, coef: FloatArray) -> FloatArray:
         """Return Σ coef_i φ(x_i) for coef (n,), in the form of `products`."""
         if not self.is_linear or np.array_equal(coef, self.beta):
-            return self.w_of_alpha if self.is_linear else self.sums(coef)
+            return self.w_of_alpha if self.is_linear else self.sum_kernels(coef)
         return self._combine_samples(coef)
 
-    def sums(self, coef: FloatArray) -> FloatArray:
+    def sum_kernels(self, coef: FloatArray) -> FloatArray:
         """Return Σ_j coef_j K(x_j, x_i) for coef (n,): (n,)."""
         if np.array_equal(coef, self.beta):
             return self.u
         return self.X @ self._combine_samples(coef) if self.is_linear else np.asarray(self.problem.space.gram @ coef)
 
-    # --- values -------------------------------------------------------------------------------------------------------
+    # --- the dual, and both objectives --------------------------------------------------------------------------------
 
     @cached_property
     def dual(self) -> QP:
@@ -393,7 +408,7 @@ class Quantities(Generic[P]):
         levels = sum(group.total * self.multipliers[group.multiplier] for group in self.svm.groups if group.total)
         if (violation[self.hard] > HOLDS * self.level).any():
             return np.inf
-        return float(self.unit * (self.half_norm + float(self.costs(violation).sum()) + levels))
+        return float(self.unit * (self.half_norm + float(self.compute_losses(violation).sum()) + levels))
 
     @cached_property
     def dual_value(self) -> float:
@@ -423,6 +438,8 @@ class Quantities(Generic[P]):
         on_margin: NDArray[np.bool_] = self.kind == 1
         return on_margin
 
+    # --- samples that are not in the training data --------------------------------------------------------------------
+
     @cached_property
     def new_samples(self) -> Matrix | None:
         """New samples, half way between neighbouring rows: (k, d), k ≤ `NEW_SAMPLES`.
@@ -440,27 +457,29 @@ class Quantities(Generic[P]):
         """f at `new_samples`, or at the samples if there are none: (k,)."""
         return self.values if self.new_samples is None else self.evaluate_decision(self.new_samples)
 
-    def sums_between(self, coef: FloatArray) -> FloatArray:
+    def sum_kernels_between(self, coef: FloatArray) -> FloatArray:
         """Return Σ coef_i K(x_i, x) at the points of `f_between`, for coef (n,): (k,)."""
         if self.new_samples is None:
             return self.u
         return np.asarray(self.kernel(self.new_samples, self.X) @ coef)
 
+    # --- scales of differences ----------------------------------------------------------------------------------------
+
     @cached_property
-    def terms(self) -> float:
+    def f_term_size(self) -> float:
         """Size of the terms of f, Σ |β_i| · max K_ii, relative to which f is rounded."""
         return self._absolute_sum * self._largest_square
 
     @cached_property
-    def terms_of_u(self) -> float:
-        """Scale of the computed f − b. A nonlinear kernel is not centred, and b is subtracted from f."""
+    def u_term_size(self) -> float:
+        """Scale of the computed f − b: a nonlinear kernel is not centred, and b is subtracted from f."""
         if self.is_linear:
-            return self.terms
+            return self.f_term_size
         diagonal = np.abs(self.problem.space.gram.diagonal()).max()
-        return max(self._absolute_sum * float(diagonal), self.terms) + abs(self.b)
+        return max(self._absolute_sum * float(diagonal), self.f_term_size) + abs(self.b)
 
     @cached_property
-    def terms_of_w(self) -> float:
+    def w_term_size(self) -> float:
         """Size of the terms of w, Σ |β_i| · max ‖φ(x_i)‖."""
         return self._absolute_sum * float(np.sqrt(self._largest_square))
 
@@ -478,25 +497,25 @@ class Quantities(Generic[P]):
     def level(self) -> float:
         """Scale of margin violations: the required level, 1 in a C-SVM and ρ in a ν-SVM.
 
-        If the hulls of a ν-SVM meet, ρ is 0, and the scale is `terms`. In a regression it is the range of the targets,
-        because adding a constant to all of them changes b only.
+        If the hulls of a ν-SVM meet, ρ is 0, and the scale is `f_term_size`. In a regression it is the range of the
+        targets, because adding a constant to all of them changes b only.
         """
         if self.svm.is_two_sided:
             return max(float(np.ptp(self.problem._active_target)), SPREAD * float(np.abs(self.svm.level).max())) or 1.0
         level_is_variable = any(group.multiplier == "rho" for group in self.svm.margin_groups)
         level = self.rho if level_is_variable else float(np.abs(self.margin).max()) or abs(self.b)
-        if level <= VANISHING * self.terms and self.svm.is_homogeneous:
-            return self.terms or 1.0
+        if level <= VANISHING * self.f_term_size and self.svm.is_homogeneous:
+            return self.f_term_size or 1.0
         return level or 1.0
 
     @cached_property
-    def size(self) -> float:
+    def objective_scale(self) -> float:
         """Scale of differences of objectives, as in the certificate: the larger of the finite values."""
         values = [abs(value) for value in (self.result.primal, self.result.dual) if np.isfinite(value)]
         if not values:
             return 1.0
         hulls_meet = self.svm.is_homogeneous and self.rho == 0.0  # w is rounding: take the size of its terms
-        min_size = 0.5 * self.terms_of_w * self.terms_of_w if hulls_meet else 0.0
+        min_size = 0.5 * self.w_term_size * self.w_term_size if hulls_meet else 0.0
         return max(*values, min_size) or 1.0
 
 

@@ -1,4 +1,7 @@
-"""Define a step of a derivation (`Step`): an equation, the function that states it, and its residual."""
+"""Define a step of a derivation (`Step`): an equation, the function that states it, and its residual.
+
+A step evaluates its equation at a point, a `Quantities`. The result is a `Measurement` of both sides.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from qpsvm.machines import Problem
 from qpsvm.machines.problem.problem import check_result_matches
 from qpsvm.result.svm_result import SVMResult
 
-#: Returns the sides of an equation from the symbols at a point (`Quantities`): one comparison, or several, the most
+#: Function of a point (`Quantities`) that evaluates both sides of an equation: one comparison, or several, the most
 #: informative first; or only a residual, if there are no sides to show.
 Measure = Callable[[Any], BothSides | tuple[BothSides, ...] | float]
 NAN = float("nan")
@@ -65,7 +68,7 @@ class Measurement(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """A step of a derivation, for the problem that it was made for.
+    """A step of a derivation, built for one problem.
 
     Attributes
     ----------
@@ -142,7 +145,7 @@ class Step:
         return self.measured(build_quantities(problem, result)).residual
 
     def measured(self, at: Any) -> Measurement:
-        """Measure both sides at a point, and the residual.
+        """Evaluate both sides at a point, and the residual.
 
         Parameters
         ----------

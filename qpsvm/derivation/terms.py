@@ -1,4 +1,8 @@
-"""Write a term of an equation as LaTeX, text and Python, and evaluate it from its parts (`Term`)."""
+"""Write a term of an equation as LaTeX, text and Python, and evaluate it from its parts (`Term`).
+
+A term is a symbol or an expression of symbols. Python's operators combine terms, so 2 * C * xi is a term again: the
+three notations and the value of an equation all follow from one expression.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,8 @@ NUMERALS = {"½", "2", "4", "¼"}
 @dataclass(frozen=True, eq=False)
 class Term:
     """A symbol, a number, or an operation on other terms.
+
+    The rank of a term says how tightly it binds: `SUM`, `PRODUCT` or `ATOM`.
 
     written: LaTeX, text and Python, with %s for each part.
     function: Computes the value from the point and the values of the parts.

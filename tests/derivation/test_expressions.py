@@ -50,7 +50,7 @@ def test_a_line_is_measured_where_it_is_displayed():
     class Point:
         a, b = np.array([1.0, 5.0]), np.array([1.0, 4.0])
 
-        def name(self, place, i, _):
+        def name_entry(self, place, i, _):
             return f"{place} {i}"
 
     (sides,) = line(a, "≤", b, place="entry").iter_sides(Point())
@@ -83,7 +83,7 @@ def test_primal_and_dual_are_the_qps_at_random_points(machine, intercept):
         assert np.concatenate(room) == pytest.approx(qp.h - qp.G @ x, rel=1e-9, abs=1e-9)
         alpha = rng.normal(size=len(at.alpha))
         other = build_quantities(problem, replace(at.result, alpha=alpha))
-        assert own.value().value(other) == pytest.approx(-problem.qp("dual").objective(alpha), rel=1e-10)
+        assert own.build_dual_value().value(other) == pytest.approx(-problem.qp("dual").objective(alpha), rel=1e-10)
         assert own.dual_objective.value(other) == pytest.approx(problem.qp("dual").objective(alpha), rel=1e-10)
 
 
@@ -102,4 +102,4 @@ def test_rows_of_a_user_are_terms_too():
 def test_sums_over_other_coefficients_are_made_anew(kernel):
     problem = problem_of("c", "free", kernel, False, False)
     at = build_quantities(problem, qpsvm.solve(problem))
-    assert at.sums(2 * at.beta) == pytest.approx(2 * at.u, rel=1e-9)
+    assert at.sum_kernels(2 * at.beta) == pytest.approx(2 * at.u, rel=1e-9)

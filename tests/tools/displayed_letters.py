@@ -49,8 +49,8 @@ class Space:
             values, vectors = np.linalg.eigh(np.asarray(problem.kernel(points, points)))
             kept = values > 1e-12 * values.max()
             features = vectors[:, kept] * np.sqrt(values[kept])
-        samples, new, of_rows = np.split(features, [len(X), len(points) - len(Z)])
-        return cls(samples, new, of_rows, points, features)
+        samples, new, combine_constraints = np.split(features, [len(X), len(points) - len(Z)])
+        return cls(samples, new, combine_constraints, points, features)
 
     def weights(self, products: np.ndarray) -> np.ndarray:
         """w with these products with all points."""

@@ -18,12 +18,12 @@ def build_terms(problem: CSVM) -> MachineSteps:
 def steps(problem: CSVM) -> tuple[Step, ...]:
     """Return all steps, in order."""
     soft = build_terms(problem)
-    return soft.steps(
+    return soft.build_steps(
         "CSVM",
         first=build_margin_step(soft),
-        primal=soft.primal(
+        primal=soft.build_primal_step(
             "A wide margin is traded off against slack. ξ_i is how far y_i f(x_i) falls short of 1, and C_i is the "
             "penalty per unit of slack."
         ),
-        dual=soft.dual("n variables in a box, and one equality"),
+        dual=soft.build_dual_step("n variables in a box, and one equality"),
     )

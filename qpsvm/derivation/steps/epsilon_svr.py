@@ -56,41 +56,41 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
     beyond_by = two.EPSILON + letter(
         r"\tfrac{\alpha^\pm_i}{2C_i}", lambda at: at.svm.curvature * at.alpha, "alpha / tile(2 * C, 2)", "α^±_i/(2C_i)"
     )  # fmt: skip
-    return tube.steps(
+    return tube.build_steps(
         "ESVR",
-        first=tube.loss(
+        first=tube.build_loss_step(
             "A prediction within ε of its target has no loss. Beyond that, sample i is penalised by C_i per unit "
             "beyond ε" + (", squared." if squared else ", so that a single outlier pulls with a bounded force."),
             total(two.C * (beyond**2 if squared else beyond)),
         ),
-        primal=tube.primal(
+        primal=tube.build_primal_step(
             "The loss is the smallest ξ_i and ξ*_i above three linear functions: its kinks become linear constraints, "
             "one for each side of f."
         ),
-        lagrangian=tube.lagrangian_step(
+        lagrangian=tube.build_lagrangian_step(
             two.MULTIPLIERS,
             f"The rows get multipliers, α⁺_i above f, α⁻_i below. ξ ≥ 0 needs none: {NO_MULTIPLIER_NEEDED}."
             if squared
             else "",
         ),
-        xi=tube.stationarity_in_curved_xi(
+        xi=tube.build_curved_xi_step(
             "The penalty per unit of ξ_i grows with ξ_i, so that at the minimum α is the slope of the loss: a sample "
             "pulls the more, the further it is beyond the tube.",
             *(
-                line(alpha, "=", 2 * two.C * xi, scale=sym.get_part("box", half))
+                line(alpha, "=", 2 * two.C * xi, scale=sym.read_part("box", half))
                 for half, (alpha, xi) in enumerate(((two.ABOVE, two.XI), (two.BELOW, two.XI_STAR)))
             ),
         )
         if squared
-        else tube.stationarity_in_xi(),
-        substitution=tube.substitution(
+        else tube.build_xi_step(),
+        substitution=tube.build_substitution_step(
             "half of each quadratic term cancels, and the remaining terms of the slacks are a square of α",
             "ξ = α⁺/(2C), ξ* = α⁻/(2C)",
         )
         if squared
-        else tube.substitution(eta=two.ETA),
-        dual=tube.dual("2n variables, but only β = α⁺ − α⁻ meets the kernel"),
-        intercept=tube.intercept_recovered(
+        else tube.build_substitution_step(eta=two.ETA),
+        dual=tube.build_dual_step("2n variables, but only β = α⁺ − α⁻ meets the kernel"),
+        intercept=tube.build_recovered_b_step(
             build_edge_case(0, squared),
             build_edge_case(1, squared),
             line(sym.U, "=", sym.kernel_sum(two.BETA), measured=False, left="u_i&"),
@@ -98,7 +98,7 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
             if squared
             else "On an edge of the tube f is known",
         ),
-        kinds=tube.kinds_of_samples(
+        kinds=tube.build_kinds_step(
             two.INSIDE,
             case(
                 Subset("alpha > 0", lambda at: at.alpha > 0),
@@ -108,5 +108,5 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
             text=": inside the tube, and beyond it by as much as α says.",
         )
         if squared
-        else tube.kinds_of_samples(*two.KINDS),
+        else tube.build_kinds_step(*two.KINDS),
     )

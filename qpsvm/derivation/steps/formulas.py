@@ -1,4 +1,10 @@
-"""Define the terms of a machine (`Formulas`): objective, constraints, multipliers, and the terms of the dual."""
+"""Define the terms of a machine (`Formulas`): objective, constraints, multipliers, and the terms of the dual.
+
+A `Term` is a symbol or an expression of symbols, which is written as LaTeX, text and code, and evaluated at a point.
+From the fields of `Formulas` its properties combine the expressions that steps display and measure, such as the
+Lagrangian and the dual's value. `RowTerms` are the terms of the constraints of the primal, and `ConstraintTerms` those
+of additional linear constraints.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +33,15 @@ def step(
     title: str, text: str, equation: Equation, function: Callable[..., Any] | None = None, absent: str = "",
     general: str = "", construction: str = "",
 ) -> Step:  # fmt: skip
-    """Build a step without a tag; its code is the function, or without one the equation itself."""
-    latex = equation.latex()
+    """Build a step without a tag.
+
+    function: The function of the library that implements the equation; None for the equation itself.
+    absent, general, construction: As in `Step`.
+    """
     return Step(
-        "", title, text, latex, function or equation, equation, absent, general=general, construction=construction
-    )
+        "", title, text, equation.latex(), function or equation, equation, absent, general=general,
+        construction=construction,
+    )  # fmt: skip
 
 
 def number_steps(prefix: str, *steps: Step) -> tuple[Step, ...]:
@@ -42,18 +52,22 @@ def number_steps(prefix: str, *steps: Step) -> tuple[Step, ...]:
 def iter_minimum(variables: str, objective: Term, text: str = "the primal's value") -> Iterator[EquationLine]:
     """Yield the line of a minimisation over variables, and the equality of its value and the result's."""
     yield display(objective, rf"\min_{{{variables}}}\ ")
-    yield value_of(objective.with_name(text), "=", sym.CLAIMED)
+    yield build_value_line(objective.with_name(text), "=", sym.CLAIMED)
 
 
-def value_of(first: Term, *rest: Any, **fields: Any) -> EquationLine:
+def build_value_line(first: Term, *rest: Any, **fields: Any) -> EquationLine:
     """Build a line of objective values, which is measured and not displayed."""
-    return line(first, *rest, scale="size", shown=False, **fields)
+    return line(first, *rest, scale="objective_scale", shown=False, **fields)
 
 
 def case(
     kind: Subset, premise: tuple[Any, ...] | EquationLine, conclusion: tuple[Any, ...] | EquationLine, box: Any = "box"
 ) -> EquationLine:  # fmt: skip
-    """Build the line of f for one kind of α; premise and conclusion are measured at the samples of this kind."""
+    """Build the line "premise about α ⇒ conclusion about f", which is measured at the samples of one kind.
+
+    premise, conclusion: A line, or the arguments of `line`.
+    box: The scale of the premise.
+    """
     premise_line = line(*premise, scale=box) if isinstance(premise, tuple) else premise
     conclusion_line = line(*conclusion, scale="level") if isinstance(conclusion, tuple) else conclusion
     return replace(conclusion_line, premise=premise_line, rows=kind)
@@ -108,7 +122,7 @@ class RowTerms:
     @property
     def box(self) -> EquationLine:
         """The bounds of α."""
-        scale = sym.get_part("box", self.side)
+        scale = sym.read_part("box", self.side)
         if self.upper is None:
             return line(self.alpha, "≥", 0, scale=scale)
         return line(0, "≤", self.alpha, "≤", self.upper, scale=scale)
@@ -119,13 +133,13 @@ def collect_bounds(at: At) -> FloatArray:
     return np.concatenate([item.h for item in at.problem.constraints])
 
 
-def find_unit(at: At) -> float:
+def read_f_scale(at: At) -> float:
     """Return the factor that scales w and b of the dual to those of the constraints; for a ball w = 2c and b = 2μ."""
     return float(at.problem._f_scale)
 
 
-def sum_by_method(latex: str, text: str, python: str, name: str, multiplier: Term) -> Term:
-    """Build Σ_j π_j v_j, where v_j belongs to constraint j, as a call of a method of the point."""
+def build_constraint_sum(latex: str, text: str, python: str, name: str, multiplier: Term) -> Term:
+    """Build Σ_j π_j v_j, where v_j belongs to constraint j; method `name` of the point evaluates it from all π_j."""
     return operation(latex, text, python, lambda at, values: getattr(at, name)(values), multiplier)
 
 
@@ -161,7 +175,7 @@ class ConstraintTerms:
         """⟨g_j, w⟩."""
         latex = r"2\langle g_j,c\rangle" if self.is_ball else r"\langle g_j,w\rangle"
         python = "(2 * (G @ c))" if self.is_ball else "(G @ w)"
-        return letter(latex, lambda at: find_unit(at) * (at.lhs - at.rows.c * at.b), python, rank=PRODUCT)
+        return letter(latex, lambda at: read_f_scale(at) * (at.lhs - at.rows.c * at.b), python, rank=PRODUCT)
 
     @property
     def lhs(self) -> Term:
@@ -178,7 +192,7 @@ class ConstraintTerms:
         if not self.lacks_diagonal:
             return letter("h_j", collect_bounds, "bound")
         lengths = letter(
-            r"\sum_l A_{jl}K(z_l,z_l)", lambda at: find_unit(at) * at.rows.h - collect_bounds(at),
+            r"\sum_l A_{jl}K(z_l,z_l)", lambda at: read_f_scale(at) * at.rows.h - collect_bounds(at),
             "A @ K(Z, Z).diagonal()", "Σ A_jl K(z_l, z_l)", PRODUCT,
         )  # fmt: skip
         return letter("h_j", collect_bounds, "bound") + lengths
@@ -214,7 +228,7 @@ class ConstraintTerms:
     @property
     def constraint_gradient(self) -> Term:
         """Σ π_j g_j, which is subtracted in w."""
-        return sum_by_method(r"\sum_j%s\,g_j", "Σ %s g_j", "G.T @ (%s)", "of_rows", self.multiplier)
+        return build_constraint_sum(r"\sum_j%s\,g_j", "Σ %s g_j", "G.T @ (%s)", "combine_constraints", self.multiplier)
 
     @property
     def multiplier_product(self) -> Term:
@@ -222,19 +236,19 @@ class ConstraintTerms:
         return total(multiply(self.multiplier, self.product), "j")
 
     @property
-    def values(self) -> Term:
+    def kernel_sum(self) -> Term:
         """Σ π_j ⟨g_j, φ(x)⟩ at samples half way between neighbours."""
-        return sum_by_method(
-            r"\sum_j%s\,\langle g_j,\varphi(x)\rangle", "Σ %s ⟨g_j, φ(x)⟩", "phi(x) @ (G.T @ (%s))", "of_rows_between",
-            self.multiplier,
+        return build_constraint_sum(
+            r"\sum_j%s\,\langle g_j,\varphi(x)\rangle", "Σ %s ⟨g_j, φ(x)⟩", "phi(x) @ (G.T @ (%s))",
+            "combine_constraints_between", self.multiplier,
         )  # fmt: skip
 
 
 def describe_costliest(at: Any) -> str:
     """Describe the sum of the products of multiplier and slack of all constraints, and those with the largest π."""
     bounds = collect_bounds(at)
-    multipliers = at.multipliers_of_result
-    values = bounds + find_unit(at) * (at.lhs - at.rows.h)
+    multipliers = at.user_multipliers
+    values = bounds + read_f_scale(at) * (at.lhs - at.rows.h)
     costliest = np.argsort(-multipliers, kind="stable")[:MAX_NAMED]
     value_texts = [f"({value:.4g})" if value < 0.0 else f"{value:.4g}" for value in values]
     text = "; ".join(
@@ -246,8 +260,9 @@ def describe_costliest(at: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Formulas:
-    """Terms of a machine's steps.
+    """Terms of a machine's steps. None, or "", stands for what the machine does not have.
 
+    problem: The machine with its data.
     rows: The rows; for a regression those above f and those below it.
     penalty: The penalty of the slacks in the primal; None without slacks.
     linear: The linear terms of the dual's value.
@@ -268,7 +283,7 @@ class Formulas:
     norm_factor, product_factor: The factor of ‖w‖² in the objective, and of ⟨w, Σ coef_i φ(x_i)⟩ after substitution;
         None for 1.
     unit: A factor of the objective, as the λ of (PHINGE.2); None for 1.
-    pairs: LaTeX of the factor of K(x_i, x_j) in the quadratic term as a sum over pairs.
+    pair_factor: LaTeX of the factor of K(x_i, x_j) in the quadratic term as a sum over pairs.
     matrix: LaTeX of w as a matrix product.
     w, b, row: The letters of the weights, of the intercept or the term in place of it, and of the index of a row.
     """
@@ -279,7 +294,7 @@ class Formulas:
     linear: tuple[Term, ...]
     coef: Term
     quadratic: Term
-    pairs: str
+    pair_factor: str
     balance: Term = sym.B
     other_variables: str = ""
     reward: Term | None = None
@@ -303,7 +318,7 @@ class Formulas:
     matrix: str = ""
 
     @property
-    def marginal(self) -> Term | None:
+    def penalty_derivative(self) -> Term | None:
         """The factor of C_i in the objective; None if C is not only in the penalty, or no single C_i can be changed."""
         is_C_per_sample = "C" in self.problem._hyperparameters and self.row == "i"
         if not is_C_per_sample or self.reward is not None or self.penalty is None:
@@ -341,7 +356,7 @@ class Formulas:
     # --- parts of formulas --------------------------------------------------------------------------------------------
 
     @property
-    def penalised(self) -> bool:
+    def has_penalised_b(self) -> bool:
         """Whether b is penalised, as a weight is."""
         return self.problem.intercept == "penalised"
 
@@ -374,7 +389,7 @@ class Formulas:
     def norm(self) -> Term:
         """The square of the norm of w, plus that of a penalised b."""
         norm_of_w = replace(sym.W2, written=(rf"\|{self.w}\|^2", f"‖{self.w}‖²", f"norm({self.w})**2"))
-        return norm_of_w + sym.B**2 if self.penalised else norm_of_w
+        return norm_of_w + sym.B**2 if self.has_penalised_b else norm_of_w
 
     @property
     def regulariser(self) -> Term:
@@ -386,7 +401,7 @@ class Formulas:
         """Objective of the primal."""
         return self.regulariser + self.penalty
 
-    def lagrangian(self, eta: bool = True) -> Term:
+    def build_lagrangian(self, eta: bool = True) -> Term:
         """Return the Lagrangian, with η as a letter, or expressed by α."""
         if eta:
             slack_products = [
@@ -404,12 +419,12 @@ class Formulas:
             broken=r"\\ &\quad ",
         )
 
-    def scaled(self, value: Term, *scaled_terms: Term | None) -> Term:
-        """Scale a value to the units of the objective, and add terms that have these units already."""
+    def scale_to_objective(self, value: Term, *scaled_terms: Term | None) -> Term:
+        """Multiply a value by `unit`, and add terms that have the units of the objective already."""
         return add(multiply(self.unit, value), *scaled_terms)
 
     @property
-    def form(self) -> Term:
+    def dual_quadratic(self) -> Term:
         """The quadratic term of the dual; with linear constraints it is the square of w(α, π)."""
         if self.constraint_terms is None:
             return self.quadratic
@@ -420,10 +435,10 @@ class Formulas:
     @property
     def subtracted_terms(self) -> list[Term]:
         """The terms that are subtracted from the linear ones in the dual's value."""
-        square_of_b = HALF * self.full_balance**2 if self.penalised else None
-        return [term for term in (self.form, self.curvature_term, square_of_b) if term is not None]
+        square_of_b = HALF * self.full_balance**2 if self.has_penalised_b else None
+        return [term for term in (self.dual_quadratic, self.curvature_term, square_of_b) if term is not None]
 
-    def value(self, quadratic: Term | None = None) -> Term:
+    def build_dual_value(self, quadratic: Term | None = None) -> Term:
         """Return the dual's value.
 
         quadratic: All quadratic terms except `curvature_term`; None for the matrix product and a penalised b squared.
@@ -433,12 +448,12 @@ class Formulas:
         else:
             subtracted = [term for term in (quadratic, self.curvature_term) if term is not None]
         value = add(*self.linear, *(-term for term in subtracted))
-        return self.scaled(value, self.constraint_terms and -self.constraint_terms.cost)
+        return self.scale_to_objective(value, self.constraint_terms and -self.constraint_terms.cost)
 
     @property
     def dual_objective(self) -> Term:
         """Minus the dual's value."""
-        return self.scaled(
+        return self.scale_to_objective(
             add(*self.subtracted_terms, *(-term for term in self.linear)),
             self.constraint_terms and self.constraint_terms.cost,
         )
@@ -446,12 +461,13 @@ class Formulas:
     @property
     def quadratic_sum(self) -> Term:
         """The quadratic term as a sum over pairs of samples."""
-        kernel = r"\bigl(K(x_i,x_j)+1\bigr)" if self.penalised else "K(x_i,x_j)"
-        text = "(K(x_i, x_j) + 1)" if self.penalised else "K(x_i, x_j)"
+        kernel = r"\bigl(K(x_i,x_j)+1\bigr)" if self.has_penalised_b else "K(x_i,x_j)"
+        text = "(K(x_i, x_j) + 1)" if self.has_penalised_b else "K(x_i, x_j)"
         coef_texts = " ".join(reindex(self.coef, index).text() for index in ("_i", "_j"))
         coef = self.coef.python()
         double_sum = letter(
-            rf"\sum_{{i,j}}{self.pairs} {kernel}", lambda at: at.quadratic + self.penalised * at.beta.sum() ** 2,
-            f"({coef}) @ (K{' + 1' * self.penalised}) @ ({coef})", f"Σ {coef_texts} {text}",
+            rf"\sum_{{i,j}}{self.pair_factor} {kernel}", 
+            lambda at: at.quadratic + self.has_penalised_b * at.beta.sum() ** 2,
+            f"({coef}) @ (K{' + 1' * self.has_penalised_b}) @ ({coef})", f"Σ {coef_texts} {text}",
         )  # fmt: skip
         return multiply(self.norm_factor, double_sum)

@@ -45,28 +45,30 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
     lower_bound = dot(1, sym.ALPHA) ** 2 / (2 * norm2)
     optimum = HALF * letter(r"\|w^*\|^2", "square_of_w", "norm(w)**2")
     free = line(sym.ALPHA, ">", 0)
-    return hull.steps(
+    return hull.build_steps(
         "HARD",
         first=build_margin_step(hull),
-        primal=hull.primal(
+        primal=hull.build_primal_step(
             "Maximising 2/‖w‖ is minimising ½‖w‖², a convex function, under one linear constraint per sample. The "
             "levels ±1 fix the scale of w."
         ),
-        lagrangian=hull.lagrangian_step(first="Every constraint gets a multiplier, the cost of a unit of violation."),
+        lagrangian=hull.build_lagrangian_step(
+            first="Every constraint gets a multiplier, the cost of a unit of violation."
+        ),
         xi=None,
-        box=hull.dual_feasibility(
+        box=hull.build_box_step(
             "Multipliers of inequalities are not negative. They have no upper bound, because hard "
             "constraints must not be violated at any cost.",
         ),
-        slackness=hull.complementary_slackness(
+        slackness=hull.build_slackness_step(
             "A sample beyond its margin has α = 0: only those on the margin, the support vectors, hold the "
             "hyperplane.",
             compute_gap_term,
         ),
-        substitution=hull.substitution(
+        substitution=hull.build_substitution_step(
             "b drops out, half of the quadratic term cancels, and only kernel values are left", ""
         ),
-        dual=hull.dual("one variable per sample, and one equality"),
+        dual=hull.build_dual_step("one variable per sample, and one equality"),
         intercept=step(
             "Recovering b",
             "The plane is as far from the nearest sample of one class as from that of the other, with u = K(α∘y). Both "
@@ -79,7 +81,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             ), lambda at: "" if at.on_margin.any() else "no sample has α > 0"),
             hard.find_middle_intercept,
         ),
-        kinds=hull.kinds_of_samples(
+        kinds=hull.build_kinds_step(
             case(sym.ZERO, (sym.ALPHA, "=", 0), (hull.compared_value, "≥", 1)),
             case(sym.POSITIVE, (sym.ALPHA, ">", 0), (hull.compared_value, "=", 1)),
         ),
@@ -87,8 +89,8 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "Strong duality",
             "Both optimal values are the same number. As ½αᵀQα = ½‖w‖², the sum of α gives the margin without w.",
             Equation("below", (
-                line(HALF * sym.W2, "=", total(sym.ALPHA) - HALF * sym.W2, scale="size"),
-                line(HALF * sym.W2, "=", sym.QP_VALUE, scale="size", shown=False),
+                line(HALF * sym.W2, "=", total(sym.ALPHA) - HALF * sym.W2, scale="objective_scale"),
+                line(HALF * sym.W2, "=", sym.QP_VALUE, scale="objective_scale", shown=False),
                 line(2 / sym.NORM, "=", 2 / square_root(total(sym.ALPHA)), before=r"\Longrightarrow\quad "),
             )),
         ),
@@ -99,7 +101,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "optimum.",
             Equation("below", (
                 line(delta, "=", HALF * (MIN_U - MAX_U), ">", 0),
-                line(lower_bound, "≤", optimum, "≤", upper_bound, scale="size"),
+                line(lower_bound, "≤", optimum, "≤", upper_bound, scale="objective_scale"),
                 line(upper_bound, "=", lower_bound, shown=False),
             )),
             certify.scale_to_level,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qpsvm.derivation.expressions import Equation, flat_in, line
+from qpsvm.derivation.expressions import Equation, line, write_stationarity
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
@@ -44,20 +44,20 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
     """Return all steps, in order."""
     soft = build_terms(problem)
     t = letter("t", lambda at: at.xi)
-    psi = letter(r"\psi_i(t)", lambda at: at.costs(at.xi), "psi")
+    psi = letter(r"\psi_i(t)", lambda at: at.compute_losses(at.xi), "psi")
     smaller_value = -largest_of(-(sym.C * t), -(sym.C / (2 * WIDTH) * t**2))
     smaller_price = letter(
         r"\min\Bigl(C_it,\ \tfrac{C_i}{2\kappa}t^2\Bigr)", smaller_value.value,
         "minimum(C * t, C * t**2 / (2 * kappa))", "min(C_i t, C_i t²/(2κ))"
     )  # fmt: skip
-    return soft.steps(
+    return soft.build_steps(
         "HUBER",
         first=build_margin_step(soft),
-        primal=soft.primal(
+        primal=soft.build_primal_step(
             "Slack has two parts. The penalty of ξ_i is quadratic, and its slope is smaller than that of ζ_i until "
             "ξ_i = κ; beyond that, ζ_i is cheaper."
         ),
-        lagrangian=soft.lagrangian_step(
+        lagrangian=soft.build_lagrangian_step(
             first="The margin rows get multipliers α, and ζ_i ≥ 0 gets η_i. ξ_i ≥ 0 needs none: "
             f"{NO_MULTIPLIER_NEEDED}."
         ),
@@ -69,18 +69,18 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
             Equation(
                 "below",
                 (
-                    line(XI, "=", CURVE, scale="level", before=flat_in(r"\xi_i")),
-                    *soft.build_eta_lines(flat_in(r"\zeta_i")),
+                    line(XI, "=", CURVE, scale="level", before=write_stationarity(r"\xi_i")),
+                    *soft.build_eta_lines(write_stationarity(r"\zeta_i")),
                 ),
             ),
         ),
         xi=None,
-        substitution=soft.substitution(
+        substitution=soft.build_substitution_step(
             "ζ drops out, half of each quadratic term cancels, and the remaining terms of ξ are a square of α",
             "ξ = κα/C, η = C − α",
         ),
-        dual=soft.dual("the box of a C-SVM, and a square"),
-        kinds=soft.kinds_of_samples(
+        dual=soft.build_dual_step("the box of a C-SVM, and a square"),
+        kinds=soft.build_kinds_step(
             case(sym.ZERO, (sym.ALPHA, "=", 0), (soft.compared_value, "≥", 1)),
             case(sym.BETWEEN, (0, "<", sym.ALPHA, "<", sym.C), (soft.compared_value, "=", 1 - CURVE)),
             case(sym.BOUNDED, (sym.ALPHA, "=", sym.C), (soft.compared_value, "≤", 1 - WIDTH)),
@@ -94,7 +94,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
             "large one the squared hinge with C_i/(2κ).",
             Equation(
                 "alone",
-                (line(sym.C * (t - WIDTH / 2), "≤", psi, "≤", smaller_price, scale="size"),),
+                (line(sym.C * (t - WIDTH / 2), "≤", psi, "≤", smaller_price, scale="objective_scale"),),
                 lambda at: "" if at.xi.any() else "no sample has slack",
             ),
         ),

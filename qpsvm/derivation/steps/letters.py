@@ -1,4 +1,8 @@
-"""Define the symbols of the machines as terms: how each is written, and its value at a point."""
+"""Define the symbols that machines share as terms: how each is written, and its value at a point.
+
+Below them are sums that occur in several equations, other points at which a line may be evaluated, sets of rows, and
+functions of a point that compute the value of a symbol. The modules of the machines import this module as `sym`.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +43,7 @@ ALPHA = letter(r"\alpha_i")
 F_BETWEEN = letter("f(x)", "f_between")
 XI = letter(r"\xi_i")
 C = letter("C_i")
-MULTIPLIER = letter(r"\pi_j", "multipliers_of_result", "multiplier")
+MULTIPLIER = letter(r"\pi_j", "user_multipliers", "multiplier")
 ETA = letter(r"\eta_i")
 CLAIMED = letter("P", lambda at: at.result.primal, "result.primal", "the value claimed")
 CLAIMED_DUAL = letter("D", lambda at: at.result.dual, "result.dual", "the value claimed")
@@ -50,7 +54,7 @@ ZERO = Subset("kind == 0", lambda at: at.kind == 0)
 ON_MARGIN = Subset("kind == 1", lambda at: at.on_margin)
 #: Line: the multipliers of the linear constraints are not negative.
 MULTIPLIERS_NONNEGATIVE = line(
-    MULTIPLIER, "≥", 0, place="constraint", scale=lambda at: float(np.abs(at.multipliers_of_result).max()) or 1.0
+    MULTIPLIER, "≥", 0, place="constraint", scale=lambda at: float(np.abs(at.user_multipliers).max()) or 1.0
 )  # fmt: skip
 #: Line: α = 0 for samples of weight 0.
 ALPHA_ZERO_WITHOUT_WEIGHT = line(
@@ -59,10 +63,10 @@ ALPHA_ZERO_WITHOUT_WEIGHT = line(
 )  # fmt: skip
 
 
-def get_part(name: str, half: int | None = None, factor: float = 1.0) -> Callable[[Any], Any]:
-    """Return a function that reads an attribute of a point times a factor.
+def read_part(name: str, half: int | None = None, factor: float = 1.0) -> Callable[[Any], Any]:
+    """Return a function of a point that reads an attribute and multiplies it by a factor.
 
-    half: The side of a regression's rows, 0 or 1; None for all rows.
+    half: The half of the entries to read, the side of a regression: 0 above f, 1 below; None for all entries.
     """
 
     def read(at: Any) -> Any:
@@ -74,10 +78,10 @@ def get_part(name: str, half: int | None = None, factor: float = 1.0) -> Callabl
     return read
 
 
-def combination(coef: Term) -> Term:
+def feature_sum(coef: Term) -> Term:
     """Return w(α) as a term: a vector for a linear kernel, else its products with every φ(x_i)."""
     return operation(
-        r"\sum_i%s\,\varphi(x_i)", "Σ %s φ(x_i)", "phi(X).T @ (%s)", lambda at, beta: at.combination(beta), coef
+        r"\sum_i%s\,\varphi(x_i)", "Σ %s φ(x_i)", "phi(X).T @ (%s)", lambda at, beta: at.combine_features(beta), coef
     )
 
 
@@ -86,19 +90,23 @@ def kernel_sum(coef: Term, x: str = "x_i") -> Term:
     i = "j" if x == "x_i" else "i"
     return operation(
         rf"\sum_{i}%s K(x_{i},{x})", f"Σ %s K(x_{i}, {x})", "K(X, X) @ (%s)" if i == "j" else "K(x, X) @ (%s)",
-        lambda at, beta: at.sums(beta) if i == "j" else at.sums_between(beta), reindex(coef, f"_{i}"),
+        lambda at, beta: at.sum_kernels(beta) if i == "j" else at.sum_kernels_between(beta), reindex(coef, f"_{i}"),
     )  # fmt: skip
 
 
 def mean(name: str, value: Term, rows: Callable[[Any], Any]) -> Term:
-    """Return the mean of a term over a set of rows, which has this name, and this mask at a point."""
+    """Return the mean of a term over a set of rows.
+
+    name: The letter of the set.
+    rows: Function of a point: the mask of the set.
+    """
     return operation(
         rf"\frac{{1}}{{|{name}|}}\sum_{{i\in {name}}}\Bigl(%s\Bigr)", f"the mean of %s over {name}",
         f"mean((%s)[{name}])", lambda at, values: float(values[rows(at)].mean()), value
     )  # fmt: skip
 
 
-def weight_where(
+def sum_weights_where(
     left: Term, relation: str, right: Term | float, weight: Term, tolerance: float = ROUNDING, side: int = 0
 ) -> Term:
     """Sum the weights of the samples for which a relation holds, up to rounding relative to the level.
@@ -121,19 +129,19 @@ def weight_where(
     )  # fmt: skip
 
 
-def split_by(
+def build_quantile_line(
     value: Term, far: str, level: Term, weights: Term, share: Term, side: int = 0, **fields: Any
 ) -> EquationLine:
-    """Build the line of a quantile: the weights beyond it are at most a share, and those at or beyond it at least that.
+    """Build the line of a weighted quantile: weight beyond the level ≤ share ≤ weight at or beyond it.
 
     far: The relation of a value beyond the level: "<" or ">".
     """
-    beyond = weight_where(value, far, level, weights, HOLDS, side)
-    beyond_or_at = weight_where(value, {"<": "≤", ">": "≥"}[far], level, weights, HOLDS, side)
+    beyond = sum_weights_where(value, far, level, weights, HOLDS, side)
+    beyond_or_at = sum_weights_where(value, {"<": "≤", ">": "≥"}[far], level, weights, HOLDS, side)
     return line(beyond, "≤", share, "≤", beyond_or_at, scale=lambda at: float(share.value(at)), **fields)
 
 
-# --- points -----------------------------------------------------------------------------------------------------------
+# --- other points -----------------------------------------------------------------------------------------------------
 
 
 def substitute_w(at: At, b: float | None = None) -> At:
@@ -184,12 +192,13 @@ def is_at_bound(at: At) -> Any:
 
 #: The rows with 0 < α < C, or with α > 0 if C is infinite.
 BETWEEN = Subset("kind == 1", lambda at: (at.kind > 0) & ~is_at_bound(at))
+#: The same rows of a machine without upper bounds, with shorter code.
 POSITIVE = replace(BETWEEN, code="kind > 0")
 #: The rows with α = C.
 BOUNDED = Subset("kind == 2", is_at_bound)
 
 
-# --- values of symbols ------------------------------------------------------------------------------------------------
+# --- values and scales of symbols -------------------------------------------------------------------------------------
 
 
 def measure_margin(at: At) -> float:
@@ -224,7 +233,7 @@ def measure_violation(at: At) -> float:
     return float(residuals.compute_primal_residual(at.dual, at.dual_point))
 
 
-def balance_scale(at: Any) -> float:
+def compute_balance_scale(at: Any) -> float:
     """Return the scale of the balance of samples and constraints."""
     constraint_total = float(np.abs(at.rows.c) @ np.abs(at.constraint_multipliers)) if at.problem.constraints else 0.0
     return float(at.total) + constraint_total or 1.0
@@ -237,6 +246,17 @@ def project_multipliers(at: Any) -> FloatArray:
     return np.asarray(
         np.maximum(multipliers + at.alpha_scale / at.level * violation / at.problem._constraint_scale, 0.0)
     )
+
+
+def compute_scale_between(at: Any) -> float:
+    """Return the scale of differences of f at samples half way between neighbours."""
+    constraint_sums = at.combine_constraints_between(at.constraint_multipliers) if at.problem.constraints else 0.0
+    return reference_size(at.sum_kernels_between(at.beta) - constraint_sums, at.u_term_size)
+
+
+def compute_diagonal_between(at: At) -> FloatArray:
+    """Return K(x, x) at samples half way between neighbours: (k,)."""
+    return np.asarray(at.kernel.diagonal(at.X if at.new_samples is None else at.new_samples))
 
 
 #: Line: a projected gradient step does not change the multipliers of the linear constraints.
@@ -252,14 +272,3 @@ ALPHA_OPTIMAL = (
     line(letter("", measure_violation, "", "by how much α violates a constraint of the dual QP"),
     "=", 0, scale=lambda at: max(at.alpha_scale, float(np.abs(at.dual_point).max())), shown=False)
 )  # fmt: skip
-
-
-def scale_between(at: Any) -> float:
-    """Return the scale of differences of f at samples half way between neighbours."""
-    constraint_sums = at.of_rows_between(at.constraint_multipliers) if at.problem.constraints else 0.0
-    return reference_size(at.sums_between(at.beta) - constraint_sums, at.terms_of_u)
-
-
-def diagonal_between(at: At) -> FloatArray:
-    """Return K(x, x) at samples half way between neighbours: (k,)."""
-    return np.asarray(at.kernel.diagonal(at.X if at.new_samples is None else at.new_samples))

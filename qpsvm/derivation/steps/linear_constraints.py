@@ -17,7 +17,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.expressions import Equation, EquationLine, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps.formulas import MAX_NAMED, collect_bounds, find_unit, number_steps, step
+from qpsvm.derivation.steps.formulas import MAX_NAMED, collect_bounds, number_steps, read_f_scale, step
 from qpsvm.derivation.steps.shared import MachineSteps
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.machines import SVDD, Constraints, OneClass, Problem, ValueConstraints
@@ -42,7 +42,7 @@ def build_meanings(problem: Problem) -> dict[str, Meaning]:
 
 def compute_lhs(at: Any) -> FloatArray:
     """Return the left-hand sides in the user's units, (p,)."""
-    return np.asarray(collect_bounds(at) + find_unit(at) * (at.lhs - at.rows.h))
+    return np.asarray(collect_bounds(at) + read_f_scale(at) * (at.lhs - at.rows.h))
 
 
 def read_claimed_lhs(at: Any) -> FloatArray:
@@ -69,22 +69,22 @@ def steps(problem: Problem, machine: MachineSteps) -> tuple[Step, ...]:
     if terms.is_ball:
         lhs_latex = r"2Gc+2\mu d"
     lhs = letter(lhs_latex, compute_lhs, "A @ f(Z)" if terms.lacks_diagonal else row_code, "the left side")
-    fields: dict[str, Any] = {"scale": "row_sizes_of_user", "place": "constraint"}
+    fields: dict[str, Any] = {"scale": "user_lhs_scale", "place": "constraint"}
     inequality = line(lhs, "≤", letter("h", collect_bounds, "bound", "its bound"), **fields)
     claimed_lhs = letter("", read_claimed_lhs, "result.constraints['value']", "what the result says it is")
     claim = line(lhs, "=", claimed_lhs, shown=False, **fields)
     hidden_lines = (replace(inequality, shown=False), claim)
-    lhs_of_w = letter("", lambda at: find_unit(at) * at.lhs, row_code, "the left side")
+    lhs_of_w = letter("", lambda at: read_f_scale(at) * at.lhs, row_code, "the left side")
     lhs_of_alpha = letter(
         "",
-        lambda at: find_unit(at) * at.lhs_of_alpha,
+        lambda at: read_f_scale(at) * at.lhs_of_alpha,
         row_code.replace(f"@ {machine.w}", f"@ {machine.w}_of_alpha"),
         "that by the two sums",
     )
     lhs_equality = line(lhs_of_w, "=", lhs_of_alpha, shown=False, **fields)
-    reason = "b is penalised itself, so the derivative gives b." if machine.penalised else (
+    reason = "b is penalised itself, so the derivative gives b." if machine.has_penalised_b else (
         "The balance of the samples becomes one of the samples and the multipliers of the constraints.")  # fmt: skip
-    stationarity_in_b = machine.stationarity_in_b() if machine.b == "b" else machine.stationarity_in()
+    stationarity_in_b = machine.build_b_step() if machine.b == "b" else machine.build_other_variable_step()
     constraint_steps = (
         step(
             "Rows over w",
@@ -112,16 +112,18 @@ def steps(problem: Problem, machine: MachineSteps) -> tuple[Step, ...]:
             "" if has_value_rows else "all rows are over w, (OWN.1)",
         ),
         extend_step(
-            machine.primal(
+            machine.build_primal_step(
                 "The objective and the constraints of the machine are unchanged, and the linear constraints are added, "
                 "without slack."
             ),
             add_constraints_to_primal,
             *hidden_lines,
         ),
-        machine.lagrangian_step(first="Every constraint gets a multiplier π_j, in addition to those of the machine."),
+        machine.build_lagrangian_step(
+            first="Every constraint gets a multiplier π_j, in addition to those of the machine."
+        ),
         extend_step(
-            machine.stationarity_in_w("an active constraint contributes −π_j g_j, as a sample of negative sign would"),
+            machine.build_w_step("an active constraint contributes −π_j g_j, as a sample of negative sign would"),
             None,
             lhs_equality,
         ),
@@ -131,30 +133,30 @@ def steps(problem: Problem, machine: MachineSteps) -> tuple[Step, ...]:
             function=ConstraintRows.extend_dual,
             absent="" if count else "there is no b",
         ),
-        machine.dual_feasibility(
+        machine.build_box_step(
             "Multipliers of inequalities are not negative. A constraint has no slack, so "
             "nothing bounds its multiplier above."
         ),
-        machine.complementary_slackness(
+        machine.build_slackness_step(
             "Either a constraint holds with equality or its multiplier is zero. The multiplier is minus the derivative "
             "of the optimum: if h increases by a small t, the optimum decreases by πt. Other products are unchanged.",
             build_constraint_table,
         ),
-        machine.substitution(
+        machine.build_substitution_step(
             "the terms of b and ξ cancel as without constraints, and besides the square the terms of the bounds remain",
             "what ξ gave",
         ),
         extend_step(
-            machine.dual(
+            machine.build_dual_step(
                 "each constraint is one more sample, of sign −1 and level −h, whose multiplier has no upper bound"
             ),
             build_constrained_qp,
         ),
-        machine.weights_recovered(),
-        machine.strong_duality("samples and rows"),
-        machine.weak_duality(),
+        machine.build_recovered_f_step(),
+        machine.build_strong_duality_step("samples and rows"),
+        machine.build_weak_duality_step(),
     )
-    return number_steps("OWN", *(replace(item, tag="") for item in constraint_steps), *machine.sensitivity())
+    return number_steps("OWN", *(replace(item, tag="") for item in constraint_steps), *machine.iter_sensitivity_steps())
 
 
 def extend_step(machine_step: Step, function: Callable[..., Any] | None, *lines: EquationLine) -> Step:

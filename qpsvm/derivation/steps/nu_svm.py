@@ -52,16 +52,16 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
     nu_max = letter(
         r"\nu_{\max}=\frac{2\min(S_+,S_-)}{S}", lambda at: float(at.problem.nu_max), "nu_max", "ν_max = 2·min(S₊, S₋)/S"
     )
-    return soft.steps(
+    return soft.build_steps(
         "NUSVM",
         first=build_margin_step(soft),
-        primal=soft.primal(
+        primal=soft.build_primal_step(
             "The level ρ of the margin is a variable. −νρ rewards a high level, and the mean slack pays for it: a_i "
             "is 1/n, or sample i's share of all weights. ν sets this trade-off as a share of samples, not as a penalty."
         ),
-        level=soft.stationarity_in(" So ν is the total of the multipliers."),
-        substitution=soft.substitution("b, ρ and ξ drop out, and with them the linear term", "η = a − α"),
-        dual=soft.dual("the shortest way between two reduced convex hulls, one for each class"),
+        level=soft.build_other_variable_step(" So ν is the total of the multipliers."),
+        substitution=soft.build_substitution_step("b, ρ and ξ drop out, and with them the linear term", "η = a − α"),
+        dual=soft.build_dual_step("the shortest way between two reduced convex hulls, one for each class"),
         intercept=step(
             "Recovering b and ρ",
             "With s = ρ − b and t = ρ + b the primal splits into one problem for each class. Each is solved by a "
@@ -71,8 +71,8 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
                 (
                     line(s, "=", s_of_rho, scale="level"),
                     line(t, "=", t_of_rho, before=r",\quad ", joined=True, scale="level"),
-                    sym.split_by(sym.U, "<", s, A, sym.NU / 2, 1),
-                    sym.split_by(-sym.U, "<", t, A, sym.NU / 2, -1),
+                    sym.build_quantile_line(sym.U, "<", s, A, sym.NU / 2, 1),
+                    sym.build_quantile_line(-sym.U, "<", t, A, sym.NU / 2, -1),
                     line(sym.RHO, "=", HALF * (s + t), scale="level"),
                     line(sym.B, "=", HALF * (t - s), before=r",\quad ", joined=True, scale="level"),
                 ),
@@ -81,7 +81,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             general="LEVEL.3",
         ),
         strong=(
-            soft.strong_duality(),
+            soft.build_strong_duality_step(),
             step(
                 "How large ν may be",
                 "The two equalities give each class half of ν, and no class can hold more than its weights.",

@@ -31,39 +31,39 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
     tube = build_terms(problem)
     residual = sym.T - sym.U
     half_sum = HALF * NU_C
-    weight_beyond = sym.weight_where(two.MISSED, ">", two.EPSILON, two.C)
-    weight_outside = sym.weight_where(two.MISSED, "≥", two.EPSILON, two.C)
-    return tube.steps(
+    weight_beyond = sym.sum_weights_where(two.MISSED, ">", two.EPSILON, two.C)
+    weight_outside = sym.sum_weights_where(two.MISSED, "≥", two.EPSILON, two.C)
+    return tube.build_steps(
         "NUSVR",
-        first=tube.loss(
+        first=tube.build_loss_step(
             "The half width ε of the tube is a variable with the penalty νΣ_C per unit, where Σ_C is the sum of all "
             "C_i. So ν determines the fraction of samples outside the tube, and the noise in the data its width.",
             total(two.C * largest_of(0, two.MISSED - two.EPSILON)),
         ),
-        primal=tube.primal(
+        primal=tube.build_primal_step(
             "The loss is the smallest ξ_i and ξ*_i above three linear functions, one for each side of f. The last "
             "line implies ε ≥ 0: a negative ε would lower νΣ_Cε by no more than it raises the penalty.",
             line(total(two.C * (two.MISSED + two.EPSILON)) - NU_C * two.EPSILON, "≥", total(two.C * two.MISSED),
                  scale=lambda at: float(total(two.C * (two.MISSED + two.EPSILON)).value(at)) or 1.0),
         ),
-        lagrangian=tube.lagrangian_step(two.MULTIPLIERS),
-        level=tube.stationarity_in(
+        lagrangian=tube.build_lagrangian_step(two.MULTIPLIERS),
+        level=tube.build_other_variable_step(
             " So ν is the sum of the multipliers divided by its largest possible value.",
         ),
-        substitution=tube.substitution("b, ε, ξ and ξ* cancel, and with ε the penalty of the tube", two.ETA),
-        dual=tube.dual("2n variables in a box, and two equalities"),
+        substitution=tube.build_substitution_step("b, ε, ξ and ξ* cancel, and with ε the penalty of the tube", two.ETA),
+        dual=tube.build_dual_step("2n variables in a box, and two equalities"),
         intercept=step(
             "Recovering b and ε",
             "Relative to u = Kβ, b + ε is the upper edge of the tube and b − ε the lower one. Each side has half of "
             "the total weight, so the primal splits into one problem per edge, which a weighted quantile solves.",
             Equation("below", (
-                sym.split_by(residual, ">", sym.B + two.EPSILON, two.C, half_sum),
-                sym.split_by(residual, "<", sym.B - two.EPSILON, two.C, half_sum),
+                sym.build_quantile_line(residual, ">", sym.B + two.EPSILON, two.C, half_sum),
+                sym.build_quantile_line(residual, "<", sym.B - two.EPSILON, two.C, half_sum),
                 line(sym.U, "=", sym.kernel_sum(two.BETA), measured=False),
             )),
             levels.find_soft_minimisers, general="LEVEL.3",
         ),
-        kinds=tube.kinds_of_samples(*two.KINDS),
+        kinds=tube.build_kinds_step(*two.KINDS),
         besides=step(
             "What ν bounds",
             "A sample outside the tube has α_i = C_i, so their total weight is at most a fraction ν. A sample inside "

@@ -48,7 +48,7 @@ def build_unlabelled(problem: Problem, rows: RowTerms, penalty: Term, **terms: A
     terms: Further fields of `MachineSteps`.
     """
     return MachineSteps(
-        problem, (rows,), penalty, coef=sym.ALPHA, pairs=r"\alpha_i\alpha_j", matrix=r"X^{\top}\alpha", **terms
+        problem, (rows,), penalty, coef=sym.ALPHA, pair_factor=r"\alpha_i\alpha_j", matrix=r"X^{\top}\alpha", **terms
     )
 
 
@@ -73,7 +73,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
     max_u = letter(r"\max_i u_i", lambda at: float(at.u.max()), "u.max()", "max u_i")
     primal_at_zero = letter("P(0,0,0)", lambda _: 0.0, "P(0, 0, 0)")
     primal_at_optimum = plane.objective.with_name("the primal's value", r"P(w^*,\rho^*,\xi^*)")
-    return plane.steps(
+    return plane.build_steps(
         "ONE",
         first=step(
             "Plane",
@@ -81,17 +81,19 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             "they reach along w/‖w‖.",
             Equation("alone", (line(distance, "=", RHO / sym.NORM, scale=distance_scale),)),
         ),
-        primal=plane.primal(
+        primal=plane.build_primal_step(
             "−νSρ rewards a plane far from the origin, and a sample on the side of the origin pays for it. S is the "
             "sum of the weights, n without any: ν balances the two in shares of samples."
         ),
-        lagrangian=plane.lagrangian_step("α_i for the plane and η_i for ξ_i ≥ 0"),
+        lagrangian=plane.build_lagrangian_step("α_i for the plane and η_i for ξ_i ≥ 0"),
         b=None,
-        level=plane.stationarity_in(
+        level=plane.build_other_variable_step(
             " So ν is the mean of the multipliers, in units of the weights.",
         ),
-        substitution=plane.substitution("ρ and ξ drop out, and with them everything that is linear in α", "η = s − α"),
-        dual=plane.dual(
+        substitution=plane.build_substitution_step(
+            "ρ and ξ drop out, and with them everything that is linear in α", "η = s − α"
+        ),
+        dual=plane.build_dual_step(
             "the shortest vector in the reduced convex hull of the samples, in units of νS: where the plane touches "
             "the hull, it is perpendicular to that"
         ),
@@ -100,7 +102,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             "For a given w, only −νSρ and the slacks depend on ρ. The best ρ has a share ν of the weights below it: a "
             "weighted quantile of u = Kα.",
             Equation("below", (
-                sym.split_by(sym.U, "<", RHO, S, NU_S),
+                sym.build_quantile_line(sym.U, "<", RHO, S, NU_S),
                 line(sym.U, "=", sym.kernel_sum(sym.ALPHA), measured=False),
                 EquationLine((sym.U, RHO), ("=",), scale="level", rows=sym.ON_MARGIN,
                      before=line(0, "<", sym.ALPHA, "<", S).latex() + r"\ \Rightarrow\ "),
@@ -115,8 +117,8 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             "reduced hull of the samples contains the origin, and no plane separates them.",
             Equation("alone", (
                 line(primal_at_zero, "=", 0, measured=False),
-                line(-(HALF * QUADRATIC_FORM), "≤", primal_at_optimum, "≤", 0, scale="size", at=sym.with_needed_slack,
-                     before=r"\quad\Longrightarrow\quad "),
+                line(-(HALF * QUADRATIC_FORM), "≤", primal_at_optimum, "≤", 0, scale="objective_scale",
+                     at=sym.with_needed_slack, before=r"\quad\Longrightarrow\quad "),
             )),
         ),
             step(

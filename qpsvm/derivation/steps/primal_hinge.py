@@ -50,24 +50,24 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
     )  # fmt: skip
     c_svm_value = letter("", lambda at: -at.problem.lam * at.problem.equivalent_c_svm().qp("dual").objective(at.alpha),
                    "-lam * c_svm.objective(alpha)", "λ times the value of the C-SVM's dual at α")  # fmt: skip
-    return machine.steps(
+    return machine.build_steps(
         "PHINGE",
-        first=machine.loss(
+        first=machine.build_loss_step(
             "The mean hinge loss is the empirical risk: p_i is 1/n, or sample i's share of all weights. A sample "
             "beyond its margin has no loss. The norm keeps w short.",
             total(SHARES * largest_of(0, 1 - machine.compared_value)),
             "Primal",
         ),
-        primal=machine.primal(
+        primal=machine.build_primal_step(
             "The maximum of two linear functions is the smallest ξ_i above both: the kink becomes two linear "
             "constraints.",
             title="Primal as a QP",
         ),
-        lagrangian=machine.lagrangian_step(
+        lagrangian=machine.build_lagrangian_step(
             first="The multipliers are written λα_i and λη_i, so that α and η mean the same as in the C-SVM."
         ),
-        substitution=machine.substitution(eta="η"),
-        dual=machine.dual("n variables in a box, and one equality, only for a free intercept"),
+        substitution=machine.build_substitution_step(eta="η"),
+        dual=machine.build_dual_step("n variables in a box, and one equality, only for a free intercept"),
         besides=(
             step(
                 "The same as a C-SVM",
@@ -76,14 +76,14 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
                 Equation(
                     "below",
                     (
-                        line(c_svm_value, "=", sym.CLAIMED, scale="size", shown=False),
+                        line(c_svm_value, "=", sym.CLAIMED, scale="objective_scale", shown=False),
                         display(1 / LAM * (LAM / 2 * machine.norm + total(SHARES * sym.XI))),
                         line(
                             1 / LAM * machine.objective,
                             "=",
                             HALF * machine.norm + total(sym.C * sym.XI),
                             left="",
-                            scale=lambda at: at.size / at.problem.lam,
+                            scale=lambda at: at.objective_scale / at.problem.lam,
                         ),
                         line(sym.C, "=", UPPER, before=r",\qquad ", joined=True),
                     ),
@@ -121,13 +121,13 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
                             "=",
                             f_of_alpha,
                             left=r"\phantom{f(x_i)}",
-                            scale=lambda at: reference_size(f_of_alpha.value(at), at.terms),
+                            scale=lambda at: reference_size(f_of_alpha.value(at), at.f_term_size),
                         ),
                     ),
                 ),
                 FeatureSpace.with_penalised_intercept,
                 ""
-                if machine.penalised
+                if machine.has_penalised_b
                 else f"intercept={problem.intercept!r}: only a penalised b is a weight like the others",
             ),
         ),
@@ -170,7 +170,7 @@ def compute_b_scale(at: At) -> float:
 
 #: The blocks of the primal QP's stationarity, their scales, and the points that have them; None for all points.
 BLOCKS = (
-    ("w", lambda at: at.unit * reference_size(at.w if at.is_linear else at.u, at.terms_of_w), None),
+    ("w", lambda at: at.unit * reference_size(at.w if at.is_linear else at.u, at.w_term_size), None),
     ("xi", lambda at: float(max(at.problem.weight_shares)), None),
     ("b", compute_b_scale, Subset("'b' not in gradient", lambda at: at.problem.space.computed_intercept is not None)),
 )

@@ -49,31 +49,31 @@ def steps(problem: QuantileSVR) -> tuple[Step, ...]:
     loss = largest_of(TAU * (sym.T - sym.F), (1 - TAU) * (sym.F - sym.T))
     is_between = line(-LOWER, "<", two.BETA, "<", UPPER, scale=find_largest_bound)
     mean = sym.mean("M", sym.T - sym.U, lambda at: np.logical_or(*np.split(sym.is_free(at), 2)))
-    below_f = sym.weight_where(sym.T, "<", sym.F, two.C)
-    above_f = sym.weight_where(sym.T, ">", sym.F, two.C)
-    return curve.steps(
+    below_f = sym.sum_weights_where(sym.T, "<", sym.F, two.C)
+    above_f = sym.sum_weights_where(sym.T, ">", sym.F, two.C)
+    return curve.build_steps(
         "QSVR",
-        first=curve.loss(
+        first=curve.build_loss_step(
             "An underestimate has a loss of τ per unit, an overestimate one of 1 − τ. If all x are "
             "the same, the mean of that loss is smallest at the τ-quantile of t, as the mean square is at the mean.",
             total(two.C * loss),
         ),
-        primal=curve.primal(
+        primal=curve.build_primal_step(
             "The maximum of two linear functions is the smallest number above both: its kink becomes two linear "
             "constraints, with a slack and a penalty for each side of f."
         ),
-        lagrangian=curve.lagrangian_step(two.MULTIPLIERS),
-        substitution=curve.substitution(eta=two.ETA),
-        dual=curve.dual(
+        lagrangian=curve.build_lagrangian_step(two.MULTIPLIERS),
+        substitution=curve.build_substitution_step(eta=two.ETA),
+        dual=curve.build_dual_step(
             "only β meets the objective, so that it is a problem of n variables between −(1 − τ)C and τC"
         ),
-        intercept=curve.intercept_recovered(
+        intercept=curve.build_recovered_b_step(
             line(sym.B, "=", mean, scale="level", when=Subset("not any(M)", lambda at: sym.is_free(at).any()),
                  setup_code="M = (kind_above == 1) | (kind_below == 1)"),
             line(sym.U, "=", sym.kernel_sum(two.BETA), before=r",\quad ", joined=True, measured=False),
             rf"M=\{{i:{is_between.latex()},\ \beta_i\ne 0\}}", where="On the curve f(x_i) = t_i",
         ),
-        kinds=curve.kinds_of_samples(
+        kinds=curve.build_kinds_step(
             case(INSIDE, is_between, (sym.T, "=", sym.F)),
             case(select_at_bound(0), (two.BETA, "=", UPPER), (sym.T, "≥", sym.F), find_largest_bound),
             case(select_at_bound(1), (two.BETA, "=", -LOWER), (sym.T, "≤", sym.F), find_largest_bound),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.derivation.expressions import Equation, flat_in, line
+from qpsvm.derivation.expressions import Equation, line, write_stationarity
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.formulas import RowTerms, step, value_of
+from qpsvm.derivation.steps.formulas import RowTerms, build_value_line, step
 from qpsvm.derivation.steps.shared import MachineSteps
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, operation, total
@@ -43,7 +43,7 @@ def build_terms(problem: Ranking) -> MachineSteps:
     quadratic = letter(r"\alpha^{\top}AKA^{\top}\alpha", "quadratic", "alpha @ A @ K @ A.T @ alpha")
     return MachineSteps(
         problem, (rows,), total(C * XI, "k"), linear=(total(ALPHA, "k"),), coef=BETA, quadratic=HALF * quadratic,
-        pairs=r"\beta_i\beta_j", compared_value=SCORE_DIFFERENCE, row="k", matrix=r"X^{\top}A^{\top}\alpha",
+        pair_factor=r"\beta_i\beta_j", compared_value=SCORE_DIFFERENCE, row="k", matrix=r"X^{\top}A^{\top}\alpha",
     )  # fmt: skip
 
 
@@ -71,12 +71,12 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
         "⟨w, φ(x_i_k) − φ(x_j_k)⟩/‖w‖"
     )  # fmt: skip
     f = letter("f(x)", "f_between")
-    stationary = flat_in("w")
+    stationary = write_stationarity("w")
     c_svm_value = letter(
         "", evaluate_difference_svm, "norm(w)**2 / 2 + C @ maximum(1 - z @ w, 0)",
         "the value of the C-SVM over differences"
     )  # fmt: skip
-    return terms.steps(
+    return terms.build_steps(
         "RANK",
         first=step(
             "Order",
@@ -90,47 +90,47 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             ), lambda at: "" if at.on_margin.any() else
             "no pair is just in order: every one is apart by more than 1, or by less"),
         ),
-        primal=terms.primal(
+        primal=terms.build_primal_step(
             "Pairs far apart are traded off against slack. ξ_k is the shortfall to 1 in pair k, and C_k is the "
             "penalty per unit of slack."
         ),
-        lagrangian=terms.lagrangian_step("α_k for the order of a pair and η_k for ξ_k ≥ 0"),
+        lagrangian=terms.build_lagrangian_step("α_k for the order of a pair and η_k for ξ_k ≥ 0"),
         w=step(
             "Stationarity in w",
             "At a minimum over w the Lagrangian is flat: w is a combination of differences. Sample by sample it is "
             "what it wins as the better one less what it loses as the worse one.",
             Equation("below", (
-                terms.weights(stationary, pairs),
-                terms.weights(rf"\phantom{{{stationary}w}}", left=""),
+                terms.build_w_line(stationary, pairs),
+                terms.build_w_line(rf"\phantom{{{stationary}w}}", left=""),
                 r"\beta=A^{\top}\alpha",
             )),
             construction="" if problem.space.is_linear else "f is computed from α, and w is never formed",
         ),
         b=None,
         intercept=None,
-        substitution=terms.substitution(
+        substitution=terms.build_substitution_step(
             "ξ drops out, half of the quadratic term cancels, and only kernel values are left"
         ),
-        dual=terms.dual("a variable for each pair, in a box, and no equality"),
+        dual=terms.build_dual_step("a variable for each pair, in a box, and no equality"),
         f=step(
             "Recovering f",
             "Put the stationarity in w into f: products of features are kernel values, so β is all that a score "
             "needs. A pair adds α_k to one sample and subtracts it from the other, so β adds up to 0.",
             Equation("below", (
-                line(f, "=", sym.kernel_sum(BETA, "x"), scale=sym.scale_between, place="between",
+                line(f, "=", sym.kernel_sum(BETA, "x"), scale=sym.compute_scale_between, place="between",
                      left=r"f(x)=\langle w,\varphi(x)\rangle"),
                 line(total(BETA), "=", 0, scale=lambda at: at.total or 1.0),
             )),
             construction="" if problem.space.is_linear else "the decision function is this sum",
         ),
-        strong=terms.strong_duality("pairs"),
+        strong=terms.build_strong_duality_step("pairs"),
         last=step(
             "The same as a C-SVM of differences",
             "A difference is a sample of class +1, and a hyperplane through the origin should have all differences on "
             "one side. A negated difference is an equivalent sample of class −1. So the value is that of a C-SVM.",
             Equation("below", (
                 r"z_k=\varphi(x_{i_k})-\varphi(x_{j_k}),\quad y_k=+1",
-                value_of(c_svm_value, "=", sym.CLAIMED),
+                build_value_line(c_svm_value, "=", sym.CLAIMED),
                 r"\min_{w,\xi}\ \tfrac12\|w\|^2+\sum_k C_k\xi_k",
                 r"\text{subject to}\ y_k\langle w,z_k\rangle\ge 1-\xi_k",
             )),

@@ -1,4 +1,4 @@
-"""Build the steps about multipliers of every machine: the saddle of L, and multipliers as derivatives.
+"""Build the last steps of every machine: the saddle of L, and multipliers as derivatives of the optimum.
 
     (SADDLE.1)  saddle:  L(w, b, ξ, α') ≤ L(w, b, ξ, α) ≤ L(w', b', ξ, α) at the optimum, for all multipliers α' ≥ 0
                 and all w', b'
@@ -60,7 +60,7 @@ def build_machine_saddle(machine: Any) -> Step:
     )
     letters = [machine.w, {"μ": r"\mu", "ρ": r"\rho"}.get(machine.b, "b" if machine.intercept else "")]
     rows = r",\pi" if machine.constraint_terms else ""
-    return build_saddle_step(machine.lagrangian(eta=False), letters, other_multipliers, rows)
+    return build_saddle_step(machine.build_lagrangian(eta=False), letters, other_multipliers, rows)
 
 
 def build_saddle_step(L: Term, letters: list[str], other: tuple[EquationLine, ...], rows: str = "") -> Step:
@@ -81,7 +81,7 @@ def build_saddle_step(L: Term, letters: list[str], other: tuple[EquationLine, ..
         value(rf"L({weights},\alpha{rows})", "L_of_the_solution", lambda at: at),
         value(rf"L({half_weights},\alpha{rows})", "L_of_half_the_weights", halve_weights),
     )
-    chain = line(points[0], "≤", points[1], "≤", points[2], scale="size",
+    chain = line(points[0], "≤", points[1], "≤", points[2], scale="objective_scale",
                  caption=lambda at: f"≤ {points[2].value(at):.6g}: L at three points")  # fmt: skip
     saddle = step(
         "Saddle",
@@ -131,10 +131,10 @@ def solve_perturbed(at: At, name: str, k: int, sign: int) -> tuple[float, float]
 
 
 def build_sensitivity_step(title: str, tag: str, text: str, name: str, multipliers: Term, value: Term) -> Step:
-    """Build the step that encloses the largest multiplier, of C_i or of h_j, between two differences.
+    """Build the step that encloses the largest derivative, with respect to C_i or h_j, between two differences.
 
     name: "C" or "h".
-    multipliers: The multipliers, one per C_i or h_j.
+    multipliers: ∂P/∂C_i for each C_i, or π_j for each h_j.
     value: P for C_i, D for h_j.
     """
     index, slope_sign = ("i", 1) if name == "C" else ("j", -1)
@@ -158,14 +158,14 @@ def build_sensitivity_step(title: str, tag: str, text: str, name: str, multiplie
         return letter(latex, find, "difference_" + ("above" if sign > 0 else "below"), "a difference of optima")
 
     def describe(at: Any) -> str:
-        where = at.sample(find_largest(at)) if name == "C" else repr(at.rows.names[find_largest(at)])
+        where = at.name_sample(find_largest(at)) if name == "C" else repr(at.rows.names[find_largest(at)])
         return f"≤ {sides[2].value(at):.6g}, of {where}"
 
     def size(at: At) -> float:
         """Return the scale: the objective per unit of C_i, or h_j, relative to which it is rounded."""
         return max(
             float(largest_multiplier.value(at)),
-            RELATIVE_CHANGE * at.size / compute_perturbation(at, name, find_largest(at)),
+            RELATIVE_CHANGE * at.objective_scale / compute_perturbation(at, name, find_largest(at)),
         )
 
     largest_multiplier = operation(
@@ -179,19 +179,19 @@ def build_sensitivity_step(title: str, tag: str, text: str, name: str, multiplie
 
 
 def explain_skipped_solves(at: At) -> str:
-    """Explain why the changed problems are not solved, or return ""."""
+    """Explain why the perturbed problems are not solved, or return ""."""
     if at.svm.m <= MAX_SOLVED_ROWS:
         return ""
     return f"it takes two more solves, which are limited to {MAX_SOLVED_ROWS} rows"
 
 
-def build_penalty_sensitivity(marginal: Term, objective: Term) -> Step:
+def build_penalty_sensitivity(penalty_derivative: Term, objective: Term) -> Step:
     """Build the step about the derivative of the optimum with respect to C_i, from ∂P/∂C_i and P."""
     return build_sensitivity_step(
         "Sensitivity to C", "PRICE.1",
         "The derivative of the optimum P* with respect to C_i is the factor of C_i in P, by the envelope theorem: P is "
         "stationary in all other variables.",
-        "C", marginal, objective.with_name("P", "P"),
+        "C", penalty_derivative, objective.with_name("P", "P"),
     )  # fmt: skip
 
 

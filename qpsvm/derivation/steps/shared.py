@@ -1,11 +1,15 @@
 """Build the steps that all machines share, from the margin to strong duality and back (`MachineSteps`).
 
-A machine is described once, by the fields of an `MachineSteps`: its objective, its rows (constraints) with their
-multipliers, and its terms in the dual. The steps are the same for all machines. Those about b depend on the intercept:
-a penalised b is part of the norm and of K + 1, and has an equation of its own; without a b, these steps are absent.
+A machine is described by the fields of its `MachineSteps`: its objective, its rows (the constraints of the primal) with
+their multipliers, and its terms in the dual. From these terms the methods build the steps. `MachineSteps.build_steps`
+puts them in order, and a machine's own module passes it the steps that differ.
 
-In units of the objective, with the multipliers μ of the groups, their totals e, and the penalty V_k(ξ_k, ζ_k) of slack.
-For a curved loss ξ_k = δ_kα_k, and only the rest of the slack, ζ_k, has a linear penalty and a multiplier η_k:
+The steps about b depend on the intercept: a penalised b is part of the norm and of K + 1, and has an equation of its
+own; without a b, these steps are absent.
+
+The equations below are in units of the objective. μ are the variables of the primal besides w, b and the slacks, such
+as ρ and ε, e their factors in the objective, and V_k(ξ_k, ζ_k) the penalty of the slack. For a loss with curvature
+ξ_k = δ_kα_k, and only the rest of the slack, ζ_k, has a linear penalty and a multiplier η_k:
 
     (ARGUMENT.1)  primal:  P = ½‖w‖² + Σ V_k(ξ_k, ζ_k) + eᵀμ,  and  s_k f_k ≥ margin_k − ξ_k − ζ_k,  ξ, ζ ≥ 0
     (ARGUMENT.2)  Lagrangian:  L = P − Σ α_k (s_k f_k − margin_k + ξ_k + ζ_k) − Σ η_k ζ_k;  linear constraints add
@@ -26,19 +30,28 @@ from qpsvm.bounds import certify, levels
 from qpsvm.bounds.certificate import sum_gap_terms
 from qpsvm.bounds.levels import find_primal_points
 from qpsvm.bounds.repair import clip_to_box
-from qpsvm.derivation.expressions import Equation, EquationLine, Subset, display, flat_in, line, subject
+from qpsvm.derivation.expressions import (
+    Equation,
+    EquationLine,
+    Subset,
+    display,
+    iter_constraints,
+    join_lines,
+    line,
+    write_stationarity,
+)
 from qpsvm.derivation.letter_builder import latex_to_text, letter
 from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps.formulas import (
     Formulas,
+    build_value_line,
     case,
     describe_costliest,
     iter_minimum,
     number_steps,
     step,
-    value_of,
 )
 from qpsvm.derivation.steps.sensitivity import build_bound_sensitivity, build_machine_saddle, build_penalty_sensitivity
 from qpsvm.derivation.term_builders import HALF, add, magnitude, multiply, operation, reindex, total
@@ -54,35 +67,30 @@ from qpsvm.space.kernels.space import FeatureSpace
 NO_INTERCEPT = "intercept=None: f(x) = ⟨w, φ(x)⟩ goes through the origin, there is no b"
 #: Why ξ ≥ 0 needs no multiplier if the square of ξ is penalised.
 NO_MULTIPLIER_NEEDED = "where a negative ξ_i is feasible 0 is, and it costs less"
-#: Names of the steps, in order. No machine shares "first", "primal", "level", "dual", "besides" and "last": each builds
-#: its own, or has none.
+#: Names of the steps, in order. "first", "primal", "level", "dual", "besides" and "last" have no default: each machine
+#: passes its own, or has none.
 ORDER = (
     "first", "primal", "lagrangian", "w", "b", "level", "xi", "box", "slackness", "substitution", "dual", "f",
     "intercept", "kinds", "strong", "besides", "linear", "weak", "last",
 )  # fmt: skip
 
 
-def describe_values(at: Any) -> str:
-    """Describe the two numbers of weak duality."""
-    where = "half way to another feasible α" if at.result.status is Status.OPTIMAL else "at α"
-    return f"the dual's value {where}, and the primal's value"
-
-
 @dataclass(frozen=True, eq=False)
 class MachineSteps(Formulas):
-    """The steps of a machine, built from its terms."""
+    """The steps of a machine, built from its terms, which are the fields."""
 
-    def steps(self, prefix: str, **specific: Step | tuple[Step, ...] | None) -> tuple[Step, ...]:
+    def build_steps(self, prefix: str, **specific: Step | tuple[Step, ...] | None) -> tuple[Step, ...]:
         """Return all steps in order, numbered with the prefix.
 
-        specific: Steps specific to the machine, by the names of `ORDER`. They replace the shared ones; None omits one.
+        specific: Steps specific to the machine, by the names of `ORDER`. They replace the shared steps; None omits one.
         """
         shared: dict[str, Callable[[], Step]] = {
-            "lagrangian": self.lagrangian_step, "w": self.stationarity_in_w, "b": self.stationarity_in_b,
-            "xi": self.stationarity_in_xi, "box": self.dual_feasibility, "slackness": self.complementary_slackness,
-            "substitution": self.substitution, "f": self.weights_recovered, "kinds": self.kinds_of_samples,
-            "intercept": self.intercept_recovered, "strong": self.strong_duality, "linear": self.linear_weights,
-            "weak": self.weak_duality,
+            "lagrangian": self.build_lagrangian_step, "w": self.build_w_step, "b": self.build_b_step,
+            "xi": self.build_xi_step, "box": self.build_box_step, "slackness": self.build_slackness_step,
+            "substitution": self.build_substitution_step, "f": self.build_recovered_f_step,
+            "intercept": self.build_recovered_b_step, "kinds": self.build_kinds_step,
+            "strong": self.build_strong_duality_step, "linear": self.build_linear_w_step,
+            "weak": self.build_weak_duality_step,
         }  # fmt: skip
         steps: list[Step] = []
         for name in ORDER:
@@ -94,29 +102,29 @@ class MachineSteps(Formulas):
                     steps.append(replacement)
             elif name in shared:
                 steps.append(shared[name]())
-        return number_steps(prefix, *steps, *self.sensitivity())
+        return number_steps(prefix, *steps, *self.iter_sensitivity_steps())
 
-    def sensitivity(self) -> Iterator[Step]:
-        """Yield the steps about changes of multipliers, weights and penalties."""
+    def iter_sensitivity_steps(self) -> Iterator[Step]:
+        """Yield the last steps: the saddle of L, and the derivative of the optimum with respect to C_i or h_j."""
         yield build_machine_saddle(self)
         if self.constraint_terms is not None:
-            yield build_bound_sensitivity(sym.MULTIPLIER, self.value())
-        elif self.marginal is not None:
-            yield build_penalty_sensitivity(self.marginal, self.objective)
+            yield build_bound_sensitivity(sym.MULTIPLIER, self.build_dual_value())
+        elif self.penalty_derivative is not None:
+            yield build_penalty_sensitivity(self.penalty_derivative, self.objective)
 
     # --- from the margin to the optimality conditions -----------------------------------------------------------------
 
-    def loss(self, text: str, loss: Term, title: str = "Loss") -> Step:
+    def build_loss_step(self, text: str, loss: Term, title: str = "Loss") -> Step:
         """Build the step of the primal without slacks."""
         lines = tuple(iter_minimum(self.main_variables, self.regulariser + loss, "norm and loss at w and b"))
         return step(title, text, Equation("alone", lines))
 
-    def primal(self, text: str, *further_lines: EquationLine, title: str = "Primal") -> Step:
+    def build_primal_step(self, text: str, *further_lines: EquationLine, title: str = "Primal") -> Step:
         """Build the step of the primal: objective and constraints."""
         constraints = [rows.constraint for rows in self.rows]
         constraints += [line(slack, "≥", 0, scale="level") for slack in self.slacks]
         constraints += [self.constraint_line] if self.constraint_terms else []
-        lines = (*iter_minimum(self.variables, self.objective), *subject(*constraints), *further_lines)
+        lines = (*iter_minimum(self.variables, self.objective), *iter_constraints(*constraints), *further_lines)
         return step(title, text, Equation("below", lines), type(self.problem)._build_specification)
 
     @property
@@ -124,10 +132,12 @@ class MachineSteps(Formulas):
         """The linear constraints, as a line of the primal."""
         assert self.constraint_terms is not None
         return line(
-            self.constraint_terms.lhs, "≤", self.constraint_terms.bound, scale="row_sizes_of_user", place="constraint"
+            self.constraint_terms.lhs, "≤", self.constraint_terms.bound, scale="user_lhs_scale", place="constraint"
         )
 
-    def lagrangian_step(self, multipliers: str = "α_i for the margin and η_i for ξ_i ≥ 0", first: str = "") -> Step:
+    def build_lagrangian_step(
+        self, multipliers: str = "α_i for the margin and η_i for ξ_i ≥ 0", first: str = ""
+    ) -> Step:
         """Build the step of the Lagrangian: every constraint with its multiplier.
 
         multipliers, first: The multipliers in words; or the whole first sentence of the text, which names them.
@@ -136,17 +146,17 @@ class MachineSteps(Formulas):
         names = [reindex(rows.alpha).latex() for rows in self.rows]
         names += [reindex(rows.eta).latex() for rows in self.rows if rows.eta is not None]
         names += [r"\pi"] if self.constraint_terms else []
-        L = self.lagrangian()
+        L = self.build_lagrangian()
         lines = (
             display(L, "L&=", rf",\qquad {','.join(names)}\ge 0"),
-            value_of(L.with_name("L"), "=", self.objective.with_name("the primal's value")),
+            build_value_line(L.with_name("L"), "=", self.objective.with_name("the primal's value")),
         )
         return step(
             "Lagrangian", f"{first} At the solution the products vanish, so L equals the primal value.",
             Equation("aligned", lines),
         )  # fmt: skip
 
-    def stationarity_in_w(self, consequence: str = "the normal vector is a combination of the samples") -> Step:
+    def build_w_step(self, consequence: str = "the normal vector is a combination of the samples") -> Step:
         """Build the step ∂L/∂w = 0, with its consequence in words."""
         w = self.w
         is_linear = self.problem.space.is_linear
@@ -159,35 +169,35 @@ class MachineSteps(Formulas):
             )
         return step(
             f"Stationarity in {w}", f"At a minimum over {w} the Lagrangian is flat: {consequence}. {comparison}",
-            Equation("alone", (self.weights(flat_in(w)),)), find_primal_points, general="DUAL.5",
+            Equation("alone", (self.build_w_line(write_stationarity(w)),)), find_primal_points, general="DUAL.5",
             construction="" if is_linear else f"f is computed from α, and {w} is never formed",
         )  # fmt: skip
 
-    def weights(self, before: str = "", right: Term | None = None, **line_options: Any) -> EquationLine:
+    def build_w_line(self, before: str = "", right: Term | None = None, **line_options: Any) -> EquationLine:
         """Build the line: w is a combination of the samples, or another right-hand side."""
         w = letter(self.w, "products", self.w, self.w)
         place = "entry" if self.problem.space.is_linear else "product"
-        right = right or sym.combination(self.coef) - (
+        right = right or sym.feature_sum(self.coef) - (
             self.constraint_terms and self.constraint_terms.constraint_gradient
         )
-        return line(w, "=", right, scale="size_of_products", before=before, place=place, **line_options)
+        return line(w, "=", right, scale="products_scale", before=before, place=place, **line_options)
 
-    def stationarity_in_b(self) -> Step:
+    def build_b_step(self) -> Step:
         """Build the step ∂L/∂b = 0, for a free or a penalised b."""
-        if self.penalised:
+        if self.has_penalised_b:
             half = "(λ/2)" if self.unit else "½"
             return step(
                 "Stationarity in b",
                 f"With {half}b² in the objective, b is penalised itself. So the derivative gives b, instead "
                 f"of a balance between the {self.sides}.",
-                self._build_penalised_b(flat_in("b"), self.full_balance),
+                self._build_penalised_b(write_stationarity("b"), self.full_balance),
                 certify.compute_penalised_multipliers,
                 general="CERT.2",
             )  # fmt: skip
         middle = [] if self.constraint_terms else ["=", total(self.coef)]
         balance = line(
             self.full_balance, *middle, "=", 0,
-            scale=sym.balance_scale, before=flat_in("b"), caption=self.describe_balance,
+            scale=sym.compute_balance_scale, before=write_stationarity("b"), caption=self.describe_balance,
         )  # fmt: skip
         return step(
             "Stationarity in b",
@@ -214,8 +224,11 @@ class MachineSteps(Formulas):
                         "psd='clip' projected K + 1, and b with it, so b is no longer yᵀα"
                         if at.intercept_in_kernel and at.problem.psd == "clip" else "")  # fmt: skip
 
-    def stationarity_in(self, meaning: str = "") -> Step:
-        """Build the step of stationarity in the further variable (ρ, ε, …), in which L is linear."""
+    def build_other_variable_step(self, meaning: str = "") -> Step:
+        """Build the step of stationarity in the other variable of the primal (ρ, ε or μ), in which L is linear.
+
+        meaning: A sentence that the text ends with, after a blank.
+        """
         assert self.equality_term is not None
         latex = self.other_variables[1:]
         name = latex_to_text(latex)
@@ -225,17 +238,17 @@ class MachineSteps(Formulas):
             f"Stationarity in {name}",
             f"{name} enters the Lagrangian only through {self.equality_term.text()}, which has no minimum over {name} "
             f"unless the factor is zero.{meaning}",
-            Equation("alone", (line(left, "=", right, before=flat_in(latex)),)),
+            Equation("alone", (line(left, "=", right, before=write_stationarity(latex)),)),
             type(self.problem)._build_specification,
         )
 
-    def stationarity_in_xi(self) -> Step:
+    def build_xi_step(self) -> Step:
         """Build the step ∂L/∂ξ = 0, for a linear penalty."""
         return step(
             "Stationarity in ξ",
             f"ξ_{self.row} is in two constraints, whose multipliers add up to the penalty per unit of slack. This "
             "gives η from α, so η is eliminated.",
-            Equation("alone", self.build_eta_lines(flat_in(*(slack.latex() for slack in self.slacks)))),
+            Equation("alone", self.build_eta_lines(write_stationarity(*(slack.latex() for slack in self.slacks)))),
             build_kkt_table,
             general="DUAL.7",
             construction="η is eliminated: the library computes it from α and its bound",
@@ -243,20 +256,18 @@ class MachineSteps(Formulas):
 
     def build_eta_lines(self, before: str) -> tuple[EquationLine, ...]:
         """Build the lines η = C − α, one per side of f; `before` is LaTeX in front of the first."""
-        return tuple(
-            line(rows.eta or 0, "=", (rows.upper or sym.C) - rows.alpha, scale=sym.get_part("C", rows.side),
-                 before=r",\quad " if k else before, joined=bool(k))
-            for k, rows in enumerate(self.rows)
-        )  # fmt: skip
+        lines = (
+            line(rows.eta or 0, "=", (rows.upper or sym.C) - rows.alpha, scale=sym.read_part("C", rows.side))
+            for rows in self.rows
+        )
+        return tuple(join_lines(before, *lines))
 
-    def stationarity_in_curved_xi(self, text: str, *lines: EquationLine) -> Step:
+    def build_curved_xi_step(self, text: str, *lines: EquationLine) -> Step:
         """Build the step of stationarity in ξ for a squared slack; its lines are written next to each other."""
-        first, *rest = lines
-        first = replace(first, before=flat_in(*(slack.latex() for slack in self.slacks)))
-        rest = [replace(following, before=r",\quad ", joined=True) for following in rest]
-        return step("Stationarity in ξ", text, Equation("alone", (first, *rest)))
+        stationarity = write_stationarity(*(slack.latex() for slack in self.slacks))
+        return step("Stationarity in ξ", text, Equation("alone", tuple(join_lines(stationarity, *lines))))
 
-    def dual_feasibility(self, text: str = "") -> Step:
+    def build_box_step(self, text: str = "") -> Step:
         """Build the step of the box; without an upper bound, of α ≥ 0 alone."""
         has_upper_bound = any(rows.eta is not None for rows in self.rows)
         text = text or "Multipliers of inequalities are not negative. " + (
@@ -267,15 +278,14 @@ class MachineSteps(Formulas):
         multipliers = [rows.alpha for rows in self.rows] + [rows.eta for rows in self.rows if rows.eta is not None]
         signs = ",".join(reindex(multiplier, "_" + self.row).latex() for multiplier in multipliers) + r"\ge 0"
         signs = r"\pi_j\ge 0,\quad " * bool(self.constraint_terms) + signs
-        boxes = [replace(rows.box, before=r",\ " if k else "", joined=bool(k), shown=has_upper_bound)
-                 for k, rows in enumerate(self.rows)]  # fmt: skip
+        boxes = join_lines("", *(replace(rows.box, shown=has_upper_bound) for rows in self.rows), separator=r",\ ")
         lines: tuple[EquationLine | str, ...] = (
             signs + (r"\quad\Longrightarrow\quad " if has_upper_bound else ""), *boxes, sym.ALPHA_ZERO_WITHOUT_WEIGHT,
             *([replace(sym.MULTIPLIERS_NONNEGATIVE, shown=False)] if self.constraint_terms else []),
         )  # fmt: skip
         return step("Dual feasibility", text, Equation("alone", lines), clip_to_box, general="REPAIR.1")
 
-    def complementary_slackness(self, text: str = "", function: Callable[..., Any] = sum_gap_terms) -> Step:
+    def build_slackness_step(self, text: str = "", function: Callable[..., Any] = sum_gap_terms) -> Step:
         """Build the step: if a constraint has slack, its multiplier is zero."""
         lines: list[EquationLine] = []
         if self.constraint_terms is not None:
@@ -283,15 +293,14 @@ class MachineSteps(Formulas):
             lines += [
                 line(
                     total(magnitude(constraint_product), "j"), "=", 0,
-                    scale="size", shown=False, caption=describe_costliest,
+                    scale="objective_scale", shown=False, caption=describe_costliest,
                 ),
                 line(constraint_product, "=", 0, measured=False),
             ]  # fmt: skip
         for rows in self.rows:
-            lines.append(line(rows.product, "=", 0, measured=False))
-            if rows.slack_product is not None:
-                lines.append(line(rows.slack_product, "=", 0, measured=False, before=r",\quad ", joined=True))
-        lines.append(self.build_product_line())
+            products = [rows.product] if rows.slack_product is None else [rows.product, rows.slack_product]
+            lines += join_lines("", *(line(product, "=", 0, measured=False) for product in products))
+        lines.append(self._build_products_line())
         return step(
             "Complementary slackness",
             text
@@ -308,12 +317,13 @@ class MachineSteps(Formulas):
             *(rows.slack_product for rows in self.rows if rows.slack_product is not None),
         ]
 
-    def build_product_line(self) -> EquationLine:
-        """Build the line of all these products, summed by absolute value."""
-        products_sum = self.scaled(add(*(total(magnitude(product), self.row) for product in self.products)))
-        return value_of(products_sum.with_name("all products, added up by size"), "=", 0, caption=self.describe_product)
+    def _build_products_line(self) -> EquationLine:
+        """Build the line of all products, summed by absolute value."""
+        products_sum = self.scale_to_objective(add(*(total(magnitude(product), self.row) for product in self.products)))
+        products_sum = products_sum.with_name("all products, added up by size")
+        return build_value_line(products_sum, "=", 0, caption=self.describe_products)
 
-    def describe_product(self, at: Any) -> str:
+    def describe_products(self, at: Any) -> str:
         """Describe the sum of all products, and the factors of that of a sample with 0 < α < C."""
         text = "all products, added up by size, and 0"
         free_rows = np.flatnonzero(sym.is_free(at))
@@ -323,11 +333,11 @@ class MachineSteps(Formulas):
         rows = self.rows[row // (at.svm.m // len(self.rows))]  # the side of f that the row is on
         alpha, slack = (np.asarray(factor.value(at)) for factor in rows.product.parts)
         k = row % len(alpha)
-        return f"{text}; that of {at.row(row)} is {alpha[k]:.4g} · {slack[k]:.1e}"
+        return f"{text}; that of {at.name_row(row)} is {alpha[k]:.4g} · {slack[k]:.1e}"
 
     # --- the dual -----------------------------------------------------------------------------------------------------
 
-    def substitution(self, consequence: str = "", eta: str = "η = C − α") -> Step:
+    def build_substitution_step(self, consequence: str = "", eta: str = "η = C − α") -> Step:
         """Build the step that substitutes stationarity into L, line by line, each evaluated at w(α).
 
         consequence: What cancels, in words.
@@ -341,21 +351,21 @@ class MachineSteps(Formulas):
         product = letter(rf"\langle {self.w},\varphi(x_i)\rangle", sym.PRODUCT.function, f"(phi(X) @ {self.w})")
         cross = multiply(self.product_factor, total(self.coef * product))
         rest = [*self.linear, self.curvature_term and -self.curvature_term]
-        lagrangian = self.lagrangian(eta=False)
+        lagrangian = self.build_lagrangian(eta=False)
         sides = (
-            self.scaled(
+            self.scale_to_objective(
                 add(norm, -cross, constraint_cross, b_term and -b_term, self.equality_term, *rest), constraint_cost
             ),
-            self.scaled(add(norm, -multiply(self.product_factor, self.norm), *rest), constraint_cost),
-            self.value(None if self.constraint_terms else self.quadratic_sum),
+            self.scale_to_objective(add(norm, -multiply(self.product_factor, self.norm), *rest), constraint_cost),
+            self.build_dual_value(None if self.constraint_terms else self.quadratic_sum),
         )  # fmt: skip
         L = lagrangian.with_name(f"L at {self.w}(α)")
         lines = (
-            value_of(L, "=", sym.QP_VALUE, at=sym.substitute_w), display(lagrangian, "L&="),
-            *(line(L, "=", side, scale="size", left="&", at=at)
+            build_value_line(L, "=", sym.QP_VALUE, at=sym.substitute_w), display(lagrangian, "L&="),
+            *(line(L, "=", side, scale="objective_scale", left="&", at=at)
               for side, at in zip(sides, (sym.substitute_w, sym.substitute_w_and_b, sym.substitute_w), strict=True)),
         )  # fmt: skip
-        balance = f"b = {self.full_balance.text()}" if self.penalised else f"{self.full_balance.text()} = 0"
+        balance = f"b = {self.full_balance.text()}" if self.has_penalised_b else f"{self.full_balance.text()} = 0"
         substituted = [f"{self.w}(α{', π' if self.constraint_terms else ''})"]
         if b_term:
             substituted.append(balance)
@@ -371,26 +381,26 @@ class MachineSteps(Formulas):
             Equation("aligned", lines),
         )  # fmt: skip
 
-    def dual(self, description: str, *definitions: EquationLine) -> Step:
+    def build_dual_step(self, description: str, *definitions: EquationLine) -> Step:
         """Build the step of the dual, the best lower bound, written as a minimisation.
 
         description: The dual in words.
         definitions: Lines that define symbols of the objective, written next to it.
         """
         has_free_b = self.problem.intercept == "free"
-        balance = line(self.full_balance, "=", 0, scale=sym.balance_scale) if has_free_b else None
+        balance = line(self.full_balance, "=", 0, scale=sym.compute_balance_scale) if has_free_b else None
         equality = None
         if self.sides_of_equality:
             _, left, right = self.sides_of_equality
             equality = line(left, "=", right)
         alpha = (r"\alpha" if len(self.rows) == 1 else r"\alpha^\pm") + r",\pi" * bool(self.constraint_terms)
-        D = self.value().with_name("the dual's value at α")
+        D = self.build_dual_value().with_name("the dual's value at α")
         lines = (
             display(self.dual_objective, rf"\min_{{{alpha}}}\ "),
             *(replace(definition, before=r",\quad ", joined=True) for definition in definitions),
-            value_of(D, "=", sym.CLAIMED_DUAL),
-            value_of(D, "=", sym.QP_VALUE),
-            *subject(
+            build_value_line(D, "=", sym.CLAIMED_DUAL),
+            build_value_line(D, "=", sym.QP_VALUE),
+            *iter_constraints(
                 balance,
                 equality,
                 *(rows.box for rows in self.rows),
@@ -406,7 +416,7 @@ class MachineSteps(Formulas):
             Equation("below", lines), type(self.problem)._build_specification,
         )  # fmt: skip
 
-    def strong_duality(self, rows: str = "samples") -> Step:
+    def build_strong_duality_step(self, rows: str = "samples") -> Step:
         """Build the step of strong duality: no gap remains at the optimum; `rows` is what the gap is a sum over."""
         return step(
             "Strong duality",
@@ -416,41 +426,41 @@ class MachineSteps(Formulas):
                 "below",
                 (
                     display(self.objective),
-                    display(self.value(), r"\quad="),
-                    value_of(
+                    display(self.build_dual_value(), r"\quad="),
+                    build_value_line(
                         self.objective.with_name("the primal's value"),
                         "=",
-                        self.value().with_name("the dual's value"),
+                        self.build_dual_value().with_name("the dual's value"),
                         at=sym.with_needed_slack,
                     ),
                 ),
             ),
         )
 
-    def weak_duality(self) -> Step:
+    def build_weak_duality_step(self) -> Step:
         """Build the step of weak duality: P − D(α) is a sum of terms that are not negative."""
         w = self.w
         alpha = r"\alpha,\pi" if self.constraint_terms else r"\alpha"
         squared_distance = letter(rf"\|{w}-{w}({alpha})\|^2", "squared_distance", f"norm({w} - {w}_of_alpha)**2")
         terms = [
             multiply(self.norm_factor, squared_distance),
-            HALF * (sym.B - self.full_balance) ** 2 if self.penalised else None,
+            HALF * (sym.B - self.full_balance) ** 2 if self.has_penalised_b else None,
             self.curvature_gap,
         ]
         terms += [total(rows.slack_product, self.row) for rows in self.rows if rows.slack_product is not None]
         terms += [total(rows.product, self.row) for rows in self.rows]
         P = self.objective.with_name("the primal's value", f"P({self.variables})")
-        D = self.value().with_name("the dual's value at α", rf"D({alpha})")
+        D = self.build_dual_value().with_name("the dual's value at α", rf"D({alpha})")
         difference = add(
             multiply(self.unit, add(*terms, broken=r"\\ &\quad ")),
             self.constraint_terms and total(sym.MULTIPLIER * self.constraint_terms.bound_slack, "j"),
             broken=r"\\ &\quad ",
         )
         lines = (
-            value_of(D, "≤", P, at=sym.make_suboptimal, caption=describe_values),
+            build_value_line(D, "≤", P, at=sym.make_suboptimal, caption=describe_weak_duality),
             display(P - D),
             display(difference, r"\quad=", r"\ \ge\ 0"),
-            value_of(
+            build_value_line(
                 P - D,
                 "=",
                 difference.with_name("the sum of terms that are not negative"),
@@ -471,7 +481,7 @@ class MachineSteps(Formulas):
 
     # --- back from the dual -------------------------------------------------------------------------------------------
 
-    def weights_recovered(self) -> Step:
+    def build_recovered_f_step(self) -> Step:
         """Build the step that recovers f from α."""
         needed = "α is"
         if self.constraint_terms:
@@ -481,12 +491,12 @@ class MachineSteps(Formulas):
         w_product = operation(r"\langle w,\varphi(x)\rangle", "", "phi(x) @ w", self.f.function) + self.offset
         sums = multiply(
             self.product_factor,
-            sym.kernel_sum(self.coef, "x") - (self.constraint_terms and self.constraint_terms.values),
+            sym.kernel_sum(self.coef, "x") - (self.constraint_terms and self.constraint_terms.kernel_sum),
         )
         lines = (
             self.f_by_w or line(self.f, "=", w_product, measured=False),
             line(self.f, "=", sums + self.offset - self.subtracted_term, place="between",
-                 scale=lambda at: (self.product_factor or 1.0) * sym.scale_between(at), left=r"\phantom{f(x)}"),
+                 scale=lambda at: (self.product_factor or 1.0) * sym.compute_scale_between(at), left=r"\phantom{f(x)}"),
         )  # fmt: skip
         return step(
             f"Recovering {self.w}",
@@ -496,13 +506,13 @@ class MachineSteps(Formulas):
             construction="" if self.problem.space.is_linear else "the decision function is this sum",
         )  # fmt: skip
 
-    def intercept_recovered(self, *lines: EquationLine | str, where: str = "") -> Step:
+    def build_recovered_b_step(self, *lines: EquationLine | str, where: str = "") -> Step:
         """Build the step that recovers b.
 
         lines: How b is computed; without any, as the mean over the samples on the margin.
         where: The beginning of the text, which says which samples give b.
         """
-        if self.penalised:
+        if self.has_penalised_b:
             return step(
                 "Recovering b",
                 "A penalised intercept is a weight like the others, and it is read off α in the same way.",
@@ -510,48 +520,39 @@ class MachineSteps(Formulas):
                 certify.compute_penalised_multipliers,
                 general="CERT.2",
             )
+        where = where or ("On the margin f(x_i) = y_i" if self.curvature_slack is None else
+                          "At a free support vector y_i f(x_i) is 1 less the slack, which α gives")  # fmt: skip
+        text = f"{where}, so one such sample would give b. The mean over all of them is less sensitive to rounding."
+        if self.curvature_term is None:
+            text += " Where there are none, b is a weighted quantile: every b of its interval is as good."
+        has_cases = any(isinstance(equation_line, EquationLine) and equation_line.premise for equation_line in lines)
+        lines = lines or self._build_mean_of_b()
+        quantile = letter("", sym.find_nearest_b, "", "the weighted quantile of what it would be on each row")
+        quantile_line = line(sym.B, "=", quantile, when=Subset("", lambda at: not sym.is_free(at).any()), shown=False,
+                             scale=lambda at: at.level if at.svm.is_two_sided else 1 + abs(at.b))  # fmt: skip
+        return step(
+            "Recovering b", text,
+            Equation("aligned" if has_cases else "below", (*lines, quantile_line), explain_undetermined_b),
+            levels.average_free_rows, "" if self.problem.intercept else NO_INTERCEPT, "LEVEL.5",
+        )  # fmt: skip
+
+    def _build_mean_of_b(self) -> tuple[EquationLine | str, ...]:
+        """Build the line of b as a mean over the free support vectors M, and LaTeX that defines M."""
         upper = self.rows[0].upper
-        b_of_sample = (sym.Y if self.curvature_slack is None else sym.Y * (1 - self.curvature_slack)) - sym.kernel_sum(
-            self.coef
-        )
+        label = sym.Y if self.curvature_slack is None else sym.Y * (1 - self.curvature_slack)
+        mean = sym.mean("M", label - sym.kernel_sum(self.coef), sym.is_free)
         if upper:
             is_free = line(0, "<", sym.ALPHA, "<", upper)
             is_free_code = f"(alpha > 0) & (alpha < {upper.python()}) & (kind == 1)"
         else:
             is_free = line(sym.ALPHA, ">", 0)
             is_free_code = "(alpha > 0) & (kind > 0)"
-        mean = line(sym.B, "=", sym.mean("M", b_of_sample, sym.is_free), setup_code=f"M = {is_free_code}",
-                    when=Subset("not any(M)", lambda at: sym.is_free(at).any()),
-                    scale=lambda at: 1 + abs(at.b))  # fmt: skip
-        quantile = letter("", sym.find_nearest_b, "", "the weighted quantile of what it would be on each row")
-        quantile_line = line(sym.B, "=", quantile, when=Subset("", lambda at: not sym.is_free(at).any()), shown=False,
-                         scale=lambda at: at.level if at.svm.is_two_sided else 1 + abs(at.b))  # fmt: skip
-        where = where or ("On the margin f(x_i) = y_i" if self.curvature_slack is None else
-                          "At a free support vector y_i f(x_i) is 1 less the slack, which α gives")  # fmt: skip
-        text = f"{where}, so one such sample would give b. The mean over all of them is less sensitive to rounding." + (
-            " Where there are none, b is a weighted quantile: every b of its interval is as good."
-        ) * (self.curvature_term is None)
-        has_cases = any(isinstance(equation_line, EquationLine) and equation_line.premise for equation_line in lines)
-        layout = "aligned" if has_cases else "below"
-        lines = lines or (mean, rf"M=\{{i:{is_free.latex()}\}}")
-        return step(
-            "Recovering b",
-            text,
-            Equation(
-                layout,
-                (*lines, quantile_line),
-                lambda at: (
-                    "no sample with 0 < α < C: b is any value that costs least"
-                    if at.svm.has_curvature and not sym.is_free(at).any()
-                    else ""
-                ),
-            ),
-            levels.average_free_rows,
-            "" if self.problem.intercept else NO_INTERCEPT,
-            "LEVEL.5",
-        )
+        mean_line = line(sym.B, "=", mean, setup_code=f"M = {is_free_code}",
+                         when=Subset("not any(M)", lambda at: sym.is_free(at).any()),
+                         scale=lambda at: 1 + abs(at.b))  # fmt: skip
+        return mean_line, rf"M=\{{i:{is_free.latex()}\}}"
 
-    def kinds_of_samples(self, *cases: EquationLine, text: str = "") -> Step:
+    def build_kinds_step(self, *cases: EquationLine, text: str = "") -> Step:
         """Build the step about the position of a sample, given its α.
 
         cases: One per kind of sample; by default α = 0, 0 < α < C and α = C.
@@ -574,20 +575,20 @@ class MachineSteps(Formulas):
             Equation("aligned", cases), certifier.split, general="DUAL.8",
         )  # fmt: skip
 
-    def linear_weights(self) -> Step:
+    def build_linear_w_step(self) -> Step:
         """Build the step of w as a vector, for a linear kernel."""
         absent = (
             f"w = Σ {self.coef.text()} φ(x_i) is a vector in the feature space of {self.problem.kernel}, not in the "
             "space of the samples; use decision_function(X), or Linear() as kernel"
         )
         weighted_sum = operation(
-            r"\sum_i%s x_i", "Σ %s x_i", "X.T @ (%s)", lambda at, beta: at.combination(beta), self.coef
+            r"\sum_i%s x_i", "Σ %s x_i", "X.T @ (%s)", lambda at, beta: at.combine_features(beta), self.coef
         )
-        matrix_product = letter(self.matrix, lambda at: at.combination(at.beta), "X.T @ beta", "Xᵀβ")
+        matrix_product = letter(self.matrix, lambda at: at.combine_features(at.beta), "X.T @ beta", "Xᵀβ")
         f = line(sym.F, "=", letter(r"w^{\top}x", lambda at: at.X @ at.w, "X @ w", "wᵀx_i") + self.offset,
                  scale=lambda at: reference_size(at.values), place="sample", left="f(x)",
                  before=r",\quad ", joined=True)  # fmt: skip
-        sum_line = self.weights(right=weighted_sum)
+        sum_line = self.build_w_line(right=weighted_sum)
         chain = replace(sum_line, sides=(*sum_line.sides, matrix_product), relations=("=", "="))
         return step(
             "w of a linear kernel",
@@ -595,3 +596,16 @@ class MachineSteps(Formulas):
             "predicting needs neither α nor the samples.", Equation("below", (chain, f)), FeatureSpace.weights,
             "" if self.problem.space.is_linear else absent, "DUAL.5"
         )  # fmt: skip
+
+
+def describe_weak_duality(at: Any) -> str:
+    """Describe the two numbers of weak duality."""
+    where = "half way to another feasible α" if at.result.status is Status.OPTIMAL else "at α"
+    return f"the dual's value {where}, and the primal's value"
+
+
+def explain_undetermined_b(at: Any) -> str:
+    """Explain why no sample determines b of a loss with curvature at a point, or return ""."""
+    if at.svm.has_curvature and not sym.is_free(at).any():
+        return "no sample with 0 < α < C: b is any value that costs least"
+    return ""

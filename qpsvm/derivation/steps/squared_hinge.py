@@ -7,7 +7,7 @@ from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.formulas import case, step, value_of
+from qpsvm.derivation.steps.formulas import build_value_line, case, step
 from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, MachineSteps
 from qpsvm.derivation.steps.two_class import build_margin_step, build_two_class
 from qpsvm.derivation.symbols import Meaning
@@ -39,26 +39,26 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
     """Return all steps, in order."""
     soft = build_terms(problem)
     yf_with_slack = soft.compared_value + CURVE
-    return soft.steps(
+    return soft.build_steps(
         "SQHINGE",
         first=build_margin_step(soft),
-        primal=soft.primal(
+        primal=soft.build_primal_step(
             "A wide margin is weighed against the squares of slack. A little slack costs next to nothing, and a sample "
             "far on the wrong side costs more than many near their margin."
         ),
-        lagrangian=soft.lagrangian_step(
+        lagrangian=soft.build_lagrangian_step(
             first=f"The margin rows get multipliers. ξ_i ≥ 0 needs none: {NO_MULTIPLIER_NEEDED}."
         ),
-        xi=soft.stationarity_in_curved_xi(
+        xi=soft.build_curved_xi_step(
             "The penalty of the slack has the slope 2C_iξ_i, which equals the multiplier α_i of the margin row. So α "
             "is the slack in other units, and there is no slack without a multiplier.",
             line(sym.XI, "=", CURVE, scale="level"),
         ),
-        substitution=soft.substitution(
+        substitution=soft.build_substitution_step(
             "half of each quadratic term cancels, and the remaining terms of the slack are a square of α", "ξ = α/(2C)"
         ),
-        dual=soft.dual("α has no upper bound, and the square keeps it from growing"),
-        kinds=soft.kinds_of_samples(
+        dual=soft.build_dual_step("α has no upper bound, and the square keeps it from growing"),
+        kinds=soft.build_kinds_step(
             case(sym.ZERO, (sym.ALPHA, "=", 0), (soft.compared_value, "≥", 1)),
             case(sym.POSITIVE, (sym.ALPHA, ">", 0), (soft.compared_value, "=", 1 - CURVE)),
             text=". No support vector lies on the margin itself: the first bit "
@@ -73,10 +73,14 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
                 (
                     r"\tilde\varphi(x_i)=\Bigl(\varphi(x_i),\ \tfrac{1}{\sqrt{2C_i}}\,e_i\Bigr)",
                     r"\langle\tilde\varphi(x_i),\tilde\varphi(x_j)\rangle=\bigl(K+\operatorname{diag}\tfrac{1}{2C}\bigr)_{ij}",
-                    value_of(
-                        HALF * QUADRATIC_FORM + (HALF * soft.balance**2 if soft.penalised else None), "=", sym.QP_VALUE
+                    build_value_line(
+                        HALF * QUADRATIC_FORM + (HALF * soft.balance**2 if soft.has_penalised_b else None),
+                        "=",
+                        sym.QP_VALUE,
                     ),
-                    line(yf_with_slack, "≥", 1, scale=lambda at: reference_size(yf_with_slack.value(at), at.terms)),
+                    line(
+                        yf_with_slack, "≥", 1, scale=lambda at: reference_size(yf_with_slack.value(at), at.f_term_size)
+                    ),
                 ),
             ),
         ),

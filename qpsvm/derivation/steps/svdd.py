@@ -13,12 +13,12 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds import levels
-from qpsvm.derivation.expressions import Equation, EquationLine, display, line, subject
+from qpsvm.derivation.expressions import Equation, EquationLine, display, iter_constraints, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.formulas import RowTerms, iter_minimum, number_steps, step
+from qpsvm.derivation.steps.formulas import RowTerms, iter_minimum, step
 from qpsvm.derivation.steps.one_class import NU_BOUNDS_TEXT, QUADRATIC_FORM, build_unlabelled
 from qpsvm.derivation.steps.shared import MachineSteps
 from qpsvm.derivation.steps.two_class import build_nu_step
@@ -30,7 +30,7 @@ from qpsvm.machines.one_class import check_constant_diagonal
 from qpsvm.result.model import Model
 
 # In the dual's units f, w and ξ are half of what they are here, and the level is K(x_i, x_i)/2.
-XI = letter(r"\xi_i", sym.get_part("xi", factor=2.0))
+XI = letter(r"\xi_i", sym.read_part("xi", factor=2.0))
 MU = letter(r"\mu", "b")
 F = letter("f(x_i)", lambda at: 2.0 * (at.values - at.svm.level), "f(X)")
 PRODUCT = letter(r"\langle c,\varphi(x_i)\rangle", lambda at: at.values - at.b, "(phi(X) @ c)")
@@ -39,7 +39,7 @@ C2 = letter(r"\|c\|^2", "square_of_w", "norm(c)**2")
 SQUARE = letter("R^2", lambda at: at.square_of_w + 2.0 * at.b, "R**2")
 DISTANCE = letter(r"\|\varphi(x_i)-c\|", lambda at: measure_distances(at), "norm(phi(X) - c, axis=1)")
 FAR = letter(r"\|\varphi(x_i)-c\|^2", lambda at: SQUARE.value(at) - F.value(at), "norm(phi(X) - c, axis=1)**2")
-OWN_LENGTH = letter("K(x,x)", sym.diagonal_between, "K(x, x).diagonal()")
+OWN_LENGTH = letter("K(x,x)", sym.compute_diagonal_between, "K(x, x).diagonal()")
 RADIUS = letter("R", lambda at: float(at.result.extras["radius"]))
 ALPHA_SUM = dot(1, sym.ALPHA)
 #: Meanings of the symbols of this machine.
@@ -69,136 +69,147 @@ def build_terms(problem: SVDD) -> MachineSteps:
     )  # fmt: skip
 
 
-def measure_distances(at: At) -> FloatArray:
-    """Return ‖φ(x_i) − c‖ of each sample, for a linear kernel from differences: (n,)."""
-    if not at.is_linear:
-        return np.asarray(np.sqrt(np.maximum(FAR.value(at), 0.0)))
-    return compute_distances(at, at.w)
-
-
-def compute_distances(at: At, centre: FloatArray) -> FloatArray:
-    """Return ‖x_i − c‖ of each sample for a centre (d,): (n,)."""
-    X = at.X if isinstance(at.X, np.ndarray) else at.X.toarray()
-    return np.asarray(np.linalg.norm(X - centre, axis=1))
-
-
 def steps(problem: SVDD) -> tuple[Step, ...]:
     """Return all steps, in order."""
-    linear = problem.space.is_linear
     ball = build_terms(problem)
     square = replace(ball, other_variables=",R^2", rows=(replace(ball.rows[0], high=SQUARE, low=FAR),))
-    kappa = letter(r"\kappa", lambda at: float(at.problem.space.gram.diagonal()[0]))
-    diagonal = letter("", lambda at: at.problem.space.gram.diagonal(), "K.diagonal()")
-    lengths = total(sym.ALPHA * diagonal).with_name("Σ α_i K(x_i, x_i)", "K(x,x)")
-    qp_line = build_qp_line()
+    return ball.build_steps(
+        "SVDD",
+        first=build_ball_step(),
+        primal=build_primal_steps(ball),
+        lagrangian=ball.build_lagrangian_step("α_i for the ball and η_i for ξ_i ≥ 0"),
+        w=(ball.build_other_variable_step(), ball.build_w_step("the centre is a mean of the samples")),
+        b=None,
+        slackness=square.build_slackness_step(),
+        substitution=ball.build_substitution_step("μ and ξ drop out"),
+        dual=ball.build_dual_step(
+            "minus the variance of the samples, each with the weight α_i. It looks for the weights that spread them "
+            "most"
+        ),
+        intercept=build_radius_step(),
+        besides=build_nu_step(ball, F, 0, term(1), NU_BOUNDS_TEXT),
+        linear=build_centre_step(problem),
+        weak=square.build_weak_duality_step(),
+        last=(build_translation_step(problem), build_one_class_step(problem)),
+    )
+
+
+def build_ball_step() -> Step:
+    """Build the step about the samples on the boundary of the ball."""
+    return step(
+        "Ball",
+        "f is positive inside of the ball and negative outside. A sample on the boundary has the distance R from "
+        "the centre, and one outside is penalised by the amount by which its squared distance exceeds R².",
+        Equation("below", (
+            r"f(x)=R^2-\|\varphi(x)-c\|^2",
+            line(DISTANCE, "=", RADIUS, before=r"f(x_i)=0\ \Rightarrow\ ", rows=sym.ON_MARGIN,
+                 scale=lambda at: max(RADIUS.value(at), (at.w_term_size or 1.0))),
+        ), lambda at: "" if at.on_margin.any() else
+        "no sample on the boundary, so that none shows how large the ball is"),
+    )  # fmt: skip
+
+
+def build_primal_steps(ball: MachineSteps) -> tuple[Step, Step]:
+    """Build the steps of the primal with R², and as a QP with μ."""
+    as_written = step(
+        "Primal",
+        "The smallest ball; samples outside are penalised. Without samples outside this is the smallest "
+        "enclosing ball. C_i is sample i's share of all weights, over ν. They add up to 1/ν ≥ 1, so that −R² in "
+        "place of R² would cost at least what it saves, as the last line says: R² ≥ 0 need not be asked for.",
+        Equation("below", (
+            *iter_minimum(r"c,R^2,\xi", SQUARE + ball.penalty),
+            *iter_constraints(line(FAR, "≤", SQUARE + XI, scale="level"), line(XI, "≥", 0, scale="level")),
+            line(total(sym.C * (FAR + SQUARE)) - SQUARE, "≥", total(sym.C * FAR),
+                 scale=lambda at: float(at.C @ np.abs(FAR.value(at))) + abs(float(SQUARE.value(at)))),
+        )),
+    )  # fmt: skip
+    as_qp = step(
+        "As a QP",
+        "The constraints are quadratic in c, all in the same way. With μ in place of R², ‖c‖² moves from the "
+        "constraints to the objective, and the result is a QP.",
+        Equation("below", (
+            display(ball.objective, rf"\min_{{{ball.variables}}}\ "),
+            line(MU, "=", HALF * (SQUARE - C2), before=r",\qquad ", joined=True, measured=False),
+            build_qp_line(), *iter_constraints(ball.rows[0].constraint, line(XI, "≥", 0, scale="level")),
+        )),
+        SVDD._build_specification,
+    )  # fmt: skip
+    return as_written, as_qp
+
+
+def build_radius_step() -> Step:
+    """Build the step that recovers R."""
+    return step(
+        "Recovering R",
+        "For a given centre, only R² and the slacks depend on R. The best R² has a share ν of the weights beyond "
+        "it: a weighted quantile of the squared distances.",
+        Equation("below", (
+            line(SQUARE, "=", C2 + 2 * MU, scale="level"),
+            sym.build_quantile_line(FAR, ">", SQUARE, sym.C, term(1)),
+            build_qp_line(),
+            line(FAR, "=", SQUARE, rows=sym.ON_MARGIN, scale="level", shown=False),
+            line(0, "<", sym.ALPHA, "<", sym.C, measured=False, after=r"\ \Rightarrow\ \|\varphi(x_i)-c\|=R"),
+        )),
+        levels.find_soft_minimisers, general="LEVEL.3",
+    )  # fmt: skip
+
+
+def build_centre_step(problem: SVDD) -> Step:
+    """Build the step of the centre as a vector, for a linear kernel."""
+    transposed = letter(r"X^{\top}\alpha", "w_of_alpha", "X.T @ alpha")
+    squared_distance = letter(
+        r"\|x-c\|^2", lambda at: compute_distances(at, at.w_of_alpha) ** 2, "norm(X - c, axis=1)**2", "‖x_i − c(α)‖²"
+    )
+    return step(
+        "Centre of a linear kernel",
+        "Where φ(x) = x, the centre is a point among the samples. Distances from it are evaluated by differences, "
+        "which have all their digits however far the samples are from the origin.",
+        Equation("below", (
+            line(letter("c", "w"), "=", sym.feature_sum(sym.ALPHA), "=", transposed, scale="products_scale",
+                 place="entry"),
+            line(F, "=", RADIUS**2 - squared_distance, scale="level", left="f(x)", place="sample",
+                 before=r",\quad ", joined=True),
+        )),
+        Model._evaluate_ball, "" if problem.space.is_linear else
+        f"c = Σ α_i φ(x_i) is a point in the feature space of {problem.kernel}, not among the samples; use "
+        "decision_function(X), or Linear() as kernel",
+    )  # fmt: skip
+
+
+def build_translation_step(problem: SVDD) -> Step:
+    """Build the step that moves the origin, (SVDD.19)."""
     moved_centre = letter("", lambda at: at.problem.space.to_caller_weights(at.w), "c + moved_by", "c, moved back")
     centre_of_alpha = letter(
         "", lambda at: np.asarray(at.problem.space.samples.weights(at.alpha)), "(X + moved_by).T @ alpha", "Σ α_i x_i"
     )
-    transposed = letter(r"X^{\top}\alpha", "w_of_alpha", "X.T @ alpha")
-    return number_steps(
-        "SVDD",
-        step(
-            "Ball",
-            "f is positive inside of the ball and negative outside. A sample on the boundary has the distance R from "
-            "the centre, and one outside is penalised by the amount by which its squared distance exceeds R².",
-            Equation("below", (
-                r"f(x)=R^2-\|\varphi(x)-c\|^2",
-                line(DISTANCE, "=", RADIUS, before=r"f(x_i)=0\ \Rightarrow\ ", rows=sym.ON_MARGIN,
-                     scale=lambda at: max(RADIUS.value(at), (at.terms_of_w or 1.0))),
-            ), lambda at: "" if at.on_margin.any() else
-            "no sample on the boundary, so that none shows how large the ball is"),
-        ),
-        step(
-            "Primal",
-            "The smallest ball; samples outside are penalised. Without samples outside this is the smallest "
-            "enclosing ball. C_i is sample i's share of all weights, over ν. They add up to 1/ν ≥ 1, so that −R² in "
-            "place of R² would cost at least what it saves, as the last line says: R² ≥ 0 need not be asked for.",
-            Equation("below", (
-                *iter_minimum(r"c,R^2,\xi", SQUARE + ball.penalty),
-                *subject(line(FAR, "≤", SQUARE + XI, scale="level"), line(XI, "≥", 0, scale="level")),
-                line(total(sym.C * (FAR + SQUARE)) - SQUARE, "≥", total(sym.C * FAR),
-                     scale=lambda at: float(at.C @ np.abs(FAR.value(at))) + abs(float(SQUARE.value(at)))),
-            )),
-        ),
-        step(
-            "As a QP",
-            "The constraints are quadratic in c, all in the same way. With μ in place of R², ‖c‖² moves from the "
-            "constraints to the objective, and the result is a QP.",
-            Equation("below", (
-                display(ball.objective, rf"\min_{{{ball.variables}}}\ "),
-                line(MU, "=", HALF * (SQUARE - C2), before=r",\qquad ", joined=True, measured=False),
-                qp_line, *subject(ball.rows[0].constraint, line(XI, "≥", 0, scale="level")),
-            )),
-            SVDD._build_specification,
-        ),
-        ball.lagrangian_step("α_i for the ball and η_i for ξ_i ≥ 0"),
-        ball.stationarity_in(),
-        ball.stationarity_in_w("the centre is a mean of the samples"),
-        ball.stationarity_in_xi(),
-        ball.dual_feasibility(),
-        square.complementary_slackness(),
-        ball.substitution("μ and ξ drop out"),
-        ball.dual(
-            "minus the variance of the samples, each with the weight α_i. It looks for the weights that spread them "
-            "most"
-        ),
-        ball.weights_recovered(),
-        step(
-            "Recovering R",
-            "For a given centre, only R² and the slacks depend on R. The best R² has a share ν of the weights beyond "
-            "it: a weighted quantile of the squared distances.",
-            Equation("below", (
-                line(SQUARE, "=", C2 + 2 * MU, scale="level"),
-                sym.split_by(FAR, ">", SQUARE, sym.C, term(1)),
-                qp_line,
-                line(FAR, "=", SQUARE, rows=sym.ON_MARGIN, scale="level", shown=False),
-                line(0, "<", sym.ALPHA, "<", sym.C, measured=False, after=r"\ \Rightarrow\ \|\varphi(x_i)-c\|=R"),
-            )),
-            levels.find_soft_minimisers, general="LEVEL.3",
-        ),
-        ball.kinds_of_samples(),
-        ball.strong_duality(),
-        build_nu_step(ball, F, 0, term(1), NU_BOUNDS_TEXT),
-        step(
-            "Centre of a linear kernel",
-            "Where φ(x) = x, the centre is a point among the samples. Distances from it are evaluated by differences, "
-            "which have all their digits however far the samples are from the origin.",
-            Equation("below", (
-                line(letter("c", "w"), "=", sym.combination(sym.ALPHA), "=", transposed, scale="size_of_products",
-                     place="entry"),
-                line(F, "=", RADIUS**2 - letter(r"\|x-c\|^2", lambda at: compute_distances(at, at.w_of_alpha) ** 2,
-                     "norm(X - c, axis=1)**2", "‖x_i − c(α)‖²"), scale="level", left="f(x)", place="sample",
-                     before=r",\quad ", joined=True),
-            )),
-            Model._evaluate_ball, "" if linear else
-            f"c = Σ α_i φ(x_i) is a point in the feature space of {problem.kernel}, not among the samples; use "
-            "decision_function(X), or Linear() as kernel",
-        ),
-        square.weak_duality(),
-        step(
-            "Translation",
-            "Subtract the same vector a from all φ(x_i): by 1ᵀα = 1 the centre moves with them, and no distance "
-            "changes. Dense samples of a linear kernel are centred in this way, which avoids cancellation.",
-            Equation("alone", (
-                r"\varphi(x)\to\varphi(x)-a\quad\Longrightarrow\quad c\to c-a,\quad \|\varphi(x)-c\|\ \text{stays}",
-                line(moved_centre, "=", centre_of_alpha, place="entry", shown=False,
-                     scale=lambda at: float(np.abs(centre_of_alpha.value(at)).max()) or (at.terms_of_w or 1.0)),
-            )),
-            absent="" if linear else
-            "the samples are not moved: K(x, z) is all that is known of φ",
-        ),
-        step(
-            "The one-class SVM",
-            "Where all samples have one length in feature space, Σ α_i K(x_i, x_i) is a constant. What is left is the "
-            "dual of a one-class SVM, in other units.",
-            Equation("alone", (
-                line(lengths, "=", kappa, after=r"\quad\Longrightarrow\quad \min_\alpha\ \alpha^{\top}Q\alpha-\kappa,"
-                     r"\qquad f=\frac{2}{\nu S}\,f_{\text{one-class}}"),
-            )),
-            absent=explain_varying_length(problem),
-        ),
-        *ball.sensitivity(),
+    return step(
+        "Translation",
+        "Subtract the same vector a from all φ(x_i): by 1ᵀα = 1 the centre moves with them, and no distance "
+        "changes. Dense samples of a linear kernel are centred in this way, which avoids cancellation.",
+        Equation("alone", (
+            r"\varphi(x)\to\varphi(x)-a\quad\Longrightarrow\quad c\to c-a,\quad \|\varphi(x)-c\|\ \text{stays}",
+            line(moved_centre, "=", centre_of_alpha, place="entry", shown=False,
+                 scale=lambda at: float(np.abs(centre_of_alpha.value(at)).max()) or (at.w_term_size or 1.0)),
+        )),
+        absent="" if problem.space.is_linear else
+        "the samples are not moved: K(x, z) is all that is known of φ",
+    )  # fmt: skip
+
+
+def build_one_class_step(problem: SVDD) -> Step:
+    """Build the step about the one-class SVM, (SVDD.20), which is this machine if K(x, x) is constant."""
+    kappa = letter(r"\kappa", lambda at: float(at.problem.space.gram.diagonal()[0]))
+    diagonal = letter("", lambda at: at.problem.space.gram.diagonal(), "K.diagonal()")
+    lengths = total(sym.ALPHA * diagonal).with_name("Σ α_i K(x_i, x_i)", "K(x,x)")
+    return step(
+        "The one-class SVM",
+        "Where all samples have one length in feature space, Σ α_i K(x_i, x_i) is a constant. What is left is the "
+        "dual of a one-class SVM, in other units.",
+        Equation("alone", (
+            line(lengths, "=", kappa, after=r"\quad\Longrightarrow\quad \min_\alpha\ \alpha^{\top}Q\alpha-\kappa,"
+                 r"\qquad f=\frac{2}{\nu S}\,f_{\text{one-class}}"),
+        )),
+        absent=explain_varying_length(problem),
     )  # fmt: skip
 
 
@@ -220,4 +231,17 @@ def build_qp_line() -> EquationLine:
     square_of_radius = letter(
         "", lambda at: norm(at) + (at.result.b if at.is_linear else 2.0 * at.b), "norm(c)**2 + 2 * mu", "‖c‖² + 2μ"
     )
-    return line(square_of_radius, "=", RADIUS**2, scale=lambda at: max(at.size, norm(at)), shown=False)
+    return line(square_of_radius, "=", RADIUS**2, scale=lambda at: max(at.objective_scale, norm(at)), shown=False)
+
+
+def measure_distances(at: At) -> FloatArray:
+    """Return ‖φ(x_i) − c‖ of each sample, for a linear kernel from differences: (n,)."""
+    if not at.is_linear:
+        return np.asarray(np.sqrt(np.maximum(FAR.value(at), 0.0)))
+    return compute_distances(at, at.w)
+
+
+def compute_distances(at: At, centre: FloatArray) -> FloatArray:
+    """Return ‖x_i − c‖ of each sample for a centre (d,): (n,)."""
+    X = at.X if isinstance(at.X, np.ndarray) else at.X.toarray()
+    return np.asarray(np.linalg.norm(X - centre, axis=1))

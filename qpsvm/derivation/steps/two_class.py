@@ -33,7 +33,7 @@ def build_two_class(
     quadratic = HALF * letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
     dual_terms: dict[str, Any] = {"linear": (total(sym.ALPHA),), "quadratic": quadratic} | terms
     return MachineSteps(
-        problem, (rows,), penalty, coef=sym.ALPHA * sym.Y, pairs=r"\alpha_i\alpha_j y_i y_j",
+        problem, (rows,), penalty, coef=sym.ALPHA * sym.Y, pair_factor=r"\alpha_i\alpha_j y_i y_j",
         balance=dot(sym.Y, sym.ALPHA), compared_value=compared_value, level=level, matrix=r"X^{\top}(\alpha\circ y)",
         **dual_terms,
     )  # fmt: skip
@@ -70,7 +70,7 @@ def build_nu_step(machine: MachineSteps, compared_value: Term, level: Term | flo
     """
     C = machine.rows[0].upper
     assert C is not None
-    error_weight = sym.weight_where(compared_value, "<", level, C)
-    support_weight = sym.weight_where(sym.ALPHA, ">", 0, C, 0.0)
+    error_weight = sym.sum_weights_where(compared_value, "<", level, C)
+    support_weight = sym.sum_weights_where(sym.ALPHA, ">", 0, C, 0.0)
     chain = line(error_weight, "≤", alpha_sum, "≤", support_weight, scale=lambda at: alpha_sum.value(at))
     return step("What ν bounds", f"{text} The residual is by how much a bound fails.", Equation("alone", (chain,)))

@@ -24,11 +24,11 @@ from qpsvm.machines.problem.penalties import compute_active_penalties
 MULTIPLIERS = "α⁺_i above f, α⁻_i below it, and η_i, η*_i for the slacks"
 #: What is substituted for η, in words.
 ETA = "what ξ gave"
-ABOVE = letter(r"\alpha^+_i", sym.get_part("alpha", 0))
-BELOW = letter(r"\alpha^-_i", sym.get_part("alpha", 1))
-XI = letter(r"\xi_i", sym.get_part("xi", 0))
-XI_STAR = letter(r"\xi^*_i", sym.get_part("xi", 1))
-ETAS = (letter(r"\eta_i", sym.get_part("eta", 0)), letter(r"\eta^*_i", sym.get_part("eta", 1)))
+ABOVE = letter(r"\alpha^+_i", sym.read_part("alpha", 0))
+BELOW = letter(r"\alpha^-_i", sym.read_part("alpha", 1))
+XI = letter(r"\xi_i", sym.read_part("xi", 0))
+XI_STAR = letter(r"\xi^*_i", sym.read_part("xi", 1))
+ETAS = (letter(r"\eta_i", sym.read_part("eta", 0)), letter(r"\eta^*_i", sym.read_part("eta", 1)))
 BETA = letter(r"\beta_i")
 C = letter("C_i", lambda at: active_penalties(at))
 SIGMA_C = letter(r"\Sigma_C", lambda at: float(active_penalties(at).sum()), "sum(C)")
@@ -90,7 +90,7 @@ def build_terms(
     if width and linear:
         linear_terms = dot(reindex(sym.T), BETA), -(width * dot(1, ABOVE + BELOW))
     return MachineSteps(
-        problem, tuple(rows), penalty, linear=linear_terms, coef=BETA, pairs=r"\beta_i\beta_j", balance=dot(1, BETA),
-        quadratic=HALF * letter(r"\beta^{\top}K\beta", "quadratic", "beta @ K @ beta"), compared_value=sym.F,
-        matrix=r"X^{\top}\beta", sides="sides of f", **terms,
+        problem, tuple(rows), penalty, linear=linear_terms, coef=BETA, pair_factor=r"\beta_i\beta_j",
+        balance=dot(1, BETA), quadratic=HALF * letter(r"\beta^{\top}K\beta", "quadratic", "beta @ K @ beta"),
+        compared_value=sym.F, matrix=r"X^{\top}\beta", sides="sides of f", **terms,
     )  # fmt: skip

@@ -26,16 +26,16 @@ RESERVED = {
 }  # fmt: skip
 #: Combining marks above a letter, and their LaTeX commands.
 MARKS = {"\u0304": "bar", "\u0303": "tilde", "\u0302": "hat"}
-#: What replaces a character that has no LaTeX here, such as one in a user's name of a feature.
+#: Text in place of a character without LaTeX, which a user's name of a feature may contain.
 UNKNOWN = "?"
 #: pdfLaTeX reads characters below this code as they are.
 LATIN_END = 0x180
-#: A word that is mathematics: it has a sign or an index, or is one letter, alone or before a sign. The letters a, A and
-#: I are words of English.
+#: A word of a sentence that is mathematics: it contains a sign that is not ASCII or an index, or starts with a single
+#: letter, alone or before a sign. The letters a, A and I are English words.
 SIGN = r"[^\x00-\x7f\xa0\u00c0-\u024f‘’“”…]"
 REST = r"(?:[^\s;,]|,(?=\S))*"
 WORD = rf"(?:{REST}(?:{SIGN}|\w_\w){REST}|[b-zB-HJ-Z](?:[²'/(^=]{REST})?(?![\w’-]|\.\w))"
-#: Such words in a row, with operators and numbers between them.
+#: A formula: such words in sequence, with operators and numbers between them.
 FORMULA = re.compile(rf"(?<![^\s(\[]){WORD}(?: (?:(?:[-+*/<>=|]|\d[\d.]*) )*{WORD})*")
 #: LaTeX of a command that scales an equation down if it is wider than the line or higher than a frame.
 FITTED = r"""\providecommand{\fitted}[1]{\sbox0{$\displaystyle #1$}%

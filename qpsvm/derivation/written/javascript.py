@@ -1,7 +1,7 @@
 """Write equations as JavaScript, translated from their Python (`build_module`).
 
-So a page evaluates the same equations as the library. Letters become attributes of a point `p`, operations become
-functions of `o`. `docs/chapters/equations.mjs` defines both. A page cannot evaluate an equation with other names.
+So a page evaluates the same equations as the library. Letters become attributes of a point `p`, and operations become
+functions of an object `o`; `docs/chapters/equations.mjs` defines both. Lines with other names are left out.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def split_summands(side: Term, sign: int = 1) -> list[tuple[int, Term]]:
 
 
 def build_sample_function(code: str) -> str:
-    """Build the function of the summands of a sum over the samples, which may have a factor; else "null"."""
+    """Build the function of the summands of code such as "sum(xi)" or "0.5 * sum(xi)"; "null" for other code."""
     tree = ast.parse(code, mode="eval").body
     factor, sum_tree = "", tree
     if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult):

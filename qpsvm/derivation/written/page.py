@@ -17,11 +17,11 @@ from typing import Any
 from qpsvm.base.errors import MissingExtraError, describe_install
 from qpsvm.derivation.display import HOLDS, Code, Picture, ShownDerivation, ShownStep
 
-#: Style of a symbol that is pointed at, or has the focus: it is highlighted everywhere, with its row and its samples.
+#: Style of the symbol NAME while it is pointed at or has the focus: it is highlighted everywhere, with its samples.
 HIGHLIGHT = """.SCOPE:has([data-s="NAME"]:is(:hover, :focus)) [data-s="NAME"] { background: #ffd33d; color: #1b1f24; }
 .SCOPE:has([data-s="NAME"]:is(:hover, :focus)) circle[data-has~="NAME"] { fill: #ffab1f; r: 6px; stroke: #b35900; }
 """
-#: Class of the page's outermost element: with it, the page's styles reach nothing else in a notebook.
+#: Class of the page's outermost element, which limits the page's styles to this element of a notebook.
 SCOPE = "qpsvm-derivation"
 #: An index in plain text, such as that of α_i, K_ij and ν_max.
 INDEX = re.compile(r"(?<=\w)_(max|[ijy]_[ik]|[a-zA-Z0-9]{1,2})(?![a-zA-Z0-9_])")
@@ -39,7 +39,7 @@ def read_template(name: str) -> str:
 
 def build_code_style(style: str) -> str:
     """Build the colours of code, as CSS."""
-    css: str = _extra("pygments.formatters").HtmlFormatter(style=style).get_style_defs(f".{SCOPE} .code")
+    css: str = _import_extra("pygments.formatters").HtmlFormatter(style=style).get_style_defs(f".{SCOPE} .code")
     return css
 
 
@@ -48,14 +48,8 @@ def render_fragment(derivation: ShownDerivation, dark: bool = False) -> str:
 
     Raises MissingExtraError.
     """
-    environment = _extra("jinja2").Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    style = "".join(map(read_template, ("page.css", "dark.css") if dark else ("page.css",)))
-    colours = build_code_style("default") if not dark else (
-        f"@media not all and (prefers-color-scheme: dark) {{ {build_code_style('default')} }}\n"
-        f"@media (prefers-color-scheme: dark) {{ {build_code_style('github-dark')} }}"
-    )  # fmt: skip
+    environment = _import_extra("jinja2").Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     names = frozenset(symbol.name for symbol in derivation.key)
-    highlight_styles = "".join(HIGHLIGHT.replace("NAME", name) for name in sorted(names))
     key = [
         {
             "name": symbol.name,
@@ -67,18 +61,28 @@ def render_fragment(derivation: ShownDerivation, dark: bool = False) -> str:
         for symbol in derivation.key
     ]
     content: str = environment.from_string(read_template("steps.html")).render(
-        scope=SCOPE, style=f"{colours}\n" + (style + highlight_styles).replace("SCOPE", SCOPE), key=key,
-        title=derivation.title,
+        scope=SCOPE, style=_build_style(names, dark), key=key, title=derivation.title,
         headline=derivation.headline, trusted=derivation.trusted, proven=derivation.proven,
         drawing=draw_picture(derivation.picture), steps=[_build_context(step, names) for step in derivation.steps],
     )  # fmt: skip
     return content
 
 
-def document(derivation: ShownDerivation) -> str:
+def render_document(derivation: ShownDerivation) -> str:
     """Render the page as a complete document. Raises MissingExtraError."""
     title = html.escape(f"Derivation: {derivation.title}")
     return read_template("document.html").format(title=title, body=render_fragment(derivation, dark=True))
+
+
+def _build_style(names: frozenset[str], dark: bool) -> str:
+    """Build the CSS of the page: the colours of code, the templates, and the highlighting of symbols."""
+    colours = build_code_style("default") if not dark else (
+        f"@media not all and (prefers-color-scheme: dark) {{ {build_code_style('default')} }}\n"
+        f"@media (prefers-color-scheme: dark) {{ {build_code_style('github-dark')} }}"
+    )  # fmt: skip
+    style = "".join(map(read_template, ("page.css", "dark.css") if dark else ("page.css",)))
+    highlight_styles = "".join(HIGHLIGHT.replace("NAME", name) for name in sorted(names))
+    return f"{colours}\n" + (style + highlight_styles).replace("SCOPE", SCOPE)
 
 
 def wrap_preformatted(text: str) -> str:
@@ -115,7 +119,7 @@ def _build_code(code: Code) -> dict[str, str]:
 @cache
 def mathml(latex: str) -> str:
     """Convert an equation to MathML. Raises MissingExtraError."""
-    equation: str = _extra("latex2mathml.converter").convert(latex, display="block")
+    equation: str = _import_extra("latex2mathml.converter").convert(latex, display="block")
     return equation
 
 
@@ -163,18 +167,22 @@ def draw_picture(picture: Picture | None) -> str:
 def require_extra() -> None:
     """Check that the packages of a page are installed, before anything is computed. Raises MissingExtraError."""
     for name in ("jinja2", "latex2mathml", "pygments"):
-        _extra(name)
+        _import_extra(name)
 
 
 @cache
 def _highlight(code: str, lines: tuple[int, ...]) -> str:
     """Convert Python code to HTML with colours, with some lines, counted from 0, marked."""
-    formatter = _extra("pygments.formatters").HtmlFormatter(cssclass="code", hl_lines=[line + 1 for line in lines])
-    highlighted: str = _extra("pygments").highlight(code, _extra("pygments.lexers").PythonLexer(), formatter)
+    formatter = _import_extra("pygments.formatters").HtmlFormatter(
+        cssclass="code", hl_lines=[line + 1 for line in lines]
+    )
+    highlighted: str = _import_extra("pygments").highlight(
+        code, _import_extra("pygments.lexers").PythonLexer(), formatter
+    )
     return highlighted
 
 
-def _extra(name: str) -> ModuleType:
+def _import_extra(name: str) -> ModuleType:
     """Import a module of the extra `teach`. Raises MissingExtraError."""
     try:
         return importlib.import_module(name)
