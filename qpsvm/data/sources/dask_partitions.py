@@ -1,4 +1,7 @@
-"""Inspect and process single partitions of a Dask collection: functions that run in the process that stores them."""
+"""Inspect or process one partition of a Dask collection, in the process that stores it.
+
+Entry points: `inspect_partition`, and `run_task` and `sum_results` for the tasks of `RowSource.map_blocks`.
+"""
 
 from __future__ import annotations
 
