@@ -17,11 +17,11 @@ from qpsvm.data.files.source import HEAD_BYTES, open_unpacked, refuse_device, tr
 from qpsvm.data.kinds import is_arrow, is_path
 from qpsvm.data.rows.source import RowSource
 from qpsvm.data.sources import arrays, arrow
-from qpsvm.data.sources.arrow import StreamedRows
 from qpsvm.data.sources.decoder import Decoder
 from qpsvm.data.sources.first_pass import run_first_pass
 from qpsvm.data.sources.spool import DecodedRows, StoredDecoder, decode_to_scratch, find_scratch_folder
 from qpsvm.data.sources.stored import StoredRows
+from qpsvm.data.sources.streamed import StreamedRows
 from qpsvm.data.sources.text import CsvRows, LibsvmRows
 
 #: The first bytes of the binary formats that are read, by which they are detected.
