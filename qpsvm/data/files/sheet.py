@@ -22,7 +22,7 @@ from qpsvm.base.arrays.large_integers import ADVICE, check_texts
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError, UnknownOptionError, describe_nearest
 from qpsvm.data.files.dates import find_date_orders
-from qpsvm.data.files.source import FilePath
+from qpsvm.data.files.source import FilePath, decode_text
 from qpsvm.data.files.text_format import TextFormat
 
 Mask = NDArray[np.bool_]
@@ -230,6 +230,14 @@ def open_sheet(
     return replace(sheet, header=_check_header(path, [" ".join(cell.split()) for cell in first[1]]))
 
 
+def parse_sheet(path: FilePath, content: bytes, text_format: TextFormat) -> Sheet:
+    """Open a CSV text in memory, which must have rows below its header. Raises FileFormatError."""
+    sheet = open_sheet(path, lambda: decode_text(content), text_format)
+    if next(sheet.blocks(), None) is None:
+        raise FileFormatError(f"{path} has a header line and no rows below it{sheet.hint}")
+    return sheet
+
+
 def _check_header(path: FilePath, names: Sequence[str]) -> dict[str, int]:
     header: dict[str, int] = {}
     for j, name in enumerate(names):
@@ -255,25 +263,32 @@ def split_names(given: Sequence[str], known: Collection[str]) -> tuple[str, ...]
     return tuple(name for some in parts for name in some)
 
 
-def select_features(sheet: Sheet, beside: Mapping[str, str], drop: Sequence[str]) -> list[str]:
-    """Return the names of the columns that become features, in the order of the file."""
+def select_features(sheet: Sheet, roles: Mapping[str, str], drop: Sequence[str]) -> list[str]:
+    """Return the names of the columns that become features, in the order of the file.
+
+    roles: The columns of target, groups and weights, by these options.
+
+    Raises UnknownOptionError, ParameterError, DataError.
+    """
     drop = split_names(drop, sheet.header)
-    for option, name in (*beside.items(), *(("drop", name) for name in drop)):
+    for option, name in (*roles.items(), *(("drop", name) for name in drop)):
         if name not in sheet.header or (option != "drop" and name == UNNAMED):
             known = describe_nearest(name, sheet.names) + sheet.hint
             raise UnknownOptionError(f"{option}: {sheet.path} has no column {name!r}; {known}")
-    called = {name: f"the {option}" if option == "target" else f"that of {option}" for option, name in beside.items()}
-    for name, what in called.items():
+    role_texts = {
+        name: f"the {option}" if option == "target" else f"that of {option}" for option, name in roles.items()
+    }
+    for name, text in role_texts.items():
         if name in drop:
-            raise ParameterError(f"column {name!r} is {what} and cannot be dropped")
-    if len(called) < len(beside):
-        twice = next(name for name in called if [*beside.values()].count(name) > 1)
-        options = " and ".join(f"--{option}" for option, name in beside.items() if name == twice)
-        raise ParameterError(f"column {twice!r} cannot be that of {options}")
-    names = [name for name in sheet.names if name not in called and name not in drop]
+            raise ParameterError(f"column {name!r} is {text} and cannot be dropped")
+    if len(role_texts) < len(roles):
+        repeated = next(name for name in role_texts if [*roles.values()].count(name) > 1)
+        options = " and ".join(f"--{option}" for option, name in roles.items() if name == repeated)
+        raise ParameterError(f"column {repeated!r} cannot be that of {options}")
+    names = [name for name in sheet.names if name not in role_texts and name not in drop]
     if not names:
-        kept = " and ".join(f"{what} {name!r}" for name, what in called.items())
-        raise DataError(f"{sheet.path} has no feature column beside {f'{kept} and ' if kept else ''}those dropped")
+        others = " and ".join(f"{text} {name!r}" for name, text in role_texts.items())
+        raise DataError(f"{sheet.path} has no feature column beside {f'{others} and ' if others else ''}those dropped")
     return names
 
 
