@@ -8,10 +8,10 @@ left out unless they are asked for. Lines are counted from 1, as in editors, and
 `read_table` reads training samples and learns their `Encoding`; `read_with_encoding` reads new rows by it.
 """
 
+from qpsvm.data.files.column_kinds import MissingPolicy, describe_columns
 from qpsvm.data.files.encoded_table import EncodedTable, NewRows
 from qpsvm.data.files.encoding import Column, ColumnSummary, Encoding, TargetKind
 from qpsvm.data.files.frames import Frame, as_frame
-from qpsvm.data.files.kinds import MissingPolicy, describe_columns
 from qpsvm.data.files.new_rows import ROW, read_with_encoding
 from qpsvm.data.files.sheet import MISSING
 from qpsvm.data.files.source import StandardInput

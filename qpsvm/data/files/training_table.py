@@ -10,11 +10,11 @@ import numpy as np
 
 from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.errors import DataError, ParameterError
+from qpsvm.data.files.column_kinds import ColumnRules, MissingPolicy, learn_columns
 from qpsvm.data.files.columns import TableColumns, extract_groups, extract_labels, extract_numbers, read_columns
 from qpsvm.data.files.encoded_table import EncodedTable, compute_mean_and_scale, standardise_table
 from qpsvm.data.files.encoding import Column, ColumnSummary, Encoding, TargetKind, encode
 from qpsvm.data.files.frames import Frame, read_frame
-from qpsvm.data.files.kinds import ColumnRules, MissingPolicy, learn_columns
 from qpsvm.data.files.libsvm import refuse_column_options
 from qpsvm.data.files.libsvm_table import build_libsvm_table
 from qpsvm.data.files.sheet import UNNAMED, Sheet, build_target_error, detect_format, parse_sheet, select_features

@@ -16,8 +16,9 @@ from qpsvm.base.errors import DataError, FileFormatError, MissingExtraError, QPS
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.files.frames import Frame, as_frame
 from qpsvm.data.sources.arrow_batches import check_columns, decode_batch, fits_single
+from qpsvm.data.sources.chosen_columns import ChosenColumns, check_names, choose_columns
 from qpsvm.data.sources.decoder import Batch, Decoder
-from qpsvm.data.sources.stored import ChosenColumns, FileWatch, check_names, choose_columns
+from qpsvm.data.sources.stored import FileWatch
 
 #: Number of batches that pyarrow reads ahead within a file.
 READ_AHEAD = 4

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.large_integers import build_rounding_error, find_first_rounded, has_large_integers
 from qpsvm.base.errors import DataError, DataTypeError
+from qpsvm.data.sources.chosen_columns import ChosenColumns, check_names
 from qpsvm.data.sources.decoder import Batch
-from qpsvm.data.sources.stored import IN_MEMORY, ChosenColumns, check_names, describe_row
+from qpsvm.data.sources.stored import IN_MEMORY, describe_row
 
 #: Largest number of text columns that an error message lists.
 MAX_LISTED = 5

@@ -14,8 +14,9 @@ from qpsvm.base.errors import DataError, DataTypeError, ParameterError
 from qpsvm.data.kinds import is_arrow
 from qpsvm.data.rows.memory import as_row_source
 from qpsvm.data.sources.arrow_batches import check_columns, decode_batch
+from qpsvm.data.sources.chosen_columns import ChosenColumns, choose_columns
 from qpsvm.data.sources.decoder import Batch, Decoder, normalise_labels
-from qpsvm.data.sources.stored import ChosenColumns, FileWatch, choose_columns
+from qpsvm.data.sources.stored import FileWatch
 
 
 class StreamedRows(Decoder):
