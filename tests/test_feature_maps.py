@@ -26,7 +26,7 @@ from qpsvm import (
 )
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.data.rows import FeatureRows, StackedRows, as_row_source
-from qpsvm.data.rows import transformed as mapped
+from qpsvm.data.rows import features as mapped
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(300, 3))

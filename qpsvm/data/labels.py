@@ -20,7 +20,7 @@ from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, Unkn
 
 #: Factors of the weights by class: one for a label, or "balanced".
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
-#: With more different numbers than this, a message suggests that the labels are the target of a regression.
+#: With more distinct numbers than this, a message suggests that the labels are the target of a regression.
 MANY_CLASSES = 5
 #: Texts into which NumPy and pandas convert a missing value. "None" is not one: it may be the name of a class.
 MISSING_TEXTS = ("nan", "<NA>", "NaT")
@@ -85,7 +85,7 @@ def normalise_weights(weights: FloatArray) -> FloatArray:
 
 
 def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
-    """Check labels and turn them into −1/+1; the larger in sort order is +1.
+    """Check labels of two classes, and encode them as −1 and +1, which is the larger in sort order.
 
     Shapes: y (n,) → signs (n,), classes (2,). Raises DataTypeError, DataError.
     """
@@ -111,7 +111,7 @@ def require_two_classes(classes: NDArray[Any]) -> NDArray[Any]:
 
 
 def sort_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Check labels, (n,), of any number of classes, and sort these: (k,). Raises DataTypeError, DataError."""
+    """Check labels of any number of classes: labels (n,), sorted classes (k,). Raises DataTypeError, DataError."""
     labels = as_raw_array(y, "y")
     if labels.ndim != 1:
         hint = "; pass y.ravel()" if labels.ndim == 2 and 1 in labels.shape else ""
@@ -135,7 +135,7 @@ def find_class_indices(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
 
 
 def _find_classes(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return the different labels in sort order."""
+    """Return the distinct labels in sort order."""
     pair = find_two_numbers(labels)
     return np.unique(labels) if pair is None else pair
 

@@ -1,4 +1,4 @@
-"""Store the samples of a machine: features, target, weights, and which of them are active (`TrainingSamples`).
+"""Check and store the samples of a machine: features, target and weights (`TrainingSamples`, `build_binary_samples`).
 
 Letters: X (n, d) samples, y (n,) labels, s (n,) sample weights.
 """
@@ -15,8 +15,7 @@ from qpsvm.base.arrays.checks import LARGEST_VALUE, as_finite_vector, as_matrix,
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.frozen import as_read_only, cached, find_common_value, freeze, freeze_parts, repeat_value
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, describe_nearest
-from qpsvm.data.kinds import is_column, is_dask, is_stored, is_table
+from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError
 from qpsvm.data.labels import (
     ClassWeight,
     apply_class_factors,
@@ -29,6 +28,7 @@ from qpsvm.data.labels import (
     normalise_weights,
     sort_labels,
 )
+from qpsvm.data.open_samples import open_stored
 from qpsvm.data.rows import ArrayRows, RowSource, as_row_source
 from qpsvm.data.rows.memory import ChangeGuard
 from qpsvm.data.rows.transformed import select_rows
@@ -38,12 +38,13 @@ from qpsvm.data.rows.transformed import select_rows
 class TrainingSamples:
     """Training samples of a machine.
 
-    X (n, d)
-    target (n,): What the machine is to reproduce: −1 and +1 for two classes, any real number for a regression.
-    weight (n,): s; a row of weight 0 takes no part.
-    classes (k,): The labels in sort order; None where the target is not a class. Of two, −1 and +1 stand for them, or
-        the index of each; of more, the index.
-    feature_names or None: The columns of a data frame.
+    X (n, d): Features.
+    target (n,): The encoded labels of classes, see `classes`; any real numbers for a regression.
+    weight (n,): The weights s ≥ 0. A sample is active if its weight is positive; others are ignored.
+    classes (k,): The labels in sort order; None if the target is not a class. They are encoded as −1 and +1, or by
+        their indices; more than two always by their indices.
+    feature_names (d,): The columns of a data frame; None if unknown.
+    change_detector: Detects changes of X if it is the caller's array; None if it is a source, which detects its own.
     """
 
     X: Matrix | RowSource
@@ -51,29 +52,30 @@ class TrainingSamples:
     weight: FloatArray
     classes: NDArray[Any] | None = None
     feature_names: tuple[str, ...] | None = None
-    seal: ChangeGuard | None = field(default=None, init=False)
+    change_detector: ChangeGuard | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        held = self.X.memory_matrix if isinstance(self.X, ArrayRows) else self.X
-        if not isinstance(held, RowSource):
-            self.__dict__["seal"] = ChangeGuard([held], "X")
-            self.__dict__["X"] = self.X if held is not self.X else as_read_only(held)
+        array = self.X.memory_matrix if isinstance(self.X, ArrayRows) else self.X
+        if not isinstance(array, RowSource):
+            self.__dict__["change_detector"] = ChangeGuard([array], "X")
+            self.__dict__["X"] = self.X if array is not self.X else as_read_only(array)
         freeze_parts(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "seal": self.seal and ChangeGuard([], "X")}  # the arrays of a copy have no other owner
+        detector = self.change_detector and ChangeGuard([], "X")  # nobody else can change the arrays of a copy
+        return {**self.__dict__, "change_detector": detector}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({name: freeze(value) for name, value in state.items()})
 
     def check(self) -> None:
-        """Look whether the features, where they are a caller's own array, are those that were given: or a DataError."""
+        """Check that the features have not changed since they were given. Raises DataError."""
         self.change_guard.check()
 
     @property
     def change_guard(self) -> ChangeGuard | RowSource:
-        """Detector of changes. A run of many steps may `start_run` with the first scan, and then skips others."""
-        return self.X if self.seal is None else self.seal
+        """Detector of changes of X: `start_run` scans X once, and until `end_run` `check` needs no further scan."""
+        return self.X if self.change_detector is None else self.change_detector
 
     def __repr__(self) -> str:
         storage = "sparse" if self.is_sparse else "dense"
@@ -83,13 +85,12 @@ class TrainingSamples:
             return f"X {n} × {d}, {storage}{text}"
         if len(self.classes) > 2:
             return f"X {n} × {d}, {storage}; {len(self.classes)} classes"
-        named = zip(self.classes.tolist(), self.class_counts, strict=True)
-        return (
-            f"X {n} × {d}, {storage}; classes {' and '.join(f'{format_value(k)} ({int(count)})' for k, count in named)}"
-        )
+        counts = zip(self.classes.tolist(), self.class_counts, strict=True)
+        classes = " and ".join(f"{format_value(label)} ({count})" for label, count in counts)
+        return f"X {n} × {d}, {storage}; classes {classes}"
 
     def describe(self) -> list[tuple[str, str]]:
-        """Describe size, classes and weights: a label and a short text each."""
+        """Describe size, classes and weights: a heading and a short text for each."""
         n, d = self.X.shape
         parts = [("samples", f"{n} × {d}, {'sparse' if self.is_sparse else 'dense'}")]
         if self.classes is not None:
@@ -99,14 +100,14 @@ class TrainingSamples:
         elif self.target_range is not None:
             parts.append(("target", "{:g} to {:g}".format(*self.target_range)))
         if find_common_value(self.weight) is None and np.ptp(self.weight) > 0.0:
-            idle = n - len(self.active_rows)
-            none = f", {idle} of weight 0" if idle else ""
-            parts.append(("weights", f"{self.weight.min():.4g} to {self.weight.max():.4g}{none}"))
+            n_inactive = n - len(self.active_rows)
+            inactive = f", {n_inactive} of weight 0" if n_inactive else ""
+            parts.append(("weights", f"{self.weight.min():.4g} to {self.weight.max():.4g}{inactive}"))
         return parts
 
     @property
     def n(self) -> int:
-        """Number of samples, those of weight 0 included."""
+        """Number of samples, including those of weight 0."""
         return len(self.target)
 
     @property
@@ -119,7 +120,7 @@ class TrainingSamples:
 
     @property
     def target_range(self) -> tuple[float, float] | None:
-        """The least and the largest target; None where all are the same."""
+        """Minimum and maximum of the target; None if all targets are equal."""
         if find_common_value(self.target) is not None:
             return None
         return float(self.target.min()), float(self.target.max())
@@ -131,17 +132,17 @@ class TrainingSamples:
 
     @property
     def entries(self) -> int:
-        """Numbers stored."""
+        """Number of stored entries."""
         return self.X.size if isinstance(self.X, np.ndarray) else as_row_source(self.X).entries
 
     @property
     def active_features(self) -> Matrix | RowSource:
-        """The features of the samples that take part: (k, d)."""
+        """The features of the active samples: (k, d)."""
         if self.all_weights_positive:
             return self.X
-        return (
-            select_rows(self.X, self.active_rows) if isinstance(self.X, RowSource) else freeze(self.X[self.active_rows])
-        )
+        if isinstance(self.X, RowSource):
+            return select_rows(self.X, self.active_rows)
+        return freeze(self.X[self.active_rows])
 
     def to_memory(self) -> TrainingSamples:
         """Return the same samples with all features in memory, as one array."""
@@ -150,12 +151,12 @@ class TrainingSamples:
 
     @cached
     def active_rows(self) -> IntArray:
-        """The samples that take part: those of positive weight."""
+        """Indices of the active samples, those of positive weight: (k,)."""
         return np.flatnonzero(self.weight > 0)
 
     @cached
     def all_weights_positive(self) -> bool:
-        """Whether every sample takes part, so that nothing has to be picked."""
+        """Whether all samples are active."""
         return find_common_value(self.weight) is not None or bool((self.weight > 0).all())
 
     def select_active(self, vector: NDArray[Any]) -> NDArray[Any]:
@@ -163,34 +164,18 @@ class TrainingSamples:
         return vector if self.all_weights_positive else vector[self.active_rows]
 
     def expand_active(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Expand an array over the active samples to all of them, (n, …): 0 for a sample of weight 0."""
+        """Expand an array over the active samples, (k, …), to all samples, (n, …), with 0 for the others."""
         if self.all_weights_positive:
             return values
-        vector = np.zeros((self.n, *values.shape[1:]), dtype=values.dtype)
-        vector[self.active_rows] = values
-        return vector
-
-
-def check_features(X: Any) -> tuple[Matrix | RowSource, tuple[str, ...] | None]:
-    """Check features, (n, d), and return them with the column names; a source of rows has checked its own."""
-    if isinstance(X, RowSource):
-        return X, X.feature_names
-    return as_matrix(X), find_feature_names(X)
-
-
-def require_target(y: Any, name: str = "y") -> Any:
-    """Require the target of samples. Raises ParameterTypeError."""
-    if y is None:
-        raise ParameterTypeError(
-            f"{name} is missing: pass the target of each row of X, or, where X is a file, the name of its column"
-        )
-    return y
+        expanded = np.zeros((self.n, *values.shape[1:]), dtype=values.dtype)
+        expanded[self.active_rows] = values
+        return expanded
 
 
 def build_binary_samples(
     X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
 ) -> TrainingSamples:
-    """Check samples of two classes. Shapes: X (n, d), y (n,), sample_weight (n,)."""
+    """Check and build samples of two classes. Shapes: X (n, d), y (n,), sample_weight (n,)."""
     X, y, sample_weight = open_stored(X, y, sample_weight)
     matrix, names = check_features(X)
     target, classes = as_labels(require_target(y), matrix.shape[0])
@@ -203,7 +188,10 @@ def build_binary_samples(
 def build_regression_samples(
     X: Any, t: ArrayLike | None, sample_weight: ArrayLike | None = None, name: str = "t"
 ) -> TrainingSamples:
-    """Check samples with a number each. Shapes: X (n, d), t (n,), sample_weight (n,)."""
+    """Check and build samples whose targets are numbers. Shapes: X (n, d), t (n,), sample_weight (n,).
+
+    name: The name of the target in messages.
+    """
     X, t, sample_weight = open_stored(X, t, sample_weight, name)
     matrix, names = check_features(X)
     raw = as_raw_array(require_target(t, name), name)
@@ -226,92 +214,58 @@ def build_regression_samples(
 
 
 def build_unlabelled_samples(X: Any, sample_weight: ArrayLike | None = None) -> TrainingSamples:
-    """Check samples with no target. Shapes: X (n, d), sample_weight (n,). Raises DataError, DataTypeError."""
+    """Check and build samples without targets. Shapes: X (n, d), sample_weight (n,)."""
     X, _, sample_weight = open_stored(X, None, sample_weight)
     matrix, names = check_features(X)
     weight = check_weights(sample_weight, matrix.shape[0])
     return TrainingSamples(matrix, repeat_value(1.0, len(weight)), weight, None, names)
 
 
-def restore_labels(samples: TrainingSamples) -> NDArray[Any]:
-    """Return the caller's own labels of samples of classes: (n,)."""
-    assert samples.classes is not None
-    places = samples.target if len(samples.classes) > 2 else samples.target > 0
-    return np.asarray(samples.classes[places.astype(int)])
-
-
 def build_multiclass_samples(
     X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
 ) -> TrainingSamples:
-    """Check samples of two classes or more: the target of each is the place of its label among `classes`.
+    """Check and build samples of two or more classes, whose targets are the indices of their labels in `classes`.
 
     Shapes: X (n, d), y (n,), sample_weight (n,).
     """
     X, y, sample_weight = open_stored(X, y, sample_weight)
     matrix, names = check_features(X)
-    if isinstance(matrix, RowSource) and matrix.is_remote:  # its solver looks at one sample after the other
+    if isinstance(matrix, RowSource) and matrix.is_remote:  # the solver visits single samples
         matrix = matrix.matrix()
     n = matrix.shape[0]
     labels, classes = sort_labels(require_target(y), n)
     if len(classes) < 2:
         raise DataError(f"y must have at least two classes, got one: {format_value(classes.tolist()[0])}")
-    place = find_class_indices(labels, classes)
+    indices = find_class_indices(labels, classes)
     weight = check_weights(sample_weight, n, " a class")
-    empty = np.flatnonzero(np.bincount(place, weights=weight > 0, minlength=len(classes)) == 0)
+    empty = np.flatnonzero(np.bincount(indices, weights=weight > 0, minlength=len(classes)) == 0)
     if len(empty):
         raise DataError(f"sample_weight is zero in the whole class {format_value(classes.tolist()[empty[0]])}")
-    weight = apply_class_weight(weight, place, classes, class_weight)
-    return TrainingSamples(matrix, place.astype(np.float64), weight, classes, names)
+    weight = apply_class_weight(weight, indices, classes, class_weight)
+    return TrainingSamples(matrix, indices.astype(np.float64), weight, classes, names)
 
 
-def open_stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") -> tuple[Any, Any, Any]:
-    """Open samples with target and weights, which X may store as columns."""
-    columns = {"target": y, "weight": sample_weight}
-    in_memory = isinstance(X, np.ndarray) and X.base is None  # whose memory is its own: no map
-    if not in_memory and is_table(X):
-        own = {name: getattr(X, held) if given is None else given for name, held, given in
-               (("y", "y", y), ("weight", "weights", sample_weight))}  # fmt: skip
-        return (X if isinstance(X.X, np.ndarray) else X.X), own["y"], own["weight"]
-    if not in_memory and is_stored(X):
-        from qpsvm.data.sources.opening import open_rows
-
-        X = open_rows(X, **{what: given for what, given in columns.items() if is_column(given)})
-        y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
-    elif not in_memory and is_dask(X):
-        X, y, sample_weight = _open_collection(X, y, sample_weight)
-    else:
-        for option, (what, given) in zip((name, "sample_weight"), columns.items(), strict=True):
-            if isinstance(given, str):
-                why = f"the name of a column goes with the path of a file as X, which is {type(X).__name__} here"
-                if hasattr(X, "columns"):
-                    why += f": qpsvm.Table(X, target={given!r}) takes it out of a frame"
-                if isinstance(X, RowSource):
-                    why = f"X is open already: name the column in open_rows(..., {what}=...)"
-                raise ParameterTypeError(f"{option} must be one-dimensional, got {given!r}; {why}")
-    if not isinstance(X, RowSource):
-        return X, y, sample_weight
-    return X, _default_to_stored(X, "target", y), _default_to_stored(X, "weight", sample_weight)
+def restore_labels(samples: TrainingSamples) -> NDArray[Any]:
+    """Decode the labels of samples, as the caller gave them: (n,)."""
+    assert samples.classes is not None
+    indices = samples.target if len(samples.classes) > 2 else samples.target > 0
+    return np.asarray(samples.classes[indices.astype(int)])
 
 
-def _default_to_stored(source: RowSource, what: str, given: Any) -> Any:
-    """Return the stored target or weights of a source, unless others are given."""
-    own = getattr(source, what, None)
-    return own if given is None and isinstance(own, np.ndarray) else given
+def check_features(X: Any) -> tuple[Matrix | RowSource, tuple[str, ...] | None]:
+    """Check features, (n, d), and return them with the column names. A source of rows is already checked."""
+    if isinstance(X, RowSource):
+        return X, X.feature_names
+    return as_matrix(X), find_feature_names(X)
 
 
-def _open_collection(X: Any, y: Any, sample_weight: Any) -> tuple[RowSource, Any, Any]:
-    """Open a Dask collection, with target and weights, which may be columns of a frame, by name."""
-    from qpsvm.data.sources.dask_rows import open_collection
-
-    named = [given for given in (y, sample_weight) if isinstance(given, str)]
-    names = list(getattr(X, "columns", ()))
-    for column in named:
-        if column not in names:
-            raise UnknownOptionError(f"X has no column {column!r}; {describe_nearest(column, map(str, names))}")
-    rest = X[[name for name in names if name not in named]] if named else X
-    given = [X[column] if isinstance(column, str) else column for column in (y, sample_weight)]
-    rows, (target, weight) = open_collection(rest, *given)
-    return rows, target, weight
+def require_target(y: Any, name: str = "y") -> Any:
+    """Return the target of samples if it was passed. Raises ParameterTypeError."""
+    if y is None:
+        raise ParameterTypeError(
+            f"{name} is missing: pass the target of each row of X, or, where X is a file, the name of its column"
+        )
+    return y
 
 
 __all__ = [

@@ -27,11 +27,12 @@ from qpsvm.data.kinds import is_path
 
 
 class Table:
-    """A table as samples: text, categories, dates and missing values become numbers, and what became of each is said.
+    """A table as samples: text, categories, dates and missing values are converted to numbers.
 
-    It goes the way of `python -m qpsvm solve`, whatever holds it, and every machine and estimator takes it in the place
-    of X, with its target and weights. A number is a feature, a text a 0/1 feature for each of its categories. Dates,
-    identifiers and free text are left out unless `date` or `keep` names them.
+    Every machine and estimator accepts it in place of X, with its target and weights. `python -m qpsvm solve` encodes a
+    file in the same way. A column of numbers becomes one feature, one of text a 0/1 feature for each of its categories.
+    Dates, identifiers and free text are left out unless `date` or `keep` names them. Printed, the table lists what each
+    column has become.
 
     Parameters
     ----------
@@ -46,47 +47,48 @@ class Table:
     date : str or sequence of str, optional
         Columns of dates that become year, month, weekday (Monday is 0) and days since the first of them.
     missing : {"error", "drop", "median", "most-frequent"}, default="error"
-        How missing values of features are handled: they are refused, their rows left out, or filled in by the median
-        (of a text its most frequent one) or by the most frequent value, which a 0/1 feature "column=(missing)" says.
+        How missing values of features are handled: they are refused, their rows are left out, or they are filled in by
+        the median (the most frequent value of a text) or by the most frequent value, and a 0/1 feature
+        "column=(missing)" marks them.
     na_values : str or sequence of str, optional
         Cells that mean "no value", besides None, NaN, empty texts, "NA", "null" and the like.
     decimal : {"", ".", ","}, default=""
-        The mark of decimals in texts that are numbers: with "," points may mark thousands, and with "." commas; by
-        default nothing marks thousands.
+        The decimal mark of numbers in text: with "," points may mark thousands, and with "." commas; by default there
+        are no marks of thousands.
     file_encoding : str, default="utf-8"
         The character encoding of a CSV file, such as "latin-1".
     groups : str, optional
         The column of the groups of a ranking.
     weights : str, optional
-        The column of the rows' weights.
+        The column of the weights of the rows.
     standardise : bool, default=False
-        Give each feature mean 0 and deviation 1.
+        Whether to give each feature mean 0 and deviation 1.
 
     Attributes
     ----------
     X : ndarray or csr_array, shape (k, d)
-        The samples; k is n less the rows that were left out. Sparse where 0/1 features would take too much memory.
+        The samples: the n rows without those that were left out. Sparse if 0/1 features would take too much memory.
     y : ndarray, shape (k,), or None
         The target.
     groups, weights : ndarray, shape (k,), or None
     columns : list of str
         The names of the d features, such as "age", "city=Ulm" and "signup.year".
     dropped : int
-        How many rows were left out for missing values.
+        Number of rows that were left out for missing values.
     encoding : Encoding
-        What was learnt, which `like` applies to other rows; `to_json` writes it.
+        How columns became features; `like` applies it to other rows, and its `to_json` writes it.
 
     Raises
     ------
     DataError, DataTypeError, FileFormatError, MissingFileError
-        A value is missing or is not a number where one is needed (row and column are named); there is nothing to learn
-        from; the data are no table.
+        A needed value is missing or is not a number (row and column are named); there are no rows or features; or the
+        data are not a table.
     UnknownOptionError, ParameterError
-        There is no such column, or it cannot be what it is to be.
+        There is no such column, or it cannot have the given role.
 
     See Also
     --------
-    open_rows : Rows of numbers that are too many for memory.
+    open_rows : Open rows of numbers that do not fit into memory.
 
     Examples
     --------
@@ -121,19 +123,19 @@ class Table:
         standardise: bool = False,
     ) -> None:
         given = open_table(data, file_encoding)
-        cells = (na_values,) if isinstance(na_values, str) else tuple(na_values)
+        missing_cells = (na_values,) if isinstance(na_values, str) else tuple(na_values)
         self._file_encoding = file_encoding
         found = read_table(
             given, target=target, drop=drop, keep=keep, date=date, missing=missing, groups=groups, weights=weights,
             standardise=standardise, wanted="none" if target is None else "labels",
-            text_format=TextFormat(cells, decimal, file_encoding),
+            text_format=TextFormat(missing_cells, decimal, file_encoding),
         )  # fmt: skip
         self.X: Matrix = found.X
         self.y: NDArray[Any] | None = found.y
         self.groups, self.weights, self.dropped = found.groups, found.weights, found.dropped
         self.encoding: Encoding = found.encoding
         self._name = str(given.path if isinstance(given, Frame) else given)
-        self._notes, self._taken = found.notes, found.column_summaries
+        self._notes, self._column_summaries = found.notes, found.column_summaries
 
     @property
     def columns(self) -> list[str]:
@@ -154,23 +156,23 @@ class Table:
         return dense.copy() if copy else dense
 
     def like(self, data: Any) -> Table:
-        """Encode other rows like these: columns are found by name, and those that are not needed are ignored.
+        """Encode other rows like these: columns are found by name, and others are ignored.
 
         Parameters
         ----------
-        data : as for a table
-            The target need not be there.
+        data : as for `Table`
+            The other rows, with or without the target.
 
         Returns
         -------
         Table
-            With the same features. A category that is not known has zeros, or is counted among the rare ones; printed,
-            the table says which they are.
+            The rows, with the same features. For an unknown category they are zero, or that of rare categories if there
+            is one. Printed, the table lists unknown categories.
 
         Raises
         ------
         DataError
-            A column is not there, a value is missing that cannot be filled in, or is not a number.
+            There is no such column; or a value is not a number, or is missing and cannot be filled in.
 
         Examples
         --------
@@ -181,15 +183,15 @@ class Table:
         """
         given = open_table(data, self._file_encoding)
         found = read_with_encoding(given, self.encoding, text_format=TextFormat(charset=self._file_encoding))
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
+        table = object.__new__(type(self))
+        table.__dict__.update(self.__dict__)
         notes = tuple(
             f"column {name!r} has categories not seen in training: {', '.join(map(repr, sorted(each.counts)))}"
             for name, each in found.unseen.items()
         )
-        new = {"X": found.X, "y": found.y, "groups": found.groups, "weights": None, "dropped": 0, "_notes": notes}
-        made.__dict__.update({**new, "_name": str(given.path if isinstance(given, Frame) else given)})
-        return made
+        table.X, table.y, table.groups, table.weights, table.dropped = found.X, found.y, found.groups, None, 0
+        table._name, table._notes = str(given.path if isinstance(given, Frame) else given), notes
+        return table
 
     def with_encoding(self, model: Any) -> Any:
         """Return a model that stores how these columns became features, for `python -m qpsvm predict`.
@@ -202,12 +204,12 @@ class Table:
         Returns
         -------
         Model
-            The same, to be saved.
+            The same model with the encoding in its metadata, to be saved.
 
         Raises
         ------
         DataError
-            The model is one of other features.
+            The model has another number of features.
 
         Examples
         --------
@@ -229,12 +231,14 @@ class Table:
         k, d = self.shape
         left_out = f"; {self.dropped} rows with missing values left out" if self.dropped else ""
         notes = [f"  note: {note}" for note in self._notes]
-        lines = [f"  {line}" for line in describe_columns(self._taken)]
+        lines = [f"  {line}" for line in describe_columns(self._column_summaries)]
         return "\n".join([f"{self._name}: {k} rows x {d} features{left_out}", *notes, *lines])
 
 
 def open_table(data: Any, charset: str = "utf-8") -> Any:
-    """Return the path of a text in this character encoding, or a table in memory.
+    """Return the path of a CSV file, or a `Frame` of a table in memory or in another format.
+
+    charset: The character encoding of a CSV file; the format is detected only if it is UTF-8.
 
     Raises DataTypeError, FileFormatError, MissingExtraError.
     """

@@ -1,6 +1,7 @@
 """Extract the columns of a table as numbers or texts, with their missing cells (`TableColumns`).
 
-A column where all cells are numbers is numbers, else text. It takes 8n bytes, and each different text once.
+A column is numeric if all its cells are numbers, and else text. It takes 8n bytes, and each distinct text is stored
+once.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from qpsvm.data.files.text_format import advise_decimal, find_unit, strip_unit
 class Cells:
     """The cells of a column.
 
-    values (n,): Numbers, with NaN for a missing one; or texts, as objects.
-    missing (n,): Which cells are missing; None where none is.
+    values (n,): Numbers, with NaN for missing ones; or texts, as objects.
+    missing (n,) or None: Mask of the missing cells; None if there are none.
     """
 
     values: NDArray[Any]
@@ -36,15 +37,15 @@ class Cells:
 
     @property
     def present(self) -> NDArray[Any]:
-        """The values that are not missing: (k,)."""
+        """The values without the missing ones: (k,)."""
         return self.values if self.missing is None else self.values[~self.missing]
 
     def collect_texts(self) -> list[str]:
-        """Return the texts that occur, sorted."""
+        """Return the distinct texts, sorted."""
         return sorted(set(self.present.tolist()))
 
     def is_all_missing(self) -> bool:
-        """Tell whether there is no value at all."""
+        """Return whether all cells are missing."""
         return self.missing is not None and bool(self.missing.all())
 
     def find_unit(self) -> str:
@@ -52,9 +53,9 @@ class Cells:
         return find_unit(self.present.tolist()) if self.values.dtype == object else ""
 
     def to_numbers(self, unit: str = "") -> FloatArray | None:
-        """Return the cells, without their unit, as numbers (n,), or None where one is not a number.
+        """Return the cells, without their unit, as numbers (n,); None if one is not a number.
 
-        NaN and infinity are numbers here.
+        The texts NaN and infinity are numbers here.
         """
         if self.values.dtype != object:
             return self.values
@@ -66,23 +67,23 @@ class Cells:
         values[~self.missing] = found
         return values
 
-    def map_texts(self, meaning: dict[str, float], other: float) -> FloatArray:
-        """Map each text to its number, (n,); `other` if it has none."""
-        return np.array([meaning.get(text, other) for text in self.values.tolist()], dtype=np.float64)
+    def map_texts(self, codes: dict[str, float], other: float) -> FloatArray:
+        """Map each text to its code, (n,); `other` if it has none."""
+        return np.array([codes.get(text, other) for text in self.values.tolist()], dtype=np.float64)
 
     def take_rows(self, rows: IntArray) -> Cells:
-        """Return the cells of some rows."""
+        """Return the cells of selected rows."""
         missing = None if self.missing is None else self.missing[rows]
         return Cells(self.values[rows], missing if missing is not None and missing.any() else None)
 
 
 @dataclass(frozen=True, eq=False)
 class TableColumns:
-    """The columns that are used.
+    """Columns of n rows of a table.
 
-    sheet: What they are from; it says where a cell stands.
-    cells: By the column's name.
-    rows (n,): The places of the n rows kept among all rows of the file, from 0.
+    sheet: The table, which describes the positions of cells.
+    cells: The cells of each column, by its name.
+    rows (n,): The indices of the n rows among all rows of the table, from 0.
     """
 
     sheet: Sheet
@@ -99,7 +100,7 @@ class TableColumns:
         return f"{where}, column {name!r}", cell
 
     def take_rows(self, rows: IntArray) -> TableColumns:
-        """Return the same columns, restricted to some of the rows."""
+        """Return the columns of selected rows."""
         return TableColumns(
             self.sheet, {name: cells.take_rows(rows) for name, cells in self.cells.items()}, self.rows[rows]
         )
@@ -107,8 +108,8 @@ class TableColumns:
     def find_non_number(self, name: str) -> tuple[str, str]:
         """Locate the first cell that is not a number: its position, and its text."""
         cells = self.cells[name]
-        words = {text: 1.0 for text in cells.collect_texts() if parse_numbers([text]) is None}
-        return self.describe_cell(int(cells.map_texts(words, 0.0).argmax()), name)
+        non_numbers = {text: 1.0 for text in cells.collect_texts() if parse_numbers([text]) is None}
+        return self.describe_cell(int(cells.map_texts(non_numbers, 0.0).argmax()), name)
 
     def mask_missing(self, names: Sequence[str]) -> Mask:
         """Mark the rows with a missing value in one of the named columns: (n,)."""
@@ -121,9 +122,12 @@ class TableColumns:
     def drop_incomplete(
         self, names: Sequence[str], drop_missing: bool, fills: bool = False
     ) -> tuple[TableColumns, int]:
-        """Drop the rows with a missing value in one of the columns named, or refuse them. Raises DataError.
+        """Drop the rows with a missing value in one of the named columns, or refuse them. Raises DataError.
 
-        `fills` says that an error may advise to fill them in.
+        drop_missing: Whether to drop them.
+        fills: Whether the error may advise to fill missing values in.
+
+        Returns the other rows, and the number of dropped ones.
         """
         bad = self.mask_missing(names)
         if not bad.any():
@@ -133,11 +137,11 @@ class TableColumns:
         if not drop_missing:
             i = int(bad.argmax())
             name = next(name for name, mask in masks.items() if mask is not None and mask[i])
-            at, cell = self.describe_cell(i, name)
-            filled = "--missing median (missing='median') fills in those of features, and " if fills else ""
+            position, cell = self.describe_cell(i, name)
+            advice = "--missing median (missing='median') fills in those of features, and " if fills else ""
             raise DataError(
-                f"{at} is missing ({cell!r}), the first of {counts.total()} missing cells in {bad.sum()} rows; "
-                f"{filled}--drop-missing (drop_missing=True) drops those rows"
+                f"{position} is missing ({cell!r}), the first of {counts.total()} missing cells in {bad.sum()} rows; "
+                f"{advice}--drop-missing (drop_missing=True) drops those rows"
             )
         if bad.all():
             [(worst, _)] = counts.most_common(1)
@@ -146,9 +150,9 @@ class TableColumns:
 
 
 def read_columns(sheet: Sheet, names: Sequence[str], as_text: Collection[str] = ()) -> TableColumns:
-    """Read the columns named. Those in `as_text` are read as text, whatever they look like. Raises FileFormatError.
+    """Read the named columns; those of `as_text` are read as text, whatever they look like. Raises FileFormatError.
 
-    A column that turns out to be text has the file read from its beginning.
+    If a column turns out to be text in a later block, all is read again from the beginning.
     """
     parts: dict[str, list[Any]] = {name: [] for name in names}
     n = 0
@@ -157,56 +161,59 @@ def read_columns(sheet: Sheet, names: Sequence[str], as_text: Collection[str] = 
         for name in names:
             cells = sheet.normalise_cells(name, by_column[sheet.header[name]], n)
             parts[name].append(intern_texts(cells) if name in as_text else sheet.parse_cells(name, cells, n))
-        late = {name for name in names if parts[name][-1] is None}
-        if late:
-            return read_columns(sheet, names, late.union(as_text))
+        found_texts = {name for name in names if parts[name][-1] is None}
+        if found_texts:
+            return read_columns(sheet, names, found_texts.union(as_text))
         n += len(records)
     return TableColumns(sheet, {name: _join_blocks(parts.pop(name)) for name in names}, np.arange(n))
 
 
 def intern_texts(cells: Sequence[str]) -> tuple[NDArray[Any], Mask]:
-    """Intern cells of text, and mark the missing ones: (n,), (n,)."""
+    """Return cells as texts, equal ones as the same object, and the mask of the missing ones: (n,), (n,)."""
     texts = np.array([sys.intern(cell.strip()) for cell in cells], dtype=object)
     return texts, np.array([text in MISSING for text in texts], dtype=np.bool_)
 
 
 def _join_blocks(parts: list[tuple[NDArray[Any], Mask | None]]) -> Cells:
     """Join the blocks of a column."""
-    missing = np.concatenate([np.zeros(len(values), np.bool_) if m is None else m for values, m in parts])
+    missing = np.concatenate([np.zeros(len(values), np.bool_) if mask is None else mask for values, mask in parts])
     return Cells(np.concatenate([values for values, _ in parts]), missing if missing.any() else None)
 
 
 def extract_labels(columns: TableColumns, target: str, text: bool) -> NDArray[Any]:
-    """Return the labels, (n,): text, or numbers. Raises DataError."""
+    """Extract the labels, (n,), as text or numbers. Raises DataError."""
     if not text:
         return as_integers(extract_finite_numbers(columns, target))
     return np.array(columns.cells[target].values.tolist())
 
 
 def extract_numbers(columns: TableColumns, name: str, what: str) -> NDArray[Any]:
-    """Extract a column that must be numeric, (n,): a regression or ranking target, or weights. Raises DataError."""
+    """Extract a column that must be numeric, (n,): a regression or ranking target, or weights. Raises DataError.
+
+    what: The name of such a number in messages.
+    """
     if columns.cells[name].to_numbers() is None:
-        at, odd = columns.find_non_number(name)
+        position, text = columns.find_non_number(name)
         advice = advise_decimal(columns.cells[name].collect_texts())
         if advice:
-            raise DataError(f"{at}: {reprlib.repr(odd)} {advice}")
+            raise DataError(f"{position}: {reprlib.repr(text)} {advice}")
         hint = "name a column of numbers"
         if what == "the target":
             hint += " by --target (target=), or take a machine of two classes for one of labels"
-        raise DataError(f"{at}: {reprlib.repr(odd)} is not a number, which {what} must be here; {hint}")
+        raise DataError(f"{position}: {reprlib.repr(text)} is not a number, which {what} must be here; {hint}")
     return as_integers(extract_finite_numbers(columns, name))
 
 
 def extract_groups(columns: TableColumns, name: str) -> NDArray[Any]:
-    """Return the group of each row, (n,): numbers or text."""
+    """Extract the group of each row, (n,), as numbers or text."""
     values = columns.cells[name].to_numbers()
     return np.array(columns.cells[name].values.tolist()) if values is None else as_integers(values)
 
 
 def extract_finite_numbers(columns: TableColumns, name: str, fill: float | None = None, unit: str = "") -> FloatArray:
-    """Return the cells of a column, without their unit, as finite numbers, (n,), missing ones as `fill` if given.
+    """Extract a column as finite numbers, (n,), without their unit. Raises DataError.
 
-    Raises DataError.
+    fill: The number for missing cells; None to refuse them.
     """
     cells = columns.cells[name]
     values = cells.to_numbers(unit)
@@ -219,15 +226,18 @@ def extract_finite_numbers(columns: TableColumns, name: str, fill: float | None 
         values = np.where(cells.missing, fill, values)
     if np.isfinite(values).all():
         return values
-    at, cell = columns.describe_cell(int(np.argmin(np.isfinite(values))), name)
+    position, cell = columns.describe_cell(int(np.argmin(np.isfinite(values))), name)
     needed = f"a finite number with {unit}" if unit else "a finite number"
     is_text = parse_numbers([cell]) is None
     hint = f"; if it means that the value is missing, name it by --na {shlex.quote(cell)}" if is_text else ""
-    raise DataError(f"{at}: {reprlib.repr(cell)} is not {needed}, which this column needs{hint}")
+    raise DataError(f"{position}: {reprlib.repr(cell)} is not {needed}, which this column needs{hint}")
 
 
 def extract_days(columns: TableColumns, name: str, order: str) -> FloatArray:
-    """Return the day numbers of a column of dates in this order, (n,), NaN for missing ones. Raises DataError."""
+    """Extract a column of dates as day numbers, (n,), with NaN for missing ones. Raises DataError.
+
+    order: The order of year, month and day, such as "ymd".
+    """
     cells = columns.cells[name]
     if cells.values.dtype != object:
         days = np.full(len(cells.values), np.nan)
@@ -236,9 +246,9 @@ def extract_days(columns: TableColumns, name: str, order: str) -> FloatArray:
         days = cells.map_texts({text: float(day) for text, day in known.items() if day is not None}, np.nan)
     wrong = np.isnan(days) if cells.missing is None else np.isnan(days) & ~cells.missing
     if wrong.any():
-        at, cell = columns.describe_cell(int(wrong.argmax()), name)
+        position, cell = columns.describe_cell(int(wrong.argmax()), name)
         raise DataError(
-            f"{at}: {reprlib.repr(cell)} is no date as the column needs it ({'-'.join(order)}); write year-month-day, "
-            "such as 2024-02-29"
+            f"{position}: {reprlib.repr(cell)} is no date as the column needs it ({'-'.join(order)}); write "
+            "year-month-day, such as 2024-02-29"
         )
     return days

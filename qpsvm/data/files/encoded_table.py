@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,8 +15,7 @@ from qpsvm.base.errors import DataError, ParameterError
 from qpsvm.data.files.encoding import DENSE_LIMIT, ColumnSummary, Encoding, UnseenCategories
 from qpsvm.data.files.sheet import Mask
 from qpsvm.data.files.source import FilePath
-from qpsvm.data.rows import StandardisedRows, as_row_source
-from qpsvm.data.rows import standardise_rows as standardised_rows
+from qpsvm.data.rows import StandardisedRows, as_row_source, standardise_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,15 +23,15 @@ class EncodedTable:
     """Samples and labels from a file.
 
     X (n, d): Samples. CSR from a LIBSVM file, and from a CSV file whose 0/1 features would be too large as a
-        dense array. Dense if standardised.
-    y (n,): Labels: integers if all are whole numbers, else floats, or text. None if the file has none.
-    encoding: How it was read.
-    dropped: How many rows were dropped for missing values.
-    notes: What a user should know about how the file was read.
-    groups (n,) or None: Which group each row belongs to, for a ranking: numbers or text.
+        dense array. Dense if standardised, unless μ = 0.
+    y (n,) or None: Labels: integers if all are whole numbers, else floats, or text. None if the file has none.
+    encoding: How columns became features.
+    dropped: Number of rows that were dropped for missing values.
+    notes: Remarks for the user on how the file was read.
+    groups (n,) or None: The group of each row, for a ranking: numbers or text.
     weights (n,) or None: The weight of each row.
-    column_summaries: What its columns were taken for.
-    required_columns: Columns without which a row was dropped.
+    column_summaries: Kind and features of each column.
+    required_columns: Columns in which each row needs a value.
     """
 
     X: Matrix
@@ -53,13 +52,13 @@ class EncodedTable:
 
 @dataclass(frozen=True, eq=False)
 class NewRows(EncodedTable):
-    """Rows of another table, encoded as those of a model: the k of its n rows that are complete.
+    """The k complete rows of another table of n rows, encoded like the training rows.
 
-    places (k,) or None: Which these are; None for all.
-    n: How many rows there are; −1 for as many as X has.
-    labelled (k,) or None: Which of them have a target; None for all, where y is not None.
-    ids: What the column that names rows has, for all n.
-    unseen: Categories that the model does not know, by column.
+    places (k,) or None: The indices of these rows in the table; None for all rows.
+    n: Number of rows of the table; −1 for that of X.
+    labelled (k,) or None: Mask of the rows with a target; None for all, if y is not None.
+    ids (n,) or None: The cells of the column that names the rows of the table.
+    unseen: Categories that no training row has, by column.
     """
 
     places: IntArray | None = None
@@ -67,6 +66,9 @@ class NewRows(EncodedTable):
     labelled: Mask | None = None
     ids: tuple[str, ...] | None = None
     unseen: dict[str, UnseenCategories] = field(default_factory=dict)
+
+
+AnyTable = TypeVar("AnyTable", bound=EncodedTable)
 
 
 def to_dense(X: Matrix, path: FilePath) -> FloatArray:
@@ -83,12 +85,12 @@ def to_dense(X: Matrix, path: FilePath) -> FloatArray:
 
 def compute_mean_and_scale(X: Matrix, path: FilePath) -> tuple[FloatArray, FloatArray]:
     """Return mean and deviation, (STD.1), of each column of X (n, d), which is made dense: (d,), (d,)."""
-    rows = standardised_rows(as_row_source(to_dense(X, path)))
+    rows = standardise_rows(as_row_source(to_dense(X, path)))
     return rows.mean, rows.scale
 
 
-def standardise_table(table: EncodedTable, path: FilePath) -> EncodedTable:
-    """Return the table with its encoding's mean and scale applied, or itself where there are none."""
+def standardise_table(table: AnyTable, path: FilePath) -> AnyTable:
+    """Return the table standardised by its encoding's mean and scale, or itself if there are none. Raises DataError."""
     mean, scale = table.encoding.mean, table.encoding.scale
     if mean is None or scale is None:
         return table

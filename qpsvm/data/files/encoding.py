@@ -21,25 +21,25 @@ from qpsvm.data.files.columns import TableColumns, extract_days, extract_finite_
 from qpsvm.data.files.dates import DATE_ORDERS, DATE_PARTS, split_dates
 from qpsvm.data.files.text_format import DecimalMark, TextFormat
 
-#: What of a file's target a machine learns from.
+#: What the target of a machine is: labels, numbers, or nothing.
 TargetKind = Literal["labels", "numbers", "none"]
-#: Largest n·d for which a matrix is made dense that could be sparse: 5e7 numbers are 400 MB.
+#: Largest n·d for which a matrix that could be sparse is stored densely: 5e7 numbers take 400 MB.
 DENSE_LIMIT = 50_000_000
-#: Features that stand for all rare categories of a column, and for its missing values.
+#: Names of the features for all rare categories of a column, and for its missing values.
 RARE_LABEL, MISSING_LABEL = "(rare)", "(missing)"
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table that is used: a number, a 0/1 feature for each category, or the parts of a date.
+    """Encoding of one column: as a number, as a 0/1 feature for each category, or as the parts of a date.
 
-    name: The column.
-    categories or None: Those that have a feature each; None where it is no text. A row with none of them has zeros.
-    rare: Categories that have one feature together.
-    date or None: The order of year, month and day, such as "ymd".
-    origin or None: The number of the day from which days are counted.
-    fill or None: What stands for a missing value: a number, that of a day, or a category.
-    indicator: Whether a 0/1 feature says that the value is missing.
+    name: The name of the column.
+    categories or None: The categories with a feature each; None if the column is not text. All are 0 for other texts.
+    rare: Categories that share one feature.
+    date or None: The order of year, month and day in dates, such as "ymd"; None if the column has no dates.
+    origin or None: The day number from which days are counted.
+    fill or None: The value for missing cells: a number, a day number, or a category; None if they are not filled in.
+    indicator: Whether a 0/1 feature marks missing cells.
     unit: The sign, such as "$" or "%", that every number of the column has next to it; "" for plain numbers.
     """
 
@@ -54,22 +54,22 @@ class Column:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of its features: `("age",)`, or `("Pop=Vic", "Pop=other")`."""
-        made: tuple[str, ...] = (self.name,)
+        """Names of the features: `("age",)`, or `("Pop=Vic", "Pop=other")`."""
+        names: tuple[str, ...] = (self.name,)
         if self.date is not None:
-            made = tuple(f"{self.name}.{part}" for part in DATE_PARTS)
+            names = tuple(f"{self.name}.{part}" for part in DATE_PARTS)
         elif self.categories is not None:
-            made = tuple(f"{self.name}={c}" for c in (*self.categories, *([RARE_LABEL] if self.rare else ())))
-        return (*made, f"{self.name}={MISSING_LABEL}") if self.indicator else made
+            names = tuple(f"{self.name}={c}" for c in (*self.categories, *([RARE_LABEL] if self.rare else ())))
+        return (*names, f"{self.name}={MISSING_LABEL}") if self.indicator else names
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Column:
         """Build a column from decoded JSON, also of earlier versions. Raises ValueError, KeyError, TypeError."""
         texts = record["categories"] and tuple(record["categories"])
-        found = cls(**{**record, "categories": texts, "rare": tuple(record.get("rare", ()))})
-        if found.date is not None and (found.date not in DATE_ORDERS or type(found.origin) is not int):
-            raise ValueError(f"no order of dates: {found.date!r}")
-        return found
+        column = cls(**{**record, "categories": texts, "rare": tuple(record.get("rare", ()))})
+        if column.date is not None and (column.date not in DATE_ORDERS or type(column.origin) is not int):
+            raise ValueError(f"no order of dates: {column.date!r}")
+        return column
 
 
 @dataclass(frozen=True)
@@ -83,18 +83,17 @@ class ColumnSummary:
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """How a file's columns became features: enough to encode another file in the same way.
+    """How the columns of a table became features, so that another table can be encoded in the same way.
 
-    format: `"csv"`, which any table with named columns is; `"libsvm"`; or `"npy"`, whose columns are called by
-        their places.
-    target or None: The column of labels, where it has a name.
-    columns: The columns that are used, in the order of the features, where they have names.
+    format: `"csv"` for any table with named columns; `"libsvm"`; or `"npy"`, whose columns are named by their indices.
+    target or None: The column of the target, if it has a name.
+    columns: The encodings of the used columns, in the order of the features, if columns have names.
     n_features: d, the width of the encoded matrix.
-    mean, scale (d,) or None: What standardising subtracts and then divides by.
-    text_labels: CSV: the labels are text. Those of another file are then read as text too, even if all look
-        like numbers.
-    first_index: LIBSVM: the index of the first feature. It is 1, or 0 if the file has an index 0, as scikit-
-        learn writes it.
+    mean, scale (d,) or None: The μ and s by which features are standardised; None if they are not.
+    text_labels: CSV: whether the labels are text. Those of another file are then read as text too, even if all are
+        numbers.
+    first_index: LIBSVM: the index of the first feature. It is 1, or 0 if the file has an index 0, as scikit-learn
+        writes it.
     groups or None: CSV: the column of groups of a ranking.
     na_values, decimal: CSV: as in `TextFormat`.
     """
@@ -113,13 +112,13 @@ class Encoding:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the d features. Those of a LIBSVM file are x1, x2, … by its indices."""
+        """Names of the d features. Those of a LIBSVM file are x1, x2, … by its indices."""
         if self.format != "libsvm":
             return tuple(name for column in self.columns for name in column.names)
         return tuple(f"x{j + self.first_index}" for j in range(self.n_features))
 
     def check_names(self, known: Collection[str], path: object) -> None:
-        """Refuse a file without one of the columns. Raises DataError."""
+        """Check that a table has all used columns. Raises DataError."""
         absent = [column.name for column in self.columns if column.name not in known]
         if absent:
             raise DataError(f"{path} has no column {', '.join(map(repr, absent))}, which the model needs")
@@ -149,7 +148,7 @@ class Encoding:
 
 
 def encode(columns: TableColumns, encoding: Encoding) -> Matrix:
-    """Turn the columns into X (n, d): dense, or CSR where 0/1 features would make it too large. Raises DataError."""
+    """Encode columns as X (n, d), dense, or CSR if 0/1 features would make it too large. Raises DataError."""
     blocks: list[Any] = []
     for column in encoding.columns:
         blocks.append(_encode_column(columns, column))
@@ -163,21 +162,20 @@ def encode(columns: TableColumns, encoding: Encoding) -> Matrix:
 
 
 def _encode_column(columns: TableColumns, column: Column) -> Any:
-    """Return the features of a column but for that of missing values: (n, k). Raises DataError."""
+    """Return the features of a column without the indicator of missing cells: (n, k). Raises DataError."""
     if column.date is not None:
         days = extract_days(columns, column.name, column.date)
-        return split_dates(
-            days if column.fill is None else np.where(np.isnan(days), column.fill, days), column.origin or 0
-        )
+        filled = days if column.fill is None else np.where(np.isnan(days), column.fill, days)
+        return split_dates(filled, column.origin or 0)
     if column.categories is None:
         fill = None if column.fill is None else float(column.fill)
         return extract_finite_numbers(columns, column.name, fill, column.unit)[:, None]
-    place = {category: float(k) for k, category in enumerate(column.categories)}
-    place |= dict.fromkeys(column.rare, float(len(column.categories)))
+    index = {category: float(k) for k, category in enumerate(column.categories)}
+    index |= dict.fromkeys(column.rare, float(len(column.categories)))
     cells = columns.cells[column.name]
-    codes = cells.map_texts(place, float(len(column.categories)) if column.rare else -1.0)
+    codes = cells.map_texts(index, float(len(column.categories)) if column.rare else -1.0)
     if cells.missing is not None:
-        codes = np.where(cells.missing, place.get(str(column.fill), -1.0), codes)
+        codes = np.where(cells.missing, index.get(str(column.fill), -1.0), codes)
     known = codes >= 0.0
     shape = (len(codes), len(column.categories) + bool(column.rare))
     ends = np.concatenate([[0], np.cumsum(known)])
@@ -188,7 +186,7 @@ def _encode_column(columns: TableColumns, column: Column) -> Any:
 class UnseenCategories:
     """Categories of a column that no training row has.
 
-    counts: How many rows have each.
+    counts: Number of rows of each.
     position: The file and line of the first such row.
     """
 
@@ -200,16 +198,16 @@ class UnseenCategories:
 
 
 def find_unseen(columns: TableColumns, encoding: Encoding) -> dict[str, UnseenCategories]:
-    """Find by column the categories that the encoding does not know."""
+    """Find the categories that the encoding does not contain, by column."""
     unseen: dict[str, UnseenCategories] = {}
     for column in encoding.columns:
         if column.categories is None:
             continue
         known, cells = {*column.categories, *column.rare}, columns.cells[column.name]
-        odd = np.array([text not in known for text in cells.values.tolist()], dtype=np.bool_)
+        is_unseen = np.array([text not in known for text in cells.values.tolist()], dtype=np.bool_)
         if cells.missing is not None:
-            odd &= ~cells.missing
-        if odd.any():
-            position = columns.describe_position(int(odd.argmax()), column.name)
-            unseen[column.name] = UnseenCategories(Counter(cells.values[odd].tolist()), position)
+            is_unseen &= ~cells.missing
+        if is_unseen.any():
+            position = columns.describe_position(int(is_unseen.argmax()), column.name)
+            unseen[column.name] = UnseenCategories(Counter(cells.values[is_unseen].tolist()), position)
     return unseen

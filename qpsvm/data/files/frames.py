@@ -1,7 +1,8 @@
 """Read tables in memory as columns: pandas, Polars, pyarrow, or a mapping of columns (`as_frame`).
 
-They go the way of CSV: what is not a number is the text that a CSV file would have, so that the same table has the same
-features whatever it is kept in. True and False are text, dates are written as year-month-day, None and NaN are missing.
+A cell that is not a number is converted to the text that a CSV file would contain, so that a table has the same
+features in whatever form it is stored. True and False are text, dates are written as year-month-day, and None and NaN
+are missing.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from qpsvm.data.files.columns import Cells, TableColumns, intern_texts
 from qpsvm.data.files.sheet import Sheet, add_drop_advice
 from qpsvm.data.kinds import is_arrow, is_dask
 
-#: What messages call a table that has no file.
+#: Name of a table without a file, in messages.
 NO_FILE = "the table"
 
 
 @dataclass(frozen=True)
 class Frame(Sheet):
-    """A table in memory, in the place of a CSV text: rows are counted from 0.
+    """A table in memory, used like a CSV text. Rows are counted from 0.
 
-    columns: By name, as they were given.
-    starts: The files that the rows are from, each with the place of its first row.
-    n: How many rows there are.
+    columns: The columns by name, as they were given.
+    starts: The files that the rows are from, each with the index of its first row.
+    n: Number of rows.
     """
 
     columns: Mapping[str, Any] = field(default_factory=dict)
@@ -52,7 +53,8 @@ def as_frame(data: Any, name: str = NO_FILE, starts: Sequence[tuple[str, int]] =
     """Wrap a table in memory. Raises DataError, DataTypeError.
 
     data: A frame of pandas or Polars, a table, batch or data set of pyarrow, or a mapping of columns.
-    name, starts: What messages call it, and the files whose rows it has.
+    name: Name of the table in messages.
+    starts: As in `Frame`.
     """
     column_names, values = _list_columns(data)
     names = [str(column_name) for column_name in column_names]
@@ -105,39 +107,55 @@ def _check_lengths(columns: Mapping[str, Any], name: str) -> int:
 def read_frame(
     frame: Frame, names: Sequence[str], as_text: Collection[str] = (), as_numbers: Collection[str] = ()
 ) -> TableColumns:
-    """Read the named columns; True and False are 1 and 0 in those of `as_numbers`, else text. Raises DataError."""
+    """Read the named columns. Raises DataError.
+
+    as_text: Columns that are text, whatever they look like.
+    as_numbers: Columns in which True and False are 1 and 0; they are text in others.
+    """
     cells = {name: _read_cells(frame, name, name in as_text, name in as_numbers) for name in names}
     return TableColumns(frame, cells, np.arange(frame.n))
 
 
 def _read_cells(frame: Frame, name: str, as_text: bool, as_number: bool) -> Cells:
+    """Read a column, as numbers if all its cells are numbers. Raises DataError."""
     raw = _to_array(frame.columns[name])
     if raw.dtype.kind in ("iufb" if as_number else "iuf") and not as_text:
-        values = raw.astype(np.float64)
-        place = find_first_rounded(raw)
-        if place is not None:
-            error = build_rounding_error(raw[place], f"{frame.describe_cell(place, name)[0]}, column {name!r}")
-            raise DataError(add_drop_advice(error, name))
-        missing = np.isnan(values) | np.isin(values, frame.text_format.missing_numbers)
-        return Cells(values, missing if missing.any() else None)
+        return _read_numbers(frame, name, raw)
     if as_number and raw.dtype == object:
         raw = np.array([float(cell) if isinstance(cell, (bool, np.bool_)) else cell for cell in raw], dtype=object)
-    cells = raw.tolist()
-    texts = [_format_cell(cell, name) for cell in cells]
-    if raw.dtype.kind in "OU":  # numbers among them have a decimal point, whatever their texts have
-        written = [k for k, cell in enumerate(cells) if isinstance(cell, str)]
-        for k, text in zip(written, frame.normalise_cells(name, [texts[k] for k in written], 0), strict=True):
-            texts[k] = text
-        absent = frame.text_format.missing_numbers
-        texts = [
-            "" if absent and isinstance(cell, Real) and float(cell) in absent else text
-            for cell, text in zip(cells, texts, strict=True)
-        ]
-    found = None if as_text else frame.parse_cells(name, texts, 0)
-    if found is not None:
-        return Cells(*found)
+    texts = _format_cells(frame, name, raw)
+    parsed = None if as_text else frame.parse_cells(name, texts, 0)
+    if parsed is not None:
+        return Cells(*parsed)
     values, missing = intern_texts(texts)
     return Cells(values, missing if missing.any() else None)
+
+
+def _read_numbers(frame: Frame, name: str, raw: NDArray[Any]) -> Cells:
+    """Read a column that is an array of numbers (n,). Raises DataError for an integer that a double would round."""
+    values = raw.astype(np.float64)
+    row = find_first_rounded(raw)
+    if row is not None:
+        error = build_rounding_error(raw[row], f"{frame.describe_cell(row, name)[0]}, column {name!r}")
+        raise DataError(add_drop_advice(error, name))
+    missing = np.isnan(values) | np.isin(values, frame.text_format.missing_numbers)
+    return Cells(values, missing if missing.any() else None)
+
+
+def _format_cells(frame: Frame, name: str, raw: NDArray[Any]) -> list[str]:
+    """Format a column as CSV has it, normalised by the text format: (n,). Raises DataError, DataTypeError."""
+    cells = raw.tolist()
+    texts = [_format_cell(cell, name) for cell in cells]
+    if raw.dtype.kind not in "OU":
+        return texts
+    text_rows = [k for k, cell in enumerate(cells) if isinstance(cell, str)]  # numbers always have a decimal point
+    for k, text in zip(text_rows, frame.normalise_cells(name, [texts[k] for k in text_rows], 0), strict=True):
+        texts[k] = text
+    missing_numbers = frame.text_format.missing_numbers
+    return [
+        "" if missing_numbers and isinstance(cell, Real) and float(cell) in missing_numbers else text
+        for cell, text in zip(cells, texts, strict=True)
+    ]
 
 
 def _to_array(column: Any) -> NDArray[Any]:
@@ -146,8 +164,8 @@ def _to_array(column: Any) -> NDArray[Any]:
         return _from_arrow(column)
     dtype: Any = getattr(column, "dtype", None)
     if hasattr(column, "null_count") and hasattr(column, "to_list"):  # Polars
-        plain = not column.null_count() and dtype.is_numeric() and not dtype.is_decimal()
-        return np.asarray(column.to_numpy()) if plain else _to_objects(column.to_list())
+        is_numeric = not column.null_count() and dtype.is_numeric() and not dtype.is_decimal()
+        return np.asarray(column.to_numpy()) if is_numeric else _to_objects(column.to_list())
     if dtype is None:
         return _to_objects(list(column))
     if not isinstance(dtype, np.dtype) or dtype.kind in "mM":  # pandas' own types, and NumPy's dates
@@ -161,29 +179,29 @@ def _to_array(column: Any) -> NDArray[Any]:
 
 
 def _from_arrow(column: Any) -> NDArray[Any]:
-    """Convert an array of pyarrow. Integers next to missing values would be rounded as floats."""
+    """Convert an array of pyarrow; integers with missing values to objects, because floats would round them."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
-    plain = pa.types.is_floating(column.type) or (pa.types.is_integer(column.type) and not column.null_count)
-    if plain and str(column.type) != "halffloat":
-        chunked = hasattr(column, "num_chunks")
-        found: NDArray[Any] = column.to_numpy() if chunked else column.to_numpy(zero_copy_only=False)
-        return found
+    is_numeric = pa.types.is_floating(column.type) or (pa.types.is_integer(column.type) and not column.null_count)
+    if is_numeric and str(column.type) != "halffloat":
+        is_chunked = hasattr(column, "num_chunks")
+        numbers: NDArray[Any] = column.to_numpy() if is_chunked else column.to_numpy(zero_copy_only=False)
+        return numbers
     return _to_objects(column.to_pylist())
 
 
 def _to_objects(values: Sequence[Any]) -> NDArray[Any]:
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
 
 
 def _format_cell(cell: Any, name: str) -> str:
-    """Format a cell as CSV has it; a date at midnight without the time. Raises DataTypeError."""
+    """Format a cell as CSV has it, with a date at midnight without the time. Raises DataTypeError."""
     if isinstance(cell, str):
         return cell.strip()
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):

@@ -1,6 +1,7 @@
-"""Parse CSV text into records below a header, in blocks of rows; an error names line and column.
+"""Parse CSV text into rows below a header, in blocks (`open_sheet`, `parse_sheet`, `Sheet`).
 
-What a text holds: its format, and whether its cells are numbers.
+Its cells are parsed as numbers if all cells of a column are; an error names line and column. `detect_format` tells CSV
+from LIBSVM text, and `select_features` chooses the columns that become features.
 """
 
 from __future__ import annotations
@@ -22,30 +23,30 @@ from qpsvm.base.arrays.large_integers import ADVICE, check_texts
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError, UnknownOptionError, describe_nearest
 from qpsvm.data.files.dates import find_date_orders
-from qpsvm.data.files.source import FilePath
+from qpsvm.data.files.source import FilePath, decode_text
 from qpsvm.data.files.text_format import TextFormat
 
 Mask = NDArray[np.bool_]
 
-#: Cells that mean "no value", without the blanks around them: what R, pandas, SQL, Excel and UCI write.
+#: Cells that mean "no value", without blanks around them: those that R, pandas, SQL, Excel and UCI write.
 MISSING = frozenset(["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None", "?"])
 
 _LIBSVM_LINE = re.compile(rb"(\S+\s+)?(qid|[+-]?\d+):[^,;\s]*(\s|$)")
 _BARE_NUMBER = re.compile(rb"[+-]?[\d.]+([eE][+-]?\d+)?$")
-#: Cells that are held as Python text at a time: about 10 MB.
+#: Number of cells that are stored as Python text at a time: about 10 MB.
 BLOCK_CELLS = 100_000
 #: Marks that may separate the cells of a line.
 DELIMITERS = ",;\t|"
-#: Names that a message lists at most.
+#: Largest number of names that a message lists.
 MAX_LISTED = 30
-#: The first column where the header leaves its name empty, as pandas and R write the names of the rows.
+#: Name of the first column if the header leaves it empty, as pandas and R do for the names of the rows.
 UNNAMED = ""
 
 
 def detect_format(content: bytes) -> str | None:
     """Detect the format, "libsvm" or "csv", by the first line that shows it; None if none does.
 
-    Comments do not tell, and neither does a number alone, which may be the label of a LIBSVM row of zeros.
+    Comments do not show it, nor does a single number, which may be the label of a LIBSVM row of zeros.
     """
     for line in io.BytesIO(content):
         text = line.strip()
@@ -55,7 +56,7 @@ def detect_format(content: bytes) -> str | None:
 
 
 def parse_numbers(cells: Sequence[str]) -> FloatArray | None:
-    """Parse cells as numbers (n,); None if one is not a number. `1_000` is text, though a number to Python."""
+    """Parse cells as numbers (n,); None if one is not a number. `1_000` is not, although it is one in Python."""
     try:
         values = np.fromiter(map(float, cells), np.float64, len(cells))
     except ValueError:
@@ -76,11 +77,11 @@ def as_integers(values: FloatArray) -> NDArray[Any]:
 class Sheet:
     """A CSV text.
 
-    path: Its name in messages.
-    header: The position of each column by name, from 0.
+    path: Name in messages.
+    header: Index of each column by name, from 0.
     delimiter: The mark between two cells.
-    open_text: Opens it at its beginning.
-    text_format: How its cells are written.
+    open_text: Opens the text at its beginning.
+    text_format: How cells are written.
     """
 
     path: FilePath
@@ -91,23 +92,23 @@ class Sheet:
 
     @property
     def hint(self) -> str:
-        """A question for the end of a message, where the header looks like data; else ""."""
+        """Question for the end of a message if the header looks like data; else ""."""
         data = next((name for name in self.names if _looks_like_data(name)), None)
         return "" if data is None else f"; is the line of column names missing? {data!r} looks like data"
 
     @property
     def names(self) -> list[str]:
-        """The columns that have a name."""
+        """Names of the columns that have one."""
         return [name for name in self.header if name != UNNAMED]
 
     def blocks(self) -> Iterator[list[list[str]]]:
-        """Yield the rows below the header, some at a time. Blanks around the cells are kept. Raises FileFormatError."""
+        """Yield the rows below the header in blocks, with blanks around the cells. Raises FileFormatError."""
         rows = islice(self.records(), 1, None)
         while records := [record for _, record in islice(rows, 1 + BLOCK_CELLS // len(self.header))]:
             yield records
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield each record that is not blank, header first, with the line on which it begins, from 1."""
+        """Yield each record that is not blank, the header first, with the number of its first line, from 1."""
         line, width = 1, len(self.header)
         with self.open_text() as text:
             reader = csv.reader(text, delimiter=self.delimiter, skipinitialspace=True, strict=True)
@@ -127,7 +128,7 @@ class Sheet:
                 ) from None
 
     def find_cell(self, i: int, name: str) -> tuple[int, str]:
-        """Return the line on which the cell of row i stands in the file, and its text."""
+        """Return the line of the cell of row i in the file, and its text."""
         line, record = next(islice(self.records(), i + 1, None))
         return line, record[self.header[name]].strip()
 
@@ -147,30 +148,33 @@ class Sheet:
     def parse_cells(
         self, name: str, cells: Sequence[str], start: int
     ) -> tuple[FloatArray, NDArray[np.bool_] | None] | None:
-        """Parse cells of a column from row `start` on, (n,), with NaN for missing ones, and return the mask of these.
+        """Parse cells (k,) of a column from row `start` on.
 
-        None where one is not a number. Raises DataError.
+        Returns numbers (k,), with NaN for missing cells, and the mask of these, or None if no cell is missing. Returns
+        None if a cell is not a number. Raises DataError for an integer that a double would round.
         """
         try:
             found = parse_numbers(cells)
             if found is not None and np.isfinite(found).all():
                 return found, None
             missing = np.array([cell.strip() in MISSING for cell in cells], dtype=np.bool_)
-            there = parse_numbers([cell for cell, hole in zip(cells, missing, strict=True) if not hole])
+            present = parse_numbers([cell for cell, absent in zip(cells, missing, strict=True) if not absent])
         except DataError as error:
             i = next(i for i, cell in enumerate(cells) if _is_rounded(cell))
             at = f"{self.describe_cell(start + i, name)[0]}, column {name!r}"
             raise DataError(f"{at}: {add_drop_advice(error, name)}") from None
-        if there is None:
+        if present is None:
             return None
         values = np.full(len(cells), np.nan)
-        values[~missing] = there
+        values[~missing] = present
         return values, missing if missing.any() else None
 
     def check_index(self, values: FloatArray | None, start: int = 0) -> int:
-        """Return the first number, 0 or 1, of an unnamed first column that counts the rows. Raises FileFormatError.
+        """Check that an unnamed first column counts the rows, and return its first number, 0 or 1.
 
-        Its numbers from row `start` on are given, (n,), if they are numbers.
+        values (k,): Its numbers from row `start` on; None if they are not numbers.
+
+        Raises FileFormatError.
         """
         differs = 0
         if values is not None:
@@ -190,13 +194,13 @@ class Sheet:
 
 
 def add_drop_advice(error: DataError, name: str) -> str:
-    """Return the message about a number that no double equals, with advice to leave its column out."""
-    way = f"leave out a column that only identifies by --drop {name!r} (drop=), or write it less an offset"
-    return str(error).replace(ADVICE, way)
+    """Return the message of an error about a rounded integer, with advice for a column that identifies rows."""
+    advice = f"leave out a column that only identifies by --drop {name!r} (drop=), or write it less an offset"
+    return str(error).replace(ADVICE, advice)
 
 
 def _is_rounded(cell: str) -> bool:
-    """Tell whether a cell is a whole number that no double is equal to."""
+    """Return whether a cell is an integer that a double would round."""
     try:
         parse_numbers([cell])
     except DataError:
@@ -205,7 +209,7 @@ def _is_rounded(cell: str) -> bool:
 
 
 def _looks_like_data(name: str) -> bool:
-    """Tell whether the name of a column is a number or a date."""
+    """Return whether the name of a column is a number or a date."""
     return parse_numbers([name]) is not None or bool(find_date_orders([name]))
 
 
@@ -214,7 +218,10 @@ def open_sheet(
     open_text: Callable[[], AbstractContextManager[Iterable[str]]],
     text_format: TextFormat | None = None,
 ) -> Sheet:
-    """Find the delimiter and the header. Raises FileFormatError."""
+    """Open a CSV text: find its columns, and its delimiter, which is the most frequent one in the header.
+
+    The header ends at the first line end outside quotes. Raises FileFormatError.
+    """
     head, open_quote = [], False
     with open_text() as text:
         for line in text:
@@ -230,11 +237,20 @@ def open_sheet(
     return replace(sheet, header=_check_header(path, [" ".join(cell.split()) for cell in first[1]]))
 
 
+def parse_sheet(path: FilePath, content: bytes, text_format: TextFormat) -> Sheet:
+    """Open a CSV text in memory, which must have rows below its header. Raises FileFormatError."""
+    sheet = open_sheet(path, lambda: decode_text(content), text_format)
+    if next(sheet.blocks(), None) is None:
+        raise FileFormatError(f"{path} has a header line and no rows below it{sheet.hint}")
+    return sheet
+
+
 def _check_header(path: FilePath, names: Sequence[str]) -> dict[str, int]:
+    """Return the index of each column by name. Raises FileFormatError for a repeated or missing name."""
     header: dict[str, int] = {}
     for j, name in enumerate(names):
-        row_names = j == 0 and len(names) > 1  # may have no name, if the column counts the rows: these will tell
-        if name in header or not (name or row_names):
+        may_be_index = j == 0 and len(names) > 1  # needs no name if it counts the rows, which `check_index` checks
+        if name in header or not (name or may_be_index):
             fault = f"the same name {name!r} as column {header[name] + 1}" if name else "no name"
             data = any(map(_looks_like_data, names))
             hint = "is the line of column names missing?" if data else "give it its own name"
@@ -244,36 +260,46 @@ def _check_header(path: FilePath, names: Sequence[str]) -> dict[str, int]:
 
 
 def build_target_error(sheet: Sheet, wanted: str) -> ParameterError:
-    """Build the error for a target of labels, or of numbers, that is needed and not named."""
+    """Build the error that the column of the target is needed and not named.
+
+    wanted: "labels" or "numbers".
+    """
     advice = f"name the column of {wanted} by --target COLUMN (target=); columns: {list_names(sheet.names)}"
     return ParameterError(f"{sheet.path}: {advice}")
 
 
 def split_names(given: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
-    """Split a list of options into column names: a text is a name, or names with commas between them."""
-    parts = ([text] if text in known else [part.strip() for part in text.split(",")] for text in given)
-    return tuple(name for some in parts for name in some)
+    """Split options into column names: each is the name of a known column, or names separated by commas."""
+    parts = ([text] if text in known else [name.strip() for name in text.split(",")] for text in given)
+    return tuple(name for part in parts for name in part)
 
 
-def select_features(sheet: Sheet, beside: Mapping[str, str], drop: Sequence[str]) -> list[str]:
-    """Return the names of the columns that become features, in the order of the file."""
+def select_features(sheet: Sheet, roles: Mapping[str, str], drop: Sequence[str]) -> list[str]:
+    """Return the names of the columns that become features, in the order of the file.
+
+    roles: The columns of target, groups and weights, by these options.
+
+    Raises UnknownOptionError, ParameterError, DataError.
+    """
     drop = split_names(drop, sheet.header)
-    for option, name in (*beside.items(), *(("drop", name) for name in drop)):
+    for option, name in (*roles.items(), *(("drop", name) for name in drop)):
         if name not in sheet.header or (option != "drop" and name == UNNAMED):
             known = describe_nearest(name, sheet.names) + sheet.hint
             raise UnknownOptionError(f"{option}: {sheet.path} has no column {name!r}; {known}")
-    called = {name: f"the {option}" if option == "target" else f"that of {option}" for option, name in beside.items()}
-    for name, what in called.items():
+    role_texts = {
+        name: f"the {option}" if option == "target" else f"that of {option}" for option, name in roles.items()
+    }
+    for name, text in role_texts.items():
         if name in drop:
-            raise ParameterError(f"column {name!r} is {what} and cannot be dropped")
-    if len(called) < len(beside):
-        twice = next(name for name in called if [*beside.values()].count(name) > 1)
-        options = " and ".join(f"--{option}" for option, name in beside.items() if name == twice)
-        raise ParameterError(f"column {twice!r} cannot be that of {options}")
-    names = [name for name in sheet.names if name not in called and name not in drop]
+            raise ParameterError(f"column {name!r} is {text} and cannot be dropped")
+    if len(role_texts) < len(roles):
+        repeated = next(name for name in role_texts if [*roles.values()].count(name) > 1)
+        options = " and ".join(f"--{option}" for option, name in roles.items() if name == repeated)
+        raise ParameterError(f"column {repeated!r} cannot be that of {options}")
+    names = [name for name in sheet.names if name not in role_texts and name not in drop]
     if not names:
-        kept = " and ".join(f"{what} {name!r}" for name, what in called.items())
-        raise DataError(f"{sheet.path} has no feature column beside {f'{kept} and ' if kept else ''}those dropped")
+        others = " and ".join(f"{text} {name!r}" for name, text in role_texts.items())
+        raise DataError(f"{sheet.path} has no feature column beside {f'{others} and ' if others else ''}those dropped")
     return names
 
 

@@ -82,6 +82,10 @@ class TextFormat:
         return f"{before}{re.sub('[^0-9]', '', whole)}{fraction}{after}"
 
 
+#: How a text is written unless a caller says otherwise.
+PLAIN = TextFormat()
+
+
 def _is_number(text: str) -> bool:
     try:
         float(text)

@@ -6,19 +6,12 @@ of another source without a copy of it.
 """
 
 from qpsvm.data.rows.blocks import Block, DenseBlock
+from qpsvm.data.rows.features import FeatureRows
 from qpsvm.data.rows.memory import ArrayRows, as_block, as_row_source
 from qpsvm.data.rows.source import RowSource
 from qpsvm.data.rows.sparse_block import SparseBlock
-from qpsvm.data.rows.transformed import (
-    CentredRows,
-    FeatureRows,
-    RowsWithOnes,
-    SomeRows,
-    StackedRows,
-    StandardisedRows,
-    TiledRows,
-    standardise_rows,
-)  # fmt: skip
+from qpsvm.data.rows.standardised import StandardisedRows, standardise_rows
+from qpsvm.data.rows.transformed import CentredRows, RowsWithOnes, SomeRows, StackedRows, TiledRows
 
 __all__ = [
     "ArrayRows",

@@ -112,18 +112,18 @@ class Block:
         rows: RowIndex,
         sum_over: Callable[[FloatArray, slice], tuple[FloatArray, ...]],
         step: int,
-        product: float = 0.0,
+        extra_seconds: float = 0.0,
     ) -> list[FloatArray]:
         """Sum over selected rows J (j,), in tiles if they are many.
 
         sum_over: Computes the sums over some of the rows, from these rows and their positions in J.
         step: Number of rows per tile.
-        product: Seconds per number, besides those of reading or gathering it.
+        extra_seconds: Estimated seconds per number, besides those of reading or gathering it.
         """
         if self._fits_one_tile(rows):
             return list(sum_over(self.make_rows(rows), ALL))
         n_rows = count_rows(rows, self.n)
-        seconds = self.cost * READ_SECONDS if isinstance(rows, slice) else GATHER_SECONDS
+        access_seconds = self.cost * READ_SECONDS if isinstance(rows, slice) else GATHER_SECONDS
         ranges = split_range(n_rows, step)
         sums: list[tuple[FloatArray, ...]] = [()] * len(ranges)
 
@@ -134,7 +134,7 @@ class Block:
             first, stop = ranges[k].start, ranges[k].stop
             sums[k] = tuple(sum_arrays(sum_tile(slice(i, min(i + step, stop))) for i in range(first, stop, step)))
 
-        run_tiles(sum_range, range(len(ranges)), (seconds + product) * n_rows * self.d)
+        run_tiles(sum_range, range(len(ranges)), (access_seconds + extra_seconds) * n_rows * self.d)
         return sum_arrays(sums)
 
     @property

@@ -299,7 +299,7 @@ class RowSource(metaclass=FastABCMeta):
 
 
 def sort_by_start(results: dict[int, T]) -> list[T]:
-    """Return results in the order of the first rows of their blocks, which are the keys."""
+    """Return the results of visitors by the first rows of their blocks, the keys, in order, whichever ran first."""
     return [results[start] for start in sorted(results)]
 
 

@@ -28,8 +28,111 @@ from qpsvm.data.kinds import is_mapped
 from qpsvm.data.rows.blocks import ALL, Block
 from qpsvm.data.rows.memory import ChangeGuard, as_block
 from qpsvm.data.rows.sparse_block import SparseBlock
+from qpsvm.data.sources.chosen_columns import choose_columns
 from qpsvm.data.sources.first_pass import check_total, check_values
-from qpsvm.data.sources.stored import FileWatch, Origin, StoredRows, choose_columns
+from qpsvm.data.sources.stored import FileWatch, Origin, StoredRows
+
+
+def open_arrays(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
+    """Open the rows of an array, of a memory map, or of a list of .npy files, one after the other.
+
+    Raises DataError, DataTypeError, FileFormatError, ParameterError, UnknownOptionError.
+    """
+    names = data if isinstance(data, list) else [os.fspath(getattr(data, "filename", None) or "")]
+    watch, what = FileWatch(names), names[0] or "X"
+    arrays = [map_npy(path) for path in names] if isinstance(data, list) else [as_raw_array(data, "X")]
+    kind = ".npy" if isinstance(data, list) else "map of" if names[0] else "array"
+    for array, name in zip(arrays, names, strict=True):
+        _check_shape(array, name or "X")
+        if array.shape[1] != arrays[0].shape[1]:
+            raise DataError(f"{name} has {array.shape[1]} columns, but {names[0]} has {arrays[0].shape[1]}")
+    names = [name for array, name in zip(arrays, names, strict=True) if len(array)]
+    width, parts = arrays[0].shape[1], [array for array in arrays if len(array)]
+    if not parts or not width:
+        raise DataError(f"{what}: there are no {'columns' if parts else 'rows'}")
+    chosen = choose_columns(
+        [str(j) for j in range(width)], what, target if _is_column_index(target) else None, columns,
+        weight if _is_column_index(weight) else None,
+    )  # fmt: skip
+    y, s = _read_vector(parts, target, "target"), _read_vector(parts, weight, "weight")
+    s = None if s is None else as_real_vector(s, "weight")
+    origin = Origin(kind, tuple(names), tuple(map(len, parts)), watch, y, s)
+    source = MemoryMap(parts, origin, _as_range([int(name) for name in chosen.features]), block_rows)
+    _check_numbers(source)
+    watch.check()
+    return source
+
+
+def read_width(path: str) -> int:
+    """Read the number of columns of a .npy file. Raises FileFormatError, DataError, DataTypeError."""
+    array = map_npy(path)
+    _check_shape(array, path)
+    return int(array.shape[1])
+
+
+def map_npy(path: str) -> NDArray[Any]:
+    """Map the array of a .npy file. Raises FileFormatError."""
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except DAMAGE as error:
+        if "Python objects" in str(error) or "object" in str(error).lower():
+            raise FileFormatError(f"{path} holds Python objects, not numbers; save the array as float64") from None
+        raise FileFormatError(f"{path} is not a .npy file, or it is cut short: {error}") from None
+    return array
+
+
+class MemoryMap(StoredRows):
+    """The rows of dense arrays, one after the other.
+
+    parts (n_k, ·): Arrays of any numeric dtype and memory order; they are not copied.
+    origin: Has a name and a length for each part, or for each of the files that were decoded into one part.
+    columns (d,): The columns that are features.
+    """
+
+    is_sparse = False
+
+    def __init__(
+        self, parts: Sequence[NDArray[Any]], origin: Origin, columns: slice | IntArray = ALL,
+        block_rows: int | None = None,
+    ) -> None:  # fmt: skip
+        self.parts = tuple(as_read_only(np.asarray(part)) for part in parts)
+        self._change_guard = ChangeGuard(
+            [part for part in parts if np.asarray(part).flags.writeable], "the array of the rows"
+        )
+        self.columns = columns
+        self._files = origin.names if len(origin.names) == len(self.parts) else ("",) * len(self.parts)
+        d = len(np.arange(self.parts[0].shape[1])[columns])
+        super().__init__((sum(map(len, self.parts)), d), origin, block_rows)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield views of some rows of a part; before each, the file is checked for a change."""
+        start, watch = 0, self.origin.watch
+        watch.check()
+        for part, name in zip(self.parts, self._files, strict=True):
+            for i in range(0, len(part), self.block_rows):
+                watch.check(name)
+                yield as_block(part[i : i + self.block_rows], start + i, self.columns)
+            start += len(part)
+
+    def check(self) -> None:
+        self.origin.watch.check()
+        self._change_guard.check()
+
+    def start_run(self) -> None:
+        self.origin.watch.check()
+        self._change_guard.start_run()
+
+    def end_run(self) -> None:
+        self._change_guard.end_run()
+
+    @property
+    def entries(self) -> int:
+        return self.n * self.d
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that stay in memory, without memory maps."""
+        return sum(part.nbytes for part in self.parts if not is_mapped(part))
 
 
 class SparseMap(StoredRows):
@@ -57,11 +160,11 @@ class SparseMap(StoredRows):
             self.origin.watch.check()
             bounds = self.indptr[start : start + self.block_rows + 1]
             first, end = int(bounds[0]), int(bounds[-1])
-            places = bounds - first
-            if places[-1] <= np.iinfo(self.indices.dtype).max:
-                places = places.astype(self.indices.dtype)
+            indptr = bounds - first
+            if indptr[-1] <= np.iinfo(self.indices.dtype).max:
+                indptr = indptr.astype(self.indices.dtype)
             values = np.asarray(self.data[first:end], dtype=np.float64)
-            X = sp.csr_array((values, self.indices[first:end], places), shape=(len(places) - 1, self.d))
+            X = sp.csr_array((values, self.indices[first:end], indptr), shape=(len(indptr) - 1, self.d))
             X.has_canonical_format = True
             yield SparseBlock(X, start)
 
@@ -75,24 +178,6 @@ class SparseMap(StoredRows):
         return sum(part.nbytes for part in (self.data, self.indices, self.indptr) if not is_mapped(part))
 
 
-def read_width(path: str) -> int:
-    """Read the number of columns of a .npy file. Raises FileFormatError, DataError, DataTypeError."""
-    array = map_npy(path)
-    _check_shape(array, path)
-    return int(array.shape[1])
-
-
-def map_npy(path: str) -> NDArray[Any]:
-    """Map the array of a .npy file. Raises FileFormatError."""
-    try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except DAMAGE as error:
-        if "Python objects" in str(error) or "object" in str(error).lower():
-            raise FileFormatError(f"{path} holds Python objects, not numbers; save the array as float64") from None
-        raise FileFormatError(f"{path} is not a .npy file, or it is cut short: {error}") from None
-    return array
-
-
 def _check_shape(array: NDArray[Any], name: str) -> None:
     if array.ndim != 2:
         hint = "; for one feature write X.reshape(-1, 1)" if array.ndim == 1 else ""
@@ -101,40 +186,13 @@ def _check_shape(array: NDArray[Any], name: str) -> None:
         raise DataTypeError(f"{name} has entries of type {array.dtype}; samples must be real numbers")
 
 
-def open_arrays(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
-    """Open the rows of an array, of a memory map, or of a list of .npy files, one below the other."""
-    names = data if isinstance(data, list) else [os.fspath(getattr(data, "filename", None) or "")]
-    watch, what = FileWatch(names), names[0] or "X"
-    arrays = [map_npy(path) for path in names] if isinstance(data, list) else [as_raw_array(data, "X")]
-    kind = ".npy" if isinstance(data, list) else "map of" if names[0] else "array"
-    for array, name in zip(arrays, names, strict=True):
-        _check_shape(array, name or "X")
-        if array.shape[1] != arrays[0].shape[1]:
-            raise DataError(f"{name} has {array.shape[1]} columns, but {names[0]} has {arrays[0].shape[1]}")
-    names = [name for array, name in zip(arrays, names, strict=True) if len(array)]
-    width, parts = arrays[0].shape[1], [array for array in arrays if len(array)]
-    if not parts or not width:
-        raise DataError(f"{what}: there are no {'columns' if parts else 'rows'}")
-    picked = choose_columns(
-        [str(j) for j in range(width)], what, target if _is_column_index(target) else None, columns,
-        weight if _is_column_index(weight) else None,
-    )  # fmt: skip
-    y, s = _read_vector(parts, target, "target"), _read_vector(parts, weight, "weight")
-    s = None if s is None else as_real_vector(s, "weight")
-    origin = Origin(kind, tuple(names), tuple(map(len, parts)), watch, y, s)
-    source = MemoryMap(parts, origin, _as_range([int(name) for name in picked.features]), block_rows)
-    _check_numbers(source)
-    watch.check()
-    return source
-
-
 def _check_numbers(source: MemoryMap) -> None:
     """Check all stored numbers in one pass. Raises DataError."""
     start, squares = 0, 0.0
     for part in source.parts:
         for i in range(0, len(part), source.block_rows):
-            some = part[i : i + source.block_rows][:, source.columns]
-            squares += check_values(some, lambda row, first=start + i: source.where(first + row), None)  # type: ignore[misc]
+            X = part[i : i + source.block_rows][:, source.columns]
+            squares += check_values(X, lambda row, first=start + i: source.where(first + row), None)  # type: ignore[misc]
             check_total(squares)
         start += len(part)
 
@@ -143,10 +201,10 @@ def _is_column_index(given: Any) -> bool:
     return isinstance(given, (int, np.integer)) and not isinstance(given, bool)
 
 
-def _as_range(places: list[int]) -> slice | IntArray:
-    """Convert consecutive columns to a slice, with which indexing returns a view."""
-    first, end = places[0], places[-1] + 1
-    return slice(first, end) if places == list(range(first, end)) else np.array(places, dtype=np.intp)
+def _as_range(columns: list[int]) -> slice | IntArray:
+    """Convert consecutive columns to a slice, for which indexing returns a view."""
+    first, end = columns[0], columns[-1] + 1
+    return slice(first, end) if columns == list(range(first, end)) else np.array(columns, dtype=np.intp)
 
 
 def _read_vector(parts: Sequence[NDArray[Any]], given: Any, option: str) -> NDArray[Any] | None:
@@ -162,62 +220,10 @@ def _read_vector(parts: Sequence[NDArray[Any]], given: Any, option: str) -> NDAr
                 f"{option}={name!r}: the columns of an array have no names; give the index of the column, from 0, an "
                 "array, or a .npy file"
             )
-        found = np.asarray(map_npy(name)[:])
+        vector = np.asarray(map_npy(name)[:])
     else:
-        name, found = option, as_raw_array(given, option)
+        name, vector = option, as_raw_array(given, option)
     n = sum(map(len, parts))
-    if found.shape != (n,):
-        raise DataError(f"{name} has shape {found.shape} where ({n},) is expected: one for each row")
-    return found
-
-
-class MemoryMap(StoredRows):
-    """The rows of dense arrays, below each other.
-
-    parts (n_k, ·): Arrays of any numeric dtype and memory order; they are not copied.
-    origin: Has a name and a length for each part, or for each of the files that were decoded into one part.
-    columns (d,): The columns that are features.
-    """
-
-    is_sparse = False
-
-    def __init__(
-        self, parts: Sequence[NDArray[Any]], origin: Origin, columns: slice | IntArray = ALL,
-        block_rows: int | None = None,
-    ) -> None:  # fmt: skip
-        self.parts = tuple(as_read_only(np.asarray(part)) for part in parts)
-        self._seal = ChangeGuard([part for part in parts if np.asarray(part).flags.writeable], "the array of the rows")
-        self.columns = columns
-        self._files = origin.names if len(origin.names) == len(self.parts) else ("",) * len(self.parts)
-        d = len(np.arange(self.parts[0].shape[1])[columns])
-        super().__init__((sum(map(len, self.parts)), d), origin, block_rows)
-
-    def blocks(self) -> Iterator[Block]:
-        """Yield views of some rows of a part; before each, the file is checked for a change."""
-        start, watch = 0, self.origin.watch
-        watch.check()
-        for part, name in zip(self.parts, self._files, strict=True):
-            for i in range(0, len(part), self.block_rows):
-                watch.check(name)
-                yield as_block(part[i : i + self.block_rows], start + i, self.columns)
-            start += len(part)
-
-    def check(self) -> None:
-        self.origin.watch.check()
-        self._seal.check()
-
-    def start_run(self) -> None:
-        self.origin.watch.check()
-        self._seal.start_run()
-
-    def end_run(self) -> None:
-        self._seal.end_run()
-
-    @property
-    def entries(self) -> int:
-        return self.n * self.d
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that stay in memory, without memory maps."""
-        return sum(part.nbytes for part in self.parts if not is_mapped(part))
+    if vector.shape != (n,):
+        raise DataError(f"{name} has shape {vector.shape} where ({n},) is expected: one for each row")
+    return vector

@@ -17,14 +17,14 @@ from qpsvm.data.files.source import HEAD_BYTES, open_unpacked, refuse_device, tr
 from qpsvm.data.kinds import is_arrow, is_path
 from qpsvm.data.rows.source import RowSource
 from qpsvm.data.sources import arrays, arrow
-from qpsvm.data.sources.arrow import StreamedRows
 from qpsvm.data.sources.decoder import Decoder
 from qpsvm.data.sources.first_pass import run_first_pass
 from qpsvm.data.sources.spool import DecodedRows, StoredDecoder, decode_to_scratch, find_scratch_folder
 from qpsvm.data.sources.stored import StoredRows
+from qpsvm.data.sources.streamed import StreamedRows
 from qpsvm.data.sources.text import CsvRows, LibsvmRows
 
-#: The first bytes of the binary formats that are read, by which they are detected.
+#: The first bytes of the supported binary formats.
 MARKS = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "feather"}
 #: The first bytes of formats that are not tables, with their description in messages.
 UNSUPPORTED_MARKS = {b"PK\x03\x04": "an archive (.npz, .xlsx): take the array or the table out of it",
@@ -105,10 +105,10 @@ def open_rows(
     """
     if isinstance(data, RowSource):
         options = {"target": target, "columns": columns, "weight": weight, "block_rows": block_rows}
-        late = [option for option, value in options.items() if value is not None]
-        if late:
+        given = [option for option, value in options.items() if value is not None]
+        if given:
             raise ParameterError(
-                f"the rows are open already: leave out {late[0]}, or open them from where they are stored"
+                f"the rows are open already: leave out {given[0]}, or open them from where they are stored"
             )
         if not isinstance(data, StoredRows):
             return cast("StoredRows", data)
@@ -128,7 +128,7 @@ def open_rows(
 
 
 def open_source(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> StoredRows | Decoder:
-    """Return the rows of an array, or a decoder of other formats."""
+    """Open arrays as rows, and other formats as a decoder."""
     if isinstance(data, StoredRows):
         return data
     if isinstance(data, np.ndarray):
@@ -155,7 +155,7 @@ def open_source(data: Any, target: Any, columns: Any, weight: Any, block_rows: i
 
 
 def expand_paths(data: Any) -> list[str]:
-    """Return the paths of the files; those of a pattern or a folder are sorted by name."""
+    """Return the paths of all files; those of a pattern or a folder are sorted by name. Raises MissingFileError."""
     if not is_path(data):
         return [path for item in data for path in expand_paths(item)]
     name = os.fspath(data)
@@ -180,12 +180,12 @@ def drop_empty_files(paths: Sequence[str]) -> list[str]:
     try:
         for path in paths:
             refuse_device(path, seekable=True)
-        full = [path for path in paths if os.path.getsize(path)]
+        nonempty = [path for path in paths if os.path.getsize(path)]
     except OSError as error:
         raise FileFormatError(f"{error.filename} cannot be read: {error.strerror}") from error
-    if not full:
+    if not nonempty:
         raise FileFormatError(f"{paths[0]} is empty")
-    return full
+    return nonempty
 
 
 def require_one_format(paths: Sequence[str]) -> str:
@@ -200,7 +200,7 @@ def require_one_format(paths: Sequence[str]) -> str:
 
 
 def detect_file_format(path: str) -> str:
-    """Detect the format of a file by its first bytes."""
+    """Detect the format of a file by its first bytes. Raises FileFormatError."""
     try:
         with open(path, "rb") as file:
             mark = file.read(8)

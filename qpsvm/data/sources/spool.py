@@ -129,12 +129,12 @@ def _decode_sparse(decoder: Decoder, folder: str, block_rows: int | None) -> Spa
             indices.add(X.indices.astype(np.int32, copy=False), name)
             lengths.append(np.diff(X.indptr))
 
-        def reopen() -> None:
+        def restart() -> None:
             data.clear()
             indices.clear()
             lengths.clear()
 
-        tally = run_first_pass(decoder, write_batch, reopen)
+        tally = run_first_pass(decoder, write_batch, restart)
         indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)])
         stored = data.map_array(np.float64, (int(indptr[-1]),)), indices.map_array(np.int32, (int(indptr[-1]),))
     return SparseMap(*stored, indptr, tally.d, tally.origin(), block_rows)
@@ -155,10 +155,10 @@ class StoredDecoder(Decoder):
         rows, first = self.rows, 0
         for name, end in zip(self.names, np.cumsum(rows.origin.lengths).tolist(), strict=True):
             for start in range(first, end, rows.block_rows):
-                some = slice(start, min(start + rows.block_rows, end))
+                block = slice(start, min(start + rows.block_rows, end))
                 y, s = rows.target, rows.weight
-                labels = None if y is None else normalise_labels(y[some])
-                yield Batch(rows.take(some), labels, None if s is None else s[some], name, start - first)
+                labels = None if y is None else normalise_labels(y[block])
+                yield Batch(rows.take(block), labels, None if s is None else s[block], name, start - first)
             first = end
 
 
@@ -186,12 +186,13 @@ class DecodedRows(StoredRows):
             raise DataError(f"{self.origin.describe_files()}: there were {self.n} rows at first and are {start} now")
 
     def _to_matrix(self, batch: Batch) -> Matrix:
+        """Return the rows of a batch, (k, d), as float64; a sparse batch may have fewer columns."""
         X = batch.X
         if not self.is_sparse:
             return np.asarray(X, dtype=np.float64)
-        made = sp.csr_array((X.data.astype(np.float64), X.indices, X.indptr), shape=(X.shape[0], self.d))
-        made.has_canonical_format = True
-        return made
+        matrix = sp.csr_array((X.data.astype(np.float64), X.indices, X.indptr), shape=(X.shape[0], self.d))
+        matrix.has_canonical_format = True
+        return matrix
 
     @property
     def entries(self) -> int:

@@ -1,31 +1,28 @@
-"""Define rows that are read one block at a time, and where they come from (`StoredRows`, `Origin`).
+"""Define rows that are read from files or arrays one block at a time (`StoredRows`), and their `Origin`.
 
-`FileWatch` detects files that change while their rows are read. `choose_columns` selects which columns of a table are
-features, target and weight, by name or by position.
+`FileWatch` detects files that change while their rows are read.
 """
 
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.frozen import freeze_parts
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, UnknownOptionError, describe_nearest
+from qpsvm.base.errors import DataError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows.blocks import MIN_ROWS
 from qpsvm.data.rows.source import RowSource
 
 #: Advice in messages about text in rows that are read in blocks.
 IN_MEMORY = "text, dates and missing values need a table in memory: one CSV file, or Parquet, without --stream"
-#: State of a file: size, time of the last change, and identity.
+#: State of a file: size, time of the last change, inode and device.
 FileState = tuple[int, int, int, int]
 
 
@@ -37,15 +34,15 @@ class FileWatch:
 
     def __init__(self, paths: Iterable[str] = ()) -> None:
         self._seen = {path: _read_state(path) for path in paths if os.path.isfile(path)}
-        self._places = {path: os.path.abspath(path) for path in self._seen}  # valid after a change of directory
+        self._absolute = {path: os.path.abspath(path) for path in self._seen}  # valid after a change of directory
 
     def check(self, path: str | None = None) -> None:
-        """Check that a file, or for None any of them, has not changed since. Raises DataError."""
+        """Check that a file, or all files for None, have not changed. Raises DataError."""
         for name in self._seen if path is None else (path,):
             if name not in self._seen:
                 continue
             try:
-                now = _read_state(self._places[name])
+                now = _read_state(self._absolute[name])
             except FileNotFoundError:
                 raise DataError(f"{name} was removed while it was read; put it back and start again") from None
             if now != self._seen[name]:
@@ -177,74 +174,3 @@ class StoredRows(RowSource):
         'row 2'
         """
         return self.origin.describe_row(row)
-
-
-@dataclass(frozen=True)
-class ChosenColumns:
-    """The names of the chosen columns."""
-
-    features: tuple[str, ...]
-    target: str | None
-    weight: str | None
-
-    @property
-    def all_names(self) -> tuple[str, ...]:
-        """Names of all chosen columns, without repetition."""
-        others = [name for name in (self.target, self.weight) if name is not None]
-        return (*self.features, *others)
-
-
-def choose_columns(names: Sequence[str], where: str, target: Any, columns: Any, weight: Any) -> ChosenColumns:
-    """Find the columns that the caller has chosen. Raises DataError, ParameterError."""
-    if len(set(names)) < len(names):
-        [(repeated, _)] = Counter(names).most_common(1)
-        raise DataError(f"{where} has the column {repeated!r} twice; give each its own name")
-    roles = {
-        option: _find_column(names, given, option, where)
-        for option, given in (("target", target), ("weight", weight)) if given is not None
-    }  # fmt: skip
-    if len(set(roles.values())) < len(roles):
-        raise ParameterError(f"column {names[roles['target']]!r} cannot be both target and weight")
-    if columns is None:
-        indices = [j for j in range(len(names)) if j not in roles.values()]
-    else:
-        if isinstance(columns, (str, int)):
-            columns = [columns]
-        indices = [_find_column(names, given, "columns", where) for given in columns]
-    for option, index in roles.items():
-        if index in indices:
-            raise ParameterError(f"columns: {names[index]!r} is the {option} and cannot be a feature as well")
-    if len(set(indices)) < len(indices):
-        raise ParameterError("columns names a column twice")
-    if not indices:
-        raise DataError(f"{where} has no feature column besides the target")
-    role_names = {option: names[index] for option, index in roles.items()}
-    return ChosenColumns(tuple(names[j] for j in indices), role_names.get("target"), role_names.get("weight"))
-
-
-def check_names(
-    names: Sequence[str], first: Sequence[str], used: ChosenColumns, every: bool, where: str, first_where: str
-) -> None:
-    """Check that a file has the columns of the first file, and no others if every column is used. Raises DataError."""
-    missing = [column for column in used.all_names if column not in names]
-    additional = [column for column in names if column not in first] if every else []
-    if missing:
-        raise DataError(f"{where} has no column {missing[0]!r}, which {first_where} has")
-    if additional:
-        raise DataError(
-            f"{where} has a column {additional[0]!r}, which {first_where} has not; leave it out by columns= "
-            f"(--drop {additional[0]!r})"
-        )
-
-
-def _find_column(names: Sequence[str], given: Any, option: str, where: str) -> int:
-    """Find the index of a column."""
-    if isinstance(given, str):
-        if given not in names:
-            raise UnknownOptionError(f"{option}: {where} has no column {given!r}; {describe_nearest(given, names)}")
-        return list(names).index(given)
-    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
-        if not -len(names) <= given < len(names):
-            raise UnknownOptionError(f"{option}: {where} has no column {given}; it has {len(names)}")
-        return int(given) % len(names)
-    raise ParameterTypeError(f"{option} must be the name of a column or its index, got {format_value(given)}")

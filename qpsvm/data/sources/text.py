@@ -20,8 +20,9 @@ from qpsvm.base.errors import DataError
 from qpsvm.data.files.libsvm import parse_rows
 from qpsvm.data.files.sheet import MISSING, UNNAMED, Mask, Sheet, open_sheet, parse_numbers
 from qpsvm.data.files.source import open_text, open_unpacked, translate_read_errors
+from qpsvm.data.sources.chosen_columns import check_names, choose_columns
 from qpsvm.data.sources.decoder import Batch, Decoder, DecoderRestart
-from qpsvm.data.sources.stored import IN_MEMORY, FileWatch, check_names, choose_columns
+from qpsvm.data.sources.stored import IN_MEMORY, FileWatch
 
 #: Number of bytes of text that are decoded at a time.
 LIBSVM_BYTES = 1 << 22

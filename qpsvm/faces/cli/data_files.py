@@ -275,7 +275,7 @@ def iter_encoded_parts(stored: StoredFiles, encoding: Encoding) -> Iterator[NewR
             X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], encoding.n_features))
         y = None if source.target is None else source.target[block.rows]
         y = as_integers(y.astype(np.float64)) if y is not None and y.dtype.kind == "f" else y
-        yield standardise_table(NewRows(X, y, encoding), stored.name)  # type: ignore[misc]
+        yield standardise_table(NewRows(X, y, encoding), stored.name)
 
 
 def _reopen_libsvm(stored: StoredFiles, encoding: Encoding) -> StoredRows:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-from qpsvm.data.files.kinds import MISSING_POLICIES
+from qpsvm.data.files.column_kinds import MISSING_POLICIES
 from qpsvm.faces.cli.option_values import build_choice, file_name, make_word_reader, name, parse_class_weight
 from qpsvm.faces.cli.problem_options import COLUMN_LISTS, PARAMETERS, VARIANTS, WORD_CHOICES, list_option_owners
 from qpsvm.machines import registry

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from qpsvm.backends.abilities import join_names
 from qpsvm.base.errors import ParameterError
 from qpsvm.data.files import TargetKind, TextFormat
-from qpsvm.data.files.kinds import MissingPolicy
+from qpsvm.data.files.column_kinds import MissingPolicy
 from qpsvm.machines import Problem, registry
 from qpsvm.machines.problem.hyperparameters import HYPERPARAMETERS
 from qpsvm.space.kernels.functions import Kernel

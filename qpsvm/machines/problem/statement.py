@@ -14,7 +14,7 @@ from qpsvm.base.errors import AbsentError, DataError, UnsupportedError
 from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.rows import RowSource, as_row_source
-from qpsvm.data.rows.transformed import map_rows
+from qpsvm.data.rows.features import map_rows
 from qpsvm.data.samples import TrainingSamples
 from qpsvm.machines.problem.certifier import Certifier, compute_measured_gap, polish_certificate
 from qpsvm.machines.problem.hyperparameters import check_hyperparameter, format_hyperparameter

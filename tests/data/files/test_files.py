@@ -31,6 +31,8 @@ from qpsvm.base.errors import (
     UnknownOptionError,
 )
 from qpsvm.data.files import MISSING, Column, Encoding, StandardInput, read_table, read_with_encoding
+from qpsvm.data.files.sheet import detect_format
+from qpsvm.data.files.source import read_bytes
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 Save = Callable[..., Path]
@@ -285,7 +287,7 @@ def test_a_large_csv_file_takes_little_memory(save: Save) -> None:
 
 
 def test_too_little_memory_is_an_error_of_ours(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "encode", lambda *_: np.empty(2**58))
+    monkeypatch.setattr("qpsvm.data.files.training_table.encode", lambda *_: np.empty(2**58))
     with pytest.raises(TooLargeError, match=r"file\.data does not fit into the memory"):
         read_table(save(PETS), target="label")
     assert issubclass(TooLargeError, MemoryError)
@@ -810,8 +812,8 @@ def test_every_file_is_told_apart() -> None:
     real("heart_scale")
     for path in DATA.iterdir():
         if path.suffix != ".md" and path.stat().st_size < 100_000:
-            content = files.read_bytes(path)
-            assert files.detect_format(content) == ("csv" if path.suffix == ".csv" else "libsvm"), path
+            content = read_bytes(path)
+            assert detect_format(content) == ("csv" if path.suffix == ".csv" else "libsvm"), path
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 import qpsvm
 from qpsvm.base.errors import ClusterError, DataError, DataTypeError, ParameterTypeError, UnknownOptionError
 from qpsvm.data.rows import transformed
+from qpsvm.data.sources import dask_cluster
 from qpsvm.data.sources import dask_rows as module
 from qpsvm.data.sources.dask_rows import DaskRows
 from qpsvm.data.sources.packed import Packed, pack, unpack
@@ -262,7 +263,7 @@ def test_a_worker_killed_in_the_middle_of_a_solve_changes_no_digit(full_cluster,
 @cluster
 @pytest.mark.slow
 def test_where_all_workers_are_gone_it_is_said(bare_workers, monkeypatch, remote_table):  # noqa: ARG001
-    monkeypatch.setattr(module, "WORKER_TIMEOUT", 2.0)
+    monkeypatch.setattr(dask_cluster, "WORKER_TIMEOUT", 2.0)
     problem = make_machine("C", da.from_array(X, chunks=900))
     for pid in bare_workers.run(os.getpid).values():
         os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,125 @@
+"""Read rows of another file or table by the encoding of the training rows (`read_with_encoding`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.errors import FileFormatError, ParameterError, UnknownOptionError, describe_nearest
+from qpsvm.data.files.columns import TableColumns, extract_groups, extract_labels, read_columns
+from qpsvm.data.files.encoded_table import NewRows, standardise_table
+from qpsvm.data.files.encoding import Encoding, encode, find_unseen
+from qpsvm.data.files.frames import Frame, read_frame
+from qpsvm.data.files.libsvm_table import build_libsvm_table
+from qpsvm.data.files.sheet import Mask, Sheet, detect_format, parse_sheet
+from qpsvm.data.files.source import FilePath, read_bytes, translate_memory_errors
+from qpsvm.data.files.text_format import PLAIN, TextFormat
+
+#: Name for rows that are named by their numbers, from 0, unless it is the name of a column.
+ROW = "row"
+
+
+def read_with_encoding(
+    path: FilePath | Frame,
+    encoding: Encoding,
+    *,
+    drop_missing: bool = False,
+    keep_rows: bool = False,
+    name_rows: str | None = None,
+    text_format: TextFormat = PLAIN,
+) -> NewRows:
+    """Read other rows in the way in which `read_table` read the training rows, from which `encoding` was learnt.
+
+    Columns are found by name, in any order, and others are ignored. Categories that are unknown are counted. With
+    `keep_rows` incomplete rows are counted, not refused, and the target may be missing; `name_rows` is the
+    column whose cells name the rows. Missing values of `text_format` are added to those of the encoding, whose decimal
+    mark applies.
+    """
+    name = path.path if isinstance(path, Frame) else path
+    na_values = (*encoding.na_values, *text_format.na_values)
+    text_format = TextFormat(na_values, encoding.decimal, text_format.charset)
+    with translate_memory_errors(name):
+        if isinstance(path, Frame):
+            found = "csv" if encoding.format == "libsvm" else encoding.format
+        else:
+            content = read_bytes(path, text_format.charset)
+            found = detect_format(content) or encoding.format
+        if found != encoding.format:
+            raise FileFormatError(f"{name} is a {found} file, but the model was trained on a {encoding.format} file")
+        if isinstance(path, Frame):
+            frame = replace(path, text_format=text_format)
+            read = partial(read_frame, frame, as_numbers=_list_numeric_columns(encoding))
+            table = _read_named_rows(frame, read, encoding, drop_missing, keep_rows, name_rows)
+        elif found == "libsvm":
+            if name_rows not in (None, ROW):
+                raise ParameterError(f"{name} is a LIBSVM file, whose rows have no names: leave out --id")
+            table = build_libsvm_table(path, content, encoding, drop_missing or keep_rows)
+        else:
+            sheet = parse_sheet(path, content, text_format)
+            table = _read_named_rows(sheet, partial(read_columns, sheet), encoding, drop_missing, keep_rows, name_rows)
+        return standardise_table(table, name)
+
+
+def _list_numeric_columns(encoding: Encoding) -> list[str]:
+    """List the columns that are plain numbers, or dates, in the encoding."""
+    names = [column.name for column in encoding.columns if column.categories is None and not column.unit]
+    if encoding.target is not None and not encoding.text_labels:
+        names.append(encoding.target)
+    return names
+
+
+def _read_named_rows(
+    sheet: Sheet,
+    read: Callable[..., TableColumns],
+    encoding: Encoding,
+    drop_missing: bool,
+    keep_rows: bool,
+    name_rows: str | None,
+) -> NewRows:
+    """Read rows whose columns have names, from a file or from memory.
+
+    read: Reads columns by their names, and some of them as text.
+    """
+    used, target, groups = [column.name for column in encoding.columns], encoding.target, encoding.groups
+    encoding.check_names(sheet.header, sheet.path)
+    if name_rows == ROW and ROW not in sheet.header:
+        name_rows = None
+    if name_rows is not None and name_rows not in sheet.header:
+        raise UnknownOptionError(
+            f"id: {sheet.path} has no column {name_rows!r}; {describe_nearest(name_rows, sheet.names)}"
+        )
+    as_text = [column.name for column in encoding.columns if column.categories is not None or column.unit]
+    role_columns = [name for name in (target, groups) if name is not None and name in sheet.header]
+    names = [*dict.fromkeys([*used, *role_columns])]
+    columns = read(names, [*as_text, str(target)] if encoding.text_labels else as_text)
+    ids = None if name_rows is None else tuple(read([name_rows], [name_rows]).cells[name_rows].values.tolist())
+    n = len(columns.rows)
+    role_columns = [name for name in role_columns if not columns.cells[name].is_all_missing()]
+    required = [column.name for column in encoding.columns if column.fill is None]
+    if keep_rows:
+        columns = columns.take_rows(np.flatnonzero(~columns.mask_missing(required)))
+    else:
+        columns, _ = columns.drop_incomplete([*required, *role_columns], drop_missing)
+    labels, labelled = None, None
+    if target in role_columns and len(columns.rows):
+        labels, labelled = _extract_known_labels(columns, str(target), encoding.text_labels)
+    members = extract_groups(columns, groups) if groups is not None and groups in role_columns else None
+    X = encode(columns, encoding) if len(columns.rows) else np.zeros((0, encoding.n_features))
+    return NewRows(
+        X, labels, encoding, n - len(columns.rows), groups=members, places=columns.rows, n=n, labelled=labelled,
+        ids=ids, unseen=find_unseen(columns, encoding),
+    )  # fmt: skip
+
+
+def _extract_known_labels(columns: TableColumns, target: str, text: bool) -> tuple[NDArray[Any], Mask | None]:
+    """Return the labels, (n,), with 0 for missing ones, and the mask of the rows that have one; None for all rows."""
+    missing = columns.mask_missing([target])
+    known = extract_labels(columns.take_rows(np.flatnonzero(~missing)), target, text)
+    labels = np.zeros(len(missing), dtype=known.dtype)
+    labels[~missing] = known
+    return labels, ~missing if missing.any() else None

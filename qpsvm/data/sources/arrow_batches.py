@@ -1,0 +1,98 @@
+"""Decode record batches of pyarrow, and check that their columns are numbers (`decode_batch`, `check_columns`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.large_integers import build_rounding_error, find_first_rounded, has_large_integers
+from qpsvm.base.errors import DataError, DataTypeError
+from qpsvm.data.sources.chosen_columns import ChosenColumns, check_names
+from qpsvm.data.sources.decoder import Batch
+from qpsvm.data.sources.stored import IN_MEMORY, describe_row
+
+#: Largest number of text columns that an error message lists.
+MAX_LISTED = 5
+
+
+def decode_batch(record: Any, chosen: ChosenColumns, dtype: np.dtype[Any], name: str, start: int) -> Batch:
+    """Decode a record batch whose first row is row `start` of a file. Raises DataError."""
+    numbers = {
+        column: _read_numbers(record, column, name, start) for column in chosen.all_names if column != chosen.target
+    }
+    X = np.column_stack([numbers[column] for column in chosen.features]).astype(dtype, copy=False)
+    labels = None if chosen.target is None else _as_array(_take_column(record, chosen.target, name, start))
+    weight = None if chosen.weight is None else numbers[chosen.weight].astype(np.float64)
+    return Batch(X, labels, weight, name, start)
+
+
+def check_columns(
+    schema: Any, first_schema: Any, used: ChosenColumns, uses_all: bool, name: str, first_name: str
+) -> None:
+    """Check that a file has the columns of the first one, and numbers as features. Raises DataError, DataTypeError."""
+    check_names(schema.names, first_schema.names, used, uses_all, name, first_name)
+    texts = [column for column in used.features if not _is_number(schema.field(column).type)]
+    if texts:
+        listed = ", ".join(f"{column!r} ({schema.field(column).type})" for column in texts[:MAX_LISTED])
+        raise DataTypeError(
+            f"{name or 'the table'}: the column{'s' if len(texts) > 1 else ''} {listed}"
+            f"{', …' if len(texts) > MAX_LISTED else ''} {'hold' if len(texts) > 1 else 'holds'} no numbers; leave "
+            f"out columns that are not features by columns= (--drop {texts[0]!r}), or encode them first; {IN_MEMORY}"
+        )
+    if used.weight is not None and not _is_number(kind := schema.field(used.weight).type):
+        raise DataTypeError(f"{name or 'the table'}: weight={used.weight!r} is a column of {kind}")
+
+
+def fits_single(kind: Any) -> bool:
+    """Return whether every value of an Arrow type is exact as float32."""
+    return str(kind) in ("float", "halffloat", "int8", "int16", "uint8", "uint16", "bool")
+
+
+def _is_number(kind: Any) -> bool:
+    """Return whether the values of an Arrow type are numbers or booleans."""
+    import pyarrow.types as types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return any(test(kind) for test in (types.is_floating, types.is_integer, types.is_boolean, types.is_decimal))
+
+
+def _take_column(record: Any, column: str, name: str, start: int) -> Any:
+    """Return a column as an Arrow array without dictionary encoding. Raises DataError for a missing value."""
+    import pyarrow.types as types
+
+    array = record.column(column)
+    if array.null_count:
+        row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
+        raise DataError(
+            f"{describe_row(name, start + row)}, column {column!r} has no value ({array.null_count} such cells near "
+            f"it); impute or drop such rows first; {IN_MEMORY}"
+        )
+    return array.dictionary_decode() if types.is_dictionary(array.type) else array
+
+
+def _read_numbers(record: Any, column: str, name: str, start: int) -> NDArray[Any]:
+    """Return a column of numbers. Raises DataError for a missing value, or an integer that a double would round."""
+    array = _take_column(record, column, name, start)
+    values = exact_values = _as_array(array)
+    if _is_decimal(array.type) and has_large_integers(values):
+        exact_values = array.to_numpy(zero_copy_only=False)
+    row = find_first_rounded(exact_values)
+    if row is not None:
+        raise build_rounding_error(array[row].as_py(), f"{describe_row(name, start + row)}, column {column!r}")
+    return values
+
+
+def _as_array(array: Any) -> NDArray[Any]:
+    """Convert an Arrow array without nulls and dictionary encoding to numbers, or to text if it has none."""
+    if not _is_number(array.type):
+        return np.array([str(text) for text in array.to_pylist()], dtype=np.str_)
+    numbers = array.cast("float64") if _is_decimal(array.type) else array
+    values: NDArray[Any] = numbers.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _is_decimal(kind: Any) -> bool:
+    return "decimal" in str(kind)
