@@ -20,10 +20,11 @@ from qpsvm.data.rows import RowSource
 from qpsvm.faces import plotting
 from qpsvm.faces.cli.commands.plot import require_picture, write_picture
 from qpsvm.faces.cli.commands.solve import EXIT_CODES, solve_or_raise
-from qpsvm.faces.cli.data import SEED, Dataset, draw_held_out, read_dataset, split_dataset
+from qpsvm.faces.cli.data import Dataset, read_dataset
 from qpsvm.faces.cli.problem_options import VARIANTS, apply_defaults
 from qpsvm.faces.cli.scores import INDENT, format_notes
 from qpsvm.faces.cli.several import MulticlassProblem, choose_problem, decode_labels
+from qpsvm.faces.cli.splits import SEED, draw_held_out, split_dataset
 from qpsvm.faces.cli.terminal import Ticker
 from qpsvm.many.grid.parameters import table
 from qpsvm.many.grid.scorers import find_scorer, name_scorer

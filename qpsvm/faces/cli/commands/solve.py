@@ -22,17 +22,7 @@ from qpsvm.base.errors import (
 from qpsvm.data.rows import RowSource
 from qpsvm.faces.cli.commands.plot import choose_picture, require_picture, write_picture
 from qpsvm.faces.cli.commands.verify import check_options, prove_result, write_error_proof
-from qpsvm.faces.cli.data import (
-    SEED,
-    Dataset,
-    draw_dataset_folds,
-    draw_held_out,
-    parse_source,
-    print_columns,
-    read_dataset,
-    restrict_rows,
-    split_dataset,
-)
+from qpsvm.faces.cli.data import Dataset, parse_source, print_columns, read_dataset
 from qpsvm.faces.cli.data_files import describe_source
 from qpsvm.faces.cli.distributed import describe_dataset as first_line
 from qpsvm.faces.cli.distributed import open_cluster, read_distributed
@@ -48,6 +38,7 @@ from qpsvm.faces.cli.scores import (
     format_scores,
 )
 from qpsvm.faces.cli.several import MulticlassProblem, choose_problem, predict_rows
+from qpsvm.faces.cli.splits import SEED, draw_dataset_folds, draw_held_out, restrict_rows, split_dataset
 from qpsvm.faces.cli.terminal import Ticker, require_writable
 from qpsvm.machines import Problem
 from qpsvm.many.grid.folds import Fold
