@@ -34,7 +34,7 @@ from qpsvm.faces.cli.problem_options import (
     choose_target,
     refuse_options,
 )
-from qpsvm.faces.cli.terminal import Ticker
+from qpsvm.faces.cli.ticker import Ticker
 from qpsvm.machines import Problem, registry
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult

@@ -38,7 +38,7 @@ from qpsvm.data.sources.spool import DecodedRows, decode_to_scratch, find_scratc
 from qpsvm.data.sources.stored import StoredRows
 from qpsvm.data.sources.text import LibsvmRows, open_csv
 from qpsvm.faces.cli.problem_options import COLUMN_OPTIONS, choose_target, refuse_options
-from qpsvm.faces.cli.terminal import Ticker
+from qpsvm.faces.cli.ticker import Ticker
 
 #: Share of the available memory above which a text file is read in blocks by default: its cells and numbers take a few
 #: times its size.

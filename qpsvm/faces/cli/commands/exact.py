@@ -17,7 +17,8 @@ from qpsvm.faces.cli.commands import tables
 from qpsvm.faces.cli.commands.plot import require_picture, write_picture
 from qpsvm.faces.cli.data import read_dataset
 from qpsvm.faces.cli.problem_options import VARIANTS, apply_defaults, refuse_options
-from qpsvm.faces.cli.terminal import Ticker, require_writable
+from qpsvm.faces.cli.terminal import require_writable
+from qpsvm.faces.cli.ticker import Ticker
 from qpsvm.faces.plotting import exact_path as picture
 from qpsvm.machines import registry
 from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out

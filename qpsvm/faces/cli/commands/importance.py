@@ -25,7 +25,7 @@ from qpsvm.faces.cli.problem_options import VARIANTS, apply_defaults
 from qpsvm.faces.cli.scores import INDENT, format_notes
 from qpsvm.faces.cli.several import MulticlassProblem, choose_problem, decode_labels
 from qpsvm.faces.cli.splits import SEED, draw_held_out, split_dataset
-from qpsvm.faces.cli.terminal import Ticker
+from qpsvm.faces.cli.ticker import Ticker
 from qpsvm.many.grid.parameters import table
 from qpsvm.many.grid.scorers import find_scorer, name_scorer
 

@@ -22,7 +22,8 @@ from qpsvm.faces.cli.data_files import FRAMES, find_stored_files, iter_encoded_p
 from qpsvm.faces.cli.problem_options import LearningTarget, build_text_format, refuse_options
 from qpsvm.faces.cli.scores import describe_predictions
 from qpsvm.faces.cli.several import decode_labels
-from qpsvm.faces.cli.terminal import Ticker, require_writable
+from qpsvm.faces.cli.terminal import require_writable
+from qpsvm.faces.cli.ticker import Ticker
 from qpsvm.result.calibration import KEY
 from qpsvm.result.model import NEAR_KEY, load
 

@@ -39,7 +39,8 @@ from qpsvm.faces.cli.scores import (
 )
 from qpsvm.faces.cli.several import MulticlassProblem, choose_problem, predict_rows
 from qpsvm.faces.cli.splits import SEED, draw_dataset_folds, draw_held_out, restrict_rows, split_dataset
-from qpsvm.faces.cli.terminal import Ticker, require_writable
+from qpsvm.faces.cli.terminal import require_writable
+from qpsvm.faces.cli.ticker import Ticker
 from qpsvm.machines import Problem
 from qpsvm.many.grid.folds import Fold
 from qpsvm.program.status import Status

@@ -25,7 +25,8 @@ from qpsvm.faces.cli.problem_options import KERNEL_DEFAULTS, PARAMETERS, WORD_CH
 from qpsvm.faces.cli.scores import format_notes
 from qpsvm.faces.cli.several import MulticlassProblem, choose_problem
 from qpsvm.faces.cli.shell import find_command
-from qpsvm.faces.cli.terminal import Ticker, require_writable
+from qpsvm.faces.cli.terminal import require_writable
+from qpsvm.faces.cli.ticker import Ticker
 from qpsvm.faces.plotting import scores
 from qpsvm.machines import CSVM, Problem
 from qpsvm.machines.problem.derived_problems import get_parameters

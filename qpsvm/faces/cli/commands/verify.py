@@ -15,7 +15,7 @@ from qpsvm.bounds.proof.proof import Proof
 from qpsvm.data.files import Column, StandardInput
 from qpsvm.faces.cli.data import Dataset, parse_source
 from qpsvm.faces.cli.shell import find_command
-from qpsvm.faces.cli.terminal import Ticker
+from qpsvm.faces.cli.ticker import Ticker
 from qpsvm.result.svm_result import SVMResult
 
 #: Extensions of files that the checker cannot read.
