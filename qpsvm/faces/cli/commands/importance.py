@@ -30,6 +30,7 @@ from qpsvm.faces.cli.splits import SEED, draw_held_out, split_dataset
 from qpsvm.faces.cli.ticker import Ticker
 from qpsvm.many.grid.parameters import table
 from qpsvm.many.grid.scorers import find_scorer, name_scorer
+from qpsvm.result.model import PairsModel
 
 #: Default score for labels: a rare class counts as much as a common one.
 LABEL_SCORING = "balanced_accuracy"
@@ -165,7 +166,7 @@ def _compute_score_losses(estimator: Any, y: NDArray[Any], scorer: Any, repeats:
 
 def compute_scaled_weights(model: Any, X: FloatArray) -> dict[str, FloatArray]:
     """Compute the weight of each feature times its standard deviation, (d,), per function; {} without weights."""
-    if model.w is None or hasattr(model, "counts"):  # with counts, pairs of classes vote, and f has no weights
+    if model.w is None or isinstance(model, PairsModel):
         return {}
     deviation, w = X.std(axis=0), np.atleast_2d(model.w)
     if w.shape[1] != len(deviation) or len(w) > SHOWN_CLASSES:

@@ -24,8 +24,7 @@ from qpsvm.faces.cli.commands.plot import choose_picture, require_picture, write
 from qpsvm.faces.cli.commands.verify import check_options, prove_result, write_error_proof
 from qpsvm.faces.cli.data import Dataset, parse_source, print_columns, read_dataset
 from qpsvm.faces.cli.data_files import describe_source
-from qpsvm.faces.cli.distributed import describe_dataset as first_line
-from qpsvm.faces.cli.distributed import open_cluster, read_distributed
+from qpsvm.faces.cli.distributed import describe_dataset, open_cluster, read_distributed
 from qpsvm.faces.cli.options import build_settings
 from qpsvm.faces.cli.probabilities import add_probabilities, check_probability, check_samples
 from qpsvm.faces.cli.problem_options import apply_defaults
@@ -155,7 +154,7 @@ def _solve_on_cluster(options: argparse.Namespace) -> int:
         with Ticker("reading on the workers", options.verbose):
             sample = read_distributed(options)
             problem = sample.build_problem(options)
-        print(first_line(describe_source(parse_source(options.file)), sample, problem))
+        print(describe_dataset(describe_source(parse_source(options.file)), sample, problem))
         result = solve_or_raise(problem, options)
         print(result.summary())
         _save_model(sample.build_model(result, problem), options)
