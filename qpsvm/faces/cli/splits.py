@@ -47,17 +47,6 @@ def draw_held_out(dataset: Dataset, test_share: float, seed: int) -> Fold:
     return Fold(np.sort(rows[train]), np.sort(rows[test]))
 
 
-def _check_classes_on_both_sides(labels: NDArray[Any], train: IntArray, test: IntArray, test_share: float) -> None:
-    """Refuse a draw that has a class without training rows or without test rows. Raises DataError."""
-    for label, count in zip(*np.unique(labels, return_counts=True), strict=True):
-        for side, verb, remedy in ((train, "trains", "smaller"), (test, "is tested", "larger")):
-            if not (labels[side] == label).any():
-                raise DataError(
-                    f"the class {label} has {describe_active(count, 'row')}, and with a share of {test_share:g} none "
-                    f"of them {verb}: use a {remedy} share, or --cv {min(count, 5)}"
-                )
-
-
 def draw_dataset_folds(dataset: Dataset, count: int, seed: int) -> Iterator[Fold]:
     """Draw folds at random, stratified by class; a ranking with groups is split into whole groups."""
     rows, labels, groups = _list_active_rows(dataset)
@@ -98,3 +87,14 @@ def _list_active_rows(dataset: Dataset) -> tuple[IntArray, NDArray[Any] | None, 
     labels = dataset.labels[rows] if dataset.target_kind == "labels" else None
     groups = dataset.table.groups if dataset.target_kind == "ranks" else None
     return rows, labels, None if groups is None else groups[rows]
+
+
+def _check_classes_on_both_sides(labels: NDArray[Any], train: IntArray, test: IntArray, test_share: float) -> None:
+    """Refuse a draw that has a class without training rows or without test rows. Raises DataError."""
+    for label, count in zip(*np.unique(labels, return_counts=True), strict=True):
+        for side, verb, remedy in ((train, "trains", "smaller"), (test, "is tested", "larger")):
+            if not (labels[side] == label).any():
+                raise DataError(
+                    f"the class {label} has {describe_active(count, 'row')}, and with a share of {test_share:g} none "
+                    f"of them {verb}: use a {remedy} share, or --cv {min(count, 5)}"
+                )

@@ -67,19 +67,6 @@ def run_path(options: argparse.Namespace) -> int:
     return 0 if path.status == "optimal" else 1
 
 
-def _find_interval(axes: Mapping[str, Sequence[Any]]) -> str:
-    """Return the one parameter with two values, if each other one has a single value. Raises ParameterError."""
-    varied = [name for name, values in axes.items() if len(values) > 1]
-    if len(varied) == 1 and len(axes[varied[0]]) == 2:
-        return varied[0]
-    example = varied[0] if varied else next(iter(axes))
-    counts = ", ".join(f"{len(values)} of --{name}" for name, values in axes.items())
-    raise ParameterError(
-        f"--exact needs the two ends of one interval, such as --{example} 0.05,100, and one value for each other "
-        f"parameter; got {counts}"
-    )
-
-
 def run_leave_one_out(options: argparse.Namespace) -> int:
     """Leave out each row in turn, and print the error. Raises DataError, UnsupportedError."""
     require_writable(options.output)
@@ -99,6 +86,19 @@ def run_leave_one_out(options: argparse.Namespace) -> int:
         columns = {"decision": result.decision.tolist(), "gap": result.gap.tolist()}
         _write_csv(options.output, {"row": range(len(result.decision)), **target, **columns})
     return 0 if result.status == "optimal" else 1
+
+
+def _find_interval(axes: Mapping[str, Sequence[Any]]) -> str:
+    """Return the one parameter with two values, if each other one has a single value. Raises ParameterError."""
+    varied = [name for name, values in axes.items() if len(values) > 1]
+    if len(varied) == 1 and len(axes[varied[0]]) == 2:
+        return varied[0]
+    example = varied[0] if varied else next(iter(axes))
+    counts = ", ".join(f"{len(values)} of --{name}" for name, values in axes.items())
+    raise ParameterError(
+        f"--exact needs the two ends of one interval, such as --{example} 0.05,100, and one value for each other "
+        f"parameter; got {counts}"
+    )
 
 
 def _check_single_function(options: argparse.Namespace, what: str, instead: str) -> None:

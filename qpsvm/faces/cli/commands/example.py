@@ -25,7 +25,7 @@ N_CUSTOMERS, N_NEW_CUSTOMERS, N_HOUSES, N_RACES, N_RUNNERS = 1000, 200, 300, 20,
 EMPTY_SHARE = 0.03
 #: Log-odds that an average customer of the basic plan buys: few do.
 BASE_LOG_ODDS = -5.6
-#: The lines of `train.py`, a program as a user of scikit-learn writes it.
+#: The lines of the example program, as a user of scikit-learn writes it.
 PROGRAM = (
     "import numpy as np",
     "from sklearn.datasets import load_breast_cancer",
