@@ -117,21 +117,22 @@ class Dataset:
 
 
 def build_class_weights(
-    given: Sequence[Any] | None, list_labels: Callable[[], tuple[NDArray[Any], NDArray[Any]]]
+    choices: Sequence[Any] | None, list_labels: Callable[[], tuple[NDArray[Any], NDArray[Any]]]
 ) -> dict[Any, float] | str | None:
     """Build the class weights of `--class-weight`, by the labels that are passed to the problem.
 
+    choices: Of the user: "balanced", or labels with their weights.
     list_labels: Returns the labels as in the file, and as passed to the problem: (k,) each.
     """
-    if not given:
+    if not choices:
         return None
-    if BALANCED in given:
-        if len(given) > 1:
+    if BALANCED in choices:
+        if len(choices) > 1:
             raise ParameterError("--class-weight balanced sets the weights of all classes: leave the other weights out")
         return BALANCED
     weights: dict[Any, float] = {}
     labels, keys = list_labels()
-    for label, weight in given:
+    for label, weight in choices:
         matches = match_label(labels, label)
         if not matches.any():
             raise UnknownOptionError(

@@ -25,8 +25,8 @@ NO_PAIR = "no pair to compare"
 def compute_scores(dataset: Dataset, predicted: NDArray[Any], quantile: float | None = None) -> dict[str, float]:
     """Compute the scores of predictions (n,) for the rows of a dataset, by name."""
     if dataset.target_kind == "none":
-        found, labels = {"share outside": float((predicted < 0).mean())}, choose_true_labels(dataset)
-        return found if labels is None else {**found, **score_predictions("labels", predicted, labels)}
+        scores, labels = {"share outside": float((predicted < 0).mean())}, choose_true_labels(dataset)
+        return scores if labels is None else {**scores, **score_predictions("labels", predicted, labels)}
     target = dataset.labels if dataset.target_kind == "labels" else np.asarray(dataset.y, dtype=float)
     return score_predictions(dataset.target_kind, predicted, target, dataset.table.groups, quantile)
 
@@ -41,17 +41,17 @@ def score_predictions(
         return {"pairs in order": n_ordered / n_pairs} if n_pairs else {}
     if target_kind != "numbers":
         is_correct, labels = predicted == target, np.unique(target)
-        found = {"accuracy": float(is_correct.mean())}
+        scores = {"accuracy": float(is_correct.mean())}
         if len(labels) > 1 and np.isin(predicted, labels).all():
-            found["balanced accuracy"] = float(np.mean([is_correct[target == label].mean() for label in labels]))
-        return found
+            scores["balanced accuracy"] = float(np.mean([is_correct[target == label].mean() for label in labels]))
+        return scores
     residual = target - predicted
     if quantile is not None:
         loss = float(np.maximum(quantile * residual, (quantile - 1.0) * residual).mean())
         return {"mean pinball loss": loss, "share below": float((residual < 0).mean())}
     total_squares = float(np.square(target - target.mean()).sum())
-    found = {"R²": 1.0 - float(np.square(residual).sum()) / total_squares} if total_squares > 0.0 else {}
-    return {**found, "mean absolute error": float(np.abs(residual).mean())}
+    scores = {"R²": 1.0 - float(np.square(residual).sum()) / total_squares} if total_squares > 0.0 else {}
+    return {**scores, "mean absolute error": float(np.abs(residual).mean())}
 
 
 def format_scores(scores: dict[str, float], deviations: dict[str, float] | None = None) -> str:
