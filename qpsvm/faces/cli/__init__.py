@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 
 from qpsvm.base.errors import ParameterError, QPSVMError, SolverError, TooLargeError
+from qpsvm.faces.cli.memory import reserve_blas_buffers
 from qpsvm.faces.cli.parser import make_parser
-from qpsvm.faces.cli.terminal import discard_output, ignore_closed_pipe, reserve_blas_buffers, spell_unencodable
+from qpsvm.faces.cli.terminal import discard_output, ignore_closed_pipe, spell_unencodable
 
 #: Exit code if a result is not optimal, memory runs out or a solver breaks down.
 FAILED = 1

@@ -1,7 +1,8 @@
-"""Open binary or large data files as rows that are read in blocks.
+"""Open binary or large data files as rows that are read in blocks (`find_stored_files`, `StoredFiles`).
 
-Samples that are small when decoded are read into memory, so that every command can use them. Rows to predict are
-decoded twice, block by block: once to check them and once to predict them. Nothing is kept or written to scratch.
+`read_stored` reads samples to train on. Those that are small when decoded are read into memory, so that every command
+can use them. `iter_encoded_parts` reads rows to predict. It decodes them twice, block by block: once to check them and
+once to predict them. Nothing is kept or written to scratch.
 """
 
 from __future__ import annotations
@@ -28,8 +29,7 @@ from qpsvm.data.files.encoded_table import compute_mean_and_scale, standardise_t
 from qpsvm.data.files.libsvm import refuse_column_options
 from qpsvm.data.files.sheet import Sheet, as_integers, build_target_error, select_features, split_names
 from qpsvm.data.kinds import LARGE_MAP
-from qpsvm.data.rows import RowSource, StandardisedRows
-from qpsvm.data.rows import standardise_rows as by_blocks
+from qpsvm.data.rows import RowSource, StandardisedRows, standardise_rows
 from qpsvm.data.sources.arrays import map_npy, read_width
 from qpsvm.data.sources.arrow import iter_frames, open_dataset
 from qpsvm.data.sources.first_pass import run_first_pass
@@ -38,7 +38,7 @@ from qpsvm.data.sources.spool import DecodedRows, decode_to_scratch, find_scratc
 from qpsvm.data.sources.stored import StoredRows
 from qpsvm.data.sources.text import LibsvmRows, open_csv
 from qpsvm.faces.cli.problem_options import COLUMN_OPTIONS, choose_target, refuse_options
-from qpsvm.faces.cli.terminal import Ticker
+from qpsvm.faces.cli.ticker import Ticker
 
 #: Share of the available memory above which a text file is read in blocks by default: its cells and numbers take a few
 #: times its size.
@@ -47,8 +47,10 @@ TEXT_SHARE = 0.25
 FRAMES = ("parquet", "feather")
 #: Extensions of binary files.
 ENDINGS = (".npy", ".parquet", ".feather", ".arrow")
-#: Note on sparse rows that are read in blocks.
+#: Note on sparse rows that are standardised in blocks.
 SCALED_NOTE = "sparse columns are divided by their standard deviations; their means are not subtracted"
+#: Note on rows that are read in blocks.
+ON_DISK_NOTE = "the rows stay on disk and are read in blocks"
 #: Note on named columns that are read in blocks.
 IN_BLOCKS_NOTE = "every column is read as a number, including identifiers: use --drop to leave them out"
 #: The data argument of a command.
@@ -102,30 +104,30 @@ class StoredFiles:
         return iter_frames(self.paths, self.file_format, self.name, all_at_once)
 
     def find_column(self, name: str | None) -> Any:
-        """A column as `open_rows` takes it: its name, or its position in an array, unless it is a separate file."""
+        """Return a column as `open_rows` takes it: a name, a position in an array, or a separate file."""
         return int(name) if name is not None and self.file_format == "npy" and name.isdecimal() else name
 
 
-def find_stored_files(given: DataSource, stream: bool) -> StoredFiles | None:
-    """Find the files that are opened as rows; None if a single text is read into memory."""
-    if isinstance(given, StandardInput):
+def find_stored_files(source: DataSource, stream: bool) -> StoredFiles | None:
+    """Find the files that are opened as rows; None if a single text is read into memory. Raises ParameterError."""
+    if isinstance(source, StandardInput):
         if stream:
             raise ParameterError("--stream reads a file in blocks, several times: save standard input to a file first")
         return None
-    if isinstance(given, str) and not (stream or _is_store(given)):
+    if isinstance(source, str) and not (stream or _must_open_as_rows(source)):
         return None
-    paths = drop_empty_files(expand_paths(given if isinstance(given, str) else list(given)))
-    return StoredFiles(describe_source(given), tuple(paths), require_one_format(paths))
+    paths = drop_empty_files(expand_paths(source if isinstance(source, str) else list(source)))
+    return StoredFiles(describe_source(source), tuple(paths), require_one_format(paths))
 
 
-def describe_source(given: DataSource) -> str:
+def describe_source(source: DataSource) -> str:
     """Describe the data source of a command, for messages."""
-    if not isinstance(given, tuple):
-        return str(given)
-    return given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
+    if not isinstance(source, tuple):
+        return str(source)
+    return source[0] if len(source) == 1 else f"{source[0]} and {len(source) - 1} more"
 
 
-def _is_store(name: str) -> bool:
+def _must_open_as_rows(name: str) -> bool:
     """Return whether a name stands for several files, or for one that is binary or would not fit into memory."""
     path = Path(name)
     if path.is_dir():
@@ -136,28 +138,32 @@ def _is_store(name: str) -> bool:
         return True
     try:
         with path.open("rb") as file:
-            mark = file.read(max(map(len, MARKS)))
+            first_bytes = file.read(max(map(len, MARKS)))
     except OSError:
         return False  # the reader reports the reason
-    return mark.startswith(tuple(MARKS)) or os.path.getsize(path) > TEXT_SHARE * find_available_memory()
+    return first_bytes.startswith(tuple(MARKS)) or os.path.getsize(path) > TEXT_SHARE * find_available_memory()
 
 
-def read_stored(found: StoredFiles, options: argparse.Namespace, raw: bool) -> EncodedTable:
-    """Read the samples of files, with the target and weights that options name. Raises ParameterError, QPSVMError."""
-    found.check_column_options(options)
-    source, encoding = _open_libsvm(found, options) if found.file_format == "libsvm" else _open_columns(found, options)
-    y = _convert_target(source.target, options, found.name)
-    held = not getattr(options, "stream", False) and source.entries <= LARGE_MAP
-    X: Any = source.matrix().copy() if held else source  # a copy: the matrix may be a memory map
-    notes = () if held else ("the rows stay on disk and are read in blocks",)
-    if not held and encoding.columns and found.file_format != "npy":
-        notes = (*notes, IN_BLOCKS_NOTE)
+def read_stored(stored: StoredFiles, options: argparse.Namespace, raw: bool) -> EncodedTable:
+    """Read the samples of files, with the target and weights that options name. Raises ParameterError, QPSVMError.
+
+    raw: Do not standardise the columns, whatever the options say.
+    """
+    stored.check_column_options(options)
+    source, encoding = (_open_libsvm if stored.file_format == "libsvm" else _open_columns)(stored, options)
+    y = _convert_target(source.target, options, stored.name)
+    X: Any = source
+    notes: tuple[str, ...] = ()
+    if not getattr(options, "stream", False) and source.entries <= LARGE_MAP:
+        X = source.matrix().copy()  # a copy: the matrix may be a memory map
+    else:
+        notes = (ON_DISK_NOTE,)
+        if encoding.columns and stored.file_format != "npy":
+            notes = (*notes, IN_BLOCKS_NOTE)
     table = EncodedTable(X, y, encoding, notes=notes, weights=source.weight)
-    return (
-        table
-        if raw or not options.standardise
-        else standardise_by(table, *compute_stored_moments(X, found.name), found.name)
-    )
+    if raw or not options.standardise:
+        return table
+    return standardise_by(table, *compute_stored_moments(X, stored.name), stored.name)
 
 
 def compute_stored_moments(X: Any, name: str) -> tuple[FloatArray, FloatArray]:
@@ -169,8 +175,8 @@ def compute_stored_moments(X: Any, name: str) -> tuple[FloatArray, FloatArray]:
     """
     if isinstance(X, RowSource):
         with Ticker(f"standardising {name}"):
-            found = by_blocks(X)
-        return found.mean, found.scale
+            standardised = standardise_rows(X)
+        return standardised.mean, standardised.scale
     return compute_mean_and_scale(X, name)
 
 
@@ -187,64 +193,71 @@ def standardise_by(table: EncodedTable, mean: FloatArray, scale: FloatArray, nam
     return replace(table, X=StandardisedRows(X, mean, scale), notes=notes)
 
 
-def _open_libsvm(found: StoredFiles, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:
-    refuse_column_options(found.name, vars(options).get, "--")
-    decoder = LibsvmRows(found.paths)
+def _open_libsvm(stored: StoredFiles, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:
+    """Open the rows of LIBSVM files, decoded to a scratch file."""
+    refuse_column_options(stored.name, vars(options).get, "--")
+    decoder = LibsvmRows(stored.paths)
     source = decode_to_scratch(decoder, find_scratch_folder(None), True)
     return source, Encoding("libsvm", None, (), source.d, first_index=decoder.first_index)
 
 
-def choose_columns(found: StoredFiles, options: argparse.Namespace) -> tuple[list[str], str | None, str | None]:
+def choose_columns(stored: StoredFiles, options: argparse.Namespace) -> tuple[list[str], str | None, str | None]:
     """Choose the columns of the features, the target and the weights as the options name them.
 
     The columns of an array are named by position from 0; its target and weights may be separate .npy files.
     """
     if options.groups is not None:
         raise ParameterError("--groups needs a text file that is read into memory: leave it out, or use such a file")
-    names = found.list_columns()
-    apart = {"target": options.target, "weights": options.weights}
-    own = {option: name for option, name in apart.items() if name is not None and _is_own_file(name, found)}
-    beside = {option: _resolve_name(name, names, found) for option, name in apart.items() if name and option not in own}
-    sheet = Sheet(found.paths[0], {name: j for j, name in enumerate(names)})
+    names = stored.list_columns()
+    special = {"target": options.target, "weights": options.weights}
+    own_files = {option: name for option, name in special.items() if name is not None and _is_own_file(name, stored)}
+    columns = {
+        option: _resolve_name(name, names, stored)
+        for option, name in special.items()
+        if name and option not in own_files
+    }
+    sheet = Sheet(stored.paths[0], {name: j for j, name in enumerate(names)})
     if options.target is None and choose_target(options) != "none":
         raise build_target_error(sheet, choose_target(options))
-    used = select_features(
-        sheet, beside, [_resolve_name(name, names, found) for name in split_names(options.drop, names)]
-    )
-    target, weights = ({**beside, **own}.get(option) for option in apart)
-    return used, target, weights
+    dropped = [_resolve_name(name, names, stored) for name in split_names(options.drop, names)]
+    features = select_features(sheet, columns, dropped)
+    target, weights = ({**columns, **own_files}.get(option) for option in special)
+    return features, target, weights
 
 
-def _open_columns(found: StoredFiles, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:
+def _open_columns(stored: StoredFiles, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:
     """Open the rows of files whose columns are named or numbered."""
-    used, target, weights = choose_columns(found, options)
-    chosen = [found.find_column(name) for name in used] if options.drop or found.file_format == "npy" else None
-    source = open_rows(list(found.paths), found.find_column(target), chosen, found.find_column(weights))
-    text = source.target is not None and source.target.dtype.kind not in "iufb"
-    return source, build_encoding(found, used, target, text)
+    features, target, weights = choose_columns(stored, options)
+    has_choice = options.drop or stored.file_format == "npy"
+    columns = [stored.find_column(name) for name in features] if has_choice else None
+    source = open_rows(list(stored.paths), stored.find_column(target), columns, stored.find_column(weights))
+    has_text_labels = source.target is not None and source.target.dtype.kind not in "iufb"
+    return source, build_encoding(stored, features, target, has_text_labels)
 
 
-def build_encoding(found: StoredFiles, used: Sequence[str], target: str | None, text: bool) -> Encoding:
+def build_encoding(stored: StoredFiles, features: Sequence[str], target: str | None, has_text_labels: bool) -> Encoding:
     """Build the encoding of files with numeric columns only."""
-    form = "npy" if found.file_format == "npy" else "csv"
-    named = None if target is None or _is_own_file(target, found) else target
-    return Encoding(form, named, tuple(map(Column, used)), len(used), text_labels=text)
+    form = "npy" if stored.file_format == "npy" else "csv"
+    target_column = None if target is None or _is_own_file(target, stored) else target
+    return Encoding(form, target_column, tuple(map(Column, features)), len(features), text_labels=has_text_labels)
 
 
-def _is_own_file(name: str, found: StoredFiles) -> bool:
+def _is_own_file(name: str, stored: StoredFiles) -> bool:
     """Return whether the target or weights of an array are in a separate file."""
-    return found.file_format == "npy" and name.endswith(".npy")
+    return stored.file_format == "npy" and name.endswith(".npy")
 
 
-def _resolve_name(name: str, names: list[str], found: StoredFiles) -> str:
-    """Return the name of a column; for an array a position, maybe from the end. Raises UnknownOptionError."""
-    if found.file_format != "npy":
+def _resolve_name(name: str, names: list[str], stored: StoredFiles) -> str:
+    """Return the name of a column; of an array, whose columns are numbered, a negative number counts from the end.
+
+    Raises UnknownOptionError.
+    """
+    if stored.file_format != "npy":
         return name
-    place = name.removeprefix("-")
-    if not place.isdecimal() or not -len(names) <= int(name) < len(names):
+    if not name.removeprefix("-").isdecimal() or not -len(names) <= int(name) < len(names):
         raise UnknownOptionError(
-            f"{found.name} is an array with columns 0 to {len(names) - 1}, and has no column {name!r}; a separate .npy "
-            "file may be named as well"
+            f"{stored.name} is an array with columns 0 to {len(names) - 1}, and has no column {name!r}; a separate "
+            ".npy file may be named as well"
         )
     return names[int(name)]
 
@@ -265,10 +278,10 @@ def iter_encoded_parts(stored: StoredFiles, encoding: Encoding) -> Iterator[NewR
     """Iterate over the rows of some files, encoded like the training file of a model, one block at a time."""
     form = stored.file_format if stored.file_format in ("npy", "libsvm") else "csv"
     if form != encoding.format:
-        words = {"csv": "a table with named columns", "npy": "an array"}
-        own = words.get(encoding.format, f"a {encoding.format} file")
-        raise FileFormatError(f"{stored.name} is a {stored.file_format} file, but the model was trained on {own}")
-    source = _reopen_libsvm(stored, encoding) if form == "libsvm" else _reopen_columns(stored, encoding)
+        descriptions = {"csv": "a table with named columns", "npy": "an array"}
+        expected = descriptions.get(encoding.format, f"a {encoding.format} file")
+        raise FileFormatError(f"{stored.name} is a {stored.file_format} file, but the model was trained on {expected}")
+    source = _open_new_libsvm(stored, encoding) if form == "libsvm" else _open_new_columns(stored, encoding)
     for block in source.blocks():
         X: Any = block.matrix
         if sp.issparse(X):
@@ -278,7 +291,8 @@ def iter_encoded_parts(stored: StoredFiles, encoding: Encoding) -> Iterator[NewR
         yield standardise_table(NewRows(X, y, encoding), stored.name)
 
 
-def _reopen_libsvm(stored: StoredFiles, encoding: Encoding) -> StoredRows:
+def _open_new_libsvm(stored: StoredFiles, encoding: Encoding) -> StoredRows:
+    """Open LIBSVM rows with the features of a model. Raises DataError for an index that the model does not have."""
     decoder, first = LibsvmRows(stored.paths), encoding.first_index
     decoder.first_index = first
     source = DecodedRows(decoder, run_first_pass(decoder))
@@ -291,19 +305,19 @@ def _reopen_libsvm(stored: StoredFiles, encoding: Encoding) -> StoredRows:
     return source
 
 
-def _reopen_columns(stored: StoredFiles, encoding: Encoding) -> StoredRows:
-    """Reopen the rows with the columns of a model, and with the target if every row has one."""
+def _open_new_columns(stored: StoredFiles, encoding: Encoding) -> StoredRows:
+    """Open rows with the columns of a model, and with the target if every row has one. Raises DataError."""
     names, columns = stored.list_columns(), [column.name for column in encoding.columns]
     encoding.check_names(names, stored.name)
-    made = next((column for column in encoding.columns if column != Column(column.name)), None)
-    if made is not None:
-        what = "a date" if made.date else "a text" if made.categories is not None else "missing values"
+    derived = next((column for column in encoding.columns if column != Column(column.name)), None)
+    if derived is not None:
+        what = "a date" if derived.date else "a text" if derived.categories is not None else "missing values"
         raise DataError(
-            f"{stored.name}: the model derives features from {what} in column {made.name!r}, which works in memory "
+            f"{stored.name}: the model derives features from {what} in column {derived.name!r}, which works in memory "
             "only: leave --stream out, or predict one file at a time"
         )
-    opened = partial(open_rows, list(stored.paths), columns=list(map(stored.find_column, columns)), scratch=False)
+    open_columns = partial(open_rows, list(stored.paths), columns=list(map(stored.find_column, columns)), scratch=False)
     with suppress(DataError):  # a row without a target is predicted like any other
         if encoding.target in names:
-            return opened(stored.find_column(encoding.target))
-    return opened()
+            return open_columns(stored.find_column(encoding.target))
+    return open_columns()

@@ -1,6 +1,6 @@
-"""Solve on a Dask cluster whose workers read the files themselves (`solve --scheduler`).
+"""Let the workers of a Dask cluster read the files of `solve --scheduler` (`open_cluster`, `read_distributed`).
 
-The workers read the rows and keep them. This process has only the first line, the summary and the model.
+The workers keep the rows that they read. This process has only the first line, the summary and the model.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ LOCAL_OPTIONS = {
 LOCAL_ADDRESS = re.compile(r"local:([1-9]\d{0,3})$")
 #: Seconds to wait for the answer of a scheduler.
 CONNECT_SECONDS = 20
+#: Features, and target and weights (None if absent), on the workers.
+RemoteParts = tuple[Any, list[Any]]
 
 
 @contextmanager
@@ -80,60 +82,57 @@ def read_distributed(options: argparse.Namespace) -> Dataset:
         )
     stored = find_stored_files(parse_source(options.file), True)
     assert stored is not None
-    if stored.file_format in ("libsvm", "feather"):
-        kind = {"libsvm": "LIBSVM", "feather": "Feather"}[stored.file_format]
+    unreadable = {"libsvm": "LIBSVM", "feather": "Feather"}
+    if kind := unreadable.get(stored.file_format):
         raise ParameterError(
             f"{stored.name} is a {kind} file, which workers cannot read: convert it to Parquet, or leave --scheduler "
             "out"
         )
-    used, target, weights = choose_columns(stored, options)
-    learns = VARIANTS[options.variant]._target_kind
-    target = None if learns == "none" else target
-    X, (y, weight) = (_open_arrays if stored.file_format == "npy" else _open_frames)(stored, used, (target, weights))
-    text = stored.file_format != "npy" and learns == "labels" and y is not None and y.dtype.kind not in "biuf"
-    table = EncodedTable(X, None, build_encoding(stored, used, target, text), weights=weight)
+    features, target, weights = choose_columns(stored, options)
+    target_kind = VARIANTS[options.variant]._target_kind
+    target = None if target_kind == "none" else target
+    is_array = stored.file_format == "npy"
+    X, (y, weight) = (_open_arrays if is_array else _open_frames)(stored, features, (target, weights))
+    has_text_labels = not is_array and target_kind == "labels" and y is not None and y.dtype.kind not in "biuf"
+    table = EncodedTable(X, None, build_encoding(stored, features, target, has_text_labels), weights=weight)
     if options.standardise:
         table = _standardise(table, stored.name)
-    return Dataset(table, y.astype(object) if text else y, target_kind=learns)
+    return Dataset(table, y.astype(object) if has_text_labels else y, target_kind=target_kind)
 
 
-#: Features, and target and weights (None if absent), on the workers.
-RemoteParts = tuple[Any, list[Any]]
-
-
-def _open_frames(stored: StoredFiles, used: list[str], beside: tuple[str | None, ...]) -> RemoteParts:
+def _open_frames(stored: StoredFiles, features: list[str], others: tuple[str | None, ...]) -> RemoteParts:
     """Open files whose columns have names."""
     import dask.dataframe as frames
 
-    wanted = [*used, *filter(None, beside)]
+    wanted = [*features, *filter(None, others)]
     if stored.file_format == "csv":
         frame = frames.read_csv(list(stored.paths), usecols=wanted)
     else:
         frame = frames.read_parquet(list(stored.paths), columns=wanted)
-    texts = [name for name in used if frame.dtypes[name].kind not in "biuf"]
-    if texts:
-        raise DataTypeError(
-            f"{stored.name}: column {texts[0]!r} is not numeric: leave it out with --drop {texts[0]!r}, or encode it "
-            "as numbers first"
-        )
-    return frame[used], [None if name is None else frame[name] for name in beside]
+    for name in features:
+        if frame.dtypes[name].kind not in "biuf":
+            raise DataTypeError(
+                f"{stored.name}: column {name!r} is not numeric: leave it out with --drop {name!r}, or encode it as "
+                "numbers first"
+            )
+    return frame[features], [None if name is None else frame[name] for name in others]
 
 
-def _open_arrays(stored: StoredFiles, used: list[str], beside: tuple[str | None, ...]) -> RemoteParts:
+def _open_arrays(stored: StoredFiles, features: list[str], others: tuple[str | None, ...]) -> RemoteParts:
     """Open arrays; each file is mapped by the worker that reads it."""
     import dask
     import dask.array as arrays
 
-    read, parts = dask.delayed(_read_rows, pure=True), []
+    read, blocks = dask.delayed(_read_rows, pure=True), []
     for path in stored.paths:
         array = map_npy(path)
         step = max(1, BLOCK_NUMBERS // array.shape[1])
         for start in range(0, len(array), step):
             stop = min(start + step, len(array))
-            parts.append(arrays.from_delayed(read(path, start, stop), (stop - start, array.shape[1]), array.dtype))
-    whole = arrays.concatenate(parts)
-    vectors = [None if name is None else whole[:, int(name)] if name.isdecimal() else map_npy(name) for name in beside]
-    return whole[:, [int(name) for name in used]], vectors
+            blocks.append(arrays.from_delayed(read(path, start, stop), (stop - start, array.shape[1]), array.dtype))
+    table = arrays.concatenate(blocks)
+    vectors = [None if name is None else table[:, int(name)] if name.isdecimal() else map_npy(name) for name in others]
+    return table[:, [int(name) for name in features]], vectors
 
 
 def _read_rows(path: str, start: int, stop: int) -> NDArray[Any]:
@@ -142,19 +141,19 @@ def _read_rows(path: str, start: int, stop: int) -> NDArray[Any]:
 
 
 def _standardise(table: EncodedTable, name: str) -> EncodedTable:
-    """Standardise every column to mean 0 and standard deviation 1, with two sums over the rows."""
+    """Standardise every column to mean 0 and standard deviation 1; constant columns become 0. Raises DataError."""
     import dask
 
     X: Any = table.X
     X = (X.to_dask_array() if hasattr(X, "to_dask_array") else X).astype(np.float64)
-    found = dask.compute(X.mean(axis=0), X.std(axis=0), X.min(axis=0), X.max(axis=0))
-    mean, scale, low, high = (np.asarray(each) for each in found)
-    finite = np.isfinite(mean) & np.isfinite(scale)
-    if not finite.all():
-        feature = table.names[int(np.argmin(finite))]
+    moments = dask.compute(X.mean(axis=0), X.std(axis=0), X.min(axis=0), X.max(axis=0))
+    mean, scale, low, high = (np.asarray(moment) for moment in moments)
+    is_finite = np.isfinite(mean) & np.isfinite(scale)
+    if not is_finite.all():
+        feature = table.names[int(np.argmin(is_finite))]
         raise DataError(f"{name}: feature {feature!r} has a value that is missing, infinite or too large")
-    constant = (low == high) | (scale == 0.0)
-    mean, scale = np.where(constant, low, mean), np.where(constant, 1.0, scale)
+    is_constant = (low == high) | (scale == 0.0)
+    mean, scale = np.where(is_constant, low, mean), np.where(is_constant, 1.0, scale)
     return replace(table, X=(X - mean) / scale, encoding=replace(table.encoding, mean=mean, scale=scale))
 
 
@@ -163,10 +162,10 @@ def describe_dataset(name: str, dataset: Dataset, problem: Problem) -> str:
     n, d = problem.X.shape
     samples, classes = problem.samples, problem.samples.classes
     if classes is not None:
-        counted = zip(as_file_labels(classes).tolist(), samples.class_counts, strict=True)
-        learnt = "labels " + ", ".join(f"{label}: {count}" for label, count in counted)
+        sizes = zip(as_file_labels(classes).tolist(), samples.class_counts, strict=True)
+        target = "labels " + ", ".join(f"{label}: {count}" for label, count in sizes)
     elif samples.target_range is None:
-        learnt = "no target needed" if dataset.y is None else "the target is constant"
+        target = "no target needed" if dataset.y is None else "the target is constant"
     else:
-        learnt = "target from {:.6g} to {:.6g}".format(*samples.target_range)
-    return f"{name}: {n} rows x {d} features; {learnt}"
+        target = "target from {:.6g} to {:.6g}".format(*samples.target_range)
+    return f"{name}: {n} rows x {d} features; {target}"

@@ -1,4 +1,7 @@
-"""Read the values of options from text, with errors that name the expected form (`make_reader`)."""
+"""Read the values of options from text, with errors that name the expected form.
+
+Each `read_…` function is the `type` of an option: it takes the text, and raises `ArgumentTypeError`.
+"""
 
 from __future__ import annotations
 
@@ -14,36 +17,39 @@ from qpsvm.many.grid.folds import SEEDS
 T = TypeVar("T")
 
 
-def make_reader(convert: Callable[[str], T], what: str) -> Callable[[str], T]:
+def _make_reader(convert: Callable[[str], T], what: str) -> Callable[[str], T]:
     """Make a reader of option text; if `convert` raises `ValueError`, its error says that `what` is expected."""
 
-    def read(given: str) -> T:
+    def read(text: str) -> T:
         try:
-            return convert(given)
+            return convert(text)
         except ValueError:
-            raise argparse.ArgumentTypeError(f"expected {what}, got {given!r}") from None
+            raise argparse.ArgumentTypeError(f"expected {what}, got {text!r}") from None
 
     return read
 
 
-def make_integer_reader(low: int, high: int) -> Callable[[str], int]:
-    """Make a converter of whole numbers from `low` to `high` - 1."""
-    return lambda text: low + range(low, high).index(int(text))
+def _make_integer_reader(low: int, what: str) -> Callable[[str], int]:
+    """Make a reader of whole numbers from `low` to `SEEDS` - 1."""
+    return _make_reader(lambda text: low + range(low, SEEDS).index(int(text)), what)
 
 
-def require_text(text: str) -> str:
+def _require_text(text: str) -> str:
     """Return a text that is not empty. Raises ValueError."""
     if not text:
         raise ValueError
     return text
 
 
-file_name, name = make_reader(require_text, "a file name"), make_reader(require_text, "a name")
-names = make_reader(lambda text: [require_text(part.strip()) for part in text.split(",")], "names separated by commas")
-numbers = make_reader(lambda text: [float(part) for part in text.split(",")], "numbers separated by commas")
-fold_count = make_reader(make_integer_reader(2, SEEDS), "a whole number of folds, 2 or more")
-repeats = make_reader(make_integer_reader(1, SEEDS), "a whole number, 1 or more")
-seed = make_reader(make_integer_reader(0, SEEDS), f"a whole number from 0 to {SEEDS - 1}")
+read_file_name = _make_reader(_require_text, "a file name")
+read_name = _make_reader(_require_text, "a name")
+read_names = _make_reader(
+    lambda text: [_require_text(part.strip()) for part in text.split(",")], "names separated by commas"
+)
+read_numbers = _make_reader(lambda text: [float(part) for part in text.split(",")], "numbers separated by commas")
+read_fold_count = _make_integer_reader(2, "a whole number of folds, 2 or more")
+read_repeats = _make_integer_reader(1, "a whole number, 1 or more")
+read_seed = _make_integer_reader(0, f"a whole number from 0 to {SEEDS - 1}")
 
 
 def make_word_reader(known: Iterable[str]) -> Callable[[str], str]:
@@ -59,11 +65,11 @@ def make_word_reader(known: Iterable[str]) -> Callable[[str], str]:
 
 
 def build_choice(words: Sequence[str]) -> dict[str, Any]:
-    """Build the arguments of argparse for an option that is one of these words."""
+    """Build the keyword arguments of `add_argument` for an option that is one of these words."""
     return {"type": make_word_reader(words), "choices": words}
 
 
-def parse_class_weight(text: str) -> str | tuple[str, float]:
+def read_class_weight(text: str) -> str | tuple[str, float]:
     """Return "balanced", or a label and its weight. Raises ArgumentTypeError."""
     label, equals, weight = text.rpartition("=")
     if equals and label:
@@ -76,7 +82,7 @@ def parse_class_weight(text: str) -> str | tuple[str, float]:
     return BALANCED
 
 
-def parse_rows(text: str) -> list[int]:
+def read_rows(text: str) -> list[int]:
     """Return row numbers, which are counted from 0 and separated by commas. Raises ArgumentTypeError."""
     try:
         return checker.places(text)
@@ -86,8 +92,11 @@ def parse_rows(text: str) -> list[int]:
         ) from error
 
 
-def parse_share(text: str) -> float:
-    """Return a share of the rows, above 0 and below 1. Raises ArgumentTypeError."""
+def read_share(text: str) -> float:
+    """Return a share of the rows, above 0 and below 1; the error for a percentage names the share.
+
+    Raises ArgumentTypeError.
+    """
     try:
         value = float(text)
     except ValueError:

@@ -7,35 +7,42 @@ from collections.abc import Callable
 from typing import Any
 
 from qpsvm.data.files.column_kinds import MISSING_POLICIES
-from qpsvm.faces.cli.option_values import build_choice, file_name, make_word_reader, name, parse_class_weight
+from qpsvm.faces.cli.option_values import (
+    build_choice,
+    make_word_reader,
+    read_class_weight,
+    read_file_name,
+    read_name,
+)
 from qpsvm.faces.cli.problem_options import COLUMN_LISTS, PARAMETERS, VARIANTS, WORD_CHOICES, list_option_owners
 from qpsvm.machines import registry
 from qpsvm.space.kernels.kernel_registry import FUNCTIONS
 
 
 def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how: Any) -> None:
-    """Add the options that say which file is read, and how."""
+    """Add the options that say which file is read, and how.
+
+    name_or_flag, how: The argument of the file, or an option for it, with further arguments of `add_argument`.
+    """
     group = parser.add_argument_group("data")
     what = (
         "CSV file with a header, LIBSVM file (both may be compressed by gzip, bzip2 or xz; - is standard input), "
         "Parquet, Feather or .npy; a folder or a pattern such as 'part-*.parquet' stands for its files"
     )
-    group.add_argument(name_or_flag, type=file_name, **how, help=what)
+    group.add_argument(name_or_flag, type=read_file_name, **how, help=what)
     what = "column of labels or numbers; for an array its position, or a .npy file"
-    group.add_argument("--target", type=name, metavar="COLUMN", help=what)
+    group.add_argument("--target", type=read_name, metavar="COLUMN", help=what)
     what = "label of the positive class; all others form the negative class"
-    group.add_argument("--positive", type=name, metavar="LABEL", help=what)
-    group.add_argument(
-        "--groups", type=name, metavar="COLUMN", help="column of groups of a ranking; rows are compared within a group"
-    )
-    group.add_argument(
-        "--weights", type=name, metavar="COLUMN", help="column of row weights; rows of weight 0 are ignored"
-    )
+    group.add_argument("--positive", type=read_name, metavar="LABEL", help=what)
+    what = "column of groups of a ranking; rows are compared within a group"
+    group.add_argument("--groups", type=read_name, metavar="COLUMN", help=what)
+    what = "column of row weights; rows of weight 0 are ignored"
+    group.add_argument("--weights", type=read_name, metavar="COLUMN", help=what)
     what = (
         "balanced (all classes get the same total weight), or LABEL=WEIGHT, the weight of each row of that class "
         "(several may follow)"
     )
-    group.add_argument("--class-weight", type=parse_class_weight, action="append", metavar="WEIGHT", help=what)
+    group.add_argument("--class-weight", type=read_class_weight, action="append", metavar="WEIGHT", help=what)
     for option, what in COLUMN_LISTS.items():
         group.add_argument(f"--{option}", action="append", default=[], metavar="COLUMN", help=what)
     add_missing_texts(group, "empty ones, NA, null and the like")
@@ -49,6 +56,11 @@ def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how:
     group.add_argument("--standardise", "--standardize", action="store_true", help=what)
 
 
+def add_file(group: argparse._ActionsContainer, option: str, what: str, metavar: str = "FILE", **how: Any) -> None:
+    """Add an option that names a file."""
+    group.add_argument(option, type=read_file_name, metavar=metavar, help=what, **how)
+
+
 def add_missing_texts(group: argparse._ActionsContainer, known: str) -> None:
     """Add the option for cells that mean no value, besides the known ones."""
     what = f"cells that mean no value, besides {known} (several may follow)"
@@ -58,7 +70,7 @@ def add_missing_texts(group: argparse._ActionsContainer, known: str) -> None:
 def add_encoding(group: argparse._ActionsContainer) -> None:
     """Add the option for the character encoding of a text file."""
     what = "character encoding of a text file, such as latin-1, cp1252 or utf-16; default utf-8"
-    group.add_argument("--encoding", type=name, metavar="NAME", help=what)
+    group.add_argument("--encoding", type=read_name, metavar="NAME", help=what)
 
 
 def add_stream(parser: argparse.ArgumentParser) -> None:
@@ -74,13 +86,13 @@ def add_problem(parser: argparse.ArgumentParser) -> None:
     add_parameters(group)
 
 
-def add_variant(group: argparse._ArgumentGroup, *name_or_flag: str) -> None:
-    """Add the option, or the argument, that names the machine."""
-    how: dict[str, Any] = {} if name_or_flag else {"default": "c"}
-    what = f"{', '.join(VARIANTS)}{'' if name_or_flag else '; default c'}"
-    group.add_argument(
-        *(name_or_flag or ("--variant",)), type=make_word_reader(VARIANTS), metavar="VARIANT", help=what, **how
-    )
+def add_variant(group: argparse._ArgumentGroup, is_required: bool = False) -> None:
+    """Add the option that names the machine; with `is_required`, a positional argument."""
+    reader, names = make_word_reader(VARIANTS), ", ".join(VARIANTS)
+    if is_required:
+        group.add_argument("variant", type=reader, metavar="VARIANT", help=names)
+    else:
+        group.add_argument("--variant", type=reader, metavar="VARIANT", help=f"{names}; default c", default="c")
 
 
 def add_multi_class(parser: argparse.ArgumentParser) -> None:
@@ -89,56 +101,55 @@ def add_multi_class(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--multi-class", **build_choice(("ovo", "ovr")), help=what)
 
 
-def _describe_owners(option: str) -> str:
-    """List the variants that have an option, as text."""
-    return f"variant {', '.join(list_option_owners(option))}"
-
-
 def add_parameters(
-    group: argparse._ArgumentGroup, number: Callable[[str], Any] = float, rule: Callable[[str], Any] = str
+    group: argparse._ArgumentGroup, read_number: Callable[[str], Any] = float, read_gamma: Callable[[str], Any] = str
 ) -> None:
     """Add the parameters of variant and kernel, which are None until `apply_defaults` sets them.
 
-    `number` and `rule` parse the text of a parameter, and of γ.
+    read_number, read_gamma: Convert the text of a parameter, and of γ; by default to one value, otherwise to a list.
     """
-    several: dict[str, Any] = {} if number is float else {"action": "extend"}
+    how: dict[str, Any] = {} if read_number is float else {"action": "extend"}
     for option, what in PARAMETERS.items():
-        group.add_argument(
-            f"--{option}",
-            type=number,
-            help=f"{what} ({_describe_owners(option)}; default {registry.find_default(option):g})",
-            **several,
-        )
-    for option, known in WORD_CHOICES.items():
-        group.add_argument(f"--{option}", **build_choice(known), help=f"{_describe_owners(option)}; default {known[0]}")
+        what += f" ({_describe_owners(option)}; default {registry.find_default(option):g})"
+        group.add_argument(f"--{option}", type=read_number, help=what, **how)
+    for option, words in WORD_CHOICES.items():
+        group.add_argument(f"--{option}", **build_choice(words), help=f"{_describe_owners(option)}; default {words[0]}")
     group.add_argument("--kernel", **build_choice(tuple(FUNCTIONS)), help="default linear; rbf for one-class")
-    group.add_argument(
-        "--gamma", type=rule, help="a number, scale (default) or auto (all kernels except linear)", **several
-    )
-    group.add_argument("--degree", type=number, help="degree of the polynomial kernel (default 3)", **several)
-    group.add_argument(
-        "--coef0", type=number, help="constant of the polynomial and sigmoid kernels (default 0)", **several
-    )
-    group.add_argument(
-        "--psd", **build_choice(("raise", "clip", "shift")), help="treatment of an indefinite kernel; default raise"
-    )
+    what = "a number, scale (default) or auto (all kernels except linear)"
+    group.add_argument("--gamma", type=read_gamma, help=what, **how)
+    group.add_argument("--degree", type=read_number, help="degree of the polynomial kernel (default 3)", **how)
+    what = "constant of the polynomial and sigmoid kernels (default 0)"
+    group.add_argument("--coef0", type=read_number, help=what, **how)
+    what = "treatment of an indefinite kernel; default raise"
+    group.add_argument("--psd", **build_choice(("raise", "clip", "shift")), help=what)
+
+
+def _describe_owners(option: str) -> str:
+    """Describe the variants that have an option."""
+    return f"variant {', '.join(list_option_owners(option))}"
 
 
 def add_solver(parser: argparse.ArgumentParser) -> None:
     """Add the options of the solver."""
     group = parser.add_argument_group("solver")
-    group.add_argument(
-        "--form", **build_choice(("dual", "primal")), help="default: the form that the backend certifies best"
-    )
-    group.add_argument(
-        "--tol", type=float, default=1e-6, help="relative gap to reach, rounding errors included; default 1e-6"
-    )
+    what = "default: the form that the backend certifies best"
+    group.add_argument("--form", **build_choice(("dual", "primal")), help=what)
+    add_tolerance(group, "relative gap to reach")
     group.add_argument("--max-iter", type=int, metavar="N", help="iteration limit of the solver")
-    group.add_argument(
-        "--time-limit", type=float, metavar="SECONDS", help="time limit in seconds, certificate included"
-    )
+    add_time_limit(group, "time limit in seconds, certificate included")
     group.add_argument("--no-polish", action="store_true", help="certify the solver's own point without polishing")
     group.add_argument("--verbose", action="store_true", help="show the solver's progress")
+
+
+def add_tolerance(group: argparse._ArgumentGroup, what: str) -> None:
+    """Add the option for a relative gap."""
+    what = f"{what}, rounding errors included; default 1e-6"
+    group.add_argument("--tol", type=float, default=1e-6, help=what)
+
+
+def add_time_limit(group: argparse._ArgumentGroup, what: str) -> None:
+    """Add the option for a time limit."""
+    group.add_argument("--time-limit", type=float, metavar="SECONDS", help=what)
 
 
 def build_settings(options: argparse.Namespace) -> dict[str, Any]:

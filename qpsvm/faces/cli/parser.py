@@ -44,35 +44,37 @@ examples:
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Callable
 from typing import Any
 
 from qpsvm import __version__
 from qpsvm.faces.cli.command_parser import CommandParser
-from qpsvm.faces.cli.commands import derive, exact, example, importance, play, predict, solve, tables
-from qpsvm.faces.cli.commands import verify as proving
+from qpsvm.faces.cli.commands import derive, exact, example, importance, play, predict, solve, tables, verify
 from qpsvm.faces.cli.option_values import (
-    file_name,
-    fold_count,
     make_word_reader,
-    name,
-    names,
-    numbers,
-    parse_rows,
-    parse_share,
-    repeats,
-    seed,
+    read_file_name,
+    read_fold_count,
+    read_name,
+    read_names,
+    read_numbers,
+    read_repeats,
+    read_rows,
+    read_seed,
+    read_share,
 )
 from qpsvm.faces.cli.options import (
     add_backend,
     add_data,
     add_encoding,
+    add_file,
     add_missing_texts,
     add_multi_class,
     add_parameters,
     add_problem,
     add_solver,
     add_stream,
+    add_time_limit,
+    add_tolerance,
     add_variant,
 )
 from qpsvm.faces.cli.shell import find_command
@@ -82,11 +84,6 @@ from qpsvm.faces.play.server import PORT
 PROGRAM = "python -m qpsvm"
 #: Text below the help: the examples above.
 EXAMPLES = "examples:" + (__doc__ or "").partition("examples:")[2]
-
-
-def _add_file(group: argparse._ActionsContainer, option: str, what: str, metavar: str = "FILE", **how: Any) -> None:
-    """Add an option that names a file."""
-    group.add_argument(option, type=file_name, metavar=metavar, help=what, **how)
 
 
 def make_parser() -> CommandParser:
@@ -103,204 +100,220 @@ def make_parser() -> CommandParser:
     commands = parser.add_subparsers(title="commands", metavar="", dest="command", parser_class=CommandParser)
     parser.commands = commands.choices
 
-    solving = commands.add_parser("solve", help="solve one problem with the samples of a file", epilog=examples)
-    add_data(solving, nargs="+")
-    add_stream(solving)
-    group = solving.add_argument_group("solve on a cluster")
+    def add_command(
+        name: str, what: str, add_options: Callable[[CommandParser], None], *, has_examples: bool = True, **how: Any
+    ) -> None:
+        add_options(commands.add_parser(name, help=what, epilog=examples if has_examples else None, **how))
+
+    add_command("solve", "solve one problem with the samples of a file", _add_solve)
+    add_command("predict", "predict with a saved model", _add_predict, has_examples=False)
+    add_command(
+        "verify", "check a proof that `solve --proof` wrote", _add_verify, has_examples=False,
+        description="Check every claim of a proof file with integers and fractions alone, by\n"
+        "qpsvm/bounds/proof/checker.py, which also runs without this library. Exit code 0: all claims\n"
+        "are confirmed, and they state that alpha is feasible and how large the gap is; 1: one of these\n"
+        "is refuted or open; 2: a file cannot be used.",
+    )  # fmt: skip
+    add_command("compare", "compare all backends on one file", _add_compare)
+    add_command("importance", "measure how much the predictions depend on each column", _add_importance)
+    add_command("path", "solve one problem for many parameters", _add_path)
+    add_command("cross-validate", "score many parameters on held-out folds", _add_cross_validate)
+    add_command("leave-one-out", "predict each row by the machine trained without it, exactly", _add_leave_one_out)
+    add_command("derive", "derive the dual equation by equation, measured on a file or in symbols", _add_derive)
+    add_command("play", "open a page on which dragged samples are solved and certified as they move", _add_play)
+    add_command(
+        "example", "write the tables that these examples use", _add_example,
+        description=f"Write tables by name: {', '.join(example.TABLES)}.\nWithout a name, describe them.",
+    )  # fmt: skip
+    add_command("backends", "list what is installed, and what it supports", _add_backends, has_examples=False)
+    return parser
+
+
+def _add_solve(parser: CommandParser) -> None:
+    add_data(parser, nargs="+")
+    add_stream(parser)
+    group = parser.add_argument_group("solve on a cluster")
     what = (
         "Dask cluster whose workers read the files: tcp://host:port, local:N for N workers on this machine, or threads"
     )
-    group.add_argument("--scheduler", type=name, metavar="ADDRESS", help=what)
-    add_problem(solving)
-    add_multi_class(solving)
-    add_solver(solving)
-    add_backend(solving)
-    group = solving.add_argument_group("score on held-out rows")
+    group.add_argument("--scheduler", type=read_name, metavar="ADDRESS", help=what)
+    add_problem(parser)
+    add_multi_class(parser)
+    add_solver(parser)
+    add_backend(parser)
+    group = parser.add_argument_group("score on held-out rows")
     what = "hold out this share of the rows, such as 0.25, stratified by class; for a ranking, whole groups"
-    group.add_argument("--test-size", type=parse_share, metavar="SHARE", help=what)
+    group.add_argument("--test-size", type=read_share, metavar="SHARE", help=what)
+    what = "score on this number of folds of the training rows"
+    group.add_argument("--cv", type=read_fold_count, metavar="FOLDS", help=what)
+    group.add_argument("--seed", type=read_seed, metavar="N", help="seed of the draw of rows; default 0")
+    group = parser.add_argument_group("output")
+    add_file(group, "--plot", "draw the result: .png, .svg or .pdf")
     group.add_argument(
-        "--cv", type=fold_count, metavar="FOLDS", help="score on this number of folds of the training rows"
+        "--axes", nargs=2, type=read_name, metavar=("X", "Y"), help="the features that the picture shows"
     )
-    group.add_argument("--seed", type=seed, metavar="N", help="seed of the draw of rows; default 0")
-    group = solving.add_argument_group("output")
-    _add_file(group, "--plot", "draw the result: .png, .svg or .pdf")
-    group.add_argument("--axes", nargs=2, type=name, metavar=("X", "Y"), help="the features that the picture shows")
-    _add_file(group, "--save", "write the decision function to this .npz file", "MODEL")
+    add_file(group, "--save", "write the decision function to this .npz file", "MODEL")
     what = "save probabilities for `predict`: a curve fitted to the decision values of five held-out folds"
     group.add_argument("--probability", action="store_true", help=what)
     what = "save bounds for `predict`: an interval that contains f of every exact optimum, rounding errors included"
     group.add_argument("--bounds", action="store_true", help=what)
     what = "write a proof of how far the result is from the optimum, rounding errors included; `verify` checks it"
-    _add_file(group, "--proof", what)
-    solving.set_defaults(run=solve.run)
+    add_file(group, "--proof", what)
+    parser.set_defaults(run=solve.run)
 
-    predicting = commands.add_parser("predict", help="predict with a saved model")
-    predicting.add_argument("model", type=file_name, help="an .npz file written by `solve --save`")
-    predicting.add_argument("file", type=file_name, nargs="+", help="files with the same columns; - is standard input")
-    add_stream(predicting)
+
+def _add_predict(parser: CommandParser) -> None:
+    parser.add_argument("model", type=read_file_name, help="an .npz file written by `solve --save`")
+    parser.add_argument("file", type=read_file_name, nargs="+", help="files with the same columns; - is standard input")
+    add_stream(parser)
     what = "leave out rows with a missing value that cannot be imputed; by default they are answered NA"
-    predicting.add_argument("--drop-missing", action="store_true", help=what)
+    parser.add_argument("--drop-missing", action="store_true", help=what)
     what = "start each line with the value of this column, or, for row, with the number of the row, from 0"
-    predicting.add_argument("--id", type=name, metavar="COLUMN", help=what)
-    add_missing_texts(predicting, "those of the training file")
-    add_encoding(predicting)
+    parser.add_argument("--id", type=read_name, metavar="COLUMN", help=what)
+    add_missing_texts(parser, "those of the training file")
+    add_encoding(parser)
     what = "write labels and decision values as CSV, instead of one label per line; - is standard output"
-    _add_file(predicting, "--output", what)
+    add_file(parser, "--output", what)
     what = "add the probability of the positive label; the model needs `solve --probability`"
-    predicting.add_argument("--probability", action="store_true", help=what)
+    parser.add_argument("--probability", action="store_true", help=what)
     what = (
         "add lower and upper bounds on f of every exact optimum, and whether the label is proven; the model needs "
         "`solve --bounds`"
     )
-    predicting.add_argument("--bounds", action="store_true", help=what)
-    predicting.set_defaults(run=predict.run)
+    parser.add_argument("--bounds", action="store_true", help=what)
+    parser.set_defaults(run=predict.run)
 
-    verifying = commands.add_parser(
-        "verify", help="check a proof that `solve --proof` wrote", description="Check every claim of a proof file with "
-        "integers and fractions alone, by\nqpsvm/bounds/proof/checker.py, which also runs without this library. "
-        "Exit code 0: all claims\nare confirmed, and they state that alpha is feasible and how large the gap is; "
-        "1: one of these\nis refuted or open; 2: a file cannot be used.",
-    )  # fmt: skip
-    verifying.add_argument("proof", type=file_name, help="a .json file")
+
+def _add_verify(parser: CommandParser) -> None:
+    parser.add_argument("proof", type=read_file_name, help="a .json file")
     what = "the samples: CSV, LIBSVM (both may be compressed by gzip, bzip2 or xz), or .npy"
-    _add_file(verifying, "--data", what, required=True)
+    add_file(parser, "--data", what, required=True)
     what = "target column, or a .npy file, if the proof does not name it"
-    verifying.add_argument("--target", type=name, metavar="COLUMN", help=what)
+    parser.add_argument("--target", type=read_name, metavar="COLUMN", help=what)
     what = "largest accepted relative gap, whatever the proof claims; default 1e-6"
-    verifying.add_argument("--tol", type=float, default=1e-6, help=what)
+    parser.add_argument("--tol", type=float, default=1e-6, help=what)
     what = (
         "rows of the data, counted from 0, such as 17,203, that the proof must not use: refuted if it uses one of them"
     )
-    verifying.add_argument("--without", type=parse_rows, default=(), metavar="ROWS", help=what)
-    verifying.add_argument("--verbose", action="store_true", help="show progress")
-    verifying.set_defaults(run=proving.run)
+    parser.add_argument("--without", type=read_rows, default=(), metavar="ROWS", help=what)
+    parser.add_argument("--verbose", action="store_true", help="show progress")
+    parser.set_defaults(run=verify.run)
 
-    comparing = commands.add_parser("compare", help="compare all backends on one file", epilog=examples)
-    add_data(comparing)
-    add_problem(comparing)
-    add_multi_class(comparing)
-    add_solver(comparing)
-    group = comparing.add_argument_group("comparison")
+
+def _add_compare(parser: CommandParser) -> None:
+    add_data(parser)
+    add_problem(parser)
+    add_multi_class(parser)
+    add_solver(parser)
+    group = parser.add_argument_group("comparison")
     what = "names from `backends`, or auto, separated by commas (repeatable); default all"
-    group.add_argument("--backend", type=names, action="append", metavar="NAME", help=what)
+    group.add_argument("--backend", type=read_names, action="append", metavar="NAME", help=what)
     group.add_argument("--repeat", type=int, default=1, metavar="N", help="times are medians of N solves; default 1")
     what = "text (default), csv, json, latex"
     group.add_argument("--format", type=make_word_reader(tables.FORMATS), default="text", metavar="FORMAT", help=what)
-    comparing.set_defaults(run=tables.run)
+    parser.set_defaults(run=tables.run)
 
-    weighing = commands.add_parser(
-        "importance", help="measure how much the predictions depend on each column", epilog=examples
-    )
-    add_data(weighing)
-    add_problem(weighing)
-    add_multi_class(weighing)
-    add_solver(weighing)
-    add_backend(weighing)
-    group = weighing.add_argument_group("importance")
-    group.add_argument(
-        "--test-size", type=parse_share, metavar="SHARE", help="hold out this share of the rows, and score on it"
-    )
-    group.add_argument(
-        "--repeats", type=repeats, default=10, metavar="N", help="number of shuffles per column; default 10"
-    )
+
+def _add_importance(parser: CommandParser) -> None:
+    add_data(parser)
+    add_problem(parser)
+    add_multi_class(parser)
+    add_solver(parser)
+    add_backend(parser)
+    group = parser.add_argument_group("importance")
+    what = "hold out this share of the rows, and score on it"
+    group.add_argument("--test-size", type=read_share, metavar="SHARE", help=what)
+    what = "number of shuffles per column; default 10"
+    group.add_argument("--repeats", type=read_repeats, default=10, metavar="N", help=what)
     what = (
         "one of scikit-learn's scorers; default balanced_accuracy, r2 for a regression, the pinball loss for a quantile"
     )
     group.add_argument("--scoring", metavar="NAME", help=what)
-    group.add_argument("--seed", type=seed, metavar="N", help="seed of the draws; default 0")
-    _add_file(group, "--plot", "draw the importances: .png, .svg or .pdf")
-    weighing.set_defaults(run=importance.run)
+    group.add_argument("--seed", type=read_seed, metavar="N", help="seed of the draws; default 0")
+    add_file(group, "--plot", "draw the importances: .png, .svg or .pdf")
+    parser.set_defaults(run=importance.run)
 
-    for command, what, action in (
-        ("path", "solve one problem for many parameters", exact.run_path),
-        ("cross-validate", "score many parameters on held-out folds", tables.run_cross_validate),
-    ):
-        gridding = commands.add_parser(command, help=what, epilog=examples)
-        add_data(gridding)
-        group = gridding.add_argument_group("problem: values separated by commas span the grid")
-        add_variant(group)
-        add_parameters(group, numbers, tables.parse_values)
-        group = gridding.add_argument_group("solver")
-        group.add_argument(
-            "--tol", type=float, default=1e-6, help="relative gap to reach, rounding errors included; default 1e-6"
-        )
-        group.add_argument(
-            "--time-limit", type=float, metavar="SECONDS", help="time limit in seconds, for each point or exact path"
-        )
-        group.add_argument("--n-jobs", type=int, metavar="N", help="number of processes; -1 is one per core")
-        group.add_argument("--verbose", action="store_true", help="show progress")
-        if command == "path":
-            group = gridding.add_argument_group("every value of an interval, not only a grid")
-            what = "the optimum for every value in an interval, such as --C 0.05,100, each piece certified"
-            group.add_argument("--exact", action="store_true", help=what)
-            _add_file(group, "--output", "write the pieces as CSV")
-            _add_file(group, "--plot", "draw the multipliers: .png, .svg or .pdf")
-        else:
-            add_multi_class(gridding)
-            group = gridding.add_argument_group("folds")
-            group.add_argument(
-                "--folds", type=int, default=5, help="number of folds, stratified if there are classes; default 5"
-            )
-            group.add_argument("--shuffle", action="store_true", help="draw the folds at random")
-            group.add_argument("--seed", type=int, help="seed of the draw")
-            what = "one of scikit-learn's scorers; default accuracy, r2 for a regression, the negative pinball loss"
-            group.add_argument("--scoring", help=f"{what} for a quantile")
-            _add_file(group, "--plot", "draw the scores: .png, .svg or .pdf")
-            _add_file(group, "--save", "train with the best parameters on all rows, and write the model", "MODEL")
-        gridding.set_defaults(run=action)
 
-    leaving = commands.add_parser(
-        "leave-one-out", help="predict each row by the machine trained without it, exactly", epilog=examples
-    )
-    add_data(leaving)
-    add_problem(leaving)
-    group = leaving.add_argument_group("solver")
-    group.add_argument(
-        "--tol", type=float, default=1e-6, help="relative gap of each machine, rounding errors included; default 1e-6"
-    )
-    group.add_argument(
-        "--time-limit", type=float, metavar="SECONDS", help="time limit in seconds; the results so far are printed"
-    )
+def _add_grid(parser: CommandParser) -> None:
+    """Add the options of a problem with several values of each parameter."""
+    add_data(parser)
+    group = parser.add_argument_group("problem: values separated by commas span the grid")
+    add_variant(group)
+    add_parameters(group, read_numbers, tables.parse_values)
+    group = parser.add_argument_group("solver")
+    add_tolerance(group, "relative gap to reach")
+    add_time_limit(group, "time limit in seconds, for each point or exact path")
+    group.add_argument("--n-jobs", type=int, metavar="N", help="number of processes; -1 is one per core")
     group.add_argument("--verbose", action="store_true", help="show progress")
-    _add_file(leaving, "--output", "write decision value and gap of each row as CSV")
-    leaving.set_defaults(run=exact.run_leave_one_out)
 
-    deriving = commands.add_parser(
-        "derive", help="derive the dual equation by equation, measured on a file or in symbols", epilog=examples
+
+def _add_path(parser: CommandParser) -> None:
+    _add_grid(parser)
+    group = parser.add_argument_group("every value of an interval, not only a grid")
+    what = "the optimum for every value in an interval, such as --C 0.05,100, each piece certified"
+    group.add_argument("--exact", action="store_true", help=what)
+    add_file(group, "--output", "write the pieces as CSV")
+    add_file(group, "--plot", "draw the multipliers: .png, .svg or .pdf")
+    parser.set_defaults(run=exact.run_path)
+
+
+def _add_cross_validate(parser: CommandParser) -> None:
+    _add_grid(parser)
+    add_multi_class(parser)
+    group = parser.add_argument_group("folds")
+    what = "number of folds, stratified if there are classes; default 5"
+    group.add_argument("--folds", type=int, default=5, help=what)
+    group.add_argument("--shuffle", action="store_true", help="draw the folds at random")
+    group.add_argument("--seed", type=int, help="seed of the draw")
+    what = (
+        "one of scikit-learn's scorers; default accuracy, r2 for a regression, the negative pinball loss for a quantile"
     )
-    add_variant(deriving.add_argument_group("machine"), "variant")
-    add_data(deriving, "--data", dest="file", metavar="FILE")
-    add_parameters(deriving.add_argument_group("problem"))
-    add_solver(deriving)
-    add_backend(deriving)
-    _add_file(deriving, "--html", "write a page for the browser, which needs no network", "PAGE")
-    _add_file(deriving, "--latex", "write an article that LaTeX compiles", "ARTICLE")
-    deriving.add_argument(
-        "--steps", type=names, action="extend", metavar="TAGS", help="show only these equations, such as CSVM.4,CSVM.9"
-    )
+    group.add_argument("--scoring", help=what)
+    add_file(group, "--plot", "draw the scores: .png, .svg or .pdf")
+    add_file(group, "--save", "train with the best parameters on all rows, and write the model", "MODEL")
+    parser.set_defaults(run=tables.run_cross_validate)
+
+
+def _add_leave_one_out(parser: CommandParser) -> None:
+    add_data(parser)
+    add_problem(parser)
+    group = parser.add_argument_group("solver")
+    add_tolerance(group, "relative gap of each machine")
+    add_time_limit(group, "time limit in seconds; the results so far are printed")
+    group.add_argument("--verbose", action="store_true", help="show progress")
+    add_file(parser, "--output", "write decision value and gap of each row as CSV")
+    parser.set_defaults(run=exact.run_leave_one_out)
+
+
+def _add_derive(parser: CommandParser) -> None:
+    add_variant(parser.add_argument_group("machine"), is_required=True)
+    add_data(parser, "--data", dest="file", metavar="FILE")
+    add_parameters(parser.add_argument_group("problem"))
+    add_solver(parser)
+    add_backend(parser)
+    add_file(parser, "--html", "write a page for the browser, which needs no network", "PAGE")
+    add_file(parser, "--latex", "write an article that LaTeX compiles", "ARTICLE")
+    what = "show only these equations, such as CSVM.4,CSVM.9"
+    parser.add_argument("--steps", type=read_names, action="extend", metavar="TAGS", help=what)
     what = "show next to each residual what is proven about it, rounding errors included"
-    deriving.add_argument("--proven", action="store_true", help=what)
-    deriving.set_defaults(run=derive.run)
+    parser.add_argument("--proven", action="store_true", help=what)
+    parser.set_defaults(run=derive.run)
 
-    playing = commands.add_parser(
-        "play", help="open a page on which dragged samples are solved and certified as they move", epilog=examples
-    )
-    add_data(playing, "--data", dest="file", metavar="FILE")
-    playing.add_argument("--axes", nargs=2, type=name, metavar=("X", "Y"), help="the features that the page shows")
-    add_problem(playing)
-    playing.add_argument(
-        "--port", type=int, default=PORT, metavar="P", help=f"port of the page, 0 for any free one; default {PORT}"
-    )
-    playing.add_argument("--no-browser", action="store_true", help="print the address without opening a browser")
-    playing.set_defaults(run=play.run, verbose=False)
 
-    giving = commands.add_parser(
-        "example", help="write the tables that these examples use", description="Write tables by name: "
-        f"{', '.join(example.TABLES)}.\nWithout a name, describe them.", epilog=examples,
-    )  # fmt: skip
-    giving.add_argument("file", nargs="*", type=file_name, help="one of these names, in any folder")
-    giving.set_defaults(run=example.run)
+def _add_play(parser: CommandParser) -> None:
+    add_data(parser, "--data", dest="file", metavar="FILE")
+    parser.add_argument("--axes", nargs=2, type=read_name, metavar=("X", "Y"), help="the features that the page shows")
+    add_problem(parser)
+    what = f"port of the page, 0 for any free one; default {PORT}"
+    parser.add_argument("--port", type=int, default=PORT, metavar="P", help=what)
+    parser.add_argument("--no-browser", action="store_true", help="print the address without opening a browser")
+    parser.set_defaults(run=play.run, verbose=False)
 
-    listed = commands.add_parser("backends", help="list what is installed, and what it supports")
-    listed.set_defaults(run=tables.list_backends)
-    return parser
+
+def _add_example(parser: CommandParser) -> None:
+    parser.add_argument("file", nargs="*", type=read_file_name, help="one of these names, in any folder")
+    parser.set_defaults(run=example.run)
+
+
+def _add_backends(parser: CommandParser) -> None:
+    parser.set_defaults(run=tables.list_backends)

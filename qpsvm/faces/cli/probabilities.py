@@ -1,4 +1,8 @@
-"""Calibrate probabilities from the rows of five folds, for a model file (`solve --probability`)."""
+"""Calibrate the probabilities of a model file (`solve --probability`: `add_probabilities`).
+
+Each row gets a decision value from a machine trained without the fold of this row. A curve (Platt's sigmoid) is fitted
+to these values. Machines of several classes have curves of their own, which their training fits in the same way.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,24 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
+from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import DataError, ParameterError, QPSVMError
 from qpsvm.estimators.calibration_curve import fit_curve
 from qpsvm.estimators.fold_decisions import N_FOLDS
-from qpsvm.faces.cli.data import Dataset, restrict_rows, take_rows
+from qpsvm.faces.cli.data import Dataset, take_rows
 from qpsvm.faces.cli.problem_options import VARIANTS
 from qpsvm.faces.cli.several import MulticlassProblem, MulticlassResult
+from qpsvm.faces.cli.splits import restrict_rows
 from qpsvm.machines import AllInOneProblem, Problem
 from qpsvm.program.status import Status
 from qpsvm.result.calibration import KEY, Calibration
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult
 
+#: The end of messages: what the user can do.
 INSTEAD = "leave --probability out"
 
 
@@ -76,13 +84,38 @@ def add_probabilities(
     if isinstance(result, MulticlassResult):
         n_machines = len(result.machines.results_)
         return model, f"  probability {n_machines} curves, each fitted to {N_FOLDS} folds that did not train"
-    given = dataset.table.weights
-    weights = np.ones(len(dataset.y)) if given is None else np.asarray(given, dtype=np.float64)
+    weights = dataset.table.weights
+    weights = np.ones(len(dataset.y)) if weights is None else np.asarray(weights, dtype=np.float64)
     rows = np.flatnonzero(weights > 0.0)
-    positive = problem.samples.target[rows] > 0.0
-    n_folds = min(N_FOLDS, int(np.bincount(positive.astype(int)).min()))
-    decisions, certified = np.zeros(len(rows)), 0
-    for k, (train, test) in enumerate(StratifiedKFold(n_folds).split(positive, positive), 1):
+    is_positive = problem.samples.target[rows] > 0.0
+    decisions, n_folds, n_optimal = _compute_held_out_decisions(dataset, rows, is_positive, result, solve_rows)
+    weights = weights[rows]
+    calibration = Calibration("sigmoid", "two", (fit_curve("sigmoid", decisions, is_positive, weights),))
+    probability = calibration(decisions[:, None])[np.arange(len(rows)), is_positive.astype(int)]  # of the true class
+    accuracy = float(weights @ ((decisions > 0.0) == is_positive) / weights.sum())
+    loss = -float(weights @ np.log(probability) / weights.sum())
+    scores = f"accuracy {accuracy:.4f}, log loss {loss:.4f}"
+    line = f"  probability {scores}, each row by a machine without its fold, of {n_folds}"
+    if n_optimal < n_folds:
+        line += f"; {n_optimal} of them optimal"
+    return replace(model, metadata={**model.metadata, KEY: calibration.to_record()}), line
+
+
+def _compute_held_out_decisions(
+    dataset: Dataset,
+    rows: IntArray,
+    is_positive: NDArray[np.bool_],
+    result: SVMResult,
+    solve_rows: Callable[[Dataset], SVMResult],
+) -> tuple[FloatArray, int, int]:
+    """Compute the decision value of each of these rows, (r,), by a machine trained without the fold of the row.
+
+    Return the number of folds and of optimal machines, too. Decision values of ν-SVMs are scaled to the margin ρ of the
+    result of all rows. Raises QPSVMError, KeyboardInterrupt.
+    """
+    n_folds = min(N_FOLDS, int(np.bincount(is_positive.astype(int)).min()))
+    decisions, n_optimal = np.zeros(len(rows)), 0
+    for k, (train, test) in enumerate(StratifiedKFold(n_folds).split(is_positive, is_positive), 1):
         try:
             fold = solve_rows(restrict_rows(dataset, rows[train]))
         except QPSVMError as error:
@@ -90,16 +123,7 @@ def add_probabilities(
             raise
         if fold.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        certified += fold.status is Status.OPTIMAL
+        n_optimal += fold.status is Status.OPTIMAL
         scale = result.rho / fold.rho if fold.rho > 0.0 else 1.0
         decisions[test] = scale * fold.model.decision_function(take_rows(dataset.table.X, rows[test]))
-    weights = weights[rows]
-    calibration = Calibration("sigmoid", "two", (fit_curve("sigmoid", decisions, positive, weights),))
-    chance = calibration(decisions[:, None])[np.arange(len(rows)), positive.astype(int)]
-    accuracy = float(weights @ ((decisions > 0.0) == positive) / weights.sum())
-    loss = -float(weights @ np.log(chance) / weights.sum())
-    scores = f"accuracy {accuracy:.4f}, log loss {loss:.4f}"
-    line = f"  probability {scores}, each row by a machine without its fold, of {n_folds}"
-    if certified < n_folds:
-        line += f"; {certified} of them optimal"
-    return replace(model, metadata={**model.metadata, KEY: calibration.to_record()}), line
+    return decisions, n_folds, n_optimal

@@ -1,4 +1,4 @@
-"""Build a problem from options: defaults, kernel, machine; refuse options without effect (`build_problem`)."""
+"""Build a problem from options, and refuse options without effect (`apply_defaults`, `build_problem`)."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def refuse_options(options: argparse.Namespace, names: Iterable[str], why: str) 
 
 def choose_target(options: argparse.Namespace) -> TargetKind:
     """Choose how the target of a file is read for the machine; ranks are read as numbers."""
-    learnt: Any = VARIANTS[options.variant]._target_kind
-    return "numbers" if learnt == "ranks" else learnt
+    target_kind: Any = VARIANTS[options.variant]._target_kind
+    return "numbers" if target_kind == "ranks" else target_kind
 
 
 def list_option_owners(option: str) -> tuple[str, ...]:
     """List the variants, or the kernels, that use an option."""
     if option in KERNEL_DEFAULTS:
-        return tuple(name for name, own in FUNCTIONS.items() if option in own)
+        return tuple(kernel for kernel, parameters in FUNCTIONS.items() if option in parameters)
     return tuple(word for word, machine in VARIANTS.items() if option in registry.list_options(machine))
 
 
@@ -79,12 +79,11 @@ def apply_defaults(options: argparse.Namespace) -> None:
     """Set absent options to their defaults, and refuse options that would be ignored. Raises ParameterError."""
     options.kernel = options.kernel or registry.find_default_kernel(VARIANTS[options.variant])
     for option in (*PARAMETERS, *WORD_CHOICES, *KERNEL_DEFAULTS):
-        owner = "kernel" if option in KERNEL_DEFAULTS else "variant"
+        is_of_kernel = option in KERNEL_DEFAULTS
+        owner = "kernel" if is_of_kernel else "variant"
         chosen = getattr(options, owner)
         if getattr(options, option) is None:
-            setattr(
-                options, option, KERNEL_DEFAULTS[option] if option in KERNEL_DEFAULTS else registry.find_default(option)
-            )
+            setattr(options, option, KERNEL_DEFAULTS[option] if is_of_kernel else registry.find_default(option))
         elif chosen not in list_option_owners(option):
             raise ParameterError(
                 f"--{option} belongs to the {owner} {join_names(list_option_owners(option))}, but the {owner} is "
@@ -93,8 +92,8 @@ def apply_defaults(options: argparse.Namespace) -> None:
 
 
 def build_kernel(options: argparse.Namespace) -> Kernel:
-    """Build the kernel that the options describe; γ may be a rule. Raises ParameterError."""
-    with suppress(ValueError):
+    """Build the kernel that the options describe. Raises ParameterError."""
+    with suppress(ValueError):  # γ may be a rule
         options.gamma = float(options.gamma)
     kernel: Kernel = KERNELS[options.kernel](**{name: getattr(options, name) for name in FUNCTIONS[options.kernel]})
     if options.psd is not None and kernel.is_psd:
@@ -106,20 +105,27 @@ def build_kernel(options: argparse.Namespace) -> Kernel:
 
 def collect_parameters(options: argparse.Namespace) -> dict[str, Any]:
     """Collect the hyperparameters of the machine, and the intercept if the machine has this option."""
-    given = {name: getattr(options, name) for name in registry.list_options(VARIANTS[options.variant])}
-    return {**given, "intercept": None} if given.get("intercept") == "none" else given
+    parameters = {name: getattr(options, name) for name in registry.list_options(VARIANTS[options.variant])}
+    if parameters.get("intercept") == "none":
+        parameters["intercept"] = None
+    return parameters
 
 
 def build_problem(
     X: Any, y: Any, options: argparse.Namespace, groups: Any = None, weights: Any = None, class_weight: Any = None
 ) -> Problem:
-    """Build the problem that the options describe from samples X (n, d), target y, groups of a ranking and weights."""
+    """Build the problem that the options describe. Raises ParameterError, DataError.
+
+    X (n, d); y, groups of a ranking, and weights (n,) each, or None
+    """
     kernel = build_kernel(options)
-    machine, given = VARIANTS[options.variant], collect_parameters(options)
+    machine, arguments = VARIANTS[options.variant], collect_parameters(options)
     if machine._target_kind == "ranks":
-        given["groups"] = groups
-    given |= {} if weights is None else {"sample_weight": weights}
-    given |= {} if class_weight is None else {"class_weight": class_weight}
+        arguments["groups"] = groups
+    if weights is not None:
+        arguments["sample_weight"] = weights
+    if class_weight is not None:
+        arguments["class_weight"] = class_weight
     samples = (X,) if machine._target_kind == "none" else (X, y)
-    problem: Problem = machine(*samples, **given, kernel=kernel, psd=options.psd or "raise")
+    problem: Problem = machine(*samples, **arguments, kernel=kernel, psd=options.psd or "raise")
     return problem

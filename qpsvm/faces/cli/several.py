@@ -1,7 +1,10 @@
-"""Train and use machines for more than two classes, one-vs-one or one-vs-rest (`MulticlassProblem`).
+"""Build the problem of a command, for any number of classes (`choose_problem`, `MulticlassProblem`).
 
 All-in-one machines are problems like any other. A two-class machine is extended to several classes by scikit-learn's
-rules, as in `estimators.SVC`: pairs vote, and decision values break ties, as with `break_ties`.
+rules, as in `estimators.SVC`: one machine per pair of classes (one-vs-one), whose votes decide and whose decision
+values break ties (`break_ties`), or one machine per class against all others (one-vs-rest). `MulticlassProblem` and
+`MulticlassResult` have the methods of a problem and a result that the commands use, so that a command does not
+distinguish them.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +24,7 @@ from qpsvm import backends
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import InfeasibleNuError, NotSeparableError, ParameterError, QPSVMError, QPSVMWarning
 from qpsvm.data.rows import RowSource
-from qpsvm.estimators.inputs import compute_class_factors as factors_of
+from qpsvm.estimators.inputs import compute_class_factors
 from qpsvm.estimators.svc import KernelClassifier
 from qpsvm.faces.cli.data import ALL_IN_ONE_NAMES, Dataset, build_class_weights, take_rows
 from qpsvm.faces.cli.problem_options import KERNEL_DEFAULTS, VARIANTS, build_kernel, collect_parameters
@@ -48,19 +51,92 @@ SINGLE_MACHINE_OPTIONS = {
 }  # fmt: skip
 
 
-class MulticlassClassifier(KernelClassifier):
-    """A classifier built from any two-class machine, whose name, hyperparameters and intercept are set directly."""
+def choose_problem(dataset: Dataset, options: argparse.Namespace) -> Any:
+    """Build the problem that the options describe; a two-class machine for more classes gives a `MulticlassProblem`.
 
-    machine_settings: tuple[str, Mapping[str, Any], Intercept]
-    solve_options: Mapping[str, Any]
+    Options that only some commands have may be absent. Raises ParameterError, DataError.
+    """
+    multi_class = getattr(options, "multi_class", None)
+    _check_single_machine(dataset, options)
+    if not dataset.is_several or options.variant in registry.ALL_IN_ONE:
+        if multi_class is not None:
+            why = (
+                f"{options.variant} has all classes in one program"
+                if dataset.is_several
+                else "there are no more than two here"
+            )
+            raise ParameterError(f"--multi-class extends two-class machines to more classes, but {why}: leave it out")
+        return dataset.build_problem(options)
+    kernel, parameters = build_kernel(options), collect_parameters(options)
+    intercept = parameters.pop("intercept", "free")
+    machines = MulticlassClassifier(
+        kernel=kernel,
+        psd=options.psd or "raise",
+        multi_class=multi_class or "ovo",
+        break_ties=True,
+        tol=options.tol,
+        class_weight=build_class_weights(options.class_weight, dataset.list_labels),
+        backend=getattr(options, "backend", "auto"),
+        time_limit=options.time_limit,
+        max_iter=-1 if getattr(options, "max_iter", None) is None else options.max_iter,
+        verbose=options.verbose,
+        probability=bool(getattr(options, "probability", False)),
+    )
+    machines.machine_settings = MachineSettings(VARIANTS[options.variant].__name__, parameters, intercept)
+    form = getattr(options, "form", None)
+    machines.solve_options = {} if form is None else {"form": form}
+    if getattr(options, "no_polish", False):
+        machines.solve_options["polish"] = False
+    return MulticlassProblem(
+        dataset.table.X, np.asarray(dataset.y), dataset.table.weights, machines, dataset.table.names
+    )
+
+
+def _check_single_machine(dataset: Dataset, options: argparse.Namespace) -> None:
+    """Refuse options that need one machine, or one decision function, if there are several. Raises ParameterError."""
+    is_all_in_one = options.variant in registry.ALL_IN_ONE
+    if not (is_all_in_one or dataset.is_several):
+        return
+    for option, why in SINGLE_MACHINE_OPTIONS.items():
+        is_proof = option == "proof"
+        if not getattr(options, option, None) or (is_all_in_one and is_proof):
+            continue
+        labels = dataset.list_labels()[0]
+        if is_all_in_one:
+            fact, other = f"--variant {options.variant} has one per class", " and another --variant"
+        else:
+            fact = f"there are {len(labels)} classes"
+            other = f", or use --variant {ALL_IN_ONE_NAMES}" if is_proof else ""
+        raise ParameterError(
+            f"--{option}: {why}, but {fact}: train one class against all others with --positive LABEL, such as "
+            f"--positive {labels[0]}{other}"
+        )
+
+
+class MachineSettings(NamedTuple):
+    """A two-class machine without samples: the name of its class, its hyperparameters, and its intercept."""
+
+    name: str
+    parameters: Mapping[str, Any]
+    intercept: Intercept
+
+
+class MulticlassClassifier(KernelClassifier):
+    """A classifier built from any two-class machine, which is set by `machine_settings`.
+
+    solve_options: Keyword arguments of `qpsvm.solve`, besides those that the estimator has as parameters.
+    """
+
+    machine_settings: MachineSettings
+    solve_options: dict[str, Any]
 
     _parameter_names: ClassVar[tuple[str, ...]] = ()
 
     def _choose_machine(self) -> tuple[str, dict[str, Any]]:
-        return self.machine_settings[0], dict(self.machine_settings[1])
+        return self.machine_settings.name, dict(self.machine_settings.parameters)
 
     def _intercept_rule(self) -> Intercept:
-        return self.machine_settings[2]
+        return self.machine_settings.intercept
 
     def _build_options(self) -> dict[str, Any]:
         return {**super()._build_options(), **self.solve_options}
@@ -71,12 +147,18 @@ class MulticlassClassifier(KernelClassifier):
     @property
     def solved_machines(self) -> BinaryMachines:
         """The solved machines."""
-        found: BinaryMachines = self._solution
-        return found
+        machines: BinaryMachines = self._solution
+        return machines
 
     def build_model(self) -> Any:
         """Build the model for prediction."""
         return self._build_model()
+
+    def copy_unfitted(self) -> MulticlassClassifier:
+        """Return an untrained copy with the same settings."""
+        other = MulticlassClassifier(**self.get_params(deep=False))
+        other.machine_settings, other.solve_options = self.machine_settings, self.solve_options
+        return other
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +167,7 @@ class MulticlassProblem:
 
     X (n, d), y (n,), weight (n,) or None
     unfitted: The machines.
-    multi_class: "ovo" or "ovr".
+    names (d,): The features.
     """
 
     X: Any
@@ -112,17 +194,20 @@ class MulticlassProblem:
     @property
     def title(self) -> str:
         """The machine with its parameters, and the number of machines."""
-        own = ", ".join(
-            f"{LETTERS.get(name, name)} = {value:g}" for name, value in self.unfitted.machine_settings[1].items()
+        parameters = "".join(
+            f"{LETTERS.get(name, name)} = {value:g}, "
+            for name, value in self.unfitted.machine_settings.parameters.items()
         )
-        called = find_machine_class(self.unfitted.machine_settings[0])._display_name
-        return f"{called}, {own}{', ' if own else ''}kernel {self.kernel}: {self._count_text}"
+        return f"{self._machine_name}, {parameters}kernel {self.kernel}: {self._count_text}"
 
     @property
     def short_title(self) -> str:
         """The title without the parameters."""
-        called = find_machine_class(self.unfitted.machine_settings[0])._display_name
-        return f"{called}, kernel {type(self.kernel).__name__}, {self._count_text}"
+        return f"{self._machine_name}, kernel {type(self.kernel).__name__}, {self._count_text}"
+
+    @property
+    def _machine_name(self) -> str:
+        return find_machine_class(self.unfitted.machine_settings.name)._display_name
 
     @property
     def _count_text(self) -> str:
@@ -138,30 +223,26 @@ class MulticlassProblem:
 
     def replace_parameters(self, point: Mapping[str, Any]) -> MulticlassProblem:
         """Return the problem with other parameters of machine and kernel, by name."""
+        settings = self.unfitted.machine_settings
         of_kernel = {name: value for name, value in point.items() if name in KERNEL_DEFAULTS}
-        name, own, intercept = self.unfitted.machine_settings
-        other = self._copy()
+        of_machine = {name: value for name, value in point.items() if name in settings.parameters}
+        other = self.unfitted.copy_unfitted()
         other.kernel = replace(self.unfitted.kernel, **of_kernel)
-        other.machine_settings = name, {**own, **{key: value for key, value in point.items() if key in own}}, intercept
+        other.machine_settings = settings._replace(parameters={**settings.parameters, **of_machine})
         return replace(self, unfitted=other)
-
-    def _copy(self) -> MulticlassClassifier:
-        other = MulticlassClassifier(**self.unfitted.get_params(deep=False))
-        other.machine_settings, other.solve_options = self.unfitted.machine_settings, self.unfitted.solve_options
-        return other
 
     def solve(self) -> MulticlassResult:
         """Solve and certify all machines. Raises QPSVMError, KeyboardInterrupt."""
-        began = time.perf_counter()
-        machines = self._copy()
+        start = time.perf_counter()
+        machines = self.unfitted.copy_unfitted()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", QPSVMWarning)  # the status says it
+            warnings.simplefilter("ignore", QPSVMWarning)  # the printed status says the same
             try:
                 machines.fit(self.X, self.y, self.weight)
             except QPSVMError as error:
                 error.args = (" ".join([str(error), *getattr(error, "__notes__", ())]),)
                 raise
-        return MulticlassResult(self, machines, time.perf_counter() - began)
+        return MulticlassResult(self, machines, time.perf_counter() - start)
 
     def cross_validate(
         self, axes: Mapping[str, Sequence[Any]], folds: int, shuffle: bool, seed: int | None, scoring: str | None,
@@ -172,24 +253,24 @@ class MulticlassProblem:
         Raises QPSVMError.
         """
         weight = None if self.weight is None else (self.weight > 0.0).astype(float)
-        whole: Any = CrammerSinger(self.X, self.y, sample_weight=weight)  # the active samples, for folds and scorers
-        parts = [
+        # never solved: the functions for folds and scorers need a problem with all classes
+        all_classes: Any = CrammerSinger(self.X, self.y, sample_weight=weight)
+        splits = [
             Fold(self.active_rows[fold.train], self.active_rows[fold.test])
-            for fold in build_folds(whole, folds, shuffle, seed)
+            for fold in build_folds(all_classes, folds, shuffle, seed)
         ]
-        values = {name: [self._to_number(name, value) for value in given] for name, given in axes.items()}
-        points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
-        scorer = find_scorer(scoring, whole)
-        tasks = [(self.replace_parameters(point), fold, scorer) for fold in parts for point in points]
-        found = [each for (each,) in run_tasks(_score_fold, tasks, [1] * len(tasks), n_jobs, bar)]
-        shape = (len(parts), *(len(given) for given in values.values()))
-        columns = {name: np.array([getattr(each, name) for each in found]).reshape(shape)
+        grid = {name: [self._to_number(name, value) for value in values] for name, values in axes.items()}
+        points = [dict(zip(grid, point, strict=True)) for point in product(*grid.values())]
+        scorer = find_scorer(scoring, all_classes)
+        tasks = [(self.replace_parameters(point), fold, scorer) for fold in splits for point in points]
+        outcomes = [outcome for (outcome,) in run_tasks(_score_fold, tasks, [1] * len(tasks), n_jobs, bar)]
+        shape = (len(splits), *(len(values) for values in grid.values()))
+        columns = {name: np.array([getattr(outcome, name) for outcome in outcomes]).reshape(shape)
                    for name in ("score", "gap", "status", "support")}  # fmt: skip
         return CrossValidation(
-            problem=self.build_machine(0), axes={name: np.array(given) for name, given in values.items()},
-            scores=columns["score"],
-            gaps=columns["gap"], status=columns["status"], support=columns["support"],
-            scoring=name_scorer(scoring, whole),
+            problem=self.build_machine(0), axes={name: np.array(values) for name, values in grid.items()},
+            scores=columns["score"], gaps=columns["gap"], status=columns["status"], support=columns["support"],
+            scoring=name_scorer(scoring, all_classes),
         )  # fmt: skip
 
     def _to_number(self, name: str, value: Any) -> float:
@@ -204,54 +285,56 @@ class MulticlassProblem:
         return self._split_classes().build_separate_problem(p)
 
     def _split_classes(self) -> Split:
-        machine, own, intercept = self.unfitted.machine_settings
+        machine, parameters, intercept = self.unfitted.machine_settings
         classes, codes = np.unique(self.y, return_inverse=True)
-        factors = factors_of(self.unfitted.class_weight, classes, self.y)[codes]
+        factors = compute_class_factors(self.unfitted.class_weight, classes, self.y)[codes]
         return split_classes(
-            self.X, codes, classes, self.unfitted.multi_class == "ovr", machine=machine, parameters=own,
+            self.X, codes, classes, self.unfitted.multi_class == "ovr", machine=machine, parameters=parameters,
             kernel=self.unfitted.kernel, sample_weight=factors if self.weight is None else factors * self.weight,
-            psd=self.unfitted.psd, intercept=intercept,
-            constraints=None,
+            psd=self.unfitted.psd, intercept=intercept, constraints=None,
         )  # fmt: skip
 
-    def compare(self, chosen: Sequence[str] | None, form: Any, asked: CompareOptions) -> Iterator[ComparisonRow]:
-        """Yield one row per backend and form, over all machines: sums, and the largest gaps."""
-        parts = self._split_classes()
-        for name in chosen or backends.names():
+    def compare(self, names: Sequence[str] | None, form: Any, options: CompareOptions) -> Iterator[ComparisonRow]:
+        """Yield one row per backend (by default all) and form, over all machines: sums, and the largest gaps."""
+        split = self._split_classes()
+        for name in names or backends.names():
             rows: dict[tuple[str, str | None], list[ComparisonRow]] = {}
-            for p in range(len(parts.pairs)):
-                for row in iter_comparison(parts.build_problem(p), name, form, asked):
+            for p in range(len(split.pairs)):
+                for row in iter_comparison(split.build_problem(p), name, form, options):
                     rows.setdefault((row.backend, row.form), []).append(row)
-            yield from (_sum_rows(found) for found in rows.values())
+            yield from (_sum_rows(of_machines) for of_machines in rows.values())
 
 
 def _sum_rows(rows: Sequence[ComparisonRow]) -> ComparisonRow:
-    """Combine the rows of several machines into one; the status is that of the first that is not optimal."""
-    worst = next((row for row in rows if row.status != Status.OPTIMAL), rows[0])
+    """Combine the rows of several machines into one: that of the first that is not optimal, with sums and maxima.
+
+    If a machine has no solution, and so no gap, the row is not changed.
+    """
+    base = next((row for row in rows if row.status != Status.OPTIMAL), rows[0])
     if any(row.gap is None for row in rows):
-        return worst
-    total: dict[str, Any] = {name: sum(getattr(row, name) or 0 for row in rows)
+        return base
+    sums: dict[str, Any] = {name: sum(getattr(row, name) or 0 for row in rows)
              for name in ("primal", "dual", "support", "margin", "build_time", "solve_time", "total_time")}  # fmt: skip
-    counted = [row.iterations for row in rows]
-    steps = None if None in counted else sum(count or 0 for count in counted)
-    largest: dict[str, Any] = {name: max(getattr(row, name) for row in rows) for name in ("gap", "solver_gap")}
+    counts = [row.iterations for row in rows]
+    iterations = None if None in counts else sum(count or 0 for count in counts)
+    maxima: dict[str, Any] = {name: max(getattr(row, name) for row in rows) for name in ("gap", "solver_gap")}
     notes = "; ".join(dict.fromkeys(row.note for row in rows if row.note))
-    return replace(worst, **total, **largest, iterations=steps, note=notes)
+    return replace(base, **sums, **maxima, iterations=iterations, note=notes)
 
 
-def _score_fold(task: MulticlassProblem, fold: Fold, scorer: Any) -> list[Outcome]:
-    """Score one point on one fold."""
-    test = take_rows(task.X, fold.test)
+def _score_fold(problem: MulticlassProblem, fold: Fold, scorer: Any) -> list[Outcome]:
+    """Score one point on one fold, by the accuracy without a scorer; the list has one outcome."""
+    test = take_rows(problem.X, fold.test)
     try:
-        found = task.restrict_rows(fold.train).solve()
+        result = problem.restrict_rows(fold.train).solve()
     except (InfeasibleNuError, NotSeparableError):
         return [Outcome(np.nan, np.inf, str(Status.INFEASIBLE), 0)]
-    true = task.y[fold.test]
+    labels = problem.y[fold.test]
     if scorer is None:
-        worth = float(np.mean(found.machines.predict(test) == true))
+        score = float(np.mean(result.machines.predict(test) == labels))
     else:
-        worth = float(scorer(found.machines, test, true))
-    return [Outcome(worth, found.gap, str(found.status), len(found.machines.support_))]
+        score = float(scorer(result.machines, test, labels))
+    return [Outcome(score, result.gap, str(result.status), len(result.machines.support_))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,7 +344,6 @@ class MulticlassResult:
     problem: MulticlassProblem
     machines: MulticlassClassifier
     seconds: float
-    error: QPSVMError | None = None
 
     @property
     def gap(self) -> float:
@@ -271,9 +353,8 @@ class MulticlassResult:
     @property
     def status(self) -> Status:
         """`optimal` if every machine is; otherwise the status of the first that is not."""
-        return next(
-            (each for each in self.machines.solved_machines.status if each is not Status.OPTIMAL), Status.OPTIMAL
-        )
+        statuses = self.machines.solved_machines.status
+        return next((status for status in statuses if status is not Status.OPTIMAL), Status.OPTIMAL)
 
     @property
     def model(self) -> Any:
@@ -286,105 +367,51 @@ class MulticlassResult:
         return np.asarray(self.machines.support_, dtype=np.intp)
 
     def list_hints(self, names: Sequence[str] | None = None) -> list[Hint]:
-        """Find hints about the samples, and about classes that are never predicted."""
-        stated, rows = self.problem, self.problem.active_rows
-        found = find_sample_hints(stated.X, stated.kernel, names)
-        few = np.sort(rows[np.argsort(stated.y[rows], kind="stable")][:: -(-len(rows) // ROWS)])
-        weighed = self.machines.class_weight is not None
-        return found or find_label_hints(stated.y[few], predict_rows(self.model, take_rows(stated.X, few)), weighed)
+        """Find hints about the samples, or else about classes that are never predicted."""
+        problem, rows = self.problem, self.problem.active_rows
+        if hints := find_sample_hints(problem.X, problem.kernel, names):
+            return hints
+        # at most ROWS rows, in which every class has about its share: every k-th of the rows sorted by class
+        by_class = rows[np.argsort(problem.y[rows], kind="stable")]
+        subset = np.sort(by_class[:: -(-len(rows) // ROWS)])
+        is_weighted = self.machines.class_weight is not None
+        return find_label_hints(problem.y[subset], predict_rows(self.model, take_rows(problem.X, subset)), is_weighted)
 
     def summary(self, notes: bool = True) -> str:
         """Summarise the result in a few lines, with one line per machine."""
         del notes  # the command prints them at the end
-        found = self.machines.solved_machines
-        P, solver = len(found.gap), found.solver
+        solved = self.machines.solved_machines
+        solver = solved.solver
         lines = [
             self.problem.title,
             f"  status      {self.status}: {self.status.sentence}",
-            f"  gap         {self.gap:.2g} relative, the largest of {P} machines, rounding included",
-            f"  vectors     {len(found.support)} support of {len(self.problem.active_rows)}",
+            f"  gap         {self.gap:.2g} relative, the largest of {len(solved.gap)} machines, rounding included",
+            f"  vectors     {len(solved.support)} support of {len(self.problem.active_rows)}",
             f"  solver      {solver.name} {solver.version}; it reported {solver.status!r}",
             f"  time        {format_seconds(self.seconds)}, certificates included",
             *(f"              {line}" for line in self._format_machines()),
         ]
-        if found.message:
-            lines.append(f"  note        {found.message}")
+        if solved.message:
+            lines.append(f"  note        {solved.message}")
         return "\n".join(lines)
 
     def _format_machines(self) -> list[str]:
         """Format the table of the machines."""
-        found = self.machines.solved_machines
-        order = np.arange(len(found.gap))
-        if len(order) > SHOWN_MACHINES:
-            order = np.sort(np.argsort(-found.gap, kind="stable")[:SHOWN_MACHINES])
-        labels = [str(label) for label in found.classes.tolist()]
-        parties = [
-            f"{labels[i]} against " + ("the others" if j < 0 else labels[j]) for i, j in found.machines[order].tolist()
+        solved = self.machines.solved_machines
+        shown = np.arange(len(solved.gap))
+        if len(shown) > SHOWN_MACHINES:
+            shown = np.sort(np.argsort(-solved.gap, kind="stable")[:SHOWN_MACHINES])
+        labels = [str(label) for label in solved.classes.tolist()]
+        opponents = [
+            f"{labels[i]} against " + ("the others" if j < 0 else labels[j]) for i, j in solved.machines[shown].tolist()
         ]
         columns: dict[str, list[Any]] = {
-            "machine": parties, "support": np.diff(found.coef.indptr)[order].tolist(),
-            "gap": found.gap[order].tolist(), "status": [str(found.status[p]) for p in order],
+            "machine": opponents, "support": np.diff(solved.coef.indptr)[shown].tolist(),
+            "gap": solved.gap[shown].tolist(), "status": [str(solved.status[p]) for p in shown],
         }  # fmt: skip
-        left = len(found.gap) - len(order)
-        more = [f"and {left} more, with smaller gaps"] if left else []
+        n_omitted = len(solved.gap) - len(shown)
+        more = [f"and {n_omitted} more, with smaller gaps"] if n_omitted else []
         return [*table(columns, {"gap": "{:.1e}".format}).splitlines(), *more]
-
-
-def choose_problem(dataset: Dataset, options: argparse.Namespace) -> Any:
-    """Build the problem that the options describe; a two-class machine for more classes gives a `MulticlassProblem`.
-
-    Raises ParameterError, DataError.
-    """
-    asked = getattr(options, "multi_class", None)
-    _check_single_machine(dataset, options)
-    if not dataset.is_several or options.variant in registry.ALL_IN_ONE:
-        if asked is not None:
-            why = (
-                f"{options.variant} has all classes in one program"
-                if dataset.is_several
-                else "there are no more than two here"
-            )
-            raise ParameterError(f"--multi-class extends two-class machines to more classes, but {why}: leave it out")
-        return dataset.build_problem(options)
-    kernel, own = build_kernel(options), collect_parameters(options)
-    intercept = own.pop("intercept", "free")
-    machines = MulticlassClassifier(
-        kernel=kernel,
-        psd=options.psd or "raise",
-        multi_class=asked or "ovo",
-        break_ties=True,
-        tol=options.tol,
-        class_weight=build_class_weights(options.class_weight, dataset.list_labels),
-        backend=getattr(options, "backend", "auto"),
-        time_limit=options.time_limit,
-        max_iter=-1 if getattr(options, "max_iter", None) is None else options.max_iter,
-        verbose=options.verbose,
-        probability=bool(getattr(options, "probability", False)),
-    )
-    machines.machine_settings = VARIANTS[options.variant].__name__, own, intercept
-    form = getattr(options, "form", None)
-    machines.solve_options = {
-        **({} if form is None else {"form": form}), **({"polish": False} if getattr(options, "no_polish", 0) else {})
-    }  # fmt: skip
-    return MulticlassProblem(
-        dataset.table.X, np.asarray(dataset.y), dataset.table.weights, machines, dataset.table.names
-    )
-
-
-def _check_single_machine(dataset: Dataset, options: argparse.Namespace) -> None:
-    """Refuse options that need one machine, or one decision function, if there are several. Raises ParameterError."""
-    in_one = options.variant in registry.ALL_IN_ONE
-    for option, why in SINGLE_MACHINE_OPTIONS.items():
-        proof = option == "proof"
-        if not getattr(options, option, None) or (in_one and proof) or not (in_one or dataset.is_several):
-            continue
-        labels = dataset.list_labels()[0]
-        here = f"--variant {options.variant} has one per class" if in_one else f"there are {len(labels)} classes"
-        other = " and another --variant" if in_one else f", or use --variant {ALL_IN_ONE_NAMES}" if proof else ""
-        raise ParameterError(
-            f"--{option}: {why}, but {here}: train one class against all others with --positive LABEL, such as "
-            f"--positive {labels[0]}{other}"
-        )
 
 
 def predict_rows(model: Any, X: Any) -> NDArray[Any]:

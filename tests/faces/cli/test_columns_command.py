@@ -22,9 +22,10 @@ from qpsvm.bounds.proof import checker
 from qpsvm.data.files import as_frame, read_table
 from qpsvm.data.files.dates import DATE_ORDERS, parse_day
 from qpsvm.faces.cli import main
-from qpsvm.faces.cli.data import Dataset, draw_held_out, split_dataset
+from qpsvm.faces.cli.data import Dataset
 from qpsvm.faces.cli.lists import expand_lists
 from qpsvm.faces.cli.parser import make_parser
+from qpsvm.faces.cli.splits import draw_held_out, split_dataset
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")

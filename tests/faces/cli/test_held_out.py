@@ -13,8 +13,9 @@ from sklearn import metrics
 
 import qpsvm
 from qpsvm.data.files import read_table
-from qpsvm.faces.cli.data import Dataset, draw_dataset_folds, draw_held_out
+from qpsvm.faces.cli.data import Dataset
 from qpsvm.faces.cli.scores import compute_scores
+from qpsvm.faces.cli.splits import draw_dataset_folds, draw_held_out
 
 N = 80
 WEIGHTLESS = 20

@@ -16,7 +16,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 import qpsvm
 from qpsvm.data.files import read_table
 from qpsvm.estimators import SVC, NuSVC
-from qpsvm.faces.cli.data import Dataset, draw_held_out
+from qpsvm.faces.cli.data import Dataset
+from qpsvm.faces.cli.splits import draw_held_out
 
 DATA = load_iris()
 X, Y = DATA.data, DATA.target_names[DATA.target]

@@ -13,7 +13,7 @@ from sklearn.datasets import dump_svmlight_file
 
 import qpsvm
 from qpsvm.base.resources.messages import log_progress
-from qpsvm.faces.cli import terminal as ticker
+from qpsvm.faces.cli import ticker
 
 pyarrow = pytest.importorskip("pyarrow")
 N, D = 240, 4
@@ -195,7 +195,7 @@ class Terminal(io.StringIO):
 def test_a_line_says_how_far_it_is_on_a_terminal_only(monkeypatch, terminal):
     shown = Terminal() if terminal else io.StringIO()
     monkeypatch.setattr(ticker.sys, "stderr", shown)
-    monkeypatch.setattr(ticker, "REDRAWN", 0.0)
+    monkeypatch.setattr(ticker, "UPDATE_SECONDS", 0.0)
     with ticker.Ticker("solving") as line:
         log_progress("band", 3e-4, 7, 1_000_000)
         while terminal and "gap 3.0e-04" not in shown.getvalue():

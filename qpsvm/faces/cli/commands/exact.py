@@ -17,8 +17,9 @@ from qpsvm.faces.cli.commands import tables
 from qpsvm.faces.cli.commands.plot import require_picture, write_picture
 from qpsvm.faces.cli.data import read_dataset
 from qpsvm.faces.cli.problem_options import VARIANTS, apply_defaults, refuse_options
-from qpsvm.faces.cli.terminal import Ticker, require_writable
-from qpsvm.faces.plotting import exact_path as picture
+from qpsvm.faces.cli.terminal import require_writable
+from qpsvm.faces.cli.ticker import Ticker
+from qpsvm.faces.plotting import exact_path as plot_exact_path
 from qpsvm.machines import registry
 from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out
 from qpsvm.many.exact.path import exact_path
@@ -45,32 +46,25 @@ def run_path(options: argparse.Namespace) -> int:
     require_writable(options.output)
     _check_single_function(options, "an exact path", "leave --exact out")
     problem, axes, _ = tables.read_parameter_grid(options)
-    several = [name for name, values in axes.items() if len(values) > 1]
-    if len(several) != 1 or len(axes[several[0]]) != 2:
-        name = several[0] if several else next(iter(axes))
-        raise ParameterError(
-            f"--exact needs the two ends of one interval, such as --{name} 0.05,100, and one value for each other "
-            f"parameter; got {', '.join(f'{len(values)} of --{each}' for each, values in axes.items())}"
-        )
-    (name,) = several
-    found = exact_path(
+    name = _find_interval(axes)
+    path = exact_path(
         problem, name, *axes[name], tol=options.tol, time_limit=options.time_limit, verbose=options.verbose
     )
-    print(f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}\n{found}")
-    columns = found.columns()
-    if len(found):
-        shown = np.unique(np.linspace(0, len(found) - 1, min(len(found), MOST_ROWS)).round().astype(int))
-        if len(shown) < len(found):
+    print(f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}\n{path}")
+    columns = path.columns()
+    if len(path):
+        shown = np.unique(np.linspace(0, len(path) - 1, min(len(path), MOST_ROWS)).round().astype(int))
+        if len(shown) < len(path):
             more = "" if options.output else "; --output FILE writes all"
-            print(f"{len(shown)} of {len(found)} pieces{more}")
-        picked = {key: [column[i] for i in shown] for key, column in columns.items()}
-        print(table(picked, {"from": "{:.6g}".format, "to": "{:.6g}".format, "gap": "{:.1e}".format}))
+            print(f"{len(shown)} of {len(path)} pieces{more}")
+        shown_columns = {key: [column[i] for i in shown] for key, column in columns.items()}
+        print(table(shown_columns, {"from": "{:.6g}".format, "to": "{:.6g}".format, "gap": "{:.1e}".format}))
     if options.output is not None:
         _write_csv(options.output, columns)
     if options.plot is not None:
-        write_picture(picture(found), options.plot)
+        write_picture(plot_exact_path(path), options.plot)
         print(f"drawn {options.plot}")
-    return 0 if found.status == "optimal" else 1
+    return 0 if path.status == "optimal" else 1
 
 
 def run_leave_one_out(options: argparse.Namespace) -> int:
@@ -78,20 +72,33 @@ def run_leave_one_out(options: argparse.Namespace) -> int:
     require_writable(options.output)
     _check_single_function(options, "leave-one-out", "use cross-validate")
     apply_defaults(options)
-    sample = read_dataset(options)
-    problem = sample.build_problem(options)
+    dataset = read_dataset(options)
+    problem = dataset.build_problem(options)
     with nullcontext() if options.verbose else Ticker("leaving rows out"):
-        found = leave_one_out(problem, tol=options.tol, time_limit=options.time_limit, verbose=options.verbose)
+        result = leave_one_out(problem, tol=options.tol, time_limit=options.time_limit, verbose=options.verbose)
     print(
         f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}: "
         f"{len(problem.active_rows)} rows, each left out once"
     )
-    print(_describe_errors(found, VARIANTS[options.variant]._target_kind))
+    print(_describe_errors(result, VARIANTS[options.variant]._target_kind))
     if options.output is not None:
-        target = {} if sample.y is None else {"target": np.asarray(sample.labels).tolist()}
-        columns = {"decision": found.decision.tolist(), "gap": found.gap.tolist()}
-        _write_csv(options.output, {"row": range(len(found.decision)), **target, **columns})
-    return 0 if found.status == "optimal" else 1
+        target = {} if dataset.y is None else {"target": np.asarray(dataset.labels).tolist()}
+        columns = {"decision": result.decision.tolist(), "gap": result.gap.tolist()}
+        _write_csv(options.output, {"row": range(len(result.decision)), **target, **columns})
+    return 0 if result.status == "optimal" else 1
+
+
+def _find_interval(axes: Mapping[str, Sequence[Any]]) -> str:
+    """Return the one parameter with two values, if each other one has a single value. Raises ParameterError."""
+    varied = [name for name, values in axes.items() if len(values) > 1]
+    if len(varied) == 1 and len(axes[varied[0]]) == 2:
+        return varied[0]
+    example = varied[0] if varied else next(iter(axes))
+    counts = ", ".join(f"{len(values)} of --{name}" for name, values in axes.items())
+    raise ParameterError(
+        f"--exact needs the two ends of one interval, such as --{example} 0.05,100, and one value for each other "
+        f"parameter; got {counts}"
+    )
 
 
 def _check_single_function(options: argparse.Namespace, what: str, instead: str) -> None:
@@ -103,15 +110,15 @@ def _check_single_function(options: argparse.Namespace, what: str, instead: str)
         )
 
 
-def _describe_errors(found: LeaveOneOut, learnt: str) -> str:
+def _describe_errors(result: LeaveOneOut, target_kind: str) -> str:
     """Describe the error and its certificates."""
-    known = np.isfinite(found.decision)
-    worst = f", gap at most {found.gap[known].max():.1e}" if known.any() else ""
+    is_known = np.isfinite(result.decision)
+    gap = f", gap at most {result.gap[is_known].max():.1e}" if is_known.any() else ""
     lines = [
-        f"{ERROR_NAMES[learnt]}: {found.error:.4f}, over {int(known.sum())} rows",
-        f"{found.moved} machines differ from the machine trained on all rows{worst}: {found.status}",
+        f"{ERROR_NAMES[target_kind]}: {result.error:.4f}, over {int(is_known.sum())} rows",
+        f"{result.moved} machines differ from the machine trained on all rows{gap}: {result.status}",
     ]
-    return "\n".join([*lines, *([found.message] if found.message else [])])
+    return "\n".join([*lines, *([result.message] if result.message else [])])
 
 
 def _write_csv(path: str, columns: Mapping[str, Sequence[Any]]) -> None:

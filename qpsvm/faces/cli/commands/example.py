@@ -17,14 +17,15 @@ from qpsvm.base.atomic_files import write_text
 from qpsvm.base.errors import FileFormatError, UnknownOptionError, describe_nearest
 from qpsvm.faces.cli.terminal import require_writable
 
+#: The standard normal distribution.
 NORMAL = NormalDist()
-#: Numbers of rows: customers, new customers, houses; and of races, and runners per race.
-CUSTOMERS, NEW, HOUSES, RACES, RUNNERS = 1000, 200, 300, 20, 8
+#: Numbers of rows of the tables, of races, and of runners per race.
+N_CUSTOMERS, N_NEW_CUSTOMERS, N_HOUSES, N_RACES, N_RUNNERS = 1000, 200, 300, 20, 8
 #: Share of empty cells in columns that have some.
 EMPTY_SHARE = 0.03
-#: Log-odds that an average customer buys.
-RARELY = -5.6
-#: A program of a user.
+#: Log-odds that an average customer of the basic plan buys: few do.
+BASE_LOG_ODDS = -5.6
+#: The lines of the example program, as a user of scikit-learn writes it.
 PROGRAM = (
     "import numpy as np",
     "from sklearn.datasets import load_breast_cancer",
@@ -51,64 +52,56 @@ class _PortableRandom(random.Random):
         return words[int(self.random() * len(words))]
 
     def draw_count(self, mean: float) -> int:
-        """Draw a number of events."""
-        left, count = math.exp(-mean), 0
+        """Draw a Poisson number of events (Knuth: count uniform numbers until their product is small)."""
+        bound, count = math.exp(-mean), 0
         product = self.random()
-        while product > left:
+        while product > bound:
             product, count = product * self.random(), count + 1
         return count
 
 
-def _iter_customers(seed: int, count: int, known: bool) -> Iterator[str]:
-    """Yield customers of a shop: an identifier, a date, empty cells. Few buy; `known` adds the column of who did."""
-    draw = _PortableRandom(seed)
+def _iter_customers(seed: int, count: int, with_target: bool) -> Iterator[str]:
+    """Yield customers of a shop, with an identifier, a date and empty cells; the target is who bought: few."""
+    rng = _PortableRandom(seed)
     columns = ["customer_id", "signup", "age", "income", "visits", "region", "plan"]
-    yield ",".join([*columns, *(["bought"] if known else [])])
+    yield ",".join([*columns, *(["bought"] if with_target else [])])
     for i in range(count):
-        age, income, visits = draw.draw_normal(42.0, 11.0), draw.draw_normal(3.2, 0.9), draw.draw_count(2.5)
-        region, plan = (
-            draw.draw_word(("north", "east", "south", "west")),
-            draw.draw_word(("basic", "plus", "basic", "family")),
-        )
-        signup = date(2024, 1, 1) + timedelta(days=int(730 * draw.random()))
-        odds = RARELY + 0.09 * (age - 42.0) + 1.3 * (income - 3.2) + 0.6 * (visits - 2.5) + 1.8 * (plan == "plus")
-        bought = draw.random() < 1.0 / (1.0 + math.exp(-odds))
-        cells = [f"{age:.1f}", f"{income:.2f}", str(visits), region, plan]
-        holes = [draw.random() for _ in cells]
-        cells = [
-            "" if j in (0, 3) and hole < EMPTY_SHARE else cell
-            for j, (cell, hole) in enumerate(zip(cells, holes, strict=True))
-        ]
-        cells = [f"C{seed}{i:05d}", signup.isoformat(), *cells]
-        yield ",".join([*cells, *(["Yes" if bought else "No"] if known else [])])
+        age, income, visits = rng.draw_normal(42.0, 11.0), rng.draw_normal(3.2, 0.9), rng.draw_count(2.5)
+        region = rng.draw_word(("north", "east", "south", "west"))
+        plan = rng.draw_word(("basic", "plus", "basic", "family"))
+        signup = date(2024, 1, 1) + timedelta(days=int(730 * rng.random()))
+        log_odds = BASE_LOG_ODDS + 0.09 * (age - 42.0) + 1.3 * (income - 3.2) + 0.6 * (visits - 2.5)
+        log_odds += 1.8 * (plan == "plus")
+        bought = rng.random() < 1.0 / (1.0 + math.exp(-log_odds))
+        cells = {"age": f"{age:.1f}", "income": f"{income:.2f}", "visits": str(visits), "region": region, "plan": plan}
+        for name in cells:  # draws for every column, so that the sequence is the same whatever the columns with gaps
+            if rng.random() < EMPTY_SHARE and name in ("age", "region"):
+                cells[name] = ""
+        target = ["Yes" if bought else "No"] if with_target else []
+        yield ",".join([f"C{seed}{i:05d}", signup.isoformat(), *cells.values(), *target])
 
 
 def _iter_houses() -> Iterator[str]:
     """Yield houses with their prices."""
-    draw = _PortableRandom(3)
+    rng = _PortableRandom(3)
     yield "area,rooms,age,town,price"
-    for _ in range(HOUSES):
-        area, age, town = (
-            draw.draw_normal(95.0, 25.0),
-            60.0 * draw.random(),
-            draw.draw_word(("Aldbury", "Brook", "Cove")),
-        )
-        rooms = max(1, round(area / 28.0 + draw.draw_normal(0.0, 0.7)))
-        price = 60.0 + 2.1 * area + 9.0 * rooms - 0.9 * age + 40.0 * (town == "Cove") + draw.draw_normal(0.0, 18.0)
+    for _ in range(N_HOUSES):
+        area, age = rng.draw_normal(95.0, 25.0), 60.0 * rng.random()
+        town = rng.draw_word(("Aldbury", "Brook", "Cove"))
+        rooms = max(1, round(area / 28.0 + rng.draw_normal(0.0, 0.7)))
+        price = 60.0 + 2.1 * area + 9.0 * rooms - 0.9 * age + 40.0 * (town == "Cove") + rng.draw_normal(0.0, 18.0)
         yield f"{area:.1f},{rooms},{age:.0f},{town},{price:.1f}"
 
 
 def _iter_races() -> Iterator[str]:
-    """Yield runners of several races, with the points that they won."""
-    draw = _PortableRandom(4)
+    """Yield runners of several races, with the points that they won: one for each slower runner of the race."""
+    rng = _PortableRandom(4)
     yield "race,age,training,form,points"
-    for race in range(1, RACES + 1):
-        runners = [
-            (draw.draw_normal(29.0, 5.0), draw.draw_normal(9.0, 3.0), draw.draw_normal()) for _ in range(RUNNERS)
-        ]
-        speed = [0.4 * hours + 1.5 * form - 0.1 * abs(age - 28.0) + draw.draw_normal() for age, hours, form in runners]
-        for (age, hours, form), own in zip(runners, speed, strict=True):
-            points = sum(own > other for other in speed)
+    for race in range(1, N_RACES + 1):
+        runners = [(rng.draw_normal(29.0, 5.0), rng.draw_normal(9.0, 3.0), rng.draw_normal()) for _ in range(N_RUNNERS)]
+        speeds = [0.4 * hours + 1.5 * form - 0.1 * abs(age - 28.0) + rng.draw_normal() for age, hours, form in runners]
+        for (age, hours, form), speed in zip(runners, speeds, strict=True):
+            points = sum(speed > other for other in speeds)
             yield f"r{race},{age:.0f},{hours:.1f},{form:.2f},{points}"
 
 
@@ -122,13 +115,16 @@ def _iter_iris() -> Iterator[str]:
         yield ",".join([*map(str, row), str(data.target_names[code])])
 
 
-#: Files that can be written, by name.
+#: Files that can be written, by name: a description, and what yields the lines.
 TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "customers.csv": (
         "two classes, one of them rare: --target bought",
-        lambda: _iter_customers(1, CUSTOMERS, True),
+        lambda: _iter_customers(1, N_CUSTOMERS, True),
     ),
-    "new_customers.csv": ("the same columns without the target, to predict", lambda: _iter_customers(2, NEW, False)),
+    "new_customers.csv": (
+        "the same columns without the target, to predict",
+        lambda: _iter_customers(2, N_NEW_CUSTOMERS, False),
+    ),
     "iris.csv": ("three classes: --target species", _iter_iris),
     "houses.csv": ("regression: --target price", _iter_houses),
     "results.csv": ("ranking: --target points --groups race", _iter_races),

@@ -1,7 +1,9 @@
 """Run `importance`: the loss of accuracy if a column is shuffled, and the weights of linear machines.
 
 Columns are those of the file: the features of a category are shuffled together. Shuffling, scoring and repeating are
-those of scikit-learn's `permutation_importance` (Breiman, *Random forests*, 2001), on held-out rows or on all.
+those of scikit-learn's `permutation_importance` (Breiman, *Random forests*, 2001), on held-out rows or on all. That
+function shuffles single features, so it is given a matrix of row numbers with one column per column of the file: cell
+(i, j) is the row from which row i takes the features of column j.
 """
 
 from __future__ import annotations
@@ -20,13 +22,15 @@ from qpsvm.data.rows import RowSource
 from qpsvm.faces import plotting
 from qpsvm.faces.cli.commands.plot import require_picture, write_picture
 from qpsvm.faces.cli.commands.solve import EXIT_CODES, solve_or_raise
-from qpsvm.faces.cli.data import SEED, Dataset, draw_held_out, read_dataset, split_dataset
+from qpsvm.faces.cli.data import Dataset, read_dataset
 from qpsvm.faces.cli.problem_options import VARIANTS, apply_defaults
 from qpsvm.faces.cli.scores import INDENT, format_notes
 from qpsvm.faces.cli.several import MulticlassProblem, choose_problem, decode_labels
-from qpsvm.faces.cli.terminal import Ticker
+from qpsvm.faces.cli.splits import SEED, draw_held_out, split_dataset
+from qpsvm.faces.cli.ticker import Ticker
 from qpsvm.many.grid.parameters import table
 from qpsvm.many.grid.scorers import find_scorer, name_scorer
+from qpsvm.result.model import PairsModel
 
 #: Default score for labels: a rare class counts as much as a common one.
 LABEL_SCORING = "balanced_accuracy"
@@ -40,42 +44,50 @@ def run(options: argparse.Namespace) -> int:
     _check_target(options)
     require_picture(options.plot)
     seed = SEED if options.seed is None else options.seed
-    sample = test = whole = read_dataset(options, raw=options.test_size is not None)
-    if options.test_size is not None:
-        sample, test = split_dataset(whole, draw_held_out(whole, options.test_size, seed), options)
-    if isinstance(sample.table.X, RowSource):
-        raise UnsupportedError("importance shuffles columns, which needs the rows in memory: use fewer rows")
-    problem = choose_problem(sample, options)
-    judged: Any = problem.build_machine(0) if isinstance(problem, MulticlassProblem) else problem
-    scoring = options.scoring or (LABEL_SCORING if sample.target_kind == "labels" else None)
-    scorer, score = find_scorer(scoring, judged) or _compute_accuracy, name_scorer(scoring, judged)
+    training, test = _read_rows(options, seed)
+    problem = choose_problem(training, options)
+    scored_problem: Any = problem.build_machine(0) if isinstance(problem, MulticlassProblem) else problem
+    scoring = options.scoring or (LABEL_SCORING if training.target_kind == "labels" else None)
+    scorer = find_scorer(scoring, scored_problem) or _compute_accuracy
+    score_name = name_scorer(scoring, scored_problem).replace("_", " ")
     result = solve_or_raise(problem, options)
-    model, columns = sample.build_model(result, problem), map_columns(sample)
+    model, columns = training.build_model(result, problem), map_columns(training)
     weight, n = test.table.weights, test.table.X.shape[0]
     rows = np.arange(n) if weight is None else np.flatnonzero(weight > 0.0)
     X, y = to_dense(test.table.X[rows], "the file"), np.asarray(test.labels)[rows]
-    shuffled = build_shuffled_estimator(model, X, list(columns.values()))
+    estimator = build_shuffled_estimator(model, X, list(columns.values()))
     with Ticker(f"shuffling {len(columns)} columns"):
-        lost = _compute_score_losses(shuffled, y, scorer, options.repeats, seed)
+        losses = _compute_score_losses(estimator, y, scorer, options.repeats, seed)
     print(result.summary(notes=False))
     where = f"{len(rows)} held-out rows" if options.test_size is not None else f"all {len(rows)} rows"
-    base = float(scorer(shuffled, shuffled.places, y))
-    called = score.replace("_", " ")
-    print(f"  {called} {base:.4f} on {where}; mean loss over {options.repeats} shuffles of each column (seed {seed}):")
-    order = np.argsort(-lost.mean(axis=1), kind="stable")
-    weights = compute_scaled_weights(model, to_dense(sample.table.X, "the file"))
-    print("\n".join(f"{' ' * INDENT}{line}" for line in format_table(sample, columns, order, lost, weights)))
+    score = float(scorer(estimator, estimator.places, y))
+    shuffles = f"{options.repeats} shuffles of each column (seed {seed})"
+    print(f"  {score_name} {score:.4f} on {where}; mean loss over {shuffles}:")
+    order = np.argsort(-losses.mean(axis=1), kind="stable")
+    weights = compute_scaled_weights(model, to_dense(training.table.X, "the file"))
+    lines = format_table(training, columns, order, losses, weights)
     if weights:
-        print(
-            f"{' ' * INDENT}f changes by this much if a feature grows by its standard deviation: its weight times that"
-        )
+        lines.append("f changes by this much if a feature grows by its standard deviation: its weight times that")
+    print("\n".join(f"{' ' * INDENT}{line}" for line in lines))
     if options.plot is not None:
         names = [list(columns)[j] for j in order]
-        write_picture(plotting.importance(names, lost[order], score=called), options.plot)
+        write_picture(plotting.importance(names, losses[order], score=score_name), options.plot)
         print(f"  drawn       {options.plot}")
-    if last := format_notes(result.list_hints(sample.table.names)):
+    if last := format_notes(result.list_hints(training.table.names)):
         print(last)
     return EXIT_CODES.get(result.status, 1)
+
+
+def _read_rows(options: argparse.Namespace, seed: int) -> tuple[Dataset, Dataset]:
+    """Read the rows to train on, and those to score: the held-out rows, or the same. Raises UnsupportedError."""
+    if options.test_size is None:
+        training = test = read_dataset(options)
+    else:
+        dataset = read_dataset(options, raw=True)
+        training, test = split_dataset(dataset, draw_held_out(dataset, options.test_size, seed), options)
+    if isinstance(training.table.X, RowSource):
+        raise UnsupportedError("importance shuffles columns, which needs the rows in memory: use fewer rows")
+    return training, test
 
 
 def _check_target(options: argparse.Namespace) -> None:
@@ -101,24 +113,26 @@ def map_columns(dataset: Dataset) -> dict[str, IntArray]:
 
 
 def build_shuffled_estimator(model: Any, X: FloatArray, columns: Sequence[IntArray]) -> Any:
-    """Build a fitted estimator over row numbers (m, c), one per column of the file; `places` are the unshuffled ones.
+    """Build a fitted estimator that predicts rows whose cells come from other rows of X (m, d).
 
-    Shapes: X (m, d).
+    It takes row numbers (m, c), one per row and column of the file. `places` are those of the unshuffled rows.
+
+    columns: The features of each column.
     """
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
     places = np.tile(np.arange(len(X))[:, None], (1, len(columns)))
 
-    def values(given: Any) -> FloatArray:
-        """Compute the decision values of rows whose cells come from other rows: (m,) or (m, k)."""
-        taken = X
-        moved = np.flatnonzero((given != places).any(axis=0)).tolist()
-        if moved:
-            taken = X.copy()
-            for j in moved:
-                taken[:, columns[j]] = X[given[:, j]][:, columns[j]]
-        found: FloatArray = model.decision_function(taken)
-        return found
+    def decision_function(row_numbers: Any) -> FloatArray:
+        """Compute the decision values of the rows that are put together from these rows: (m,) or (m, k)."""
+        shuffled = X
+        changed = np.flatnonzero((row_numbers != places).any(axis=0)).tolist()
+        if changed:
+            shuffled = X.copy()
+            for j in changed:
+                shuffled[:, columns[j]] = X[row_numbers[:, j]][:, columns[j]]
+        values: FloatArray = model.decision_function(shuffled)
+        return values
 
     class Shuffled(RegressorMixin if model.classes is None else ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """An estimator that is already fitted."""
@@ -126,7 +140,7 @@ def build_shuffled_estimator(model: Any, X: FloatArray, columns: Sequence[IntArr
         def __init__(self) -> None:
             self.places, self.fitted_ = places, True
             if model.classes is not None:
-                self.classes_, self.decision_function = model.classes, values
+                self.classes_, self.decision_function = model.classes, decision_function
 
         def fit(self, X: Any, y: Any) -> Shuffled:  # noqa: ARG002
             """Return the estimator, which is already fitted."""
@@ -134,25 +148,25 @@ def build_shuffled_estimator(model: Any, X: FloatArray, columns: Sequence[IntArr
 
         def predict(self, X: Any) -> NDArray[Any]:
             """Predict labels or numbers."""
-            found = values(X)
-            return np.asarray(found if model.classes is None else decode_labels(model.classes, found))
+            values = decision_function(X)
+            return np.asarray(values if model.classes is None else decode_labels(model.classes, values))
 
     return Shuffled()
 
 
-def _compute_score_losses(shuffled: Any, y: NDArray[Any], scorer: Any, repeats: int, seed: int) -> FloatArray:
+def _compute_score_losses(estimator: Any, y: NDArray[Any], scorer: Any, repeats: int, seed: int) -> FloatArray:
     """Compute how much the score drops for each column and repeat: (c, repeats)."""
     from sklearn.inspection import permutation_importance
 
-    found: Any = permutation_importance(
-        shuffled, shuffled.places, y, scoring=scorer, n_repeats=repeats, random_state=seed
+    result: Any = permutation_importance(
+        estimator, estimator.places, y, scoring=scorer, n_repeats=repeats, random_state=seed
     )
-    return np.asarray(found.importances)
+    return np.asarray(result.importances)
 
 
 def compute_scaled_weights(model: Any, X: FloatArray) -> dict[str, FloatArray]:
     """Compute the weight of each feature times its standard deviation, (d,), per function; {} without weights."""
-    if model.w is None or hasattr(model, "counts"):
+    if model.w is None or isinstance(model, PairsModel):
         return {}
     deviation, w = X.std(axis=0), np.atleast_2d(model.w)
     if w.shape[1] != len(deviation) or len(w) > SHOWN_CLASSES:
@@ -165,25 +179,26 @@ def format_table(
     dataset: Dataset,
     columns: Mapping[str, IntArray],
     order: IntArray,
-    lost: FloatArray,
+    losses: FloatArray,
     weights: Mapping[str, FloatArray],
 ) -> list[str]:
-    """Format the table: one line per column, and below a category one per weight."""
-    names, found = list(columns), {key: list[str]() for key in ("column", "loses", "±", *weights)}
+    """Format the table: one line per column, in this order, and below a category one per weight."""
+    names = list(columns)
+    rows: list[tuple[str, ...]] = []
 
-    def add(name: str, cells: Sequence[str], feature: int | None) -> None:
-        shown = ["" if feature is None else f"{row[feature]:.4g}" for row in weights.values()]
-        for key, cell in zip(found, (name, *cells, *shown), strict=True):
-            found[key].append(cell)
+    def add_row(name: str, cells: tuple[str, str], feature: int | None) -> None:
+        of_feature = ("" if feature is None else f"{row[feature]:.4g}" for row in weights.values())
+        rows.append((name, *cells, *of_feature))
 
     for j in order[:SHOWN_COLUMNS]:
-        features = columns[names[j]]
-        one = len(features) == 1
-        add(names[j], (f"{lost[j].mean():.4f}", f"{lost[j].std():.4f}"), int(features[0]) if one else None)
-        for feature in features if weights and not one else ():
-            add(f"  {dataset.table.names[feature].removeprefix(names[j])[1:] or names[j]}", ("", ""), int(feature))
-    width = max(map(len, (*found["column"], "column")))
-    found = {key.ljust(width) if key == "column" else key: cells for key, cells in found.items()}
-    found["column".ljust(width)] = [name.ljust(width) for name in found["column".ljust(width)]]
+        name, features = names[j], columns[names[j]]
+        is_single = len(features) == 1
+        add_row(name, (f"{losses[j].mean():.4f}", f"{losses[j].std():.4f}"), int(features[0]) if is_single else None)
+        if weights and not is_single:
+            for feature in features:
+                add_row(f"  {dataset.table.names[feature].removeprefix(name)[1:] or name}", ("", ""), int(feature))
+    width = max(len(name) for name in ("column", *(row[0] for row in rows)))
+    headings = ("column".ljust(width), "loses", "±", *weights)
+    cells = zip(*((row[0].ljust(width), *row[1:]) for row in rows), strict=True)  # left-aligned names
     more = [f"and {len(order) - SHOWN_COLUMNS} more columns"] if len(order) > SHOWN_COLUMNS else []
-    return [*table(found, {}).splitlines(), *more]
+    return [*table(dict(zip(headings, map(list, cells), strict=True)), {}).splitlines(), *more]

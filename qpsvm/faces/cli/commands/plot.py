@@ -1,4 +1,4 @@
-"""Draw the picture that suits a result into a file (`--plot`)."""
+"""Draw the picture that suits a result into a file (`--plot`: `require_picture`, `choose_picture`, `write_picture`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ PICTURE_DPI = 150
 
 
 def require_picture(path: str | None) -> None:
-    """Refuse a picture that cannot be drawn or written, before any work is done."""
+    """Refuse a picture that cannot be drawn or written, before any work is done.
+
+    Raises ParameterError, FileFormatError, MissingExtraError.
+    """
     if path is None:
         return
     ending = Path(path).suffix.lower()
@@ -46,7 +49,6 @@ def choose_picture(
     problem: Problem | MulticlassProblem, names: Sequence[str], axes: Sequence[str] | None
 ) -> Callable[[Any], Axes]:
     """Choose the function that draws a result of this problem, by its number of features and classes."""
-    d = problem.X.shape[1]
     if isinstance(problem, (MulticlassProblem, AllInOneProblem)):
         return _choose_multiclass_picture(problem, names, axes)
     if isinstance(problem, Ranking):
@@ -60,36 +62,10 @@ def choose_picture(
             raise ParameterError("--axes shows a plane of two features, but a regression is drawn over one feature, or "
                                  "over its predictions: leave --axes out")  # fmt: skip
         return lambda result: plotting.tube(problem, result, names=names)
-    if axes is not None or d <= 2:
+    if axes is not None or problem.X.shape[1] <= 2:
         features = None if axes is None else _find_axes(names, axes)
         return lambda result: plotting.boundary(problem, result, features=features, names=names)
     return lambda result: plotting.decisions(problem, result)
-
-
-def _choose_multiclass_picture(
-    problem: AllInOneProblem | MulticlassProblem, names: Sequence[str], axes: Sequence[str] | None
-) -> Callable[[Any], Axes]:
-    """Draw the classes over the plane of two features; with more features, draw the confusion matrix."""
-    y = problem.y if isinstance(problem, MulticlassProblem) else problem.classes[problem.class_index]
-    X, y = problem.X[problem.active_rows], y[problem.active_rows]
-    if axes is None and problem.X.shape[1] > 2:
-        return lambda result: plotting.confusion(y, result.model.predict(X), title=f"{problem.title}: training rows")
-    features = None if axes is None else _find_axes(names, axes)
-
-    def draw(result: Any) -> Axes:
-        place = np.isin(problem.active_rows, result.support)
-        return plotting.regions(result.model, X, y, features=features, names=names, support=place, title=problem.title)
-
-    return draw
-
-
-def _find_axes(names: Sequence[str], axes: Sequence[str]) -> tuple[int, ...]:
-    for axis in axes:
-        if axis not in names:
-            raise UnknownOptionError(f"no feature {axis!r} for --axes; {describe_nearest(axis, names)}")
-    if len(set(axes)) < len(axes):
-        raise ParameterError(f"--axes names {axes[0]} twice: name two different features")
-    return tuple(list(names).index(axis) for axis in axes)
 
 
 def write_picture(ax: Axes, path: str) -> None:
@@ -104,3 +80,32 @@ def write_picture(ax: Axes, path: str) -> None:
     pyplot.close(figure)
     with open_replacement(path) as file:
         file.write(content.getvalue())
+
+
+def _choose_multiclass_picture(
+    problem: AllInOneProblem | MulticlassProblem, names: Sequence[str], axes: Sequence[str] | None
+) -> Callable[[Any], Axes]:
+    """Draw the classes over the plane of two features; with more features, draw the confusion matrix."""
+    y = problem.y if isinstance(problem, MulticlassProblem) else problem.classes[problem.class_index]
+    X, y = problem.X[problem.active_rows], y[problem.active_rows]
+    if axes is None and problem.X.shape[1] > 2:
+        return lambda result: plotting.confusion(y, result.model.predict(X), title=f"{problem.title}: training rows")
+    features = None if axes is None else _find_axes(names, axes)
+
+    def draw(result: Any) -> Axes:
+        is_support = np.isin(problem.active_rows, result.support)
+        return plotting.regions(
+            result.model, X, y, features=features, names=names, support=is_support, title=problem.title
+        )
+
+    return draw
+
+
+def _find_axes(names: Sequence[str], axes: Sequence[str]) -> tuple[int, ...]:
+    """Return the positions of the features of the axes. Raises UnknownOptionError, ParameterError."""
+    for axis in axes:
+        if axis not in names:
+            raise UnknownOptionError(f"no feature {axis!r} for --axes; {describe_nearest(axis, names)}")
+    if len(set(axes)) < len(axes):
+        raise ParameterError(f"--axes names {axes[0]} twice: name two different features")
+    return tuple(list(names).index(axis) for axis in axes)

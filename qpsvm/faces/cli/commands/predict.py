@@ -1,4 +1,8 @@
-"""Run `predict`: labels, numbers or scores for the rows of another file."""
+"""Run `predict`: labels, numbers or scores for the rows of another file.
+
+The file is read, predicted and written in batches, so that it may be larger than memory. `_Predictor` collects, batch
+by batch, what the summary at the end needs.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import csv
 import io
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,18 +26,16 @@ from qpsvm.faces.cli.data_files import FRAMES, find_stored_files, iter_encoded_p
 from qpsvm.faces.cli.problem_options import LearningTarget, build_text_format, refuse_options
 from qpsvm.faces.cli.scores import describe_predictions
 from qpsvm.faces.cli.several import decode_labels
-from qpsvm.faces.cli.terminal import Ticker, require_writable
+from qpsvm.faces.cli.terminal import require_writable
+from qpsvm.faces.cli.ticker import Ticker
 from qpsvm.result.calibration import KEY
 from qpsvm.result.model import NEAR_KEY, load
 
-#: The names of the rows of a part, and their answers: columns of text by name.
+#: The names of the rows of a batch, and their predictions: columns of text by name.
 PredictionBatch = tuple[Sequence[str], dict[str, list[str]]]
-#: For a part: the answers of the complete rows; those of the rows with a target; this target, if the model knows its
-#: labels; the groups of a ranking; and the number of rows that were answered NA, or left out.
-ScoredBatch = tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None, NDArray[Any] | None, int]
 #: Name of the column of decision values next to labels.
 DECISION = "decision"
-#: Answer for a row with a missing value.
+#: Prediction for a row with a missing value.
 NO_ANSWER = "NA"
 #: Number of unknown categories of a column that are named.
 MAX_NAMED = 3
@@ -41,10 +43,47 @@ MAX_NAMED = 3
 COLUMN_NAMES = {"numbers": "prediction", "ranks": "score"}
 
 
+class ScoredBatch(NamedTuple):
+    """What a batch adds to the summary.
+
+    predicted (m,): Of the m rows without missing values.
+    compared (r,): The predictions of those r rows that have a target.
+    target (r,): Their target; None without a target, or if the model does not know its labels.
+    groups (r,): Their groups in a ranking; None without groups.
+    n_missing: Number of rows with missing values, answered NA or left out.
+    """
+
+    predicted: NDArray[Any]
+    compared: NDArray[Any]
+    target: NDArray[Any] | None
+    groups: NDArray[Any] | None
+    n_missing: int
+
+
 def run(options: argparse.Namespace) -> int:
     """Print one label or number per line, or write labels and decision values as CSV, batch by batch."""
     if options.output not in (None, "-"):
         require_writable(options.output)
+    model = _load_model(options)
+    predictor = _Predictor(model, options)
+    batches = predictor.iter_batches(_iter_parts(options, Encoding.from_json(model.metadata["encoding"])))
+    row_header = options.id or (ROW if options.drop_missing else None)
+    if options.output is None:
+        _print_predictions(batches, options.id is not None)
+    elif options.output == "-":  # the same bytes as in a file, whatever the encoding of the terminal
+        sys.stdout.flush()
+        _write_csv(batches, sys.stdout.buffer, row_header)
+    else:
+        with predictor.ticker, open_output(options.output) as file:
+            _write_csv(batches, file, row_header)
+    print(predictor.describe_scores(), file=sys.stderr)
+    for note in predictor.describe_unseen():
+        print(note, file=sys.stderr)
+    return 0
+
+
+def _load_model(options: argparse.Namespace) -> Any:
+    """Load the model, and refuse one that lacks what the options need. Raises DataError."""
     model = load(options.model)
     if "encoding" not in model.metadata:
         raise DataError(
@@ -54,44 +93,15 @@ def run(options: argparse.Namespace) -> int:
         raise DataError(f"{options.model} has no probabilities: `solve --probability` saves them in a model")
     if options.bounds and NEAR_KEY not in model.metadata:
         raise DataError(f"{options.model} has no bounds: `solve --bounds` saves them in a model")
-    learnt = model.metadata.get("learnt", "numbers" if model.classes is None else "labels")
-    parts = _iter_parts(options, Encoding.from_json(model.metadata["encoding"]))
-    seen: list[ScoredBatch] = []
-    unseen: dict[str, UnseenCategories] = {}
-    ticker = Ticker("predicting")
-    answers = _iter_predictions(model, parts, learnt, ticker, seen, unseen, options)
-    named = options.id or (ROW if options.drop_missing else None)
-    if options.output is None:
-        for names, columns in answers:
-            shown = [column for name, column in columns.items() if not name.startswith(DECISION)]
-            if options.id is None:
-                print("\n".join(map(",".join, zip(*shown, strict=True))))
-            else:
-                csv.writer(sys.stdout, lineterminator="\n").writerows(zip(names, *shown, strict=True))
-    elif options.output == "-":  # the same bytes as in a file, whatever the encoding of the terminal
-        sys.stdout.flush()
-        _write_csv(answers, sys.stdout.buffer, named)
-    else:
-        with ticker, open_output(options.output) as file:
-            _write_csv(answers, file, named)
-    print(_describe_scores(model, learnt, seen, options.drop_missing), file=sys.stderr)
-    for name, each in unseen.items():
-        words = ", ".join(repr(text) for text, _ in each.counts.most_common(MAX_NAMED))
-        words += ", ..." if len(each.counts) > MAX_NAMED else ""
-        n = each.counts.total()
-        rows = f"{n} rows, first {each.position}" if n > 1 else f"1 row, {each.position}"
-        note = f"note: column {name!r} has categories that are not in the training rows, in {rows}: {words}"
-        print(f"{note}; they count as none of the known ones", file=sys.stderr)
-    return 0
+    return model
 
 
 def _iter_parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[NewRows]:
     """Iterate over the rows of the files, encoded like those of the model: a text at once, other files in batches."""
-    given = parse_source(options.file)
-    stored = find_stored_files(given, options.stream)
+    source = parse_source(options.file)
+    stored = find_stored_files(source, options.stream)
     if stored is None:
-        assert not isinstance(given, tuple)  # several files are always stored files
-        frames: Iterator[Any] = iter([given])
+        frames: Iterator[Any] = iter([source])
     elif not options.stream and (
         (stored.file_format in FRAMES and encoding.format == "csv")
         or (stored.is_small_array and encoding.format == "npy")
@@ -99,7 +109,8 @@ def _iter_parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[New
         frames = stored.iter_frames(stored.fits_in_memory)
     else:
         why = f"needs columns in memory, but {stored.name} is read in blocks or has no column names: leave it out"
-        refuse_options(options, [*([] if options.id == ROW else ["id"]), "drop_missing", "na", "encoding"], why)
+        refused = ["drop_missing", "na", "encoding"]
+        refuse_options(options, refused if options.id == ROW else ["id", *refused], why)
         yield from iter_encoded_parts(stored, encoding)
         return
     for frame in frames:
@@ -113,67 +124,111 @@ def _iter_parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[New
         )
 
 
-def _iter_predictions(
-    model: Any, parts: Iterable[NewRows], learnt: LearningTarget, ticker: Ticker, seen: list[ScoredBatch],
-    unseen: dict[str, UnseenCategories], options: argparse.Namespace,
-) -> Iterator[PredictionBatch]:  # fmt: skip
-    """Yield the answers for each part, and collect data for the final summary in `seen` and `unseen`."""
-    start = 0
-    for table in parts:
-        k, n = table.X.shape[0], table.X.shape[0] if table.n < 0 else table.n
-        values = model.decision_function(table.X) if k else _build_empty_values(model)
-        labels = decode_labels(model.classes, values)
-        answered = values if labels is None else labels
-        at = slice(None) if table.labelled is None else table.labelled
-        known = None if table.y is None else _match_target(table.y[at], model)
-        groups = None if table.groups is None else table.groups[at]
-        seen.append((answered, answered[at], known, groups, n - k))
-        for name, each in table.unseen.items():
-            unseen[name] = unseen[name] + each if name in unseen else each
-        ticker.activity = f"{sum(len(each[0]) for each in seen)} rows predicted"
-        columns = _build_columns(model, table, values, labels, learnt, options)
-        names = [str(start + i) for i in range(n)] if table.ids is None else list(table.ids)
-        start += n
-        places = np.arange(k) if table.places is None else table.places
-        if options.drop_missing:
-            yield [names[i] for i in places], columns
+class _Predictor:
+    """Predicts the rows of a file batch by batch, and collects the data of the summary."""
+
+    def __init__(self, model: Any, options: argparse.Namespace) -> None:
+        self.ticker = Ticker("predicting")
+        self._model = model
+        self._options = options
+        default_kind = "numbers" if model.classes is None else "labels"
+        self._target_kind: LearningTarget = model.metadata.get("learnt", default_kind)
+        self._scored: list[ScoredBatch] = []
+        self._unseen: dict[str, UnseenCategories] = {}
+
+    def iter_batches(self, parts: Iterable[NewRows]) -> Iterator[PredictionBatch]:
+        """Yield the predictions of each part of the file."""
+        start = 0
+        for table in parts:
+            m, n = table.X.shape[0], table.X.shape[0] if table.n < 0 else table.n  # without and with incomplete rows
+            values = self._model.decision_function(table.X) if m else _build_empty_values(self._model)
+            labels = decode_labels(self._model.classes, values)
+            self._collect(table, values if labels is None else labels, n - m)
+            columns = self._build_columns(table, values, labels)
+            names = [str(start + i) for i in range(n)] if table.ids is None else list(table.ids)
+            start += n
+            places = np.arange(m) if table.places is None else table.places
+            if self._options.drop_missing:
+                yield [names[i] for i in places], columns
+            else:
+                yield names, {name: _insert_missing(column, places, n) for name, column in columns.items()}
+
+    def _collect(self, table: NewRows, predicted: NDArray[Any], n_missing: int) -> None:
+        """Collect what the summary needs of a part."""
+        labelled = slice(None) if table.labelled is None else table.labelled
+        target = None if table.y is None else _match_target(table.y[labelled], self._model)
+        groups = None if table.groups is None else table.groups[labelled]
+        self._scored.append(ScoredBatch(predicted, predicted[labelled], target, groups, n_missing))
+        for name, unseen in table.unseen.items():
+            self._unseen[name] = self._unseen[name] + unseen if name in self._unseen else unseen
+        self.ticker.activity = f"{sum(len(batch.predicted) for batch in self._scored)} rows predicted"
+
+    def _build_columns(
+        self, table: EncodedTable, values: FloatArray, labels: NDArray[Any] | None
+    ) -> dict[str, list[str]]:
+        """Build the output columns of a table: labels, decision values, and what else the options request."""
+        model, options = self._model, self._options
+        columns: dict[str, list[str]] = {} if labels is None else {"label": list(map(str, labels))}
+        is_several = values.ndim > 1
+        if is_several:
+            columns |= _format_class_columns(DECISION, model.classes, values)
         else:
-            yield names, {name: _insert_missing(column, places, n) for name, column in columns.items()}
+            name = COLUMN_NAMES.get(self._target_kind, "prediction") if labels is None else DECISION
+            columns[name] = list(map(_format_number, values))
+        if options.probability:
+            probabilities = model.predict_proba(table.X) if len(values) else np.zeros((0, len(model.classes)))
+            if is_several:
+                columns |= _format_class_columns("probability", model.classes, probabilities)
+            else:
+                columns["probability"] = list(map(_format_number, probabilities[:, 1]))
+        return columns | _format_bounds(model, table, values) if options.bounds else columns
 
+    def describe_scores(self) -> str:
+        """Describe the number of predictions, and their scores if the target is known."""
+        with_target = [batch for batch in self._scored if batch.target is not None and len(batch.target)]
+        total = sum(len(batch.predicted) for batch in self._scored)
+        target = groups = None
+        if with_target:
+            target = np.concatenate([batch.target for batch in with_target if batch.target is not None])
+            predicted = np.concatenate([batch.compared for batch in with_target])
+            if all(batch.groups is not None for batch in with_target):
+                groups = np.concatenate([batch.groups for batch in with_target if batch.groups is not None])
+        else:
+            predicted = np.concatenate([batch.predicted for batch in self._scored])
+        quantile = self._model.metadata.get("quantile")
+        text = describe_predictions(self._target_kind, predicted, target, groups, quantile)
+        if text and target is not None and len(predicted) < total:
+            text += f" on the {len(predicted)} rows with a target"
+        if n_missing := sum(batch.n_missing for batch in self._scored):
+            how = "left out" if self._options.drop_missing else f"answered {NO_ANSWER}"
+            text += f"{', ' if text else ''}{n_missing} row{'s' * (n_missing > 1)} with missing values {how}"
+        return f"{total} predictions{text and f', {text}'}"
 
-def _build_columns(
-    model: Any, table: EncodedTable, values: FloatArray, labels: NDArray[Any] | None, learnt: LearningTarget,
-    options: argparse.Namespace,
-) -> dict[str, list[str]]:  # fmt: skip
-    """Build the output columns of a table: labels, decision values, and what else the options request."""
-    columns: dict[str, list[str]] = {} if labels is None else {"label": list(map(str, labels))}
-    several = values.ndim > 1
-    if several:
-        columns |= _format_class_columns(DECISION, model.classes, values)
-    else:
-        columns[COLUMN_NAMES.get(learnt, "prediction") if labels is None else DECISION] = list(
-            map(_format_number, values)
-        )
-    if options.probability:
-        chances = model.predict_proba(table.X) if len(values) else np.zeros((0, len(model.classes)))
-        columns |= _format_class_columns("probability", model.classes, chances) if several else {
-            "probability": list(map(_format_number, chances[:, 1]))
-        }  # fmt: skip
-    return columns | _format_bounds(model, table, values) if options.bounds else columns
+    def describe_unseen(self) -> Iterator[str]:
+        """Yield a note for each column with categories that are not in the training rows."""
+        for name, unseen in self._unseen.items():
+            categories = ", ".join(repr(text) for text, _ in unseen.counts.most_common(MAX_NAMED))
+            categories += ", ..." if len(unseen.counts) > MAX_NAMED else ""
+            n = unseen.counts.total()
+            rows = f"{n} rows, first {unseen.position}" if n > 1 else f"1 row, {unseen.position}"
+            yield (
+                f"note: column {name!r} has categories that are not in the training rows, in {rows}: {categories}; "
+                "they count as none of the known ones"
+            )
 
 
 def _build_empty_values(model: Any) -> FloatArray:
     """Build the decision values of zero rows: one column per class if there are more than two."""
-    several = model.classes is not None and len(model.classes) > 2
-    return np.zeros((0, len(model.classes)) if several else 0)
+    is_several = model.classes is not None and len(model.classes) > 2
+    return np.zeros((0, len(model.classes)) if is_several else 0)
 
 
 def _insert_missing(words: Sequence[str], places: IntArray, n: int) -> list[str]:
-    """Insert the missing answer between the words of some rows, to cover all n."""
-    found = [NO_ANSWER] * n
+    """Return the words of all n rows: those of the rows at `places`, and NA for the others."""
+    column = [NO_ANSWER] * n
     for i, word in zip(places.tolist(), words, strict=True):
-        found[i] = word
-    return found
+        column[i] = word
+    return column
 
 
 def _format_bounds(model: Any, table: EncodedTable, values: FloatArray) -> dict[str, list[str]]:
@@ -183,41 +238,34 @@ def _format_bounds(model: Any, table: EncodedTable, values: FloatArray) -> dict[
     if model.classes is None:
         return columns
     proven = (low > 0.0) & (values > 0.0) | (high < 0.0) & (values <= 0.0)
-    return {**columns, "proven": ["yes" if each else "no" for each in proven]}
+    return {**columns, "proven": ["yes" if is_proven else "no" for is_proven in proven]}
 
 
-def _describe_scores(model: Any, learnt: LearningTarget, seen: list[ScoredBatch], dropped: bool) -> str:
-    """Describe the number of predictions, and their scores if the target is known."""
-    answers, compared, known, groups, absent = zip(*seen, strict=True)
-    some = [k for k, each in enumerate(known) if each is not None and len(each)]
-    target = np.concatenate([known[k] for k in some]) if some else None
-    rated = [compared[k] for k in some] if some else list(answers)
-    named = [groups[k] for k in some]
-    members = np.concatenate(named) if named and all(each is not None for each in named) else None
-    worth = describe_predictions(learnt, np.concatenate(rated), target, members, model.metadata.get("quantile"))
-    rows, total = sum(map(len, rated)), sum(map(len, answers))
-    worth += f" on the {rows} rows with a target" if worth and target is not None and rows < total else ""
-    if sum(absent):
-        how = "left out" if dropped else f"answered {NO_ANSWER}"
-        worth += f"{', ' if worth else ''}{sum(absent)} row{'s' * (sum(absent) > 1)} with missing values {how}"
-    return f"{total} predictions{worth and f', {worth}'}"
+def _print_predictions(batches: Iterable[PredictionBatch], has_ids: bool) -> None:
+    """Print one row per line, without decision values next to labels; with identifiers, as CSV."""
+    for names, columns in batches:
+        shown = [column for name, column in columns.items() if not name.startswith(DECISION)]
+        if has_ids:
+            csv.writer(sys.stdout, lineterminator="\n").writerows(zip(names, *shown, strict=True))
+        else:
+            print("\n".join(map(",".join, zip(*shown, strict=True))))
 
 
-def _write_csv(answers: Iterable[PredictionBatch], file: IO[bytes], named: str | None) -> None:
-    """Write row names, if any, and predictions as CSV under a header; a label with a comma is quoted."""
-    for number, (names, columns) in enumerate(answers):
+def _write_csv(batches: Iterable[PredictionBatch], file: IO[bytes], row_header: str | None) -> None:
+    """Write predictions as CSV under a header; the names of rows come first if they have a header."""
+    for number, (names, columns) in enumerate(batches):
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         if number == 0:
-            writer.writerow([*([] if named is None else [named]), *columns])
-        writer.writerows(zip(*([] if named is None else [names]), *columns.values(), strict=True))
+            writer.writerow([*([] if row_header is None else [row_header]), *columns])
+        writer.writerows(zip(*([] if row_header is None else [names]), *columns.values(), strict=True))
         file.write(text.getvalue().encode())
 
 
-def _format_class_columns(what: str, classes: NDArray[Any], values: FloatArray) -> dict[str, list[str]]:
+def _format_class_columns(prefix: str, classes: NDArray[Any], values: FloatArray) -> dict[str, list[str]]:
     """Format values (m, k) as one column per class."""
     return {
-        f"{what} {label}": list(map(_format_number, column)) for label, column in zip(classes, values.T, strict=True)
+        f"{prefix} {label}": list(map(_format_number, column)) for label, column in zip(classes, values.T, strict=True)
     }
 
 

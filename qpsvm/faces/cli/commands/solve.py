@@ -22,20 +22,9 @@ from qpsvm.base.errors import (
 from qpsvm.data.rows import RowSource
 from qpsvm.faces.cli.commands.plot import choose_picture, require_picture, write_picture
 from qpsvm.faces.cli.commands.verify import check_options, prove_result, write_error_proof
-from qpsvm.faces.cli.data import (
-    SEED,
-    Dataset,
-    draw_dataset_folds,
-    draw_held_out,
-    parse_source,
-    print_columns,
-    read_dataset,
-    restrict_rows,
-    split_dataset,
-)
+from qpsvm.faces.cli.data import Dataset, parse_source, print_columns, read_dataset
 from qpsvm.faces.cli.data_files import describe_source
-from qpsvm.faces.cli.distributed import describe_dataset as first_line
-from qpsvm.faces.cli.distributed import open_cluster, read_distributed
+from qpsvm.faces.cli.distributed import describe_dataset, open_cluster, read_distributed
 from qpsvm.faces.cli.options import build_settings
 from qpsvm.faces.cli.probabilities import add_probabilities, check_probability, check_samples
 from qpsvm.faces.cli.problem_options import apply_defaults
@@ -48,7 +37,9 @@ from qpsvm.faces.cli.scores import (
     format_scores,
 )
 from qpsvm.faces.cli.several import MulticlassProblem, choose_problem, predict_rows
-from qpsvm.faces.cli.terminal import Ticker, require_writable
+from qpsvm.faces.cli.splits import SEED, draw_dataset_folds, draw_held_out, restrict_rows, split_dataset
+from qpsvm.faces.cli.terminal import require_writable
+from qpsvm.faces.cli.ticker import Ticker
 from qpsvm.machines import Problem
 from qpsvm.many.grid.folds import Fold
 from qpsvm.program.status import Status
@@ -163,7 +154,7 @@ def _solve_on_cluster(options: argparse.Namespace) -> int:
         with Ticker("reading on the workers", options.verbose):
             sample = read_distributed(options)
             problem = sample.build_problem(options)
-        print(first_line(describe_source(parse_source(options.file)), sample, problem))
+        print(describe_dataset(describe_source(parse_source(options.file)), sample, problem))
         result = solve_or_raise(problem, options)
         print(result.summary())
         _save_model(sample.build_model(result, problem), options)

@@ -1,7 +1,8 @@
-"""Run `compare`, and the program without a command: all backends on one problem.
+"""Run the commands that print a table: one row per backend, or per combination of parameters.
 
-`backends` lists what is installed and what it supports. `path` and `cross-validate` solve one problem for many
-parameters, each certified; the latter also saves the model of the best.
+`compare`, and the program without a command, solve one problem with several backends; `backends` lists what is
+installed and what it supports. `path` and `cross-validate` solve one problem for many parameters, each certified; the
+latter also saves the model of the best.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import copy
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,8 @@ from qpsvm.faces.cli.problem_options import KERNEL_DEFAULTS, PARAMETERS, WORD_CH
 from qpsvm.faces.cli.scores import format_notes
 from qpsvm.faces.cli.several import MulticlassProblem, choose_problem
 from qpsvm.faces.cli.shell import find_command
-from qpsvm.faces.cli.terminal import Ticker, require_writable
+from qpsvm.faces.cli.terminal import require_writable
+from qpsvm.faces.cli.ticker import Ticker
 from qpsvm.faces.plotting import scores
 from qpsvm.machines import CSVM, Problem
 from qpsvm.machines.problem.derived_problems import get_parameters
@@ -59,14 +62,14 @@ def run(options: argparse.Namespace) -> int:
             f"--verbose would print inside the {options.format} output: leave --verbose or --format out"
         )
     problem = choose_problem(read_dataset(options, sys.stdout if as_text else sys.stderr), options)
-    chosen = [name for each in options.backend or [] for name in each] or None
-    asked = CompareOptions(
+    names = [name for each in options.backend or [] for name in each] or None
+    settings = CompareOptions(
         options.tol, options.time_limit, options.max_iter, not options.no_polish, options.repeat, options.verbose
     )
-    found = _compare(problem, chosen, options.form, asked, as_text)
-    written = {"csv": found.to_csv, "json": found.to_json, "latex": found.to_latex}.get(options.format)
-    if written is not None:
-        print(written(), end="")
+    comparison = _compare(problem, names, options.form, settings, as_text)
+    if not as_text:
+        convert = {"csv": comparison.to_csv, "json": comparison.to_json, "latex": comparison.to_latex}[options.format]
+        print(convert(), end="")
     return 0
 
 
@@ -100,39 +103,37 @@ def _list_in_use(problem: Problem) -> list[str]:
 
 def _compare(
     problem: Problem | MulticlassProblem,
-    chosen: Sequence[str] | None,
+    names: Sequence[str] | None,
     form: Form | None,
-    asked: CompareOptions,
+    settings: CompareOptions,
     as_text: bool,
 ) -> Comparison:
-    """Compare, and print the table as it grows if the format is text."""
+    """Compare the named backends, by default all, and print the table as it grows if the format is text."""
     n, d = problem.X.shape
-    rows: list[ComparisonRow] = []
+    empty = Comparison(problem.title, n, d, settings.tol, (), settings.repeat)
     if isinstance(problem, MulticlassProblem):
-        coming = problem.compare(chosen, form, asked)
+        new_rows = problem.compare(names, form, settings)
     else:
-        coming = iter_comparison(problem, chosen, form, asked)
-    heading = Comparison(problem.title, n, d, asked.tol, (), asked.repeat).heading
+        new_rows = iter_comparison(problem, names, form, settings)
     if as_text:
-        print(f"{heading}\n\n{line(HEADINGS)}", flush=True)
-    for row in coming:
+        print(f"{empty.heading}\n\n{line(HEADINGS)}", flush=True)
+    rows: list[ComparisonRow] = []
+    for row in new_rows:
         rows.append(row)
         if as_text:
             print(line(row.cells), flush=True)
-    found = Comparison(problem.title, n, d, asked.tol, tuple(rows), asked.repeat)
-    if as_text and found.notes:
-        print("\n".join(found.notes))
-    return found
+    comparison = replace(empty, rows=tuple(rows))
+    if as_text and comparison.notes:
+        print("\n".join(comparison.notes))
+    return comparison
 
 
 def list_backends(options: argparse.Namespace) -> int:
     """Print one line per backend."""
     del options
     for backend in backends.iter_backends():
-        package, version = (
-            backend.abilities.package or ("outside" if backend.is_external else "qpsvm"),
-            backend.version(),
-        )
+        package = backend.abilities.package or ("outside" if backend.is_external else "qpsvm")
+        version = backend.version()
         state = f"{package} {version}" if version else f"not installed: pip install {package}"
         print(f"{backend.name:<21}{state:<28}{backend.abilities.describe()}")
     return 0
@@ -140,92 +141,91 @@ def list_backends(options: argparse.Namespace) -> int:
 
 def parse_values(text: str) -> list[Any]:
     """Parse numbers or rules (scale, auto) separated by commas."""
-    found: list[Any] = []
+    values: list[Any] = []
     for part in text.split(","):
         try:
-            found.append(float(part))
+            values.append(float(part))
         except ValueError:
-            found.append(part.strip())
-    return found
+            values.append(part.strip())
+    return values
 
 
 def run_path(options: argparse.Namespace) -> int:
     """Solve every point, and print the table."""
     problem, axes, _ = read_parameter_grid(options)
     with nullcontext() if options.verbose else Ticker("solving"):
-        found = path(problem, **axes, **_build_settings(options), check=False)
-    print(f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}\n{found}")
-    return 0 if all(result.status == "optimal" for result in found) else 1
+        results = path(problem, **axes, **_build_settings(options), check=False)
+    print(f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}\n{results}")
+    return 0 if all(result.status == "optimal" for result in results) else 1
 
 
 def run_cross_validate(options: argparse.Namespace) -> int:
     """Score every point on the folds, print the table, and save the model of the best."""
     require_writable(options.save)
     require_picture(options.plot)
-    problem, axes, sample = read_parameter_grid(options, choose_problem)
+    problem, axes, dataset = read_parameter_grid(options, choose_problem)
     if options.plot is not None and len(axes) > 2:
         raise ParameterError(
             f"--plot shows scores over one or two parameters, but {', '.join(f'--{axis}' for axis in axes)} are "
             f"{len(axes)}: leave --plot out, or vary at most two"
         )
-    folded = {"folds": options.folds, "shuffle": options.shuffle, "seed": options.seed, "scoring": options.scoring}
-    several = isinstance(problem, MulticlassProblem)
+    how = {"folds": options.folds, "shuffle": options.shuffle, "seed": options.seed, "scoring": options.scoring}
+    is_several = isinstance(problem, MulticlassProblem)
     with nullcontext() if options.verbose else Ticker("cross-validating"):
-        if several:
-            found: Any = problem.cross_validate(axes, **folded, n_jobs=options.n_jobs, bar=options.verbose)
+        if is_several:
+            validation: Any = problem.cross_validate(axes, **how, n_jobs=options.n_jobs, bar=options.verbose)
         else:
-            found = cross_validate(problem, **folded, **axes, **_build_settings(options), check=False)
-    best = ", ".join(f"{name} = {value:g}" for name, value in found.best.items())
-    title = problem.short_title if several else f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}"
-    print(f"{title}: {found}")
-    print(f"best: {best}, {found.scoring} {found.best_score:.4f}")
+            validation = cross_validate(problem, **how, **axes, **_build_settings(options), check=False)
+    best_values = ", ".join(f"{name} = {value:g}" for name, value in validation.best.items())
+    title = problem.short_title if is_several else f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}"
+    print(f"{title}: {validation}")
+    print(f"best: {best_values}, {validation.scoring} {validation.best_score:.4f}")
     if options.plot is not None:
-        write_picture(scores(found), options.plot)
+        write_picture(scores(validation), options.plot)
         print(f"drawn {options.plot}")
+    best_problem = problem.replace_parameters(validation.best) if is_several else validation.best_problem
     if options.save is not None:
-        best_of = problem.replace_parameters(found.best) if several else found.best_problem
-        result = best_of.solve() if several else found.refit(tol=options.tol, check=False)
-        sample.build_model(result, best_of).save(options.save)
+        result = best_problem.solve() if is_several else validation.refit(tol=options.tol, check=False)
+        dataset.build_model(result, best_problem).save(options.save)
         print(f"saved {options.save}: the machine with the best parameters, trained on all rows")
-    if last := format_notes(
-        _find_hints(found, problem.replace_parameters(found.best) if several else found.best_problem, sample)
-    ):
+    if last := format_notes(_find_hints(validation, best_problem, dataset)):
         print(last)
-    return 0 if set(found.status.ravel()) <= {"optimal", "infeasible"} else 1
+    return 0 if set(validation.status.ravel()) <= {"optimal", "infeasible"} else 1
 
 
-def _find_hints(found: CrossValidation, best: Any, dataset: Dataset) -> list[Hint]:
+def _find_hints(validation: CrossValidation, best_problem: Any, dataset: Dataset) -> list[Hint]:
     """Find hints about the scores and the samples."""
-    said = []
-    if found.scoring == ACCURACY and dataset.target_kind == "labels":
-        largest = float(np.unique(dataset.labels[best.active_rows], return_counts=True)[1].max()) / len(
-            best.active_rows
-        )
-        if found.best_score <= largest + 1.0 / len(best.active_rows):
-            fact = f"no point is better than one label for all rows, which has an accuracy of {largest:.4f}"
-            said = [Hint("labels", fact, "--class-weight balanced with --scoring balanced_accuracy, or other values")]
-    return [*said, *find_sample_hints(best.X, best.kernel, dataset.table.names)]
+    rows, hints = best_problem.active_rows, list[Hint]()
+    if validation.scoring == ACCURACY and dataset.target_kind == "labels":
+        largest_share = float(np.unique(dataset.labels[rows], return_counts=True)[1].max()) / len(rows)
+        if validation.best_score <= largest_share + 1.0 / len(rows):
+            fact = f"no point is better than one label for all rows, which has an accuracy of {largest_share:.4f}"
+            hints = [Hint("labels", fact, "--class-weight balanced with --scoring balanced_accuracy, or other values")]
+    return [*hints, *find_sample_hints(best_problem.X, best_problem.kernel, dataset.table.names)]
 
 
 def read_parameter_grid(
-    options: argparse.Namespace, state: Callable[[Dataset, argparse.Namespace], Any] = Dataset.build_problem
+    options: argparse.Namespace, build: Callable[[Dataset, argparse.Namespace], Any] = Dataset.build_problem
 ) -> tuple[Any, dict[str, Any], Dataset]:
-    """Read the problem, the values of each parameter, and the data. Raises ParameterError."""
-    given = {
+    """Return the problem with the first value of each parameter, all values by parameter, and the data.
+
+    build: Builds the problem from the data and the options. Raises ParameterError.
+    """
+    axes = {
         name: getattr(options, name) for name in (*PARAMETERS, *KERNEL_DEFAULTS) if getattr(options, name) is not None
     }
-    one = copy.copy(options)
-    for name, values in given.items():
-        setattr(one, name, values[0])
-    apply_defaults(one)
-    sample = read_dataset(options)
-    problem = state(sample, one)
-    if not given:
+    first_point = copy.copy(options)
+    for name, values in axes.items():
+        setattr(first_point, name, values[0])
+    apply_defaults(first_point)
+    dataset = read_dataset(options)
+    problem = build(dataset, first_point)
+    if not axes:
         known = get_parameters(problem.build_machine(0) if isinstance(problem, MulticlassProblem) else problem)
         example = next((name for name in known if name not in WORD_CHOICES), "kernel rbf --gamma")
         values = EXAMPLE_SHARES if example == "nu" else "0.1,1,10"
         raise ParameterError(f"give the values of a parameter, separated by commas, such as --{example} {values}")
-    return problem, given, sample
+    return problem, axes, dataset
 
 
 def _build_settings(options: argparse.Namespace) -> dict[str, Any]:

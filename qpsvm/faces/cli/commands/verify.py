@@ -1,4 +1,8 @@
-"""Write proofs (`solve --proof`) and check them with the stand-alone checker (`verify`)."""
+"""Write proofs (`solve --proof`: `prove_result`) and check them with the stand-alone checker (`verify`: `run`).
+
+A proof file states claims about a result, the data that they concern, and how the data file became samples. The checker
+reads both files again, and does not use the rest of the library.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +19,13 @@ from qpsvm.bounds.proof.proof import Proof
 from qpsvm.data.files import Column, StandardInput
 from qpsvm.faces.cli.data import Dataset, parse_source
 from qpsvm.faces.cli.shell import find_command
-from qpsvm.faces.cli.terminal import Ticker
+from qpsvm.faces.cli.ticker import Ticker
 from qpsvm.result.svm_result import SVMResult
 
 #: Extensions of files that the checker cannot read.
 UNREADABLE_ENDINGS = (".parquet", ".feather", ".arrow")
-
 #: Names of the file formats that it reads.
-FORMS = {"csv": "CSV", "libsvm": "LIBSVM", "npy": ".npy"}
+FORMAT_NAMES = {"csv": "CSV", "libsvm": "LIBSVM", "npy": ".npy"}
 
 
 def check_options(options: argparse.Namespace) -> None:
@@ -38,73 +41,72 @@ def check_options(options: argparse.Namespace) -> None:
 
 
 def prove_result(result: SVMResult, dataset: Dataset, options: argparse.Namespace) -> Proof:
-    """Prove, print the sentences and write the file."""
+    """Prove what holds for a result, print it and write the proof file."""
     with Ticker(f"proving the result for {dataset.table.X.shape[0]} rows", options.verbose):
         proof = result.verify(tol=options.tol)
-    _write_proof(proof, "the result of this ", dataset, options)
+    _write_proof(proof, "the result", dataset, options)
     return proof
 
 
 @contextmanager
 def write_error_proof(dataset: Dataset, options: argparse.Namespace) -> Iterator[None]:
-    """Write the proof of an error that can prove itself, if a proof is requested."""
+    """Write the proof of an error of the block that can prove itself, such as infeasibility, if one is requested."""
     try:
         yield
     except QPSVMError as error:
         verify = getattr(error, "verify", None)
         if options.proof is not None and verify is not None:
-            _write_proof(verify(), "the error of this ", dataset, options)
+            _write_proof(verify(), "the error", dataset, options)
         raise
 
 
-def _write_proof(proof: Proof, of: str, dataset: Dataset, options: argparse.Namespace) -> None:
+def _write_proof(proof: Proof, what: str, dataset: Dataset, options: argparse.Namespace) -> None:
     """Print a proof, and write its file."""
-    first, *rest = str(proof).splitlines()
-    print("\n".join([f"proof of {of}{first}", *rest]))
+    print(f"proof of {what} of this {proof}")
     file = _find_data_file(options)
     try:
         save(proof, options.proof, file, None, describe_encoding(dataset, options))
     except UnsupportedError as error:
         print(f"  not written {error}", flush=True)
         return
-    how = find_command("verify", options.proof, "--data", file or "DATA")
+    command = find_command("verify", options.proof, "--data", file or "DATA")
     note = (
         ""
         if file
-        else f", with DATA the same table in one {FORMS[dataset.table.encoding.format]} file, with all digits"
+        else f", with DATA the same table in one {FORMAT_NAMES[dataset.table.encoding.format]} file, with all digits"
     )
-    print(f"  written     {options.proof}; to check it: {how}{note}", flush=True)
+    print(f"  written     {options.proof}; to check it: {command}{note}", flush=True)
 
 
 def _find_data_file(options: argparse.Namespace) -> str | None:
     """Return the file of the data, if the checker can read it."""
-    given = parse_source(options.file)
-    if isinstance(given, (StandardInput, tuple)) or not Path(given).is_file() or given.endswith(UNREADABLE_ENDINGS):
+    source = parse_source(options.file)
+    if isinstance(source, (StandardInput, tuple)) or not Path(source).is_file() or source.endswith(UNREADABLE_ENDINGS):
         return None
-    return given
+    return source
 
 
 def describe_encoding(dataset: Dataset, options: argparse.Namespace) -> dict[str, Any]:
     """Describe how the file became samples, in the format of the checker."""
     encoding = dataset.table.encoding
-    found: dict[str, Any] = {"kind": encoding.format}
+    record: dict[str, Any] = {"kind": encoding.format}
     if encoding.format == "libsvm":
-        found["first_index"] = encoding.first_index
+        record["first_index"] = encoding.first_index
     else:
-        found["columns"] = [_describe_column(column) for column in encoding.columns]
+        record["columns"] = [_describe_column(column) for column in encoding.columns]
         texts = {"na": list(encoding.na_values), "decimal": encoding.decimal, "encoding": options.encoding}
-        found |= {name: value for name, value in texts.items() if value}
+        record |= {name: value for name, value in texts.items() if value}
         if dataset.table.y is not None:
-            found["target"] = encoding.target or options.target
+            record["target"] = encoding.target or options.target
     if dataset.table.dropped:
-        own = {*(column.name for column in encoding.columns), found.get("target")}
-        found["drop_missing"] = [name for name in dataset.table.required_columns if name not in own]
+        described = {*(column.name for column in encoding.columns), record.get("target")}
+        record["drop_missing"] = [name for name in dataset.table.required_columns if name not in described]
     if encoding.mean is not None and encoding.scale is not None:
-        found["mean"], found["scale"] = encoding.mean.tolist(), encoding.scale.tolist()
+        record["mean"], record["scale"] = encoding.mean.tolist(), encoding.scale.tolist()
     if dataset.classes is not None:
         negative, positive = dataset.classes.tolist()
-        found["labels"] = [None, dataset.positive] if dataset.against is not None else [negative, positive]
-    return found
+        record["labels"] = [None, dataset.positive] if dataset.against is not None else [negative, positive]
+    return record
 
 
 def _describe_column(column: Column) -> list[Any]:
@@ -129,16 +131,22 @@ def run(options: argparse.Namespace) -> int:
     lines: list[str] = []
     try:
         with Ticker(f"checking {options.proof}", options.verbose):
-            given = options.target, lines.append, options.tol, options.without
-            code = checker.check(options.proof, options.data, *given)
+            code = checker.check(
+                options.proof, options.data, options.target, lines.append, options.tol, options.without
+            )
     except checker.UnusableError as error:
         raise FileFormatError(str(error)) from error
     print("\n".join(lines))
-    last = "refuted: this is not a proof for these data" if code else "every claim is confirmed, in exact arithmetic"
-    refuted = [line for line in lines if line.startswith("REFUTED")]
-    if code and not refuted:
-        last = "not confirmed: a claim is open or missing"
-    elif code and all("the tolerance" in line for line in lines if line.startswith(("REFUTED", "open"))):
-        last = f"its claims are confirmed, but its gap is above --tol {options.tol:g}"
-    print(f"{options.proof}: {last}")
+    print(f"{options.proof}: {_summarise_verdicts(lines, code, options.tol)}")
     return code
+
+
+def _summarise_verdicts(lines: list[str], code: int, tol: float) -> str:
+    """Summarise the verdicts on the claims, one line each, in one sentence."""
+    if not code:
+        return "every claim is confirmed, in exact arithmetic"
+    if not any(line.startswith("REFUTED") for line in lines):
+        return "not confirmed: a claim is open or missing"
+    if all("the tolerance" in line for line in lines if line.startswith(("REFUTED", "open"))):
+        return f"its claims are confirmed, but its gap is above --tol {tol:g}"
+    return "refuted: this is not a proof for these data"
