@@ -206,7 +206,7 @@ class LoopCompiled(Compiled):
     """Kernel, X and, if it exists, the Gram matrix of a regression or a novelty machine."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        from qpsvm.solvers.kernel.portfolio import choose_unit
+        from qpsvm.solvers.kernel.solve import choose_unit
 
         machine, clock = IntervalProblem.from_dual(self.statement.svm, self.backend.name), Clock(limits.time_limit)
         problem, data = machine.problem, self.data

@@ -1,4 +1,4 @@
-"""Solve duals of kernel machines by a portfolio of LIBSVM's loop and Newton steps (`KernelNewtonBackend`).
+"""Solve duals of kernel machines by the working-set loop of LIBSVM and Newton steps (`KernelNewtonBackend`).
 
 Both work on parts of the Gram matrix. A hard margin is solved by its own engine.
 
@@ -46,7 +46,7 @@ from qpsvm.space.kernels.kernel import inner_products
 from qpsvm.space.operators import Dense, LowRank, Operator
 
 if TYPE_CHECKING:
-    from qpsvm.solvers.kernel.portfolio import KernelSolution
+    from qpsvm.solvers.kernel.solve import KernelSolution
 
 #: A Gram matrix counts as zero if the mean of its diagonal is at most this.
 MIN_DIAGONAL = 1e-280
@@ -81,7 +81,7 @@ INTERVAL_WIDENING = 2.0
 
 
 class KernelNewtonBackend(Backend):
-    """`solvers.kernel.portfolio.solve_kernel`."""
+    """`solvers.kernel.solve.solve_kernel`."""
 
     name = "kernel_newton"
     abilities = Abilities(
@@ -136,7 +136,7 @@ class KernelNewtonBackend(Backend):
             )
             alpha, multipliers = svm.sign * solution.beta + 0.0, {"b": solution.b}
         else:
-            from qpsvm.solvers.kernel.portfolio import solve_kernel
+            from qpsvm.solvers.kernel.solve import solve_kernel
 
             machine = IntervalProblem.from_dual(svm, self.name)
             start = None if limits.start is None else machine.compute_beta(limits.start)

@@ -3,7 +3,7 @@
 A start is tried first, if few rows are free. (Not if the Gram matrix of few rows is already known, as along a path:
 there a loop from 0 takes .5 to .9 of the time.) For at most `gram_rows` rows the engine "gram" computes the full Gram
 matrix in double precision, runs the loop loosely, and solves for the split into free and bound rows that the loop has
-found. For more, the engine "libsvm" runs the working-set loop over all rows (`baseline`).
+found. For more, the engine "libsvm" runs the working-set loop over all rows (`full_loop`).
 
 In milliseconds, with the compiled core: medians of 5, RBF, five features, labels by the first and noise; one core.
 
@@ -24,9 +24,9 @@ import numpy as np
 from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import find_available_memory
-from qpsvm.solvers.kernel.baseline import BaselineLoop
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.full_loop import FullLoop
 from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_margin, select_at_point
 from qpsvm.solvers.kernel.newton_step import MAX_EXACT_ROWS, multiply_gram, solve_bordered
 from qpsvm.solvers.kernel.working_set import NEWTON_STEPS, LoopStage, WorkingSet, solve_from
@@ -108,7 +108,7 @@ class EngineSearch:
         if engine == "gram" or (engine == "auto" and (has_few_rows or K is not None)):
             self.solve_with_gram()
         else:
-            BaselineLoop(self).run()
+            FullLoop(self).run()
 
     def has_ended(self) -> bool:
         """Return whether the target is reached or the time is over."""

@@ -21,7 +21,7 @@ from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.duplicate_rows import TIES_FROM, WORTHWHILE
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.hard_active_set import solve_active_set
-from qpsvm.solvers.kernel.portfolio import KernelSolution, solve_kernel
+from qpsvm.solvers.kernel.solve import KernelSolution, solve_kernel
 from qpsvm.solvers.shared.budget import StopReason
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import Kernel, Linear

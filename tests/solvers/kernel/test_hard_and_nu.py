@@ -13,7 +13,7 @@ from qpsvm import RBF, HardMargin, Linear, NuSVM, Polynomial
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.hard_active_set import solve_active_set
 from qpsvm.solvers.kernel.hard_margin import compute_hard_gap, solve_kernel_hard
-from qpsvm.solvers.kernel.portfolio import solve_kernel
+from qpsvm.solvers.kernel.solve import solve_kernel
 from qpsvm.space.kernels.blocks import KernelBlocks
 
 

@@ -18,7 +18,7 @@ from qpsvm.solvers.kernel.box_step import compute_box_step
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.libsvm import run_libsvm_loop
-from qpsvm.solvers.kernel.portfolio import solve_kernel
+from qpsvm.solvers.kernel.solve import solve_kernel
 from qpsvm.solvers.kernel.tube_search import find_tube_start
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF, Kernel, Polynomial

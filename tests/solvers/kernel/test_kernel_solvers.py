@@ -16,8 +16,8 @@ from qpsvm.solvers.kernel.dual import KernelDual, spread_residue
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet
 from qpsvm.solvers.kernel.newton_step import polish_by_newton
-from qpsvm.solvers.kernel.portfolio import ENGINES, KernelSolution
-from qpsvm.solvers.kernel.portfolio import solve_kernel as solve_dual
+from qpsvm.solvers.kernel.solve import ENGINES, KernelSolution
+from qpsvm.solvers.kernel.solve import solve_kernel as solve_dual
 from qpsvm.solvers.kernel.working_set import WorkingSet
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF, Polynomial

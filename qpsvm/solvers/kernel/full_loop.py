@@ -1,11 +1,11 @@
-"""Run the working-set loop over all rows, then Newton steps from its point (`BaselineLoop`).
+"""Run the working-set loop over all rows, then Newton steps from its point (`FullLoop`).
 
 The loop finds the support vectors, Newton steps the last digits. The loop runs on blocks of rows (`block_loop`), and
 over all rows once blocks do not pay, to a loose tolerance. Then Newton steps follow on the F rows that can still move,
 if they are predicted to take no longer than the loop has taken. Otherwise, or if they stall, the loop continues to the
 next tolerance. The prediction is
 
-    (BASE.1)  m(e_s n F + e_r F² + e_F F³):  m steps on F rows, the more the fewer of these are free
+    (FULL.1)  m(e_s n F + e_r F² + e_F F³):  m steps on F rows, the more the fewer of these are free
 
 The u of the loop and of the steps is exact only on F. Before and after the steps it is recomputed in double precision
 where that matters, and more steps follow if the target was not reached. Without the compiled core the loop is
@@ -36,7 +36,7 @@ from qpsvm.space.kernels.functions import RBF
 
 
 @dataclass(frozen=True)
-class BaselineSettings:
+class FullLoopSettings:
     """Constants of the loop and of the Newton steps after it."""
 
     #: Tolerances of the loop: the first one, the factor from each to the next, and the last one. A loop that cannot be
@@ -45,7 +45,7 @@ class BaselineSettings:
     tol_factor: float = 0.3
     last_tol: float = 1e-7
     single_run_tol: float = 1e-3
-    #: e_s, e_r and e_F of (BASE.1), in seconds; and m if all of the F rows are free, and if none is.
+    #: e_s, e_r and e_F of (FULL.1), in seconds; and m if all of the F rows are free, and if none is.
     streamed_seconds: float = 0.8e-9
     square_seconds: float = 10e-9
     cube_seconds: float = 1.2e-11
@@ -57,7 +57,7 @@ class BaselineSettings:
     max_refreshes: int = 3
 
 
-SETTINGS = BaselineSettings()
+SETTINGS = FullLoopSettings()
 
 
 class SearchState(Protocol):
@@ -83,7 +83,7 @@ class SearchState(Protocol):
         """Solve with the whole Gram matrix."""
 
 
-class BaselineLoop:
+class FullLoop:
     """The loop over all rows of an `EngineSearch`.
 
     point: The current point of the loop, None before its first run.
@@ -165,7 +165,7 @@ class BaselineLoop:
         return bool(engines.best_point.gap <= engines.target)
 
     def _estimate_newton_seconds(self) -> float:
-        """Estimate the seconds of Newton steps by (BASE.1)."""
+        """Estimate the seconds of Newton steps by (FULL.1)."""
         assert self.point is not None
         problem, (min_steps, max_steps) = self._engines.problem, SETTINGS.steps
         F, n = len(find_moving_rows(problem, self.point, self._engines.target)), problem.n

@@ -9,10 +9,10 @@ from pairwise import cover_pairs
 
 from qpsvm import RBF
 from qpsvm.solvers.kernel import box_step as kernel_box
-from qpsvm.solvers.kernel.baseline import BaselineLoop
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import EngineSearch
+from qpsvm.solvers.kernel.full_loop import FullLoop
 from qpsvm.solvers.kernel.streamed import StreamedGram
 from qpsvm.space.kernels.blocks import KernelBlocks
 
@@ -30,14 +30,14 @@ def noisy(n: int, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
 def test_the_loop_and_newton_steps_solve(C: float) -> None:
     X, y = noisy(700)
     engines = EngineSearch(KernelBlocks(RBF(0.3), X), KernelDual.from_hinges(y, np.full(len(y), C)), 1e-6, Effort())
-    BaselineLoop(engines).run()
+    FullLoop(engines).run()
     assert engines.best_point.gap <= 1e-6
 
 
 def test_newton_steps_that_get_nowhere_leave_it_to_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = noisy(500)
     engines = EngineSearch(KernelBlocks(RBF(0.3), X), KernelDual.from_hinges(y, np.full(len(y), 1.0)), 1e-3, Effort())
-    loop = BaselineLoop(engines)
+    loop = FullLoop(engines)
     monkeypatch.setattr(loop, "_run_newton", lambda: False)
     loop.run()
     assert loop.point is not None
