@@ -10,7 +10,7 @@ import numpy as np
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.program.faces import Face, find_face, iter_interior_multipliers
-from qpsvm.bounds.program.feasibility import interior_point, off_the_rows, prove_infeasible
+from qpsvm.bounds.program.feasibility import find_interior_point, move_off_rows, prove_infeasible
 from qpsvm.bounds.program.polish import polish
 from qpsvm.bounds.program.qp_bounds import INTERIOR_STEPS, DualArguments, LowerBound, QPBounds, UpperBound
 from qpsvm.bounds.program.reduction import ROUNDING, Reduction
@@ -64,7 +64,7 @@ class QPAttempt:
     @cached
     def interior_or_proof(self) -> tuple[FloatArray | Face | None, tuple[FloatArray, FloatArray] | None]:
         """A strictly feasible point or a face, and multipliers that may prove that there is neither; or None."""
-        point, multipliers = interior_point(self.program)
+        point, multipliers = find_interior_point(self.program)
         return (find_face(self.program) if point is None else point), multipliers
 
     def certify(self, solution: QPSolution, tol: float, with_polish: bool, remaining: float = math.inf) -> QPResult:
@@ -130,7 +130,7 @@ class QPAttempt:
         """Return the best upper bound at the points moved off the rows or inside; the given one if none is better."""
         program = self.program
         for point in points:
-            towards = off_the_rows(program, point.u)
+            towards = move_off_rows(program, point.u)
             above = upper if towards is None else program.bound_above(point.u, towards)
             upper = above if above.value < upper.value else upper
         inside = None if math.isfinite(upper.value) else self.interior_or_proof[0]

@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 from exact_program import fractions, product
 
-from qpsvm.bounds.program.convexity import Convexity, is_dominant, is_positive_definite, is_semidefinite, residual_norm
-from qpsvm.bounds.program.rational import as_multiple, find_rational_combinations, null_vector
+from qpsvm.bounds.program.convexity import (
+    Convexity,
+    bound_residual_norm,
+    is_dominant,
+    is_positive_definite,
+    is_semidefinite,
+)
+from qpsvm.bounds.program.rational import as_multiple, find_null_vector, find_rational_combinations
 
 
 def has_no_negative_pivot(P: np.ndarray, less: np.ndarray) -> bool:
@@ -64,10 +70,10 @@ def test_directions_are_those_of_negative_curvature():
         P[i, j] = P[j, i] = -P[i, i] if i == j else 2.0 * np.sqrt(P[i, i] * P[j, j])
         convexity = Convexity(P)
         assert convexity.curvature is None
-        d, _ = convexity.negative_direction()
+        d, _ = convexity.find_negative_direction()
         exact = fractions(d)[0]
         assert product(exact, [product(row, exact) for row in fractions(P)]) < 0
-    assert Convexity(np.eye(3)).negative_direction() is None
+    assert Convexity(np.eye(3)).find_negative_direction() is None
 
 
 def test_positive_definiteness_is_not_guessed():
@@ -94,7 +100,7 @@ def test_a_residual_is_bounded_beyond_floats():
             abs(sum((a * b for a, b in zip(rows[i], rows[j], strict=True)), Fraction(0)) - exact[i][j])
             for i, j in ((0, 0), (59, 58), (59, 59), (30, 40))
         )
-        bound = residual_norm(M, L)
+        bound = bound_residual_norm(M, L)
         assert worst <= Fraction(bound)
         assert bound < 1e-14
 
@@ -104,7 +110,7 @@ def test_rational_vectors_are_what_they_are_asked_for():
     for _ in range(20):
         M = rng.normal(size=(3, 5)).round(2)
         near = np.linalg.svd(M)[2][-1]
-        v = null_vector(M, near)
+        v = find_null_vector(M, near)
         assert all(product(row, v) == 0 for row in fractions(M))
         assert np.array([float(value) for value in v]) * np.abs(near).max() == pytest.approx(near, abs=1e-12)
     assert as_multiple([Fraction(1, 3), Fraction(-1, 6)]).tolist() == [2.0, -1.0]

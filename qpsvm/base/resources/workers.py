@@ -1,16 +1,15 @@
 """Run independent tiles of work in several threads while BLAS has one (`run_tiles`).
 
-What is worked on is cut into tiles by its size alone. Each tile writes where no other does, and what is summed over
-tiles is added in their order. So the result is the same to the last bit, however many threads there are.
+The work is split into tiles by its size alone. Each tile writes to memory of its own, and sums over tiles are added in
+their order. So the result is the same to the last bit, however many threads there are.
 
-There are as many as BLAS had before the solve, and as there are cores for this process: a user who gives BLAS one
-thread, by OMP_NUM_THREADS or threadpoolctl, has one. The caller works, too, and waits only for tiles that have been
-begun. So nothing blocks where all threads are taken, or where a task asks for threads itself: that one then works
-alone. An error in a tile, or the interrupt key, is raised in the caller when no other tile is being worked on any more.
-Waiting threads sleep.
+The number of threads is that of BLAS before the solve, and at most the number of cores of this process. A user who
+gives BLAS one thread, by OMP_NUM_THREADS or threadpoolctl, has one. The calling thread works, too, and waits only for
+tiles that have been started. So nothing blocks if all threads are busy; a task that itself calls `run_tiles` works
+alone. An error in a tile, or an interrupt, is raised in the caller as soon as no other tile is running.
 
-A tile should spend its time in code that lets other threads run. `X @ v` does not where the result is short (NumPy
-counts the numbers of the result, not those that are read), `np.dot` always does.
+A tile should spend its time in code that releases the interpreter's lock. `X @ v` does not if the result is short
+(NumPy counts the numbers of the result, not those that are read); `np.dot` always does.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ T = TypeVar("T")
 #: several times as much on a busy one.
 MIN_THREADED_SECONDS = 4e-4
 #: Limit of the parts of a sum over rows: two for each of 16 cores. Each part takes the memory of the sum.
-PARTS = 32
+MAX_PARTS = 32
 #: Limit of the helper threads, for all solves of the process together; one is started only if none is idle.
-THREADS = 64
+MAX_THREADS = 64
 
 
 class _WorkerState(threading.local):
@@ -51,7 +50,7 @@ class _Pool:
     """The threads of this process; none before they are needed, or if they cannot be created."""
 
     threads: ThreadPoolExecutor | None = None
-    refused = sys.platform == "emscripten"  # a browser's Python has no threads
+    is_refused = sys.platform == "emscripten"  # a browser's Python has no threads
     lock = threading.Lock()
 
 
@@ -66,49 +65,54 @@ def count_cores() -> int:
 
 
 def run_tiles(task: Callable[[T], object], tiles: Sequence[T], seconds: float) -> None:
-    """Call `task` once for each tile, in several threads if that pays. Raises BaseException."""
+    """Call `task` once for each tile, in several threads if that is worthwhile.
+
+    seconds: Estimated time of all tiles in one thread.
+
+    Raises what a task raises.
+    """
     helpers = 0
-    if seconds >= 2.0 * MIN_THREADED_SECONDS and len(tiles) > 1 and not _here.is_working and not _Pool.refused:
+    if seconds >= 2.0 * MIN_THREADED_SECONDS and len(tiles) > 1 and not _here.is_working and not _Pool.is_refused:
         helpers = min(count_spare_threads(), count_cores() - 1, len(tiles) - 1, int(seconds / MIN_THREADED_SECONDS) - 1)
     if helpers < 1:
         for tile in tiles:
             task(tile)
         return
-    left, silenced = deque(tiles), np.geterr()  # NumPy keeps it for each thread
+    remaining, error_settings = deque(tiles), np.geterr()  # NumPy's settings are those of one thread
 
     def iter_tasks() -> Iterator[T]:
         with suppress(IndexError):
             while True:
-                yield left.popleft()
+                yield remaining.popleft()
 
     def work() -> None:
         _here.is_working = True
         try:
-            with np.errstate(**silenced):
+            with np.errstate(**error_settings):
                 for tile in iter_tasks():
                     task(tile)
         finally:
-            left.clear()  # where it ends early, no tile is begun from now on
+            remaining.clear()  # after an error no other tile is started
             _here.is_working = False
 
-    asked: list[Future[None]] = []
+    submitted: list[Future[None]] = []
     try:
-        _submit_helpers(work, helpers, asked)
+        _submit_helpers(work, helpers, submitted)
         work()
     finally:
-        left.clear()
-        pressed = _wait_for_helpers(asked)
-    if pressed is not None:
-        raise pressed
-    for future in asked:
+        remaining.clear()
+        interrupt = _wait_for_helpers(submitted)
+    if interrupt is not None:
+        raise interrupt
+    for future in submitted:
         if not future.cancelled():
             future.result()  # raises its error
 
 
-def split_range(n: int, min_size: int = 1, max_parts: int = PARTS) -> list[slice]:
-    """Split 0 to n − 1 into at most `most` parts of at least `least` numbers.
+def split_range(n: int, min_size: int = 1, max_parts: int = MAX_PARTS) -> list[slice]:
+    """Split 0 to n − 1 into at most `max_parts` parts of at least `min_size` numbers.
 
-    How many there are depends on the sizes alone: what the parts are summed to does, too.
+    The number of parts depends on n alone, and not on the threads. So do sums over the parts.
     """
     count = max(1, min(max_parts, n // max(min_size, 1)))
     bounds = [n * k // count for k in range(count + 1)]
@@ -120,28 +124,28 @@ def split_strips(n: int, height: int) -> list[slice]:
     return [slice(start, min(start + height, n)) for start in range(0, n, height)]
 
 
-def _submit_helpers(work: Callable[[], None], helpers: int, asked: list[Future[None]]) -> None:
-    """Submit the work to the given number of helper threads; fewer, or none, if they cannot be created."""
+def _submit_helpers(work: Callable[[], None], helpers: int, submitted: list[Future[None]]) -> None:
+    """Submit the work to helper threads, and append their futures; to fewer if they cannot be created."""
     try:
         pool = _get_pool()
         for _ in range(helpers):
-            asked.append(pool.submit(work))
+            submitted.append(pool.submit(work))
     except RuntimeError:  # the system refuses another thread, or the interpreter is about to end
-        _Pool.refused = not asked
+        _Pool.is_refused = not submitted
 
 
-def _wait_for_helpers(asked: list[Future[None]]) -> KeyboardInterrupt | None:
+def _wait_for_helpers(submitted: list[Future[None]]) -> KeyboardInterrupt | None:
     """Wait until all helpers have ended; return an interrupt that occurred meanwhile."""
     from concurrent.futures import wait
 
-    pressed = None
-    running = [future for future in asked if not future.cancel()]
+    interrupt = None
+    running = [future for future in submitted if not future.cancel()]
     while any(not future.done() for future in running):
         try:
             wait(running)
         except KeyboardInterrupt as error:  # the last tiles take milliseconds
-            pressed = error
-    return pressed
+            interrupt = error
+    return interrupt
 
 
 def _get_pool() -> ThreadPoolExecutor:
@@ -150,7 +154,7 @@ def _get_pool() -> ThreadPoolExecutor:
         if _Pool.threads is None:
             from concurrent.futures import ThreadPoolExecutor
 
-            _Pool.threads = ThreadPoolExecutor(THREADS, "qpsvm")
+            _Pool.threads = ThreadPoolExecutor(MAX_THREADS, "qpsvm")
         return _Pool.threads
 
 

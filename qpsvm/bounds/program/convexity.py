@@ -25,7 +25,7 @@ from qpsvm.base.arrays.double_double import UNDERFLOW, dot_with_bound
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rounding import FEW, ROUNDED, gamma
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.bounds.program.near import as_exact, product
+from qpsvm.bounds.program.enclosures import as_exact, multiply_enclosed
 
 #: Largest number of variables for which fractions are fast enough.
 FRACTION_LIMIT = 24
@@ -122,13 +122,13 @@ class Convexity:
             shifted = M.copy()
             shifted[np.diag_indices(len(M))] -= shift
             diagonal_rounding = 2.0**-51 if shift < 0.0 else 0.0  # a sum above 2 is rounded
-            best = max(best, shift - (residual_norm(shifted, L) + len(M) * entry_error + diagonal_rounding) * FEW)
+            best = max(best, shift - (bound_residual_norm(shifted, L) + len(M) * entry_error + diagonal_rounding) * FEW)
         return best
 
-    def negative_direction(self) -> tuple[FloatArray, float] | None:
+    def find_negative_direction(self) -> tuple[FloatArray, float] | None:
         """Return a direction (n,) with (CONVEX.7), and dᵀPd in floats; None if no such direction is certain."""
         d = self._find_likely_direction()
-        Pd = product(self.P, as_exact(d))
+        Pd = multiply_enclosed(self.P, as_exact(d))
         value, rounding = dot_with_bound(d, Pd.value)
         rounding += float(np.abs(d) @ Pd.radius) + self.entry_error * float(np.abs(d).sum()) ** 2
         return (d, value) if value + rounding * FEW < 0.0 else None
@@ -219,7 +219,7 @@ def is_dominant(P: FloatArray) -> bool:
     return all(math.fsum(row) <= 0.0 for row in signed.tolist())
 
 
-def residual_norm(M: FloatArray, L: FloatArray) -> float:
+def bound_residual_norm(M: FloatArray, L: FloatArray) -> float:
     """Bound ‖M − LLᵀ‖₂ of symmetric M (n, n) from above.
 
     L is split into a high and a low part, such that the product of the high parts has no rounding.

@@ -23,8 +23,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.bounds.program.enclosures import find_independent_rows
 from qpsvm.bounds.program.linear_program import solve_linear_program
-from qpsvm.bounds.program.near import find_independent_rows
 from qpsvm.bounds.program.rational import combine_rows, find_rational_combinations
 
 #: A slack of (FACE.1) below this counts as 0. In exact arithmetic each is 0 or 1, so the midpoint separates them.

@@ -1,4 +1,4 @@
-"""Find a strictly feasible point (`interior_point`), or multipliers that prove infeasibility (`prove_infeasible`).
+"""Find a strictly feasible point (`find_interior_point`), or multipliers that prove infeasibility (`prove_infeasible`).
 
 HiGHS proposes both; neither is trusted. (PROGRAM.6) is checked in floats. If the multipliers have to cancel exactly at
 variables without bounds, rational multipliers with that property are computed near those of HiGHS.
@@ -15,18 +15,18 @@ from scipy.linalg import lstsq
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.bounds.program.linear_program import solve_linear_program
 from qpsvm.bounds.program.qp_bounds import QPBounds
-from qpsvm.bounds.program.rational import MOST_STEPS, as_multiple, null_vector
+from qpsvm.bounds.program.rational import MAX_MULTIPLICATIONS, as_multiple, find_null_vector
 from qpsvm.bounds.program.reduction import ROUNDING
 
 #: A slack below this share of a row's terms counts as 0.
-NEXT_TO = 1e-9
+SLACK_TOL = 1e-9
 #: Largest number of entries of a dense system.
-MOST_ENTRIES = 1_000_000
+MAX_ENTRIES = 1_000_000
 
 Rows = tuple[FloatArray, FloatArray]
 
 
-def interior_point(program: QPBounds) -> tuple[FloatArray | None, Rows | None]:
+def find_interior_point(program: QPBounds) -> tuple[FloatArray | None, Rows | None]:
     """Return a point (n,) with slack in all rows and bounds; or multipliers (p,), (m,) of HiGHS if there is none."""
     n, m, p = program.qp.n, len(program.h), len(program.b)
     with np.errstate(invalid="ignore"):
@@ -50,13 +50,13 @@ def interior_point(program: QPBounds) -> tuple[FloatArray | None, Rows | None]:
         program.seconds,
     )
     if proposal is None:
-        return None, _least_violation(program)
+        return None, _minimise_violation(program)
     if proposal.x[-1] > 0.0:
         return np.clip(proposal.x[:n], program.lb, program.ub), None
     return None, (proposal.y, proposal.z[:m])
 
 
-def off_the_rows(program: QPBounds, x: FloatArray) -> FloatArray | None:
+def move_off_rows(program: QPBounds, x: FloatArray) -> FloatArray | None:
     """Return a point (n,) in a direction from x that increases the slack of the rows and bounds active at x.
 
     The direction is a least-squares solution. None if these rows are too many, or dependent. The point itself need
@@ -64,12 +64,12 @@ def off_the_rows(program: QPBounds, x: FloatArray) -> FloatArray | None:
     """
     start = np.clip(x, program.lb, program.ub)
     values, sizes = program.G @ start, abs(program.G) @ np.abs(start)
-    tight = np.flatnonzero(values > program.h - NEXT_TO * (1.0 + sizes + np.abs(program.h)))
+    tight = np.flatnonzero(values > program.h - SLACK_TOL * (1.0 + sizes + np.abs(program.h)))
     with np.errstate(invalid="ignore"):
         step = np.where(np.isinf(program.ub - program.lb), 1.0, program.ub - program.lb)
     low, high = (np.flatnonzero(is_tight & (step > 0.0)) for is_tight in (start <= program.lb, start >= program.ub))
     rows = len(program.b) + len(tight) + len(low) + len(high)
-    if rows * program.qp.n > MOST_ENTRIES or rows > program.qp.n:
+    if rows * program.qp.n > MAX_ENTRIES or rows > program.qp.n:
         return None
     G = as_dense(sp.csr_array(program.G)[tight])
     eye = np.eye(program.qp.n)
@@ -77,13 +77,13 @@ def off_the_rows(program: QPBounds, x: FloatArray) -> FloatArray | None:
     step_limit = np.minimum(step, 1.0 + np.abs(start))
     sides = np.concatenate([np.zeros(len(program.b)), -(np.abs(G) @ step_limit), step_limit[low], -step_limit[high]])
     direction: FloatArray = lstsq(system, sides, lapack_driver="gelsy", check_finite=False)[0]
-    if not (np.abs(system @ direction - sides) <= 0.5 * np.abs(sides) + NEXT_TO).all():
+    if not (np.abs(system @ direction - sides) <= 0.5 * np.abs(sides) + SLACK_TOL).all():
         return None
     point: FloatArray = start + direction
     return point
 
 
-def _least_violation(program: QPBounds) -> Rows | None:
+def _minimise_violation(program: QPBounds) -> Rows | None:
     """Minimise the sum of violations of the rows within the bounds; return its multipliers (p,), (m,)."""
     n, m, p = program.qp.n, len(program.h), len(program.b)
     A, G = sp.csr_array(program.A), sp.csr_array(program.G)
@@ -108,10 +108,10 @@ def prove_infeasible(program: QPBounds, y: FloatArray, z: FloatArray) -> Rows | 
         ends = np.nan_to_num(np.abs(bound.c * np.where(bound.c > 0.0, program.lb, program.ub)), posinf=0.0)
     if bound.value > ROUNDING * (sides + float(ends.sum())):
         return bound.y, bound.z
-    return _exactly(program, y, z)
+    return _prove_infeasible_exactly(program, y, z)
 
 
-def _exactly(program: QPBounds, y: FloatArray, z: FloatArray) -> Rows | None:
+def _prove_infeasible_exactly(program: QPBounds, y: FloatArray, z: FloatArray) -> Rows | None:
     """As `prove_infeasible`, in rational numbers: the rows cancel exactly at every variable without bounds."""
     multipliers = np.concatenate([y, np.maximum(z, 0.0)])
     used = np.flatnonzero(np.abs(multipliers) > 1e-9 * np.abs(multipliers).max(initial=0.0))
@@ -119,14 +119,14 @@ def _exactly(program: QPBounds, y: FloatArray, z: FloatArray) -> Rows | None:
         return None
     rows = as_dense(sp.vstack([sp.csr_array(program.A), sp.csr_array(program.G)], format="csr")[used])
     sides = np.concatenate([program.b, program.h])[used]
-    if rows.size > MOST_STEPS:
+    if rows.size > MAX_MULTIPLICATIONS:
         return None
     residual = rows.T @ multipliers[used]
     reach = np.abs(rows.T) @ np.abs(multipliers[used])
     with np.errstate(invalid="ignore"):
         open_side = np.where(residual > 0.0, ~np.isfinite(program.lb), ~np.isfinite(program.ub))
     free = (~np.isfinite(program.lb) & ~np.isfinite(program.ub)) | (open_side & (np.abs(residual) <= 1e-9 * reach))
-    v = null_vector(rows[:, free].T, multipliers[used])
+    v = find_null_vector(rows[:, free].T, multipliers[used])
     if v is None or any(value < 0 for value, k in zip(v, used.tolist(), strict=True) if k >= len(y)):
         return None
     parts = [-factor * Fraction(side) for factor, side in zip(v, sides.tolist(), strict=True)]

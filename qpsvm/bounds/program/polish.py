@@ -14,14 +14,14 @@ from qpsvm.base.arrays.types import as_dense
 from qpsvm.bounds.program.qp_bounds import DualArguments, QPBounds
 
 #: Largest number of unknowns of a dense system.
-MOST_UNKNOWNS = 2000
+MAX_UNKNOWNS = 2000
 
 
 def polish(program: QPBounds, start: DualArguments) -> DualArguments | None:
     """Solve for the rows and bounds that are active at the start; None if the system is too large, or fails."""
     qp, (x, y, z) = program.qp, start
     n = qp.n
-    if n + len(program.b) + len(program.h) > MOST_UNKNOWNS:
+    if n + len(program.b) + len(program.h) > MAX_UNKNOWNS:
         return None
     slack = program.h - program.G @ x
     box = -(program.apply_hessian(x).value + qp.q + program.G.T @ z + program.A.T @ y)

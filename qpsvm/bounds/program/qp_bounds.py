@@ -41,10 +41,17 @@ from qpsvm.base.arrays.rationals import round_down
 from qpsvm.base.arrays.rounding import FEW, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.program.convexity import Convexity
+from qpsvm.bounds.program.enclosures import (
+    Enclosure,
+    Inverse,
+    as_exact,
+    holds_exactly,
+    multiply_enclosed,
+    select_independent_columns,
+)
 from qpsvm.bounds.program.faces import Face
 from qpsvm.bounds.program.implied import compute_implied_bounds
-from qpsvm.bounds.program.near import Enclosure, Inverse, as_exact, holds, product, select_independent_columns
-from qpsvm.bounds.program.rational import MOST_STEPS, null_vector
+from qpsvm.bounds.program.rational import MAX_MULTIPLICATIONS, find_null_vector
 from qpsvm.program.qp import QP
 from qpsvm.space.operators import Diagonal
 
@@ -145,11 +152,15 @@ class QPBounds:
     def apply_hessian(self, x: FloatArray) -> Enclosure:
         """Return Px: (n,)."""
         if self.P is not None:
-            return product(self.P, as_exact(x))
+            return multiply_enclosed(self.P, as_exact(x))
         assert self.factor is not None
         Z, d = self.factor
         diagonal_part = Enclosure(d * x, np.where((d == 0.0) | (x == 0.0), 0.0, np.abs(d * x) * 2.0**-52 + UNDERFLOW))
-        return diagonal_part.add(product(Z, product(Z.T, as_exact(x)))) if Z.shape[1] else diagonal_part
+        return (
+            diagonal_part.add(multiply_enclosed(Z, multiply_enclosed(Z.T, as_exact(x))))
+            if Z.shape[1]
+            else diagonal_part
+        )
 
     def adopt_convexity(self, other: QPBounds) -> None:
         """Reuse the convexity analysis of another program with the same P."""
@@ -183,7 +194,7 @@ class QPBounds:
     def find_negative_direction(self) -> tuple[FloatArray, float] | None:
         """Return d (n,) with dᵀPd < 0 for certain, and dᵀPd; None if no such direction is known."""
         if self.factor is None:
-            return self.convexity.negative_direction()
+            return self.convexity.find_negative_direction()
         d, unit = self.factor[1], np.zeros(self.qp.n)
         j = int(np.argmin(d))
         unit[j] = 1.0
@@ -228,7 +239,7 @@ class QPBounds:
         bad = self._find_unbounded(c, box)
         if len(bad) and rows_only:
             columns = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)], format="csc")[:, bad].T
-            if holds(columns, np.concatenate([dual.y, dual.z]), np.zeros(len(bad)), equal=True):
+            if holds_exactly(columns, np.concatenate([dual.y, dual.z]), np.zeros(len(bad)), equal=True):
                 c.value[bad] = c.radius[bad] = 0.0
                 bad = bad[:0]
         elif len(bad) or ((curvature < 0.0) & np.isinf(self.ub - self.lb)).any():
@@ -331,7 +342,7 @@ class QPBounds:
             return x
         rows, first = np.unique(rows[free], return_index=True)
         j, g = j[free][first], g[free][first]
-        values = product(sp.csr_array(self.G)[rows], as_exact(x))
+        values = multiply_enclosed(sp.csr_array(self.G)[rows], as_exact(x))
         violation = values.value + values.radius - self.h[rows]
         step = (np.maximum(violation, 0.0) / np.abs(g) + np.abs(x[j]) * 2.0**-52) * (1.0 + 2.0**-48)
         moved_x = x.copy()
@@ -341,7 +352,9 @@ class QPBounds:
     def _compute_residual(self, dual: DualArguments, rows_only: bool) -> Enclosure:
         """Return c of (PROGRAM.1): (n,)."""
         gradient = as_exact(np.zeros(self.qp.n)) if rows_only else self.apply_hessian(dual.u).add(as_exact(self.qp.q))
-        return gradient.add(product(self.G.T, as_exact(dual.z))).add(product(self.A.T, as_exact(dual.y)))
+        return gradient.add(multiply_enclosed(self.G.T, as_exact(dual.z))).add(
+            multiply_enclosed(self.A.T, as_exact(dual.y))
+        )
 
     @cached
     def implied_bounds(self) -> tuple[FloatArray, FloatArray]:
@@ -372,10 +385,10 @@ class QPBounds:
         if self.P is None or self.entry_error or self.curvature is None or self.curvature.any():
             return None
         p, n, tight = len(dual.y), self.qp.n, np.flatnonzero(dual.z > 0.0)
-        if n * n * len(bad) > MOST_STEPS:
+        if n * n * len(bad) > MAX_MULTIPLICATIONS:
             return None
         M = np.vstack([self.P, as_dense(self.A), as_dense(sp.csr_array(self.G)[tight]), self.qp.q])
-        vector = null_vector(M[:, bad].T, np.concatenate([dual.u, dual.y, dual.z[tight], [1.0]]))
+        vector = find_null_vector(M[:, bad].T, np.concatenate([dual.u, dual.y, dual.z[tight], [1.0]]))
         if vector is None or vector[-1] <= 0 or any(value < 0 for value in vector[n + p :]):
             return None
         v = [value / vector[-1] for value in vector]
@@ -398,7 +411,7 @@ class QPBounds:
         """Return multipliers that reduce c at some variables, relative to q_j and its terms, by least squares."""
         p, tight = len(dual.y), np.flatnonzero(dual.z > 0.0)
         M = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)[tight]], format="csr")
-        if not M.shape[0] or M.shape[0] * len(bad) > MOST_STEPS:
+        if not M.shape[0] or M.shape[0] * len(bad) > MAX_MULTIPLICATIONS:
             return dual
         c = self._compute_residual(dual, False).value[bad]
         sizes = np.abs(self.qp.q) + abs(M).T @ np.abs(np.concatenate([dual.y, dual.z[tight]]))
@@ -525,18 +538,20 @@ class QPBounds:
             equal, sides = face.equalities, face.rhs
             G, h = sp.csr_array(self.G)[face.slack_rows], self.h[face.slack_rows]
         p, moved_entries, reach = len(sides), np.zeros(0, dtype=np.intp), 0.0
-        if p and not holds(equal, x, sides, equal=True):
+        if p and not holds_exactly(equal, x, sides, equal=True):
             solved = self._solve_equalities(x, equal, sides)
             if isinstance(solved, str):
                 return solved
             x, moved_entries, reach = solved
-        values = product(G, as_exact(x))
+        values = multiply_enclosed(G, as_exact(x))
         needed = reach * (1.0 + gamma(p + 4)) * np.asarray(abs(G)[:, moved_entries].sum(axis=1)).ravel()
         if g_change:
             needed = needed + g_change * (abs(G) @ np.abs(x)) * (1.0 + gamma(self.qp.n + 4)) + g_change * needed
         violation = values.value + values.radius + needed * FEW - h
         undecided = np.flatnonzero(violation + 2.0**-52 * (np.abs(h) + values.size) > 0.0)
-        if len(undecided) and (len(moved_entries) or g_change or not holds(G[undecided], x, h[undecided], equal=False)):
+        if len(undecided) and (
+            len(moved_entries) or g_change or not holds_exactly(G[undecided], x, h[undecided], equal=False)
+        ):
             return f"row {int(np.argmax(violation))} of G has no room"
         return UpperBound(self._bound_objective(x, moved_entries, reach), x, reach)
 
@@ -558,7 +573,7 @@ class QPBounds:
         except np.linalg.LinAlgError:
             return "the equalities are too ill-conditioned for floats"
         for iteration in range(REFINEMENT_ROUNDS + 1):
-            residual = product(equal, as_exact(x)).add(as_exact(-sides))
+            residual = multiply_enclosed(equal, as_exact(x)).add(as_exact(-sides))
             step, reach = inverse.solve(Enclosure(-residual.value, residual.radius))
             if iteration < REFINEMENT_ROUNDS:
                 x[moved_entries] += step

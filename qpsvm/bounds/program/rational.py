@@ -1,4 +1,4 @@
-"""Solve linear systems in rational numbers (`null_vector`, `find_rational_combinations`), and combine rows exactly.
+"""Solve linear systems and combine rows in rational numbers (`find_null_vector`, `find_rational_combinations`).
 
 Floats are integers times a power of 2, so a row of floats is a multiple of a row of integers, and fraction-free
 elimination keeps integers: row_i ← p row_i − f row_k, divided by the common divisor of its entries (Bareiss,
@@ -18,13 +18,13 @@ from qpsvm.base.arrays.rationals import as_integers, round_up
 from qpsvm.base.arrays.types import FloatArray
 
 #: Largest number of multiplications of an elimination.
-MOST_STEPS = 300_000
+MAX_MULTIPLICATIONS = 300_000
 #: Largest denominator of a guessed rational number.
-DENOMINATOR = 10_000
+MAX_DENOMINATOR = 10_000
 #: Singular values below this share of the largest count as 0.
-FLAT = 1e-12
+SINGULAR_TOL = 1e-12
 #: Largest relative difference between a float and its guessed rational value.
-CLOSE = Fraction(1, 10**12)
+GUESS_TOL = Fraction(1, 10**12)
 
 
 def _integer_row(row: FloatArray) -> list[int]:
@@ -68,19 +68,19 @@ def _eliminate(row: list[int], head: list[int], column: int) -> list[int]:
     return _without_factor([pivot * a - factor * b for a, b in zip(row, head, strict=True)])
 
 
-def null_vector(rows: FloatArray, guess: FloatArray) -> list[Fraction] | None:
+def find_null_vector(rows: FloatArray, guess: FloatArray) -> list[Fraction] | None:
     """Return a vector v (n,) near `guess` with Mv = 0 exactly, for the rows M (k, n); None if that is too expensive.
 
     First, the guess is projected on Mv = 0 in floats. Its largest entries are then free variables, rounded to a
     fraction with a small denominator if one is close; the other entries follow from these.
     """
     k, n = rows.shape
-    if k * n * min(k, n) > MOST_STEPS:
+    if k * n * min(k, n) > MAX_MULTIPLICATIONS:
         return None
     if k:
         lengths = np.linalg.norm(rows, axis=1)
         scaled = rows / np.where(lengths > 0.0, lengths, 1.0)[:, None]
-        guess = guess - np.linalg.lstsq(scaled, scaled @ guess, rcond=FLAT)[0]
+        guess = guess - np.linalg.lstsq(scaled, scaled @ guess, rcond=SINGULAR_TOL)[0]
     order = np.argsort(np.abs(guess), kind="stable").tolist()
     done, pivots = _reduce_to_echelon([_integer_row(row) for row in rows], order)
     largest_entry = float(np.abs(guess).max(initial=0.0)) or 1.0
@@ -96,8 +96,8 @@ def null_vector(rows: FloatArray, guess: FloatArray) -> list[Fraction] | None:
 def _round_to_simple(value: float) -> Fraction:
     """Return the closest fraction with a small denominator if it is close enough, else the exact float."""
     exact = Fraction(value)
-    small = exact.limit_denominator(DENOMINATOR)
-    return small if abs(small - exact) <= abs(exact) * CLOSE else exact
+    small = exact.limit_denominator(MAX_DENOMINATOR)
+    return small if abs(small - exact) <= abs(exact) * GUESS_TOL else exact
 
 
 def find_rational_combinations(row: FloatArray, basis: FloatArray, guess: FloatArray) -> list[list[Fraction]]:
@@ -105,9 +105,9 @@ def find_rational_combinations(row: FloatArray, basis: FloatArray, guess: FloatA
 
     Shapes: row (n,); basis (k, n), independent rows; guess (k,).
     """
-    candidates = [[Fraction(value).limit_denominator(DENOMINATOR) for value in guess.tolist()]]
+    candidates = [[Fraction(value).limit_denominator(MAX_DENOMINATOR) for value in guess.tolist()]]
     k, n = basis.shape
-    if k * k * n <= MOST_STEPS:
+    if k * k * n <= MAX_MULTIPLICATIONS:
         columns = np.vstack([basis, row]).T  # (n, k + 1): c is where these rows take (c, −1) to 0
         done, pivots = _reduce_to_echelon([_integer_row(column) for column in columns], range(k + 1))
         if pivots == list(range(k)):
@@ -145,7 +145,7 @@ def combine_rows(
     return {j: value for j, value in combined.items() if value}, side
 
 
-def largest_change(M: sp.csr_array, i: int, factor: Fraction, nonzeros: Mapping[int, Fraction]) -> float:
+def compute_largest_change(M: sp.csr_array, i: int, factor: Fraction, nonzeros: Mapping[int, Fraction]) -> float:
     """Return the largest relative change of an entry of row i that makes a combination of rows 0.
 
     It is ∞ if an entry that would have to change is 0.

@@ -21,12 +21,12 @@ from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.bounds.program.linear_program import solve_linear_program
 from qpsvm.bounds.program.qp_bounds import QPBounds
-from qpsvm.bounds.program.rational import MOST_STEPS, as_multiple, null_vector
+from qpsvm.bounds.program.rational import MAX_MULTIPLICATIONS, as_multiple, find_null_vector
 
-#: Eigenvalues below this share of the largest count as 0.
-FLAT = 1e-10
+#: Eigenvalues of P below this share of the largest count as 0.
+EIGENVALUE_TOL = 1e-10
 #: Entries of d below this count as 0: HiGHS returns them up to its tolerance.
-NOTHING = 1e-8
+ENTRY_TOL = 1e-8
 
 
 class Ray(NamedTuple):
@@ -42,25 +42,25 @@ def find_ray(program: QPBounds, allowed: float) -> Ray | None:
     qᵀd has to be negative for all relative changes of q up to `allowed` as well.
     """
     n = program.qp.n
-    if n * n > MOST_STEPS:
+    if n * n > MAX_MULTIPLICATIONS:
         return None
-    guess = _guess(program)
-    if guess is None:
+    proposal = _propose_direction(program)
+    if proposal is None:
         return None
-    used = np.flatnonzero(np.abs(guess) > NOTHING)
+    support = np.flatnonzero(np.abs(proposal) > ENTRY_TOL)
     G = as_dense(program.G)
-    tight = G[np.abs(G @ guess) <= NOTHING * np.maximum(np.abs(G) @ np.abs(guess), 1e-300)]
-    rows = np.vstack([as_dense(program.A), tight])[:, used]
-    curved = _curved_rows(program)[:, used]
+    is_tight = np.abs(G @ proposal) <= ENTRY_TOL * np.maximum(np.abs(G) @ np.abs(proposal), 1e-300)
+    rows = np.vstack([as_dense(program.A), G[is_tight]])[:, support]
+    curved = _build_curved_rows(program)[:, support]
     for system in (np.vstack([curved[np.abs(curved).max(axis=1, initial=0.0) > 0.0], rows]), rows):
-        d = null_vector(system, guess[used])
-        ray = None if d is None else _check(program, G, used.tolist(), d, allowed)
+        d = find_null_vector(system, proposal[support])
+        ray = None if d is None else _check_ray(program, G, support.tolist(), d, allowed)
         if ray is not None:
             return ray
     return None
 
 
-def _curved_rows(program: QPBounds) -> FloatArray:
+def _build_curved_rows(program: QPBounds) -> FloatArray:
     """Return a matrix (k, n) with the null space of P."""
     if program.factor is None:
         assert program.P is not None
@@ -69,30 +69,30 @@ def _curved_rows(program: QPBounds) -> FloatArray:
     return np.vstack([as_dense(Z).T, np.diag(diagonal)])
 
 
-def _curve(program: QPBounds, d: list[Fraction], used: list[int]) -> list[Fraction]:
-    """Return 2Pd (n,) exactly, for the direction with entries d at `used` and 0 elsewhere."""
+def _multiply_hessian(program: QPBounds, d: list[Fraction], support: list[int]) -> list[Fraction]:
+    """Return 2Pd (n,) exactly, for the direction with entries d at `support` and 0 elsewhere."""
     if program.factor is None:
         rows = program.qp.P.dense()
-        pairs = zip(rows[:, used].tolist(), rows.T[:, used].tolist(), strict=True)
+        pairs = zip(rows[:, support].tolist(), rows.T[:, support].tolist(), strict=True)
         return [
             sum((v * (Fraction(a) + Fraction(b)) for v, a, b in zip(d, row, column, strict=True)), Fraction(0))
             for row, column in pairs
         ]
     Z, diagonal = as_dense(program.factor[0]), program.factor[1]
     within = [
-        sum((v * Fraction(a) for v, a in zip(d, column, strict=True)), Fraction(0)) for column in Z[used].T.tolist()
+        sum((v * Fraction(a) for v, a in zip(d, column, strict=True)), Fraction(0)) for column in Z[support].T.tolist()
     ]
     products = [2 * sum((v * Fraction(a) for v, a in zip(within, row, strict=True)), Fraction(0)) for row in Z.tolist()]
-    for j, value in zip(used, d, strict=True):
+    for j, value in zip(support, d, strict=True):
         products[j] += 2 * value * Fraction(float(diagonal[j]))
     return products
 
 
-def _guess(program: QPBounds) -> FloatArray | None:
+def _propose_direction(program: QPBounds) -> FloatArray | None:
     """Propose a direction (n,) with a largest entry of 1, by HiGHS over the numerical null space of P."""
     dense = program.qp.P.dense()
     values, vectors = np.linalg.eigh(0.5 * (dense + dense.T))
-    curved = np.abs(values) > FLAT * max(float(np.abs(values).max()), np.finfo(float).tiny)
+    curved = np.abs(values) > EIGENVALUE_TOL * max(float(np.abs(values).max()), np.finfo(float).tiny)
     equal = sp.csr_array(np.vstack([vectors[:, curved].T, as_dense(program.A)]))
     bounds = [
         (0.0 if np.isfinite(lb) else -1.0, 0.0 if np.isfinite(ub) else 1.0)
@@ -101,42 +101,44 @@ def _guess(program: QPBounds) -> FloatArray | None:
     q = program.qp.q / (float(np.abs(program.qp.q).max()) or 1.0)
     equalities, inequalities = (equal, np.zeros(equal.shape[0])), (program.G, np.zeros(len(program.h)))
     proposal = solve_linear_program(q, bounds, equalities, inequalities, program.seconds)
-    if proposal is None or not q @ proposal.x < -NOTHING:
+    if proposal is None or not q @ proposal.x < -ENTRY_TOL:
         return None
     return np.asarray(proposal.x / np.abs(proposal.x).max())
 
 
-def _check(program: QPBounds, G: FloatArray, used: list[int], d: list[Fraction], allowed: float) -> Ray | None:
-    """Return the ray with entries d at `used`; None if (RAY.1) and (RAY.2) fail."""
+def _check_ray(program: QPBounds, G: FloatArray, support: list[int], d: list[Fraction], allowed: float) -> Ray | None:
+    """Return the ray with entries d at `support`; None if (RAY.1) and (RAY.2) fail."""
     n = program.qp.n
-    entries = dict(zip(used, d, strict=True))
+    entries = dict(zip(support, d, strict=True))
     for j, value in entries.items():
         if (value < 0 and np.isfinite(program.lb[j])) or (value > 0 and np.isfinite(program.ub[j])):
             return None
-    cost = [entries[j] * Fraction(float(program.qp.q[j])) for j in used]
+    cost = [entries[j] * Fraction(float(program.qp.q[j])) for j in support]
     if not sum(cost, Fraction(0)) < -Fraction(allowed) * sum(map(abs, cost), Fraction(0)):
         return None
     for row in as_dense(program.A).tolist():
-        if sum((entries[j] * Fraction(row[j]) for j in used), Fraction(0)):
+        if sum((entries[j] * Fraction(row[j]) for j in support), Fraction(0)):
             return None
     for row in G.tolist():
-        if sum((entries[j] * Fraction(row[j]) for j in used), Fraction(0)) > 0:
+        if sum((entries[j] * Fraction(row[j]) for j in support), Fraction(0)) > 0:
             return None
     direction = np.zeros(n)
-    direction[used] = as_multiple(d)
-    curved = _curve(program, d, used)
+    direction[support] = as_multiple(d)
+    curved = _multiply_hessian(program, d, support)
     if not any(curved):
         return Ray(direction, 0.0)
     largest_entry = max(map(abs, d))
     slope = np.array([float(value / (2 * largest_entry)) for value in curved])
-    change = _least_change(
-        program.qp.P.dense(), np.array([float(entries.get(j, 0) / largest_entry) for j in range(n)]), slope
-    )
+    scaled = np.array([float(entries.get(j, 0) / largest_entry) for j in range(n)])
+    change = _bound_change(program.qp.P.dense(), scaled, slope)
     return Ray(direction, change) if change <= allowed else None
 
 
-def _least_change(P: FloatArray, d: FloatArray, slope: FloatArray) -> float:
-    """Bound the largest |E_ij/P_ij| of (RAY.2) from above; what E leaves of the slope Pd is put into one more entry."""
+def _bound_change(P: FloatArray, d: FloatArray, slope: FloatArray) -> float:
+    """Bound the largest |E_ij/P_ij| of (RAY.2) from above; one more entry of each row removes the rounding of Ed + Pd.
+
+    That entry is on the diagonal, because another one would change a second row, unless d_i = 0.
+    """
     squares = P * P
     weights = squares * np.outer(d, d)
     weights[np.diag_indices(len(P))] += squares @ (d * d)
@@ -146,9 +148,6 @@ def _least_change(P: FloatArray, d: FloatArray, slope: FloatArray) -> float:
     sizes = np.abs(P)
     with np.errstate(divide="ignore", invalid="ignore"):
         changes = np.where(sizes > 0.0, np.abs(E) / sizes, 0.0)
-        diagonal_room = np.diagonal(sizes) * np.abs(
-            d
-        )  # an off-diagonal entry would also change another row, unless d_i = 0
-        capacity = np.where(d == 0.0, (sizes * np.abs(d)).max(axis=1), diagonal_room)
+        capacity = np.where(d == 0.0, (sizes * np.abs(d)).max(axis=1), np.diagonal(sizes) * np.abs(d))
         added = np.where(residual > 0.0, residual / capacity, 0.0)
     return float(changes.max() + added.max()) * (1.0 + 1e-9)

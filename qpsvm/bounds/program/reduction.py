@@ -26,8 +26,8 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.double_double import two_product
 from qpsvm.base.arrays.rationals import LARGEST, SMALLEST, round_up
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.bounds.program.near import PIVOT, find_independent_rows
-from qpsvm.bounds.program.rational import as_multiple, combine_rows, find_rational_combinations, largest_change
+from qpsvm.bounds.program.enclosures import MIN_PIVOT, find_independent_rows
+from qpsvm.bounds.program.rational import as_multiple, combine_rows, compute_largest_change, find_rational_combinations
 from qpsvm.program.qp import QP
 
 #: Largest relative change of an entry that is attributed to rounding.
@@ -280,7 +280,7 @@ def _merge_pair(reduction: Reduction, i: int, k: int) -> bool:
     c = -Fraction(G.data[G.indptr[k]]) / Fraction(G.data[G.indptr[i]])
     for factor in dict.fromkeys((c.limit_denominator(10_000), c)):
         nonzeros, side = combine_rows(G, reduction.h, [i, k], [factor, Fraction(1)], {})
-        change = min(largest_change(G, row, by, nonzeros) for row, by in ((i, factor), (k, Fraction(1))))
+        change = min(compute_largest_change(G, row, by, nonzeros) for row, by in ((i, factor), (k, Fraction(1))))
         if change > reduction.allowed:
             continue
         smaller_side = min(abs(factor) * abs(Fraction(reduction.h[i])), abs(Fraction(reduction.h[k])))
@@ -355,7 +355,7 @@ def _find_independent_in_order(rows: FloatArray) -> IntArray:
         remainder = row - (row @ basis.T) @ basis
         remainder -= (remainder @ basis.T) @ basis
         length = float(np.linalg.norm(remainder))
-        if length > PIVOT:
+        if length > MIN_PIVOT:
             basis, chosen = np.vstack([basis, remainder / length]), [*chosen, k]
     return np.array(chosen, dtype=np.intp)
 
@@ -402,7 +402,7 @@ def _find_redundant(
         members, factors = [*chosen, k], [*c, Fraction(-1)]
         nonzeros, side = combine_rows(M, sides, members, factors, fixed)
         options = list(zip(members, factors, strict=True)) if equal and nonzeros else [(k, Fraction(-1))]
-        change, redundant = min((largest_change(M, i, by, nonzeros), i) for i, by in options)
+        change, redundant = min((compute_largest_change(M, i, by, nonzeros), i) for i, by in options)
         if change > reduction.allowed:
             continue
         if side == 0 or (not equal and side < 0):

@@ -245,11 +245,11 @@ def test_where_no_thread_can_be_had_the_caller_does_it_all(spare_threads, monkey
             raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(workers._Pool, "threads", Full())
-    monkeypatch.setattr(workers._Pool, "refused", False)
+    monkeypatch.setattr(workers._Pool, "is_refused", False)
     done = []
     run_tiles(done.append, range(50), LONG)
     assert done == list(range(50))
-    assert workers._Pool.refused
+    assert workers._Pool.is_refused
 
 
 def test_as_many_helpers_as_blas_had_threads_less_one_for_each_solve(monkeypatch):
@@ -291,5 +291,5 @@ def test_parts_and_strips_cover_everything_once():
     for n in (0, 1, 7, 64, 1000):
         for cut in (split_range(n), split_range(n, 10), split_range(n, 1, 3), split_strips(n, 16)):
             assert np.concatenate([np.arange(n)[part] for part in cut] or [[]]).tolist() == list(range(n))
-    assert len(split_range(1000, 10)) == workers.PARTS
+    assert len(split_range(1000, 10)) == workers.MAX_PARTS
     assert len(split_range(1000, 400)) == 2

@@ -1,4 +1,4 @@
-"""Compute with arrays that carry a bound on their rounding error (`Enclosure`, `product`, `holds`, `Inverse`)."""
+"""Compute with arrays that carry a bound on their rounding error (`Enclosure`, `multiply_enclosed`, `Inverse`)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 
 #: Largest number of entries for which fractions are fast enough.
-MOST_IN_FRACTIONS = 20_000
+MAX_FRACTION_ENTRIES = 20_000
 #: Smallest pivot of independent rows, relative to the largest.
-PIVOT = 1e-10
+MIN_PIVOT = 1e-10
 #: The same for columns that form a nonsingular matrix.
-SQUARE_PIVOT = 1e-12
+MIN_SQUARE_PIVOT = 1e-12
 
 
 class Enclosure(NamedTuple):
@@ -45,7 +45,7 @@ def as_exact(value: FloatArray) -> Enclosure:
     return Enclosure(value, np.zeros(value.shape))
 
 
-def product(M: Matrix, x: Enclosure) -> Enclosure:
+def multiply_enclosed(M: Matrix, x: Enclosure) -> Enclosure:
     """Return Mx (m,) of an exact matrix (m, k), with the rounding bound (ROUND.1)."""
     k, sizes = M.shape[1], abs(M)
     if sp.issparse(M) and k > 16:  # the bound depends on the number of entries of a row
@@ -61,7 +61,7 @@ def product(M: Matrix, x: Enclosure) -> Enclosure:
     return Enclosure(M @ x.value, np.where(touched, reach, 0.0))
 
 
-def holds(M: Matrix, x: FloatArray, sides: FloatArray, equal: bool) -> bool:
+def holds_exactly(M: Matrix, x: FloatArray, sides: FloatArray, equal: bool) -> bool:
     """Return whether Mx = sides, or Mx ≤ sides, holds exactly; False if that is too expensive to decide.
 
     `math.fsum` rounds the sum of exact products only once, so its sign is exact.
@@ -75,7 +75,7 @@ def holds(M: Matrix, x: FloatArray, sides: FloatArray, equal: bool) -> bool:
             if residual > 0.0 or (equal and residual < 0.0):
                 return False
         return True
-    if rows.nnz > MOST_IN_FRACTIONS:
+    if rows.nnz > MAX_FRACTION_ENTRIES:
         return False
     for k, side in enumerate(sides.tolist()):
         entries = slice(rows.indptr[k], rows.indptr[k + 1])
@@ -88,7 +88,7 @@ def holds(M: Matrix, x: FloatArray, sides: FloatArray, equal: bool) -> bool:
     return True
 
 
-def find_independent_rows(M: FloatArray, pivot: float = PIVOT) -> IntArray:
+def find_independent_rows(M: FloatArray, pivot: float = MIN_PIVOT) -> IntArray:
     """Return a maximal set of independent rows of a matrix (k, n), by a QR factorisation with pivots."""
     if not M.size:
         return np.zeros(0, dtype=np.intp)
@@ -102,7 +102,7 @@ def select_independent_columns(M: FloatArray) -> IntArray | None:
     k, n = M.shape
     if k > n or not np.isfinite(M).all():
         return None
-    columns = find_independent_rows(M.T, SQUARE_PIVOT)
+    columns = find_independent_rows(M.T, MIN_SQUARE_PIVOT)
     return columns if len(columns) == k else None
 
 
