@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,28 +31,23 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.program.all_in_one import AllInOneDual
 
 #: Intercepts are improved by (JB.2) if the computed gap is above this.
-ROUGH = 1e-9
+GOOD_GAP = 1e-9
 #: A row is free if α is more than this share of C_i from both bounds.
-INSIDE = 1e-7
+FREE_SHARE = 1e-7
+#: Limit of the sweeps over single classes, and the share of the remaining loss that each has to gain for another one.
+MAX_SWEEPS, MIN_SWEEP_GAIN = 10, 1e-2
+#: Sets are searched only if the remaining loss is at most this share of Σ_i L_i: above it, b does not limit the gap.
+MAX_REMAINING_SHARE = 0.1
 #: Widths of a tie in (JB.4), as shares of the level: wide ones first, so that moves are long.
-NEAR_TIES = (1e-2, 1e-5, 1e-8, 0.0)
-#: Largest number of sweeps over single classes; a sweep has to gain SINGLE_GAIN of the remaining loss for another one.
-SWEEPS, SINGLE_GAIN = 10, 1e-2
-#: Sets are searched only below this gap, as a share of Σ_i L_i: above it, b is not what limits the gap.
-NEARBY = 0.1
-#: Largest number of moves (JB.2) for each width; each has to gain GAIN of the remaining loss, and more than rounding.
-STEPS, GAIN, ROUNDED = 100, 1e-4, 1e-15
+TIE_WIDTHS = (1e-2, 1e-5, 1e-8, 0.0)
+#: Limit of the moves (JB.2) for each width, and the share of the remaining loss, and of all, that each has to gain.
+MAX_MOVES, MIN_MOVE_GAIN, MIN_LOSS_CHANGE = 100, 1e-4, 1e-15
 #: Ties that can change less than this share of the remaining loss are ignored.
-SMALL_PART = 1e-2
+MIN_TIE_SHARE = 1e-2
 #: Values count as equal up to this many roundings of their size.
-TIED = 8.0
+TIE_ROUNDINGS = 8.0
 #: Sum of the integer capacities of a graph.
-CAPACITY = 2**29
-
-
-def _centre(b: FloatArray) -> FloatArray:
-    """Return b centred by (JB.5): (k,)."""
-    return np.asarray(b - b.mean())
+TOTAL_CAPACITY = 2**29
 
 
 def find_class_intercepts(
@@ -62,8 +58,8 @@ def find_class_intercepts(
         return dual.extract_intercepts(slopes)
     a, values = dual.unflatten_alpha(alpha), u.reshape(dual.k, -1).T
     b = fit_free_rows(dual, a, values)
-    loss, worth = _loss(dual, values, b), dual.level * float(a.sum()) - half_norm
-    if half_norm + loss - worth <= ROUGH * abs(half_norm + loss):
+    loss, worth = _sum_losses(dual, values, b), dual.level * float(a.sum()) - half_norm
+    if half_norm + loss - worth <= GOOD_GAP * abs(half_norm + loss):
         return b
     return improve_intercepts(dual, values, b, worth - half_norm)
 
@@ -71,7 +67,7 @@ def find_class_intercepts(
 def fit_free_rows(dual: AllInOneDual, alpha: FloatArray, u: FloatArray) -> FloatArray:
     """Return b of (JB.1), (k,), for α and ⟨w_c, φ(x_i)⟩, (n, k) each."""
     C = dual.upper[:, None]
-    positive = alpha > INSIDE * C
+    positive = alpha > FREE_SHARE * C
     missing = dual.compute_shortfalls(u)
     normal, right = np.zeros((dual.k, dual.k)), np.zeros(dual.k)
 
@@ -83,7 +79,7 @@ def fit_free_rows(dual: AllInOneDual, alpha: FloatArray, u: FloatArray) -> Float
         np.add.at(right, j, -differences)
 
     if dual.has_shared_slack:
-        full = alpha.sum(axis=1) >= (1.0 - INSIDE) * dual.upper
+        full = alpha.sum(axis=1) >= (1.0 - FREE_SHARE) * dual.upper
         free = positive & ~full[:, None]
         rows = np.flatnonzero(full & (positive.sum(axis=1) > 1))
         first = alpha[rows].argmax(axis=1)
@@ -94,7 +90,7 @@ def fit_free_rows(dual: AllInOneDual, alpha: FloatArray, u: FloatArray) -> Float
             first[position], rival, missing[rows[position], rival] - missing[rows[position], first[position]]
         )
     else:
-        free = positive & (alpha < (1.0 - INSIDE) * C)
+        free = positive & (alpha < (1.0 - FREE_SHARE) * C)
     sample, rival = np.nonzero(free)
     add_difference(dual.label[sample], rival, missing[sample, rival])
     b: FloatArray = np.linalg.lstsq(normal, right, rcond=None)[0].astype(np.float64, copy=False)
@@ -103,79 +99,116 @@ def fit_free_rows(dual: AllInOneDual, alpha: FloatArray, u: FloatArray) -> Float
 
 def improve_intercepts(dual: AllInOneDual, u: FloatArray, b: FloatArray, min_loss: float = 0.0) -> FloatArray:
     """Improve b (k,) by (JB.2) while Σ_i L_i is noticeably above `min_loss`: single classes first, then sets."""
-    best, loss, total_penalty = b, _loss(dual, u, b), float(dual.upper.sum())
-    for _ in range(SWEEPS):
+    best, loss, total_penalty = b, _sum_losses(dual, u, b), float(dual.upper.sum())
+    for _ in range(MAX_SWEEPS):
         b, previous_loss = best.copy(), loss
         for single in np.eye(dual.k, dtype=bool):
             b += _minimise_along(dual, u, b, single) * single
-        new_loss = _loss(dual, u, b)
+        new_loss = _sum_losses(dual, u, b)
         if new_loss < previous_loss:
             best, loss = b, new_loss
-        if not previous_loss - new_loss > SINGLE_GAIN * (previous_loss - min_loss):
+        if not previous_loss - new_loss > MIN_SWEEP_GAIN * (previous_loss - min_loss):
             break
-    for tie_width in NEAR_TIES if loss - min_loss <= NEARBY * loss else ():
-        for _ in range(STEPS):
-            moving = _steepest(dual, u, best, tie_width * dual.level)
+    for tie_width in TIE_WIDTHS if loss - min_loss <= MAX_REMAINING_SHARE * loss else ():
+        for _ in range(MAX_MOVES):
+            moving = _find_steepest_set(dual, u, best, tie_width * dual.level)
             if not moving.any() or moving.all():
                 break
             b = best + _minimise_along(dual, u, best, moving) * moving
-            previous_loss, new_loss = loss, _loss(dual, u, b)
+            previous_loss, new_loss = loss, _sum_losses(dual, u, b)
             if new_loss < previous_loss:
                 best, loss = b, new_loss
-            if not previous_loss - new_loss > GAIN * (previous_loss - min_loss) + ROUNDED * previous_loss:
+            if (
+                not previous_loss - new_loss
+                > MIN_MOVE_GAIN * (previous_loss - min_loss) + MIN_LOSS_CHANGE * previous_loss
+            ):
                 break
-        if tie_width * dual.level * total_penalty <= SMALL_PART * (loss - min_loss):
+        if tie_width * dual.level * total_penalty <= MIN_TIE_SHARE * (loss - min_loss):
             break
     return _centre(best)
 
 
-def _loss(dual: AllInOneDual, u: FloatArray, b: FloatArray) -> float:
+def _centre(b: FloatArray) -> FloatArray:
+    """Return b centred by (JB.5): (k,)."""
+    return np.asarray(b - b.mean())
+
+
+def _sum_losses(dual: AllInOneDual, u: FloatArray, b: FloatArray) -> float:
+    """Return Σ_i L_i at b (k,), given ⟨w_c, φ(x_i)⟩, (n, k)."""
     return float(dual.compute_losses(dual.compute_shortfalls(u + b)).sum())
 
 
-def _steepest(dual: AllInOneDual, u: FloatArray, b: FloatArray, tie_width: float) -> NDArray[np.bool_]:
+class _CutGraph(NamedTuple):
+    """A graph of (JB.4): its first k nodes are the classes.
+
+    single_costs (k,): The cost of moving one class alone.
+    edges: The other edges: start, end and capacity.
+    n_nodes: The number of nodes, without source and sink.
+    total: The sum of all costs.
+    """
+
+    single_costs: FloatArray
+    edges: list[tuple[int, int, float]]
+    n_nodes: int
+    total: float
+
+
+def _find_steepest_set(dual: AllInOneDual, u: FloatArray, b: FloatArray, tie_width: float) -> NDArray[np.bool_]:
     """Return S of (JB.4), a mask (k,): the source side of the minimum cut of a graph of classes and tied samples."""
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-    k, f = dual.k, u + b
+    f = u + b
     t, own_size = dual.compute_shortfalls(f), np.abs(f[np.arange(dual.n), dual.label])
-    rounding = np.maximum(TIED * UNIT * (own_size[:, None] + np.abs(f) + dual.level), tie_width)
-    single = np.zeros(k)  # cost of moving one class alone
-    edges: list[tuple[int, int, float]] = []
-    if dual.has_shared_slack:
-        tied = t >= t.max(axis=1)[:, None] - rounding
-        several = tied.sum(axis=1) > 1
-        np.add.at(single, t.argmax(axis=1)[~several], dual.upper[~several])
-        np.add.at(single, dual.label, -dual.upper)
-        packed = np.packbits(tied[several], axis=1)  # as text: np.unique is faster for text than for rows
-        _, places, set_index = np.unique(packed.view(f"S{packed.shape[1]}"), return_index=True, return_inverse=True)
-        sets = tied[several][places]
-        weights = np.bincount(set_index.ravel(), dual.upper[several], minlength=len(sets)).tolist()
-        total = float(np.abs(single).sum()) + sum(weights)
-        for z, (members, weight) in enumerate(zip(sets, weights, strict=True), k):
-            edges += [(int(c), z, total) for c in np.flatnonzero(members)] + [(z, k + len(sets), weight)]
-        nodes = k + len(sets)
-    else:
-        t[dual.own_class_mask] = -math.inf
-        C, own_class = np.broadcast_to(dual.upper[:, None], t.shape), np.broadcast_to(dual.label[:, None], t.shape)
-        violated, tied_rows = t > rounding, np.abs(t) <= rounding
-        single += (C * violated).sum(axis=0)
-        np.add.at(single, own_class[violated], -C[violated])
-        pairs = np.zeros((k, k))
-        np.add.at(pairs, (np.nonzero(tied_rows)[1], own_class[tied_rows]), C[tied_rows])
-        total = float(np.abs(single).sum() + pairs.sum())
-        edges += [(int(c), int(p), float(pairs[c, p])) for c, p in np.argwhere(pairs)]
-        nodes = k
-    edges += [(c, nodes, cost) if cost > 0.0 else (nodes + 1, c, -cost) for c, cost in enumerate(single.tolist())]
-    if not total:
-        return np.zeros(k, dtype=bool)
-    start, end, capacity = (np.array(values) for values in zip(*edges, strict=True))
-    int_capacity = np.rint(capacity * (CAPACITY / total)).astype(np.int32)
-    graph = sp.csr_array((int_capacity, (start, end)), (nodes + 2, nodes + 2))
-    residual_graph = graph - maximum_flow(graph, nodes + 1, nodes).flow
+    tie = np.maximum(TIE_ROUNDINGS * UNIT * (own_size[:, None] + np.abs(f) + dual.level), tie_width)
+    graph = _build_shared_graph(dual, t, tie) if dual.has_shared_slack else _build_pair_graph(dual, t, tie)
+    if not graph.total:
+        return np.zeros(dual.k, dtype=bool)
+    sink, source = graph.n_nodes, graph.n_nodes + 1
+    class_edges = [
+        (c, sink, cost) if cost > 0.0 else (source, c, -cost) for c, cost in enumerate(graph.single_costs.tolist())
+    ]
+    start, end, capacity = (np.array(values) for values in zip(*graph.edges, *class_edges, strict=True))
+    int_capacity = np.rint(capacity * (TOTAL_CAPACITY / graph.total)).astype(np.int32)
+    capacities = sp.csr_array((int_capacity, (start, end)), (source + 1, source + 1))
+    residual_graph = capacities - maximum_flow(capacities, source, sink).flow
     residual_graph.eliminate_zeros()
-    reached = breadth_first_order(residual_graph, nodes + 1, return_predecessors=False)
-    return np.isin(np.arange(k), reached)
+    reached = breadth_first_order(residual_graph, source, return_predecessors=False)
+    return np.isin(np.arange(dual.k), reached)
+
+
+def _build_shared_graph(dual: AllInOneDual, t: FloatArray, tie: FloatArray) -> _CutGraph:
+    """Build the graph for a shared slack, given the shortfalls t and the widths of ties, (n, k) each.
+
+    The set of classes that attain the largest shortfall of a sample is a node of its own.
+    """
+    k, single_costs = dual.k, np.zeros(dual.k)
+    is_tied = t >= t.max(axis=1)[:, None] - tie
+    several = is_tied.sum(axis=1) > 1
+    np.add.at(single_costs, t.argmax(axis=1)[~several], dual.upper[~several])
+    np.add.at(single_costs, dual.label, -dual.upper)
+    packed = np.packbits(is_tied[several], axis=1)  # as text: np.unique is faster for text than for rows
+    _, places, set_index = np.unique(packed.view(f"S{packed.shape[1]}"), return_index=True, return_inverse=True)
+    sets = is_tied[several][places]
+    weights = np.bincount(set_index.ravel(), dual.upper[several], minlength=len(sets)).tolist()
+    total = float(np.abs(single_costs).sum()) + sum(weights)
+    edges: list[tuple[int, int, float]] = []
+    n_nodes = k + len(sets)
+    for node, (members, weight) in enumerate(zip(sets, weights, strict=True), k):
+        edges += [(int(c), node, total) for c in np.flatnonzero(members)] + [(node, n_nodes, weight)]
+    return _CutGraph(single_costs, edges, n_nodes, total)
+
+
+def _build_pair_graph(dual: AllInOneDual, t: FloatArray, tie: FloatArray) -> _CutGraph:
+    """Build the graph for one slack per row, given t and the widths of ties, (n, k) each: its nodes are the classes."""
+    k, single_costs, pair_costs = dual.k, np.zeros(dual.k), np.zeros((dual.k, dual.k))
+    t[dual.own_class_mask] = -math.inf
+    C, own_class = np.broadcast_to(dual.upper[:, None], t.shape), np.broadcast_to(dual.label[:, None], t.shape)
+    is_violated, is_tied = t > tie, np.abs(t) <= tie
+    single_costs += (C * is_violated).sum(axis=0)
+    np.add.at(single_costs, own_class[is_violated], -C[is_violated])
+    np.add.at(pair_costs, (np.nonzero(is_tied)[1], own_class[is_tied]), C[is_tied])
+    edges = [(int(c), int(p), float(pair_costs[c, p])) for c, p in np.argwhere(pair_costs)]
+    return _CutGraph(single_costs, edges, k, float(np.abs(single_costs).sum() + pair_costs.sum()))
 
 
 def _minimise_along(dual: AllInOneDual, u: FloatArray, b: FloatArray, moving: NDArray[np.bool_]) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.rounding import FEW
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.program.svm_dual import SVMDual
@@ -131,7 +131,7 @@ class ClassAccuracy(Accuracy):
 
     def bound_weight_error(self, beta: FloatArray) -> float:
         """Bound the error of all w_c together, in norm."""
-        return math.hypot(*map(self.base_accuracy.bound_weight_error, self.space.split_by_class(beta))) * FEW
+        return math.hypot(*map(self.base_accuracy.bound_weight_error, self.space.split_by_class(beta))) * FEW_ROUNDINGS
 
 
 def build_plane(

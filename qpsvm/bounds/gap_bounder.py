@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.double_double import NEXT_TO_NOTHING, UNDERFLOW, dot_with_bound, sum_with_bound
 from qpsvm.base.arrays.frozen import cached, find_common_value
 from qpsvm.base.arrays.rationals import round_up, round_up_from
-from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm, gamma
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, bound_norm, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds import repair
 from qpsvm.bounds.accuracy import Accuracy
@@ -74,10 +74,10 @@ class GapBounder:
             penalties += 0.5 * group.ridge * mu * mu
         if self.is_homogeneous:  # |D| = ½‖w(α̂)‖² + …
             half = 0.5 * max(norm - distance, 0.0) ** 2
-            return GapParts(difference * FEW, half / FEW, rows)
+            return GapParts(difference * FEW_ROUNDINGS, half / FEW_ROUNDINGS, rows)
         if self.accuracy.space.is_affine and point.w is not None:  # ½R², because ½‖w‖² and μ may cancel
             size = max(self.compute_half_square(point) - point.level_radius, 0.0) + losses[0]
-            return GapParts(difference * FEW, size / FEW, rows)
+            return GapParts(difference * FEW_ROUNDINGS, size / FEW_ROUNDINGS, rows)
         size = 0.5 * norm * norm + losses[0]
         if size < NEXT_TO_NOTHING and (difference > 0.0 or has_weight(point)):  # relevant products may have underflowed
             difference += (len(point.alpha) + 4) * UNDERFLOW
@@ -88,7 +88,7 @@ class GapBounder:
                 size += group.total * mu - abs(group.total) * (abs(mu) * 4.0 * UNIT + point.level_radius)
         if self.svm.linear_constraints is not None:
             size = max(size, -self._bound_primal_above(point, penalties, losses[1]))
-        return GapParts(difference * FEW, size / FEW, rows)
+        return GapParts(difference * FEW_ROUNDINGS, size / FEW_ROUNDINGS, rows)
 
     def update_gap(self, point: Certificate) -> Certificate:
         """Return the point with its gap (COUNT.4), and the rows that contribute to it."""
@@ -118,7 +118,7 @@ class GapBounder:
         """Return lower and upper bounds of t at some rows, for its value and radius: (r,) each."""
         low, high = widen_ends(t, r)
         if self.equal is not None and (equal := self.equal[rows]).any():  # (COUNT.5)
-            low = np.where(equal, -FEW * (np.abs(t) + r), low)
+            low = np.where(equal, -FEW_ROUNDINGS * (np.abs(t) + r), low)
             high = np.where(equal, np.where(np.abs(t) <= EQUALITY_RADII * r, 0.0, np.inf), high)
         return low, high
 
@@ -146,7 +146,7 @@ class GapBounder:
         )
         absolute += (1 + point.placed) * point.level_radius
         r = relative * np.abs(t)
-        r += (absolute + relative * (abs(point.level) + np.abs(margin))) * FEW
+        r += (absolute + relative * (abs(point.level) + np.abs(margin))) * FEW_ROUNDINGS
         if self.svm.linear_constraints is not None and point.w is not None:
             tighten_constraint_radii(self.accuracy, self.svm, point, rows, t, r)
         return t, r
@@ -154,12 +154,12 @@ class GapBounder:
     def _value_radius(self, point: Certificate, rows: IntArray | slice) -> FloatArray | float:
         """Bound the error of K coef, or Zw, at some rows: (r,), or one number for all of them."""
         if self.svm.mix is not None:
-            return self._kappa(point) * self._mix_factor * FEW * self.row_sizes(rows)
+            return self._kappa(point) * self._mix_factor * FEW_ROUNDINGS * self.row_sizes(rows)
         if point.value_radius is not None:
             return point.value_radius[rows if self.svm.rows is None else self.svm.rows[rows]]
         is_cheap = self.accuracy.has_all_norms or not isinstance(rows, slice)
         size = self.row_sizes(rows) if is_cheap else self.accuracy.max_norm
-        return self._kappa(point) * FEW * size
+        return self._kappa(point) * FEW_ROUNDINGS * size
 
     @cached
     def _mix_factor(self) -> float:
@@ -179,7 +179,7 @@ class GapBounder:
         """Bound the error of K coef at every sample: (n,), a new array."""
         if point.value_radius is not None:
             return np.array(point.value_radius)
-        return np.asarray(self._kappa(point) * FEW * self.accuracy.bound_norms(np.arange(self.svm.n)))
+        return np.asarray(self._kappa(point) * FEW_ROUNDINGS * self.accuracy.bound_norms(np.arange(self.svm.n)))
 
     def _kappa(self, point: Certificate) -> float:
         """Return the factor of ρ_i in (ACC.2) at a point; the last one is cached, as every block of rows needs it."""
@@ -261,7 +261,7 @@ class GapBounder:
     def _bound_primal_above(self, point: Certificate, penalties: float, losses: float) -> float:
         """Bound P from above: with linear constraints P may be negative, and then −P is the size."""
         norm_error = 2.0 * point.half_norm - self._bound_norm_below(point) ** 2  # of ‖w‖²
-        primal = point.half_norm + max(norm_error, 0.0) + losses + penalties * FEW
+        primal = point.half_norm + max(norm_error, 0.0) + losses + penalties * FEW_ROUNDINGS
         for group in self.svm.groups:
             mu = get_multiplier(point, group)
             primal += group.total * mu + abs(group.total * mu) * 4.0 * UNIT
@@ -276,24 +276,26 @@ class GapBounder:
             distance += (
                 self.accuracy.bound_weight_error(np.abs(self.svm.beta(point.alpha))) if radius is None else radius
             )
-            distance += (3.0 + point.placed) * UNIT * bound_norm(point.w) * FEW
+            distance += (3.0 + point.placed) * UNIT * bound_norm(point.w) * FEW_ROUNDINGS
         elif point.explicit is not None:  # coef is explicit·factor, rounded
             distance = self.bound_offset(point) * (1.0 + gamma(terms + 8))
         elif point.factor != 1.0:  # coef is β·factor, rounded
             size = self._bound_coef_size(point)
-            distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(self._kappa(point) * FEW * size)
+            distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(
+                self._kappa(point) * FEW_ROUNDINGS * size
+            )
         positive_part = self.accuracy.space.positive_part
         if positive_part is not None:  # coef is the projection of β, up to rounding
             classes = self.svm.beta(point.alpha).reshape(-1, self.accuracy.space.samples.n)
             errors = [positive_part.bound_distance(positive_part.coefficients(beta), beta) for beta in classes]
-            distance += math.hypot(*errors) * max(point.factor, 1.0) * FEW
+            distance += math.hypot(*errors) * max(point.factor, 1.0) * FEW_ROUNDINGS
         beta_radius = self.svm.bound_beta_rounding(point.alpha)
         if self.svm.mix is not None and point.w is not None and point.weight_radius is not None:
             beta_radius = None  # weight_radius includes it
         if beta_radius is not None:
             moved = float(beta_radius @ self.accuracy.bound_norms(np.arange(self.svm.n)))
-            distance += moved * max(point.factor, 1.0) * FEW
-        return distance + self._bound_repair(point, repaired) * FEW
+            distance += moved * max(point.factor, 1.0) * FEW_ROUNDINGS
+        return distance + self._bound_repair(point, repaired) * FEW_ROUNDINGS
 
     def _bound_repair(self, point: Certificate, repaired: ExactAlpha) -> float:
         """Bound ‖w(α̂) − w(α)‖ from above."""
@@ -311,25 +313,25 @@ class GapBounder:
             return math.inf, 0.0
         best = compute_residual(state_group_exactly(group), alpha) / Fraction(group.ridge)
         distance = round_up(abs(Fraction(mu) - best)) + point.level_radius
-        return distance * FEW, max(abs(mu) - point.level_radius, 0.0)
+        return distance * FEW_ROUNDINGS, max(abs(mu) - point.level_radius, 0.0)
 
     def bound_offset(self, point: Certificate) -> float:
         """Bound ‖w − w(α)‖ of an explicit w over few samples from above."""
         size = self._bound_coef_size(point)
         distance = point.offset + (point.weight_radius or 0.0) + (2.0 + point.placed) * UNIT * size
-        return distance + abs(point.factor - 1.0) * math.sqrt(self._kappa(point) * FEW * size)
+        return distance + abs(point.factor - 1.0) * math.sqrt(self._kappa(point) * FEW_ROUNDINGS * size)
 
     def _bound_coef_size(self, point: Certificate) -> float:
         """Bound Σ|coef_i| ρ_i from above."""
-        return self.accuracy.bound_norm_sum(point.coef)[0] * FEW
+        return self.accuracy.bound_norm_sum(point.coef)[0] * FEW_ROUNDINGS
 
     def _bound_norm_below(self, point: Certificate) -> float:
         """Bound ‖w‖ from below."""
         if point.w is not None:
             return float(np.linalg.norm(point.w)) * (1.0 - gamma(len(point.w) + 4))
         size, terms = self.accuracy.bound_norm_sum(point.coef)
-        error = self._kappa(point) * FEW * size
+        error = self._kappa(point) * FEW_ROUNDINGS * size
         if point.value_radius is not None and self.is_homogeneous:  # then ½‖w‖² was computed from these values
             support = point.coef.nonzero()[0]
-            error = min(error, float(np.abs(point.coef[support]) @ point.value_radius[support]) * FEW)
+            error = min(error, float(np.abs(point.coef[support]) @ point.value_radius[support]) * FEW_ROUNDINGS)
         return math.sqrt(max(2.0 * point.half_norm * (1.0 - gamma(terms + 8)) - error, 0.0))

@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.double_double import UNDERFLOW
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rationals import enclose_fraction, round_up
-from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.near_points import NearFunction, Places
 from qpsvm.bounds.proof import terms
@@ -94,8 +94,8 @@ class NearOptimum:
         squares = sizes * sizes
         for group in program.groups:
             if group.ridge:
-                squares = squares + np.square(group.column) * (float(1 / group.ridge) * FEW)
-        return _bound_products(self.radius, np.sqrt(squares) * FEW)
+                squares = squares + np.square(group.column) * (float(1 / group.ridge) * FEW_ROUNDINGS)
+        return _bound_products(self.radius, np.sqrt(squares) * FEW_ROUNDINGS)
 
     @cached
     def shifts(self) -> tuple[list[MultiplierPart], list[Interval]]:
@@ -140,7 +140,7 @@ class NearOptimum:
     def in_ball(self) -> float:
         """Contribution of a penalised intercept to ‖φ(x)‖²: 1/R."""
         groups = [group for group in self.program.groups if group.ridge and _is_intercept(group)]
-        return max((float(1 / group.ridge) * FEW for group in groups), default=0.0)
+        return max((float(1 / group.ridge) * FEW_ROUNDINGS for group in groups), default=0.0)
 
     def function(self, size: float) -> NearFunction:
         """Return the bounds (OPTIMA.3), for `size` times the f of the machine."""
@@ -156,7 +156,7 @@ def _widen(low: float, high: float) -> Interval:
 def _bound_products(radius: float, sizes: FloatArray) -> FloatArray:
     """Return upper bounds of R times sizes; 0 times ∞ is ∞."""
     with np.errstate(invalid="ignore", over="ignore"):
-        products = radius * sizes * FEW + UNDERFLOW
+        products = radius * sizes * FEW_ROUNDINGS + UNDERFLOW
     return np.where(np.isnan(products), math.inf, products)
 
 
@@ -180,7 +180,7 @@ def near_optimum(request: ProofRequest, places: Places, target_gap: float) -> Ne
         ends = terms.bound_violations(program, primal_point, measured.values).ends
     g = bounds.difference[1]
     ridge = terms.compute_group_terms(program, primal_point, point)[2]
-    distance = math.hypot(measured.distance, math.sqrt(2.0 * enclose_fraction(ridge)[1])) * FEW
+    distance = math.hypot(measured.distance, math.sqrt(2.0 * enclose_fraction(ridge)[1])) * FEW_ROUNDINGS
     return NearOptimum(request, places, _bound_ball_radius(g, distance), ends)
 
 
@@ -188,9 +188,9 @@ def _bound_ball_radius(g: float, distance: float) -> float:
     """Return an upper bound of R of (OPTIMA.1), for upper bounds of g and a: R grows with a up to √(2g)."""
     if not g < math.inf:
         return math.inf
-    square = min(distance * distance, 2.0 * g * FEW)
-    root = math.sqrt(max(g * FEW - 0.25 * square, 0.0)) + 0.5 * math.sqrt(square)
-    return min(root, math.sqrt(2.0 * g)) * FEW + (UNDERFLOW if g > 0.0 else 0.0)
+    square = min(distance * distance, 2.0 * g * FEW_ROUNDINGS)
+    root = math.sqrt(max(g * FEW_ROUNDINGS - 0.25 * square, 0.0)) + 0.5 * math.sqrt(square)
+    return min(root, math.sqrt(2.0 * g)) * FEW_ROUNDINGS + (UNDERFLOW if g > 0.0 else 0.0)
 
 
 def _is_intercept(group: ExactGroup) -> bool:
@@ -308,13 +308,15 @@ class ShiftBound:
             c, t, upper, curvature = self.rising
             change = c * shift
             violation = t - change - 4.0 * UNIT * (np.abs(t) + np.abs(change))
-            min_alpha = np.minimum(np.where(violation > 0.0, violation / curvature / FEW, 0.0), upper)
+            min_alpha = np.minimum(np.where(violation > 0.0, violation / curvature / FEW_ROUNDINGS, 0.0), upper)
             rising = float((c * min_alpha).sum())
             c, t, upper, curvature = self.falling
             change = c * shift
             violation = t + change + 4.0 * UNIT * (np.abs(t) + np.abs(change)) + UNDERFLOW
             max_alpha = np.where(
-                violation >= 0.0, np.where(curvature > 0.0, np.minimum(violation / curvature * FEW, upper), upper), 0.0
+                violation >= 0.0,
+                np.where(curvature > 0.0, np.minimum(violation / curvature * FEW_ROUNDINGS, upper), upper),
+                0.0,
             )
             falling = float((c * max_alpha).sum())
         size = abs(self.total) + abs(falling) + (rising if math.isfinite(rising) else 0.0)

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.double_double import UNDERFLOW
-from qpsvm.base.arrays.rounding import FEW, UNIT, bound_row_norms, gamma
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, bound_row_norms, gamma
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import FileFormatError
 from qpsvm.bounds.proof.classes import ClassesSpace
@@ -67,7 +67,7 @@ class Places:
         """Set `sizes` and `origin` for a kernel machine, (PLACE.2), (PLACE.3)."""
         values = space.kernel_values
         if isinstance(values, MatrixValues):
-            self.sizes = np.sqrt(np.maximum(values.K.diagonal(), 0.0)) * FEW
+            self.sizes = np.sqrt(np.maximum(values.K.diagonal(), 0.0)) * FEW_ROUNDINGS
             return
         X: Matrix = values.X  # type: ignore[attr-defined]
         self.sizes = values.sizes
@@ -118,7 +118,7 @@ class NearFunction:
         with np.errstate(all="ignore"):
             f, rounding = enclose_decision_values(model, samples, diagonal)
             distances = bound_distances(model.kernel, self.origin, samples, diagonal)
-            radius = self.radius * np.sqrt(distances * distances + self.in_ball) * FEW
+            radius = self.radius * np.sqrt(distances * distances + self.in_ball) * FEW_ROUNDINGS
             radius = np.where(np.isnan(radius), np.inf, radius)[:, None] * self.size + rounding
             low, high = self.shift
             ends = f - radius + self.size * low, f + radius + self.size * high
@@ -158,7 +158,7 @@ def bound_distances(kernel: Kernel, origin: FloatArray | None, X: Matrix, diagon
     diagonal: K(x, x) for a kernel matrix, (q,); else None.
     """
     if diagonal is not None:
-        return np.sqrt(np.maximum(diagonal, 0.0)) * FEW
+        return np.sqrt(np.maximum(diagonal, 0.0)) * FEW_ROUNDINGS
     if isinstance(kernel, Linear):
         return _bound_lengths(X, origin)
     if isinstance(kernel, RBF):
@@ -166,21 +166,21 @@ def bound_distances(kernel: Kernel, origin: FloatArray | None, X: Matrix, diagon
     if isinstance(kernel, (Polynomial, Sigmoid)):
         space = kernel_space(kernel, X)
         return np.asarray(space.kernel_values.sizes)
-    return np.sqrt(np.maximum(kernel.diagonal(X), 0.0)) * FEW
+    return np.sqrt(np.maximum(kernel.diagonal(X), 0.0)) * FEW_ROUNDINGS
 
 
 def _bound_rbf_distances(kernel: RBF, X: Matrix, origin: FloatArray) -> FloatArray:
     """Return upper bounds of √(2 − 2K(x, z)), for z = origin: (q,)."""
     exponents = squared_norms(as_dense(X) - origin) * float(kernel.gamma)
     squares = -2.0 * np.expm1(-exponents * (1.0 + gamma(X.shape[1] + 8))) * (1.0 + FUNCTION_ROUNDINGS * UNIT)
-    distances: FloatArray = np.sqrt(squares) * FEW + math.sqrt(X.shape[1] * UNDERFLOW)
+    distances: FloatArray = np.sqrt(squares) * FEW_ROUNDINGS + math.sqrt(X.shape[1] * UNDERFLOW)
     return distances
 
 
 def _bound_lengths(X: Matrix, origin: FloatArray | None) -> FloatArray:
     """Return upper bounds of ‖x − o‖: (q,)."""
     differences = X if origin is None else as_dense(X) - origin
-    lengths: FloatArray = bound_row_norms(squared_norms(differences), X.shape[1]) * FEW
+    lengths: FloatArray = bound_row_norms(squared_norms(differences), X.shape[1]) * FEW_ROUNDINGS
     return lengths
 
 
@@ -204,13 +204,13 @@ def enclose_decision_values(model: Any, X: Matrix, kernel_diagonal: FloatArray |
         )
     u, radius = (np.concatenate([block[k] for block in blocks]) for k in (0, 1))
     values = u + b
-    radius = (radius + 4.0 * UNIT * (np.abs(u) + np.abs(b))) * FEW
+    radius = (radius + 4.0 * UNIT * (np.abs(u) + np.abs(b))) * FEW_ROUNDINGS
     factor = getattr(model, "diagonal", 0.0)  # f has a term factor·K(x, x)
     if factor:
         K, K_radius = _enclose_diagonal(model.kernel, X) if kernel_diagonal is None else (kernel_diagonal, 0.0)
         values = values + (factor * K)[:, None]
         radius = radius + (abs(factor) * K_radius + 4.0 * UNIT * np.abs(K))[:, None] + 4.0 * UNIT * np.abs(values)
-        radius = radius * FEW
+        radius = radius * FEW_ROUNDINGS
     return values, radius
 
 
@@ -254,7 +254,7 @@ def _enclose_kernel_values(model: Any, X: Matrix, coef: FloatArray) -> tuple[Flo
         return np.column_stack(highs), np.column_stack(radii)
     K = as_dense(X)[:, model.vectors] if isinstance(kernel, Precomputed) else kernel(X, model.vectors)
     radius = gamma(s + 4) * (np.abs(K) @ np.abs(coef)) + s * UNDERFLOW
-    return np.asarray(K @ coef), radius * FEW
+    return np.asarray(K @ coef), radius * FEW_ROUNDINGS
 
 
 def _enclose_ball_values(model: Any, X: Matrix) -> tuple[FloatArray, FloatArray]:
@@ -263,4 +263,4 @@ def _enclose_ball_values(model: Any, X: Matrix) -> tuple[FloatArray, FloatArray]
     square = model.radius * model.radius
     values = square - (low + high)
     radius = (high - low) + 8.0 * UNIT * (square + high)
-    return values[:, None], radius[:, None] * FEW
+    return values[:, None], radius[:, None] * FEW_ROUNDINGS

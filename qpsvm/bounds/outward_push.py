@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import find_common_value
-from qpsvm.base.arrays.rounding import FEW, UNIT
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.certificate import Certificate, EvaluatedViolations
 from qpsvm.bounds.gap_bounder import GapBounder
@@ -72,7 +72,7 @@ class OutwardPush:
         near = self._find_near(rows, t + r, level)
         if not near.any():
             return None
-        growth = _find_largest(((t + r) / (level - t - r))[near]) * FEW
+        growth = _find_largest(((t + r) / (level - t - r))[near]) * FEW_ROUNDINGS
         b = abs(point.b) if point.intercepts is None else float(np.abs(point.intercepts).max())
         growth += UNIT * (4.0 + b)  # rounding of the numbers that it is pushed to
         u = svm.sign * point.yf - point.level

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from qpsvm.base.arrays.rounding import FEW, UNIT
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.certificate import Certificate, EvaluatedViolations
 from qpsvm.bounds.class_space import build_plane
@@ -36,7 +36,7 @@ def rescale(
         level=plane.level, level_radius=plane.level_radius, yf=yf, factor=total_factor,
         half_norm=point.half_norm * factor * factor, offset=offset,
         placed=point.placed + 1, evaluated=None, **moved,
-        value_radius=None if point.value_radius is None else point.value_radius * (factor * FEW),
+        value_radius=None if point.value_radius is None else point.value_radius * (factor * FEW_ROUNDINGS),
     )  # fmt: skip
 
 

@@ -36,7 +36,7 @@ import scipy.sparse as sp
 from scipy.linalg import blas, lapack, solve_triangular
 
 from qpsvm.base.arrays.frozen import cached
-from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import CLIPPING_ERROR, FUNCTION_ROUNDINGS, Accuracy
 from qpsvm.bounds.certificate import PrimalPoint, build_kernel_point
@@ -114,11 +114,11 @@ class Span:
         self._block_gamma = np.array([gamma(block.stop - block.start + 2) for block in self._blocks])
         squares = self._sum_squares(self._R.T) / (tau * tau)
         self._block_norms, self._later_norms = (
-            np.sqrt(part.max(axis=1, initial=0.0)) * FEW for part in (squares, _sum_later_blocks(squares))
+            np.sqrt(part.max(axis=1, initial=0.0)) * FEW_ROUNDINGS for part in (squares, _sum_later_blocks(squares))
         )
-        self._norm_of_R = float(np.sqrt(squares.sum(axis=0).max(initial=0.0))) * FEW
+        self._norm_of_R = float(np.sqrt(squares.sum(axis=0).max(initial=0.0))) * FEW_ROUNDINGS
         G, off = self._bound_residual(self._K[np.ix_(self._independent, self._independent)], self._R.T)
-        self._g = float(((G + off) / tau).max(initial=0.0)) * FEW + self._epsilon
+        self._g = float(((G + off) / tau).max(initial=0.0)) * FEW_ROUNDINGS + self._epsilon
 
     def _sum_squares(self, L: FloatArray) -> FloatArray:
         """Return ‖L_iB‖² for each block, given Lᵀ (q, k): (blocks, k)."""
@@ -136,7 +136,7 @@ class Span:
             squares
         ) + UNIT * self._later_norms @ np.sqrt(_sum_later_blocks(squares))
         off += len(self._blocks) * UNIT * largest
-        return largest, off * FEW
+        return largest, off * FEW_ROUNDINGS
 
     def _add_rows(self, rows: IntArray) -> None:
         """Add the terms of some rows to the sums of (SPAN.2)."""
@@ -147,7 +147,7 @@ class Span:
         deviation = np.linalg.norm(blas.dtrmm(1.0, self._R, A, lower=1, trans_a=1) - L, axis=0)
         largest, off = self._bound_residual(k, L)
         squares = self._sum_squares(L)
-        length = np.sqrt(squares.sum(axis=0)) * FEW
+        length = np.sqrt(squares.sum(axis=0)) * FEW_ROUNDINGS
         sigma = largest + off + self._epsilon * size
         spread = tau @ np.abs(A) * (1.0 + gamma(len(tau) + 4))  # a
         deviation += gamma(len(tau) + 4) * (deviation + spread * self._norm_of_R + length)
@@ -158,7 +158,7 @@ class Span:
             off += UNIT * np.abs(remainder)
         off += spread * (2.0 * sigma + spread * self._g)
         self._residual_norm += float(weight @ np.sqrt(np.maximum(remainder, 0.0)))
-        self._residual_norm_bound += float(weight @ np.sqrt(np.maximum(remainder + off * FEW, 0.0)))
+        self._residual_norm_bound += float(weight @ np.sqrt(np.maximum(remainder + off * FEW_ROUNDINGS, 0.0)))
         self._coefficient_size += float(weight @ spread)
         self.nearest[self._independent] += A @ self.beta[rows]
 
@@ -169,9 +169,9 @@ class Span:
         size = float(np.abs(g) @ self._tau) * (1.0 + gamma(len(g) + 4))
         upper_bound = math.sqrt(square + (gamma(2 * len(g) + 8) + self._epsilon) * size * size) + 2.0 * UNIT * size
         summed = gamma(len(self.beta) + 8)
-        upper_bound += summed * self._coefficient_size * FEW + self._residual_norm_bound * (1.0 + summed)
+        upper_bound += summed * self._coefficient_size * FEW_ROUNDINGS + self._residual_norm_bound * (1.0 + summed)
         computed = math.sqrt(square) + self._residual_norm
-        return computed, (upper_bound - computed) * FEW + 4.0 * UNIT * upper_bound
+        return computed, (upper_bound - computed) * FEW_ROUNDINGS + 4.0 * UNIT * upper_bound
 
 
 def _column_blocks(q: int) -> list[slice]:

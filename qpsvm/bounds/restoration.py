@@ -32,7 +32,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import cached, freeze
-from qpsvm.base.arrays.rounding import FEW, UNIT
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.errors import InfeasibleConstraintsError
 from qpsvm.bounds import certify
@@ -163,7 +163,7 @@ class Restoration:
 
     def _find_violated(self, t: FloatArray, r: FloatArray) -> NDArray[np.bool_]:
         """Return a mask of the rows that may be violated: (k,)."""
-        may_be = np.where(self._is_equality, np.abs(t) > 0.5 * EQUALITY_RADII * r, t + FEW * r > 0.0)
+        may_be = np.where(self._is_equality, np.abs(t) > 0.5 * EQUALITY_RADII * r, t + FEW_ROUNDINGS * r > 0.0)
         return np.asarray(may_be & ~((t <= 0.0) & (r == 0.0)), dtype=bool)
 
     # --- (HELD.1): multipliers ---
@@ -311,7 +311,8 @@ class Restoration:
         support = np.flatnonzero(difference)
         size = float(np.abs(difference[support]) @ accuracy.bound_norms(support))
         radius = (
-            math.sqrt(accuracy.compute_radius_factor(difference, None) * size * FEW * FEW) * FEW
+            math.sqrt(accuracy.compute_radius_factor(difference, None) * size * FEW_ROUNDINGS * FEW_ROUNDINGS)
+            * FEW_ROUNDINGS
         )  # √(x + e) ≤ √x + √e
         return PrimalPoint(
             u, None, max(0.5 * float(coef @ u), 0.0), coef=coef, distance=distance, distance_radius=radius

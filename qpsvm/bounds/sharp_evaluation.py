@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.base.arrays.double_double import dot_with_bound, sum_with_bound
-from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, bound_norm
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.certificate import Certificate, EvaluatedViolations
 from qpsvm.bounds.gap_bounder import GapBounder
@@ -49,7 +49,7 @@ class SharpEvaluator:
         values = points.evaluate_kernel(point.coef, samples)
         u, is_evaluated = np.zeros(svm.n), np.zeros(svm.n, dtype=bool)
         radius = self.gap_bounder.bound_value_radii(point)
-        u[samples], radius[samples], is_evaluated[samples] = values.high, values.radius * FEW, True
+        u[samples], radius[samples], is_evaluated[samples] = values.high, values.radius * FEW_ROUNDINGS, True
         rows = np.flatnonzero(svm.at_rows(is_evaluated))
         yf = point.yf.copy()
         yf[rows] = svm.sign[rows] * (svm.at_rows(u)[rows] + point.level)
@@ -138,7 +138,7 @@ class SharpEvaluator:
             surplus, error = sum_with_bound(beta)
             w = w - self.space.origin * surplus
             radii = radii + np.abs(self.space.origin) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(w)
-        radius = bound_norm(radii) * FEW
+        radius = bound_norm(radii) * FEW_ROUNDINGS
         if beta_radius is not None:
-            radius += float(beta_radius @ self.accuracy.bound_norms(np.arange(self.svm.n))) * FEW
+            radius += float(beta_radius @ self.accuracy.bound_norms(np.arange(self.svm.n))) * FEW_ROUNDINGS
         return w, radius

@@ -21,7 +21,7 @@ from qpsvm.base.arrays.double_double import (
     two_sum,
 )
 from qpsvm.base.arrays.frozen import cached, freeze_each
-from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.bounds.accuracy import MAX_DOUBLE_DOUBLE_PRODUCTS, PRODUCTS_PER_STEP
 from qpsvm.bounds.class_space import ClassSpace
@@ -80,7 +80,7 @@ class SharpRows:
             padded[entries] = at_points[positions]
         numbers = np.column_stack([high, low, np.full(len(rows), b), -levels])
         results, radii = multiply_double_double(numbers, np.column_stack([A, A, np.ones((len(rows), 2))]))
-        return results, radii + (np.abs(A) * radius).sum(axis=1) * FEW + max_terms * UNDERFLOW
+        return results, radii + (np.abs(A) * radius).sum(axis=1) * FEW_ROUNDINGS + max_terms * UNDERFLOW
 
     def evaluate_classes(
         self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: FloatArray
@@ -109,7 +109,7 @@ class SharpRows:
             [high[plus], low[plus], b[label], high[minus], low[minus], b[rival], np.full(len(rows), dual.level)]
         )
         results, radii = multiply_double_double(numbers, np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0]))
-        return results, (radii + radius[plus] + radius[minus]) * FEW
+        return results, (radii + radius[plus] + radius[minus]) * FEW_ROUNDINGS
 
     def evaluate_ball(self, rows: IntArray, centre: FloatArray, square: float) -> ValuesWithRadii | None:
         """Return ½(‖x − c‖² − R²) at some rows, from x − c as sums of two floats; None if too expensive.

@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.double_double import sum_with_bound
-from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm, gamma
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, bound_norm, gamma
 from qpsvm.base.arrays.ties import find_ties
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.bounds import levels
@@ -95,13 +95,13 @@ class ZeroOptimum:
         if repaired is None:
             return math.inf
         change = sum(float(np.abs(end - point.alpha).sum()) for end in repaired.ends)
-        norm = (norm + change * self.accuracy.max_norm) * FEW if change else norm
+        norm = (norm + change * self.accuracy.max_norm) * FEW_ROUNDINGS if change else norm
         if norm == 0.0:
             return 0.0
         if self.points is None:
             return math.inf
         size = bound_zero_size(self.points, self._bound_sizes(self.svm.beta(point.alpha)), is_balanced)
-        return (norm / size) ** 2 * FEW if norm < size else math.inf
+        return (norm / size) ** 2 * FEW_ROUNDINGS if norm < size else math.inf
 
     def _find_intercepts(self, intercept: DualGroup | None) -> tuple[float, float]:
         """Return all b that are optimal for w = 0: 0, or if the bounds force 1ᵀα, a whole interval."""
@@ -179,7 +179,7 @@ class ZeroOptimum:
         """Bound ‖weights‖ from above, (d,) each; None if a weight exceeds the rounding of a sum of that size."""
         if not (np.maximum(np.abs(weights), radii) <= gamma(terms + 2) * size).all():
             return None
-        return bound_norm(np.abs(weights) + radii) * FEW
+        return bound_norm(np.abs(weights) + radii) * FEW_ROUNDINGS
 
     def _find_nearest_alpha(self, point: Certificate) -> FloatArray:
         """Return the nearest α (m,) with w(α) = 0 that differs on free rows only, up to one linear correction.
@@ -223,7 +223,7 @@ class ZeroOptimum:
             sums[place], length = 0.0, length + length[place]
         length_sum, size_sum = float(sums @ length), float(ties.sum_groups(np.abs(beta_rows)) @ length)
         rounding = gamma(len(support) + 2)
-        return length_sum * (1.0 + rounding) * FEW if length_sum <= rounding * size_sum else None
+        return length_sum * (1.0 + rounding) * FEW_ROUNDINGS if length_sum <= rounding * size_sum else None
 
     def _is_constant(self, dense: FloatArray) -> bool:
         """Return whether all rows (k, d) are equal, bit for bit."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_real
 from qpsvm.base.arrays.formatting import format_value
-from qpsvm.base.arrays.rounding import FEW
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import ParameterError, ParameterTypeError, UnsupportedError
 from qpsvm.program.exchange import Solvable
@@ -126,7 +126,7 @@ class ProvenPredictions:
             within = as_real(within, "within")
             if not within >= 0.0:
                 raise ParameterError(f"within is how far apart numbers may be, so not negative, got {within:g}")
-            max_distance = within / FEW  # the differences of floats are rounded
+            max_distance = within / FEW_ROUNDINGS  # the differences of floats are rounded
             return np.asarray((high - f <= max_distance) & (f - low <= max_distance))[:, 0]
         if f.shape[1] == 1:
             return np.asarray((low > 0.0) & (f > 0.0) | (high < 0.0) & (f <= 0.0))[:, 0]

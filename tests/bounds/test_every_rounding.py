@@ -16,7 +16,7 @@ from judge import dot, fractions, judge_dual, loss, rows_of
 from stated_machines import Stated
 
 import qpsvm
-from qpsvm.base.arrays.rounding import FEW
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS
 from qpsvm.bounds.certificate import EvaluatedViolations, PrimalPoint
 from qpsvm.bounds.certify import DualPoint, certify
 from qpsvm.bounds.gap_bounder import GapBounder
@@ -109,7 +109,7 @@ def test_a_surplus_is_paid_for(seed: int | None) -> None:
         off[k] = np.clip(off[k] + rng.choice([0.3, -0.3]), 0, 2)
     point = certify(problem.space, problem.svm, off if a is None else a)
     apart = float(np.linalg.norm(((off - point.alpha) * y) @ problem.space.rows.matrix()))
-    point = point.replace(alpha=off, offset=apart * FEW)
+    point = point.replace(alpha=off, offset=apart * FEW_ROUNDINGS)
     if seed is None:  # where nothing has reached its level
         point = point.replace(b=0.0, level=0.0, yf=point.yf - y * point.level)
     true = judge_dual(problem.svm, problem.X, point)
@@ -211,7 +211,7 @@ def test_a_penalised_intercept_is_as_far_as_it_may_be(seed: int) -> None:
             apart, least = bounds.bound_multiplier_distance(moved, bounds.find_feasible(moved), group)
             ends = [Fraction(level) - Fraction(off), Fraction(level) + Fraction(off)]
             assert all(apart >= abs(end - slope) for end in ends)
-            assert all(least <= abs(end) * Fraction(FEW) for end in ends)
+            assert all(least <= abs(end) * Fraction(FEW_ROUNDINGS) for end in ends)
 
 
 @pytest.mark.parametrize("off", [0.0, 1e-12, 0.25])

@@ -6,7 +6,7 @@ import pytest
 from agreement import ENOUGH, VALUES, compare
 
 #: Rows of each data set here; `tests/tools/agreement.py` takes all, and many more parameters.
-FEW = 90
+FEW_ROUNDINGS = 90
 FITS = [
     *(("SVC", name, {"C": C, "kernel": kernel, "coef0": 1.0})
       for name, kernel, C in (("iris", "linear", 1.0), ("wine", "poly", 0.1), ("digits", "rbf", 10.0),
@@ -24,7 +24,7 @@ FITS = [
 @pytest.mark.parametrize(("estimator", "name", "given"), FITS, ids=[f"{e}-{n}-{i}" for i, (e, n, _) in enumerate(FITS)])
 def test_values_and_predictions_are_scikit_learns(estimator, name, given):
     """Its α goes through our certificate: values differ by 1e-4 at most, or by what its gap and a free b explain."""
-    record = compare(name, estimator, given, FEW)
+    record = compare(name, estimator, given, FEW_ROUNDINGS)
     assert record.gap <= ENOUGH
     assert record.unexplained == 0
     assert record.wrong == 0

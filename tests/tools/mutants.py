@@ -88,7 +88,7 @@ MUTANTS = [
         ROUNDING,
     ),
     Mutant("bounds/gap_bounder.py", "if self._is_feasible(point.alpha):", "if True:", ROUNDING),
-    Mutant("bounds/gap_bounder.py", "-FEW * (np.abs(t) + r), low)", "-FEW * np.abs(t), low)", ROUNDING),
+    Mutant("bounds/gap_bounder.py", "-FEW_ROUNDINGS * (np.abs(t) + r), low)", "-FEW * np.abs(t), low)", ROUNDING),
     Mutant("bounds/gap_bounder.py", "np.where(np.abs(t) <= EQUALITY_RADII * r, 0.0, np.inf)", "0.0", ROUNDING),
     Mutant("bounds/proof/terms.py", "rising = -(row.alpha[1] * t[0])", "rising = 0.0 * t[0]", ROUNDING),
     Mutant("bounds/proof/terms.py", "(row.upper[1] - row.alpha[0]) * t[1]", "row.upper[1] * t[0]", ROUNDING),
@@ -110,7 +110,7 @@ MUTANTS = [
     Mutant("bounds/restoration.py", "reach = np.where(self._is_equality, t, t + INSIDE * r)", "reach = t", ROUNDING),
     Mutant("bounds/restoration.py", "0.0, (INSIDE + 1.0) * r[mask])", "0.0, 0.0 * r[mask])", ROUNDING),
     Mutant("bounds/restoration.py", "np.inf, -t - INSIDE * r)", "np.inf, -t)", ROUNDING),
-    Mutant("bounds/restoration.py", "t + FEW * r > 0.0)", "t > 0.0)", ROUNDING),
+    Mutant("bounds/restoration.py", "t + FEW_ROUNDINGS * r > 0.0)", "t > 0.0)", ROUNDING),
     Mutant("program/losses.py", "upper * (violation - 0.5 * threshold)", "upper * violation", DUAL),
     Mutant("program/losses.py", "alpha * (0.5 * curvature * alpha - t)", "alpha * (curvature * alpha - t)", DUAL),
     Mutant("program/losses.py", "term_beyond = np.where(hard, np.inf,", "term_beyond = np.where(hard, 0.0,", TERMS),
@@ -174,15 +174,15 @@ MUTANTS = [
     Mutant("bounds/program/qp_bounds.py", "value -= (error + rounding", "value += (error + rounding", PROGRAM),
     Mutant("bounds/program/qp_bounds.py", "return value + error * FEW", "return value - error * FEW", PROGRAM),
     Mutant("bounds/program/qp_bounds.py", "np.clip(z, low,", "np.clip(z, -9.0,", PROGRAM),
-    Mutant("bounds/program/qp_bounds.py", "< reach * FEW).any():", "< -9e9).any():", PROGRAM),
+    Mutant("bounds/program/qp_bounds.py", "< reach * FEW_ROUNDINGS).any():", "< -9e9).any():", PROGRAM),
     Mutant(
         "bounds/program/qp_bounds.py", "terms = np.minimum.reduce(ends)", "terms = np.maximum.reduce(ends)", PROGRAM
     ),
     Mutant("bounds/program/qp_bounds.py", "side * side / (2.0 * curvature)", "0.0 * side", PROGRAM),
     Mutant("bounds/program/convexity.py", "shift = 4.0 * _cholesky_loss(M, entry_error)", "shift = 0.0", CONVEX),
     Mutant("bounds/program/convexity.py", "return float(shift - loss)", "return float(9.0 * shift)", CONVEX),
-    Mutant("bounds/program/convexity.py", "shift - (residual_norm(", "shift + (residual_norm(", CONVEX),
-    Mutant("bounds/program/near.py", "if residual > 0.0 or (equal", "if False or (equal", PROGRAM),
+    Mutant("bounds/program/convexity.py", "shift - (bound_residual_norm(", "shift + (bound_residual_norm(", CONVEX),
+    Mutant("bounds/program/enclosures.py", "if residual > 0.0 or (equal", "if False or (equal", PROGRAM),
     Mutant("bounds/program/reduction.py", "if side == 0 or (not equal", "if True or (not equal", VERDICTS),
     Mutant(
         "bounds/program/reduction.py", "if side < 0 and side_change > ROUNDING", "if side_change > ROUNDING", VERDICTS

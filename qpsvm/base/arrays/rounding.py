@@ -21,7 +21,7 @@ UNIT = 2.0**-53
 #: A sum below this share of its terms counts as 0, and numbers that differ by less count as equal.
 ROUNDED = 1e-12
 #: A few roundings, for places where an exact count does not pay.
-FEW = 1.0 + 64.0 * UNIT
+FEW_ROUNDINGS = 1.0 + 64.0 * UNIT
 #: Squares of smaller numbers underflow.
 TINY_NORM = 2.0**-536
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from qpsvm.base.arrays.double_double import UNDERFLOW, dot_with_bound
 from qpsvm.base.arrays.frozen import cached
-from qpsvm.base.arrays.rounding import FEW, ROUNDED, gamma
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, ROUNDED, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.program.enclosures import as_exact, multiply_enclosed
 
@@ -77,7 +77,7 @@ class Convexity:
         shift = 4.0 * _cholesky_loss(M, entry_error)
         if _factor(M, -shift) is None:
             return None
-        kappa[self.support] = -shift * FEW / self.scale**2
+        kappa[self.support] = -shift * FEW_ROUNDINGS / self.scale**2
         return kappa
 
     @cached
@@ -104,7 +104,7 @@ class Convexity:
         M, entry_error = self.scaled, self.scaled_error
         if not len(M):
             return 0.0
-        loss = (_cholesky_loss(M, entry_error) + 2.0**-52 * float(np.abs(np.diagonal(M)).max())) * FEW
+        loss = (_cholesky_loss(M, entry_error) + 2.0**-52 * float(np.abs(np.diagonal(M)).max())) * FEW_ROUNDINGS
         low, high = 0, len(SHIFTS)
         while low < high:  # bisection for the first shift at which a factor exists
             middle = (low + high) // 2
@@ -122,7 +122,10 @@ class Convexity:
             shifted = M.copy()
             shifted[np.diag_indices(len(M))] -= shift
             diagonal_rounding = 2.0**-51 if shift < 0.0 else 0.0  # a sum above 2 is rounded
-            best = max(best, shift - (bound_residual_norm(shifted, L) + len(M) * entry_error + diagonal_rounding) * FEW)
+            best = max(
+                best,
+                shift - (bound_residual_norm(shifted, L) + len(M) * entry_error + diagonal_rounding) * FEW_ROUNDINGS,
+            )
         return best
 
     def find_negative_direction(self) -> tuple[FloatArray, float] | None:
@@ -131,7 +134,7 @@ class Convexity:
         Pd = multiply_enclosed(self.P, as_exact(d))
         value, rounding = dot_with_bound(d, Pd.value)
         rounding += float(np.abs(d) @ Pd.radius) + self.entry_error * float(np.abs(d).sum()) ** 2
-        return (d, value) if value + rounding * FEW < 0.0 else None
+        return (d, value) if value + rounding * FEW_ROUNDINGS < 0.0 else None
 
     def _find_likely_direction(self) -> FloatArray:
         """Find the direction (n,) that most likely satisfies (CONVEX.7), by the first of four rules that applies.
@@ -166,7 +169,9 @@ class Convexity:
 def _cholesky_loss(M: FloatArray, entry_error: float) -> float:
     """Return c of (CONVEX.4), plus the effect of errors of at most `entry_error` in the entries."""
     share = gamma(len(M) + 2)
-    return share / (1.0 - share) * float(np.abs(np.diagonal(M)).sum()) * FEW + 2.0 * len(M) * (entry_error + UNDERFLOW)
+    return share / (1.0 - share) * float(np.abs(np.diagonal(M)).sum()) * FEW_ROUNDINGS + 2.0 * len(M) * (
+        entry_error + UNDERFLOW
+    )
 
 
 def _factor(M: FloatArray, shift: float) -> FloatArray | None:
@@ -187,7 +192,7 @@ def is_positive_definite(P: FloatArray, entry_error: float = 0.0) -> bool:
     if not len(P):
         return True
     rounding = 2.0**-52 * float(np.abs(np.diagonal(P)).max())  # rounding of the subtraction
-    return _factor(P, (_cholesky_loss(P, entry_error) + rounding) * FEW) is not None
+    return _factor(P, (_cholesky_loss(P, entry_error) + rounding) * FEW_ROUNDINGS) is not None
 
 
 def is_semidefinite(P: FloatArray) -> bool:
@@ -237,7 +242,7 @@ def bound_residual_norm(M: FloatArray, L: FloatArray) -> float:
     low_norms = np.sqrt((low * low).sum(axis=1))
     rounding = gamma(n + 8) * (2.0 * np.outer(high_norms, low_norms) + np.outer(low_norms, low_norms))
     rounding += 2.0**-52 * np.abs(main_residual)
-    rounding_norm = (float(np.linalg.norm(rounding)) + n * UNDERFLOW) * FEW
+    rounding_norm = (float(np.linalg.norm(rounding)) + n * UNDERFLOW) * FEW_ROUNDINGS
     square = residual @ residual  # ‖R‖₂² = ‖R²‖₂ ≤ ‖R²‖_F
     squared_norm = float(np.linalg.norm(square)) + gamma(n + 4) * float(np.linalg.norm(residual)) ** 2
-    return (math.sqrt(squared_norm * FEW) + rounding_norm) * FEW
+    return (math.sqrt(squared_norm * FEW_ROUNDINGS) + rounding_norm) * FEW_ROUNDINGS

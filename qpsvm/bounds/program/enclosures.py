@@ -12,7 +12,7 @@ from scipy.linalg import qr
 
 from qpsvm.base.arrays.double_double import UNDERFLOW, two_product
 from qpsvm.base.arrays.rationals import have_exact_products
-from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 
 #: Largest number of entries for which fractions are fast enough.
@@ -32,12 +32,12 @@ class Enclosure(NamedTuple):
     def add(self, other: Enclosure) -> Enclosure:
         """Return the sum of both."""
         value = self.value + other.value
-        return Enclosure(value, (self.radius + other.radius + 2.0**-52 * np.abs(value)) * FEW)
+        return Enclosure(value, (self.radius + other.radius + 2.0**-52 * np.abs(value)) * FEW_ROUNDINGS)
 
     @property
     def size(self) -> FloatArray:
         """Upper bounds of the absolute values."""
-        return (np.abs(self.value) + self.radius) * FEW
+        return (np.abs(self.value) + self.radius) * FEW_ROUNDINGS
 
 
 def as_exact(value: FloatArray) -> Enclosure:
@@ -121,4 +121,4 @@ class Inverse:
         """Return an approximate solution of Be = ρ, (k,), and an upper bound of ‖e‖∞."""
         k = len(self.R)
         size = float((np.abs(self.R) @ right.size).max(initial=0.0)) * (1.0 + gamma(k + 4)) + k * UNDERFLOW
-        return self.R @ right.value, size / (1.0 - self.kappa) * FEW
+        return self.R @ right.value, size / (1.0 - self.kappa) * FEW_ROUNDINGS

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.double_double import UNDERFLOW
-from qpsvm.base.arrays.rounding import FEW, gamma
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, gamma
 from qpsvm.base.arrays.types import FloatArray, Matrix
 
 #: Largest number of passes over all rows; each may use bounds that the previous one found.
@@ -57,9 +57,11 @@ def _tighten_infinite_bounds(columns: np.ndarray, a: FloatArray, rhs: float, low
             continue
         other_terms = finite_terms if len(infinite_terms) else np.delete(finite_terms, k)
         size = float(np.abs(other_terms).sum()) + abs(rhs)
-        max_term = rhs - float(other_terms.sum()) + (gamma(len(other_terms) + 4) * size + len(a) * UNDERFLOW) * FEW
+        max_term = (
+            rhs - float(other_terms.sum()) + (gamma(len(other_terms) + 4) * size + len(a) * UNDERFLOW) * FEW_ROUNDINGS
+        )
         bound = max_term / coefficient
-        bound += (2.0**-52 * abs(bound) + UNDERFLOW) * FEW * (1.0 if coefficient > 0.0 else -1.0)
+        bound += (2.0**-52 * abs(bound) + UNDERFLOW) * FEW_ROUNDINGS * (1.0 if coefficient > 0.0 else -1.0)
         if not math.isfinite(bound):
             continue
         if coefficient > 0.0:

@@ -38,7 +38,7 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.double_double import UNDERFLOW, dot_with_bound, sum_with_bound
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rationals import round_down
-from qpsvm.base.arrays.rounding import FEW, gamma
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.program.convexity import Convexity
 from qpsvm.bounds.program.enclosures import (
@@ -302,7 +302,7 @@ class QPBounds:
         rows, rounding = dot_with_bound(np.concatenate([self.h, self.b]), np.concatenate([dual.z, dual.y]))
         constant = 0.0 if rows_only else self.qp.r
         value, summed = sum_with_bound(np.array([constant, -0.5 * square, -rows, terms]))
-        value -= (error + rounding + summed) * FEW + 2.0**-52 * abs(value)
+        value -= (error + rounding + summed) * FEW_ROUNDINGS + 2.0**-52 * abs(value)
         return LowerBound(value, dual.y, dual.z, c.value, "", q_change, g_change)
 
     @cached
@@ -376,7 +376,7 @@ class QPBounds:
             return change, 0.0
         size = (q + abs(sp.csr_array(self.G)).T @ dual.z) * (1.0 - gamma(len(dual.z) + 4))
         with np.errstate(divide="ignore", invalid="ignore"):
-            relative_change = np.where(change > 0.0, change / size, 0.0) * FEW
+            relative_change = np.where(change > 0.0, change / size, 0.0) * FEW_ROUNDINGS
         g_change = float(relative_change.max())
         return (relative_change * q, g_change) if g_change <= self.rounding else None
 
@@ -472,7 +472,7 @@ class QPBounds:
             loss += factor * (reach * slope + 0.5 * trace * len(moved_u) * reach * reach)
         value = c.value.copy()
         value[bad] = radius[bad] = 0.0
-        return dual, Enclosure(value, radius * FEW), loss * FEW
+        return dual, Enclosure(value, radius * FEW_ROUNDINGS), loss * FEW_ROUNDINGS
 
     def _take_hessian_rows(self, rows: IntArray) -> FloatArray:
         """Return some rows of P: (rows, n)."""
@@ -496,7 +496,7 @@ class QPBounds:
             terms = np.minimum.reduce(ends)
             sizes = np.abs(terms)
             if (curvature < 0.0).any():
-                error = 0.5 * curvature * (np.maximum(np.abs(ub - u), np.abs(u - lb)) * FEW) ** 2
+                error = 0.5 * curvature * (np.maximum(np.abs(ub - u), np.abs(u - lb)) * FEW_ROUNDINGS) ** 2
                 terms, sizes = terms + error, sizes + np.abs(error)
             elif curvature.any():  # c u − c²/(2κ) is concave in c: minimal at an end of its interval
                 vertices = [(side * u, side * side / (2.0 * curvature)) for side in (low, high)]
@@ -547,7 +547,7 @@ class QPBounds:
         needed = reach * (1.0 + gamma(p + 4)) * np.asarray(abs(G)[:, moved_entries].sum(axis=1)).ravel()
         if g_change:
             needed = needed + g_change * (abs(G) @ np.abs(x)) * (1.0 + gamma(self.qp.n + 4)) + g_change * needed
-        violation = values.value + values.radius + needed * FEW - h
+        violation = values.value + values.radius + needed * FEW_ROUNDINGS - h
         undecided = np.flatnonzero(violation + 2.0**-52 * (np.abs(h) + values.size) > 0.0)
         if len(undecided) and (
             len(moved_entries) or g_change or not holds_exactly(G[undecided], x, h[undecided], equal=False)
@@ -577,7 +577,7 @@ class QPBounds:
             step, reach = inverse.solve(Enclosure(-residual.value, residual.radius))
             if iteration < REFINEMENT_ROUNDS:
                 x[moved_entries] += step
-        if (np.minimum(x - self.lb, self.ub - x)[moved_entries] < reach * FEW).any():
+        if (np.minimum(x - self.lb, self.ub - x)[moved_entries] < reach * FEW_ROUNDINGS).any():
             return "the equalities leave no room between the bounds"
         return x, moved_entries, reach
 
@@ -594,4 +594,4 @@ class QPBounds:
             error += factor * (reach * slope + 0.5 * trace * len(moved_entries) * reach * reach)
         value, rounding = sum_with_bound(np.array([0.5 * square, linear, self.qp.r]))
         error += rounding + 4.0 * 2.0**-53 * (abs(square) + abs(linear) + abs(self.qp.r))
-        return value + error * FEW
+        return value + error * FEW_ROUNDINGS

@@ -58,7 +58,7 @@ INFINITE = Fraction(1 << 5000)  # larger than every bound that a file can hold
 DIGITS = 4300  # largest number of digits of a number
 FINEST = 1 << 15  # largest number of bits of a common denominator
 MOST = 1 << 30  # largest number of bytes of an unpacked file
-FEW = 1 << 16  # largest number of bits of a kernel value
+MAX_VALUE_BITS = 1 << 16  # largest number of bits of a kernel value
 NOTHING = 2.0**-900  # a smaller optimal value counts as 0, for which a relative gap is undefined
 TOLERANCE = 1e-6  # default of --tol
 NEAR = Fraction(1, 1 << 20)  # largest relative change of b or of the levels by rounding
@@ -754,7 +754,7 @@ def kernel_of(kernel: Any, points: list[Sparse]) -> tuple[Kernel, int]:
                 (dot(i, i) for i in range(len(rows))), default=0
             )  # the largest product, by Cauchy and Schwarz
             bits = max((factor * largest_product + abs(constant)).bit_length(), unit.bit_length())
-            require(power * bits <= FEW, "the values of the kernel have too many digits to be checked")
+            require(power * bits <= MAX_VALUE_BITS, "the values of the kernel have too many digits to be checked")
             return lambda i, j: ((factor * dot(i, j) + constant) ** power,) * 2, unit**power
         case "rbf":
             norms, scale = [dot(i, i) for i in range(len(rows))], gamma / square

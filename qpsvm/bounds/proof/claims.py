@@ -30,7 +30,7 @@ import numpy as np
 from qpsvm.base.arrays.double_double import TINY, UNDERFLOW
 from qpsvm.base.arrays.formatting import format_lower_bound, format_upper_bound
 from qpsvm.base.arrays.rationals import round_down, round_up, sum_floats
-from qpsvm.base.arrays.rounding import FEW, gamma
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.feasible import FeasibleAlpha, make_feasible
@@ -212,16 +212,16 @@ def _bound_excess_by_curvature(
         low, high = (
             np.maximum(end, 0.0) for end in bound_violations(program, primal_point, _as_point_values(values)).ends
         )
-        low, high = INWARD * (low / delta[1]), FEW * (high / delta[0]) + UNDERFLOW
+        low, high = INWARD * (low / delta[1]), FEW_ROUNDINGS * (high / delta[0]) + UNDERFLOW
         dual_coef = np.bincount(rows, program.sign * low, minlength=program.n)
         radius = np.bincount(rows, high - low, minlength=program.n)
         coef = _flatten_coef(primal_point)
         rounding = gamma(program.m + 8)
         sizes = np.bincount(rows, high, minlength=program.n)
-        rho = (np.abs(coef - dual_coef) + radius + rounding * (sizes + np.abs(coef))) * FEW
+        rho = (np.abs(coef - dual_coef) + radius + rounding * (sizes + np.abs(coef))) * FEW_ROUNDINGS
         a = np.zeros(program.n) if kernel.offset is None else np.abs(kernel.offset)
         excess = kernel.sigma * float(rho @ rho) + eta * float(a @ rho) + eta * eta * float(a @ a) / kappa
-    excess = excess * (1.0 + gamma(2 * program.n + 16)) * FEW + UNDERFLOW
+    excess = excess * (1.0 + gamma(2 * program.n + 16)) * FEW_ROUNDINGS + UNDERFLOW
     return excess if math.isfinite(excess) else math.inf
 
 
@@ -231,7 +231,7 @@ def _as_point_values(values: ExactValues | SpaceMeasurement) -> PointValues:
         return values.values
     low = np.array([round_down(interval[0]) for interval in values.values])
     high = np.array([round_up(interval[1]) for interval in values.values])
-    return PointValues(low, np.zeros(len(low)), (high - low) * FEW + UNDERFLOW)
+    return PointValues(low, np.zeros(len(low)), (high - low) * FEW_ROUNDINGS + UNDERFLOW)
 
 
 def _multiply_rounded(unit: float, value: float, up: bool) -> float:

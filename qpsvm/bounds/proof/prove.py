@@ -24,7 +24,7 @@ import numpy as np
 from qpsvm.base.arrays.double_double import UNDERFLOW
 from qpsvm.base.arrays.formatting import format_upper_bound
 from qpsvm.base.arrays.rationals import MAX_FLOAT, enclose_fraction, round_up, sum_rounded_down
-from qpsvm.base.arrays.rounding import FEW
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.proof import rational, terms
 from qpsvm.bounds.proof.claims import ProofRequest, build_empty_proof, build_proof, prove_weak_duality
@@ -166,7 +166,7 @@ def _bound_gap_by_terms(
 
     upper, g, losses = terms.sum_terms(rows, find_violations, program.block_size)
     distance = measured.distance
-    half_square_distance = 0.5 * distance * distance * FEW + UNDERFLOW if distance != 0.0 else 0.0
+    half_square_distance = 0.5 * distance * distance * FEW_ROUNDINGS + UNDERFLOW if distance != 0.0 else 0.0
     cost, penalty, ridge = map(enclose_fraction, terms.compute_group_terms(program, primal_point, point))
     curved, linear = terms.bound_curvature_term(program, point), terms.bound_linear_term(program, point)
     half_square = measured.dual_half_square or _bound_dual_half_square(measured)
@@ -188,13 +188,13 @@ def _bound_dual_half_square(measured: SpaceMeasurement) -> Interval:
     """Return a lower and an upper bound of ½‖w(α)‖²."""
     low = max(terms.INWARD * math.sqrt(2.0 * max(measured.half_square[0], 0.0)) - measured.distance, 0.0)
     high = math.sqrt(2.0 * measured.half_square[1]) + measured.distance
-    return 0.5 * low * low * terms.INWARD, 0.5 * high * high * FEW + UNDERFLOW  # no power: that raises
+    return 0.5 * low * low * terms.INWARD, 0.5 * high * high * FEW_ROUNDINGS + UNDERFLOW  # no power: that raises
 
 
 def _intersect_bounds(primal: Interval, dual: Interval, difference: Interval) -> GapBounds:
     """Combine bounds of P, D and P − D: each bounds the others, and P − D, a sum of terms (GAP.1), is sharpest."""
     low, high = min(difference[0], MAX_FLOAT), math.inf if math.isnan(difference[1]) else difference[1]
-    high = 0.0 if high == 0.0 else math.nextafter(high * FEW, math.inf)
+    high = 0.0 if high == 0.0 else math.nextafter(high * FEW_ROUNDINGS, math.inf)
     primal = max(primal[0], sum_rounded_down(dual[0], low)), min(primal[1], -sum_rounded_down(-dual[1], -high))
     dual = max(dual[0], sum_rounded_down(primal[0], -high)), min(dual[1], -sum_rounded_down(-primal[1], low))
     return GapBounds(primal, dual, (low, high))

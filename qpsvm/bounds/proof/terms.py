@@ -28,7 +28,7 @@ import numpy as np
 from qpsvm.base.arrays.double_double import IN_CACHE, UNDERFLOW, two_product, two_sum
 from qpsvm.base.arrays.frozen import cached, find_common_value
 from qpsvm.base.arrays.rationals import MAX_FLOAT, enclose_fraction, round_down, round_up
-from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
 from qpsvm.bounds.proof.feasible import FeasibleAlpha, compute_residual
@@ -39,8 +39,8 @@ from qpsvm.program.losses import compute_loss
 Interval = tuple[float, float]
 #: Lower and upper bounds of the numbers of some rows.
 Ends = tuple[FloatArray, FloatArray]
-#: Factor 1 − 8u that rounds a result of few operations down, as FEW rounds it up.
-INWARD = 2.0 - FEW
+#: Factor 1 − 8u that rounds a result of few operations down, as FEW_ROUNDINGS rounds it up.
+INWARD = 2.0 - FEW_ROUNDINGS
 #: Combinations of at most this many points are added in double-double.
 MAX_DOUBLE_DOUBLE_TERMS = 32
 
@@ -144,7 +144,7 @@ class Violations:
     def with_rounding(self) -> Violations:
         """Return the violations with the rounding of all sums in the radius."""
         high, low = two_sum(self.high, self.low)
-        radius = (self.radius + 8.0 * UNIT * self.steps * (np.abs(low) + self.size)) * FEW
+        radius = (self.radius + 8.0 * UNIT * self.steps * (np.abs(low) + self.size)) * FEW_ROUNDINGS
         return Violations(high, low, radius, self.size)
 
 
@@ -284,8 +284,8 @@ def bound_terms_above(row: RowBounds, t: Ends, width: int = 1) -> FloatArray:
         if width == 1:
             g = np.maximum(_multiply_up(a_high[:, 0], -t_low[:, 0]), linear)
         else:
-            g = _multiply_up(a_high, _find_largest_of_others(t_high) - t_low).sum(axis=1) * FEW**width
-            g = (g + linear) * FEW
+            g = _multiply_up(a_high, _find_largest_of_others(t_high) - t_low).sum(axis=1) * FEW_ROUNDINGS**width
+            g = (g + linear) * FEW_ROUNDINGS
         if row.is_curved:  # only with one row per block
             low, high = row.curvature
             clipped = (
@@ -295,7 +295,7 @@ def bound_terms_above(row: RowBounds, t: Ends, width: int = 1) -> FloatArray:
             delta_alpha = _multiply_down(low, row.alpha[0]), _multiply_up(high, row.alpha[1])  # δα
             difference = np.maximum(np.maximum(clipped[1] - delta_alpha[0], delta_alpha[1] - clipped[0]), 0.0)
             curved = 0.5 * difference * (difference / low)
-            g = np.where((high > 0.0) & ~(difference <= 0.0), (g + curved) * FEW + UNDERFLOW, g)
+            g = np.where((high > 0.0) & ~(difference <= 0.0), (g + curved) * FEW_ROUNDINGS + UNDERFLOW, g)
         unknown = np.isnan(t_low).any(axis=1) | np.isnan(t_high).any(axis=1) | np.isnan(g)
     return np.where(unknown, np.inf, g)
 
@@ -305,7 +305,7 @@ def _bound_two_lines_above(row: RowBounds, t: Ends) -> FloatArray:
     with np.errstate(invalid="ignore", over="ignore"):
         falling, rising = -(row.alpha[1] * t[0]), (row.upper[1] - row.alpha[0]) * t[1]
         g = np.fmax(falling, rising)  # not both are negative, and ∞ · 0 is 0
-        g = np.where(g > 0.0, FEW * g + UNDERFLOW, 0.0)
+        g = np.where(g > 0.0, FEW_ROUNDINGS * g + UNDERFLOW, 0.0)
         unknown = np.isnan(falling)  # as t is, or the product of 0 and ∞
         return np.where(unknown, np.inf, g) if unknown.any() else g
 
@@ -332,12 +332,12 @@ def bound_terms_below(row: RowBounds, t: Ends, width: int = 1) -> FloatArray:
 
 def _multiply_up(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return upper bounds of a₊b₊; 0 times anything is 0."""
-    return np.where((a > 0.0) & (b > 0.0), FEW * (a * b) + UNDERFLOW, 0.0)
+    return np.where((a > 0.0) & (b > 0.0), FEW_ROUNDINGS * (a * b) + UNDERFLOW, 0.0)
 
 
 def _multiply_down(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return lower bounds of a₊b₊."""
-    product: FloatArray = np.fmax(np.maximum(a, 0.0) * np.maximum(b, 0.0) / FEW - UNDERFLOW, 0.0)
+    product: FloatArray = np.fmax(np.maximum(a, 0.0) * np.maximum(b, 0.0) / FEW_ROUNDINGS - UNDERFLOW, 0.0)
     return product
 
 
@@ -368,7 +368,7 @@ def bound_losses_below(row: RowBounds, t: Ends) -> FloatArray:
 
 def bound_losses_above(row: RowBounds, t: Ends) -> FloatArray:
     """Bound ψ of (LOSS.1) from above: (k,)."""
-    return FEW * compute_loss(t[1], row.upper[1], row.curvature[0]) + UNDERFLOW
+    return FEW_ROUNDINGS * compute_loss(t[1], row.upper[1], row.curvature[0]) + UNDERFLOW
 
 
 def bound_sum(values: FloatArray, up: bool) -> float:
@@ -412,5 +412,5 @@ def bound_curvature_term(program: ExactDual, point: FeasibleAlpha) -> tuple[floa
         return 0.0, 0.0
     return (
         max(INWARD * bound_sum(0.5 * delta[0] * a[0] * a[0], False) - UNDERFLOW * program.m, 0.0),
-        FEW * bound_sum(0.5 * delta[1] * a[1] * a[1], True) + UNDERFLOW * program.m,
+        FEW_ROUNDINGS * bound_sum(0.5 * delta[1] * a[1] * a[1], True) + UNDERFLOW * program.m,
     )

@@ -31,7 +31,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from qpsvm.base.arrays.double_double import NEXT_TO_NOTHING, UNDERFLOW, sum_with_bound
-from qpsvm.base.arrays.rounding import FEW, UNIT, bound_row_norms, gamma
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, bound_row_norms, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.proof.terms import Ends, RowBounds, bound_losses_below, bound_terms_above, widen_ends
 from qpsvm.bounds.sharp_rows import build_kernel_space
@@ -90,10 +90,10 @@ def bound_gaps(stack: Stack, points: BoundedPoints, intercept: str | None = "fre
     rows = RowBounds((points.alpha, points.alpha), _enclose_rounded(stack.upper), _enclose_rounded(stack.curvature))
     difference = stack.sum_by_machine(bound_terms_above(rows, ends)) * (1.0 + gamma(stack.max_row_count + 4))
     slope, max_row_norm = np.abs(shortfall - stack.curvature * points.alpha) + radius, float(points.row_norms.max())
-    w_distance = points.w_distance * FEW
+    w_distance = points.w_distance * FEW_ROUNDINGS
     for constraint in _iter_constraints(stack, points.alpha, intercept):
         violation, slope_of_row = _bound_violations(stack, constraint, slope)
-        w_distance = w_distance + violation * max_row_norm * FEW
+        w_distance = w_distance + violation * max_row_norm * FEW_ROUNDINGS
         difference += violation * (slope_of_row + stack.maximise_by_machine(stack.curvature) * violation)  # (BULK.2)
     if intercept == "penalised":
         b_distance = _bound_intercept_distance(stack, points)
@@ -122,11 +122,11 @@ def build_kernel_points(
     n_terms = stack.max_row_count
     mass = stack.sum_by_machine(alpha * row_norms) * (1.0 + gamma(n_terms + 2))
     kappa = (epsilon + gamma(n_terms + 6)) * mass
-    squared_norm = stack.sum_by_machine(alpha * stack.sign * u) - 2.0 * kappa * mass * FEW
+    squared_norm = stack.sum_by_machine(alpha * stack.sign * u) - 2.0 * kappa * mass * FEW_ROUNDINGS
     zeros = np.zeros(len(b))
     return BoundedPoints(
-        alpha=alpha, u=u, b=b, b_radius=zeros, margin=margin, u_radius=stack.repeat_over_rows(kappa * FEW) * row_norms,
-        row_norms=row_norms, squared_norm=np.maximum(squared_norm, 0.0), w_distance=zeros,
+        alpha=alpha, u=u, b=b, b_radius=zeros, margin=margin,
+        u_radius=stack.repeat_over_rows(kappa * FEW_ROUNDINGS) * row_norms, row_norms=row_norms, squared_norm=np.maximum(squared_norm, 0.0), w_distance=zeros,
     )  # fmt: skip
 
 
@@ -143,7 +143,7 @@ def refine_kernel_points(space: FeatureSpace, stack: Stack, points: BoundedPoint
         values = kernel_space.evaluate_kernel(beta, positions)
         is_better = values.radius < u_radius[part]
         u[part] = np.where(is_better, values.high, u[part])
-        u_radius[part] = np.where(is_better, values.radius * FEW, u_radius[part])
+        u_radius[part] = np.where(is_better, values.radius * FEW_ROUNDINGS, u_radius[part])
     return replace(points, u=u, u_radius=u_radius)
 
 
@@ -172,7 +172,7 @@ def build_linear_points(
     b, b_radius = intercepts
     return BoundedPoints(
         alpha=alpha, u=u, b=b, b_radius=b_radius, margin=margin,
-        u_radius=stack.repeat_over_rows(kappa * FEW) * row_norms, row_norms=row_norms,
+        u_radius=stack.repeat_over_rows(kappa * FEW_ROUNDINGS) * row_norms, row_norms=row_norms,
         squared_norm=np.square(norm * (1.0 - gamma(d + 8))),
         w_distance=gamma(n_terms + 4) * mass * (1.0 + gamma(n_terms + 4)) + 4.0 * UNIT * max_norm,
     )  # fmt: skip
@@ -203,8 +203,8 @@ def _bound_primal_below(
 def _bound_intercept_distance(stack: Stack, points: BoundedPoints) -> FloatArray:
     """Bound |b − yᵀα| from above, (P,): yᵀα is the b that belongs to α if the intercept is penalised."""
     distance = np.abs(points.b - stack.sum_by_machine(points.alpha * stack.sign))
-    distance = distance + gamma(stack.max_row_count + 2) * stack.sum_by_machine(points.alpha) * FEW
-    bounded: FloatArray = (distance + points.b_radius + ROUNDINGS * UNIT * np.abs(points.b)) * FEW
+    distance = distance + gamma(stack.max_row_count + 2) * stack.sum_by_machine(points.alpha) * FEW_ROUNDINGS
+    bounded: FloatArray = (distance + points.b_radius + ROUNDINGS * UNIT * np.abs(points.b)) * FEW_ROUNDINGS
     return bounded
 
 
@@ -212,7 +212,7 @@ def _divide_upwards(difference: FloatArray, size: FloatArray) -> FloatArray:
     """Bound difference/size from above, (P,): infinite if a number is not finite, or the size is nearly 0."""
     is_bounded = (size > NEXT_TO_NOTHING) & (difference >= 0.0) & np.isfinite(difference) & np.isfinite(size)
     gaps: FloatArray = np.full(len(size), np.inf)
-    np.divide(difference * FEW, size / FEW, out=gaps, where=is_bounded)
+    np.divide(difference * FEW_ROUNDINGS, size / FEW_ROUNDINGS, out=gaps, where=is_bounded)
     return gaps
 
 
@@ -241,7 +241,9 @@ def _bound_violations(stack: Stack, constraint: _SumConstraint, slope: FloatArra
     """
     values, target, bound_slack = constraint.values, constraint.target, constraint.bound_slack
     absolute_sum = stack.sum_by_machine(np.abs(values)) + np.abs(target)
-    violation = np.abs(stack.sum_by_machine(values) - target) + gamma(stack.max_row_count + 2) * absolute_sum * FEW
+    violation = (
+        np.abs(stack.sum_by_machine(values) - target) + gamma(stack.max_row_count + 2) * absolute_sum * FEW_ROUNDINGS
+    )
     largest_slack = stack.maximise_by_machine(bound_slack)
     is_farthest = bound_slack == stack.repeat_over_rows(largest_slack)
     slope_of_row = -stack.maximise_by_machine(np.where(is_farthest, -slope, -np.inf))  # the smallest, if several are

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from qpsvm.base.arrays.frozen import as_read_only, cached, freeze
-from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
 
 
@@ -65,7 +65,7 @@ class PositivePart:
         lengths = np.full(len(below), np.nan)
         np.sqrt(self.values + 2.0 * r, out=lengths, where=is_positive)
         np.divide(r, 2.0 * np.sqrt(below), out=lengths, where=4.0 * below > r)  # otherwise √r is the smaller bound
-        return lengths * FEW
+        return lengths * FEW_ROUNDINGS
 
     @cached
     def _product_error(self) -> float:
@@ -80,8 +80,10 @@ class PositivePart:
         remainder = difference - x - self.vectors @ a_far
         size = float(np.linalg.norm(difference)) + float(np.linalg.norm(a))
         rounded = gamma(n + 8) * math.sqrt(n) * size + UNIT * float(np.linalg.norm(np.abs(beta) + np.abs(coef)))
-        longest = math.sqrt(float(np.linalg.norm(self.K))) * FEW
+        longest = math.sqrt(float(np.linalg.norm(self.K))) * FEW_ROUNDINGS
         length = float(np.linalg.norm(x))
-        distance = math.sqrt(length * (float(np.linalg.norm(self.K @ x)) + self._product_error * length)) * FEW
+        distance = (
+            math.sqrt(length * (float(np.linalg.norm(self.K @ x)) + self._product_error * length)) * FEW_ROUNDINGS
+        )
         distance += float(np.abs(a_far) @ np.where(is_near_zero, 0.0, self._lengths))
-        return (distance + longest * (float(np.linalg.norm(remainder)) + rounded)) * FEW
+        return (distance + longest * (float(np.linalg.norm(remainder)) + rounded)) * FEW_ROUNDINGS

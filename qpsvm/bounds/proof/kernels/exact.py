@@ -32,7 +32,7 @@ import numpy as np
 
 from qpsvm.base.arrays.double_double import IN_CACHE, UNDERFLOW, multiply_to_pairs, two_product, two_sum
 from qpsvm.base.arrays.rationals import as_integers, to_common_denominator
-from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.bounds.accuracy import MAX_DOUBLE_DOUBLE_PRODUCTS
 from qpsvm.bounds.proof.kernels.exponential import BITS, LOWEST_IN_TWO, RELATIVE_IN_TWO, exp_fixed, exp_in_two
@@ -227,7 +227,7 @@ def sharp_sums(values: KernelValues, points: IntArray, columns: IntArray, weight
             rows = slice(start, start + step)
             parts, radii = _block(values, points[rows], columns)
             high[rows], low[rows], off = multiply_to_pairs(np.hstack(parts), np.concatenate([weights] * len(parts)))
-            radius[rows] = (off + (radii @ sizes) * (1.0 + gamma(s + 2))) * FEW
+            radius[rows] = (off + (radii @ sizes) * (1.0 + gamma(s + 2))) * FEW_ROUNDINGS
     radius += s * UNDERFLOW
     return PointValues(high, low, np.where(np.isfinite(high + low + radius), radius, np.inf))
 
@@ -289,7 +289,7 @@ def _rbf(factor: float, x: FloatArray, z: FloatArray) -> tuple[FloatArray, Float
     exponent, error = two_sum(-exponent, -(error + factor * low))
     first, second = exp_in_two(exponent, error)
     spread = (2.0 * d * d + 8.0 * d + 32.0) * UNIT * UNIT * np.minimum(np.abs(exponent), -LOWEST_IN_TWO)
-    return first, second, first * (RELATIVE_IN_TWO + spread) * FEW + NOTHING_IN_TWO
+    return first, second, first * (RELATIVE_IN_TWO + spread) * FEW_ROUNDINGS + NOTHING_IN_TWO
 
 
 def _power(values: ProductValues, x: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray, float]:
@@ -309,7 +309,7 @@ def _power(values: ProductValues, x: FloatArray, z: FloatArray) -> tuple[FloatAr
         high, low = _times(high, low, high, low)
         if bit == "1":
             high, low = _times(high, low, base, base_low)
-    return high, low, p * (2.0 * d * d + 8.0 * d + 41.0) * UNIT * UNIT * FEW
+    return high, low, p * (2.0 * d * d + 8.0 * d + 41.0) * UNIT * UNIT * FEW_ROUNDINGS
 
 
 def _times(a: FloatArray, a_low: FloatArray, b: FloatArray, b_low: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -21,7 +21,7 @@ from fractions import Fraction
 import numpy as np
 
 from qpsvm.base.arrays.double_double import UNDERFLOW, dot_with_bound, two_sum
-from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.proof.exact_dual import Primal
@@ -66,23 +66,23 @@ class KernelSpace(Space):
         square, spread = _form(coef, u, radius)
         cross, cross_spread = _form(delta, u, radius)
         cross_spread += float(lost @ (np.abs(u) + radius)) * (1.0 + gamma(self.n + 2))
-        square_high = size * size * FEW
+        square_high = size * size * FEW_ROUNDINGS
         square_low = -square_high
         if is_significant:
             delta_square, delta_spread = _form(delta, sums[:, 1], radii[:, 1])
             square_high, square_low = (
-                min(square_high, (delta_square + delta_spread) * FEW),
-                max(square_low, delta_square - delta_spread * FEW),
+                min(square_high, (delta_square + delta_spread) * FEW_ROUNDINGS),
+                max(square_low, delta_square - delta_spread * FEW_ROUNDINGS),
             )
-        extra = (2.0 * size + lost_size) * lost_size * FEW  # error of δ ± lost
+        extra = (2.0 * size + lost_size) * lost_size * FEW_ROUNDINGS  # error of δ ± lost
         extra += UNDERFLOW if size or lost_size else 0.0
         square_high, square_low = max(square_high, 0.0) + extra, min(square_low, 0.0) - extra
-        square_low = 0.0 if values.definite or not (size or lost_size) else square_low * FEW
+        square_low = 0.0 if values.definite or not (size or lost_size) else square_low * FEW_ROUNDINGS
         half = _widen_interval(0.5 * square, 0.5 * spread)
         own_half = _widen_interval(
             0.5 * square - cross, 0.5 * spread + cross_spread, (square_low * 0.5, square_high * 0.5)
         )
-        distance = math.sqrt(square_high) * FEW if square_high >= 0.0 else math.inf
+        distance = math.sqrt(square_high) * FEW_ROUNDINGS if square_high >= 0.0 else math.inf
         floor = 0.0 if values.definite else -math.inf
         return SpaceMeasurement(
             PointValues(u, np.zeros(self.n), radius), distance,
@@ -116,8 +116,12 @@ class KernelSpace(Space):
         square, spread = dot_with_bound(np.tile(off[support], 2), np.concatenate([sums.high, sums.low]))
         spread += float(np.abs(off[support]) @ sums.radius) * (1.0 + gamma(len(support) + 2))
         lost = self._norm(beta_radius + np.abs(low))
-        square_high = max(square + spread * FEW, 0.0) * FEW + (2.0 * self._norm(off) + lost) * lost * FEW + UNDERFLOW
-        return math.sqrt(square_high) * FEW
+        square_high = (
+            max(square + spread * FEW_ROUNDINGS, 0.0) * FEW_ROUNDINGS
+            + (2.0 * self._norm(off) + lost) * lost * FEW_ROUNDINGS
+            + UNDERFLOW
+        )
+        return math.sqrt(square_high) * FEW_ROUNDINGS
 
     def evaluate_exactly(
         self, primal_point: Primal, beta: Sequence[Fraction], max_products: float
@@ -178,7 +182,7 @@ def _distances_from_values(values: KernelValues, centre: int | None) -> FloatArr
         high, error = two_sum(high, -2.0 * column.high)
         high, rest = two_sum(high, np.full(values.n, diagonal[0][centre]))
         low = low + error + rest
-    squares = (high + low) * (1.0 - 4.0 * UNIT) - (2.0 * radius + 16.0 * UNIT * UNIT * sizes) * FEW
+    squares = (high + low) * (1.0 - 4.0 * UNIT) - (2.0 * radius + 16.0 * UNIT * UNIT * sizes) * FEW_ROUNDINGS
     distances: FloatArray = np.sqrt(np.maximum(squares, 0.0)) * (1.0 - 4.0 * UNIT)
     return distances
 
@@ -258,7 +262,7 @@ def _bound_sum_errors(
     radii = added[:, :q] * (gamma(terms + 2) + (values.relative + values.exponent[points])[:, None]) + added[:, q:]
     floors = (values.floor[support] @ sizes) * (1.0 + gamma(s + 2))
     radii += values.floor[points, None] * floors + extra_sums + s * UNDERFLOW
-    radii *= (1.0 + gamma(terms + 8)) * FEW
+    radii *= (1.0 + gamma(terms + 8)) * FEW_ROUNDINGS
     return np.where(np.isnan(radii), np.inf, radii)
 
 
@@ -267,7 +271,7 @@ def _form(v: FloatArray, u: FloatArray, radius: FloatArray) -> tuple[float, floa
     support = np.flatnonzero(v)
     value, spread = dot_with_bound(v[support], u[support])
     inherited = float(np.abs(v[support]) @ radius[support]) * (1.0 + gamma(len(support) + 2))
-    return value, (spread + inherited) * FEW
+    return value, (spread + inherited) * FEW_ROUNDINGS
 
 
 def _widen_interval(middle: float, spread: float, term: tuple[float, float] = (0.0, 0.0)) -> tuple[float, float]:

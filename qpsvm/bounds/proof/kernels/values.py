@@ -33,7 +33,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.double_double import TINY, UNDERFLOW
-from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
+from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.proof.kernels.exponential import LOWEST, Exponential
 from qpsvm.space.kernels.blocks import DENSE_BYTES, EXPONENT_ERROR, bound_exponent_error
@@ -121,7 +121,7 @@ class MatrixValues(KernelValues):
         self.n = len(K)
         self.exponent = self.floor = np.zeros(self.n)
         column_maxima: FloatArray = np.abs(self.K).max(axis=0, initial=0.0)
-        self.sizes = np.sqrt(column_maxima) * FEW
+        self.sizes = np.sqrt(column_maxima) * FEW_ROUNDINGS
 
     def full_matrix(self) -> tuple[FloatArray, float]:
         """Return the matrix itself."""
@@ -160,20 +160,20 @@ class ProductValues(KernelValues):
         self.exponent = np.zeros(self.n)
         with np.errstate(over="ignore", invalid="ignore"):
             longest = squared_norms(self.X) * ((1.0 + gamma(d + 4)) * self.gamma)
-            self.magnitude = (longest + abs(self.shift)) * FEW + (d + 1) * (self.gamma + 1.0) * TINY
+            self.magnitude = (longest + abs(self.shift)) * FEW_ROUNDINGS + (d + 1) * (self.gamma + 1.0) * TINY
             self._set_bounds(isinstance(kernel, Sigmoid), d)
 
     def _set_bounds(self, sigmoid: bool, d: int) -> None:
         if sigmoid:
             self.sizes = np.ones(self.n)
-            self.floor = np.sqrt(self.base_error * self.magnitude + 9.0 * UNIT) * FEW
+            self.floor = np.sqrt(self.base_error * self.magnitude + 9.0 * UNIT) * FEW_ROUNDINGS
             return
         power, roundings = compute_power(self.magnitude, self.degree)
-        self.sizes = np.sqrt(power * (1.0 + gamma(roundings + 8))) * FEW + TINY
+        self.sizes = np.sqrt(power * (1.0 + gamma(roundings + 8))) * FEW_ROUNDINGS + TINY
         self.is_integer_power = self.degree.is_integer()
         self.definite = self.is_integer_power and self.shift >= 0.0
         spread = gamma(self.degree * (d + 3)) if self.is_integer_power else 0.0
-        self.floor = math.sqrt(spread) * FEW * self.sizes + (self.degree + 1.0) * math.sqrt(UNDERFLOW)
+        self.floor = math.sqrt(spread) * FEW_ROUNDINGS * self.sizes + (self.degree + 1.0) * math.sqrt(UNDERFLOW)
 
     def make_block_function(self, order: IntArray, width: int) -> Block:
         """Return a function that computes blocks from the products xᵀz."""
@@ -189,11 +189,11 @@ class ProductValues(KernelValues):
                 return np.copysign((1.0 - q) / (1.0 + q), b), None
             if self.is_integer_power:
                 return compute_power(b, self.degree)[0], None
-            error = (self.base_error * FEW) * np.sqrt(m[rows, None] * m[columns]) * FEW  # (KVAL.5)
+            error = (self.base_error * FEW_ROUNDINGS) * np.sqrt(m[rows, None] * m[columns]) * FEW_ROUNDINGS  # (KVAL.5)
             high = b + error
-            ends = [compute_power(np.maximum(part, 0.0), self.degree) for part in (b - error, b, high * FEW)]
+            ends = [compute_power(np.maximum(part, 0.0), self.degree) for part in (b - error, b, high * FEW_ROUNDINGS)]
             spread = ends[2][0] - ends[0][0] + 2.0 * gamma(ends[2][1] + 8) * ends[2][0]
-            return ends[1][0], np.where(high < 0.0, np.inf, spread * FEW + UNDERFLOW)
+            return ends[1][0], np.where(high < 0.0, np.inf, spread * FEW_ROUNDINGS + UNDERFLOW)
 
         return block
 
@@ -254,7 +254,9 @@ class RBFValues(KernelValues):
         self.left = np.ldexp(self.X, power) if possible else self.X
         self.exponent = np.zeros(self.n)
         if possible and np.isfinite(self.left).all():
-            self.floor = np.full(self.n, math.sqrt(gamma(d + 6) / math.e * FEW + UNDERFLOWED_EXPONENTIAL) * FEW)
+            self.floor = np.full(
+                self.n, math.sqrt(gamma(d + 6) / math.e * FEW_ROUNDINGS + UNDERFLOWED_EXPONENTIAL) * FEW_ROUNDINGS
+            )
         else:
             self.floor = np.full(self.n, math.inf)
 
