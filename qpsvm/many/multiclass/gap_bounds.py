@@ -126,7 +126,8 @@ def build_kernel_points(
     zeros = np.zeros(len(b))
     return BoundedPoints(
         alpha=alpha, u=u, b=b, b_radius=zeros, margin=margin,
-        u_radius=stack.repeat_over_rows(kappa * FEW_ROUNDINGS) * row_norms, row_norms=row_norms, squared_norm=np.maximum(squared_norm, 0.0), w_distance=zeros,
+        u_radius=stack.repeat_over_rows(kappa * FEW_ROUNDINGS) * row_norms, row_norms=row_norms,
+        squared_norm=np.maximum(squared_norm, 0.0), w_distance=zeros,
     )  # fmt: skip
 
 
