@@ -32,6 +32,10 @@ from qpsvm.space.kernels.space import FeatureSpace
 
 #: Bounds that cross by at most this share of their size count as equal: rounding.
 TOUCHING = 1e-14
+#: Limit of the Newton steps for the root of h′; where they do not end, the knots of h′ are bisected.
+NEWTON_STEPS = 15
+#: Roots of h′ that differ by less than this share of the θ_k count as one.
+ROOT_SEPARATION = 1e-10
 
 
 def find_primal_points(
@@ -191,17 +195,20 @@ class PiecewiseSlope:
             points, column, upper, curvature = (each[has_entry] for each in (points, column, upper, curvature))
         self.points, self.column, self.upper, self.curvature = points, column, upper, curvature
         self.total, self.ridge = total, ridge
-        self._jumps: NDArray[np.bool_] | None = curvature == 0.0
-        if not self._jumps.any():
-            self._jumps = None
+        jumps = curvature == 0.0
+        self._jumps: NDArray[np.bool_] | None = jumps if jumps.any() else None
         self._sizes = np.abs(column)
-        self._thresholds = curvature * upper  # of t, from which a = U
         self._rounding = 4.0 * UNIT * np.abs(points) * self._sizes  # of t, besides that of θ
+        self._thresholds = curvature * upper  # of t, from which a = U
+        self._is_bounded = not bool(np.isinf(upper).all())
         with np.errstate(divide="ignore"):
             self._slopes = np.where(curvature > 0.0, column**2 / curvature, 0.0)
 
     def find_roots(self) -> tuple[float, float]:
         """Return the smallest and the largest θ at which h′ changes its sign; −∞ or ∞ without an end."""
+        root = self._find_root_by_newton() if self._jumps is None else None
+        if root is not None:
+            return root, root
         first, is_only = self._find_first_root()
         if is_only:
             return first, first
@@ -209,51 +216,71 @@ class PiecewiseSlope:
         last = -reflected._find_first_root()[0]
         return min(first, last), max(first, last)  # one point, found from both sides, may differ by rounding
 
-    def evaluate(self, theta: float, right: bool) -> tuple[float, float]:
-        """Return the right or left limit of h′ at a knot θ, 0 if it is within its rounding error; and h″ beside it.
+    def evaluate(self, theta: float, right: bool = True) -> tuple[float, float, float]:
+        """Return the right or left limit of h′ at θ, its rounding error, and h″ beside it.
 
         Rows that are at their level or bound up to the rounding of θ_k − θ count as being there.
         """
         t = (self.points - theta) * self.column
         rounding = self._rounding + 4.0 * UNIT * abs(theta) * self._sizes
-        is_above, is_full = t > rounding, t >= self._thresholds - rounding
+        is_curved = t > rounding
         with np.errstate(divide="ignore", invalid="ignore"):
-            a = np.where(is_full, self.upper, t / self.curvature)
-        a = np.where(is_above, np.minimum(a, self.upper), 0.0)
+            a = np.where(is_curved, t / self.curvature, 0.0)
+        if self._is_bounded:
+            is_full = is_curved & (t >= self._thresholds - rounding)
+            is_curved &= ~is_full
+            a = np.where(is_full, self.upper, np.minimum(a, self.upper))
         if self._jumps is not None:
             at_bound = (t > 0) | ((t == 0) & ((self.column < 0) == right))
             a = np.where(self._jumps, np.where(at_bound, self.upper, 0.0), a)
         ridge_term = self.ridge * theta
         value = self.total + ridge_term - float(self.column @ a)
         size = abs(self.total) + abs(ridge_term) + float(self._sizes @ a)
-        slope = self.ridge + float(np.sum(self._slopes, where=is_above & ~is_full))
-        return 0.0 if abs(value) <= gamma(len(a) + 4) * size else value, slope
+        return value, gamma(len(a) + 4) * size, self.ridge + float(np.sum(self._slopes, where=is_curved))
+
+    def _evaluate_sign(self, theta: float, right: bool = True) -> float:
+        """Return h′ as `evaluate`, 0 if it is within its rounding error."""
+        value, rounding, _ = self.evaluate(theta, right)
+        return 0.0 if abs(value) <= rounding else value
+
+    def _find_root_by_newton(self) -> float | None:
+        """Return the only root by Newton's method; None if there may be more, or the steps do not end.
+
+        With finite U, h′ may be 0 over an interval that ends at θ: then it has no other sign close to θ.
+        """
+        theta = float(self.points.sum()) / max(len(self.points), 1)
+        for _ in range(NEWTON_STEPS):
+            value, rounding, slope = self.evaluate(theta)
+            if not slope > 0.0:
+                return None
+            theta -= value / slope
+            if abs(value) <= rounding:
+                break
+        else:
+            return None
+        nearby = ROOT_SEPARATION * (abs(theta) + float(np.abs(self.points).mean()))
+        if self._is_bounded and not self._evaluate_sign(theta - nearby) < 0.0 < self._evaluate_sign(theta + nearby):
+            return None
+        return theta
 
     def _find_first_root(self) -> tuple[float, bool]:
-        """Return the smallest θ with h′ ≥ 0 (−∞ if h′ ≥ 0 everywhere, ∞ if nowhere), and whether h′ = 0 only there.
-
-        The bracket of knots is narrowed by Newton's method, which is at the right piece after a few steps, and by
-        bisection every third time.
-        """
+        """Return the smallest θ with h′ ≥ 0 (−∞ if h′ ≥ 0 everywhere, ∞ if nowhere), and whether h′ = 0 only there."""
         with np.errstate(invalid="ignore"):
             ends = self.points - np.where(self.curvature > 0.0, self._thresholds, 0.0) / self.column
         knots = np.unique(np.concatenate([self.points, ends[np.isfinite(ends)]]))
-        low, high = -1, len(knots)  # h′ < 0 to the right of knot `low`, h′ ≥ 0 to the right of knot `high`
-        probe, count = (low + high) // 2, 0
+        low, high = -1, len(knots)  # bisection: h′ < 0 to the right of knot `low`, h′ ≥ 0 to the right of knot `high`
         while high - low > 1:
-            theta = float(knots[probe])
-            value, slope = self.evaluate(theta, right=True)
-            low, high, count = (low, probe, count + 1) if value >= 0.0 else (probe, high, count + 1)
-            probe = (low + high) // 2
-            if count % 3 and slope > 0.0:
-                piece = int(np.searchsorted(knots, theta - value / slope, side="right")) - 1
-                probe = next((knot for knot in (piece, piece + 1) if low < knot < high), probe)
+            middle_knot = (low + high) // 2
+            if self._evaluate_sign(float(knots[middle_knot])) >= 0.0:
+                high = middle_knot
+            else:
+                low = middle_knot
         if low < 0:
             return self._extrapolate(float(knots[0]), -1.0), False
         if high == len(knots):
             return self._extrapolate(float(knots[-1]), 1.0), False
         left_knot, right_knot = float(knots[low]), float(knots[high])
-        left_value, right_value = self.evaluate(left_knot, True)[0], self.evaluate(right_knot, False)[0]
+        left_value, right_value = self._evaluate_sign(left_knot), self._evaluate_sign(right_knot, right=False)
         if right_value <= 0.0:
             return right_knot, False
         root = left_knot + (right_knot - left_knot) * (-left_value / (right_value - left_value))
@@ -263,7 +290,7 @@ class PiecewiseSlope:
         """Return the root left (side = −1) or right (+1) of all knots, where h′ is linear."""
         endless = np.isinf(self.upper) & (side * self.column < 0.0)
         steepness = self.ridge + float(self._slopes[endless].sum())
-        value = self.evaluate(knot, right=side > 0)[0]
+        value = self._evaluate_sign(knot, right=side > 0)
         if side < 0 and (value < 0.0 or (value == 0.0 and steepness > 0.0)):
             return knot
         return knot - value / steepness if steepness > 0.0 else side * math.inf

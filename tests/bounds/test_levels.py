@@ -42,14 +42,16 @@ def test_the_slope_changes_its_sign_at_the_roots(seed):
         assert abs(slope(theta, *data)) <= tiny
 
 
-def test_few_evaluations_find_the_root_of_many_rows():
+@pytest.mark.parametrize("upper", [np.inf, 0.5])
+def test_few_evaluations_find_the_root_of_many_rows(upper):
     g = np.random.default_rng(0)
     n = 20_000
     column = np.where(g.random(n) < 0.5, 1.0, -1.0)
-    found = PiecewiseSlope(g.standard_normal(n), column, np.full(n, np.inf), g.uniform(0.5, 2.0, n), 0.0, 0.0)
+    upper = np.full(n, upper)
+    found = PiecewiseSlope(g.standard_normal(n), column, upper, g.uniform(0.5, 2.0, n), 0.0, 0.0)
     count, evaluate = 0, found.evaluate
 
-    def counted(theta, right):
+    def counted(theta, right=True):
         nonlocal count
         count += 1
         return evaluate(theta, right)
