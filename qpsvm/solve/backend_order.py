@@ -3,7 +3,6 @@
 | machine                                 | first                | then                                 |
 |-----------------------------------------|----------------------|--------------------------------------|
 | linear, few rows, or more features      | kernel_newton        | augmented_lagrangian, interior_point |
-| linear, small, losses not squared       | interior_point       | augmented_lagrangian, kernel_newton  |
 | linear                                  | augmented_lagrangian | interior_point, kernel_newton        |
 | another kernel                          | kernel_newton        | interior_point                       |
 | several classes in one program          | sequential_dual      | cvxopt                               |
@@ -34,9 +33,6 @@ from qpsvm.machines.problem.problem import Problem
 #: `MAX_FEW_LINEAR_ROWS_SCALE`: above it, most α are free or keep moving between their bounds, and their Gram matrix is
 #: singular. It is wide if it has at most `WIDE_ROWS` rows and at least as many features.
 FEW_LINEAR_ROWS, MAX_FEW_LINEAR_ROWS_SCALE, WIDE_ROWS = 300, 8000.0, 1000
-#: It is small up to this many rows and this n d², the number of products of an interior-point iteration: a solve then
-#: takes about 30 ms for any C.
-SMALL_ROWS, SMALL_SYSTEM = 2000, 3e7
 #: Maximum number of rows for CVXOPT, which cannot be interrupted, on the dual and on the primal of a kernel machine:
 #: each takes about 3 s.
 DUAL_ROWS, PRIMAL_ROWS = 2000, 400
@@ -145,17 +141,9 @@ def _order_for_linear(problem: Problem, size: Size, external: list[RankedBackend
     wide = n <= d and (n <= WIDE_ROWS or not augmented.is_eligible(problem, size))
     if few or wide:
         built_in = [newton, augmented, interior]
-    elif n <= SMALL_ROWS and n * d**2 <= SMALL_SYSTEM and not _has_squared_losses(problem):
-        built_in = [interior, augmented, newton]
     else:
         built_in = [augmented, interior, newton]
     return [*built_in, RankedBackend("cvxopt", "dual", DUAL_ROWS), *external, RankedBackend("cvxpy")]
-
-
-def _has_squared_losses(problem: Problem) -> bool:
-    """Return whether every loss is squared: then the augmented Lagrangian is Newton's method on the primal."""
-    svm = problem._dual_structure
-    return svm.has_curvature and bool(np.isinf(svm.upper).all())
 
 
 def _order_for_kernel(size: Size, external: list[RankedBackend]) -> list[RankedBackend]:

@@ -33,7 +33,6 @@ from qpsvm.solve.backend_order import (
     DUAL_ROWS,
     FEW_LINEAR_ROWS,
     PRIMAL_ROWS,
-    SMALL_ROWS,
     WIDE_ROWS,
     RankedBackend,
     rank_backends,
@@ -119,14 +118,14 @@ def order(problem: Problem) -> list[str]:
 
 # --- the rule ---------------------------------------------------------------------------------------------------------
 
-FEW, SMALL, MANY_ROWS = samples(FEW_LINEAR_ROWS), samples(FEW_LINEAR_ROWS + 1), samples(SMALL_ROWS + 1)
+FEW, MORE, MANY_ROWS = samples(FEW_LINEAR_ROWS), samples(FEW_LINEAR_ROWS + 1), samples(DUAL_ROWS + 1)
 NEWTON, AUGMENTED, INTERIOR = "kernel_newton", "augmented_lagrangian", "interior_point"
 
 
 @pytest.mark.parametrize(("problem", "ours"), [
     (CSVM(*FEW), [NEWTON, AUGMENTED, INTERIOR]), (CSVM(*MANY_ROWS), [AUGMENTED, INTERIOR, NEWTON]),
-    (CSVM(*SMALL), [INTERIOR, AUGMENTED, NEWTON]), (CSVM(*samples(1000, 200)), [AUGMENTED, INTERIOR, NEWTON]),
-    (CSVM(*FEW, C=1e4), [INTERIOR, AUGMENTED, NEWTON]), (CSVM(FEW[0] * 100, FEW[1]), [INTERIOR, AUGMENTED, NEWTON]),
+    (CSVM(*MORE), [AUGMENTED, INTERIOR, NEWTON]), (CSVM(*FEW, C=1e4), [AUGMENTED, INTERIOR, NEWTON]),
+    (CSVM(FEW[0] * 100, FEW[1]), [AUGMENTED, INTERIOR, NEWTON]),
     (CSVM(*samples(400, 400)), [NEWTON, AUGMENTED, INTERIOR]),
     (CSVM(*samples(WIDE_ROWS + 1, WIDE_ROWS + 1)), [AUGMENTED, INTERIOR, NEWTON]),
     (NuSVM(*FEW, 0.3), [NEWTON, INTERIOR]), (NuSVM(*MANY_ROWS, 0.3), [INTERIOR, NEWTON]),

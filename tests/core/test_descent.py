@@ -126,6 +126,23 @@ def test_it_goes_on_from_a_start():
 
 
 @pytest.mark.usefixtures("level")
+def test_w_is_that_of_alpha_where_more_rows_are_free_than_features():
+    """Their Hessian is singular, so that a turn may move α by many times its box before it is clipped."""
+    for seed in (1, 8, 12, 15):
+        random = np.random.default_rng(seed)
+        n, d = int(random.integers(200, 900)), int(random.integers(1, 4))
+        X = random.standard_normal((n, d))
+        y = np.where(X[:, 0] + 3.0 * random.standard_normal(n) > 0.0, 1.0, -1.0)
+        X -= X.mean(axis=0)
+        loss = Loss(10.0 ** random.uniform(-2, 1))
+        alpha, _, (c, *_) = descend(X, y, loss, unit=d, free=True, passes=16, tol=1e-6)
+        alpha, w, (b, *_, done, _, _) = descend(X, y, loss, unit=d, free=True, c=c, tol=1e-6, alpha=alpha)
+        assert done
+        np.testing.assert_allclose(w, X.T @ (alpha * y), atol=1e-9)
+        assert gap_of(X, y, loss, alpha, w, b) <= 1e-3 * alpha.sum()
+
+
+@pytest.mark.usefixtures("level")
 @for_each("shape", [(0, 3), (1, 1), (2, 0), (3, 1), (5, 17)])
 @for_each("kind", ["dense", "short"])
 def test_odd_sizes(shape, kind):

@@ -288,17 +288,29 @@ static int64_t turn(Descent *D, int64_t count, double *worth, double *gap) {
     return outside;
 }
 
-/* a_F, w, s and D at t = by, w being `kept` + by·q and s `sum` where nothing is clipped; whether D is larger by that. */
+/* a_F, w, s and D at t = by, w being `kept` + by·q and s `sum` where nothing is clipped; whether D is larger by that.
+   Where F has more rows than columns, `moved` may be so large that w, less what is clipped, would be rounding only: then
+   w and s are summed from the changes themselves. */
 static int taken(Descent *D, int64_t count, double by, double before) {
     double worth = 0, length = 0;
+    int64_t outside = 0;
     for (int64_t k = 0; k < count; k++) {
         int64_t i = D->inner[k];
-        double a = D->alpha[i], next = a + by * D->moved[k], tube = OF(D->tube, i), y = OF(D->y, i);
+        double a = D->alpha[i], next = a + by * D->moved[k], tube = OF(D->tube, i);
         double inside = tube > 0 && next * a < 0 ? 0 : clipped(next, OF(D->low, i), OF(D->high, i));
-        if (inside != next) add(&D->X, i, y * (inside - next), D->w), D->sum += y * (inside - next);
+        outside += inside != next;
         worth += (inside - a) * (OF(D->level, i) - 0.5 * OF(D->curvature, i) * (inside + a));
         worth -= tube * (fabs(inside) - fabs(a));
         D->product[k] = inside;
+    }
+    if (outside) {
+        memcpy(D->w, D->kept, 8 * (size_t)D->X.d);
+        D->sum = before;
+        for (int64_t k = 0; k < count; k++) {
+            int64_t i = D->inner[k];
+            double change = OF(D->y, i) * (D->product[k] - D->alpha[i]);
+            add(&D->X, i, change, D->w), D->sum += change;
+        }
     }
     for (int64_t j = 0; j < D->X.d; j++) length += (D->w[j] - D->kept[j]) * (D->w[j] + D->kept[j]);
     double gained = worth - 0.5 * length - (D->sum - before) * (D->centre + 0.5 * D->unit * (D->sum + before));
