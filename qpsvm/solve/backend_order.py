@@ -139,10 +139,7 @@ def _order_for_linear(problem: Problem, size: Size, external: list[RankedBackend
     n, d = size.rows, size.features
     few = n <= FEW_LINEAR_ROWS and _estimate_objective_scale(problem) <= MAX_FEW_LINEAR_ROWS_SCALE
     wide = n <= d and (n <= WIDE_ROWS or not augmented.is_eligible(problem, size))
-    if few or wide:
-        built_in = [newton, augmented, interior]
-    else:
-        built_in = [augmented, interior, newton]
+    built_in = [newton, augmented, interior] if few or wide else [augmented, interior, newton]
     return [*built_in, RankedBackend("cvxopt", "dual", DUAL_ROWS), *external, RankedBackend("cvxpy")]
 
 

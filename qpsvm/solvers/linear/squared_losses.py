@@ -19,6 +19,8 @@ import math
 
 import numpy as np
 
+from qpsvm.base.arrays.rounding import compute_relative_gap
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.losses import is_zero
 from qpsvm.solvers.linear.newton_step import CholeskyNewton
 from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, RowProblem
@@ -53,7 +55,12 @@ def minimise_squared(problem: RowProblem, start: LinearStart, budget: Budget) ->
     for step in range(MAX_STEPS):
         if budget.find_stop_reason() is not None:
             break
-        gradient = ridge * W - problem.offset - rows.gradient(alpha)
+        row_sum = rows.gradient(alpha) + problem.offset
+        gradient = ridge * W - row_sum
+        if budget.tell is not None or budget.is_logging:
+            budget.report(
+                "squared", step, gap=_measure_gap(problem, W, alpha, gradient, row_sum), free=newton.free_count
+            )
         try:
             direction = newton.step(alpha != 0.0, slope, gradient, W)
         except NumericalTrouble:
@@ -72,7 +79,15 @@ def minimise_squared(problem: RowProblem, start: LinearStart, budget: Budget) ->
             next_alpha = losses.compute_optimal_dual(residual - length * change)
         W, residual, alpha = W + length * direction, residual - length * change, next_alpha
         budget.steps += 1
-        budget.report("squared", step, free=newton.free_count, length=length)
         if is_optimal:
             break
     return LinearPoint(W, alpha, residual, math.nan, math.nan, losses.warm_sigma)
+
+
+def _measure_gap(
+    problem: RowProblem, W: FloatArray, alpha: FloatArray, gradient: FloatArray, row_sum: FloatArray
+) -> float:
+    """Return the relative gap (ALM.5) of W and its α, given q and Zᵀα + h, (d + 1,) each."""
+    residual, _, half_square = problem.measure_gap(float(W[-1]), gradient, row_sum, 0.0)
+    dual = problem.compute_dual(problem.losses.compute_dual_value(alpha), half_square)
+    return compute_relative_gap(residual, dual + residual, dual)
