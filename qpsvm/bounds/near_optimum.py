@@ -1,4 +1,4 @@
-"""Enclose every exact optimum, given one certified point (`near_optimum`).
+"""Enclose every exact optimum, given one certified point (`build_near_optimum`).
 
 The idea: a small gap confines the optimal w to a ball, because P is strongly convex in w. The ball bounds f* up to the
 intercept, and then the optimality condition of the intercept bounds that as well.
@@ -44,7 +44,7 @@ from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rationals import enclose_fraction, round_up
 from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.bounds.near_points import NearFunction, Places
+from qpsvm.bounds.near_points import NearFunction, OriginDistances
 from qpsvm.bounds.proof import terms
 from qpsvm.bounds.proof.claims import ProofRequest
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup
@@ -77,7 +77,7 @@ class NearOptimum:
     """
 
     request: ProofRequest
-    places: Places
+    distances: OriginDistances
     radius: float
     t: tuple[FloatArray, FloatArray]
 
@@ -90,7 +90,7 @@ class NearOptimum:
     def row_radii(self) -> FloatArray:
         """Bounds of |t*_k − t_k| for fixed free multipliers, (m,): Rρ_k, with penalised multipliers as coordinates."""
         program = self.program
-        sizes = self.places.bound_row_distances(program)
+        sizes = self.distances.bound_row_distances(program)
         squares = sizes * sizes
         for group in program.groups:
             if group.ridge:
@@ -144,7 +144,7 @@ class NearOptimum:
 
     def function(self, size: float) -> NearFunction:
         """Return the bounds (OPTIMA.3), for `size` times the f of the machine."""
-        return NearFunction(self.radius, self.intercept, self.in_ball, size, self.places.origin)
+        return NearFunction(self.radius, self.intercept, self.in_ball, size, self.distances.origin)
 
 
 def _widen(low: float, high: float) -> Interval:
@@ -160,13 +160,13 @@ def _bound_products(radius: float, sizes: FloatArray) -> FloatArray:
     return np.where(np.isnan(products), math.inf, products)
 
 
-def near_optimum(request: ProofRequest, places: Places, target_gap: float) -> NearOptimum:
+def build_near_optimum(request: ProofRequest, distances: OriginDistances, target_gap: float) -> NearOptimum:
     """Enclose every optimum by (OPTIMA.1), given the floats of a result.
 
     target_gap: Relative gap below which the point is not evaluated with more digits.
     """
     program, primal_point = request.program, request.primal_point
-    unbounded = NearOptimum(request, places, math.inf, (np.full(program.m, -math.inf), np.full(program.m, math.inf)))
+    unbounded = NearOptimum(request, distances, math.inf, (np.full(program.m, -math.inf), np.full(program.m, math.inf)))
     vectors = [vector for vector in (request.alpha, primal_point.w, primal_point.coef) if vector is not None]
     if not all(np.isfinite(vector).all() for vector in vectors):
         return unbounded
@@ -181,7 +181,7 @@ def near_optimum(request: ProofRequest, places: Places, target_gap: float) -> Ne
     g = bounds.difference[1]
     ridge = terms.compute_group_terms(program, primal_point, point)[2]
     distance = math.hypot(measured.distance, math.sqrt(2.0 * enclose_fraction(ridge)[1])) * FEW_ROUNDINGS
-    return NearOptimum(request, places, _bound_ball_radius(g, distance), ends)
+    return NearOptimum(request, distances, _bound_ball_radius(g, distance), ends)
 
 
 def _bound_ball_radius(g: float, distance: float) -> float:

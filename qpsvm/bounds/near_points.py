@@ -24,7 +24,7 @@ from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import FileFormatError
 from qpsvm.bounds.proof.classes import ClassesSpace
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
-from qpsvm.bounds.proof.kernels.points import KernelSpace, kernel_space
+from qpsvm.bounds.proof.kernels.points import KernelSpace, build_space_of_samples
 from qpsvm.bounds.proof.kernels.values import MatrixValues
 from qpsvm.bounds.proof.spaces import BallSpace, LinearSpace, Space
 from qpsvm.data.rows import as_row_source
@@ -35,10 +35,10 @@ from qpsvm.space.kernels.kernel import squared_norms
 #: Roundings of exp, and of a power.
 FUNCTION_ROUNDINGS = 16
 #: How many numbers of new points, with their kernel values, are processed at a time.
-NUMBERS_AT_A_TIME = 4_000_000
+BLOCK_NUMBERS = 4_000_000
 
 
-class Places:
+class OriginDistances:
     """The origin o, and the distances ρ of (OPTIMA.2) of the samples from it.
 
     kernel: The kernel for new points; linear if they are given by coordinates.
@@ -134,7 +134,7 @@ class NearFunction:
         return {**finite, "in_ball": self.in_ball, "size": self.size, "origin": origin}
 
     @classmethod
-    def of_record(cls, record: Any, d: int) -> NearFunction:
+    def from_record(cls, record: Any, d: int) -> NearFunction:
         """Build the function from a `record` of a model with d features. Raises FileFormatError."""
         try:
             low, high, radius = (
@@ -164,7 +164,7 @@ def bound_distances(kernel: Kernel, origin: FloatArray | None, X: Matrix, diagon
     if isinstance(kernel, RBF):
         return np.ones(X.shape[0]) if origin is None else _bound_rbf_distances(kernel, X, origin)
     if isinstance(kernel, (Polynomial, Sigmoid)):
-        space = kernel_space(kernel, X)
+        space = build_space_of_samples(kernel, X)
         return np.asarray(space.kernel_values.sizes)
     return np.sqrt(np.maximum(kernel.diagonal(X), 0.0)) * FEW_ROUNDINGS
 
@@ -195,7 +195,7 @@ def enclose_decision_values(model: Any, X: Matrix, kernel_diagonal: FloatArray |
     ws = None if model.w is None else np.atleast_2d(model.w)
     coef = model.coef if model.coef.ndim == 2 else model.coef[:, None]
     width = X.shape[1] + (len(model.coef) if ws is None else 0)
-    step = max(NUMBERS_AT_A_TIME // max(width, 1), 1)
+    step = max(BLOCK_NUMBERS // max(width, 1), 1)
     blocks = []
     for start in range(0, X.shape[0], step):
         block = X[start : start + step]
@@ -220,7 +220,7 @@ def _enclose_diagonal(kernel: Kernel, X: Matrix) -> tuple[FloatArray, FloatArray
     if isinstance(kernel, Linear):
         size = squared_norms(X)
     else:
-        size = np.square(1.0 if isinstance(kernel, RBF) else kernel_space(kernel, X).kernel_values.sizes)
+        size = np.square(1.0 if isinstance(kernel, RBF) else build_space_of_samples(kernel, X).kernel_values.sizes)
     degree = float(getattr(kernel, "degree", 1.0))
     factor = gamma((X.shape[1] + 8) * max(degree, 1.0) + FUNCTION_ROUNDINGS)
     return K, factor * np.broadcast_to(size, K.shape)
@@ -243,7 +243,7 @@ def _enclose_kernel_values(model: Any, X: Matrix, coef: FloatArray) -> tuple[Flo
         samples = (
             sp.vstack([model.vectors, X], format="csr") if sp.issparse(X) else np.vstack([as_dense(model.vectors), X])
         )
-        space = kernel_space(kernel, samples)
+        space = build_space_of_samples(kernel, samples)
         columns = np.vstack([coef, np.zeros((q, coef.shape[1]))])
         zeros = np.zeros(len(columns))
         values = [

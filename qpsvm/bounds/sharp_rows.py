@@ -26,7 +26,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.bounds.accuracy import MAX_DOUBLE_DOUBLE_PRODUCTS, PRODUCTS_PER_STEP
 from qpsvm.bounds.class_space import ClassSpace
 from qpsvm.bounds.proof.exact_dual import Primal
-from qpsvm.bounds.proof.kernels.points import KernelSpace, kernel_space, matrix_space
+from qpsvm.bounds.proof.kernels.points import KernelSpace, build_space_of_matrix, build_space_of_samples
 from qpsvm.bounds.proof.spaces import LinearSpace, Space
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.functions import RBF, Polynomial, Precomputed
@@ -166,9 +166,9 @@ def build_kernel_space(space: FeatureSpace) -> KernelSpace | None:
         return None
     points = None
     if isinstance(space.kernel, (RBF, Polynomial)):
-        points = kernel_space(space.kernel, space.X)
+        points = build_space_of_samples(space.kernel, space.X)
     elif isinstance(space.kernel, Precomputed):
-        points = matrix_space(space.gram.dense())
+        points = build_space_of_matrix(space.gram.dense())
     if points is not None:
         freeze_each(vars(points.kernel_values).values())
     return points

@@ -304,7 +304,7 @@ class Model(DecisionFunctions):
 
         if NEAR_KEY not in self.metadata:
             raise AbsentError("this model knows nothing of the optimum: `solve --bounds --save` keeps it with a model")
-        near = NearFunction.of_record(self.metadata[NEAR_KEY], self.n_features if self.w is None else len(self.w))
+        near = NearFunction.from_record(self.metadata[NEAR_KEY], self.n_features if self.w is None else len(self.w))
         samples = self._check_samples(X)
         kernel_diagonal = check_kernel_diagonal(self.kernel, diagonal, samples.shape[0], needed=True)
         lower, upper = near(self, samples, kernel_diagonal)[:2]

@@ -11,7 +11,7 @@ from judge import exact_gram, faults
 import qpsvm
 from qpsvm import RBF, Linear, Polynomial, Precomputed
 from qpsvm.bounds.accuracy import Accuracy
-from qpsvm.bounds.proof.kernels.points import kernel_space
+from qpsvm.bounds.proof.kernels.points import build_space_of_samples
 from qpsvm.bounds.sharp_rows import SharpRows
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -95,7 +95,7 @@ def test_kernel_values_of_a_proof_are_within_their_radii(scale, form):
     X[::2] += 1e-3 * np.random.default_rng(5).standard_normal((6, 2))
     rows, beta = np.arange(len(X)), np.random.default_rng(3).standard_normal(len(X)) * 10.0 ** np.arange(-6, 6)
     true, some = exact_gram(RBF(1.0), X), rows[::3]
-    values = kernel_space(RBF(1.0), form(X)).evaluate_kernel(beta, some)
+    values = build_space_of_samples(RBF(1.0), form(X)).evaluate_kernel(beta, some)
     for i, u, radius in zip(some, values.high, values.radius, strict=True):
         exact = sum(Fraction(float(beta[j])) * true[i][j] for j in rows)
         assert radius == np.inf or abs(Fraction(float(u)) - exact) <= Fraction(float(radius)) + Fraction(1, 1 << 190)

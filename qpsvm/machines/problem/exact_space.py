@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.rationals import RationalVector, as_integers, from_constant, from_floats, from_fractions
 from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.bounds.proof.kernels.points import kernel_space, matrix_space
+from qpsvm.bounds.proof.kernels.points import build_space_of_matrix, build_space_of_samples
 from qpsvm.bounds.proof.spaces import BallSpace, LinearSpace, Space
 from qpsvm.data.rows import FeatureRows, RowSource, StandardisedRows, as_row_source
 from qpsvm.machines.problem.statement import MachineStatement
@@ -35,8 +35,8 @@ def build_exact_space(problem: MachineStatement) -> Space:
             "no proof for a kernel that is positive semidefinite only together with a penalised intercept"
         )
     if not uses_kernel_matrix(problem):
-        return kernel_space(problem.kernel, as_row_source(stack_points(problem)).matrix())
-    exact_space = matrix_space(space.gram.dense())
+        return build_space_of_samples(problem.kernel, as_row_source(stack_points(problem)).matrix())
+    exact_space = build_space_of_matrix(space.gram.dense())
     exact_space.assumptions = _list_matrix_assumptions(problem)
     return exact_space
 
@@ -75,7 +75,7 @@ def list_sample_assumptions(problem: MachineStatement) -> tuple[str, ...]:
 def build_class_space(problem: MachineStatement) -> Space:
     """Return the samples of a multiclass machine in feature space; for a feature map, from its kernel matrix."""
     if isinstance(problem.kernel, FeatureMap):
-        return matrix_space(problem.space.gram.dense())
+        return build_space_of_matrix(problem.space.gram.dense())
     return build_exact_space(problem)
 
 

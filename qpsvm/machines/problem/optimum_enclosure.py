@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.bounds.near_optimum import NearOptimum, near_optimum
-from qpsvm.bounds.near_points import Places
+from qpsvm.bounds.near_optimum import NearOptimum, build_near_optimum
+from qpsvm.bounds.near_points import OriginDistances
 from qpsvm.bounds.proof.exact_dual import ExactDual
 from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.statement import MachineStatement
@@ -28,8 +28,10 @@ def enclose_optima(problem: DualStatement, result: SVMResult) -> NearOptimum:
         raise UnsupportedError("no bounds for several classes in one program over a map of features: take pairs")
     _check_kernel_unchanged(problem)
     request = build_proof_request(problem, result)
-    places = Places(request.space, Linear() if has_map else problem.kernel, _has_translations(request.program))
-    return near_optimum(request, places, _choose_target_gap(result.gap))
+    distances = OriginDistances(
+        request.space, Linear() if has_map else problem.kernel, _has_translations(request.program)
+    )
+    return build_near_optimum(request, distances, _choose_target_gap(result.gap))
 
 
 def _check_kernel_unchanged(problem: MachineStatement) -> None:

@@ -9,7 +9,7 @@ import qpsvm
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels import definite
 from qpsvm.bounds.proof.kernels.definite import definiteness, find_psd_shift
-from qpsvm.bounds.proof.kernels.points import matrix_space
+from qpsvm.bounds.proof.kernels.points import build_space_of_matrix
 from qpsvm.bounds.proof.prove import ProofRequest, prove
 from qpsvm.machines.problem.verify import build_registered_program
 
@@ -114,7 +114,7 @@ def test_a_saddle_of_an_indefinite_matrix_is_not_proven_to_be_optimal():
     K = np.array([[1.0, 1.0 + lack], [1.0 + lack, 1.0]])
     program = build_registered_program(qpsvm.OneClass(np.ones((2, 2)), nu=0.5, kernel="precomputed"))
     held = Primal(None, np.array([0.5, 0.5]), {"b": -1 - Fraction(lack) / 2})
-    proof = prove(ProofRequest(program, matrix_space(K), held, np.array([0.5, 0.5])))
+    proof = prove(ProofRequest(program, build_space_of_matrix(K), held, np.array([0.5, 0.5])))
     assert proof.dual == pytest.approx(-0.5 - lack / 4, abs=1e-12)
     assert lack / 4 <= proof.difference <= lack
     assert proof.dual < -0.5 <= proof.primal  # the optimal value is between

@@ -12,7 +12,7 @@ from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.bounds.proof import prove as proving
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels import values as kernel_values
-from qpsvm.bounds.proof.kernels.points import kernel_space, matrix_space
+from qpsvm.bounds.proof.kernels.points import build_space_of_matrix, build_space_of_samples
 
 #: Samples.
 N = 8
@@ -67,7 +67,7 @@ def test_radii_hold_in_floats_in_two_doubles_and_in_rational_numbers():
             c[rng.random(N) < 0.4] = 0.0
             beta = c.copy()
             beta[1] += rng.choice([0.5, 1e-17])
-            K, space, held = true_kernel(kernel, X), kernel_space(kernel, X), Primal(None, c)
+            K, space, held = true_kernel(kernel, X), build_space_of_samples(kernel, X), Primal(None, c)
             coef, own = [mpmath.mpf(v) for v in c.tolist()], [mpmath.mpf(v) for v in beta.tolist()]
             off = [a - b for a, b in zip(coef, own, strict=True)]
 
@@ -98,11 +98,11 @@ def test_radii_hold_in_floats_in_two_doubles_and_in_rational_numbers():
 @pytest.mark.parametrize("kernel", [qpsvm.RBF(0.3), qpsvm.Polynomial(2, 0.3, 1.0), qpsvm.Sigmoid(0.3, 0.5)])
 def test_radii_are_a_few_roundings(kernel):
     X, c = samples(1.0), np.r_[1.0, np.zeros(N - 1)]
-    values = kernel_space(kernel, X).measure(Primal(None, c), c, np.zeros(N)).values
+    values = build_space_of_samples(kernel, X).measure(Primal(None, c), c, np.zeros(N)).values
     size = max(1.0, np.abs(values.high).max())
     assert (values.radius <= 60.0 * UNIT * size).all()
-    assert matrix_space(np.eye(N)).measure(Primal(None, c), c, np.zeros(N)).values.radius.max() < 20.0 * UNIT
-    sharp = kernel_space(kernel, X).refine_values(Primal(None, c), np.arange(N))
+    assert build_space_of_matrix(np.eye(N)).measure(Primal(None, c), c, np.zeros(N)).values.radius.max() < 20.0 * UNIT
+    sharp = build_space_of_samples(kernel, X).refine_values(Primal(None, c), np.arange(N))
     assert sharp is None or (sharp.radius < 1e-26 * size).all()
 
 
@@ -111,7 +111,7 @@ def test_distances_are_bounded_from_below():
     tiny = mpmath.mpf(10) ** -60
     for kernel, X in kernels():
         with mpmath.workprec(300):
-            space, K = kernel_space(kernel, X), true_kernel(kernel, X)
+            space, K = build_space_of_samples(kernel, X), true_kernel(kernel, X)
             for centre in (None, 4, 0):
                 found = space.bound_distances(centre)
                 for i, low in enumerate([] if found is None else found):
@@ -121,7 +121,7 @@ def test_distances_are_bounded_from_below():
                     assert mpmath.mpf(low) ** 2 <= square + tiny * (square + tiny * abs(K[i][i]))
                     if isinstance(kernel, qpsvm.RBF):
                         assert low >= mpmath.sqrt(square) * (1 - mpmath.mpf(2) ** -40) - tiny * tiny
-    distances = matrix_space(np.array([[2.0, 1.0], [1.0, 5.0]])).bound_distances(0)
+    distances = build_space_of_matrix(np.array([[2.0, 1.0], [1.0, 5.0]])).bound_distances(0)
     assert np.allclose(distances, [0.0, np.sqrt(5.0)], rtol=1e-15, atol=1e-15)
     assert (distances**2 <= [0.0, 5.0]).all()
 
@@ -136,13 +136,17 @@ def test_blocks_and_sparse_samples_give_the_same(monkeypatch):
         qpsvm.Sigmoid(0.1, 0.2),
         qpsvm.Polynomial(0.5, 0.1, 9.0),
     ):
-        exact = kernel_space(kernel, X).evaluate_exactly(Primal(None, c), [Fraction(v) for v in c.tolist()], 1e9).values
+        exact = (
+            build_space_of_samples(kernel, X)
+            .evaluate_exactly(Primal(None, c), [Fraction(v) for v in c.tolist()], 1e9)
+            .values
+        )
         for width, dense in ((256, 1e9), (3, 1e9), (7, 0.0)):
             monkeypatch.setattr(kernel_values, "DENSE_BYTES", dense)
             for name in ("ROWS", "COLUMNS"):
                 monkeypatch.setattr(kernel_values, name, width)
                 monkeypatch.setattr("qpsvm.bounds.proof.kernels.points." + name, width)
-            space = kernel_space(kernel, sp.csr_array(X))
+            space = build_space_of_samples(kernel, sp.csr_array(X))
             values = space.measure(Primal(None, c), c, np.zeros(40)).values
             for high, radius, (low, up) in zip(values.high.tolist(), values.radius.tolist(), exact, strict=True):
                 assert low - Fraction(radius) <= Fraction(high) <= up + Fraction(radius)
@@ -153,9 +157,9 @@ def test_numbers_beyond_all_floats_prove_nothing():
     X = samples(1e150)
     c = np.ones(N)
     for kernel in (qpsvm.Polynomial(3, 1.0, 1.0), qpsvm.RBF(1e290)):
-        values = kernel_space(kernel, X).measure(Primal(None, c), c, np.zeros(N)).values
+        values = build_space_of_samples(kernel, X).measure(Primal(None, c), c, np.zeros(N)).values
         assert np.isfinite(values.high[values.radius < np.inf]).all()
-    assert np.isinf(kernel_space(qpsvm.Polynomial(3, 1.0), X).measure(Primal(None, c), c, c).distance)
+    assert np.isinf(build_space_of_samples(qpsvm.Polynomial(3, 1.0), X).measure(Primal(None, c), c, c).distance)
 
 
 @pytest.mark.parametrize("exactly", [True, False])

@@ -151,7 +151,7 @@ class KernelSpace(Space):
         return definiteness(*self.kernel_values.full_matrix(), plane)
 
 
-def kernel_space(kernel: Kernel, X: Matrix) -> KernelSpace:
+def build_space_of_samples(kernel: Kernel, X: Matrix) -> KernelSpace:
     """Return the points X (n, d) of a built-in kernel function. Raises UnsupportedError for other kernels."""
     if isinstance(kernel, RBF):
         return KernelSpace(RBFValues(kernel, X))
@@ -160,7 +160,7 @@ def kernel_space(kernel: Kernel, X: Matrix) -> KernelSpace:
     raise UnsupportedError(f"the kernel {kernel} is no function that a proof knows; its matrix can be proven about")
 
 
-def matrix_space(K: FloatArray) -> KernelSpace:
+def build_space_of_matrix(K: FloatArray) -> KernelSpace:
     """Return the points of a kernel matrix (n, n), given exactly."""
     return KernelSpace(MatrixValues(K))
 
