@@ -29,10 +29,11 @@ from qpsvm.backends.traits import find_problem_traits
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.machines.problem.problem import Problem
 
-#: A linear machine has few rows if they are at most `FEW_LINEAR_ROWS` and Σ_i C_i K_ii is at most
-#: `MAX_FEW_LINEAR_ROWS_SCALE`: above it, most α are free or keep moving between their bounds, and their Gram matrix is
-#: singular. It is wide if it has at most `WIDE_ROWS` rows and at least as many features.
-FEW_LINEAR_ROWS, MAX_FEW_LINEAR_ROWS_SCALE, WIDE_ROWS = 300, 8000.0, 1000
+#: A linear machine has few rows if they are at most `FEW_LINEAR_ROWS`, or `FEW_SQUARED_ROWS` if its losses are squared,
+#: and Σ_i C_i K_ii is at most `MAX_FEW_LINEAR_ROWS_SCALE`: above it, most α are free or keep moving between their
+#: bounds, and their Gram matrix is singular. It is wide if it has at most `WIDE_ROWS` rows and at least as many
+#: features.
+FEW_LINEAR_ROWS, FEW_SQUARED_ROWS, MAX_FEW_LINEAR_ROWS_SCALE, WIDE_ROWS = 300, 100, 8000.0, 1000
 #: Maximum number of rows for CVXOPT, which cannot be interrupted, on the dual and on the primal of a kernel machine:
 #: each takes about 3 s.
 DUAL_ROWS, PRIMAL_ROWS = 2000, 400
@@ -136,8 +137,12 @@ def _count_interior_products(size: Size) -> float:
 def _order_for_linear(problem: Problem, size: Size, external: list[RankedBackend]) -> list[RankedBackend]:
     """Return the order of backends for a linear machine."""
     newton, interior, augmented = map(RankedBackend, ("kernel_newton", "interior_point", "augmented_lagrangian"))
-    n, d = size.rows, size.features
-    few = n <= FEW_LINEAR_ROWS and _estimate_objective_scale(problem) <= MAX_FEW_LINEAR_ROWS_SCALE
+    n, d, svm = size.rows, size.features, problem._dual_structure
+    is_squared = svm.has_curvature and not svm.is_bounded
+    few = (
+        n <= (FEW_SQUARED_ROWS if is_squared else FEW_LINEAR_ROWS)
+        and _estimate_objective_scale(problem) <= MAX_FEW_LINEAR_ROWS_SCALE
+    )
     wide = n <= d and (n <= WIDE_ROWS or not augmented.is_eligible(problem, size))
     built_in = [newton, augmented, interior] if few or wide else [augmented, interior, newton]
     return [*built_in, RankedBackend("cvxopt", "dual", DUAL_ROWS), *external, RankedBackend("cvxpy")]
