@@ -240,7 +240,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             f is constant, as if ρ of a ν-SVM is 0.
         """
         self._check_parameters()
-        self.__dict__.pop("_trained", None)
+        self.__dict__.pop("_training_samples", None)
         self._columns = tuple(X.columns) if is_table(X) else None
         opened = self._open_samples(X, y, sample_weight)
         self._fit(*opened)
@@ -303,7 +303,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         The last solution is kept if `warm_start` is set.
         """
         state = dict(super().__getstate__())
-        for name in ("_split", "_seen", "_trained", *(() if self._is_warm_started else ("_solution",))):
+        removed = ("_split", "_stored_samples", "_training_samples", *(() if self._is_warm_started else ("_solution",)))
+        for name in removed:
             state.pop(name, None)
         share_vectors = partial(_share_vectors, vectors=state.get("_computed_vectors"))
         for name in ("results_", "_results"):

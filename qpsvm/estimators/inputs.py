@@ -74,13 +74,13 @@ def prepare_training(estimator: Any, X: Any) -> Any:
     A source of rows stays one.
     """
     if isinstance(X, RowSource):
-        estimator._kept_dtype = np.dtype(np.float64)
+        estimator._input_dtype = np.dtype(np.float64)
         learn_columns(estimator, X)
         return X
     checked = _validate(estimator, X, reset=True)
-    estimator._kept_dtype = checked.dtype
-    estimator._trained = _to_canonical(checked)
-    return estimator._trained
+    estimator._input_dtype = checked.dtype
+    estimator._training_samples = _to_canonical(checked)
+    return estimator._training_samples
 
 
 def prepare_batch(estimator: Any, X: Any, first: bool) -> Any:
@@ -406,7 +406,7 @@ class StoredScoreMixin:
         -------
         float
         """
-        if is_stored(X) and not getattr(self, "_by_function", False):
+        if is_stored(X) and not getattr(self, "_has_kernel_function", False):
             X = open_rows_to_predict(self, X, *(given if is_column(given) else None for given in (y, sample_weight)))
             y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
         if isinstance(X, RowSource) or is_table(X):
