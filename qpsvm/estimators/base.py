@@ -93,71 +93,6 @@ class GapWarning(InaccurateWarning, ConvergenceWarning):  # type: ignore[misc]
     """
 
 
-def find_feature_names(estimator: Any) -> tuple[str, ...] | None:
-    """Return the column names of the data frame, or the feature names of the table, of the fit; else None."""
-    names = getattr(estimator, "feature_names_in_", getattr(estimator, "_columns", None))
-    return None if names is None else tuple(str(name) for name in names)
-
-
-def build_model(
-    estimator: Any,
-    scores: ScoreFunctions,
-    classes: NDArray[Any] | None,
-    by_class: bool = True,
-    break_ties: bool = False,
-) -> AnyModel:
-    """Build the model of decision functions; classes are None for a machine that predicts f itself.
-
-    A linear model has w only, without support vectors.
-    """
-    d = int(estimator.n_features_in_)
-    vectors: Any = scores.support.astype(np.intp) if isinstance(scores.kernel, Precomputed) else scores.vectors
-    coef, counts = scores.coef, None if scores.ends is None else np.diff(scores.ends)
-    if scores.w is not None:
-        coef, counts, vectors = coef[:, :0], None if counts is None else 0 * counts, np.zeros((0, d))
-    shared: dict[str, Any] = {
-        "kernel": scores.kernel, "vectors": vectors, "n_features": d, "feature_names": find_feature_names(estimator),
-    }  # fmt: skip
-    if counts is not None and classes is not None:
-        return PairsModel(
-            classes=classes, b=scores.b, coef=coef, counts=counts, w=scores.w, by_class=by_class,
-            break_ties=break_ties, **shared,
-        )  # fmt: skip
-    if len(scores.b) > 1 and classes is not None:
-        return AllInOneModel(classes=classes, b=scores.b, coef=np.ascontiguousarray(coef.T), w=scores.w, **shared)
-    w = None if scores.w is None else scores.w[0]
-    return Model(classes=classes, b=float(scores.b[0]), coef=coef[0], w=w, **shared)
-
-
-def _share_vectors(result: Any, vectors: Any) -> Any:
-    """Share the support vectors (s, d) with the model of a result that has equal ones: a file stores them once."""
-    own_vectors = result.model.vectors
-    if (
-        not isinstance(vectors, np.ndarray)
-        or not isinstance(own_vectors, np.ndarray)
-        or not np.array_equal(own_vectors, vectors)
-    ):
-        return result
-    shared_result = copy(result)
-    object.__setattr__(shared_result, "model", copy(result.model))
-    object.__setattr__(shared_result.model, "vectors", vectors)
-    return shared_result
-
-
-def get_only_result(results: Sequence[SVMResult]) -> SVMResult:
-    """Return the only result. Raises AttributeError, as `hasattr` and `dir` expect, if a pickle left it out."""
-    try:
-        return results[0]
-    except UnsupportedError as error:
-        raise AttributeError(str(error)) from None
-
-
-def build_linear_scores(w: FloatArray, b: FloatArray) -> ScoreFunctions:
-    """Build the decision functions of weights (P, d) and intercepts (P,) alone."""
-    P, d = w.shape
-    return ScoreFunctions(Linear(), np.zeros(0, dtype=np.intp), np.zeros((0, d)), np.zeros((P, 0)), b, w)
-
-
 class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """The base of all estimators."""
 
@@ -469,9 +404,54 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return iterations if self.max_iter in (NO_LIMIT, None) else np.minimum(iterations, int(self.max_iter))
 
 
-def _describe_count(n_concerned: int, n_machines: int) -> str:
-    """Describe how many of the machines are concerned; return "" if there is only one machine."""
-    return f" (of {n_concerned} of {n_machines} machines)" if n_machines > 1 else ""
+def build_model(
+    estimator: Any,
+    scores: ScoreFunctions,
+    classes: NDArray[Any] | None,
+    by_class: bool = True,
+    break_ties: bool = False,
+) -> AnyModel:
+    """Build the model of decision functions; classes are None for a machine that predicts f itself.
+
+    A linear model has w only, without support vectors.
+    """
+    d = int(estimator.n_features_in_)
+    vectors: Any = scores.support.astype(np.intp) if isinstance(scores.kernel, Precomputed) else scores.vectors
+    coef, counts = scores.coef, None if scores.ends is None else np.diff(scores.ends)
+    if scores.w is not None:
+        coef, counts, vectors = coef[:, :0], None if counts is None else 0 * counts, np.zeros((0, d))
+    shared: dict[str, Any] = {
+        "kernel": scores.kernel, "vectors": vectors, "n_features": d, "feature_names": find_feature_names(estimator),
+    }  # fmt: skip
+    if counts is not None and classes is not None:
+        return PairsModel(
+            classes=classes, b=scores.b, coef=coef, counts=counts, w=scores.w, by_class=by_class,
+            break_ties=break_ties, **shared,
+        )  # fmt: skip
+    if len(scores.b) > 1 and classes is not None:
+        return AllInOneModel(classes=classes, b=scores.b, coef=np.ascontiguousarray(coef.T), w=scores.w, **shared)
+    w = None if scores.w is None else scores.w[0]
+    return Model(classes=classes, b=float(scores.b[0]), coef=coef[0], w=w, **shared)
+
+
+def build_linear_scores(w: FloatArray, b: FloatArray) -> ScoreFunctions:
+    """Build the decision functions of weights (P, d) and intercepts (P,) alone."""
+    P, d = w.shape
+    return ScoreFunctions(Linear(), np.zeros(0, dtype=np.intp), np.zeros((0, d)), np.zeros((P, 0)), b, w)
+
+
+def find_feature_names(estimator: Any) -> tuple[str, ...] | None:
+    """Return the column names of the data frame, or the feature names of the table, of the fit; else None."""
+    names = getattr(estimator, "feature_names_in_", getattr(estimator, "_columns", None))
+    return None if names is None else tuple(str(name) for name in names)
+
+
+def get_only_result(results: Sequence[SVMResult]) -> SVMResult:
+    """Return the only result. Raises AttributeError, as `hasattr` and `dir` expect, if a pickle left it out."""
+    try:
+        return results[0]
+    except UnsupportedError as error:
+        raise AttributeError(str(error)) from None
 
 
 def find_caller_level() -> int:
@@ -480,3 +460,23 @@ def find_caller_level() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("qpsvm.", "sklearn.")):
         level, frame = level + 1, frame.f_back
     return level
+
+
+def _describe_count(n_concerned: int, n_machines: int) -> str:
+    """Describe how many of the machines are concerned; return "" if there is only one machine."""
+    return f" (of {n_concerned} of {n_machines} machines)" if n_machines > 1 else ""
+
+
+def _share_vectors(result: Any, vectors: Any) -> Any:
+    """Share the support vectors (s, d) with the model of a result that has equal ones: a file stores them once."""
+    own_vectors = result.model.vectors
+    if (
+        not isinstance(vectors, np.ndarray)
+        or not isinstance(own_vectors, np.ndarray)
+        or not np.array_equal(own_vectors, vectors)
+    ):
+        return result
+    shared_result = copy(result)
+    object.__setattr__(shared_result, "model", copy(result.model))
+    object.__setattr__(shared_result.model, "vectors", vectors)
+    return shared_result
