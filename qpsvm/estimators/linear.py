@@ -139,8 +139,9 @@ def _evaluate_planes(X: Any, w: FloatArray, b: FloatArray) -> FloatArray:
 
 
 class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type: ignore[misc]
-    """Linear support vector classification with a free intercept, which `sklearn.svm.LinearSVC` penalises, and a
-    certified gap.
+    """Linear support vector classification with a free intercept and a certified gap.
+
+    `sklearn.svm.LinearSVC` penalises the intercept; see the notes.
 
     See Also
     --------
@@ -289,8 +290,9 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
 
 
 class LinearSVR(IncrementalEstimator, IntervalRegressor, StoredScoreMixin, RegressorMixin, LinearMachine):  # type: ignore[misc]
-    """Linear support vector regression with a free intercept, which `sklearn.svm.LinearSVR` penalises, and a certified
-    gap.
+    """Linear support vector regression with a free intercept and a certified gap.
+
+    `sklearn.svm.LinearSVR` penalises the intercept, which ``intercept_scaling=1`` does here.
 
     See Also
     --------

@@ -395,20 +395,22 @@ class SVMResult(Certified):
           time        build ...s, solve ...s
         """
         _, free, at_bound = self.kind_descriptions
+        extras = {"rho": self.rho, **self.extras} if self.rho != 1.0 else self.extras
+        constraints = [] if self.constraints is None else [_describe_constraints(self.constraints)]
         lines = [
             *self._describe_solve(),
             f"  {'vectors' if self.pairs is None else 'pairs  '}     {sum(self.counts[1:])} support = "
             f"{self.counts[1]} {free} + {self.counts[2]} {at_bound}, of {sum(self.counts)}",
+            *(self._describe_extra(name, value) for name, value in [*extras.items()][::-1]),
             f"  intercept   b = {self._describe_intercept()}",
+            *(f"  constraints {text}" for text in constraints),
             *self._describe_optimum(),
         ]
-        extras = {"rho": self.rho, **self.extras} if self.rho != 1.0 else self.extras
-        if self.constraints is not None:
-            lines.insert(6, f"  constraints {_describe_constraints(self.constraints)}")
-        for name, value in extras.items():
-            interval = _describe_interval(name, value, self.intervals.get(name, (value, value)))
-            lines.insert(5, f"  {EXTRA_LABELS.get(name, name):<11} {name} = {value:.10g}{interval}")
         return self._append_notes(lines, notes)
+
+    def _describe_extra(self, name: str, value: float) -> str:
+        interval = _describe_interval(name, value, self.intervals.get(name, (value, value)))
+        return f"  {EXTRA_LABELS.get(name, name):<11} {name} = {value:.10g}{interval}"
 
     def _describe_intercept(self) -> str:
         return f"{self.b:.10g}{_describe_interval('b', self.b, self.b_interval)}"
