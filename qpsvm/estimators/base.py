@@ -1,7 +1,11 @@
-"""Define the base of all estimators (`Estimator`): checked parameters, the call of the solver, and the gap.
+"""Define the base class of all estimators (`Estimator`).
 
-Estimators have the names, parameters and attributes of scikit-learn, and solve the machines of this library. `tol` is
-the relative duality gap to be reached; in scikit-learn its meaning depends on the solver.
+Estimators have the names, parameters and attributes of scikit-learn, and solve the problems of this library. The base
+class checks the parameters, calls the solver, and warns if the certified gap is above `tol`. Here `tol` is the relative
+duality gap to be reached; in scikit-learn its meaning depends on the solver.
+
+A subclass lists the names of its parameters, from which constructor and documentation are built, and implements `_fit`,
+`_build_model` and `predict`.
 """
 
 from __future__ import annotations
@@ -62,10 +66,10 @@ def fit_atomically(fit: Callable[Concatenate[E, P], E]) -> Callable[Concatenate[
 
     @wraps(fit)
     def fit_copy(self: E, /, *args: P.args, **kwargs: P.kwargs) -> E:
-        trial = object.__new__(type(self))
-        trial.__dict__.update(self.__dict__)
-        fit(trial, *args, **kwargs)
-        self.__dict__ = trial.__dict__  # one assignment, which is atomic for signals and threads
+        working_copy = object.__new__(type(self))
+        working_copy.__dict__.update(self.__dict__)
+        fit(working_copy, *args, **kwargs)
+        self.__dict__ = working_copy.__dict__  # one assignment, which is atomic for signals and threads
         return self
 
     return fit_copy
@@ -87,68 +91,6 @@ class GapWarning(InaccurateWarning, ConvergenceWarning):  # type: ignore[misc]
     >>> issubclass(GapWarning, ConvergenceWarning)
     True
     """
-
-
-def find_feature_names(estimator: Any) -> tuple[str, ...] | None:
-    """Return the column names of the data frame, or the feature names of the table, of the fit; else None."""
-    names = getattr(estimator, "feature_names_in_", getattr(estimator, "_columns", None))
-    return None if names is None else tuple(str(name) for name in names)
-
-
-def build_model(
-    estimator: Any,
-    scores: ScoreFunctions,
-    classes: NDArray[Any] | None,
-    by_class: bool = True,
-    break_ties: bool = False,
-) -> AnyModel:
-    """Build the model of decision functions; classes are None for a machine that predicts f itself."""
-    d = int(estimator.n_features_in_)
-    rows: Any = scores.support.astype(np.intp) if isinstance(scores.kernel, Precomputed) else scores.vectors
-    coef, counts = scores.coef, None if scores.ends is None else np.diff(scores.ends)
-    if scores.w is not None:
-        coef, counts, rows = coef[:, :0], None if counts is None else 0 * counts, np.zeros((0, d))
-    shared: dict[str, Any] = {
-        "kernel": scores.kernel, "vectors": rows, "n_features": d, "feature_names": find_feature_names(estimator),
-    }  # fmt: skip
-    if counts is not None and classes is not None:
-        return PairsModel(
-            classes=classes, b=scores.b, coef=coef, counts=counts, w=scores.w, by_class=by_class,
-            break_ties=break_ties, **shared,
-        )  # fmt: skip
-    if len(scores.b) > 1 and classes is not None:
-        return AllInOneModel(classes=classes, b=scores.b, coef=np.ascontiguousarray(coef.T), w=scores.w, **shared)
-    w = None if scores.w is None else scores.w[0]
-    return Model(classes=classes, b=float(scores.b[0]), coef=coef[0], w=w, **shared)
-
-
-def _share_vectors(result: Any, vectors: Any) -> Any:
-    """Share the support vectors (s, d) with the model of a result that has equal ones: a file stores them once."""
-    own_vectors = result.model.vectors
-    if (
-        not isinstance(vectors, np.ndarray)
-        or not isinstance(own_vectors, np.ndarray)
-        or not np.array_equal(own_vectors, vectors)
-    ):
-        return result
-    shared_result = copy(result)
-    object.__setattr__(shared_result, "model", copy(result.model))
-    object.__setattr__(shared_result.model, "vectors", vectors)
-    return shared_result
-
-
-def get_only_result(results: Sequence[SVMResult]) -> SVMResult:
-    """Return the only result. Raises AttributeError, as `hasattr` and `dir` expect, if a pickle left it out."""
-    try:
-        return results[0]
-    except UnsupportedError as error:
-        raise AttributeError(str(error)) from None
-
-
-def build_linear_scores(w: FloatArray, b: FloatArray) -> ScoreFunctions:
-    """Build the decision functions of weights (P, d) and intercepts (P,) alone."""
-    P, d = w.shape
-    return ScoreFunctions(Linear(), np.zeros(0, dtype=np.intp), np.zeros((0, d)), np.zeros((P, 0)), b, w)
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
@@ -181,9 +123,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         super().__init_subclass__(**how)
         if not cls.__module__.startswith("qpsvm."):
             return
-        kinds = [kind for kind in cls.__mro__ if issubclass(kind, Estimator)]
-        table = dict(ChainMap(*(vars(kind).get("_parameter_overrides", {}) for kind in kinds), PARAMETERS))
-        names = dict.fromkeys(name for kind in kinds for name in vars(kind).get("_parameter_names", ()))
+        bases = [base for base in cls.__mro__ if issubclass(base, Estimator)]
+        table = dict(ChainMap(*(vars(base).get("_parameter_overrides", {}) for base in bases), PARAMETERS))
+        names = dict.fromkeys(name for base in bases for name in vars(base).get("_parameter_names", ()))
         cls._parameters = {name: table[name] for name in names if name in table}
         defaults = {name: parameter.default for name, parameter in cls._parameters.items()}
         cls.__init__ = build_constructor(defaults, cls._positional)  # type: ignore[method-assign]
@@ -191,7 +133,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             cls.__doc__ = build_docstring(cls.__doc__, cls._parameters, (*cls._attributes, "notes_"))
 
     def _check_parameters(self) -> None:
-        """Check all that does not depend on data. Raises ParameterError, ParameterTypeError, UnknownOptionError."""
+        """Check what does not depend on data. Raises ParameterError, ParameterTypeError, UnknownOptionError."""
         for name, parameter in self._parameters.items():
             value = getattr(self, name)
             if parameter.check is not None and value is not parameter.default:
@@ -233,7 +175,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             f is constant, as if ρ of a ν-SVM is 0.
         """
         self._check_parameters()
-        self.__dict__.pop("_trained", None)
+        self.__dict__.pop("_training_samples", None)
         self._columns = tuple(X.columns) if is_table(X) else None
         opened = self._open_samples(X, y, sample_weight)
         self._fit(*opened)
@@ -296,12 +238,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         The last solution is kept if `warm_start` is set.
         """
         state = dict(super().__getstate__())
-        for samples in ("_split", "_seen", "_trained", *(() if self._is_warm_started else ("_solution",))):
-            state.pop(samples, None)
-        shared = partial(_share_vectors, vectors=state.get("_computed_vectors"))
+        removed = ("_split", "_stored_samples", "_training_samples", *(() if self._is_warm_started else ("_solution",)))
+        for name in removed:
+            state.pop(name, None)
+        share_vectors = partial(_share_vectors, vectors=state.get("_computed_vectors"))
         for name in ("results_", "_results"):
             if isinstance(state.get(name), LazyResults):
-                state[name] = state[name].select_requested(shared)
+                state[name] = state[name].select_requested(share_vectors)
         if isinstance(state.get("_solution"), BinaryMachines):
             state["_solution"] = replace(state["_solution"], results=state.get("results_", state.get("_results")))
         return state
@@ -311,7 +254,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what predicts to an .npz file, without pickle; `qpsvm.load` reads it back as a model.
+        """Write the decision functions to an .npz file, without pickle; `qpsvm.load` reads it back as a model.
 
         Parameters
         ----------
@@ -336,11 +279,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def notes_(self) -> tuple[str, ...]:
-        """Hints about the fit, such as features out of scale; mostly empty. See `SVMResult.notes`.
+        """Hints about the fit; usually empty. See `SVMResult.notes`.
 
-        They are about features out of scale, a nearly constant kernel, a class that is never predicted, every α at its
-        bound, or a constant f. They are computed on demand from the samples: an estimator from a pickle, or over a
-        Dask collection, has none.
+        They are about features of different scales, a nearly constant kernel, a class that is never predicted, every α
+        at its bound, or a constant f. They are computed on demand from the samples: an estimator from a pickle, or
+        over a Dask collection, has none.
         """
         check_is_fitted(self)
         result = getattr(self, "result_", None)
@@ -374,7 +317,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return self._continues or bool(self.warm_start)
 
     def _find_start(self, problem: Problem) -> SVMResult | FloatArray | None:
-        """Return the last result, or its α followed by zeros for new samples."""
+        """Return the last result, or its α followed by zeros for new samples; None if neither fits the problem."""
         last = getattr(self, "result_", None) if self._is_warm_started else None
         n_new = problem.n - len(last.coef) if isinstance(last, SVMResult) else -1
         if n_new <= 0:
@@ -399,50 +342,50 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             raise KeyboardInterrupt
         self.gap_ = float(np.max(gap))
         self.fit_status_ = int(any(each is not Status.OPTIMAL for each in status))
-        for kind, words in (
-            (ChangedKernelWarning, self._describe_changed_kernel),
-            (DegenerateWarning, self._describe_degenerate),
+        for category, text in (
+            (ChangedKernelWarning, self._describe_changed_kernel(caveats, len(status))),
+            (DegenerateWarning, self._describe_degenerate(caveats, len(status))),
         ):
-            text = words(caveats, len(status))
             if text:
-                warnings.warn(f"{type(self).__name__}: {text}", kind, stacklevel=find_caller_level())
-        if not self.fit_status_:
-            return
-        open_ = [k for k, each in enumerate(status) if each is not Status.OPTIMAL]
-        worst = max(open_, key=lambda k: float(gap[k]))
-        of = f" of {len(open_)} of {len(status)} machines" if len(status) > 1 else ""
+                warnings.warn(f"{type(self).__name__}: {text}", category, stacklevel=find_caller_level())
+        if self.fit_status_:
+            warnings.warn(self._describe_gap(status, gap, message), GapWarning, stacklevel=find_caller_level())
+
+    def _describe_gap(self, status: Sequence[Status], gap: Any, message: str) -> str:
+        """Describe the largest gap of the machines that are not optimal."""
+        not_optimal = [k for k, each in enumerate(status) if each is not Status.OPTIMAL]
+        worst = max(not_optimal, key=lambda k: float(gap[k]))
+        count = f" of {len(not_optimal)} of {len(status)} machines" if len(status) > 1 else ""
         text = (
-            f"{type(self).__name__} did not reach tol={self.tol:g}: the certified relative gap{of} is "
+            f"{type(self).__name__} did not reach tol={self.tol:g}: the certified relative gap{count} is "
             f"{float(gap[worst]):.2g} ({status[worst]}). {status[worst].sentence} {message}"
         )
-        warnings.warn(
-            self._describe_early_stop(status[worst]) + text.strip(), GapWarning, stacklevel=find_caller_level()
-        )
+        return self._describe_early_stop(status[worst]) + text.strip()
 
-    def _describe_changed_kernel(self, caveats: Sequence[Caveat], machines: int) -> str:
+    def _describe_changed_kernel(self, caveats: Sequence[Caveat], n_machines: int) -> str:
         """Describe kernel matrices that were repaired; return "" if `psd` asks for that."""
         kernel_caveats = [caveat for caveat in caveats if caveat.kind == "kernel"]
         if not kernel_caveats or getattr(self, "psd", "") is not None:
             return ""
         most_negative = min(kernel_caveats, key=lambda caveat: caveat.eigenvalue)
-        which = _describe_count(len(kernel_caveats), machines)
+        which = _describe_count(len(kernel_caveats), n_machines)
         return (
             f"{most_negative.text}{which}; the most negative one is {most_negative.eigenvalue:.3g}. That "
             "is another problem than scikit-learn's, which has no certified optimum. Choose psd='clip' for this one "
             "without a warning, psd='raise' for an error, psd='shift', or another kernel, gamma or coef0"
         )
 
-    def _describe_degenerate(self, caveats: Sequence[Caveat], machines: int) -> str:
-        """Describe machines whose f is constant."""
+    def _describe_degenerate(self, caveats: Sequence[Caveat], n_machines: int) -> str:
+        """Describe machines whose f is constant; return "" if there are none."""
         degenerate = [caveat for caveat in caveats if caveat.kind == "degenerate"]
         if not degenerate or self.fit_status_:  # the optimum itself may not be degenerate
             return ""
         parameters = [name for name in ("nu", "epsilon", "C", "kernel") if name in self._parameters]
         advice = f"Try another {', '.join(parameters)}, or other features"
-        return f"{degenerate[0].text}{_describe_count(len(degenerate), machines)}. {advice}"
+        return f"{degenerate[0].text}{_describe_count(len(degenerate), n_machines)}. {advice}"
 
     def _describe_early_stop(self, status: Status) -> str:
-        """Return scikit-learn's message for a limit that was reached."""
+        """Return scikit-learn's message for a limit that was reached, or ""."""
         limits = {Status.ITERATION_LIMIT: "max_iter", Status.TIME_LIMIT: "time_limit"}
         if status not in limits:
             return ""
@@ -461,9 +404,54 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return iterations if self.max_iter in (NO_LIMIT, None) else np.minimum(iterations, int(self.max_iter))
 
 
-def _describe_count(some: int, machines: int) -> str:
-    """Describe how many of the machines are concerned; return "" if there is only one."""
-    return f" (of {some} of {machines} machines)" if machines > 1 else ""
+def build_model(
+    estimator: Any,
+    scores: ScoreFunctions,
+    classes: NDArray[Any] | None,
+    by_class: bool = True,
+    break_ties: bool = False,
+) -> AnyModel:
+    """Build the model of decision functions; classes are None for a machine that predicts f itself.
+
+    A linear model has w only, without support vectors.
+    """
+    d = int(estimator.n_features_in_)
+    vectors: Any = scores.support.astype(np.intp) if isinstance(scores.kernel, Precomputed) else scores.vectors
+    coef, counts = scores.coef, None if scores.ends is None else np.diff(scores.ends)
+    if scores.w is not None:
+        coef, counts, vectors = coef[:, :0], None if counts is None else 0 * counts, np.zeros((0, d))
+    shared: dict[str, Any] = {
+        "kernel": scores.kernel, "vectors": vectors, "n_features": d, "feature_names": find_feature_names(estimator),
+    }  # fmt: skip
+    if counts is not None and classes is not None:
+        return PairsModel(
+            classes=classes, b=scores.b, coef=coef, counts=counts, w=scores.w, by_class=by_class,
+            break_ties=break_ties, **shared,
+        )  # fmt: skip
+    if len(scores.b) > 1 and classes is not None:
+        return AllInOneModel(classes=classes, b=scores.b, coef=np.ascontiguousarray(coef.T), w=scores.w, **shared)
+    w = None if scores.w is None else scores.w[0]
+    return Model(classes=classes, b=float(scores.b[0]), coef=coef[0], w=w, **shared)
+
+
+def build_linear_scores(w: FloatArray, b: FloatArray) -> ScoreFunctions:
+    """Build the decision functions of weights (P, d) and intercepts (P,) alone."""
+    P, d = w.shape
+    return ScoreFunctions(Linear(), np.zeros(0, dtype=np.intp), np.zeros((0, d)), np.zeros((P, 0)), b, w)
+
+
+def find_feature_names(estimator: Any) -> tuple[str, ...] | None:
+    """Return the column names of the data frame, or the feature names of the table, of the fit; else None."""
+    names = getattr(estimator, "feature_names_in_", getattr(estimator, "_columns", None))
+    return None if names is None else tuple(str(name) for name in names)
+
+
+def get_only_result(results: Sequence[SVMResult]) -> SVMResult:
+    """Return the only result. Raises AttributeError, as `hasattr` and `dir` expect, if a pickle left it out."""
+    try:
+        return results[0]
+    except UnsupportedError as error:
+        raise AttributeError(str(error)) from None
 
 
 def find_caller_level() -> int:
@@ -472,3 +460,23 @@ def find_caller_level() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("qpsvm.", "sklearn.")):
         level, frame = level + 1, frame.f_back
     return level
+
+
+def _describe_count(n_concerned: int, n_machines: int) -> str:
+    """Describe how many of the machines are concerned; return "" if there is only one machine."""
+    return f" (of {n_concerned} of {n_machines} machines)" if n_machines > 1 else ""
+
+
+def _share_vectors(result: Any, vectors: Any) -> Any:
+    """Share the support vectors (s, d) with the model of a result that has equal ones: a file stores them once."""
+    own_vectors = result.model.vectors
+    if (
+        not isinstance(vectors, np.ndarray)
+        or not isinstance(own_vectors, np.ndarray)
+        or not np.array_equal(own_vectors, vectors)
+    ):
+        return result
+    shared_result = copy(result)
+    object.__setattr__(shared_result, "model", copy(result.model))
+    object.__setattr__(shared_result.model, "vectors", vectors)
+    return shared_result

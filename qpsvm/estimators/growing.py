@@ -1,7 +1,8 @@
-"""Fit on batches of samples that arrive one after the other (`IncrementalEstimator.partial_fit`).
+"""Fit batches of samples that arrive one after the other (`IncrementalEstimator.partial_fit`).
 
-A support vector machine cannot summarise its samples: all are stored, and each call starts from the last optimum. So
-the result does not depend on the division into batches.
+An SVM cannot forget samples, because any of them may become a support vector. So all of them are stored, and each call
+solves the problem over all of them, warm-started at the last optimum. The result does not depend on the division into
+batches, up to `tol`.
 """
 
 from __future__ import annotations
@@ -27,45 +28,45 @@ from qpsvm.estimators.base import Estimator, fit_atomically
 class StoredSamples(NamedTuple):
     """The samples of all calls: X (n, d), y (n,) or None without a target, weights (n,) or None if all are 1.
 
-    seal: Detects changes of X if it is the caller's array; else None.
+    change_guard: Detects changes of X if it is the caller's array; None if it is a copy.
     """
 
     X: Any
     y: NDArray[Any] | None
     weight: FloatArray | None
-    seal: ChangeGuard | None = None
+    change_guard: ChangeGuard | None = None
 
     def append(self, other: StoredSamples) -> StoredSamples:
         """Return these samples followed by another batch, in new arrays. Raises DataError."""
         try:
-            if self.seal is not None:
-                self.seal.check()
+            if self.change_guard is not None:
+                self.change_guard.check()
         except DataError as error:
             raise DataError(
                 "the X of `fit` was changed in place since: pass a copy, X.copy(), to fit, or start with partial_fit"
             ) from error
         n, n_new = self.X.shape[0], other.X.shape[0]
         weights = [np.ones(k) if w is None else w for k, w in ((n, self.weight), (n_new, other.weight))]
-        weighted = self.weight is not None or other.weight is not None
+        is_weighted = self.weight is not None or other.weight is not None
         if sp.issparse(self.X):
             X: Any = sp.vstack([self.X, sp.csr_array(other.X)], format="csr")
         else:
             X = np.vstack([self.X, other.X.toarray() if sp.issparse(other.X) else other.X])
         y = None if self.y is None or other.y is None else np.concatenate([self.y, other.y])
-        return StoredSamples(X, y, np.concatenate(weights) if weighted else None)
+        return StoredSamples(X, y, np.concatenate(weights) if is_weighted else None)
 
 
 def _takes_batches(estimator: Any) -> bool:
-    """Return whether samples can be added. Raises AbsentError."""
+    """Return True if samples can be added. Raises AbsentError, so that there is no `partial_fit` otherwise."""
     if getattr(estimator, "kernel", None) == "precomputed":
         raise AbsentError("a kernel matrix has to be made again for more samples: fit that of all of them")
     return True
 
 
 class IncrementalEstimator(Estimator):
-    """An estimator that takes samples in batches."""
+    """An estimator that accepts samples in batches."""
 
-    _seen: StoredSamples | None
+    _stored_samples: StoredSamples | None
 
     @available_if(_takes_batches)  # type: ignore[untyped-decorator]
     @fit_atomically
@@ -122,14 +123,15 @@ class IncrementalEstimator(Estimator):
 
     def _store_samples(self, y: Any, sample_weight: Any) -> None:
         """Store the samples of `fit` for later batches if they are in memory, X by reference."""
-        X = self.__dict__.pop("_trained", None)
+        X = self.__dict__.pop("_training_samples", None)
         if X is None:
-            self._seen = None
+            self._stored_samples = None
             return
-        n, seal = X.shape[0], ChangeGuard([X], "X")
-        seal.start_run()
-        seal.end_run()
-        self._seen = StoredSamples(X, self._prepare_target(y, n), inputs.check_weights(sample_weight, n), seal)
+        n, change_guard = X.shape[0], ChangeGuard([X], "X")
+        change_guard.start_run()
+        change_guard.end_run()
+        target, weight = self._prepare_target(y, n), inputs.check_weights(sample_weight, n)
+        self._stored_samples = StoredSamples(X, target, weight, change_guard)
 
     def _prepare_target(self, y: Any, n: int) -> NDArray[Any] | None:
         """Return a copy of the target of the samples, (n,)."""
@@ -139,13 +141,13 @@ class IncrementalEstimator(Estimator):
         """Return the earlier samples; None before the first. Raises UnsupportedError."""
         if not hasattr(self, "gap_"):
             return None
-        seen: StoredSamples | None = getattr(self, "_seen", None)
-        if seen is None:
+        previous: StoredSamples | None = getattr(self, "_stored_samples", None)
+        if previous is None:
             raise UnsupportedError(
                 f"this {type(self).__name__} has no samples to add to: a pickle and a copy keep none, nor does `fit` "
                 "of what is stored, or of a kernel that is a function; begin with partial_fit, or fit all samples"
             )
-        return seen
+        return previous
 
     def _prepare_batch(self, X: Any, sample_weight: Any) -> StoredSamples:
         """Validate the samples of a call, as floats, and their weights."""
@@ -157,7 +159,7 @@ class IncrementalEstimator(Estimator):
         return StoredSamples(checked.copy(), None, None if weight is None else np.array(weight))
 
     def _fit_all(self, batch: StoredSamples) -> None:
-        """Fit all samples, from the last optimum."""
+        """Fit the samples of all calls, warm-started at the last optimum."""
         names, previous = getattr(self, "feature_names_in_", None), self._find_previous()
         all_samples = batch if previous is None else previous.append(batch)
         self._continues = True
@@ -165,14 +167,14 @@ class IncrementalEstimator(Estimator):
             self._fit(all_samples.X, all_samples.y, all_samples.weight)
         finally:
             del self._continues
-        self.__dict__.pop("_trained", None)
-        self._seen = all_samples
+        self.__dict__.pop("_training_samples", None)
+        self._stored_samples = all_samples
         if names is not None:
             self.feature_names_in_ = names
 
 
 class IncrementalClassifier(IncrementalEstimator):
-    """A classifier that takes samples in batches."""
+    """A classifier that accepts samples in batches."""
 
     @available_if(_takes_batches)  # type: ignore[untyped-decorator]
     @fit_atomically
@@ -231,7 +233,7 @@ class IncrementalClassifier(IncrementalEstimator):
         return labels
 
     def _check_labels(self, y: Any, classes: Any, n: int) -> NDArray[Any]:
-        """Check that the labels of a batch, (n,), are of the classes. Raises DataError."""
+        """Check that the labels of a batch, (n,), are among the classes. Raises DataError."""
         if y is None:
             raise DataError("requires y to be passed, but the target y is None")
         labels: Any = self._prepare_target(y, n)

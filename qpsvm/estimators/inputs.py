@@ -1,11 +1,13 @@
-"""Check the data of estimators by scikit-learn's rules, and raise errors of this library (`prepare_training`).
+"""Check the data of estimators by scikit-learn's rules, and raise errors of this library.
 
-The checked samples are in double precision, dense or CSR. A kernel given by name becomes a kernel with numeric
-parameters, by scikit-learn's rules for gamma.
+Entry points: `prepare_training` and `prepare_samples` for X, `check_targets`, `encode_labels` and `check_weights`,
+and `build_kernel`. Checked samples are in double precision, dense or CSR. A kernel given by name becomes a kernel with
+numeric parameters, by scikit-learn's rules for gamma.
 
-Samples that are not in memory are read from files block by block, or are a Dask collection. Scikit-learn's checks would
-copy them. A source of rows makes these checks when it is opened, so that only width and names of the columns remain.
-Linear estimators over a Dask collection solve each machine where the rows are.
+Samples that are not in memory are read from files block by block (`RowSource`), or are a Dask collection.
+Scikit-learn's checks would copy them. A source of rows makes these checks when it is opened, so only the width and the
+names of its columns remain to be checked. Linear estimators over a Dask collection solve each machine where the rows
+are stored.
 """
 
 from __future__ import annotations
@@ -44,13 +46,13 @@ from qpsvm.space.kernels.kernel import compute_variance
 #: Accepted data types; all other numbers are converted to the first.
 FLOATS = (np.float64, np.float32)
 #: Scikit-learn's phrase for infinite values.
-LARGE = "infinity or a value too large for dtype('float64')"
+INFINITE = "infinity or a value too large for dtype('float64')"
 #: Replaces gamma=0: so small that every kernel value is the same, but large enough that 1/gamma does not overflow.
 MIN_GAMMA = 1e-150
 #: Sparse samples of at most this size, 8 MB, are made dense: that is faster, and results are bitwise equal.
 DENSE_VALUES = 1_000_000
-#: The same for a linear machine: at most this many values, or this many per nonzero value.
-FEW_VALUES, DENSE_ENOUGH = 10_000, 4
+#: For a linear machine: sparse samples of at most this size, or of this size per nonzero value, are made dense.
+LINEAR_DENSE_VALUES, LINEAR_VALUES_PER_NONZERO = 10_000, 4
 
 
 @contextmanager
@@ -72,13 +74,13 @@ def prepare_training(estimator: Any, X: Any) -> Any:
     A source of rows stays one.
     """
     if isinstance(X, RowSource):
-        estimator._kept_dtype = np.dtype(np.float64)
+        estimator._input_dtype = np.dtype(np.float64)
         learn_columns(estimator, X)
         return X
     checked = _validate(estimator, X, reset=True)
-    estimator._kept_dtype = checked.dtype
-    estimator._trained = _to_canonical(checked)
-    return estimator._trained
+    estimator._input_dtype = checked.dtype
+    estimator._training_samples = _to_canonical(checked)
+    return estimator._training_samples
 
 
 def prepare_batch(estimator: Any, X: Any, first: bool) -> Any:
@@ -107,9 +109,9 @@ def _validate(estimator: Any, X: Any, reset: bool) -> Any:
         return X
     check_unmasked(X, "X")
     check_columns(X)
-    how = {"dtype": FLOATS, "accept_sparse": "csr", "accept_large_sparse": True}
+    options = {"dtype": FLOATS, "accept_sparse": "csr", "accept_large_sparse": True}
     with translate_sklearn_errors():
-        checked = validate_data(estimator, X, reset=reset, **how)
+        checked = validate_data(estimator, X, reset=reset, **options)
     check_not_rounded(X, checked, "X")
     return checked
 
@@ -152,9 +154,10 @@ def densify_if_small(X: Any, linear: bool = False) -> Any:
 
     linear: Whether a solver loops over the entries of rows; then it costs nothing only if few of them are 0.
     """
-    max_entries = max(FEW_VALUES, DENSE_ENOUGH * X.nnz) if linear and sp.issparse(X) else DENSE_VALUES
-    is_small = sp.issparse(X) and X.shape[0] * X.shape[1] <= min(max_entries, DENSE_VALUES)
-    return X.toarray() if is_small else X
+    if not sp.issparse(X):
+        return X
+    max_size = max(LINEAR_DENSE_VALUES, LINEAR_VALUES_PER_NONZERO * X.nnz) if linear else DENSE_VALUES
+    return X.toarray() if X.shape[0] * X.shape[1] <= min(max_size, DENSE_VALUES) else X
 
 
 def check_targets(y: Any, n: int) -> FloatArray:
@@ -179,10 +182,10 @@ def encode_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the classes of labels in sort order, (k,), and the index of each sample's class, (n,)."""
     from sklearn.utils.multiclass import check_classification_targets
 
-    pair = find_two_numbers(y) if type(y) is np.ndarray and y.ndim == 1 else None
-    if pair is not None and all(float(label).is_integer() for label in pair):
+    two_labels = find_two_numbers(y) if type(y) is np.ndarray and y.ndim == 1 else None
+    if two_labels is not None and all(float(label).is_integer() for label in two_labels):  # the common case, fast
         check_same_length(len(y), n)
-        return pair, (y == pair[1]).astype(np.intp)
+        return two_labels, (y == two_labels[1]).astype(np.intp)
     _require_target(y)
     raw = _check_missing(y, "y", "label")
     with translate_sklearn_errors():
@@ -208,18 +211,20 @@ def _check_missing(y: Any, name: str, noun: str) -> NDArray[Any]:
         text = name
         if flat.dtype.kind == "f":  # scikit-learn's message, for which users search
             missing = bool(np.isnan(flat).any())
-            text = f"Input {name} contains {'NaN' if missing else LARGE}"
+            text = f"Input {name} contains {'NaN' if missing else INFINITE}"
         refuse_missing(flat, text, noun)
     return raw
 
 
 def _require_target(y: Any) -> None:
+    """Check that there is a target. Raises DataError."""
     if y is None:
         raise DataError("requires y to be passed, but the target y is None")
     check_unmasked(y, "y")
 
 
 def _check_classes(classes: NDArray[Any]) -> None:
+    """Check that there are at least two classes. Raises DataError."""
     if len(classes) < 2:
         raise DataError(
             f"The number of classes has to be greater than one; got {len(classes)} class: {classes.tolist()}"
@@ -297,8 +302,7 @@ def compute_gamma(gamma: Any, X: Matrix) -> float:
         return 1.0 / d
     if gamma != "scale":
         return float(gamma)
-    squares: Any = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else compute_variance(X)
-    variance = float(squares)
+    variance = float(X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else compute_variance(X))
     return 1.0 / (d * variance) if variance > 0.0 else 1.0
 
 
@@ -317,12 +321,12 @@ def evaluate_kernel(kernel: Any, X: Any, Z: Any) -> FloatArray:
 
 def evaluate_diagonal(kernel: Any, X: Any) -> FloatArray:
     """Evaluate K(x, x) of a user's function, a few samples at a time: (m,). Raises DataError, DataTypeError."""
-    parts = (X[i : i + 64] for i in range(0, _num_samples(X), 64))
-    return np.concatenate([evaluate_kernel(kernel, rows, rows).diagonal() for rows in parts])
+    batches = (X[i : i + 64] for i in range(0, _num_samples(X), 64))
+    return np.concatenate([evaluate_kernel(kernel, batch, batch).diagonal() for batch in batches])
 
 
 def learn_columns(estimator: Any, source: RowSource) -> None:
-    """Give an estimator the width of the samples of its fit and the names of their columns, as scikit-learn does."""
+    """Set `n_features_in_` and `feature_names_in_` of an estimator from the samples of its fit."""
     estimator.n_features_in_ = source.d
     if source.feature_names is not None:
         estimator.feature_names_in_ = np.array(source.feature_names, dtype=object)
@@ -333,7 +337,8 @@ def learn_columns(estimator: Any, source: RowSource) -> None:
 def open_rows_to_predict(estimator: Any, X: Any, target: Any = None, weight: Any = None) -> RowSource:
     """Open samples to predict as a source of rows, whose columns are those of the fit.
 
-    Data that are not open yet are opened with the names of these columns, so others, like the target, are ignored.
+    Data that are not open yet are opened with the names of these columns, so that others, such as the target, are
+    ignored.
 
     Raises sklearn.exceptions.NotFittedError, DataError, QPSVMError.
     """
@@ -401,7 +406,7 @@ class StoredScoreMixin:
         -------
         float
         """
-        if is_stored(X) and not getattr(self, "_by_function", False):
+        if is_stored(X) and not getattr(self, "_has_kernel_function", False):
             X = open_rows_to_predict(self, X, *(given if is_column(given) else None for given in (y, sample_weight)))
             y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
         if isinstance(X, RowSource) or is_table(X):

@@ -27,7 +27,11 @@ from qpsvm.space.kernels.scores import ScoreFunctions, copy_rows
 
 
 class KernelMachine(Estimator):
-    """An estimator with `kernel`, `gamma`, `degree` and `coef0`."""
+    """Base of the estimators with `kernel`, `gamma`, `degree` and `coef0`.
+
+    With a user's kernel function, the problem has a precomputed kernel, and the samples of the fit are stored to
+    evaluate the function at new ones.
+    """
 
     _parameter_names: ClassVar[tuple[str, ...]] = (
         "kernel",
@@ -39,7 +43,7 @@ class KernelMachine(Estimator):
         "psd",
     )
     _scores: ScoreFunctions
-    _kept_dtype: np.dtype[Any]
+    _input_dtype: np.dtype[Any]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -48,21 +52,21 @@ class KernelMachine(Estimator):
         return tags
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        if self._by_function:
+        if self._has_kernel_function:
             raise UnsupportedError("the kernel is a Python callable, which a file cannot hold")
         super().save(path)
 
     save.__doc__ = Estimator.save.__doc__
 
     @property
-    def _by_function(self) -> bool:
-        """Whether the kernel is a user's function."""
+    def _has_kernel_function(self) -> bool:
+        """Whether the kernel is a user's Python function."""
         return callable(self.kernel) and not isinstance(self.kernel, Kernel)
 
     def _open_samples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """Open stored samples; a user's kernel function gets samples of any kind, such as text, unchanged."""
         inputs.refuse_dask(self, X)
-        return (X, y, sample_weight) if self._by_function else super()._open_samples(X, y, sample_weight)
+        return (X, y, sample_weight) if self._has_kernel_function else super()._open_samples(X, y, sample_weight)
 
     @property
     def _psd_rule(self) -> PSDRule:
@@ -71,17 +75,20 @@ class KernelMachine(Estimator):
 
     @property
     def _is_linear(self) -> bool:
-        """Whether f is a weight for each feature, so that samples may stay where they are stored."""
+        """Whether f has a weight for each feature, so that samples need not be in memory."""
         return isinstance(self.kernel, Linear) or (isinstance(self.kernel, str) and self.kernel == "linear")
 
     def _prepare_training(self, X: Any) -> tuple[Any, Kernel]:
-        """Prepare samples for a problem, and the kernel with numbers; of a user's function, the kernel matrix."""
-        self._given, self._kept_dtype = None, np.dtype(np.float64)
+        """Prepare the samples of a fit, and the kernel with numeric parameters.
+
+        For a user's kernel function, return the kernel matrix (n, n) instead of the samples.
+        """
+        self._function_samples, self._input_dtype = None, np.dtype(np.float64)
         source = X if isinstance(X, RowSource) else None
         if source is not None and not self._is_linear:
             X = source.matrix()
-        if self._by_function:
-            self._given = X
+        if self._has_kernel_function:
+            self._function_samples = X
             matrix: Any = inputs.evaluate_kernel(self.kernel, X, X)
             self.n_features_in_ = X.shape[1] if getattr(X, "ndim", 0) == 2 else 1
             self.shape_fit_ = X.shape if hasattr(X, "shape") else (_num_samples(X),)
@@ -104,27 +111,27 @@ class KernelMachine(Estimator):
         return matrix, kernel
 
     def _prepare_prediction(self, X: Any) -> Any:
-        """Prepare samples to predict; of a user's function, kernel values with those of the fit.
+        """Prepare samples to predict, (m, d); for a user's kernel function, its values with those of the fit, (m, n).
 
         Raises sklearn.exceptions.NotFittedError, DataError, DataTypeError.
         """
         if not hasattr(self, "_scores"):
             check_is_fitted(self)
-        if self._given is not None:
-            return inputs.evaluate_kernel(self.kernel, X, self._given)
+        if self._function_samples is not None:
+            return inputs.evaluate_kernel(self.kernel, X, self._function_samples)
         if sp.issparse(X) and not self._sparse:
             raise DataError(f"cannot use sparse input in {type(self).__name__!r} trained on dense data")
         matrix = inputs.densify_if_small(inputs.prepare_samples(self, X))
         if isinstance(matrix, RowSource):
             return matrix
-        both = sp.issparse(self._scores.vectors)
-        return sp.csr_array(matrix) if both and not sp.issparse(matrix) else matrix
+        needs_sparse = sp.issparse(self._scores.vectors)
+        return sp.csr_array(matrix) if needs_sparse and not sp.issparse(matrix) else matrix
 
     def _select_vectors(self, X: Any, kernel: Kernel) -> Matrix:
-        """Select the support vectors, sparse if X was; none for a kernel matrix."""
+        """Select the support vectors in the type of X, (s, d); none for a kernel matrix. Store them in doubles, too."""
         self._computed_vectors = np.empty((0, 0)) if isinstance(kernel, Precomputed) else copy_rows(X, self.support_)
-        shown = self._computed_vectors.astype(self._kept_dtype, copy=False)
-        return sp.csr_matrix(shown) if self._sparse else shown
+        vectors = self._computed_vectors.astype(self._input_dtype, copy=False)
+        return sp.csr_matrix(vectors) if self._sparse else vectors
 
     def _store_functions(
         self, X: Any, kernel: Kernel, support: IntArray, coef: FloatArray, b: FloatArray, w: FloatArray | None
@@ -148,22 +155,18 @@ class KernelMachine(Estimator):
 
     @property
     def coef_(self) -> NDArray[Any]:
-        """The weights of the features, (1, d) or (P, d), of a linear kernel; they cannot be written to."""
-        check = getattr(self, "_scores", None)
-        if not self._is_linear or check is None:
+        """The weights of the features, (1, d) or (P, d), of a linear kernel; read-only."""
+        scores = getattr(self, "_scores", None)
+        if not self._is_linear or scores is None:
             raise AttributeError("coef_ is only available when using a linear kernel")
-        w: Any = check.w
-        if self._sparse:
-            w = sp.csr_matrix(w)
-            w.data.flags.writeable = False
-        else:
-            w = w + 0.0
-            w.flags.writeable = False
+        w: Any = sp.csr_matrix(scores.w) if self._sparse else scores.w + 0.0
+        (w.data if self._sparse else w).flags.writeable = False
         weights: NDArray[Any] = w
         return weights
 
+    @property
     def _libsvm_sign(self) -> float:
-        """Return −1 if scikit-learn flips the signs of LIBSVM."""
+        """The sign of `dual_coef_` relative to LIBSVM: −1 if scikit-learn flips it."""
         return 1.0
 
     @property
@@ -174,36 +177,36 @@ class KernelMachine(Estimator):
     @property
     def _dual_coef_(self) -> Any:
         """`dual_coef_` in LIBSVM's signs; assigning to it changes `predict`, as in scikit-learn."""
-        return self._libsvm_sign() * self.dual_coef_
+        return self._libsvm_sign * self.dual_coef_
 
     @_dual_coef_.setter
     def _dual_coef_(self, value: Any) -> None:
-        self._replace_functions(self._libsvm_sign() * value, self.intercept_)
+        self._replace_functions(self._libsvm_sign * value, self.intercept_)
 
     @property
     def _intercept_(self) -> FloatArray:
         """`intercept_` in LIBSVM's signs; assigning to it changes `predict`, as in scikit-learn."""
-        return self._libsvm_sign() * self.intercept_
+        return self._libsvm_sign * self.intercept_
 
     @_intercept_.setter
     def _intercept_(self, value: FloatArray) -> None:
-        self._replace_functions(self.dual_coef_, self._libsvm_sign() * value)
+        self._replace_functions(self.dual_coef_, self._libsvm_sign * value)
 
     def _replace_functions(self, dual_coef: Any, intercept: FloatArray) -> None:
-        """Replace the decision functions of the fit by others."""
+        """Replace the decision functions of the fit by those of other coefficients and intercepts."""
         self.dual_coef_, self.intercept_ = dual_coef, np.asarray(intercept, dtype=np.float64)
         scores = self._build_scores(self._scores.kernel, None)
         self._scores = scores if self._scores.w is None else replace(scores, w=scores.weights())
 
 
 @cache
-def _list_arguments(make: Any) -> frozenset[str]:
+def _list_arguments(problem_class: Any) -> frozenset[str]:
     """List the parameter names of a problem's constructor."""
-    return frozenset(inspect.signature(make).parameters)
+    return frozenset(inspect.signature(problem_class).parameters)
 
 
 class SingleMachine(KernelMachine):
-    """An estimator with a kernel that is one machine."""
+    """Base of the estimators with a kernel that consist of one machine."""
 
     _attributes: ClassVar[tuple[str, ...]] = (
         "support_", "support_vectors_", "n_support_", "dual_coef_", "coef_", "intercept_", "fit_status_", "gap_",
@@ -216,15 +219,16 @@ class SingleMachine(KernelMachine):
 
     def _build_problem(self, *samples: Any, kernel: Kernel, weight: FloatArray | None, **others: Any) -> Any:
         """Build the problem over samples (n, d) and their target, if any; `others` replace own parameters."""
-        make: Any = self._problem_class
-        names = _list_arguments(make)
-        taken = names & self._parameters.keys()
-        given = {name: getattr(self, name) for name in taken} | {"kernel": kernel, "sample_weight": weight} | others
-        if "psd" in taken and "psd" not in others:
-            given["psd"] = self._psd_rule
+        problem_class: Any = self._problem_class
+        names = _list_arguments(problem_class)
+        shared = names & self._parameters.keys()
+        arguments = {name: getattr(self, name) for name in shared}
+        arguments |= {"kernel": kernel, "sample_weight": weight} | others
+        if "psd" in shared and "psd" not in others:
+            arguments["psd"] = self._psd_rule
         if "intercept" in names:
-            given["intercept"] = "free" if self.fit_intercept else None
-        return make(*samples, **given)
+            arguments["intercept"] = "free" if self.fit_intercept else None
+        return problem_class(*samples, **arguments)
 
     def predict(self, X: Any) -> FloatArray:
         matrix = self._prepare_prediction(X)

@@ -83,8 +83,8 @@ def l1_min_c(
     """
     from sklearn.svm._bounds import l1_min_c as sklearn_l1_min_c
 
-    how: Any = {"loss": loss, "fit_intercept": fit_intercept, "intercept_scaling": intercept_scaling}
-    return float(sklearn_l1_min_c(X, y, **how))
+    options: Any = {"loss": loss, "fit_intercept": fit_intercept, "intercept_scaling": intercept_scaling}
+    return float(sklearn_l1_min_c(X, y, **options))
 
 
 def solve_l1(

@@ -1,5 +1,7 @@
 """Compute intervals and sets of classes from exact leave-one-out machines (`compute_intervals`, `compute_sets`).
 
+The jackknife+ compares a new sample with each training sample i by the decision function f₋ᵢ trained without sample i:
+
     (JACK.1)  R_i = |y_i − f₋ᵢ(x_i)|:  y lies between the ⌊α(n+1)⌋-th smallest f₋ᵢ(x) − R_i and the
               ⌈(1−α)(n+1)⌉-th smallest f₋ᵢ(x) + R_i with a probability of at least 1 − 2α
     (JACK.2)  R_i = s₋ᵢ(x_i, y_i):  the set of classes c for which fewer than (1−α)(n+1) samples have R_i < s₋ᵢ(x, c)
@@ -36,7 +38,7 @@ from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 
-#: Limit of the samples of a machine for leaving each of them out, which takes up to one or two minutes then.
+#: Largest number of samples of a machine of which each may be left out; this takes up to one or two minutes.
 MAX_LEFT_OUT = 3000
 #: Check of the share of targets that may be missed.
 check_missed_share = make_range_check("between 0 and 1", lambda value: 0.0 < value < 1.0)
@@ -101,9 +103,9 @@ def fit_each_leave_one_out(
 
 
 def find_machine_rows(split: Split, p: int) -> tuple[NDArray[np.intp], FloatArray]:
-    """Return the caller's rows of a machine and their signs: (m,) each."""
-    places, signs = split.locate_rows(p)
-    return split.order[places], signs
+    """Return the row numbers of the samples of machine p, and their labels ±1: (m,) each."""
+    positions, signs = split.locate_rows(p)
+    return split.order[positions], signs
 
 
 def to_memory(X: Any) -> Any:
@@ -141,7 +143,7 @@ def _select_ranked_value(values: FloatArray, rank: int) -> FloatArray:
 
 
 def split_rows(X: Any, width: int) -> Iterator[Any]:
-    """Yield some rows of X at a time, so that `width` numbers for each fit into a block."""
+    """Yield blocks of rows of X, so that `width` numbers for each row fit into a block."""
     step = max(1, BLOCK_NUMBERS // max(width, 1))
     return (X[i : i + step] for i in range(0, X.shape[0], step))
 
@@ -149,15 +151,17 @@ def split_rows(X: Any, width: int) -> Iterator[Any]:
 # --- sets of classes ------------------------------------------------------------------------------------------------
 
 
-def compute_sets(split: Split, found: list[LeaveOneOut], X: Any, alpha: float, precomputed: bool) -> NDArray[np.bool_]:
+def compute_sets(
+    split: Split, left_out: list[LeaveOneOut], X: Any, alpha: float, precomputed: bool
+) -> NDArray[np.bool_]:
     """Compute (JACK.2) at the rows of X, (m, k); if `precomputed`, these are kernel values with all samples."""
     n, k = len(split.order), split.k
-    place = np.empty(split.n, dtype=np.intp)
-    place[split.order] = np.arange(n)
-    machines = [place[find_machine_rows(split, p)[0]] for p in range(len(split.pairs))]
+    position = np.empty(split.n, dtype=np.intp)
+    position[split.order] = np.arange(n)
+    machines = [position[find_machine_rows(split, p)[0]] for p in range(len(split.pairs))]
     own_decisions = np.full((len(split.pairs), 1, n), np.nan)
     for p, rows in enumerate(machines):
-        own_decisions[p, 0, rows] = found[p].decision
+        own_decisions[p, 0, rows] = left_out[p].decision
     codes = split.codes[split.order]
     with np.errstate(invalid="ignore"):
         residual = _compute_scores(split.pairs, own_decisions, k)[0, np.arange(n), codes]
@@ -167,9 +171,9 @@ def compute_sets(split: Split, found: list[LeaveOneOut], X: Any, alpha: float, p
             values = np.empty((len(split.pairs), block.shape[0], n))
             for p, rows in enumerate(machines):
                 points = block[:, split.order[rows]] if precomputed else block
-                distinct_values = found[p].functions.evaluate_distinct(points)
+                distinct_values = left_out[p].functions.evaluate_distinct(points)
                 values[p] = distinct_values[:, [0]]  # samples of other classes are not in this machine
-                values[p][:, rows] = found[p].functions.select_values(distinct_values)
+                values[p][:, rows] = left_out[p].functions.select_values(distinct_values)
             scores = _compute_scores(split.pairs, values, k)
             n_below = (residual[:, None] < scores).sum(axis=1)  # NaN, without a machine, compares as False
             blocks.append(n_below < limit)

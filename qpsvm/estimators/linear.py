@@ -1,8 +1,8 @@
 """Define the linear estimators `LinearSVC` and `LinearSVR`.
 
-LIBLINEAR penalises the intercept: it appends a feature of the constant `intercept_scaling` to X and penalises its
-weight like any other, so that the solution depends on the origin. Here the intercept is free, and penalised
-only if `intercept_scaling` is given:
+LIBLINEAR penalises the intercept: it appends a column of the constant `intercept_scaling` to X and penalises its weight
+like any other, so that the solution depends on the origin. Here the intercept is free; it is penalised only if
+`intercept_scaling` is given:
 
     (AUGMENT.1)  minimise ½‖w‖² + ½v² + loss of f(x) = ⟨w, x⟩ + s v:  b = s v;  s = 1 penalises b itself
 """
@@ -58,13 +58,8 @@ class LinearMachine(Estimator):
     """Base of the two estimators: the intercept, and values of f."""
 
     _parameter_names: ClassVar[tuple[str, ...]] = (
-        "C",
-        "loss",
-        "dual",
-        "fit_intercept",
-        "intercept_scaling",
-        "random_state",
-    )
+        "C", "loss", "dual", "fit_intercept", "intercept_scaling", "random_state",
+    )  # fmt: skip
     _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
         "fit_intercept": ParameterInfo("bool", "False for f(x) = ⟨w, x⟩.", True, as_flag),
         "verbose": replace(PARAMETERS["verbose"], default=0),
@@ -87,7 +82,10 @@ class LinearMachine(Estimator):
             )
 
     def _augment(self, X: Any) -> tuple[Any, Intercept, float]:
-        """Return the samples of the problem, its intercept, and s if X has a column for it, else 0."""
+        """Return the samples of the problem, its kind of intercept, and s of (AUGMENT.1).
+
+        s is 0 unless a column of this constant was appended to the samples.
+        """
         if not self.fit_intercept:
             return X, None, 0.0
         if self.intercept_scaling is None:
@@ -100,11 +98,11 @@ class LinearMachine(Estimator):
                 "that are stored"
             )
         ones = np.full((X.shape[0], 1), float(self.intercept_scaling))  # (AUGMENT.1)
-        longer = sp.csr_array(sp.hstack([X, ones])) if sp.issparse(X) else np.hstack([X, ones])
-        return longer, None, float(self.intercept_scaling)
+        augmented = sp.csr_array(sp.hstack([X, ones])) if sp.issparse(X) else np.hstack([X, ones])
+        return augmented, None, float(self.intercept_scaling)
 
     def _prepare_points(self, X: Any) -> Any:
-        """Prepare new samples as those of the problem: (m, d), with a column for the intercept if there is one."""
+        """Prepare new samples like those of the problem: (m, d), or (m, d + 1) with a column for the intercept."""
         check_is_fitted(self)
         if is_dask(X):
             raise UnsupportedError("sets, intervals and bounds need samples in memory, not in a Dask collection")
@@ -112,7 +110,7 @@ class LinearMachine(Estimator):
 
     @staticmethod
     def _split_weights(w: FloatArray | None, b: FloatArray, s: float) -> tuple[FloatArray, FloatArray]:
-        """Split the problem's weights into w (P, d) and b (P,)."""
+        """Split the problem's weights, with a column of v if s > 0, into w (P, d) and b (P,)."""
         assert w is not None  # the kernel is linear
         return (w[:, :-1].copy(), s * w[:, -1]) if s else (w, b)
 
@@ -141,8 +139,9 @@ def _evaluate_planes(X: Any, w: FloatArray, b: FloatArray) -> FloatArray:
 
 
 class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type: ignore[misc]
-    """Linear support vector classification with a free intercept, which `sklearn.svm.LinearSVC` penalises, and a
-    certified gap.
+    """Linear support vector classification with a free intercept and a certified gap.
+
+    `sklearn.svm.LinearSVC` penalises the intercept; see the notes.
 
     See Also
     --------
@@ -177,16 +176,16 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
     _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
         "penalty": ParameterInfo(
             '{"l2", "l1"}',
-            '"l1" sets weights to 0. Solved by scikit-learn\'s LIBLINEAR, certified here; the intercept is penalised.',
+            '"l1" sets weights to 0: solved by LIBLINEAR in scikit-learn, certified here; the intercept is penalised.',
             "l2",
             check_choice("l2", "l1"),
         ),
         "loss": ParameterInfo(
-            '{"squared_hinge", "hinge"}', "Slack costs C ξ² or C ξ.", "squared_hinge", check_choice(*LOSSES)
+            '{"squared_hinge", "hinge"}', "A slack ξ costs C ξ² or C ξ.", "squared_hinge", check_choice(*LOSSES)
         ),
         "multi_class": ParameterInfo(
             '{"ovr", "crammer_singer", "weston_watkins"}',
-            "More than two classes: a machine for each against all others, or all in one.",
+            "For more than two classes: one machine per class against all others, or one program over all classes.",
             "ovr", check_choice("ovr", "crammer_singer", "weston_watkins"),
         ),
     }  # fmt: skip
@@ -221,7 +220,7 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
                 "penalty='l1' needs samples in memory: take penalty='l2' for samples that are stored"
             )
         scaling = 1.0 if self.intercept_scaling is None else float(self.intercept_scaling)
-        found = solve_l1_classes(
+        solutions = solve_l1_classes(
             matrix, codes, len(self.classes_),
             float(self.C) * (np.ones(len(codes)) if weight is None else weight),
             intercept_scaling=scaling if self.fit_intercept else 0.0, tol=float(self.tol),
@@ -229,13 +228,13 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
             random_state=0 if self.random_state is None else self.random_state,
         )  # fmt: skip
         self._split, self._solution, self.results_ = None, None, ()
-        self._report_status([each.status for each in found], np.array([each.gap for each in found]), "", ())
-        self.coef_, self.intercept_ = np.array([each.w for each in found]), np.array([each.b for each in found])
-        self.n_iter_ = int(self._count_iterations(max(each.iterations for each in found)))
+        self._report_status([each.status for each in solutions], np.array([each.gap for each in solutions]), "", ())
+        self.coef_, self.intercept_ = np.array([each.w for each in solutions]), np.array([each.b for each in solutions])
+        self.n_iter_ = int(self._count_iterations(max(each.iterations for each in solutions)))
 
     @property
     def result_(self) -> SVMResult:
-        """The certified result for two classes; for more, `results_` has one per machine."""
+        """The certified result, for two classes; for more classes, `results_` has one per machine."""
         if self.penalty == "l1":
             raise AttributeError("penalty='l1' is not a machine with a dual of its own: see coef_, intercept_ and gap_")
         return super().result_
@@ -258,13 +257,13 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
             self._fit_l1(matrix, codes, weight, deadline)
             return
         self._check_calibration(matrix, codes, weight)
-        posed, intercept, s = self._augment(matrix)
-        together = self._solve_all(posed, codes, weight, LOSSES[self.loss], {"C": self.C}, Linear(), intercept)
-        self._report_status(together.status, together.gap, together.message, together.caveats)
-        self._solution, self.results_ = together, together.results
-        self.coef_, self.intercept_ = self._split_weights(together.w, together.b, s)
-        self.n_iter_ = int(self._count_iterations(together.iterations.max()))
-        self._calibrate(together, inputs.check_weights(sample_weight, len(codes)), deadline)
+        augmented, intercept, s = self._augment(matrix)
+        machines = self._solve_all(augmented, codes, weight, LOSSES[self.loss], {"C": self.C}, Linear(), intercept)
+        self._report_status(machines.status, machines.gap, machines.message, machines.caveats)
+        self._solution, self.results_ = machines, machines.results
+        self.coef_, self.intercept_ = self._split_weights(machines.w, machines.b, s)
+        self.n_iter_ = int(self._count_iterations(machines.iterations.max()))
+        self._calibrate(machines, inputs.check_weights(sample_weight, len(codes)), deadline)
 
     def _build_model(self) -> AnyModel:
         return self._add_calibration(super()._build_model())
@@ -286,13 +285,14 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any) -> Any:
-        values, labels = self._evaluate(X), partial(predict_labels, classes=self.classes_)
-        return inputs.map_partitions(labels, values, None, self.classes_.dtype) if is_dask(X) else labels(values)
+        values, to_labels = self._evaluate(X), partial(predict_labels, classes=self.classes_)
+        return inputs.map_partitions(to_labels, values, None, self.classes_.dtype) if is_dask(X) else to_labels(values)
 
 
 class LinearSVR(IncrementalEstimator, IntervalRegressor, StoredScoreMixin, RegressorMixin, LinearMachine):  # type: ignore[misc]
-    """Linear support vector regression with a free intercept, which `sklearn.svm.LinearSVR` penalises, and a certified
-    gap.
+    """Linear support vector regression with a free intercept and a certified gap.
+
+    `sklearn.svm.LinearSVR` penalises the intercept, which ``intercept_scaling=1`` does here.
 
     See Also
     --------
@@ -335,21 +335,21 @@ class LinearSVR(IncrementalEstimator, IntervalRegressor, StoredScoreMixin, Regre
         matrix = inputs.densify_if_small(inputs.prepare_training(self, X), linear=True)
         n = matrix.shape[0]
         target, weight = inputs.check_targets(y, n), inputs.check_weights(sample_weight, n)
-        posed, intercept, s = self._augment(matrix)
+        augmented, intercept, s = self._augment(matrix)
         problem = EpsilonSVR(
-            posed, target, self.C, self.epsilon, TUBES[self.loss], sample_weight=weight, intercept=intercept,
+            augmented, target, self.C, self.epsilon, TUBES[self.loss], sample_weight=weight, intercept=intercept,
             constraints=self.constraints,
         )  # fmt: skip
         options = self._build_options()
         if not self._is_warm_started and can_solve_regression(problem, options):
-            together = solve_regression(problem, float(self.tol))
-            self._report_status(together.status, together.gap, together.message, together.caveats)
+            solution = solve_regression(problem, float(self.tol))
+            self._report_status(solution.status, solution.gap, solution.message, solution.caveats)
         else:
-            together = as_single_result(self._solve_one(problem))
-        self._solution, self._results, self._left_out = together, together.results, None
-        w, self.intercept_ = self._split_weights(together.w, together.b, s)
+            solution = as_single_result(self._solve_one(problem))
+        self._solution, self._results, self._left_out = solution, solution.results, None
+        w, self.intercept_ = self._split_weights(solution.w, solution.b, s)
         self.coef_ = w[0]
-        self.n_iter_ = int(self._count_iterations(together.iterations.max()))
+        self.n_iter_ = int(self._count_iterations(solution.iterations.max()))
 
     def predict(self, X: Any) -> Any:
         return self._evaluate(X)[:, 0]

@@ -1,4 +1,8 @@
-"""Export fitted estimators to ONNX by skl2onnx (`to_onnx`, `register_onnx`)."""
+"""Export fitted estimators to ONNX by skl2onnx (`to_onnx`, `register_onnx`).
+
+skl2onnx can convert scikit-learn's classes only. So a fitted estimator is replaced by its twin, which is scikit-learn's
+class with the same fitted attributes, and therefore the same predictions.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +19,12 @@ from qpsvm.estimators.ranking import RankingSVM
 from qpsvm.estimators.svc import SVC, NuSVC
 from qpsvm.estimators.svr import SVR, NuSVR, QuantileSVR
 
-#: Names of scikit-learn's classes with the same decision functions; those of a quantile are of the form of an SVR.
+#: Names of scikit-learn's classes with the same decision functions; that of a `QuantileSVR` has the form of an SVR's.
 TWINS: dict[type[Any], str] = {
     SVC: "SVC", NuSVC: "NuSVC", SVR: "SVR", NuSVR: "NuSVR", QuantileSVR: "SVR", OneClassSVM: "OneClassSVM",
     LinearSVC: "LinearSVC", LinearSVR: "LinearSVR",
 }  # fmt: skip
-#: Attributes by which the twins predict, if they have them.
+#: Attributes of the fit that the twins need to predict, if they have them.
 FITTED = (
     "classes_", "coef_", "intercept_", "_intercept_", "support_", "support_vectors_", "dual_coef_", "_dual_coef_",
     "_n_support", "offset_", "shape_fit_", "fit_status_", "n_features_in_", "feature_names_in_", "_sparse", "_gamma",
@@ -77,7 +81,7 @@ def to_onnx(estimator: Any, X: Any, **options: Any) -> Any:
 def register_onnx() -> None:
     """Register the estimators with skl2onnx, so that its own `to_onnx` converts any estimator that contains one.
 
-    This includes nested pipelines, grid searches, column transformers and voting estimators.
+    These may be nested pipelines, grid searches, column transformers and voting estimators.
 
     Raises
     ------
@@ -99,14 +103,14 @@ def register_onnx() -> None:
         from skl2onnx import update_registered_converter
         from skl2onnx.common._registration import get_converter
     except ImportError:
-        needed = f"the export to ONNX needs skl2onnx, which is not installed; run: {describe_install('onnx')}"
-        raise MissingExtraError(needed) from None
-    for kind in (*TWINS, SVDD, RankingSVM):
+        message = f"the export to ONNX needs skl2onnx, which is not installed; run: {describe_install('onnx')}"
+        raise MissingExtraError(message) from None
+    for kind in (*TWINS, SVDD, RankingSVM):  # the last two are registered for their errors
         options = {"zipmap": None}  # requested for every classifier in a pipeline
         if kind in TWINS:
             options |= get_converter(_find_alias(TWINS[kind])).get_allowed_options() or {}
-        known = {"parser": _parse_twin, "options": options}
-        update_registered_converter(kind, f"Qpsvm{kind.__name__}", _become_twin, _convert_twin, **known)
+        how = {"parser": _parse_twin, "options": options}
+        update_registered_converter(kind, f"Qpsvm{kind.__name__}", _compute_twin_shapes, _convert_twin, **how)
 
 
 def _find_alias(name: str) -> str:
@@ -115,7 +119,7 @@ def _find_alias(name: str) -> str:
 
 
 def _register_twin(scope: Any, estimator: Any) -> Any:
-    """Build scikit-learn's twin of an estimator, with the options that both have."""
+    """Build the twin of an estimator, and register those of the user's options that it has."""
     from skl2onnx.common._registration import get_converter
 
     twin = build_twin(estimator)
@@ -135,8 +139,8 @@ def _parse_twin(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None)
     return _parse_sklearn(scope, _register_twin(scope, model), inputs, custom_parsers)
 
 
-def _become_twin(operator: Any) -> None:
-    """Replace an estimator nested in another by its twin, when its shapes are requested."""
+def _compute_twin_shapes(operator: Any) -> None:
+    """Replace an estimator nested in another by its twin, and compute the shapes of its output."""
     from skl2onnx.common._registration import get_shape_calculator
 
     twin = _register_twin(operator.scope_inst, operator.raw_operator)
@@ -152,26 +156,9 @@ def _convert_twin(scope: Any, operator: Any, container: Any) -> None:
 
 
 def build_twin(estimator: Any) -> BaseEstimator:
-    """Build scikit-learn's own estimator that predicts the same."""
-    from sklearn.svm import _classes  # not sklearn.svm, which `patch_sklearn` may have patched
-
-    name = TWINS.get(type(estimator))
-    kernel = getattr(estimator, "kernel", "linear")
-    if name is None or not isinstance(kernel, str) or kernel == "precomputed":
-        raise UnsupportedError(f"{estimator} has no twin in scikit-learn that could be converted: use save()")
-    check_is_fitted(estimator)
-    if getattr(estimator, "_sparse", False):
-        raise UnsupportedError("a machine that was fitted to sparse samples is not converted: fit it to dense ones")
-    if isinstance(estimator, (SVC, NuSVC)) and len(estimator.classes_) > 2 and not estimator._is_first_positive:
-        raise UnsupportedError(f"multi_class={estimator.multi_class!r} is not converted: only machines of pairs are")
-    kind = getattr(_classes, name)
-    twin_parameters, parameters = kind().get_params(), estimator.get_params()
-    shared = {
-        key: parameters[key]
-        for key in twin_parameters
-        if key in parameters and key not in ("tol", "probability", "max_iter")
-    }
-    twin = kind(**shared)
+    """Build scikit-learn's own estimator that predicts the same. Raises UnsupportedError, NotFittedError."""
+    _check_has_twin(estimator)
+    twin = _build_unfitted_twin(estimator)
     for key in FITTED:
         value = getattr(estimator, key, None)
         if value is not None and not (key == "coef_" and hasattr(estimator, "dual_coef_")):
@@ -181,3 +168,25 @@ def build_twin(estimator: Any) -> BaseEstimator:
         if not hasattr(twin, "classes_"):
             twin._n_support = np.repeat(estimator.n_support_, 2).astype(np.int32)  # scikit-learn reads the first
     return twin
+
+
+def _check_has_twin(estimator: Any) -> None:
+    """Check that a fitted estimator has a twin. Raises UnsupportedError, sklearn.exceptions.NotFittedError."""
+    name = TWINS.get(type(estimator))
+    kernel = getattr(estimator, "kernel", "linear")
+    if name is None or not isinstance(kernel, str) or kernel == "precomputed":
+        raise UnsupportedError(f"{estimator} has no twin in scikit-learn that could be converted: use save()")
+    check_is_fitted(estimator)
+    if getattr(estimator, "_sparse", False):
+        raise UnsupportedError("a machine that was fitted to sparse samples is not converted: fit it to dense ones")
+    if isinstance(estimator, (SVC, NuSVC)) and len(estimator.classes_) > 2 and not estimator._is_first_positive:
+        raise UnsupportedError(f"multi_class={estimator.multi_class!r} is not converted: only machines of pairs are")
+
+
+def _build_unfitted_twin(estimator: Any) -> Any:
+    """Build scikit-learn's estimator with the parameters that both have, except those that mean something else."""
+    from sklearn.svm import _classes  # not sklearn.svm, which `patch_sklearn` may have patched
+
+    kind = getattr(_classes, TWINS[type(estimator)])
+    names = kind().get_params().keys() - {"tol", "probability", "max_iter"}
+    return kind(**{key: value for key, value in estimator.get_params().items() if key in names})

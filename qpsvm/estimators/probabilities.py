@@ -1,11 +1,14 @@
-"""Compute probabilities of classes, from folds or leave-one-out machines, and prediction sets (`ProbableClassifier`).
+"""Compute probabilities of classes and prediction sets (`ProbableClassifier`).
 
-`probability` names the curve, and the machines whose decisions it is fitted to:
+A curve from f to the probability of a class must be fitted to decision values of samples that did not train f, because
+f is biased on its training samples. The parameter `probability` chooses the curve and the source of these values:
 
-    True, "sigmoid"         a sigmoid; each sample is decided by the machine trained without its fold, of five
-    "isotonic"              a nondecreasing step function, fitted to the same decisions
-    "leave-one-out"         a sigmoid; each sample is decided by the machine trained without it alone, exactly
-    "leave-one-out-isotonic"   a nondecreasing step function, fitted to these decisions
+    True, "sigmoid"            a sigmoid; each value is that of the machine trained without the sample's fold, of five
+    "isotonic"                 a nondecreasing step function, fitted to the same values
+    "leave-one-out"            a sigmoid; each value is that of the machine trained without this sample alone, exactly
+    "leave-one-out-isotonic"   a nondecreasing step function, fitted to these values
+
+Prediction sets use the leave-one-out machines, too; see `qpsvm.estimators.left_out`.
 """
 
 from __future__ import annotations
@@ -44,8 +47,8 @@ from qpsvm.result.calibration import KEY, Calibration
 
 
 def _has_probabilities(self: Any) -> bool:
-    """Return whether there are probabilities. Raises AttributeError."""
-    if self.probability in (False, "deprecated"):  # scikit-learn's word for False, under `patch_sklearn`
+    """Return True if there are probabilities. Raises AttributeError."""
+    if not self._wants_probabilities:
         raise AttributeError(f"{type(self).__name__}(probability=True) has probabilities once it is fitted")
     return True
 
@@ -64,6 +67,7 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
 
     @property
     def _wants_probabilities(self) -> bool:
+        """Whether probabilities are requested; "deprecated" is scikit-learn's default, under `patch_sklearn`."""
         return self.probability not in (False, "deprecated")
 
     @property
@@ -72,16 +76,19 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         return str(self.probability).startswith("leave-one-out")
 
     def _check_left_out(self, X: Any, codes: IntArray, weight: FloatArray | None, instead: str) -> None:
-        """Check, before solving, that each sample can be left out. Raises UnsupportedError."""
+        """Check, before solving, that each sample can be left out. Raises UnsupportedError.
+
+        instead: What to do otherwise, for the message.
+        """
         if self.multi_class in ALL_IN_ONE:
             raise UnsupportedError(
                 f"each sample of {type(self).__name__} is left out, which multi_class={self.multi_class!r} does not "
                 f"allow: take machines of two classes, or {instead}"
             )
         counts = np.sort(np.bincount(codes if weight is None else codes[weight > 0.0]))
-        pairs = len(counts) > 2 and self.multi_class == "ovo"
-        n = int(counts[-2:].sum() if pairs else counts.sum())
-        check_left_out(type(self).__name__, X, n, instead, self.constraints)
+        has_pairs = len(counts) > 2 and self.multi_class == "ovo"
+        n_largest = int(counts[-2:].sum() if has_pairs else counts.sum())  # samples of the largest machine
+        check_left_out(type(self).__name__, X, n_largest, instead, self.constraints)
 
     def _check_calibration(self, X: Any, codes: IntArray, weight: FloatArray | None) -> None:
         """Check that the samples allow the requested probabilities. Raises UnsupportedError, DataError."""
@@ -127,20 +134,20 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
     ) -> Iterator[FloatArray]:
         """Yield each machine's decisions of its own samples, (m,), in units of its f, by machines without them."""
         if self._leaves_one_out:
-            size = self._compute_scale(machines)
+            scale = self._compute_scale(machines)
             for p, left_out in enumerate(fit_each_leave_one_out(self, split, machines, deadline)):
-                yield left_out.decision / size[p]
+                yield left_out.decision / scale[p]
             return
         decisions = compute_fold_decisions(self, split, self._compute_scale, self.n_jobs, deadline)
         for p in range(len(split.pairs)):
             yield decisions[find_machine_rows(split, p)[0], p]
 
-    def _compute_scale(self, together: BinaryMachines) -> FloatArray:
+    def _compute_scale(self, machines: BinaryMachines) -> FloatArray:
         """Return the divisor of the decision function of each machine: (P,)."""
-        return np.ones(len(together.gap))
+        return np.ones(len(machines.gap))
 
     def _add_calibration(self, model: AnyModel) -> AnyModel:
-        """Add the probabilities to the model."""
+        """Add the fitted curves, if any, to the metadata of the model."""
         calibration = getattr(self, "_calibration", None)
         return model if calibration is None else replace(model, metadata={KEY: calibration.to_record()})
 
@@ -240,9 +247,8 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         if getattr(self, "_left_out", None) is None:
             self._left_out = self._fit_left_out()
         split, left_out = self._left_out
-        return compute_sets(
-            split, left_out, points, alpha, getattr(self, "_given", None) is not None or self._is_precomputed
-        )
+        has_kernel_values = getattr(self, "_function_samples", None) is not None or self._is_precomputed
+        return compute_sets(split, left_out, points, alpha, has_kernel_values)
 
     @property
     def _is_precomputed(self) -> bool:
@@ -250,14 +256,14 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         return bool(getattr(self, "kernel", None) == "precomputed")
 
     def _build_split(self) -> Split:
-        """Rebuild the machines. Raises UnsupportedError."""
-        stated: partial[Split] | None = getattr(self, "_split", None)
-        if stated is None:
+        """Rebuild the machines of the fit from its samples. Raises UnsupportedError."""
+        build_split: partial[Split] | None = getattr(self, "_split", None)
+        if build_split is None:
             raise UnsupportedError(
                 "to leave samples out needs those of the fit, which a pickle or copy of the estimator leaves out, and "
                 "a Dask collection has elsewhere: fit again in memory, or ask for sets before it is pickled"
             )
-        return stated()
+        return build_split()
 
     def _fit_left_out(self) -> tuple[Split, Any]:
         """Rebuild the machines, and fit each without each of its samples. Raises UnsupportedError, SolverError."""

@@ -47,11 +47,14 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
     #: Rebuilds the machines of the last fit; None for one program over all classes.
     _split: partial[Split] | None
 
-    def _encode_labels(self, y: Any, n: int, sample_weight: Any, heavy: bool) -> tuple[IntArray, FloatArray | None]:
-        """Encode the class and weight of each sample, (n,) each; `heavy`: "balanced" counts weights, not samples."""
+    def _encode_labels(self, y: Any, n: int, sample_weight: Any, by_weight: bool) -> tuple[IntArray, FloatArray | None]:
+        """Encode the class and weight of each sample, (n,) each; the weights include `class_weight`.
+
+        by_weight: Whether "balanced" counts weights instead of samples.
+        """
         self.classes_, codes = inputs.encode_labels(y, n)
         weight = inputs.check_weights(sample_weight, n)
-        factors = inputs.compute_class_factors(self.class_weight, self.classes_, y, weight if heavy else None)
+        factors = inputs.compute_class_factors(self.class_weight, self.classes_, y, weight if by_weight else None)
         self.class_weight_ = factors
         if (factors == 1.0).all():
             return codes, weight

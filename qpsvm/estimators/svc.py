@@ -1,4 +1,9 @@
-"""Define the kernel classifiers `SVC` and `NuSVC`."""
+"""Define the kernel classifiers `SVC` and `NuSVC`.
+
+Several classes are separated by one machine per pair of classes, by one per class against all others, or by one program
+over all classes (`multi_class`). The f of a pair is positive for its later class in this library, but for its first
+class in scikit-learn if there are more than two classes. So f and its coefficients are negated there.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +35,7 @@ from qpsvm.space.kernels.functions import Kernel
 
 #: Names of the machines with and without slack.
 SOFT, HARD = "CSVM", "HardMargin"
-#: A ν above its maximum by less than this share is passed to the machine, which accounts for rounding.
+#: A ν above its maximum by at most this fraction is passed to the machine, which accounts for rounding.
 NU_TOL = 1e-9
 
 
@@ -52,24 +57,27 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
         n = matrix.shape[0]
         codes, weight = self._encode_labels(y, n, sample_weight, False)
         sums = np.bincount(codes, weight, len(self.classes_)).astype(np.float64)
-        self._check_sums(sums, 0 if weight is None else n)
+        self._check_class_weights(sums, 0 if weight is None else n)
         self._check_calibration(matrix, codes, weight)
         machine, parameters = self._choose_machine()
         if machine == HARD and weight is not None:
             weight = (weight > 0.0).astype(float)
         intercept = self._intercept_rule()
-        together = self._solve_all(matrix, codes, weight, machine, parameters, kernel, intercept, self._psd_rule)
-        self._report_status(together.status, together.gap, together.message, together.caveats)
-        self._store_solution(matrix, codes, together, kernel)
-        self._calibrate(together, inputs.check_weights(sample_weight, n), deadline)
+        machines = self._solve_all(matrix, codes, weight, machine, parameters, kernel, intercept, self._psd_rule)
+        self._report_status(machines.status, machines.gap, machines.message, machines.caveats)
+        self._store_solution(matrix, codes, machines, kernel)
+        self._calibrate(machines, inputs.check_weights(sample_weight, n), deadline)
 
-    def _check_sums(self, sums: FloatArray, n: int) -> None:  # noqa: ARG002
-        """Check the sums of the weights of each class, (k,), which are float sums of n weights. Raises DataError."""
+    def _check_class_weights(self, sums: FloatArray, n: int) -> None:  # noqa: ARG002
+        """Check the sums of the weights of each class, (k,). Raises DataError.
+
+        n: Number of weights in these sums, which bounds their rounding; 0 if they are exact.
+        """
         if np.count_nonzero(sums) < 2:
             raise DataError("Invalid input - all samples with positive weights belong to the same class.")
         if not sums.all():
-            gone = self.classes_.tolist()[int(np.argmin(sums))]
-            raise DataError(f"every sample of the class {gone!r} has weight 0: leave its samples out")
+            absent = self.classes_.tolist()[int(np.argmin(sums))]
+            raise DataError(f"every sample of the class {absent!r} has weight 0: leave its samples out")
 
     def _choose_machine(self) -> tuple[str, dict[str, Any]]:
         """Return the name of the machine of two classes, and its parameters."""
@@ -79,29 +87,30 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
         """Return the intercept of the machines: "free" or None."""
         return "free" if self.fit_intercept else None
 
-    def _store_solution(self, X: Matrix, codes: NDArray[np.intp], together: BinaryMachines, kernel: Kernel) -> None:
+    def _store_solution(self, X: Matrix, codes: NDArray[np.intp], machines: BinaryMachines, kernel: Kernel) -> None:
         """Store the attributes of scikit-learn's classifiers."""
         k = len(self.classes_)
-        size = self._compute_scale(together)
-        self._solution = together
-        self.results_ = together.results
-        support = together.support[np.argsort(codes[together.support], kind="stable")]
+        scale = self._compute_scale(machines)
+        self._solution = machines
+        self.results_ = machines.results
+        support = machines.support[np.argsort(codes[machines.support], kind="stable")]
         self._n_support = np.bincount(codes[support], minlength=k).astype(np.int32)
-        self._pairs = bool(together.machines[0, 1] >= 0)
-        self.n_iter_: Any = np.asarray(self._count_iterations(together.iterations), dtype=np.int32)
+        self._has_pairs = bool(machines.machines[0, 1] >= 0)
+        self.n_iter_: Any = np.asarray(self._count_iterations(machines.iterations), dtype=np.int32)
         if self._is_first_positive:
-            coef = voting.pack_dual_coef(together.coef, size, codes, support)
+            coef = voting.pack_dual_coef(machines.coef, scale, codes, support)
         else:
-            coef = together.coef.toarray()[:, support] / size[:, None]
+            coef = machines.coef.toarray()[:, support] / scale[:, None]
         sign = -1.0 if self._is_first_positive else 1.0
-        w = None if together.w is None else sign * (together.w / size[:, None])
-        self._store_functions(X, kernel, support, coef, sign * (together.b / size) + 0.0, w)
+        w = None if machines.w is None else sign * (machines.w / scale[:, None])
+        self._store_functions(X, kernel, support, coef, sign * (machines.b / scale) + 0.0, w)
 
     @property
     def _is_first_positive(self) -> bool:
         """Whether f is positive for the first class of a pair, as in scikit-learn for more than two classes."""
-        return self._pairs and len(self.classes_) > 2
+        return self._has_pairs and len(self.classes_) > 2
 
+    @property
     def _libsvm_sign(self) -> float:
         return -1.0 if len(self.classes_) == 2 else 1.0
 
@@ -163,14 +172,14 @@ class SVC(KernelClassifier):
 
     See Also
     --------
-    NuSVC : With a share of the samples instead of C.
+    NuSVC : With a fraction of the samples instead of C.
     LinearSVC : Without a kernel, for many samples.
     qpsvm.CSVM : The problem itself, with both of its quadratic programs.
 
     Notes
     -----
-    Differences from scikit-learn: `tol` is a relative duality gap, there it bounds the violation of the optimality
-    conditions; nothing is random; and `psd` selects the treatment of an indefinite kernel matrix. With
+    Differences from scikit-learn: `tol` is a relative duality gap, where scikit-learn bounds the violation of the
+    optimality conditions; nothing is random; and `psd` selects the treatment of an indefinite kernel matrix. With
     ``probability=True`` the probabilities come from five folds that are not random, with ``"leave-one-out"`` from exact
     leave-one-out machines.
 
@@ -194,7 +203,7 @@ class SVC(KernelClassifier):
     _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
         "C": ParameterInfo(
             "float",
-            "Penalty of slack, positive. `inf` is a hard margin, and raises `NotSeparableError` where there is none.",
+            "Penalty of slack, positive. `inf` is a hard margin, and raises `NotSeparableError` if there is none.",
             1.0, check_penalty,
         )
     }  # fmt: skip
@@ -235,17 +244,15 @@ class NuSVC(KernelClassifier):
     _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
         "nu": ParameterInfo(
             "float",
-            "In (0, 1], and at most 2·min(S₊, S₋)/S of every two classes: a bound on the share of margin errors, and "
-            "the least share of support vectors.",
+            "In (0, 1], and at most 2·min(S₊, S₋)/S for every two classes, with S the sum of their weights: upper "
+            "bound on the fraction of margin errors, lower bound on that of support vectors.",
             0.5,
             check_share,
         ),
-        "fit_intercept": ParameterInfo(
-            "bool", "False is refused: a ν-SVM has an intercept.", True, check_intercept("SVC")
-        ),
+        "fit_intercept": ParameterInfo("bool", "Must be True: a ν-SVM has an intercept.", True, check_intercept("SVC")),
         "multi_class": ParameterInfo(
             '{"ovo", "ovr"}',
-            "More than two classes: a machine for every two, or one for each against all others.",
+            "For more than two classes: one machine per pair of classes, or one per class against all others.",
             "ovo",
             check_choice("ovo", "ovr"),
         ),
@@ -254,18 +261,19 @@ class NuSVC(KernelClassifier):
     def _choose_machine(self) -> tuple[str, dict[str, Any]]:
         return "NuSVM", {"nu": self.nu}
 
-    def _check_sums(self, sums: FloatArray, n: int) -> None:
-        rest = self.multi_class == "ovr" and len(sums) > 2
+    def _check_class_weights(self, sums: FloatArray, n: int) -> None:
+        is_against_rest = self.multi_class == "ovr" and len(sums) > 2
         first, second = np.triu_indices(len(sums), 1)
-        one, other = (sums, sums.sum() - sums) if rest else (sums[first], sums[second])
-        largest = float(np.min(2.0 * np.minimum(one, other) / np.maximum(one + other, np.finfo(float).tiny)))
-        if self.nu > largest * (1.0 + NU_TOL):
-            error = InfeasibleNuError(self.nu, largest)
+        one, other = (sums, sums.sum() - sums) if is_against_rest else (sums[first], sums[second])
+        smaller, total = np.minimum(one, other), np.maximum(one + other, np.finfo(float).tiny)
+        max_nu = float(np.min(2.0 * smaller / total))
+        if self.nu > max_nu * (1.0 + NU_TOL):
+            error = InfeasibleNuError(self.nu, max_nu)
             error.args = (f"specified nu is infeasible: {error}",)
-            worst = int(np.argmin(np.minimum(one, other) / np.maximum(one + other, np.finfo(float).tiny)))
-            pair = (worst, None) if rest else (int(first[worst]), int(second[worst]))
+            worst = int(np.argmin(smaller / total))
+            pair = (worst, None) if is_against_rest else (int(first[worst]), int(second[worst]))
             raise attach_class_balance_proof(error, sums, pair, rounding_of(n), self.classes_)
-        super()._check_sums(sums, n)
+        super()._check_class_weights(sums, n)
 
-    def _compute_scale(self, together: BinaryMachines) -> FloatArray:
-        return np.where(together.rho > 0.0, together.rho, 1.0)
+    def _compute_scale(self, machines: BinaryMachines) -> FloatArray:
+        return np.where(machines.rho > 0.0, machines.rho, 1.0)

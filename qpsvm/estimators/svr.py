@@ -109,13 +109,12 @@ class NuSVR(KernelRegressor):
     _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
         "nu": ParameterInfo(
             "float",
-            "In (0, 1]: a bound on the share of samples beyond the tube, and the least share of support vectors.",
+            "In (0, 1]: upper bound on the fraction of samples outside the tube, lower bound on that of support "
+            "vectors.",
             0.5,
             check_share,
         ),
-        "fit_intercept": ParameterInfo(
-            "bool", "False is refused: a ν-SVR has an intercept.", True, check_intercept("SVR")
-        ),
+        "fit_intercept": ParameterInfo("bool", "Must be True: a ν-SVR has an intercept.", True, check_intercept("SVR")),
     }
 
 

@@ -1,6 +1,8 @@
-"""Calibrate probabilities of classes from decision values, and combine those of several machines.
+"""Compute probabilities of classes from decision values by fitted curves (`Calibration`).
 
-    (PROB.1)  P(f) = 1/(1 + exp(−(A f + B))),  A ≥ 0; or a step function that never falls, with lines between its steps
+Each machine has a curve from f to the probability of its class. The probabilities of several machines are combined:
+
+    (PROB.1)  P(f) = 1/(1 + exp(−(A f + B))),  A ≥ 0; or a nondecreasing step function, with lines between its steps
     (PROB.2)  pairs: p minimises Σ_i Σ_{j≠i} (r_ji p_i − r_ij p_j)²,  Σp = 1,  r_ij = P(i | i or j): a linear system
     (PROB.3)  one against all others: p_c = P_c/Σ P_c
 
@@ -20,9 +22,9 @@ from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import AbsentError, FileFormatError
 
-#: Of a pair neither class is less likely than this, as in LIBSVM: the system of (PROB.2) is regular then.
+#: Smallest probability of a class of a pair, as in LIBSVM: then the system of (PROB.2) is regular.
 MIN_PROBABILITY = 1e-7
-#: Where a model's metadata have its calibration.
+#: Key of the calibration in a model's metadata.
 KEY = "probability"
 METHODS = ("sigmoid", "isotonic")
 COUPLINGS = ("two", "pairs", "rest")
@@ -32,9 +34,9 @@ COUPLINGS = ("two", "pairs", "rest")
 class Calibration:
     """A map from decision values to probabilities.
 
-    method: "sigmoid", whose curves are ([A], [B]), or "isotonic", whose curves are (f, P) at the ends of its steps.
-    coupling: "two" classes, "pairs" of more, or each against the "rest".
-    curves: Of each machine, for f that is positive on the side of its later class; of the rest, of its own.
+    method: "sigmoid", with curves ([A], [B]), or "isotonic", with curves (f, P) at the ends of the steps.
+    coupling: "two" classes, "pairs" of more classes, or each class against the "rest".
+    curves: The curve of each machine, as the probability of its later class; against the rest, of its own class.
     """
 
     method: str
@@ -43,8 +45,8 @@ class Calibration:
 
     def __call__(self, values: FloatArray) -> FloatArray:
         """Return the probability of each class, (m, k), from decision values (m, P)."""
-        chances = [self._compute_probability(f, *curve) for f, curve in zip(values.T, self.curves, strict=True)]
-        P = np.column_stack(chances)
+        curves = zip(values.T, self.curves, strict=True)
+        P = np.column_stack([self._compute_probability(f, *curve) for f, curve in curves])
         if self.coupling == "two":
             return np.asarray(np.hstack([1.0 - P, P]))
         if self.coupling == "pairs":
@@ -53,9 +55,9 @@ class Calibration:
         return np.asarray(np.divide(P, total, out=np.full_like(P, 1.0 / P.shape[1]), where=total > 0.0))
 
     def _compute_probability(self, f: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
-        """Return (PROB.1): (m,)."""
+        """Return (PROB.1) at f, (m,), from the curve (x, y)."""
         if self.method == "sigmoid":
-            from scipy.special import expit  # imported late: it is 30 ms of `import qpsvm`
+            from scipy.special import expit  # imported late, because it takes 30 ms
 
             return np.asarray(expit(x[0] * f + y[0]))
         return np.asarray(np.interp(f, x, y))
@@ -67,36 +69,42 @@ class Calibration:
 
     @classmethod
     def from_record(cls, record: Any, functions: int) -> Calibration:
-        """Build it from the output of `record`, checked, of a model with `functions`. Raises FileFormatError."""
+        """Build the calibration from the output of `to_record`, checked. Raises FileFormatError.
+
+        functions: Number of machines of the model.
+        """
         try:
             method, coupling = record["method"], record["coupling"]
             curves = tuple((np.array(x, dtype=np.float64), np.array(y, dtype=np.float64)) for x, y in record["curves"])
-            fitting = [
+            are_valid = all(
                 x.shape == y.shape and x.ndim == 1 and len(x) > 0 and np.isfinite([x, y]).all() for x, y in curves
-            ]
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise FileFormatError(f"the model's calibration is damaged: {error}") from error
-        if method not in METHODS or coupling not in COUPLINGS or len(curves) != functions or not all(fitting):
+        if method not in METHODS or coupling not in COUPLINGS or len(curves) != functions or not are_valid:
             raise FileFormatError(f"the model's calibration is not of this version: {format_value(record)}")
         return cls(method, coupling, curves)
 
 
 def couple_probabilities(P: FloatArray) -> FloatArray:
-    """Return (PROB.2), from the probability of the later class of each pair, in the order (0, 1), (0, 2), …: (m, k)."""
-    m, pairs = P.shape
-    k = round((1.0 + (1.0 + 8.0 * pairs) ** 0.5) / 2.0)
+    """Return the probabilities of the classes, (m, k), from those of pairs, (m, k(k − 1)/2), by (PROB.2).
+
+    P: The probability of the later class of each pair, in the order (0, 1), (0, 2), …
+    """
+    m, n_pairs = P.shape
+    k = round((1.0 + (1.0 + 8.0 * n_pairs) ** 0.5) / 2.0)
     first, second = np.triu_indices(k, 1)
     later = np.clip(P, MIN_PROBABILITY, 1.0 - MIN_PROBABILITY)
     r = np.zeros((m, k, k))
     r[:, second, first], r[:, first, second] = later, 1.0 - later
-    system = np.zeros((m, k + 1, k + 1))
+    system = np.zeros((m, k + 1, k + 1))  # optimality conditions, with the multiplier of Σp = 1 as last unknown
     system[:, :k, :k] = -r * r.transpose(0, 2, 1)
-    own_probability = np.arange(k)
-    system[:, own_probability, own_probability] = np.square(r).sum(axis=1)
+    diagonal = np.arange(k)
+    system[:, diagonal, diagonal] = np.square(r).sum(axis=1)
     system[:, :k, k] = system[:, k, :k] = 1.0
-    right = np.zeros((m, k + 1, 1))
-    right[:, k] = 1.0
-    p = np.maximum(np.linalg.solve(system, right)[:, :k, 0], 0.0)
+    rhs = np.zeros((m, k + 1, 1))
+    rhs[:, k] = 1.0
+    p = np.maximum(np.linalg.solve(system, rhs)[:, :k, 0], 0.0)
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
@@ -114,7 +122,7 @@ class ProbabilityMixin:
         Parameters
         ----------
         X : array_like or SciPy sparse, shape (m, d)
-            Its columns are those of `decision_function`.
+            As for `decision_function`.
 
         Returns
         -------
@@ -128,7 +136,7 @@ class ProbabilityMixin:
         DataError
             See `decision_function`.
         FileFormatError
-            What its metadata say of them is damaged.
+            Their entry in the metadata is damaged.
 
         Examples
         --------

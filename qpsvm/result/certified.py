@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Certified(AttributeHints, ProvenPredictions):
-    """A certified point of any machine, with data about the solve."""
+    """Base of the certified results: bounds of the optimum, the decision function, and data about the solve."""
 
     status: Status
     primal: float
@@ -203,8 +203,8 @@ class Certified(AttributeHints, ProvenPredictions):
     def notes(self) -> tuple[str, ...]:
         """The message, and hints about the data and the parameters; usually empty.
 
-        Hints are about features of different scales, a nearly constant kernel, a class that is never predicted, every α
-        at its bound, or a constant f. They need the samples, so a result from a file has the message only.
+        Hints are about features of different scales, a nearly constant kernel, a class that is never predicted, every
+        α at its bound, or a constant f. They need the samples, so a result from a file has the message only.
 
         Examples
         --------
@@ -219,7 +219,7 @@ class Certified(AttributeHints, ProvenPredictions):
         return (*sentences, *map(str, self.list_hints()))
 
     def list_hints(self, names: Sequence[str] | None = None) -> list[Hint]:
-        """Return the hints about the result, with names of the features."""
+        """Return the hints about the result; `names` are those of the features, by default the model's."""
         from qpsvm.result.hints import find_hints  # imported on demand
 
         return find_hints(self, names)

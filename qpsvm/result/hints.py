@@ -1,9 +1,8 @@
-"""Find hints on a result: features out of scale, a constant kernel, a class that is never predicted (`find_hints`).
+"""Find hints about a result, such as features of different scales (`find_hints`).
 
-Each is a fact about the data or the result, and advice, as an option of the command line and, in brackets, of Python.
-Results show hints in `notes` and `summary`, estimators in `notes_`, the command line at its end. They change nothing.
-
-To be cheap, at most `ROWS` samples, evenly spaced, are scanned, and `KERNEL_ROWS` for kernel values.
+A hint is a fact about the data or the result, with advice: an option of the command line and, in brackets, of Python.
+Results show hints in `notes` and `summary`, estimators in `notes_`, the command line after its output. Hints do not
+change the result. To be cheap, they scan at most `ROWS` evenly spaced samples, and `KERNEL_ROWS` for kernel values.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from qpsvm.space.kernels.functions import Precomputed
 ROWS = 10_000
 #: Largest number of rows between which kernel values are computed.
 KERNEL_ROWS = 64
-#: Ratio of the ranges of two features from which on a hint is given.
-MAX_SCALE_RATIO = 1e6
-#: A kernel whose values differ by a smaller share of the largest counts as constant.
-CONSTANT = 1e-3
+#: Smallest ratio of the ranges of two features for a hint.
+MIN_SCALE_RATIO = 1e6
+#: A kernel whose values differ by less than this fraction of the largest counts as constant.
+MIN_KERNEL_SPREAD = 1e-3
 #: A balanced accuracy that exceeds that of a random guess by at most this counts as a guess.
-ABOVE_A_GUESS = 0.02
+GUESS_TOL = 0.02
 #: Largest number of classes named in a hint.
-NAMED = 3
+MAX_NAMED_CLASSES = 3
 #: With fewer rows (per class, or in all) the fact may be due to chance, and no hint is given.
-ENOUGH = 10
+MIN_ROWS = 10
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ def find_hints(result: Any, names: Sequence[str] | None = None) -> list[Hint]:
     hints = find_sample_hints(problem.X, problem.kernel, names)
     if any(hint.kind == "constant kernel" for hint in hints):
         return hints  # other hints would be consequences of this one
-    if len(problem.active_rows) < ENOUGH:
+    if len(problem.active_rows) < MIN_ROWS:
         return hints
     if problem._target_kind == "labels":
         weight = problem.samples.weight
@@ -81,13 +80,11 @@ def find_sample_hints(X: Any, kernel: Any, names: Sequence[str] | None = None) -
         subset = X[np.unique(np.linspace(0, X.shape[0] - 1, KERNEL_ROWS).astype(int))]
         K = np.asarray(kernel(subset, subset))
         spread, largest_value = float(np.ptp(K)), float(np.abs(K).max())
-        varies = np.ptp(as_dense(subset), axis=0).any()
-        if varies and spread < CONSTANT * largest_value:
-            share = f"{spread / largest_value:.0e}"
+        samples_vary = np.ptp(as_dense(subset), axis=0).any()
+        if samples_vary and spread < MIN_KERNEL_SPREAD * largest_value:
+            share = f"{spread / largest_value:.0e} of their size"
             fact = f"gamma = {gamma:.2g} makes the kernel nearly constant: its values differ by {share}"
-            hints.append(
-                Hint("constant kernel", f"{fact} of their size", "a larger one, or --gamma scale (gamma='scale')")
-            )
+            hints.append(Hint("constant kernel", fact, "a larger one, or --gamma scale (gamma='scale')"))
     return hints
 
 
@@ -102,7 +99,7 @@ def _find_scale_hints(X: Any, names: Sequence[str] | None) -> list[Hint]:
         return []
     narrowest, widest = (int(varies[pick(width[varies])]) for pick in (np.argmin, np.argmax))
     ratio = float(width[widest]) / float(width[narrowest])
-    if not ratio >= MAX_SCALE_RATIO:
+    if not ratio >= MIN_SCALE_RATIO:
         return []
     wide, narrow = (repr(names[j]) if names is not None else f"feature {j}" for j in (widest, narrowest))
     fact = f"{wide} varies {ratio:.0e} times as much as {narrow}, which has almost no influence next to it"
@@ -129,28 +126,26 @@ def find_confusion_hints(counts: NDArray[np.intp], classes: NDArray[Any], is_wei
 
     Shapes: counts (k, k), with one row per true class; classes (k,).
     """
-    n, rows, answers = int(counts.sum()), counts.sum(axis=1), counts.sum(axis=0)
+    n, n_true, n_predicted = int(counts.sum()), counts.sum(axis=1), counts.sum(axis=0)
     if n < 2:
         return []
     balanced = "" if is_weighted else "--class-weight balanced (class_weight='balanced'), "
     advice = f"{balanced}{'another' if is_weighted else 'a larger'} C, or another kernel"
-    if (answers == n).any():
-        only = int(answers.argmax())
-        share = f"the accuracy of {rows[only] / n:.4f} is the share of that class"
+    if (n_predicted == n).any():
+        only = int(n_predicted.argmax())
+        share = f"the accuracy of {n_true[only] / n:.4f} is the share of that class"
         return [Hint("labels", f"every row is predicted {classes[only]}: {share}", advice)]
-    absent = (rows > 0) & (answers == 0)
+    absent = (n_true > 0) & (n_predicted == 0)
     if absent.any():
         absent_labels = [str(label) for label in classes[absent]]
-        named = (
-            " or ".join(absent_labels)
-            if len(absent_labels) <= NAMED
-            else f"{len(absent_labels)} of the {len(classes)} classes"
-        )
-        return [Hint("labels", f"no row is predicted {named}, and {int(rows[absent].sum())} rows are", advice)]
-    present = np.flatnonzero(rows)
-    mean = float(np.mean(counts[present, present] / rows[present]))
-    if len(present) > 1 and rows[present].min() >= ENOUGH and mean <= 1.0 / len(present) + ABOVE_A_GUESS:
-        fact = f"nothing is learnt: the balanced accuracy of {mean:.4f} is that of a random guess"
+        named = " or ".join(absent_labels)
+        if len(absent_labels) > MAX_NAMED_CLASSES:
+            named = f"{len(absent_labels)} of the {len(classes)} classes"
+        return [Hint("labels", f"no row is predicted {named}, and {int(n_true[absent].sum())} rows are", advice)]
+    present = np.flatnonzero(n_true)
+    accuracy = float(np.mean(counts[present, present] / n_true[present]))  # balanced
+    if len(present) > 1 and n_true[present].min() >= MIN_ROWS and accuracy <= 1.0 / len(present) + GUESS_TOL:
+        fact = f"nothing is learnt: the balanced accuracy of {accuracy:.4f} is that of a random guess"
         return [Hint("labels", fact, "another kernel or C, or other features")]
     return []
 
@@ -160,27 +155,28 @@ def _count_training_confusion(problem: SolvedProblem, result: Any) -> NDArray[np
     rows, k = problem.active_rows, len(problem.classes)
     if result.coef.ndim > 1:
         labels = problem.samples.target[rows].astype(np.intp)
-        ahead: FloatArray = -result.yf[rows]  # f_c − f_y
-        return _count_confusion(labels, ahead.argmax(axis=1), k)
-    positive, right = problem.samples.target[rows] > 0.0, result.yf[rows] > 0.0
-    positive_f = np.where(positive, right, result.yf[rows] < 0.0)  # f = 0 is on the side of the smaller label
-    return _count_confusion(positive.astype(np.intp), positive_f.astype(np.intp), k)
+        differences: FloatArray = -result.yf[rows]  # f_c − f_y
+        return _count_confusion(labels, differences.argmax(axis=1), k)
+    is_positive, yf = problem.samples.target[rows] > 0.0, result.yf[rows]
+    is_positive_f = np.where(is_positive, yf > 0.0, yf < 0.0)  # f = 0 is on the side of the smaller label
+    return _count_confusion(is_positive.astype(np.intp), is_positive_f.astype(np.intp), k)
 
 
 def _find_bound_hints(problem: SolvedProblem, result: Any) -> list[Hint]:
     """Return a hint on a too small penalty of slack: no free α, and all rows of a class or regression at bound."""
-    penalty = next((name for name in problem._hyperparameters if name in ("C", "lam")), None)
-    free = (result.kind == 1).any()
-    if penalty is None or free or "nu" in problem._hyperparameters or problem._target_kind not in ("labels", "numbers"):
+    parameters, kind = problem._hyperparameters, problem._target_kind
+    penalty = next((name for name in parameters if name in ("C", "lam")), None)
+    has_free = (result.kind == 1).any()
+    if penalty is None or has_free or "nu" in parameters or kind not in ("labels", "numbers"):
         return []
     rows = problem.active_rows
-    full = result.kind[rows] == 2
-    full = full.any(axis=1) if full.ndim > 1 else full
-    curved = np.any(getattr(result, "curvature", 0.0)) or not np.isfinite(result.upper).all()
+    at_bound = result.kind[rows] == 2
+    at_bound = at_bound.any(axis=1) if at_bound.ndim > 1 else at_bound
+    has_curvature = np.any(getattr(result, "curvature", 0.0)) or not np.isfinite(result.upper).all()
     groups = [np.ones(len(rows), dtype=bool)]
-    if problem._target_kind == "labels" and result.coef.ndim == 1:
+    if kind == "labels" and result.coef.ndim == 1:
         groups = [problem.samples.target[rows] > 0.0, problem.samples.target[rows] < 0.0]
-    if curved or not any(full[group].all() for group in groups):
+    if has_curvature or not any(at_bound[group].all() for group in groups):
         return []
     advice = "a larger --C (C)" if penalty == "C" else "a smaller --lam (lam)"
     return [

@@ -23,11 +23,12 @@ from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.scores import ScoreFunctions
 
-NEAR_KEY = "near"  #: Where a model's metadata say how near its optimum is.
+#: Key of a model's metadata for the set that contains every optimum; see `Model.decision_bounds`.
+NEAR_KEY = "near"
 
 
 def check_kernel_diagonal(kernel: Kernel, diagonal: Any, rows: int, needed: bool) -> FloatArray | None:
-    """Check K(x, x) of rows of a precomputed kernel, (m,); None for others. Raises ParameterError, DataError."""
+    """Check K(x, x) of rows of a precomputed kernel, (m,); None for other kernels. Raises ParameterError, DataError."""
     precomputed = isinstance(kernel, Precomputed)
     if diagonal is not None and not precomputed:
         raise ParameterError("diagonal= is for a precomputed kernel: any other says what K(x, x) is")
@@ -70,8 +71,8 @@ class DecisionFunctions(ProbabilityMixin):
     def _evaluate(self, samples: Matrix) -> FloatArray:
         """Return f of checked samples: (m,) or (m, k)."""
         if self.w is not None:
-            of_w: FloatArray = samples @ self.w.T
-            return of_w + self.b  # (DUAL.4), (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18), (JOINT.1)
+            products: FloatArray = samples @ self.w.T
+            return products + self.b  # (DUAL.4), (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18), (JOINT.1)
         if isinstance(self.kernel, Precomputed):
             return np.asarray(self.kernel(samples, samples)[:, self.vectors] @ self.coef + self.b)
         m = samples.shape[0]
@@ -110,7 +111,7 @@ class DecisionFunctions(ProbabilityMixin):
 
         Examples
         --------
-        A kernel machine keeps the support vectors, and no w:
+        A kernel machine stores the support vectors, and no w:
 
         >>> import numpy as np
         >>> import qpsvm
@@ -419,9 +420,9 @@ class PairsModel(DecisionFunctions):
 
     @cached_property
     def _scores(self) -> ScoreFunctions:
-        picked = self.vectors if isinstance(self.kernel, Precomputed) else np.arange(self.coef.shape[1])
+        support = self.vectors if isinstance(self.kernel, Precomputed) else np.arange(self.coef.shape[1])
         ends = np.concatenate([[0], np.cumsum(self.counts)])
-        return ScoreFunctions(self.kernel, np.asarray(picked), self.vectors, self.coef, self.b, self.w, ends)
+        return ScoreFunctions(self.kernel, np.asarray(support), self.vectors, self.coef, self.b, self.w, ends)
 
     def _evaluate(self, samples: Matrix) -> FloatArray:
         """Return f of each pair: (m, P)."""

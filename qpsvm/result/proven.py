@@ -1,4 +1,8 @@
-"""Bound the decision function of every exact optimum, and prove predictions (`ProvenPredictions`)."""
+"""Bound the decision function of every exact optimum, and prove predictions (`ProvenPredictions`).
+
+The certified gap bounds the distance ‖w − w*‖ to every optimum, because the objective is strongly convex in w. So it
+also bounds the difference of the decision functions at any sample.
+"""
 
 from __future__ import annotations
 

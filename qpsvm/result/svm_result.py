@@ -1,4 +1,9 @@
-"""Define the certified result of an SVM (`SVMResult`)."""
+"""Define the certified result of an SVM (`SVMResult`).
+
+It holds the dual variables α, the decision function, bounds of the optimum, and measures of how well each sample
+satisfies the optimality conditions. All of these are computed from the problem's data at the returned α; only `solver`,
+`iterations` and the times are what the solver reported.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +31,8 @@ from qpsvm.result.solved_problem import ProblemReference, SolvedProblem
 KINDS = ("non-support", "margin", "violator")
 #: Descriptions of these values, for pictures and pages.
 KINDS_IN_WORDS = ("non-support vector", "on the margin", "at the bound")
-#: Labels of lines of a summary, for primal variables other than w and b.
-EXTRA_LINES = {
+#: Labels of lines of a summary, for the entries of `SVMResult.extras`.
+EXTRA_LABELS = {
     "rho": "margin", "epsilon": "tube", "radius": "ball",
     "exact_primal": "exact", "exact_dual": "exact", "exact_gap": "exact",
 }  # fmt: skip
@@ -68,12 +73,13 @@ class SVMResult(Certified):
     rho : float
         Level of the margin: y f = rho on the margin. It is 1 except in the ν-SVM.
     primal, dual : float
-        Certified values: primal ≥ optimum ≥ dual, up to rounding: their last digits, and ½ε(Σ|coef|)²K for rounded
-        kernel values of size K, which changes both alike and is visible for C = 1e8. `verify` bounds rounding, too.
+        Certified values: primal ≥ optimum ≥ dual, except for rounding: in their last digits, and by ½ε(Σ|coef|)²K
+        for rounded kernel values of size K, which changes both equally and is visible for C = 1e8. `verify` bounds
+        rounding, too.
     gap : float
         (primal − dual)/max(|primal|, |dual|) for exactly these α, w, b and ρ: measured in doubles, plus a bound of the
-        rounding of the measurement, (COUNT.4). `verify` proves it. A smaller `tol` gives a smaller gap, as far as
-        doubles permit.
+        rounding of the measurement, (COUNT.4). `verify` proves a bound of it. A smaller `tol` gives a smaller gap, as
+        far as doubles permit.
     rounding : float
         The part of `gap` that only bounds rounding.
     solver_gap : float
@@ -193,14 +199,14 @@ class SVMResult(Certified):
 
     @property
     def _listed_kind(self) -> NDArray[np.int8]:
-        """The kind of everything that `support`, `on_margin` and `at_bound` list."""
+        """The kind of each item that `support`, `on_margin` and `at_bound` list: samples here."""
         return self.kind
 
     @cached
     def counts(self) -> tuple[int, int, int]:
         """The number of samples of each of the three kinds."""
-        idle, inner, beyond = np.bincount(self._listed_kind, minlength=len(KINDS)).tolist()
-        return idle, inner, beyond
+        n_zero, n_free, n_at_bound = np.bincount(self._listed_kind, minlength=len(KINDS)).tolist()
+        return n_zero, n_free, n_at_bound
 
     @cached
     def support(self) -> IntArray:
@@ -239,9 +245,9 @@ class SVMResult(Certified):
     @property
     def kind_descriptions(self) -> tuple[str, str, str]:
         """Descriptions of the three kinds; if α has no bound, the third is not called at the bound."""
-        bounded = len(self.upper) != len(self.kind) or np.isfinite(self.upper[self.at_bound]).all()
-        idle, inner, beyond = self.kinds.descriptions
-        return idle, inner, beyond if bounded else self.kinds.curved_description
+        is_bounded = len(self.upper) != len(self.kind) or np.isfinite(self.upper[self.at_bound]).all()
+        zero, free, at_bound = self.kinds.descriptions
+        return zero, free, at_bound if is_bounded else self.kinds.curved_description
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -293,6 +299,7 @@ class SVMResult(Certified):
         return self.w / 2.0
 
     def _get_extra(self, name: str) -> float:
+        """Return an entry of `extras`. Raises AbsentError."""
         if name not in self.extras:
             raise AbsentError(f"{name} is no variable of this machine ({self.title})")
         return self.extras[name]
@@ -301,13 +308,13 @@ class SVMResult(Certified):
     def kkt(self) -> KKTTable:
         """Table with one row per sample: the terms of its optimality conditions, and its share of the gap.
 
-        alpha, xi, eta = C − α, yf, kind; `gap`, the sample's term of P − D, (CERT.1), in the units of the objective:
-        with ½‖w − w(α)‖² and the share of a penalised intercept they add up to it; `residual`, the same as a share of
-        the relative gap, (CERT.3).
+        Its columns are alpha, xi, eta = C − α, yf, gap, residual and kind. `gap` is the sample's term of P − D,
+        (CERT.1), in the units of the objective; with ½‖w − w(α)‖² and the term of a penalised intercept they sum to
+        P − D. `residual` is the same as a share of the relative gap, (CERT.3).
 
         Examples
         --------
-        The last sample stands among those of the other class:
+        The last sample lies among those of the other class:
 
         >>> import qpsvm
         >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1], C=1))
@@ -321,30 +328,30 @@ class SVMResult(Certified):
         return KKTTable(build_kkt_table(self))
 
     def sensitivity(self, problem: SolvedProblem | None = None) -> Any:
-        """Return the derivatives of f, b, w, margin and objective in parameters, weights, targets, X and γ.
+        """Return the derivatives of f, b, w, margin and objective in the parameters, weights, targets, X and γ.
 
-        They are those of the optimum that this result is near to: ask for a small gap, `solve(problem, tol=1e-10)`.
+        They are those of the optimum near this result, so solve to a small gap: `solve(problem, tol=1e-10)`.
 
         Parameters
         ----------
         problem : Problem, optional
-            What was solved: of a result that comes out of a file.
+            The problem that was solved; needed for a result from a file.
 
         Returns
         -------
         Sensitivity
-            Whose `along` is a derivative.
+            Its method `along` returns directional derivatives.
 
         Raises
         ------
         UnsupportedError
             A ranking, an SVDD, linear constraints, a precomputed or repaired kernel matrix, samples that are stored.
         TooLargeError
-            The kernel matrix of the support vectors does not fit.
+            The kernel matrix of the support vectors does not fit into memory.
 
         See Also
         --------
-        vjp : The same backwards.
+        vjp : Reverse-mode derivatives (vector-Jacobian products).
 
         Examples
         --------
@@ -365,12 +372,12 @@ class SVMResult(Certified):
         Parameters
         ----------
         notes : bool, default=True
-            Whether its `notes` stand below.
+            Whether to append its `notes`.
 
         Returns
         -------
         str
-            Lines without an end of line after the last.
+            The lines, without a line break after the last.
 
         Examples
         --------
@@ -387,22 +394,23 @@ class SVMResult(Certified):
           solver      cvxopt ... on the dual form, ... iterations; it reported 'optimal'
           time        build ...s, solve ...s
         """
-        _, inner, beyond = self.kind_descriptions
+        _, free, at_bound = self.kind_descriptions
+        extras = {"rho": self.rho, **self.extras} if self.rho != 1.0 else self.extras
+        constraints = [] if self.constraints is None else [_describe_constraints(self.constraints)]
         lines = [
             *self._describe_solve(),
             f"  {'vectors' if self.pairs is None else 'pairs  '}     {sum(self.counts[1:])} support = "
-            f"{self.counts[1]} {inner} + {self.counts[2]} {beyond}, of {sum(self.counts)}",
+            f"{self.counts[1]} {free} + {self.counts[2]} {at_bound}, of {sum(self.counts)}",
+            *(self._describe_extra(name, value) for name, value in [*extras.items()][::-1]),
             f"  intercept   b = {self._describe_intercept()}",
+            *(f"  constraints {text}" for text in constraints),
             *self._describe_optimum(),
         ]
-        extras = {"rho": self.rho, **self.extras} if self.rho != 1.0 else self.extras
-        if self.constraints is not None:
-            table = self.constraints
-            lines.insert(6, f"  constraints {_describe_constraints(table)}")
-        for name, value in extras.items():
-            spread = _describe_interval(name, value, self.intervals.get(name, (value, value)))
-            lines.insert(5, f"  {EXTRA_LINES.get(name, name):<11} {name} = {value:.10g}{spread}")
         return self._append_notes(lines, notes)
+
+    def _describe_extra(self, name: str, value: float) -> str:
+        interval = _describe_interval(name, value, self.intervals.get(name, (value, value)))
+        return f"  {EXTRA_LABELS.get(name, name):<11} {name} = {value:.10g}{interval}"
 
     def _describe_intercept(self) -> str:
         return f"{self.b:.10g}{_describe_interval('b', self.b, self.b_interval)}"
@@ -422,40 +430,35 @@ class SVMResult(Certified):
             ("time", f"build {format_seconds(self.build_time)}, solve {format_seconds(self.solve_time)}"),
             ("note", "; ".join(self.notes)),
         ]  # fmt: skip
-        message = render_table([[Cell(label), Cell(text)] for label, text in figures if text], title=self.title)
-        words = self.kinds.descriptions
-        kinds = [[Cell(word), Cell(str(count), True)] for word, count in zip(words, self.counts, strict=True)]
-        message += render_table([*kinds, [Cell("all"), Cell(str(sum(self.counts)), True)]], head=["kind", "samples"])
-        return message if self.constraints is None else message + _render_constraints(self.constraints)
+        html = render_table([[Cell(label), Cell(text)] for label, text in figures if text], title=self.title)
+        counts = [*zip(self.kinds.descriptions, self.counts, strict=True), ("all", sum(self.counts))]
+        html += render_table([[Cell(kind), Cell(str(count), True)] for kind, count in counts], head=["kind", "samples"])
+        return html if self.constraints is None else html + _render_constraints(self.constraints)
 
 
 def build_kkt_table(result: SVMResult) -> NDArray[np.void]:
-    """Build the rows of `SVMResult.kkt`: (n,)."""
-    terms, columns = result.terms, {"alpha": result.alpha, "xi": result.xi}
-    columns |= {"eta": result.upper - result.alpha, "yf": result.yf}  # (DUAL.7), (CSVM.6), (NUSVM.7), (PHINGE.6)
-    if len(result.alpha) != len(result.kind) and result.target is not None:
-        sides = {
-            "alpha_above": result.alpha, "alpha_below": result.alpha, "eta_above": result.upper - result.alpha,
-            "eta_below": result.upper - result.alpha,
-        }  # fmt: skip
-        n = len(result.kind)
-        columns = {name: part[:n] if name.endswith("above") else part[n:] for name, part in sides.items()}
+    """Build the rows of `SVMResult.kkt`, (n,); a regression has columns for the two α of a sample."""
+    n, terms = len(result.kind), result.terms
+    alpha, eta = result.alpha, result.upper - result.alpha  # (DUAL.7), (CSVM.6), (NUSVM.7), (PHINGE.6)
+    columns = {"alpha": alpha, "xi": result.xi, "eta": eta, "yf": result.yf}
+    if len(alpha) != n and result.target is not None:
+        columns = {"alpha_above": alpha[:n], "alpha_below": alpha[n:], "eta_above": eta[:n], "eta_below": eta[n:]}
         columns |= {"xi": result.xi[:n] + result.xi[n:], "f": result.yf[:n], "target": result.target}
         terms = terms[:n] + terms[n:]
-    places = {} if result.pairs is None else {"i": result.pairs[:, 0], "j": result.pairs[:, 1]}
+    indices = {} if result.pairs is None else {"i": result.pairs[:, 0], "j": result.pairs[:, 1]}
     scale = max(abs(result.primal), abs(result.dual))
     columns |= {"gap": terms, "residual": terms / scale if scale > 0 and np.isfinite(scale) else terms}
-    numbers = [*((name, "i8") for name in places), *((name, "f8") for name in columns)]
     names = np.array(result.kinds.names)
-    table = np.empty(len(result.kind), dtype=[*numbers, ("kind", names.dtype)])
-    for name, values in (places | columns).items():
+    types = [*((name, "i8") for name in indices), *((name, "f8") for name in columns), ("kind", names.dtype)]
+    table = np.empty(n, dtype=types)
+    for name, values in (indices | columns).items():
         table[name] = values
     table["kind"] = names[result.kind]
     return table
 
 
 def _describe_constraints(table: NDArray[np.void]) -> str:
-    """Describe the linear constraints in a line: how many have a nonzero multiplier, and the costliest of them."""
+    """Describe the linear constraints in a line: feasibility, number of positive multipliers, and the largest three."""
     positive = np.flatnonzero(table["multiplier"] > 0.0)
     costliest = positive[np.argsort(-table["multiplier"][positive], kind="stable")][:3]
     listed = ", ".join(f"{table['name'][k]} ({table['multiplier'][k]:.4g})" for k in costliest)
@@ -466,24 +469,21 @@ def _describe_constraints(table: NDArray[np.void]) -> str:
     return f"{len(table)} rows, {feasibility}; {count}{': ' if listed else ''}{listed}{more}"
 
 
-def _render_constraints(table_of_rows: NDArray[np.void]) -> str:
-    """Return the costliest linear constraints in HTML, and how many there are."""
-    costliest = np.argsort(-table_of_rows["multiplier"], kind="stable")[:MAX_DISPLAYED_ROWS]
+def _render_constraints(table: NDArray[np.void]) -> str:
+    """Return the linear constraints with the largest multipliers in HTML, and how many there are."""
+    costliest = np.argsort(-table["multiplier"], kind="stable")[:MAX_DISPLAYED_ROWS]
     columns = ("value", "bound", "multiplier")
     cells = [
         [Cell(str(row["name"])), *(Cell(f"{float(row[column]):.6g}", True) for column in columns)]
-        for row in table_of_rows[costliest]
+        for row in table[costliest]
     ]
-    more = (
-        f"the first {MAX_DISPLAYED_ROWS} of {len(table_of_rows)}, by multiplier"
-        if len(table_of_rows) > MAX_DISPLAYED_ROWS
-        else ""
-    )
-    return render_table(cells, head=["row", "value ≤", *columns[1:]], title="linear constraints", caption=more)
+    is_truncated = len(table) > MAX_DISPLAYED_ROWS
+    caption = f"the first {MAX_DISPLAYED_ROWS} of {len(table)}, by multiplier" if is_truncated else ""
+    return render_table(cells, head=["row", "value ≤", *columns[1:]], title="linear constraints", caption=caption)
 
 
 def _describe_interval(name: str, value: float, interval: tuple[float, float]) -> str:
-    """Describe the interval of a variable that is not unique."""
+    """Describe the interval of equally good values of a variable; return "" if its value is unique."""
     low, high = interval
     if not high - low > 1e-9 * max(1.0, abs(value)):
         return ""

@@ -1,11 +1,11 @@
-"""Define estimators that replace those of scikit-learn, with its defaults and fall-backs to its own classes.
+"""Define the estimators by which `patch_sklearn` replaces those of scikit-learn.
 
-Each class here is an estimator of this library that keeps the promise of scikit-learn's class of the same name. It
-solves the same problem by default, and where it cannot (probabilities, an l1 penalty, an indefinite kernel, …), it fits
-scikit-learn's own class, hands every question on to that, and says so in the log.
+Each class is an estimator of this library with the name and the defaults of scikit-learn's class, so that it solves the
+same problem. If it cannot (probabilities, an L1 penalty, an indefinite kernel, …), it fits scikit-learn's own class,
+delegates predictions and attributes to that, and logs the reason.
 
-They stand in a module of their own, under scikit-learn's names, so that a pickle made while `patch_sklearn` was in
-force is read where it is not.
+The classes are in a module of their own, under scikit-learn's names, so that a pickle written after `patch_sklearn` can
+be read without it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import wraps
 from typing import Any, ClassVar, Self
 
 from sklearn.exceptions import NotFittedError
-from sklearn.svm import _classes as theirs
+from sklearn.svm import _classes as sklearn_classes
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,14 +28,14 @@ from qpsvm.space.kernels.functions import Kernel
 
 log = logging.getLogger("qpsvm.patch")
 
-#: After these scikit-learn's class is asked, which may take what ours refused, or refuses it in its own words. A proof
-#: that there is no answer (`NotSeparableError`) is not among them, and where none was found (`MarginNotFoundError`) no
-#: other is asked either: LIBSVM would look for one without end.
+#: Errors after which scikit-learn's class is fitted, which may support what this library does not, or raises its own
+#: error. A proof that there is no solution (`NotSeparableError`) is not among them. `MarginNotFoundError` is raised,
+#: too, although it is a subclass of one of them: LIBSVM would not terminate.
 FALLBACK_ERRORS = (
     errors.UnsupportedError, errors.ParameterError, errors.UnknownOptionError, errors.DataError,
     errors.IndefiniteKernelError, errors.TooLargeError, errors.SolverError,
 )  # fmt: skip
-#: The questions that scikit-learn's estimator answers where that was fitted.
+#: Methods delegated to scikit-learn's estimator if that was fitted.
 DELEGATED_METHODS = ("predict", "decision_function", "score_samples")
 
 
@@ -52,10 +52,10 @@ def delegate_to_fallback(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def delegate(self: Any, *arguments: Any, **named: Any) -> Any:
-        other = vars(self).get("fallback_")
-        if other is None:
+        fallback = vars(self).get("fallback_")
+        if fallback is None:
             return method(self, *arguments, **named)
-        return getattr(other, method.__name__)(*arguments, **named)
+        return getattr(fallback, method.__name__)(*arguments, **named)
 
     return delegate
 
@@ -107,23 +107,24 @@ class StandIn(metaclass=StandInMeta):
         return self
 
     def _needs_qpsvm(self) -> bool:
-        """Tell whether a parameter is given that scikit-learn's class does not have, so that there is no fallback."""
-        only = read_defaults(self._find_stand_in()).keys() - read_defaults(self.original).keys()
-        given = any(not self._is_default(name) for name in only)
-        return given or isinstance(getattr(self, "kernel", None), Kernel)
+        """Return whether a parameter is given that scikit-learn's class does not have, so that there is no fallback."""
+        own_names = read_defaults(self._find_stand_in()).keys() - read_defaults(self.original).keys()
+        has_own = any(not self._is_default(name) for name in own_names)
+        return has_own or isinstance(getattr(self, "kernel", None), Kernel)
 
     def _build_fallback(self) -> Any:
         """Build scikit-learn's estimator with the given parameters, and its own defaults for the others."""
-        given = [name for name in read_defaults(self.original) if not self._is_default(name)]
-        return self.original(**{name: getattr(self, name) for name in given})
+        names = [name for name in read_defaults(self.original) if not self._is_default(name)]
+        return self.original(**{name: getattr(self, name) for name in names})
 
     def _is_default(self, name: str) -> bool:
+        """Return whether a parameter has the default of this library's class."""
         value, default = getattr(self, name), read_defaults(self._find_stand_in())[name]
         return value is default or (isinstance(value, type(default)) and bool(value == default))
 
     @classmethod
     def _find_stand_in(cls) -> type:
-        """Find the class here that a user's class derives from, or that class itself."""
+        """Find the class of this module that this class is or derives from."""
         return next(kind for kind in cls.__mro__ if "original" in vars(kind))
 
     def __getattr__(self, name: str) -> Any:
@@ -135,7 +136,7 @@ class StandIn(metaclass=StandInMeta):
 
 
 def _has_probabilities(self: Any) -> bool:
-    """Tell whether there are probabilities; those of scikit-learn only."""
+    """Return True if there are probabilities, which are those of scikit-learn. Raises AttributeError."""
     if self.probability in (False, "deprecated"):
         raise AttributeError("predict_proba is not available when probability=False")
     return True
@@ -165,6 +166,7 @@ class ProbableStandIn(StandIn):
         return self._get_fallback().predict_log_proba(X)
 
     def _get_fallback(self) -> Any:
+        """Return scikit-learn's fitted estimator. Raises sklearn.exceptions.NotFittedError."""
         check_is_fitted(self)
         if self.fallback_ is None:
             raise NotFittedError("predict_proba is not available when fitted with probability=False")
@@ -172,28 +174,29 @@ class ProbableStandIn(StandIn):
 
 
 class LinearStandIn(StandIn):
-    """A linear classifier whose L1 penalty is left to scikit-learn, which does not prove its answer and is faster."""
+    """A linear classifier that leaves the L1 penalty to scikit-learn, which is faster, without a certificate."""
 
     def _check_l1(self) -> None:
         raise errors.UnsupportedError("penalty='l1': qpsvm.estimators.LinearSVC certifies it, in more time")
 
 
-#: Scikit-learn deprecates the parameter, and warns if it is given at all.
-NO_PROBABILITIES = read_defaults(theirs.SVC).get("probability", False)
+#: The default of `probability`: scikit-learn deprecates the parameter, and warns of any other value.
+NO_PROBABILITIES = read_defaults(sklearn_classes.SVC).get("probability", False)
 
 
-def build_stand_in(ours: Any, base: type = StandIn, **defaults: Any) -> type:
-    """Build a class that replaces scikit-learn's estimator of the same name, with other defaults."""
-    name = ours.__name__
-    members = {
-        answer: delegate_to_fallback(getattr(ours, answer)) for answer in DELEGATED_METHODS if hasattr(ours, answer)
-    }
-    about = {
-        "__module__": __name__, "__qualname__": name, "original": getattr(theirs, name),
+def build_stand_in(estimator: Any, base: type = StandIn, **defaults: Any) -> type:
+    """Build a class that replaces scikit-learn's estimator of the same name, with other defaults than this library's.
+
+    estimator: The class of this library that fits.
+    """
+    name, parameters = estimator.__name__, estimator._parameters
+    methods = [method for method in DELEGATED_METHODS if hasattr(estimator, method)]
+    return StandInMeta(name, (base, estimator), {
+        "__module__": __name__, "__qualname__": name, "original": getattr(sklearn_classes, name),
         "__doc__": f"`qpsvm.estimators.{name}` in the place of `sklearn.svm.{name}`.",
-        "_parameter_overrides": {key: replace(ours._parameters[key], default=value) for key, value in defaults.items()},
-    }  # fmt: skip
-    return StandInMeta(name, (base, ours), {**about, **members})
+        "_parameter_overrides": {key: replace(parameters[key], default=value) for key, value in defaults.items()},
+        **{method: delegate_to_fallback(getattr(estimator, method)) for method in methods},
+    })  # fmt: skip
 
 
 # An indefinite kernel matrix, as of "sigmoid", is left to scikit-learn, whose result differs from that of psd="clip".
@@ -206,7 +209,7 @@ NuSVR = build_stand_in(estimators.NuSVR, psd="raise")
 LinearSVR = build_stand_in(estimators.LinearSVR, intercept_scaling=1.0)
 OneClassSVM = build_stand_in(estimators.OneClassSVM, psd="raise")
 
-#: Each by its name, which is scikit-learn's.
+#: The replacements by name.
 CLASSES: dict[str, type] = {
     kind.__name__: kind for kind in (SVC, NuSVC, LinearSVC, SVR, NuSVR, LinearSVR, OneClassSVM)
 }  # fmt: skip

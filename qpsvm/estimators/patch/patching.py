@@ -21,15 +21,15 @@ from qpsvm.estimators.patch.classes import CLASSES
 
 log = logging.getLogger("qpsvm.patch")
 
-#: Where scikit-learn defines its classes.
-HOME = "sklearn.svm._classes"
-#: Packages that import scikit-learn's classes in addition to their own.
-KNOW_BOTH = ("qpsvm", "sklearnex", "daal4py")
-#: Limit of the names listed in a message.
+#: The module in which scikit-learn defines its classes.
+DEFINING_MODULE = "sklearn.svm._classes"
+#: Packages that are meant to import scikit-learn's own classes, so that this is not logged.
+PACKAGES_WITH_ORIGINALS = ("qpsvm", "sklearnex", "daal4py")
+#: Largest number of names listed in a message.
 MAX_LISTED = 5
 
 _lock = threading.RLock()
-#: The replaced classes of each patched name, by module.
+#: The replaced classes of each patched name, by module; `_lock` guards them.
 _replaced: dict[str, dict[str, type]] = {}
 
 
@@ -43,8 +43,7 @@ class Patch:
         self.names = names
 
     def __repr__(self) -> str:
-        taken = ", ".join(self.names) or "nothing new"
-        return f"<patch of sklearn.svm: {taken}>"
+        return f"<patch of sklearn.svm: {', '.join(self.names) or 'nothing new'}>"
 
     def __enter__(self) -> Self:
         return self
@@ -146,7 +145,7 @@ def unpatch_sklearn(names: str | Iterable[str] | None = None) -> None:
 
 
 def _resolve_names(names: str | Iterable[str] | None) -> list[str]:
-    """Resolve the requested names. Raises UnknownOptionError."""
+    """Return the requested names of classes, all by default. Raises UnknownOptionError."""
     if names is None:
         return list(CLASSES)
     wanted = [names] if isinstance(names, str) else list(names)
@@ -163,11 +162,11 @@ def _find_original(name: str) -> type:
 
 
 def _find_holders(name: str, values: set[type]) -> dict[str, ModuleType]:
-    """Find the modules of scikit-learn in which a name is one of these classes, except where it is defined."""
+    """Find the modules of scikit-learn in which a name is one of these classes, except that of its definition."""
     return {
         where: module
         for where, module in sys.modules.copy().items()
-        if where.partition(".")[0] == "sklearn" and where != HOME and vars(module).get(name) in values
+        if where.partition(".")[0] == "sklearn" and where != DEFINING_MODULE and vars(module).get(name) in values
     }
 
 
@@ -175,7 +174,7 @@ def _warn_of_earlier_imports(names: tuple[str, ...]) -> None:
     """Log the modules outside scikit-learn that imported a class before the patch, and so keep it."""
     originals = {_find_original(name) for name in names}.union(*(_replaced[name].values() for name in names))
     outside = {id(module): (where, module) for where, module in reversed(sys.modules.copy().items())
-               if where.partition(".")[0] not in ("sklearn", *KNOW_BOTH)}  # fmt: skip
+               if where.partition(".")[0] not in ("sklearn", *PACKAGES_WITH_ORIGINALS)}  # fmt: skip
     imports = [
         f"{where}.{name}"
         for where, module in reversed(outside.values())

@@ -1,8 +1,8 @@
-"""Write and read model files (`save`, `load`).
+"""Write and read model files (`write_model`, `read_model`).
 
-A file holds a header and the arrays of the decision function. The header is JSON text: format, kernel, its parameters,
-number and names of the features, metadata. Reading and writing make the same checks. So a model that loads also
-predicts, whatever happened to its file.
+A file holds a header and the arrays of the decision function. The header is JSON text: format, kernel and its
+parameters, number and names of the features, metadata. Writing and reading make the same checks. So a model that loads
+can predict, even if its file was damaged or forged.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ PAIRS_ARRAYS = {"counts"}
 PAIRS_RULES = {"by_class": bool, "break_ties": bool}
 #: The other arrays hold w, or the support vectors: dense (by their row numbers for a precomputed kernel) or CSR.
 LAYOUTS = ({"w"}, {"vectors"}, {"data", "indices", "indptr", "rows"})
-#: Types that the entries of an array may have, by NumPy's `dtype.kind`: labels, real numbers, indices.
+#: Types of the entries of arrays, as characters of NumPy's `dtype.kind`: of labels, real numbers and indices.
 LABEL_KINDS, REAL_KINDS, INDEX_KINDS = "biufSUMm", "f", "iu"
 #: The last character of Unicode.
 LARGEST_CHARACTER = 0x10FFFF
@@ -86,6 +86,32 @@ def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
     _decode_model(header, arrays)  # raises an error if the file could not be read back
     with open_replacement(path) as file:
         write_archive(file, header, arrays)
+
+
+def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read the attributes of a model, by name. The errors are those of `qpsvm.load`.
+
+    Raises MissingFileError, FileAccessError, FileFormatError, TooLargeError.
+    """
+    path_text = as_path_text(path)
+    try:
+        if not stat.S_ISREG(Path(path_text).stat().st_mode):
+            raise FileAccessError(f"{path_text!r} is a folder, a device or a pipe, not a model file")
+        with Path(path_text).open("rb") as file:
+            archive = Archive(file)
+            header = archive.read_header(FORMATS)
+            _check_shapes(header, archive.members)
+            return _decode_model(header, {name: archive.read(name) for name in archive.members if name != "header"})
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingFileError(f"no model file {path_text!r}") from None
+    except (DataError, ParameterError, UnknownOptionError, UnsupportedError) as error:
+        raise FileFormatError(f"{path_text} is not a model saved by qpsvm, or it is damaged: {error}") from error
+    except MemoryError:
+        raise TooLargeError(f"{path_text} holds a model that does not fit into this machine's memory") from None
+    except OSError as error:
+        if isinstance(error, FileAccessError):
+            raise
+        raise FileAccessError(f"cannot read {path_text}: {error.strerror or error}") from error
 
 
 def _build_kernel_record(kernel: Kernel) -> dict[str, Any]:
@@ -152,32 +178,6 @@ def _encode_model(model: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, N
     return header, arrays
 
 
-def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read the attributes of a model, by name. The errors are those of `qpsvm.load`.
-
-    Raises MissingFileError, FileAccessError, FileFormatError, TooLargeError.
-    """
-    path_text = as_path_text(path)
-    try:
-        if not stat.S_ISREG(Path(path_text).stat().st_mode):
-            raise FileAccessError(f"{path_text!r} is a folder, a device or a pipe, not a model file")
-        with Path(path_text).open("rb") as file:
-            archive = Archive(file)
-            header = archive.read_header(FORMATS)
-            _check_shapes(header, archive.members)
-            return _decode_model(header, {name: archive.read(name) for name in archive.members if name != "header"})
-    except (FileNotFoundError, NotADirectoryError):
-        raise MissingFileError(f"no model file {path_text!r}") from None
-    except (DataError, ParameterError, UnknownOptionError, UnsupportedError) as error:
-        raise FileFormatError(f"{path_text} is not a model saved by qpsvm, or it is damaged: {error}") from error
-    except MemoryError:
-        raise TooLargeError(f"{path_text} holds a model that does not fit into this machine's memory") from None
-    except OSError as error:
-        if isinstance(error, FileAccessError):
-            raise
-        raise FileAccessError(f"cannot read {path_text}: {error.strerror or error}") from error
-
-
 def _encode_labels(classes: NDArray[Any]) -> NDArray[Any]:
     """Return the labels (k,) as an array without objects: Python's text becomes NumPy's."""
     if classes.dtype.kind in LABEL_KINDS:
@@ -204,9 +204,7 @@ def _check_shapes(header: Mapping[str, Any], arrays: Mapping[str, _ArrayInfo]) -
         linear_arrays = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
         _check_shapes(_build_linear_header(header), linear_arrays)
         return
-    d = header.get("n_features")
-    if type(d) is not int or not 0 < d <= LONGEST_AXIS:
-        raise DataError(f"n_features is {format_value(d)}")
+    d = _decode_width(header)
     model_format, is_precomputed = header.get("format"), header.get("kernel") == "precomputed"
     needs_classes = model_format in (ALL_IN_ONE_FORMAT, PAIRS_FORMAT, CLASSES_FORMAT)
     pairs_arrays = PAIRS_ARRAYS if model_format == PAIRS_FORMAT else set[str]()
@@ -222,6 +220,14 @@ def _check_shapes(header: Mapping[str, Any], arrays: Mapping[str, _ArrayInfo]) -
             raise DataError(f"its array {name} has {description}, where shape {shape} is needed")
     if (header.get("kernel") != "linear" and "w" in arrays) or (is_precomputed and "data" in arrays):
         raise DataError("its arrays do not fit its kernel")
+
+
+def _decode_width(record: Mapping[str, Any]) -> int:
+    """Return the number of features. Raises DataError."""
+    d = record.get("n_features")
+    if type(d) is not int or not 0 < d <= LONGEST_AXIS:
+        raise DataError(f"n_features is {format_value(d)}")
+    return d
 
 
 def _list_expected_arrays(
@@ -261,18 +267,12 @@ def _decode_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]])
     _check_shapes(header, arrays)
     if header["format"] == MAP_FORMAT:
         return _decode_map_model(header, arrays)
-    d, names, metadata = header["n_features"], header.get("feature_names"), header.get("metadata")
-    if names is not None and not _is_valid_names(names, d):
-        raise DataError(f"feature_names are not {d} different texts")
+    d, metadata = header["n_features"], header.get("metadata")
+    names = _decode_names(header.get("feature_names"), d)
     if not isinstance(metadata, dict):
         raise DataError("metadata is not a record")
     kernel = _decode_kernel(header)
-    diagonal = header.get("diagonal", 0.0)
-    if type(diagonal) not in (int, float) or not math.isfinite(diagonal):
-        raise DataError(f"diagonal is {format_value(diagonal)}")
-    radius = header.get("radius")
-    if radius is not None and (type(radius) not in (int, float) or not 0.0 <= radius < math.inf):
-        raise DataError(f"radius is {format_value(radius)}")
+    ball = _decode_ball(header)
     if "classes" in arrays:
         _check_labels(arrays["classes"])
     real_arrays = {name: arrays[name].astype(np.float64, copy=False) for name in ("b", "coef", "w") if name in arrays}
@@ -280,11 +280,9 @@ def _decode_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]])
         if not np.isfinite(values).all():
             raise DataError(f"{name} has a value that is not finite")
     has_several_f = header["format"] in (ALL_IN_ONE_FORMAT, PAIRS_FORMAT)
-    further: dict[str, Any] = {}
+    further: dict[str, Any] = {} if has_several_f else ball
     if header["format"] == PAIRS_FORMAT:
         further = {"counts": _check_counts(arrays["counts"], real_arrays["coef"].shape[1]), **_read_rules(header)}
-    elif not has_several_f:
-        further = {"diagonal": float(diagonal), "radius": None if radius is None else float(radius)}
     return {
         "kernel": kernel,
         "classes": arrays.get("classes"),
@@ -293,10 +291,33 @@ def _decode_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]])
         "vectors": np.zeros((0, d)) if "w" in arrays else _decode_vectors(arrays, kernel, d),
         "w": real_arrays.get("w"),
         "n_features": d,
-        "feature_names": None if names is None else tuple(names),
+        "feature_names": names,
         "metadata": metadata,
         **further,
     }
+
+
+def _decode_names(names: Any, d: int) -> tuple[str, ...] | None:
+    """Return the names of d features, which must be different texts, or None. Raises DataError."""
+    if names is None:
+        return None
+    is_text = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not (is_text and len(names) == d == len(set(names))):
+        raise DataError(f"feature_names are not {d} different texts")
+    return tuple(names)
+
+
+def _decode_ball(header: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes `diagonal` and `radius` of a model with one f; 0 and None unless it is an SVDD's.
+
+    Raises DataError.
+    """
+    diagonal, radius = header.get("diagonal", 0.0), header.get("radius")
+    if type(diagonal) not in (int, float) or not math.isfinite(diagonal):
+        raise DataError(f"diagonal is {format_value(diagonal)}")
+    if radius is not None and (type(radius) not in (int, float) or not 0.0 <= radius < math.inf):
+        raise DataError(f"radius is {format_value(radius)}")
+    return {"diagonal": float(diagonal), "radius": None if radius is None else float(radius)}
 
 
 def _build_linear_header(header: Mapping[str, Any]) -> dict[str, Any]:
@@ -314,18 +335,14 @@ def _decode_map_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[An
     record = header["features"]
     linear_arrays = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
     attributes = _decode_model(_build_linear_header(header), linear_arrays)
-    d, names = record.get("n_features"), record.get("feature_names")
-    if type(d) is not int or not 0 < d <= LONGEST_AXIS:
-        raise DataError(f"n_features is {format_value(d)}")
-    if names is not None and not _is_valid_names(names, d):
-        raise DataError(f"feature_names are not {d} different texts")
+    d = _decode_width(record)
+    names = _decode_names(record.get("feature_names"), d)
     map_arrays = {name: array for name, array in arrays.items() if name.startswith(PREFIX)}
     row_map = build_feature_map(record, map_arrays, d, _decode_map_kernel, _decode_points)
     if row_map.width != header["n_features"]:
         raise DataError(f"its map makes {row_map.width} features, and w is of {header['n_features']}")
     return {
-        **attributes, "kernel": row_map, "n_features": d, "vectors": np.zeros((0, d)),
-        "feature_names": None if names is None else tuple(names),
+        **attributes, "kernel": row_map, "n_features": d, "vectors": np.zeros((0, d)), "feature_names": names,
     }  # fmt: skip
 
 
@@ -348,7 +365,7 @@ def _decode_points(arrays: Mapping[str, NDArray[Any]], d: int) -> Matrix:
 
 
 def _is_csr_layout(arrays: Mapping[str, NDArray[Any]]) -> bool:
-    """Return whether the arrays of a CSR matrix have suitable types and shapes; their values are not checked."""
+    """Return whether the arrays of a CSR matrix have suitable types and shapes. Their values are not checked here."""
     data, indices, indptr, rows = (arrays[name] for name in ("data", "indices", "indptr", "rows"))
     has_indices = all(array.dtype.kind in INDEX_KINDS for array in (indices, indptr, rows))
     has_shapes = indices.ndim == indptr.ndim == 1 and rows.ndim == 0 and data.shape == indices.shape
@@ -371,12 +388,6 @@ def _read_rules(header: Mapping[str, Any]) -> dict[str, bool]:
     return {name: bool(rule) for name, rule in rules.items()}
 
 
-def _is_valid_names(names: Any, d: int) -> bool:
-    """Return whether these are d different texts, the names of features."""
-    is_text = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    return is_text and len(names) == d == len(set(names))
-
-
 def _decode_kernel(header: Mapping[str, Any]) -> Kernel:
     """Build the kernel that a header names, with all its parameters numbers. Raises DataError, ParameterError."""
     name, parameters = header.get("kernel"), header.get("parameters")
@@ -392,7 +403,7 @@ def _decode_kernel(header: Mapping[str, Any]) -> Kernel:
 
 
 def _check_labels(classes: NDArray[Any]) -> None:
-    """Refuse labels that are not all different, or that Python cannot show. Any order is allowed. Raises DataError."""
+    """Check that labels (k,) are all different, and valid values of Python; in any order. Raises DataError."""
     kind = classes.dtype.kind
     if kind == "U" and np.ascontiguousarray(classes).view(np.uint32).max() > LARGEST_CHARACTER:
         raise DataError("its labels are not text")
