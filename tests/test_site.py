@@ -171,9 +171,9 @@ def problems_of_the_page() -> dict[str, tuple[str, qpsvm.Problem]]:
     return {
         "with up to 300 rows": ("kernel_newton", qpsvm.CSVM(*few)),
         "with more features than rows": ("kernel_newton", qpsvm.CSVM(*samples(60, 200))),
-        "2000 rows": ("interior_point", qpsvm.CSVM(*samples(2000, 5))),
-        "for large C": ("interior_point", qpsvm.CSVM(*few, C=1e6)),
-        "with many more": ("augmented_lagrangian", qpsvm.CSVM(*samples(20_000, 10))),
+        "with more rows": ("augmented_lagrangian", qpsvm.CSVM(*samples(301, 5))),
+        "for large C": ("augmented_lagrangian", qpsvm.CSVM(*few, C=1e6)),
+        "for ν-SVMs and hard margins with many rows": ("interior_point", qpsvm.NuSVM(*samples(2000, 5))),
         "with a kernel it is": ("kernel_newton", qpsvm.CSVM(*few, kernel="rbf")),
         "for penalised intercepts": ("interior_point", qpsvm.PrimalHinge(*few, kernel="rbf", intercept="penalised")),
     }
