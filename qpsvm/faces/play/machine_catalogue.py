@@ -163,12 +163,12 @@ MACHINES: dict[str, PageMachine] = {
     "hard": PageMachine("hard margin", HardMargin, "", {"balance": "HARD.5", "box": "HARD.6"}),
     "c": PageMachine("C-SVM", CSVM, "C", {"balance": "CSVM.5", "box": "CSVM.7"}, tighter="raise C"),
     "nu": PageMachine(
-        "ν-SVM", NuSVM, "1/n", {"balance": "NUSVM.5", "nu": "NUSVM.6", "box": "NUSVM.8"}, "nα", "lower ν", "ρ",
-        shared=True,
+        "ν-SVM", NuSVM, "1/n", {"balance": "NUSVM.5", "nu": "NUSVM.6", "box": "NUSVM.8"},
+        share="nα", tighter="lower ν", level="ρ", shared=True,
     ),
     "hinge": PageMachine(
-        "hinge loss, regularised", PrimalHinge, "1/(λn)", {"balance": "PHINGE.5", "box": "PHINGE.7"}, "λnα",
-        "lower λ", eta="η/λ", shared=True,
+        "hinge loss, regularised", PrimalHinge, "1/(λn)", {"balance": "PHINGE.5", "box": "PHINGE.7"},
+        share="λnα", tighter="lower λ", eta="η/λ", shared=True,
     ),
     "squared-hinge": PageMachine(
         "squared hinge", SquaredHinge, "", {"balance": "SQHINGE.5", "box": "SQHINGE.7"}, tighter="raise C",
@@ -187,14 +187,14 @@ MACHINES: dict[str, PageMachine] = {
         "ν-SVR", NuSVR, "C", {"balance": "NUSVR.5", "nu": "NUSVR.6", "box": "NUSVR.8"}, shared=True,
     ),
     "quantile-svr": PageMachine(
-        "quantile", QuantileSVR, "Cτ", {"balance": "QSVR.5", "box": "QSVR.7"}, "|β| / bound",
+        "quantile", QuantileSVR, "Cτ", {"balance": "QSVR.5", "box": "QSVR.7"}, share="|β| / bound",
         path="β is Cτ above f, −C(1 − τ) below it, and between the two on it", against="β / larger bound",
         letters=build_regression_symbols("Cτ", "C(1 − τ)", ""), width="‖w‖", correct="below f",
         box="0 ≤ α⁺_i ≤ Cτ, 0 ≤ α⁻_i ≤ C(1 − τ)",
     ),
-    "one-class": PageMachine("one-class", OneClass, "1", {"mass": "ONE.5", "box": "ONE.7"}, "α", shared=True),
+    "one-class": PageMachine("one-class", OneClass, "1", {"mass": "ONE.5", "box": "ONE.7"}, share="α", shared=True),
     "svdd": PageMachine(
-        "SVDD", SVDD, "1/(νn)", {"mass": "SVDD.5", "box": "SVDD.8"}, "νnα", shared=True, width="radius R",
+        "SVDD", SVDD, "1/(νn)", {"mass": "SVDD.5", "box": "SVDD.8"}, share="νnα", shared=True, width="radius R",
         path="α is 0 inside, between 0 and 1/(νn) on the ball, and 1/(νn) outside",
     ),
 }  # fmt: skip

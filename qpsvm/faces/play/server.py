@@ -22,14 +22,14 @@ from qpsvm.faces.play.answers import reply
 from qpsvm.faces.play.checks import RequestError
 from qpsvm.faces.play.kernel_catalogue import KERNELS
 from qpsvm.faces.play.machine_catalogue import MACHINES
+from qpsvm.faces.play.origin_check import App, guard_app
+from qpsvm.faces.play.protocol import MAX_MESSAGE_BYTES, MessageQueue, answer_message, build_refusal, parse_message
 from qpsvm.faces.play.start import Start, choose_default_start
 
 if TYPE_CHECKING:
     import uvicorn
     from starlette.websockets import WebSocket
 
-from qpsvm.faces.play.origin_check import App, guard_app
-from qpsvm.faces.play.protocol import MAX_MESSAGE_BYTES, MessageQueue, answer_message, build_refusal, parse_message
 
 HOST = "127.0.0.1"
 PORT = 8765

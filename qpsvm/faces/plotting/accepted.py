@@ -59,7 +59,7 @@ PICTURES = {
         "the closest points of the hulls of two classes, which a hinge or a hard margin looks for", ("hinge", "hard")
     ),
     "multipliers": PictureScope("the dual variables", tuple(GROUPS)),
-    "complementarity": PictureScope("dual variables against what they pay for", tuple(GROUPS)),
+    "complementarity": PictureScope("dual variables against margins or residuals", tuple(GROUPS)),
     "duality": PictureScope("primal and dual values", tuple(GROUPS)),
     "path": PictureScope(
         "what changes with a parameter such as C", tuple(group for group in GROUPS if group != "hard")

@@ -21,7 +21,7 @@ from qpsvm.many.exact.influence import Influence
 from qpsvm.result.svm_result import SVMResult
 
 #: Areas of markers in points²: of a sample without influence, and what the most influential one adds to it.
-LEAST, MOST = 9, 420
+MIN_AREA, AREA_RANGE = 9, 420
 #: Opacity of a marker, so that samples below others are seen.
 OPACITY = 0.55
 
@@ -158,7 +158,7 @@ def _choose_looks(omitted: list[int], name: str) -> list[tuple[str, str, str]]:
 def _draw_samples(ax: Axes, problem: Problem, points: FloatArray, influences: FloatArray) -> list[Any]:
     """Draw samples (m, 2) by class, with areas by their influences (m,); return handles for the legend."""
     largest = float(np.nanmax(influences, initial=0.0))
-    area = np.where(influences > 0.0, LEAST + MOST * np.nan_to_num(influences) / (largest or 1.0), LEAST)
+    area = np.where(influences > 0.0, MIN_AREA + AREA_RANGE * np.nan_to_num(influences) / (largest or 1.0), MIN_AREA)
     look: dict[str, Any] = {"alpha": OPACITY, "edgecolors": BLACK, "linewidths": 0.7, "zorder": 4}
     handles, fill = list[Any](), BLUE
     if problem.samples.classes is None:

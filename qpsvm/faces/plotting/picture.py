@@ -12,6 +12,7 @@ import numpy as np
 from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.errors import MissingExtraError, ParameterError, ParameterTypeError, describe_install
+from qpsvm.faces.plotting.labels import set_title
 from qpsvm.machines import Problem
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 else:  # for the annotations of the pictures
     Axes = Any
 
-from qpsvm.faces.plotting.labels import set_title
 
 P = ParamSpec("P")
 R = TypeVar("R")

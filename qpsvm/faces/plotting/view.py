@@ -16,6 +16,7 @@ from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.faces.plotting.accepted import build_refusal, suggest_alternative
+from qpsvm.faces.plotting.labels import escape_label, set_labels
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 else:  # for the annotations of the pictures
     Axes = Any
 
-from qpsvm.faces.plotting.labels import escape_label, set_labels
 
 #: Units are equal in both directions, unless one side of the plane would then be more than this multiple of the other.
 SLIVER = 4.0
@@ -72,22 +72,22 @@ class View:
         return len(self.columns) == 2
 
     @property
-    def shape(self) -> float:
-        """Height over width of the plane in the features' own units."""
+    def aspect_ratio(self) -> float:
+        """Height over width of the plane, in the units of the features."""
         (left, right), (low, high) = self.compute_ticks(0, 2), self.compute_ticks(1, 2)
         return float((high - low) / (right - left))
 
     @property
     def has_equal_units(self) -> bool:
         """Whether both axes have the same scale, so that w appears perpendicular to the boundary."""
-        return 1 / SLIVER <= self.shape <= SLIVER
+        return 1 / SLIVER <= self.aspect_ratio <= SLIVER
 
     @property
     def figure_size(self) -> tuple[float, float] | None:
         """A figure into which the plane fits, in inches; None over one feature."""
         if not self.is_plane:
             return None
-        height = min(max(PLANE * self.shape, MIN_HEIGHT), MAX_HEIGHT) if self.has_equal_units else 0.6 * PLANE
+        height = min(max(PLANE * self.aspect_ratio, MIN_HEIGHT), MAX_HEIGHT) if self.has_equal_units else 0.6 * PLANE
         return WIDTH, height + AROUND
 
     def set_frame(self, ax: Axes) -> str:
