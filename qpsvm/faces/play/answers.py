@@ -1,7 +1,6 @@
-"""Answer a request of the page (`reply`): a pure function that never raises.
+"""Answer a request of the page (`reply`): JSON in, JSON out, without a state and without exceptions.
 
-An error is described by a sentence, the field, what would work, and the proof if there is one. `build_optimal_path`
-returns the path of (α, y f), or (α, t − f) or (α, f), on which every optimum lies.
+An error is described by a sentence, the field of the page, a value that would work, and the proof if there is one.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -45,120 +43,18 @@ from qpsvm.program.status import Status
 from qpsvm.result.svm_result import KINDS_IN_WORDS, SVMResult
 from qpsvm.solve.call import solve
 
-#: Digits of a ν that is offered in place of one that is too large.
+#: Digits of the ν that is suggested in place of one that is too large.
 DIGITS = 4
-#: A path that goes on for ever, upwards or downwards.
+#: A corner of a path: the share of α, and the value, or `TOP` or `BOTTOM` where the path goes on to ±∞.
+Point = tuple[float, float | str]
 TOP, BOTTOM = "top", "bottom"
-#: Seconds that a solve may take, the imports of the first one among them, and the relative gap to reach.
+#: Time limit of a solve in seconds, imports included, and its relative gap.
 SECONDS, TOL = 4.0, 1e-6
-#: What a fault of this library may be. The page gets a sentence, and the log the rest.
+log = logging.getLogger(__name__)
+#: Errors that are faults of this library. The page gets a sentence, the log the traceback.
 INTERNAL_ERRORS = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
 )  # fmt: skip
-
-
-def build_failure(
-    number: int | None, error: QPSVMError, request: PageRequest | None = None, problem: Problem | None = None
-) -> dict[str, Any]:
-    """Build the answer if there is no result."""
-    sentence, field, hint = _explain_error(error)
-    answer: dict[str, Any] = {
-        "id": number, "error": {"kind": type(error).__name__, "sentence": sentence, "field": field}
-    }  # fmt: skip
-    if hint is not None:
-        answer["hint"] = hint
-    state = None if request is None else request.state
-    if isinstance(error, NotSeparableError) and request is not None and state is not None and problem is not None:
-        answer["plane"] = build_proof_plane(request, state, problem, error)
-        answer["samples"] = _describe_proof_samples(error)
-    return answer
-
-
-def build_internal_error(number: int | None) -> dict[str, Any]:
-    """Build the answer to a request that failed with an internal error."""
-    sentence = "The library failed on this request: what the server printed says where. Undo the last change."
-    return {"id": number, "error": {"kind": "Fault", "sentence": sentence, "field": None}}
-
-
-def _explain_error(error: QPSVMError) -> tuple[str, str | None, dict[str, Any] | None]:
-    """Describe the error for a user of the page: one line with a full stop, the field, and what would work."""
-    if isinstance(error, NotSeparableError):
-        plus, minus = int((error.u > 0).sum()), int((error.v > 0).sum())
-        text = (
-            f"The classes cannot be separated: their hulls meet. A mixture of {_count_samples(plus, 'positive')} is "
-            f"the same "
-            f"point as a mixture of {_count_samples(minus, 'negative')}. Choose the C-SVM, or another kernel."
-        )
-        return text, "machine", {"machine": "c"}
-    if isinstance(error, MarginNotFoundError):
-        known = "can be separated, but by a margin" if error.separable else "may be separated, but only by a margin"
-        text = f"The classes {known} too narrow for doubles. Choose the C-SVM, or another kernel."
-        return text, "machine", {"machine": "c"}
-    if isinstance(error, InfeasibleNuError):
-        text = (
-            f"ν = {error.nu:g} is too large: with these classes it is {error.nu_max:.4g} at the most, twice the share "
-            "of the smaller class. Lower ν, or add samples to the smaller class."
-        )
-        return text, "nu", {"nu": math.floor(error.nu_max * 10**DIGITS) / 10**DIGITS or error.nu_max}
-    if isinstance(error, IndefiniteKernelError):
-        text = (
-            f"The kernel matrix is indefinite: it has the eigenvalue {error.eigenvalue:.4g} {error.where}, so the dual "
-            "is not convex. Set psd to clip or shift, or choose other kernel parameters."
-        )
-        return text, "psd", {"psd": "clip"}
-    line = " ".join(str(error).split())
-    return line if line.endswith((".", "!", "?")) else f"{line}.", getattr(error, "field", None), None
-
-
-def _count_samples(number: int, sign: str) -> str:
-    return f"{number} {sign} sample{'' if number == 1 else 's'}"
-
-
-def _describe_proof_samples(error: NotSeparableError) -> Mapping[str, Any]:
-    """Return the weights of the common point, and a sentence for each sample."""
-    share = error.u + error.v
-    verdict = [
-        f"The point where the hulls meet takes {weight:.3g} of this sample." if weight > 0.0
-        else "This sample has no part in the point where the hulls meet."
-        for weight in share
-    ]  # fmt: skip
-    return {"share": to_json_list(share), "verdict": verdict}
-
-
-Point = tuple[float, float | str]
-
-
-def build_optimal_path(problem: Problem, result: SVMResult, machine: PageMachine) -> dict[str, Any]:
-    """Build the path from end to end: points (α as a share, value), and the smallest share that is drawn."""
-    sides = machine.learnt == "numbers"
-    points = _build_two_sided_path(result, find_half_width(problem, result)) if sides else _build_one_sided_path(result)
-    return {
-        "low": -1.0 if sides else 0.0,
-        "path": [[share, at if isinstance(at, str) else to_json_number(at)] for share, at in points],
-    }
-
-
-def _build_one_sided_path(result: SVMResult) -> list[Point]:
-    """Build the path: α = 0 outside the margin, then along it, then α at its bound inside, or increasing."""
-    level = float(result.margin[0]) if len(result.margin) else result.rho
-    bounded = bool(np.isfinite(result.upper).all())
-    drop = float(result.curvature.max(initial=0.0)) * compute_full_size(result)
-    end: list[Point] = [(1.0, BOTTOM)] if bounded else []
-    return [(0.0, TOP), (0.0, level), (1.0, level - drop), *end]
-
-
-def _build_two_sided_path(result: SVMResult, epsilon: float) -> list[Point]:
-    """Build the path of β from below f to above it, with the tube of half width ε between."""
-    n, full = len(result.kind), compute_full_size(result)
-    below, above = (float(side.max()) for side in (result.upper[n:], result.upper[:n]))
-    if not np.isfinite(above):
-        drop = float(result.curvature.max()) * full
-        return [(-1.0, -epsilon - drop), (0.0, -epsilon), (0.0, epsilon), (1.0, epsilon + drop)]
-    down, up = -below / full, above / full
-    return [(down, BOTTOM), (down, -epsilon), (0.0, -epsilon), (0.0, epsilon), (up, epsilon), (up, TOP)]
-
-
-log = logging.getLogger(__name__)
 
 
 def reply(message: Any, start: Start | None = None) -> dict[str, Any]:
@@ -179,7 +75,7 @@ def reply(message: Any, start: Start | None = None) -> dict[str, Any]:
 
     Examples
     --------
-    What is wrong with a request is said in a sentence, and nothing is raised:
+    A wrong request is answered by a sentence; nothing is raised:
 
     >>> import qpsvm.play
     >>> answer = qpsvm.play.reply({"id": 2, "ask": "solve", "state": {"points": []}})
@@ -196,7 +92,8 @@ def reply(message: Any, start: Start | None = None) -> dict[str, Any]:
 
 
 def _build_answer(message: Any, start: Start | None) -> dict[str, Any]:
-    began = time.perf_counter()
+    """Build the answer. Raises QPSVMError if the request cannot be read."""
+    start_time = time.perf_counter()
     request = read_request(message)
     if request.state is None:
         return {"id": request.id, **_build_catalogue(start or choose_default_start())}
@@ -216,10 +113,11 @@ def _build_answer(message: Any, start: Start | None) -> dict[str, Any]:
         answer = _answer_solve(request, request.state, problem)
     except QPSVMError as error:
         return build_failure(request.id, error, request, problem)
-    return {**answer, "ms": 1e3 * (time.perf_counter() - began)}
+    return {**answer, "ms": 1e3 * (time.perf_counter() - start_time)}
 
 
 def _build_catalogue(start: Start) -> dict[str, Any]:
+    """Build the answer to "catalogue": machines, kernels, scenes and the initial state of the page."""
     scenes = [{"name": name, "title": scene.title, "try": list(scene.tries), "state": scene.state.to_json()}
               for name, scene in SCENES.items()]  # fmt: skip
     return {
@@ -240,45 +138,59 @@ def _find_version() -> str:
 
 
 def _answer_solve(request: PageRequest, state: PageState, problem: Problem) -> dict[str, Any]:
-    """Answer "solve"."""
-    held = request.alpha
-    result = solve(problem, tol=TOL, check=False, time_limit=SECONDS) if held is None else problem.at(held, TOL)
+    """Answer "solve": solve the problem, or certify the user's α."""
+    alpha = request.alpha
+    result = solve(problem, tol=TOL, check=False, time_limit=SECONDS) if alpha is None else problem.at(alpha, TOL)
     if result.error is not None:
         raise result.error
     norm = compute_norm(problem, result)
-    answer = {"id": request.id, **_summarise(problem, result, norm)}
     machine = MACHINES[state.machine].select_notation(state.parameters)
-    answer |= {
+    answer = {
+        "id": request.id,
+        **_summarise(problem, result, norm),
         "width": to_json_number(measure_width(problem, result, machine, norm)),
         "accuracy": compute_sample_share(problem, result, machine),
+        **_explain_solution(state, problem, result, machine, norm, alpha),
+        "alpha": to_json_list(result.alpha),
+        "pair": build_optimal_path(problem, result, machine),
     }
-    moves = None if held is None else MoveFinder(problem, result)
-    move = None if moves is None or result.status is Status.OPTIMAL else moves.find_best()
-    shown, changed = build_sample_table(result, machine, moves), 0.0 if held is None else measure_repair(result, held)
-    answer |= {
-        "yours": held is not None,
-        "sentence": describe_result(result, machine, norm) if held is None
-        else describe_user_alpha(result, machine, changed > NOTICED, move),
-        "move": None if move is None else move.to_json(),
-        "repaired": to_json_number(changed),
-        "sum": to_json_number(_compute_balance(state, result.alpha if held is None else held)),
-        "alpha": to_json_list(result.alpha), "pair": build_optimal_path(problem, result, machine),
-        "samples": shown, "rest": to_json_number(result.gap - sum(each or 0.0 for each in shown["gap"])),
-    }  # fmt: skip
     if "plane" in request.show:
         answer["plane"] = build_plane(request, state, problem, result)
     if "qp" in request.show:
         answer["qp"] = describe_qp(state, problem, result)
     if "derivation" in request.show:
         try:
-            answer["derivation"] = measure_equations(problem, result, held)
+            answer["derivation"] = measure_equations(problem, result, alpha)
         except UnsupportedError as error:  # a machine without listed steps
             answer["derivation"] = {"headline": str(error), "trusted": False, "steps": {}}
     return answer
 
 
+def _explain_solution(
+    state: PageState, problem: Problem, result: SVMResult, machine: PageMachine, norm: float, alpha: FloatArray | None
+) -> dict[str, Any]:
+    """Explain the result and each sample; for a user's α (n,), also the repair that made it feasible, and a move."""
+    if alpha is None:
+        moves, move, repair = None, None, 0.0
+        sentence = describe_result(result, machine, norm)
+    else:
+        moves, repair = MoveFinder(problem, result), measure_repair(result, alpha)
+        move = None if result.status is Status.OPTIMAL else moves.find_best()
+        sentence = describe_user_alpha(result, machine, repair > NOTICED, move)
+    samples = build_sample_table(result, machine, moves)
+    return {
+        "yours": alpha is not None,
+        "sentence": sentence,
+        "move": None if move is None else move.to_json(),
+        "repaired": to_json_number(repair),
+        "sum": to_json_number(_compute_balance(state, result.alpha if alpha is None else alpha)),
+        "samples": samples,
+        "rest": to_json_number(result.gap - sum(share or 0.0 for share in samples["gap"])),
+    }
+
+
 def _summarise(problem: Problem, result: SVMResult, norm: float) -> dict[str, Any]:
-    """Summarise the result, with ‖w‖."""
+    """Return the figures of a result, with ‖w‖."""
     w = result.w if problem.space.is_linear else None
     return {
         "title": problem.title,
@@ -310,7 +222,7 @@ def _compute_balance(state: PageState, alpha: FloatArray) -> float:
 
 
 def measure_repair(result: SVMResult, alpha: FloatArray) -> float:
-    """Measure the distance of α (n,) from the certified α, in units of C; without bounds, of the largest α."""
+    """Measure the largest change from α (n,) to the certified α, in units of C, or without bounds of the largest α."""
     upper = result.upper
     change = float(np.abs(result.alpha - alpha).max())
     size = float(upper.max()) if np.isfinite(upper).all() else float(np.abs([alpha, result.alpha]).max())
@@ -328,3 +240,103 @@ def compute_norm(problem: Problem, result: SVMResult) -> float:
             return 0.0 if norm <= rounding * terms else norm
         square = coefficients @ (K @ coefficients)
         return 0.0 if np.isfinite(square) and square <= rounding * terms**2 else float(np.sqrt(square))
+
+
+def build_optimal_path(problem: Problem, result: SVMResult, machine: PageMachine) -> dict[str, Any]:
+    """Build the path on which (α, y f), or (α, t − f) or (α, f), of every sample lies at an optimum.
+
+    Returns its corners, with α as a share of its bound, and the smallest share that is drawn.
+    """
+    sides = machine.learnt == "numbers"
+    points = _build_two_sided_path(result, find_half_width(problem, result)) if sides else _build_one_sided_path(result)
+    return {
+        "low": -1.0 if sides else 0.0,
+        "path": [[share, at if isinstance(at, str) else to_json_number(at)] for share, at in points],
+    }
+
+
+def _build_one_sided_path(result: SVMResult) -> list[Point]:
+    """Build the path: α = 0 outside the margin, free on it, and inside at its bound, or increasing."""
+    level = float(result.margin[0]) if len(result.margin) else result.rho
+    bounded = bool(np.isfinite(result.upper).all())
+    drop = float(result.curvature.max(initial=0.0)) * compute_full_size(result)
+    end: list[Point] = [(1.0, BOTTOM)] if bounded else []
+    return [(0.0, TOP), (0.0, level), (1.0, level - drop), *end]
+
+
+def _build_two_sided_path(result: SVMResult, epsilon: float) -> list[Point]:
+    """Build the path of β, from residuals below the tube of half width ε to those above it."""
+    n, full = len(result.kind), compute_full_size(result)
+    below, above = (float(side.max()) for side in (result.upper[n:], result.upper[:n]))
+    if not np.isfinite(above):
+        drop = float(result.curvature.max()) * full
+        return [(-1.0, -epsilon - drop), (0.0, -epsilon), (0.0, epsilon), (1.0, epsilon + drop)]
+    down, up = -below / full, above / full
+    return [(down, BOTTOM), (down, -epsilon), (0.0, -epsilon), (0.0, epsilon), (up, epsilon), (up, TOP)]
+
+
+def build_failure(
+    number: int | None, error: QPSVMError, request: PageRequest | None = None, problem: Problem | None = None
+) -> dict[str, Any]:
+    """Build the answer if there is no result; with the proof in the plane if the classes cannot be separated."""
+    sentence, field, hint = _explain_error(error)
+    answer: dict[str, Any] = {
+        "id": number, "error": {"kind": type(error).__name__, "sentence": sentence, "field": field}
+    }  # fmt: skip
+    if hint is not None:
+        answer["hint"] = hint
+    state = None if request is None else request.state
+    if isinstance(error, NotSeparableError) and request is not None and state is not None and problem is not None:
+        answer["plane"] = build_proof_plane(request, state, problem, error)
+        answer["samples"] = _describe_proof_samples(error)
+    return answer
+
+
+def build_internal_error(number: int | None) -> dict[str, Any]:
+    """Build the answer to a request that failed with an internal error."""
+    sentence = "The library failed on this request: what the server printed says where. Undo the last change."
+    return {"id": number, "error": {"kind": "Fault", "sentence": sentence, "field": None}}
+
+
+def _explain_error(error: QPSVMError) -> tuple[str, str | None, dict[str, Any] | None]:
+    """Describe an error for the page: a sentence, the field, and a setting that would work."""
+    if isinstance(error, NotSeparableError):
+        plus, minus = int((error.u > 0).sum()), int((error.v > 0).sum())
+        text = (
+            f"The classes cannot be separated: their hulls meet. A mixture of {_count_samples(plus, 'positive')} is "
+            f"the same point as a mixture of {_count_samples(minus, 'negative')}. Choose the C-SVM, or another kernel."
+        )
+        return text, "machine", {"machine": "c"}
+    if isinstance(error, MarginNotFoundError):
+        known = "can be separated, but by a margin" if error.separable else "may be separated, but only by a margin"
+        text = f"The classes {known} too narrow for doubles. Choose the C-SVM, or another kernel."
+        return text, "machine", {"machine": "c"}
+    if isinstance(error, InfeasibleNuError):
+        text = (
+            f"ν = {error.nu:g} is too large: with these classes it is {error.nu_max:.4g} at the most, twice the share "
+            "of the smaller class. Lower ν, or add samples to the smaller class."
+        )
+        return text, "nu", {"nu": math.floor(error.nu_max * 10**DIGITS) / 10**DIGITS or error.nu_max}
+    if isinstance(error, IndefiniteKernelError):
+        text = (
+            f"The kernel matrix is indefinite: it has the eigenvalue {error.eigenvalue:.4g} {error.where}, so the dual "
+            "is not convex. Set psd to clip or shift, or choose other kernel parameters."
+        )
+        return text, "psd", {"psd": "clip"}
+    line = " ".join(str(error).split())
+    return line if line.endswith((".", "!", "?")) else f"{line}.", getattr(error, "field", None), None
+
+
+def _count_samples(number: int, sign: str) -> str:
+    return f"{number} {sign} sample{'' if number == 1 else 's'}"
+
+
+def _describe_proof_samples(error: NotSeparableError) -> dict[str, Any]:
+    """Return the weights of the common point, and a sentence for each sample."""
+    share = error.u + error.v
+    verdict = [
+        f"The point where the hulls meet takes {weight:.3g} of this sample." if weight > 0.0
+        else "This sample has no part in the point where the hulls meet."
+        for weight in share
+    ]  # fmt: skip
+    return {"share": to_json_list(share), "verdict": verdict}

@@ -1,7 +1,8 @@
-"""Explain a result in sentences: its meaning, what to try next, and the constraints of each sample.
+"""Explain a result in sentences: its meaning, what to try next, and the optimality condition of each sample.
 
-A sample's sentence says which product of complementary slackness is not 0. If an equality couples the α, it also names
-the other sample that has to move: a single α that is moved would be moved back when α is made feasible.
+At an optimum, both products of complementary slackness are 0 for each sample. A sample's sentence says which product is
+not 0. If an equality couples the α, it also names the other sample whose α has to change: the change of a single α
+would be undone when α is made feasible.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from qpsvm.faces.play.moves import Move, MoveFinder
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 
-#: What a sample of α = 0 means at an optimum, where no sample's bound depends on how many there are; and elsewhere.
-IDLE, HELD = "Without this sample, nothing would change.", "It does not contribute to w."
-#: What is worth telling: a product from this share of the objective on, as the gap of an optimal result is smaller; a
-#: change of α from this share of its bound on, and the width of an interval from this share of its ends on.
+#: Meaning of α = 0 at an optimum, unless the bounds depend on the number of samples; and its meaning in general.
+IDLE, NO_CONTRIBUTION = "Without this sample, nothing would change.", "It does not contribute to w."
+#: Smaller values are not mentioned: products as a share of the objective, changes of α as a share of its bound, and
+#: widths of intervals as a share of their ends. The gap of an optimal result is smaller, too.
 NOTICED = 1e-6
-#: The smallest gap that is told, relative to the objective: what is below it cannot be resolved.
+#: The smallest relative gap that is shown as a number: smaller ones are rounding errors.
 MIN_SHOWN_GAP = 1e-16
-#: What says a sentence of sample i: of a result, a machine, the products of that sample, what is paid inside the margin
-#: and what for slack, and the size from which on they count.
+#: Writes the sentence of sample i, given the result, the machine, the product of α with the excess over the margin, the
+#: product of the bound minus α with the slack, and the size below which they are ignored.
 Explainer = Callable[[SVMResult, PageMachine, int, float, float, float], str]
 
 
@@ -36,14 +37,17 @@ def explain_samples(
     slack_product: FloatArray,
     moves: MoveFinder | None = None,
 ) -> list[str]:
-    """Write a sentence for each sample about its two products, (n,) each, and what to do, in the machine's notation."""
+    """Write a sentence for each sample about its two products, (n,) each, in the machine's notation.
+
+    With a finder of moves, a violation is followed by the change that increases the dual value.
+    """
     size = max((abs(v) for v in (result.primal, result.dual) if np.isfinite(v)), default=0.0) or 1.0
-    noticed = NOTICED * size / result.unit
-    say: Explainer = {"numbers": _explain_regression, "none": _explain_novelty}.get(
+    threshold = NOTICED * size / result.unit
+    explain: Explainer = {"numbers": _explain_regression, "none": _explain_novelty}.get(
         machine.learnt, _explain_curved if machine.curved else _explain_two_class
     )
-    pairs = zip(margin_product.tolist(), slack_product.tolist(), strict=True)
-    sentences = [say(result, machine, i, *pair, noticed) for i, pair in enumerate(pairs)]
+    products = zip(margin_product.tolist(), slack_product.tolist(), strict=True)
+    sentences = [explain(result, machine, i, *pair, threshold) for i, pair in enumerate(products)]
     if moves is not None:
         sentences = [
             each + _suggest_direction(result, moves, i) if each.startswith("Violated") else each
@@ -51,61 +55,61 @@ def explain_samples(
         ]
     if result.status is Status.OPTIMAL and not machine.shared:
         return sentences
-    return [sentence.replace(IDLE, HELD) for sentence in sentences]
+    return [sentence.replace(IDLE, NO_CONTRIBUTION) for sentence in sentences]
 
 
 def _suggest_direction(result: SVMResult, moves: MoveFinder, i: int) -> str:
-    """Describe the direction, and the partner, with which α of a violating sample raises the dual value; or ""."""
+    """Suggest how to change α of a violating sample, and of its partner, to increase the dual value; or ""."""
     n = len(result.kind)
     row = i + n * int(np.argmax(result.terms[i::n]))
-    short = result.margin[row] - result.yf[row] - result.curvature[row] * result.alpha[row]
-    direction = 1 if short > 0.0 else -1
+    violation = result.margin[row] - result.yf[row] - result.curvature[row] * result.alpha[row]
+    direction = 1 if violation > 0.0 else -1
     other = moves.find_partner(row, direction)
     if other is None:
         return ""
-    letter, verb = _name_multiplier(row, n, len(result.alpha)), {1: "raise", -1: "lower"}
+    symbol, verb = _name_multiplier(row, n, len(result.alpha)), {1: "raise", -1: "lower"}
+    text = f" To increase the dual value, {verb[direction]} its {symbol}"
     if other == row:
-        return f" To increase the dual value, {verb[direction]} its {letter}."
-    same = moves.coefficients[row] * moves.coefficients[other] < 0.0
-    mate = f"{_name_multiplier(other, n, len(result.alpha))} of sample {other % n}"
-    if same:
-        return f" To increase the dual value, {verb[direction]} its {letter} and {mate} by as much."
-    return f" To increase the dual value, {verb[direction]} its {letter}, and {verb[-direction]} {mate} by as much."
+        return f"{text}."
+    same_direction = moves.coefficients[row] * moves.coefficients[other] < 0.0
+    partner = f"{_name_multiplier(other, n, len(result.alpha))} of sample {other % n}"
+    text += f" and {partner}" if same_direction else f", and {verb[-direction]} {partner}"
+    return f"{text} by as much."
 
 
 def _name_multiplier(row: int, n: int, m: int) -> str:
-    """Name the multiplier of a row, of n samples with m multipliers: α, or α⁺ or α⁻ for a regression."""
+    """Return the symbol of the dual variable `row` of m, for n samples: α, or α⁺ or α⁻ for a regression."""
     return "α" if m == n else "α⁺" if row < n else "α⁻"
 
 
 def describe_move(move: Move, n: int, m: int) -> str:
-    """Describe the effect of a move on α of n samples with m multipliers, and its gain."""
+    """Describe a move in words, for n samples with m dual variables, with its gain."""
     verbs = ["raise" if change > 0.0 else "lower" for change in move.change]
     sizes = [f"{abs(change):.3g}" for change in move.change]
-    named = [f"{_name_multiplier(row, n, m)} of sample {row % n}" for row in move.rows]
-    if len(named) == 1:
-        text = f"{verbs[0]} {named[0]} by {sizes[0]}"
+    names = [f"{_name_multiplier(row, n, m)} of sample {row % n}" for row in move.rows]
+    if len(names) == 1:
+        text = f"{verbs[0]} {names[0]} by {sizes[0]}"
     elif verbs[0] == verbs[1]:
-        text = f"{verbs[0]} {named[0]} and {named[1]} by {sizes[0]} each"
+        text = f"{verbs[0]} {names[0]} and {names[1]} by {sizes[0]} each"
     else:
-        text = f"{verbs[0]} {named[0]} and {verbs[1]} {named[1]} by {sizes[0]}"
+        text = f"{verbs[0]} {names[0]} and {verbs[1]} {names[1]} by {sizes[0]}"
     return f"{text}: the dual value gains {move.gain:.3g}"
 
 
 def _explain_two_class(
-    result: SVMResult, machine: PageMachine, i: int, beyond: float, slack: float, noticed: float
+    result: SVMResult, machine: PageMachine, i: int, margin_product: float, slack_product: float, threshold: float
 ) -> str:
     bound, level, bounded = machine.bound, machine.level, np.isfinite(result.upper[i])
     kind = result.kind[i]
-    both, fall = ("both products are 0", " + ξ") if bounded else ("α (y f − 1) is 0", "")
-    if slack > noticed and not bounded:
+    both, plus_slack = ("both products are 0", " + ξ") if bounded else ("α (y f − 1) is 0", "")
+    if slack_product > threshold and not bounded:
         return f"y f < {level}, and a hard margin allows no slack."
-    if slack > noticed:
-        return (
-            f"Violated: ({bound} − α) ξ = {slack:.3g}. It is inside the margin or misclassified, but α is not {bound}."
-        )
-    if beyond > noticed:
-        return f"Violated: α (y f − {level}{fall}) = {beyond:.3g}. It lies outside the margin, but α is not 0."
+    if slack_product > threshold:
+        product = f"({bound} − α) ξ = {slack_product:.3g}"
+        return f"Violated: {product}. It is inside the margin or misclassified, but α is not {bound}."
+    if margin_product > threshold:
+        product = f"α (y f − {level}{plus_slack}) = {margin_product:.3g}"
+        return f"Violated: {product}. It lies outside the margin, but α is not 0."
     if kind == 0:
         return f"α = 0 and y f ≥ {level}: {both}. {IDLE}"
     if kind == 1:
@@ -115,37 +119,38 @@ def _explain_two_class(
 
 
 def _explain_curved(
-    result: SVMResult, machine: PageMachine, i: int, beyond: float, slack: float, noticed: float
+    result: SVMResult, machine: PageMachine, i: int, margin_product: float, slack_product: float, threshold: float
 ) -> str:
-    wanted = "κα/C" if machine.bound else "α/(2C)"
+    optimal_slack = "κα/C" if machine.bound else "α/(2C)"
     alpha, upper = result.alpha[i], result.upper[i]
-    if beyond > noticed:
-        return f"Violated: α (y f − 1) = {beyond:.3g}. It lies outside the margin, but α is not 0."
-    if slack > noticed:
-        return f"Violated: its slack is {result.xi[i]:.3g}, but {wanted} is {result.curvature[i] * alpha:.3g}."
+    if margin_product > threshold:
+        return f"Violated: α (y f − 1) = {margin_product:.3g}. It lies outside the margin, but α is not 0."
+    if slack_product > threshold:
+        return f"Violated: its slack is {result.xi[i]:.3g}, but {optimal_slack} is {result.curvature[i] * alpha:.3g}."
     if result.kind[i] == 0:
         return f"α = 0 and y f ≥ 1: both products are 0. {IDLE}"
     if alpha >= upper:
         place = "It is on the linear part of the loss, with slope C."
         return f"α = {machine.bound} and y f ≤ 1 − κ: both products are 0. {place}"
-    return f"0 < α and y f = 1 − {wanted}: both products are 0. Its penalty grows faster, the more slack it has."
+    return f"0 < α and y f = 1 − {optimal_slack}: both products are 0. Its penalty grows faster, the more slack it has."
 
 
 def _explain_regression(
-    result: SVMResult, machine: PageMachine, i: int, beyond: float, slack: float, noticed: float
+    result: SVMResult, machine: PageMachine, i: int, margin_product: float, slack_product: float, threshold: float
 ) -> str:
     n = len(result.kind)
     assert result.target is not None
     beta, residual = result.coef[i], result.target[i] - result.yf[i]
     above = residual > 0.0
     tube = machine.tube
-    side, full = ("above", result.upper[i]) if above else ("below", result.upper[n + i])
-    letter, where = ("α⁺", "up") if above else ("α⁻", "down")
-    bound = _name_bound(machine, above) if np.isfinite(full) else "2C ξ"
-    if slack > noticed and (np.isfinite(full) or result.xi[i] + result.xi[n + i] > 0.0):
-        size = result.xi[i] + result.xi[n + i]
-        return f"Violated: it lies {side} {'the tube' if tube else 'f'} by {size:.3g}, but {letter} is not {bound}."
-    if max(beyond, slack) > noticed:
+    side, upper = ("above", result.upper[i]) if above else ("below", result.upper[n + i])
+    symbol, direction = ("α⁺", "up") if above else ("α⁻", "down")
+    bounded = np.isfinite(upper)
+    bound = _name_bound(machine, above) if bounded else "2C ξ"
+    slack = result.xi[i] + result.xi[n + i]
+    if slack_product > threshold and (bounded or slack > 0.0):
+        return f"Violated: it lies {side} {'the tube' if tube else 'f'} by {slack:.3g}, but {symbol} is not {bound}."
+    if max(margin_product, slack_product) > threshold:
         place = "inside the tube" if tube else f"{side} f"
         return f"Violated: it lies {place}, but {'β' if tube else 'the other α'} is not 0."
     kind = result.kind[i]
@@ -155,8 +160,8 @@ def _explain_regression(
     if kind == 1:
         edge = f"t − f = {'ε' if above else '−ε'}, on the edge of the tube" if tube else "t = f, on the curve"
         return f"{edge}: both products are 0. Its coefficient is β = {_format_signed(beta)}."
-    much = "with the largest multiplier allowed" if np.isfinite(full) else "in proportion to its distance"
-    return f"{letter} = {bound}, and it lies {side} {'the tube' if tube else 'f'}: it pulls f {where} {much}."
+    strength = "with the largest multiplier allowed" if bounded else "in proportion to its distance"
+    return f"{symbol} = {bound}, and it lies {side} {'the tube' if tube else 'f'}: it pulls f {direction} {strength}."
 
 
 def _format_signed(value: float) -> str:
@@ -166,25 +171,25 @@ def _format_signed(value: float) -> str:
 
 def _name_bound(machine: PageMachine, above: bool) -> str:
     """Name the bound of α⁺ or α⁻ in the machine's notation."""
-    written = {key: text for key, text, _ in machine.letters}
-    return written.get("upper", "C") if above else written.get("lower", f"−{machine.bound}").removeprefix("−")
+    texts = {key: text for key, text, _ in machine.letters}
+    return texts.get("upper", "C") if above else texts.get("lower", f"−{machine.bound}").removeprefix("−")
 
 
 def _explain_novelty(
-    result: SVMResult, machine: PageMachine, i: int, beyond: float, slack: float, noticed: float
+    result: SVMResult, machine: PageMachine, i: int, margin_product: float, slack_product: float, threshold: float
 ) -> str:
     bound = machine.bound
-    if result.status is Status.OPTIMAL and "radius" not in result.extras and not np.any(np.abs(result.yf) > noticed):
+    if result.status is Status.OPTIMAL and "radius" not in result.extras and not np.any(np.abs(result.yf) > threshold):
         return "f = 0, as it is everywhere: w is 0, so that there is no boundary, and no sample is outside."
-    if slack > noticed:
-        return f"Violated: ({bound} − α) ξ = {slack:.3g}. It is outside, but α is not {bound}."
-    if beyond > noticed:
-        return f"Violated: α f = {beyond:.3g}. It is inside, but α is not 0."
+    if slack_product > threshold:
+        return f"Violated: ({bound} − α) ξ = {slack_product:.3g}. It is outside, but α is not {bound}."
+    if margin_product > threshold:
+        return f"Violated: α f = {margin_product:.3g}. It is inside, but α is not 0."
     if result.kind[i] == 0:
         return f"α = 0 and f ≥ 0: both products are 0. {IDLE}"
     if result.kind[i] == 1:
         return f"0 < α < {bound} and f = 0: both products are 0. It is a support vector on the boundary."
-    if result.xi[i] <= noticed:
+    if result.xi[i] <= threshold:
         return f"α = {bound} and f = 0: both products are 0. It is on the boundary, with α at its bound."
     return f"α = {bound} and f ≤ 0: both products are 0. It is outside, and its slack is penalised."
 
@@ -192,9 +197,9 @@ def _explain_novelty(
 def describe_result(result: SVMResult, machine: PageMachine, norm: float) -> str:
     """Describe the meaning of a solved result; `norm` is ‖w‖."""
     if result.status is not Status.OPTIMAL:
-        known = f" The certified gap is {_format_gap_percent(result)}." if np.isfinite(result.gap) else ""
-        return f"{result.status.sentence}{known}"
-    within = max(result.gap, 2.0 * UNIT)  # less than one rounding of the objective is not worth telling
+        gap = f" The certified gap is {_format_gap_percent(result)}." if np.isfinite(result.gap) else ""
+        return f"{result.status.sentence}{gap}"
+    within = max(result.gap, 2.0 * UNIT)  # at least one rounding error of the objective
     point = {"labels": "(w, b)", "numbers": "(w, b)", "none": "(w, ρ)"}[machine.learnt]
     point = "(c, R)" if "radius" in result.extras else point
     certified = f"Optimal, and certified: no other α or {point} is better by more than {within:.1g} of the objective."
@@ -248,7 +253,7 @@ _MEANINGS = {"labels": _describe_two_class, "numbers": _describe_regression, "no
 
 
 def describe_user_alpha(result: SVMResult, machine: PageMachine, is_changed: bool, move: Move | None) -> str:
-    """Describe the certificate of the user's α, or of what it was `changed` to, and suggest a move."""
+    """Describe the certificate of the user's α, or of the feasible α that replaced it, and suggest a move."""
     this = "The feasible α" if is_changed else "This α"
     if result.status is Status.OPTIMAL:
         return f"{this} is optimal: the gap is {_format_gap_percent(result)}."
@@ -258,10 +263,10 @@ def describe_user_alpha(result: SVMResult, machine: PageMachine, is_changed: boo
     this = this[0].lower() + this[1:]
     terms = result.terms.reshape(-1, len(result.kind)).sum(axis=0)
     n, m = len(result.kind), len(result.alpha)
-    after = "" if move is None else f" Next{', from there' if is_changed else ''}: {describe_move(move, n, m)}."
+    advice = "" if move is None else f" Next{', from there' if is_changed else ''}: {describe_move(move, n, m)}."
     return (
         f"The gap is {_format_gap_percent(result)}: the objective at {this} is within this distance of the optimum. "
-        f"Sample {int(np.argmax(terms))} has the largest share of the gap.{after}"
+        f"Sample {int(np.argmax(terms))} has the largest share of the gap.{advice}"
     )
 
 

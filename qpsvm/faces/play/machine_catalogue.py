@@ -40,34 +40,34 @@ from qpsvm.machines import (
 )
 from qpsvm.space.kernels.functions import Kernel
 
-#: What the page knows of a machine by its own name.
+#: Fields of `PageMachine` that are sent to the page under their own names.
 JSON_FIELDS = (
     "title", "bound", "share", "level", "eta", "learnt", "value", "path", "against", "width", "correct", "balance",
     "tube",
 )  # fmt: skip
-#: Four points on which every machine can be made, to ask what it is like.
+#: Four points on which every machine can be built, to examine its properties.
 TOY_POINTS, TOY_LABELS = np.array([[0.0, 0.0], [2.0, 1.0], [0.0, 1.0], [2.0, 0.0]]), np.array([-1.0, 1.0, -1.0, 1.0])
 
 
 @dataclass(frozen=True)
 class PageMachine:
-    """A machine that the page can choose; missing fields are as in `NOTATION`.
+    """A machine that the page can choose. Texts that are not given come from `NOTATION`.
 
     kind: The class, called with X, the target if any, the parameters by name, kernel and psd.
     bound, share: The upper bound of α as text, "" if there is none; and α as a share of it.
-    tags: The equations behind "box" and behind each group of rows of the dual.
-    tighter: What makes the margin narrower, or "".
+    tags: The equation of the bounds of the dual ("box"), and that of each group of its rows.
+    tighter: The change of a parameter that makes the margin narrower, as text, or "".
     level: The value of y f on the margin: 1, or ρ if that is a variable.
     eta: The name of the multiplier that equals the bound minus α.
     curved: Whether the penalty of slack is quadratic.
-    shared: Whether the bounds of α, or ν, depend on how many samples there are: without one, all others may do
-        more.
-    value, path, against: What complementarity draws, where an optimum lies, in words, and against what.
-    letters: The table of the selected sample.
-    width, correct, balance: The two figures beside primal, dual and gap; and the equality that a user's α has
-        to meet.
-    box: The bounds of the dual.
-    squared: The same with the parameter `loss` at "squared".
+    shared: Whether the bounds of α, or ν, depend on the number of samples, so that leaving out a sample of α = 0
+        can change the solution.
+    value, against, path: The axes of the complementarity picture, and where an optimum lies in it, as text.
+    letters: The rows of the table of the selected sample.
+    width, correct, balance: The names of the two figures beside primal, dual and gap, and of the equality that a
+        user's α has to satisfy.
+    box: The bounds of the dual, as text.
+    squared: The same machine with the parameter `loss` at "squared".
     """
 
     title: str
@@ -91,11 +91,11 @@ class PageMachine:
     squared: PageMachine | None = None
 
     def __post_init__(self) -> None:
-        own = {"bound": self.bound, "level": self.level, "twice": "2" if self.level == "1" else f"2{self.level}"}
-        written = {name: text.format(**own) for name, text in NOTATION[self.learnt].items()}
+        symbols = {"bound": self.bound, "level": self.level, "twice": "2" if self.level == "1" else f"2{self.level}"}
+        defaults = {name: text.format(**symbols) for name, text in NOTATION[self.learnt].items()}
         if not self.bound:
-            written |= {"share": "α / largest α", "path": f"α is 0, or y f = {self.level}", "box": "α_i ≥ 0"}
-        for name, text in written.items():
+            defaults |= {"share": "α / largest α", "path": f"α is 0, or y f = {self.level}", "box": "α_i ≥ 0"}
+        for name, text in defaults.items():
             object.__setattr__(self, name, getattr(self, name) or text)
         object.__setattr__(self, "against", self.against or self.share)
         object.__setattr__(self, "letters", self.letters or self._build_default_symbols())
@@ -103,11 +103,9 @@ class PageMachine:
     def _build_default_symbols(self) -> tuple[SymbolRow, ...]:
         if self.learnt == "labels":
             return build_two_class_symbols(self.bound, self.level, self.eta)
-        return (
-            build_regression_symbols(self.bound, self.bound)
-            if self.learnt == "numbers"
-            else build_enclosing_symbols(self.bound)
-        )
+        if self.learnt == "numbers":
+            return build_regression_symbols(self.bound, self.bound)
+        return build_enclosing_symbols(self.bound)
 
     @property
     def parameters(self) -> tuple[PageParameter, ...]:
@@ -126,7 +124,7 @@ class PageMachine:
 
     @property
     def kinds(self) -> tuple[str, str, str]:
-        """The three kinds of samples in words."""
+        """Names of the three kinds of samples."""
         first, second, third = self.kind._kind_labels.descriptions
         return first, second, self.kind._kind_labels.curved_description if self.curved and not self.bound else third
 
@@ -135,7 +133,7 @@ class PageMachine:
         return self.squared if self.squared is not None and values.get("loss") == "squared" else self
 
     def build_arguments(self, points: FloatArray, labels: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        """Build the machine's arguments from points and labels (n,): X (n, d), and a target (n,) if it has one."""
+        """Return X, and the target (n,) if the machine has one, for points (n, d) with labels (n,)."""
         if self.learnt == "numbers":
             return points[:, :-1], points[:, -1]
         return (points, labels) if self.learnt == "labels" else (points,)
@@ -144,9 +142,9 @@ class PageMachine:
         self, points: FloatArray, labels: NDArray[Any], values: Mapping[str, Any], kernel: Kernel, psd: str
     ) -> Problem:
         """Build the problem over points with labels (n,). Raises QPSVMError."""
-        given = {name: None if value == "none" else value for name, value in values.items()}
-        make: Any = self.kind
-        problem: Problem = make(*self.build_arguments(points, labels), **given, kernel=kernel, psd=psd)
+        parameters = {name: None if value == "none" else value for name, value in values.items()}
+        kind: Any = self.kind
+        problem: Problem = kind(*self.build_arguments(points, labels), **parameters, kernel=kernel, psd=psd)
         return problem
 
     def to_json(self) -> dict[str, Any]:
@@ -165,12 +163,12 @@ MACHINES: dict[str, PageMachine] = {
     "hard": PageMachine("hard margin", HardMargin, "", {"balance": "HARD.5", "box": "HARD.6"}),
     "c": PageMachine("C-SVM", CSVM, "C", {"balance": "CSVM.5", "box": "CSVM.7"}, tighter="raise C"),
     "nu": PageMachine(
-        "ν-SVM", NuSVM, "1/n", {"balance": "NUSVM.5", "nu": "NUSVM.6", "box": "NUSVM.8"}, "nα", "lower ν", "ρ",
-        shared=True,
+        "ν-SVM", NuSVM, "1/n", {"balance": "NUSVM.5", "nu": "NUSVM.6", "box": "NUSVM.8"},
+        share="nα", tighter="lower ν", level="ρ", shared=True,
     ),
     "hinge": PageMachine(
-        "hinge loss, regularised", PrimalHinge, "1/(λn)", {"balance": "PHINGE.5", "box": "PHINGE.7"}, "λnα",
-        "lower λ", eta="η/λ", shared=True,
+        "hinge loss, regularised", PrimalHinge, "1/(λn)", {"balance": "PHINGE.5", "box": "PHINGE.7"},
+        share="λnα", tighter="lower λ", eta="η/λ", shared=True,
     ),
     "squared-hinge": PageMachine(
         "squared hinge", SquaredHinge, "", {"balance": "SQHINGE.5", "box": "SQHINGE.7"}, tighter="raise C",
@@ -189,14 +187,14 @@ MACHINES: dict[str, PageMachine] = {
         "ν-SVR", NuSVR, "C", {"balance": "NUSVR.5", "nu": "NUSVR.6", "box": "NUSVR.8"}, shared=True,
     ),
     "quantile-svr": PageMachine(
-        "quantile", QuantileSVR, "Cτ", {"balance": "QSVR.5", "box": "QSVR.7"}, "|β| / bound",
+        "quantile", QuantileSVR, "Cτ", {"balance": "QSVR.5", "box": "QSVR.7"}, share="|β| / bound",
         path="β is Cτ above f, −C(1 − τ) below it, and between the two on it", against="β / larger bound",
         letters=build_regression_symbols("Cτ", "C(1 − τ)", ""), width="‖w‖", correct="below f",
         box="0 ≤ α⁺_i ≤ Cτ, 0 ≤ α⁻_i ≤ C(1 − τ)",
     ),
-    "one-class": PageMachine("one-class", OneClass, "1", {"mass": "ONE.5", "box": "ONE.7"}, "α", shared=True),
+    "one-class": PageMachine("one-class", OneClass, "1", {"mass": "ONE.5", "box": "ONE.7"}, share="α", shared=True),
     "svdd": PageMachine(
-        "SVDD", SVDD, "1/(νn)", {"mass": "SVDD.5", "box": "SVDD.8"}, "νnα", shared=True, width="radius R",
+        "SVDD", SVDD, "1/(νn)", {"mass": "SVDD.5", "box": "SVDD.8"}, share="νnα", shared=True, width="radius R",
         path="α is 0 inside, between 0 and 1/(νn) on the ball, and 1/(νn) outside",
     ),
 }  # fmt: skip
@@ -213,5 +211,5 @@ def has_labels(machine: str) -> bool:
 
 
 def build_toy_problem(machine: str, values: Mapping[str, Any], kernel: Kernel, psd: str = "raise") -> Problem:
-    """Build a machine over four points."""
+    """Build a machine over the four points `TOY_POINTS`."""
     return MACHINES[machine].build_problem(TOY_POINTS, TOY_LABELS, values, kernel, psd)

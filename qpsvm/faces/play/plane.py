@@ -17,11 +17,11 @@ from qpsvm.faces.plotting.view import CURVE_POINTS, ROOM, View
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
 
-#: Half of what is shown where the points have no range.
+#: Half the width of the plane if all points coincide.
 LONE_HALF_WIDTH = 1.0
-#: Digits of f, below the larger of its level and its typical size.
+#: Significant digits of f, relative to the larger of ρ and its median size.
 DIGITS = 6
-#: A hull is drawn to this share of its range: less than a pixel.
+#: Accuracy of a hull, as a share of its range: less than a pixel.
 PIXEL = 1e-4
 #: Levels of f inside and outside, as shares of its largest value at a sample.
 CONTOURS = (-1.0, -0.5, 0.25, 0.5, 0.75)
@@ -32,14 +32,14 @@ LABELS = (1, -1)
 def build_plane(request: PageRequest, state: PageState, problem: Problem, result: SVMResult) -> dict[str, Any]:
     """Build f on the grid and the geometry of the dual; for a regression f over the horizontal axis."""
     box = request.box or compute_box(state)
-    shown: dict[str, Any] = {"box": list(box), "n": request.grid}
+    plane: dict[str, Any] = {"box": list(box), "n": request.grid}
     learnt = MACHINES[state.machine].learnt
     if learnt == "numbers":
-        return shown | _build_curve(state, problem, result, box)
-    shown["f"] = _evaluate_on_grid(state, result, box, request.grid)
+        return plane | _build_curve(state, problem, result, box)
+    plane["f"] = _evaluate_on_grid(state, result, box, request.grid)
     if learnt == "none":
-        return shown | _build_enclosure(state, problem, result)
-    return shown | {"levels": [-result.rho, 0.0, result.rho], **_build_hulls(state, problem, result)}
+        return plane | _build_enclosure(state, problem, result)
+    return plane | {"levels": [-result.rho, 0.0, result.rho], **_build_hulls(state, problem, result)}
 
 
 def build_boundary(request: PageRequest, state: PageState, result: SVMResult) -> dict[str, Any]:
@@ -84,11 +84,11 @@ def build_proof_plane(
 ) -> dict[str, Any]:
     """Build the hulls of two classes that are not separable, and their common point."""
     box, why = request.box or compute_box(state), explain_missing_hulls(state, problem)
-    shown = {"box": list(box), "n": request.grid, "f": None, "levels": [-1.0, 0.0, 1.0], **_build_empty_geometry(why)}
+    plane = {"box": list(box), "n": request.grid, "f": None, "levels": [-1.0, 0.0, 1.0], **_build_empty_geometry(why)}
     if not why:
-        shown["hulls"] = _hulls_to_json(_compute_hulls(state, np.ones(len(state.labels))), None)
-        shown["meeting"] = to_json_list((error.u + error.v) @ _project_points(state) / 2)
-    return shown
+        plane["hulls"] = _hulls_to_json(_compute_hulls(state, np.ones(len(state.labels))), None)
+        plane["meeting"] = to_json_list((error.u + error.v) @ _project_points(state) / 2)
+    return plane
 
 
 def compute_box(state: PageState) -> tuple[float, float, float, float]:
@@ -126,7 +126,7 @@ def _build_page_view(axes: tuple[int, ...], X: FloatArray) -> View:
 
 
 def _evaluate_on_grid(state: PageState, result: SVMResult, box: tuple[float, float, float, float], n: int) -> list[Any]:
-    """Evaluate f on an n × n grid, row by row from y0 up, with as many digits as a picture needs: n² numbers."""
+    """Evaluate f on an n × n grid, row by row upwards, rounded to what a picture needs: n² numbers."""
     grid = np.meshgrid(np.linspace(*box[:2], n), np.linspace(*box[2:], n))
     f = _build_page_view(state.axes, state.points).evaluate(result, np.column_stack([each.ravel() for each in grid]))
     finite = np.abs(f[np.isfinite(f)])
@@ -144,12 +144,12 @@ def _build_hulls(state: PageState, problem: Problem, result: SVMResult) -> dict[
     full = _compute_hulls(state, np.ones(len(state.labels)))
     if not min(result.alpha[state.labels == label].sum() for label in LABELS) > 0.0:
         return {**_build_empty_geometry("No closest points: every α is 0."), "hulls": _hulls_to_json(full, None)}
-    shares, axes = find_closest_points(problem, result), list(state.axes)
-    reduced = full if shares.is_unreduced else _compute_hulls(state, shares.caps)
+    closest, axes = find_closest_points(problem, result), list(state.axes)
+    reduced = full if closest.is_unreduced else _compute_hulls(state, closest.caps)
     return {
-        "hulls": _hulls_to_json(full, reduced), "cap": float(shares.caps.max()),
-        "closest": to_json_list([shares.plus[axes], shares.minus[axes]]),
-        "meeting": to_json_list(shares.plus[axes]) if shares.is_common_point(state.points) else None, "missing": "",
+        "hulls": _hulls_to_json(full, reduced), "cap": float(closest.caps.max()),
+        "closest": to_json_list([closest.plus[axes], closest.minus[axes]]),
+        "meeting": to_json_list(closest.plus[axes]) if closest.is_common_point(state.points) else None, "missing": "",
     }  # fmt: skip
 
 

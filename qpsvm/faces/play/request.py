@@ -1,7 +1,7 @@
-"""Parse a request of the page, and check every key, type, size and range (`read_request`).
+"""Read a request of the page, and check every key, type, size and range (`read_request`).
 
-Nothing from a page is used before it has been checked here. `write_program` turns a state into a Python program with
-the same result.
+Nothing from a page is used before it has been checked here. `write_program` writes a Python program that solves the
+problem of a state.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.faces.play import backend_catalogue, kernel_catalogue
+from qpsvm.faces.play import backend_catalogue
 from qpsvm.faces.play.checks import RequestError, as_choice, as_integer, as_items, as_number, as_number_list, as_object
 from qpsvm.faces.play.kernel_catalogue import KERNELS
 from qpsvm.faces.play.machine_catalogue import MACHINES, count_dual_variables, has_labels
 from qpsvm.faces.play.page_parameters import read_settings
 from qpsvm.machines import Problem
 
-#: What a state may hold: so many points, and so many numbers in all.
+#: Limits of a state: the number of points, and of their coordinates in all.
 MOST_POINTS, MOST_NUMBERS = 1000, 20_000
-#: The largest coordinate. Beyond it the squares that a polynomial kernel takes are no ordinary numbers.
+#: The largest absolute value of a coordinate, so that polynomial kernels do not overflow.
 LARGEST = 1e9
-#: The largest α that a user may hold.
+#: The largest absolute value of an α of the user.
 LARGEST_ALPHA = 1e15
-#: Whole numbers that JavaScript holds exactly.
+#: Up to this integer, JavaScript represents all integers exactly.
 LARGEST_ID = 2**53
-#: Points of the plane a side.
+#: Grid points per side of the plane: limits and default.
 FEWEST_TICKS, MOST_TICKS, TICKS = 8, 96, 56
 #: The parts of an answer to "solve" that can be left out.
 SHOWS = ("plane", "qp", "derivation")
-#: The keys of a request by what it asks, besides "id" and "ask".
+#: The keys of each kind of request, besides "id" and "ask".
 KEYS = {
     "catalogue": (),
     "solve": ("state", "box", "grid", "show", "alpha"),
@@ -54,7 +54,7 @@ class PageState:
     labels (n,): −1 and +1; unused by a machine without classes.
     axes: The features that the plane shows.
     machine, kernel: Names in the catalogue.
-    parameters, kernel_parameters: All parameters; those that were not given have their defaults.
+    parameters, kernel_parameters: All parameters, defaults included.
     """
 
     points: FloatArray
@@ -79,7 +79,7 @@ class PageState:
                 raise RequestError(
                     f"class {label:+d} has no point: add one, or flip one of the other class", "state.labels"
                 )
-        kernel = kernel_catalogue.KERNELS[self.kernel].build_kernel(self.kernel_parameters)
+        kernel = KERNELS[self.kernel].build_kernel(self.kernel_parameters)
         machine = MACHINES[self.machine]
         y = np.asarray(classes)[(self.labels > 0).astype(int)]
         return machine.build_problem(self.points, y, self.parameters, kernel, self.psd)
@@ -103,7 +103,7 @@ class PageRequest:
     box: The part of the plane that is shown; None to choose it around the points.
     grid: Number of grid points per side at which f is evaluated.
     show: Some of `SHOWS`.
-    alpha (n,) or None: An α to certify as it is; then nothing is solved.
+    alpha (m,) or None: The user's α to certify, instead of solving.
     solver: The solver to run.
     sample: The sample to leave out.
     """
@@ -120,34 +120,31 @@ class PageRequest:
 
 
 def read_request(message: Any) -> PageRequest:
-    """Check a message. Raises RequestError."""
-    every = {"id", "ask"}.union(*KEYS.values())
-    whole = as_object(message, "the request", sorted(every), required=("id", "ask"))
-    number = as_integer(whole.pop("id"), "id", -LARGEST_ID, LARGEST_ID)
-    ask = as_choice(whole.pop("ask"), "ask", KEYS)
-    foreign = next((key for key in whole if key not in KEYS[ask]), None)
-    if foreign is not None:
-        raise RequestError(f"a request for {ask!r} has no key {foreign!r}; leave it out", foreign)
+    """Check a message, and convert it to a request. Raises RequestError."""
+    known = {"id", "ask"}.union(*KEYS.values())
+    values = as_object(message, "the request", sorted(known), required=("id", "ask"))
+    number = as_integer(values.pop("id"), "id", -LARGEST_ID, LARGEST_ID)
+    ask = as_choice(values.pop("ask"), "ask", KEYS)
+    unknown = next((key for key in values if key not in KEYS[ask]), None)
+    if unknown is not None:
+        raise RequestError(f"a request for {ask!r} has no key {unknown!r}; leave it out", unknown)
     if ask == "catalogue":
         return PageRequest(number, ask)
-    if "state" not in whole:
+    if "state" not in values:
         raise RequestError(f"a request for {ask!r} needs the key 'state'", "state")
-    state = read_state(whole["state"])
+    state = read_state(values["state"])
     if ask == "run":
         return PageRequest(
-            number, ask, state, solver=as_choice(whole.get("solver"), "solver", backend_catalogue.list_solvers())
+            number, ask, state, solver=as_choice(values.get("solver"), "solver", backend_catalogue.list_solvers())
         )
     if ask == "without":
-        sample = as_integer(whole.get("sample", 0), "sample", 0, max(len(state.points) - 1, 0))
-        return PageRequest(number, ask, state, _read_box(whole.get("box")), _read_grid(whole), sample=sample)
+        sample = as_integer(values.get("sample", 0), "sample", 0, max(len(state.points) - 1, 0))
+        return PageRequest(number, ask, state, _read_box(values.get("box")), _read_grid(values), sample=sample)
     if ask != "solve":
         return PageRequest(number, ask, state)
-    alpha = whole.get("alpha")
-    count = count_dual_variables(state.machine, len(state.points))
     return PageRequest(
-        number, ask, state, _read_box(whole.get("box")),
-        _read_grid(whole), _read_shown_parts(whole.get("show", list(SHOWS))),
-        None if alpha is None else np.array(as_number_list(alpha, "alpha", count, -LARGEST_ALPHA, LARGEST_ALPHA)),
+        number, ask, state, _read_box(values.get("box")), _read_grid(values),
+        _read_shown_parts(values.get("show", list(SHOWS))), _read_alpha(values.get("alpha"), state),
     )  # fmt: skip
 
 
@@ -163,18 +160,20 @@ def read_state(value: Any) -> PageState:
     """Check a state from a page, a URL or a file. Raises RequestError."""
     known = ("points", "labels", "axes", "machine", "parameters", "kernel")
     machine = as_choice(as_object(value, "state", known).get("machine", "c"), "state.machine", MACHINES)
-    whole = as_object(value, "state", known, required=("points", "labels") if has_labels(machine) else ("points",))
-    points = _read_points(whole["points"])
+    values = as_object(value, "state", known, required=("points", "labels") if has_labels(machine) else ("points",))
+    points = _read_points(values["points"])
     n, d = points.shape
-    whole.setdefault("labels", [1] * n)
+    values.setdefault("labels", [1] * n)
     labels = [as_choice(_normalise_label(label), f"state.labels[{i}]", (1, -1))
-              for i, label in enumerate(as_items(whole["labels"], "state.labels", MOST_POINTS, n))]  # fmt: skip
-    kernel = as_object(whole.get("kernel", {"name": "linear"}), "state.kernel", _list_kernel_keys(), required=("name",))
-    name = as_choice(kernel.pop("name"), "state.kernel.name", kernel_catalogue.KERNELS)
+              for i, label in enumerate(as_items(values["labels"], "state.labels", MOST_POINTS, n))]  # fmt: skip
+    kernel = as_object(
+        values.get("kernel", {"name": "linear"}), "state.kernel", _list_kernel_keys(), required=("name",)
+    )
+    name = as_choice(kernel.pop("name"), "state.kernel.name", KERNELS)
     return PageState(
-        points, np.array(labels, dtype=np.float64), _read_axes(whole.get("axes", [0, 1]), d, machine), machine,
-        read_settings(MACHINES[machine].parameters, whole.get("parameters", {}), "state.parameters"),
-        name, read_settings(kernel_catalogue.KERNELS[name].parameters, kernel, "state.kernel"),
+        points, np.array(labels, dtype=np.float64), _read_axes(values.get("axes", [0, 1]), d, machine), machine,
+        read_settings(MACHINES[machine].parameters, values.get("parameters", {}), "state.parameters"),
+        name, read_settings(KERNELS[name].parameters, kernel, "state.kernel"),
     )  # fmt: skip
 
 
@@ -184,7 +183,7 @@ def _normalise_label(label: Any) -> Any:
 
 
 def _list_kernel_keys() -> list[str]:
-    return ["name", *{p.name: None for each in kernel_catalogue.KERNELS.values() for p in each.parameters}]
+    return ["name", *{p.name: None for each in KERNELS.values() for p in each.parameters}]
 
 
 def _read_points(value: Any) -> FloatArray:
@@ -222,6 +221,14 @@ def _read_box(value: Any) -> tuple[float, float, float, float] | None:
     return x0, x1, y0, y1
 
 
+def _read_alpha(value: Any, state: PageState) -> FloatArray | None:
+    """Read the user's α, one number per dual variable."""
+    if value is None:
+        return None
+    count = count_dual_variables(state.machine, len(state.points))
+    return np.array(as_number_list(value, "alpha", count, -LARGEST_ALPHA, LARGEST_ALPHA))
+
+
 def _read_grid(message: Mapping[str, Any]) -> int:
     return as_integer(message.get("grid", TICKS), "grid", FEWEST_TICKS, MOST_TICKS)
 
@@ -232,25 +239,25 @@ def _read_shown_parts(value: Any) -> tuple[str, ...]:
 
 
 def write_program(state: PageState, tol: float, seconds: float) -> str:
-    """Write the program. It runs as it is, and reports it if the problem has no solution.
+    """Write a program that builds and solves the problem of a state, and prints the dual and the result.
 
-    It uses the page's time limit, which excludes some solvers, because another solver may find another optimum.
+    It has the page's time limit, so that the same solver is chosen: another one may find another optimum.
     """
     machine, kernel = MACHINES[state.machine], KERNELS[state.kernel]
-    values = {name: None if value == "none" else value for name, value in state.parameters.items()}
-    made = {name: value for name, value in state.kernel_parameters.items() if name != "psd"}
+    parameters = {name: None if value == "none" else value for name, value in state.parameters.items()}
+    kernel_parameters = {name: value for name, value in state.kernel_parameters.items() if name != "psd"}
     arguments = [
-        *_format_arguments(values),
-        f"kernel=qpsvm.{kernel.kind.__name__}({', '.join(_format_arguments(made))})",
+        *_format_arguments(parameters),
+        f"kernel=qpsvm.{kernel.kind.__name__}({', '.join(_format_arguments(kernel_parameters))})",
     ]
     if state.psd != "raise":
         arguments.append(f"psd={state.psd!r}")
     X, *target = machine.build_arguments(state.points, state.labels)
     rows = ",\n".join(f"    {[float(value) for value in row]!r}" for row in X.tolist())
     name = "t" if machine.learnt == "numbers" else "y"
-    values_of = [float(value) if name == "t" else int(value) for value in target[0]] if target else []
+    targets = [float(value) if name == "t" else int(value) for value in target[0]] if target else []
     samples = f"X, {name}" if target else "X"
-    given = f"{name} = np.array({values_of!r})\n" if target else ""
+    target_line = f"{name} = np.array({targets!r})\n" if target else ""
     return f"""import numpy as np
 
 import qpsvm
@@ -258,7 +265,7 @@ import qpsvm
 X = np.array([
 {rows},
 ])
-{given}
+{target_line}
 problem = qpsvm.{machine.kind.__name__}({samples}, {", ".join(arguments)})
 result = qpsvm.solve(problem, check=False, tol={tol!r}, time_limit={seconds!r})
 print(problem.qp("dual"))

@@ -1,7 +1,7 @@
 """Serve the page on this computer only: three files and a WebSocket (`serve`).
 
-Solves run in threads, so that messages are read meanwhile: of the solves that wait on a connection, the newest is
-answered and the others are dropped.
+Solves run in threads, so that messages are read meanwhile. Of the solves that wait on a connection, only the newest is
+answered.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from qpsvm.faces.play.answers import reply
 from qpsvm.faces.play.checks import RequestError
 from qpsvm.faces.play.kernel_catalogue import KERNELS
 from qpsvm.faces.play.machine_catalogue import MACHINES
+from qpsvm.faces.play.origin_check import App, guard_app
+from qpsvm.faces.play.protocol import MAX_MESSAGE_BYTES, MessageQueue, answer_message, build_refusal, parse_message
 from qpsvm.faces.play.start import Start, choose_default_start
 
 if TYPE_CHECKING:
     import uvicorn
     from starlette.websockets import WebSocket
 
-from qpsvm.faces.play.origin_check import App, guard_app
-from qpsvm.faces.play.protocol import MAX_MESSAGE_BYTES, MessageQueue, answer_message, build_refusal, parse_message
 
 HOST = "127.0.0.1"
 PORT = 8765
-#: The files of the page by their addresses, and their types.
+#: The files of the page and their types, by address.
 PAGE_FILES = {
     "/": ("index.html", "text/html"), "/index.html": ("index.html", "text/html"),
     "/play.mjs": ("play.mjs", "text/javascript"), "/play.css": ("play.css", "text/css"),
 }  # fmt: skip
-#: Solves that run at a time, over all connections.
+#: Number of concurrent solves, over all connections.
 WORKERS = 4
-#: Bytes of a message at which the connection is closed without an answer; a letter has four at the most.
-LARGEST_FRAME = 4 * MAX_MESSAGE_BYTES
-#: Seconds that open pages get to say goodbye when the server ends.
-GOODBYE = 1
+#: Bytes of a message above which the connection is closed without an answer; a character has at most four.
+MAX_FRAME_BYTES = 4 * MAX_MESSAGE_BYTES
+#: Seconds that open connections get to close when the server ends.
+SHUTDOWN_SECONDS = 1
 
 
 def build_application(start: Start, port: int) -> App:
@@ -56,33 +56,33 @@ def build_application(start: Start, port: int) -> App:
         raise _build_missing_error("starlette") from error
     workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="qpsvm-play")
 
-    async def messages(connection: WebSocket) -> None:
-        await converse(connection, start, workers)
+    async def answer_connection(connection: WebSocket) -> None:
+        await answer_messages(connection, start, workers)
 
     page = files("qpsvm.faces.play").joinpath("page")
-    answers = {
+    responses = {
         path: Response(page.joinpath(name).read_bytes(), media_type=kind) for path, (name, kind) in PAGE_FILES.items()
     }
-    answers["/favicon.ico"] = Response(status_code=204)  # there is none, and browsers ask for it all the same
-    routes = [Route(path, answer, methods=["GET"]) for path, answer in answers.items()]
-    app = Starlette(routes=[*routes, WebSocketRoute("/ws", messages)])
-    app.router.redirect_slashes = False  # what is not there is not there
+    responses["/favicon.ico"] = Response(status_code=204)  # browsers request it, but there is none
+    routes = [Route(path, response, methods=["GET"]) for path, response in responses.items()]
+    app = Starlette(routes=[*routes, WebSocketRoute("/ws", answer_connection)])
+    app.router.redirect_slashes = False  # a wrong address is an error 404
     return guard_app(app, port)
 
 
-async def converse(connection: WebSocket, start: Start, workers: ThreadPoolExecutor) -> None:
-    """Answer the messages of one page until it leaves."""
+async def answer_messages(connection: WebSocket, start: Start, workers: ThreadPoolExecutor) -> None:
+    """Receive and answer the messages of one page until it disconnects."""
     await connection.accept()
     waiting, arrived = MessageQueue(), asyncio.Event()
-    answering = asyncio.create_task(_answer_all(connection, start, workers, waiting, arrived))
+    answering = asyncio.create_task(_answer_queue(connection, start, workers, waiting, arrived))
     try:
         while True:
             frame = await connection.receive()
             if frame["type"] == "websocket.disconnect":
                 break
-            refused = _enqueue(waiting, frame.get("text"))
+            refusal = _enqueue(waiting, frame.get("text"))
             arrived.set()
-            if refused and not await _send(connection, refused):
+            if refusal and not await _send(connection, refusal):
                 break
     finally:
         answering.cancel()
@@ -91,7 +91,7 @@ async def converse(connection: WebSocket, start: Start, workers: ThreadPoolExecu
 
 
 def _enqueue(waiting: MessageQueue, text: str | None) -> str:
-    """Queue a message; return the immediate answer if it is refused, else ""."""
+    """Queue a message; return the answer if it is refused, else ""."""
     try:
         message = parse_message(text)
     except RequestError as error:
@@ -101,10 +101,10 @@ def _enqueue(waiting: MessageQueue, text: str | None) -> str:
     return build_refusal(RequestError("too many requests wait: ask again when some are answered"), message)
 
 
-async def _answer_all(
+async def _answer_queue(
     connection: WebSocket, start: Start, workers: ThreadPoolExecutor, waiting: MessageQueue, arrived: asyncio.Event
 ) -> None:
-    """Answer what waits, one message after the other, in a thread."""
+    """Answer the queued messages one after the other, in a thread."""
     loop = asyncio.get_running_loop()
     while True:
         while waiting:
@@ -116,23 +116,23 @@ async def _answer_all(
 
 
 async def _send(connection: WebSocket, text: str) -> bool:
-    """Send a message; False where the page has left meanwhile."""
+    """Send a message; return False if the page has disconnected."""
     from starlette.websockets import WebSocketDisconnect
 
     try:
         await connection.send_text(text)
-    except (WebSocketDisconnect, RuntimeError):  # the second one where the connection is closed already
+    except (WebSocketDisconnect, RuntimeError):  # RuntimeError if the connection is closed already
         return False
     return True
 
 
 def open_socket(port: int) -> socket.socket:
-    """Open a socket on this computer only, which accepts connections already. Raises ParameterError."""
+    """Open a listening socket on this computer only. Raises ParameterError."""
     if not 0 <= port <= 65535:
         raise ParameterError(f"--port must be a number from 0 to 65535, got {port}")
     bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        if os.name == "posix":  # so that a port is free as soon as its server has ended; elsewhere it would be shared
+        if os.name == "posix":  # reuse the port of a server that has ended; elsewhere this would share a used port
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((HOST, port))
         bound.listen()
@@ -144,7 +144,7 @@ def open_socket(port: int) -> socket.socket:
 
 
 def warm_up(start: Start) -> None:
-    """Answer the first requests of a page once in advance, so that everything is imported."""
+    """Answer typical requests of a page in advance, so that everything is imported."""
     state = start.state.to_json()
     reply({"id": 0, "ask": "catalogue"}, start)
     reply({"id": 0, "ask": "steps", "state": state})
@@ -155,16 +155,16 @@ def warm_up(start: Start) -> None:
 
 
 def build_server(start: Start, bound: socket.socket) -> uvicorn.Server:
-    """Build the server of a page; `run(sockets=[bound])` serves over a socket that accepts connections already."""
+    """Build the server of a page; `run(sockets=[bound])` serves on a listening socket. Raises MissingExtraError."""
     try:
         import uvicorn
-        import websockets  # noqa: F401  (what uvicorn speaks WebSocket with)
+        import websockets  # noqa: F401  (the WebSocket implementation of uvicorn)
     except ImportError as error:
         raise _build_missing_error(error.name or "uvicorn") from error
     app: Any = build_application(start, bound.getsockname()[1])
     config = uvicorn.Config(
-        app, log_level="warning", ws_max_size=LARGEST_FRAME, ws_per_message_deflate=False, server_header=False,
-        proxy_headers=False, lifespan="off", timeout_graceful_shutdown=GOODBYE,
+        app, log_level="warning", ws_max_size=MAX_FRAME_BYTES, ws_per_message_deflate=False, server_header=False,
+        proxy_headers=False, lifespan="off", timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )  # fmt: skip
     return uvicorn.Server(config)
 
@@ -187,7 +187,7 @@ def serve(start: Start | None = None, port: int = PORT, browser: bool = True) ->
         print(f"qpsvm play: {address}   (Ctrl-C ends it)", flush=True)
         if browser:
             threading.Thread(target=open_browser, args=(address,), daemon=True).start()
-        with suppress(KeyboardInterrupt):  # how a server ends
+        with suppress(KeyboardInterrupt):  # the usual way to end a server
             server.run(sockets=[bound])
     print("qpsvm play: ended", flush=True)
 

@@ -1,6 +1,6 @@
 """Build the initial state of the page: a scene, or the samples of a problem (`build_start`).
 
-The scenes are part of the page: samples that show one idea each, with three things to try.
+A scene is a set of samples that shows one idea, with three things to try. Scenes are stored with the page.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Start:
 
     Attributes
     ----------
-    state : State
+    state : PageState
         Points, labels, machine, kernel and axes.
     features : tuple of str, or None
         Names of the columns.
@@ -108,11 +108,10 @@ class Start:
 
 def choose_default_start(machine: str | None = None) -> Start:
     """Return the first scene; for a machine without classes, the first with it, or with its kind of target."""
-    states = [scene.state for scene in SCENES.values()]
     learnt = MACHINES[machine].learnt if machine in MACHINES else "labels"
-    alike = [state for state in states if MACHINES[state.machine].learnt == learnt]
-    own = [state for state in alike if state.machine == machine and learnt != "labels"]
-    return Start((own or alike)[0])
+    suitable = [scene.state for scene in SCENES.values() if MACHINES[scene.state.machine].learnt == learnt]
+    of_machine = [state for state in suitable if state.machine == machine and learnt != "labels"]
+    return Start((of_machine or suitable)[0])
 
 
 def build_start(problem: Problem) -> Start:
@@ -157,7 +156,7 @@ def _check_page_limits(problem: Problem, learnt: str) -> None:
 
 
 def _describe_state(problem: Problem, machine: str, kernel: str) -> dict[str, Any]:
-    """Return the state of a problem as JSON, given the names of its machine and its kernel on the page."""
+    """Return the state of a problem as data for JSON; machine and kernel are their names on the page."""
     learnt, d = MACHINES[machine].learnt, problem.X.shape[1]
     kernel_parameters = {field.name: getattr(problem.kernel, field.name) for field in fields(problem.kernel)}  # type: ignore[arg-type]
     if any(parameter.name == "psd" for parameter in KERNELS[kernel].parameters):
@@ -187,18 +186,15 @@ def _read_parameter(problem: Problem, name: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A state, and what to try with it.
-
-    tries: Three lines of text.
-    """
+    """A state with a title, and three lines of text that say what to try."""
 
     title: str
     tries: tuple[str, str, str]
     state: PageState = field(repr=False)
 
 
-_TEXT = files("qpsvm.faces.play").joinpath("page", "scenes.json").read_text(encoding="utf-8")
+_SCENES_JSON = files("qpsvm.faces.play").joinpath("page", "scenes.json").read_text(encoding="utf-8")
 SCENES: dict[str, Scene] = {
-    name: Scene(each["title"], tuple(each["tries"]), read_state(each["state"]))
-    for name, each in json.loads(_TEXT).items()
+    name: Scene(scene["title"], tuple(scene["tries"]), read_state(scene["state"]))
+    for name, scene in json.loads(_SCENES_JSON).items()
 }

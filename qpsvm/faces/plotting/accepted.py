@@ -1,4 +1,7 @@
-"""List which pictures draw which machines, and build the errors for all others (`accepts`)."""
+"""List which pictures draw which machines, and build the errors for all others (`accepts`).
+
+`GROUPS` are groups of machines that the same pictures support, `PICTURES` the groups that each picture supports.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,15 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear, Precomputed
 
 TWO_CLASS_PICTURES = ("boundary", "decisions")
+#: Keys of `GROUPS`: machines of two classes, regressions, and novelty detection.
 CLASSES, NUMBERS, INSIDE = ("hinge", "hard", "curved"), ("tube", "quantile"), ("plane", "ball")
-#: Up to how many features are drawn without a choice among them, by pictures that need features.
-MOST_FEATURES = {"boundary": 2, "novelty": 2, "regions": 2, "influence": 2, "quantiles": 1}
+#: The largest number of features that a picture draws without a choice among them.
+MAX_FEATURES = {"boundary": 2, "novelty": 2, "regions": 2, "influence": 2, "quantiles": 1}
 E = TypeVar("E", bound=QPSVMError)
 
 
 class MachineGroup(NamedTuple):
-    """Machines that the same pictures support: names, common property, and these pictures, the best first."""
+    """Machines that the same pictures support: names, what they have in common, and pictures to suggest for them."""
 
     machines: tuple[str, ...]
     has: str
@@ -26,7 +30,7 @@ class MachineGroup(NamedTuple):
 
 
 class PictureScope(NamedTuple):
-    """The content of a picture, and the groups of machines that it supports."""
+    """What a picture draws, and the groups of machines that it supports."""
 
     draws: str
     groups: tuple[str, ...]
@@ -43,7 +47,7 @@ GROUPS = {
     "ball": MachineGroup(("SVDD",), "no classes, but an inside and an outside", ("novelty", "decisions")),
     "ranking": MachineGroup(("Ranking",), "pairs of samples", ("complementarity",)),
 }
-#: The pictures of a machine and its result.
+#: The pictures of a machine and its result, by the names of their functions.
 PICTURES = {
     "boundary": PictureScope("where classes end, or the inside", (*CLASSES, "several", *INSIDE)),
     "novelty": PictureScope("the inside and the outside of samples without classes", INSIDE),
@@ -55,7 +59,7 @@ PICTURES = {
         "the closest points of the hulls of two classes, which a hinge or a hard margin looks for", ("hinge", "hard")
     ),
     "multipliers": PictureScope("the dual variables", tuple(GROUPS)),
-    "complementarity": PictureScope("dual variables against what they pay for", tuple(GROUPS)),
+    "complementarity": PictureScope("dual variables against margins or residuals", tuple(GROUPS)),
     "duality": PictureScope("primal and dual values", tuple(GROUPS)),
     "path": PictureScope(
         "what changes with a parameter such as C", tuple(group for group in GROUPS if group != "hard")
@@ -65,7 +69,7 @@ PICTURES = {
 
 
 def find_group(problem: Problem) -> str:
-    """Return the group of a machine, including user-defined ones."""
+    """Return the group of a machine by its properties, so that user-defined machines have one, too."""
     if isinstance(problem, AllInOneProblem):
         return "several"
     if problem._target_kind == "labels":
@@ -80,15 +84,15 @@ def accepts(name: str, problem: Problem) -> bool:
     d, kernel = int(problem.X.shape[1]), problem.kernel
     if name == "hulls" and not (isinstance(kernel, Linear) and d == 2 and problem.intercept == "free"):
         return False
-    if name in MOST_FEATURES and (isinstance(kernel, Precomputed) or d > MOST_FEATURES[name]):
+    if name in MAX_FEATURES and (isinstance(kernel, Precomputed) or d > MAX_FEATURES[name]):
         return False
     return find_group(problem) in PICTURES[name].groups
 
 
 def suggest_alternative(name: str, problem: Problem, *first: str) -> str:
     """Return the end of an error message: a picture that supports this problem, preferably one of `first`."""
-    listed = (*first, *GROUPS[find_group(problem)].pictures, "multipliers")
-    other = next(each for each in listed if each != name and accepts(each, problem))
+    candidates = (*first, *GROUPS[find_group(problem)].pictures, "multipliers")
+    other = next(each for each in candidates if each != name and accepts(each, problem))
     return f"plotting.{other}(problem, result) draws it"
 
 
@@ -117,7 +121,7 @@ def check_machine(name: str, problem: Problem) -> None:
 
 
 def has_margin(problem: Problem) -> bool:
-    """Return whether a machine with one decision function has two classes, hence a margin."""
+    """Return whether a machine has a margin: it has two classes, and one decision function."""
     return find_group(problem) in CLASSES
 
 
@@ -130,8 +134,8 @@ def build_margin_refusal(problem: Problem, call: str) -> UnsupportedError:
 def as_markdown() -> str:
     """Return the table in Markdown: one row per picture, one column per group of machines."""
     head = ["picture", *(", ".join(f"`{name}`" for name in group.machines) for group in GROUPS.values())]
-    lines = [head, ["---"] * len(head)]
-    for name, row in PICTURES.items():
-        cells = ["drawn" if key in row.groups else f"→ `{group.pictures[0]}`" for key, group in GROUPS.items()]
-        lines.append([f"`{name}`", *cells])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    rows = [head, ["---"] * len(head)]
+    for name, scope in PICTURES.items():
+        cells = ["drawn" if key in scope.groups else f"→ `{group.pictures[0]}`" for key, group in GROUPS.items()]
+        rows.append([f"`{name}`", *cells])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

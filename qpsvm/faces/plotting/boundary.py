@@ -1,4 +1,4 @@
-"""Draw the decision function over a plane or a line (`boundary`), and the distribution of its values (`decisions`).
+"""Draw the decision function f over a plane or a line (`boundary`, `novelty`), and its distribution (`decisions`).
 
 `decisions` works with any number of features, where no plane can show the boundary.
 """
@@ -31,10 +31,10 @@ from qpsvm.machines import SVDD, AllInOneProblem, Problem
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 
-#: Where the thin lines run: at these shares of the way from f = 0 to the largest f inside, and to the smallest outside.
+#: Levels of the thin lines, as shares of the largest f inside and of the smallest f outside.
 CONTOUR_SHARES = (1 / 3, 2 / 3)
-#: Bins of a histogram: by Freedman and Diaconis or by Sturges, whichever are more, but no more and no fewer than these.
-FEWEST_BINS, MOST_BINS = 8, 60
+#: Limits on the number of bins, which is the larger one of Freedman and Diaconis's rule and Sturges's.
+MIN_BINS, MAX_BINS = 8, 60
 #: Hatching that tells the classes apart in grey, and the opacity of their areas.
 HATCHES, OPACITY = ("//", ".."), 0.35
 
@@ -88,7 +88,7 @@ def boundary(
     length width
     """
     check_picture("boundary", problem, result)
-    shared: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "features": features,
         "names": names,
         "resolution": resolution,
@@ -97,15 +97,18 @@ def boundary(
     }
     if isinstance(problem, AllInOneProblem):
         check_features("boundary", problem, features)
-        rows = problem.active_rows
-        X, y, ringed = problem.X[rows], problem.classes[problem.class_index[rows]], np.isin(rows, result.support)
-        return regions(
-            result, X, y, support=ringed, title="\n".join(filter(None, describe_run(problem, result))), **shared
-        )
-    one: Any = result
-    return (
-        _draw_two_class(problem, one, **shared) if problem._target_kind == "labels" else novelty(problem, one, **shared)
-    )
+        return _draw_all_in_one(problem, result, **arguments)
+    if problem._target_kind == "none":
+        return novelty(problem, result, **arguments)
+    return _draw_two_class(problem, result, **arguments)
+
+
+def _draw_all_in_one(problem: AllInOneProblem, result: SVMResult, **arguments: Any) -> Axes:
+    """Draw the regions of several classes; the arguments are those of `regions`."""
+    rows = problem.active_rows
+    X, y = problem.X[rows], problem.classes[problem.class_index[rows]]
+    title = "\n".join(filter(None, describe_run(problem, result)))
+    return regions(result, X, y, support=np.isin(rows, result.support), title=title, **arguments)
 
 
 def _draw_two_class(
@@ -151,13 +154,15 @@ def _shade_grid(ax: Axes, result: SVMResult, view: View, resolution: int) -> tup
 def _draw_boundaries(ax: Axes, result: SVMResult, view: View, resolution: int, levels: FloatArray) -> list[Any]:
     """Draw f = 0 and the margins over the plane; return handles for the legend."""
     across, up, f = _shade_grid(ax, result, view, resolution)
-    seen = [level for level in levels if f.min() < level < f.max()]
-    if seen:
-        styles = ["-" if level == 0 else "--" for level in seen]
-        widths = [1.8 if level == 0 else 1.1 for level in seen]
-        ax.contour(across, up, f, levels=seen, colors=BLACK, linestyles=styles, linewidths=widths, zorder=2)
-    names = {True: ("-", "boundary, f = 0"), False: ("--", f"margins, f = ±{result.rho:.3g}")}
-    return [make_line_proxy(BLACK, *names[zero]) for zero in sorted({level == 0 for level in seen}, reverse=True)]
+    visible = [level for level in levels if f.min() < level < f.max()]
+    if visible:
+        styles = ["-" if level == 0 else "--" for level in visible]
+        widths = [1.8 if level == 0 else 1.1 for level in visible]
+        ax.contour(across, up, f, levels=visible, colors=BLACK, linestyles=styles, linewidths=widths, zorder=2)
+    handles = [make_line_proxy(BLACK, "-", "boundary, f = 0")] if 0.0 in visible else []
+    if any(level != 0.0 for level in visible):
+        handles.append(make_line_proxy(BLACK, "--", f"margins, f = ±{result.rho:.3g}"))
+    return handles
 
 
 def _draw_curve(ax: Axes, result: SVMResult, view: View, levels: FloatArray) -> list[Any]:
@@ -218,9 +223,9 @@ def novelty(
     check_resolution(resolution)
     view = build_view("novelty", problem, features, names)
     points, kind, plane = view.points, result.kind[problem.active_rows], view.is_plane
-    linear = isinstance(problem, SVDD) and isinstance(problem.kernel, Linear) and problem.X.shape[1] == 2
-    ball = plane and linear and bool(np.isfinite(result.radius))
-    if ball:  # the whole of it is to be seen
+    is_ball = isinstance(problem, SVDD) and isinstance(problem.kernel, Linear) and problem.X.shape[1] == 2
+    shows_ball = plane and is_ball and bool(np.isfinite(result.radius))
+    if shows_ball:  # make the whole ball visible
         corners = result.centre + result.radius * np.array([[-1.0, -1.0], [1.0, 1.0]])
         view = replace(view, points=np.vstack([points, corners[:, list(view.columns)]]))
     ax = make_axes(ax, view.figure_size)
@@ -229,7 +234,7 @@ def novelty(
         shade_sides(ax)
         points = np.column_stack([points, result.yf[problem.active_rows]])
     handles = draw_kinds(ax, points, kind, problem._kind_labels.descriptions, BLUE)
-    if ball:
+    if shows_ball:
         handles += _draw_ball(ax, result, result.centre[list(view.columns)], points[kind == 1])
     write_title(ax, problem, result, view.note, view.set_frame(ax) if plane else "")
     assert result.model.classes is not None
@@ -240,24 +245,24 @@ def novelty(
 def _draw_contours(ax: Axes, result: SVMResult, view: View, resolution: int) -> list[Any]:
     """Draw f = 0 and lines of equal f over the plane; return handles for the legend."""
     across, up, f = _shade_grid(ax, result, view, resolution)
-    ends = [float(end) for end in (f.min(), f.max())]
-    thin = np.unique([share * end for end in ends for share in CONTOUR_SHARES if share * end])
+    low, high = float(f.min()), float(f.max())
+    levels = np.unique([share * end for end in (low, high) for share in CONTOUR_SHARES if share * end])
     handles = []
-    if len(thin) and ends[0] < ends[1]:
-        ax.contour(across, up, f, levels=thin, colors=GREY, linestyles=":", linewidths=0.9, zorder=1)
+    if len(levels) and low < high:
+        ax.contour(across, up, f, levels=levels, colors=GREY, linestyles=":", linewidths=0.9, zorder=1)
         handles.append(make_line_proxy(GREY, ":", "equal f"))
-    if ends[0] < 0.0 < ends[1]:
+    if low < 0.0 < high:
         ax.contour(across, up, f, levels=[0.0], colors=BLACK, linestyles="-", linewidths=1.8, zorder=2)
         handles.insert(0, make_line_proxy(BLACK, "-", "boundary, f = 0"))
     return handles
 
 
-def _draw_ball(ax: Axes, result: SVMResult, centre: FloatArray, on_it: FloatArray) -> list[Any]:
-    """Draw the centre, and the radius towards a sample on the boundary if there is one."""
+def _draw_ball(ax: Axes, result: SVMResult, centre: FloatArray, on_boundary: FloatArray) -> list[Any]:
+    """Draw the centre (2,), and the radius towards the first sample on the boundary, (k, 2), if there is one."""
     radius = result.radius
-    way = on_it[0] - centre if len(on_it) else np.array([1.0, 0.0])
-    length = float(np.linalg.norm(way))
-    end = centre + (radius / length * way if length else way * radius)
+    direction = on_boundary[0] - centre if len(on_boundary) else np.array([1.0, 0.0])
+    length = float(np.linalg.norm(direction))
+    end = centre + (radius / length * direction if length else direction * radius)
     ax.plot([centre[0], end[0]], [centre[1], end[1]], color=BLACK, linestyle="--", linewidth=1.1, zorder=2)
     ax.scatter(centre[0], centre[1], marker="+", s=110, c=BLACK, linewidths=1.8, zorder=6)
     return [make_marker_proxy("+", BLACK, BLACK, "centre c"), make_line_proxy(BLACK, "--", f"radius R = {radius:.4g}")]
@@ -303,16 +308,18 @@ def decisions(problem: Problem, result: SVMResult, *, legend: bool = True, ax: A
     'decision function f(x)'
     """
     check_picture("decisions", problem, result)
-    novelty = problem._target_kind == "none"
+    has_classes = problem._target_kind == "labels"
     ax = make_axes(ax)
     rows = problem.active_rows
     f = result.decision_function(problem.X[rows], diagonal=problem._take_kernel_diagonal(rows))
     edges = _compute_bin_edges(f)
-    outside = f"samples ({len(f)}, {int((f < 0).sum())} outside)"
-    one = [_draw_area(ax, f, edges, BLUE, HATCHES[0], outside)] if novelty else []
-    handles = one or _draw_classes(ax, problem, f, edges)
-    handles += _draw_levels(ax, 0.0 if novelty else result.rho)
-    set_labels(ax, "decision function f(x)", "share of the samples" if novelty else "share of the class's samples")
+    if has_classes:
+        handles = _draw_class_histograms(ax, problem, f, edges)
+    else:
+        label = f"samples ({len(f)}, {int((f < 0).sum())} outside)"
+        handles = [_draw_histogram(ax, f, edges, BLUE, HATCHES[0], label)]
+    handles += _draw_levels(ax, result.rho if has_classes else 0.0)
+    set_labels(ax, "decision function f(x)", "share of the class's samples" if has_classes else "share of the samples")
     write_title(ax, problem, result)
     return finish_axes(ax, legend, handles)
 
@@ -323,27 +330,29 @@ def _compute_bin_edges(f: FloatArray) -> FloatArray:
     if low == high:
         low, high = -1.0, 1.0
     count = len(np.histogram_bin_edges(f, "auto")) - 1
-    width = (high - low) / min(max(count, FEWEST_BINS), MOST_BINS)
+    width = (high - low) / min(max(count, MIN_BINS), MAX_BINS)
     edges = width * np.arange(np.floor(low / width), np.ceil(high / width) + 1.0)
-    edges[0], edges[-1] = min(edges[0], low), max(edges[-1], high)  # which rounding may leave outside
+    edges[0], edges[-1] = min(edges[0], low), max(edges[-1], high)  # in spite of rounding
     return edges
 
 
-def _draw_classes(ax: Axes, problem: Problem, f: FloatArray, edges: FloatArray) -> list[Any]:
-    sides = problem.y[problem.active_rows]
+def _draw_class_histograms(ax: Axes, problem: Problem, f: FloatArray, edges: FloatArray) -> list[Any]:
+    """Draw a histogram of f (m,) for each class; return handles for the legend."""
+    y = problem.y[problem.active_rows]
     handles = []
-    for sign, label, color, hatch in zip((-1.0, 1.0), problem.classes, CLASSES, HATCHES, strict=True):
-        own = f[sides == sign]
-        wrong = int(((own > 0) != (sign > 0)).sum())
-        name = f"class {escape_label(label)} ({len(own)}, {wrong} on the wrong side)"
-        handles.append(_draw_area(ax, own, edges, color, hatch, name))
+    for sign, name, color, hatch in zip((-1.0, 1.0), problem.classes, CLASSES, HATCHES, strict=True):
+        values = f[y == sign]
+        n_wrong = int(((values > 0) != (sign > 0)).sum())
+        label = f"class {escape_label(name)} ({len(values)}, {n_wrong} on the wrong side)"
+        handles.append(_draw_histogram(ax, values, edges, color, hatch, label))
     return handles
 
 
-def _draw_area(ax: Axes, f: FloatArray, edges: FloatArray, color: str, hatch: str, name: str) -> Any:
+def _draw_histogram(ax: Axes, f: FloatArray, edges: FloatArray, color: str, hatch: str, label: str) -> Any:
+    """Draw the share of the values f (m,) in each bin."""
     share = np.histogram(f, edges)[0] / len(f)
     ax.stairs(share, edges, fill=True, facecolor=color, alpha=OPACITY, zorder=1)
-    return ax.stairs(share, edges, color=color, hatch=hatch, linewidth=1.4, zorder=2, label=name, fill=False)
+    return ax.stairs(share, edges, color=color, hatch=hatch, linewidth=1.4, zorder=2, label=label, fill=False)
 
 
 def _draw_levels(ax: Axes, rho: float) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Draw how far the machine moves without each sample (`influence`)."""
+"""Draw how much the decision function changes without each sample (`influence`)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from qpsvm.machines import Problem
 from qpsvm.many.exact.influence import Influence
 from qpsvm.result.svm_result import SVMResult
 
-#: Areas of markers in points²: of a sample that moves nothing, and of the one that moves f most.
-LEAST, MOST = 9, 420
+#: Areas of markers in points²: of a sample without influence, and what the most influential one adds to it.
+MIN_AREA, AREA_RANGE = 9, 420
 #: Opacity of a marker, so that samples below others are seen.
 OPACITY = 0.55
 
@@ -47,14 +47,14 @@ def influence(
     found : Influence
         The result of `qpsvm.influence` for them.
     lines : int, default=2
-        Number of the most influential samples without each of which the machine is drawn.
+        Number of additional lines: f = 0 without the most influential sample, without the second most, and so on.
     features, names, resolution, legend, ax
 
     Returns
     -------
     Axes
-        With two features the plane of both, with one f over it, or the curve of a regression. The area of a marker is
-        in proportion to the mean of |f − f₋ᵢ|; small dots are samples without influence.
+        With two features their plane; with one, the curve f(x) over x. The area of a marker grows linearly with the
+        mean of |f − f₋ᵢ|; small dots are samples without influence.
 
     Raises
     ------
@@ -90,37 +90,40 @@ def influence(
         raise ParameterError(f"lines must not be negative, got {lines}")
     view = build_view("influence", problem, features, names)
     ax = make_axes(ax, view.figure_size)
-    chosen = [int(row) for row in found.order[: min(int(lines), len(CURVES) - 1)]]
-    machines: Any = SimpleNamespace(decision_function=lambda X: found.left_out.decision_function(X)[:, chosen])
-    draw = _draw_plane if view.is_plane else _draw_curves
-    drawn = draw(ax, problem, result, view, machines, chosen, resolution)
-    points = view.points if view.is_plane else np.column_stack([view.points, _compute_heights(problem, result)])
-    handles = _draw_moved_samples(ax, problem, points, found.mean[problem.active_rows])
+    omitted = [int(row) for row in found.order[: min(int(lines), len(CURVES) - 1)]]
+    refits: Any = SimpleNamespace(decision_function=lambda X: found.left_out.decision_function(X)[:, omitted])
+    if view.is_plane:
+        lines_drawn = _draw_plane(ax, problem, result, view, refits, omitted, resolution)
+        points = view.points
+    else:
+        lines_drawn = _draw_curves(ax, problem, result, view, refits, omitted)
+        points = np.column_stack([view.points, _compute_heights(problem, result)])
+    handles = _draw_samples(ax, problem, points, found.mean[problem.active_rows])
     write_title(ax, problem, result, view.note, view.set_frame(ax) if view.is_plane else "")
-    return finish_axes(ax, legend, [*handles, *drawn])
+    return finish_axes(ax, legend, [*handles, *lines_drawn])
 
 
 def _compute_heights(problem: Problem, result: SVMResult) -> FloatArray:
-    """Compute the heights of samples over one feature: their targets, or f."""
+    """Compute the heights of samples over one feature, (m,): the targets of a regression, else f."""
     if problem._regression_target is not None:
         return np.asarray(problem.samples.target[problem.active_rows])
     return np.asarray(result.decision_function(problem.X[problem.active_rows]))
 
 
 def _draw_plane(
-    ax: Axes, problem: Problem, result: SVMResult, view: View, machines: Any, chosen: list[int], resolution: int
+    ax: Axes, problem: Problem, result: SVMResult, view: View, refits: Any, omitted: list[int], resolution: int
 ) -> list[Any]:
-    """Draw f = 0 over the plane with all samples, and without each chosen one; for a regression its middle level."""
+    """Draw f = 0 over the plane with all samples, and without each omitted one; for a regression the median level."""
     across, up = view.compute_ticks(0, resolution), view.compute_ticks(1, resolution)
     grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
     f = view.evaluate(result, grid)
     level = 0.0 if problem._regression_target is None else float(np.median(_compute_heights(problem, result)))
-    word = "f = 0" if level == 0.0 else f"f = {level:.3g}"
+    equation = "f = 0" if level == 0.0 else f"f = {level:.3g}"
     if problem._regression_target is None:
         ax.contourf(across, up, f.reshape(len(up), -1), levels=[-np.inf, 0.0, np.inf], colors=list(SIDES), zorder=0)
-    others = view.evaluate(machines, grid) if chosen else np.zeros((len(grid), 0))
+    others = view.evaluate(refits, grid) if omitted else np.zeros((len(grid), 0))
     handles = []
-    for values, (color, style, label) in zip([f, *others.T], _choose_looks(chosen, word), strict=True):
+    for values, (color, style, label) in zip([f, *others.T], _choose_looks(omitted, equation), strict=True):
         if values.min() < level < values.max():
             look: dict[str, Any] = {"colors": color, "linestyles": style, "linewidths": 1.8 if color == BLACK else 1.3}
             ax.contour(across, up, values.reshape(len(up), -1), levels=[level], zorder=5, **look)
@@ -129,14 +132,14 @@ def _draw_plane(
 
 
 def _draw_curves(
-    ax: Axes, problem: Problem, result: SVMResult, view: View, machines: Any, chosen: list[int], _resolution: int
+    ax: Axes, problem: Problem, result: SVMResult, view: View, refits: Any, omitted: list[int]
 ) -> list[Any]:
-    """Draw f over the one feature with all samples, and without each chosen one."""
+    """Draw f over the one feature with all samples, and without each omitted one."""
     x = view.compute_ticks(0, CURVE_POINTS)
-    others = view.evaluate(machines, x[:, None]) if chosen else np.zeros((len(x), 0))
-    every = [view.evaluate(result, x[:, None]), *others.T]
-    looks = _choose_looks(chosen, "f")
-    for values, (color, style, _) in zip(every, looks, strict=True):
+    others = view.evaluate(refits, x[:, None]) if omitted else np.zeros((len(x), 0))
+    curves = [view.evaluate(result, x[:, None]), *others.T]
+    looks = _choose_looks(omitted, "f")
+    for values, (color, style, _) in zip(curves, looks, strict=True):
         ax.plot(x, values, color=color, linestyle=style, linewidth=1.8 if color == BLACK else 1.3, zorder=2)
     if problem._regression_target is None:
         ax.axhline(0.0, color=BLACK, linewidth=0.6, zorder=1)
@@ -144,31 +147,30 @@ def _draw_curves(
     return [make_line_proxy(*look) for look in looks]
 
 
-def _choose_looks(chosen: list[int], word: str) -> list[tuple[str, str, str]]:
-    """Return colour, style and label of each line."""
+def _choose_looks(omitted: list[int], name: str) -> list[tuple[str, str, str]]:
+    """Return colour, style and label of each line: that of all samples, and one per omitted sample."""
     colors = [(color, style if style != "-" else "--") for color, style, _ in CURVES[1:-1]]
-    looks = [colors[k % len(colors)] for k in range(len(chosen))]
-    without = [(*look, f"{word} without row {row}") for look, row in zip(looks, chosen, strict=True)]
-    return [(BLACK, "-", f"{word}, all samples"), *without]
+    looks = [colors[k % len(colors)] for k in range(len(omitted))]
+    without = [(*look, f"{name} without row {row}") for look, row in zip(looks, omitted, strict=True)]
+    return [(BLACK, "-", f"{name}, all samples"), *without]
 
 
-def _draw_moved_samples(ax: Axes, problem: Problem, points: FloatArray, moved: FloatArray) -> list[Any]:
-    """Draw samples (m, 2) by class, each with the area of its influence, (m,)."""
-    most = float(np.nanmax(moved, initial=0.0))
-    area = np.where(moved > 0.0, LEAST + MOST * np.nan_to_num(moved) / (most or 1.0), LEAST)
+def _draw_samples(ax: Axes, problem: Problem, points: FloatArray, influences: FloatArray) -> list[Any]:
+    """Draw samples (m, 2) by class, with areas by their influences (m,); return handles for the legend."""
+    largest = float(np.nanmax(influences, initial=0.0))
+    area = np.where(influences > 0.0, MIN_AREA + AREA_RANGE * np.nan_to_num(influences) / (largest or 1.0), MIN_AREA)
     look: dict[str, Any] = {"alpha": OPACITY, "edgecolors": BLACK, "linewidths": 0.7, "zorder": 4}
-    some, least = (moved > 0.0).sum(), (moved == 0.0).sum()
-    words = f"area: mean $|f - f_{{-i}}|$ ≤ {most:.3g} ({some})", f"no influence ({least})"
+    handles, fill = list[Any](), BLUE
     if problem.samples.classes is None:
         ax.scatter(points[:, 0], points[:, 1], s=area, c=BLUE, marker="o", **look)
-        return [make_marker_proxy("o", BLACK, BLUE, words[0]), make_marker_proxy(".", BLACK, BLUE, words[1])]
-    positive, handles = problem.y[problem.active_rows] > 0, []
-    for side, (shape, color, name) in enumerate(zip(SHAPES, CLASSES, problem.classes, strict=True)):
-        own = positive == bool(side)
-        ax.scatter(points[own, 0], points[own, 1], s=area[own], c=color, marker=shape, **look)
-        handles.append(make_marker_proxy(shape, BLACK, color, f"class {escape_label(name)}"))
-    return [
-        *handles,
-        make_marker_proxy("o", BLACK, "white", words[0]),
-        make_marker_proxy(".", BLACK, "white", words[1]),
-    ]
+    else:
+        is_positive, fill = problem.y[problem.active_rows] > 0, "white"
+        for side, (shape, color, name) in enumerate(zip(SHAPES, CLASSES, problem.classes, strict=True)):
+            own = is_positive == bool(side)
+            ax.scatter(points[own, 0], points[own, 1], s=area[own], c=color, marker=shape, **look)
+            handles.append(make_marker_proxy(shape, BLACK, color, f"class {escape_label(name)}"))
+    n_some, n_none = (influences > 0.0).sum(), (influences == 0.0).sum()
+    label = f"area: mean $|f - f_{{-i}}|$ ≤ {largest:.3g} ({n_some})"
+    handles.append(make_marker_proxy("o", BLACK, fill, label))
+    handles.append(make_marker_proxy(".", BLACK, fill, f"no influence ({n_none})"))
+    return handles

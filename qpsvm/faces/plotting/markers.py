@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.faces.plotting.labels import escape_label
+from qpsvm.faces.plotting.palette import BLACK, CLASSES, EDGE, GREY, KINDS, OUTLINE, PALE, RING, SAMPLE, SHAPES, SIDES
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
 
@@ -16,9 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
 else:  # for the annotations of the pictures
     Axes = Any
-
-from qpsvm.faces.plotting.labels import escape_label
-from qpsvm.faces.plotting.palette import BLACK, CLASSES, EDGE, GREY, KINDS, OUTLINE, PALE, RING, SAMPLE, SHAPES, SIDES
 
 
 def draw_samples(ax: Axes, problem: Problem, result: SVMResult, points: FloatArray, rows: IntArray) -> list[Any]:

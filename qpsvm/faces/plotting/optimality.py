@@ -1,9 +1,10 @@
 """Draw strong duality, and the certified gap of solvers against iterations (`duality`, `gap`).
 
-Primal values come from above, dual values from below, and both end at the optimum:
+Along a segment of dual points that ends at the optimum, the primal values bound it from above, the dual values from
+below, and both end there:
 
     (MEET.1)  α(t) = (1 − t) α⁰ + t α*, 0 ≤ t ≤ 1, is feasible, because the dual's feasible set is convex;
-              P(t) is the primal value of w(t) = w(α(t)), or of a near multiple where that is better, with the best
+              P(t) is the primal value of w(t) = w(α(t)), or of a multiple of it if that is better, with the best
               intercept; D(t) is the dual value of α(t)
     (MEET.2)  P(t) ≥ optimum ≥ D(t), weak duality; at t = 1 all three are equal, strong duality
 
@@ -29,7 +30,7 @@ from qpsvm.faces.plotting.view import ROOM
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
 
-#: Number of points of each curve, each of which is certified.
+#: Number of points of each curve; each is certified.
 POINTS = 25
 #: Primal values are drawn up to this multiple of the distance by which the smallest dual value is below the optimum.
 MAX_HEIGHT_RATIO = 3.0
@@ -57,12 +58,12 @@ def duality(
     Parameters
     ----------
     problem : Problem
-        Whose dual is walked through.
+        The problem whose dual feasible set contains the segment.
     result : SVMResult
-        Of that problem. If it is not optimal, a gap is left where the curves end.
+        Its result. If it is not optimal, a gap is left where the curves end.
     start : array_like, of the shape of `result.alpha`, optional
-        The point α⁰, made feasible as `Problem.certify` does. By default 0: without any multiplier for a C-SVM; for a
-        machine in which 0 is not feasible or has no direction, equal ones within each class.
+        The point α⁰, made feasible as `Problem.certify` does. By default 0, as it is for a C-SVM; for a machine in
+        which 0 is not feasible or has no direction, a vector that is constant within each class.
     legend, ax
 
     Returns
@@ -73,7 +74,7 @@ def duality(
     Raises
     ------
     ParameterError
-        The result has no finite primal value, so there is nothing to meet; names a picture of it.
+        The result has no finite primal or dual value; the message names a suitable picture.
     DataError
         The result is not of this problem, or the start has another shape.
     ParameterTypeError, MissingExtraError
@@ -89,10 +90,10 @@ def duality(
     """
     check_picture("duality", problem, result)
     if not np.isfinite([result.primal, result.dual]).all():
-        proof = ("hulls",) if isinstance(result.error, ERRORS) else ()
+        preferred = ("hulls",) if isinstance(result.error, ERRORS) else ()
         raise ParameterError(
             f"the result is {result.status}: its primal or dual value is infinite, so they do not meet; "
-            f"{suggest_alternative('duality', problem, *proof)}"
+            f"{suggest_alternative('duality', problem, *preferred)}"
         )
     t = np.linspace(0.0, 1.0, POINTS)
     primal, dual = evaluate_on_segment(problem, result, start, t)

@@ -89,63 +89,64 @@ def exact_path(
     if not len(path):
         raise DataError(f"this path has no pieces to draw: {path.message}")
     ax = make_axes(ax, (6.4, 4.8))
-    letter, at = LETTERS.get(path.parameter, path.parameter), _choose_values(path)
+    letter, x = LETTERS.get(path.parameter, path.parameter), _choose_values(path)
     if show == "multipliers":
-        handles, up = _draw_multipliers(ax, path, at, letter)
+        handles, y_label = _draw_multipliers(ax, path, x, letter)
     else:
-        (line,) = ax.plot(at, [2.0 * path.margin(value) for value in at.tolist()], color=BLUE, label="margin")
-        handles, up = [line], "margin, 2ρ/‖w‖"
-    handles += _draw_marks(ax, path.breakpoints)
+        (line,) = ax.plot(x, [2.0 * path.margin(value) for value in x.tolist()], color=BLUE, label="margin")
+        handles, y_label = [line], "margin, 2ρ/‖w‖"
+    handles += _draw_breakpoints(ax, path.breakpoints)
     _set_scale(ax, path.breakpoints[0], path.reached)
-    set_labels(ax, letter, up)
+    set_labels(ax, letter, y_label)
     set_title(ax, f"{type(path.problem).__name__}, kernel {path.problem.kernel}, {len(path)} pieces")
     return finish_axes(ax, legend, handles)
 
 
 def _describe_kind(given: Any) -> str:
+    """Describe an argument of a wrong type by its type, or by its value if it is a text."""
     return format_value(given) if isinstance(given, str) else type(given).__name__
 
 
 def _choose_values(path: ExactPath) -> FloatArray:
-    """Return the breakpoints, and values between them."""
+    """Return the breakpoints, and values between them, in increasing order: (k,)."""
     low, high = float(path.breakpoints[0]), path.reached
     between = np.geomspace(low, high, POINTS) if low > 0.0 else np.linspace(low, high, POINTS)
     return np.unique(np.clip(np.concatenate([path.breakpoints, between]), low, high))
 
 
-def _draw_multipliers(ax: Axes, path: ExactPath, at: FloatArray, letter: str) -> tuple[list[Any], str]:
-    """Draw α of each sample, linear between breakpoints, or α/C."""
-    alpha = np.array([path.alpha(value) for value in at.tolist()])
-    share = path.parameter == "C"
-    heights = alpha / at[:, None] if share else alpha
-    alive = (alpha > 0.0).any(axis=0)
-    label = f"α of each sample, {int(alive.sum())} of {alpha.shape[1]} support somewhere"
-    for k, column in enumerate(heights[:, alive].T):
+def _draw_multipliers(ax: Axes, path: ExactPath, x: FloatArray, letter: str) -> tuple[list[Any], str]:
+    """Draw α of each sample, or α/C, at parameter values x (k,); return handles and the label of the axis."""
+    alpha = np.array([path.alpha(value) for value in x.tolist()])
+    is_share = path.parameter == "C"
+    heights = alpha / x[:, None] if is_share else alpha
+    is_positive = (alpha > 0.0).any(axis=0)
+    label = f"α of each sample, {int(is_positive.sum())} of {alpha.shape[1]} support somewhere"
+    for k, column in enumerate(heights[:, is_positive].T):
         color, style, _ = CURVES[k % len(CURVES)]
-        ax.plot(at, column, color=color, linestyle=style, linewidth=0.9, alpha=0.75)
-    return [make_line_proxy(BLUE, "-", label)], f"α/{letter}" if share else "α"
+        ax.plot(x, column, color=color, linestyle=style, linewidth=0.9, alpha=0.75)
+    return [make_line_proxy(BLUE, "-", label)], f"α/{letter}" if is_share else "α"
 
 
 def _draw_steps(ax: Axes, curve: ErrorCurve, label: str, color: str, width: float, style: str = "-") -> list[Any]:
-    """Draw a step function, with its last value up to its end."""
+    """Draw an error curve, which is constant between its edges."""
     heights = np.append(curve.values, curve.values[-1:])
     look: dict[str, Any] = {"color": color, "linewidth": width, "linestyle": style, "drawstyle": "steps-post"}
     return list(ax.plot(curve.edges, heights, label=label, **look))
 
 
 def _draw_minimum(ax: Axes, best: LeastError) -> list[Any]:
-    """Draw all values that minimise an error."""
+    """Draw all parameter values that minimise an error."""
     handles: list[Any] = []
     low, high = best.widest
-    words = f"least: {best.error:.3g}, from {low:.3g} to {high:.3g}"
+    label = f"least: {best.error:.3g}, from {low:.3g} to {high:.3g}"
     look: dict[str, Any] = {"color": VERMILION, "linewidth": 3.0, "solid_capstyle": "butt"}
     for low, high in best.intervals:
-        handles += ax.plot([low, high], [best.error, best.error], label=words, **look)
+        handles += ax.plot([low, high], [best.error, best.error], label=label, **look)
     return handles[:1]
 
 
-def _draw_marks(ax: Axes, breakpoints: FloatArray) -> list[Any]:
-    """Draw marks on the horizontal axis."""
+def _draw_breakpoints(ax: Axes, breakpoints: FloatArray) -> list[Any]:
+    """Mark breakpoints (k,) on the horizontal axis."""
     look: dict[str, Any] = {"color": BLACK, "transform": ax.get_xaxis_transform(), "linestyle": "", "clip_on": False}
     width = 0.5 if len(breakpoints) > MANY_MARKS else 1.0
     label = f"{len(breakpoints)} breakpoints, both ends included"
@@ -153,7 +154,7 @@ def _draw_marks(ax: Axes, breakpoints: FloatArray) -> list[Any]:
 
 
 def _set_scale(ax: Axes, low: float, high: float) -> None:
-    """Make the axis logarithmic if the interval spans decades."""
+    """Limit the horizontal axis to the interval, and make it logarithmic if that spans decades."""
     if low > 0.0 and high >= DECADE * low:
         ax.set_xscale("log")
     if high > low:
@@ -173,8 +174,8 @@ def validation(found: ValidationCurves, *, legend: bool = True, ax: Axes | None 
     Returns
     -------
     Axes
-        The mean error of the folds, and each fold; with other parameters the mean of each of their points. All values
-        of the best point at which it is least have another colour.
+        The mean error over the folds, and the error of each fold; with a grid of other parameters, the mean error of
+        each grid point. The values with the smallest mean error are highlighted.
 
     Raises
     ------
@@ -202,23 +203,9 @@ def validation(found: ValidationCurves, *, legend: bool = True, ax: Axes | None 
         raise ParameterTypeError(
             f"found must be what cross_validate(problem, C=Interval(…)) returned, got {_describe_kind(found)}"
         )
-    index = found.best_index  # or an error that says why there is none
-    best: Any = found.bests[index]
+    best: Any = found.bests[found.best_index]  # raises UnsupportedError if there is none
     ax = make_axes(ax, (6.4, 4.8))
-    handles: list[Any] = []
-    if found.axes:
-        for k, place in enumerate(np.ndindex(found.mean.shape)):
-            curve: Any = found.mean[place]
-            color, style, _ = CURVES[k % len(CURVES)]
-            words = (f"{LETTERS.get(name, name)} = {found.axes[name][i]:.3g}"
-                     for name, i in zip(found.axes, place, strict=True))  # fmt: skip
-            if len(curve.values):
-                handles += _draw_steps(ax, curve, ", ".join(words), color, 1.5, style)
-    else:
-        for curve in found.curves:
-            if len(curve.values):
-                last = _draw_steps(ax, curve, "a fold", SKY, 0.8)
-        handles += _draw_steps(ax, found.mean[index], "mean of the folds", BLUE, 1.8) + last
+    handles = _draw_grid_means(ax, found) if found.axes else _draw_folds(ax, found)
     handles += _draw_minimum(ax, best)
     _set_scale(ax, found.interval.low, found.interval.high)
     letter = LETTERS.get(found.parameter, found.parameter)
@@ -226,3 +213,24 @@ def validation(found: ValidationCurves, *, legend: bool = True, ax: Axes | None 
     kernel = type(found.problem.kernel).__name__
     set_title(ax, f"{type(found.problem).__name__}, kernel {kernel}, {found.folds} folds, every {letter}")
     return finish_axes(ax, legend, handles)
+
+
+def _draw_grid_means(ax: Axes, found: ValidationCurves) -> list[Any]:
+    """Draw the mean error of each point of the grid of other parameters; return handles for the legend."""
+    handles: list[Any] = []
+    for k, index in enumerate(np.ndindex(found.mean.shape)):
+        curve: Any = found.mean[index]
+        color, style, _ = CURVES[k % len(CURVES)]
+        values = (f"{LETTERS.get(name, name)} = {found.axes[name][i]:.3g}"
+                  for name, i in zip(found.axes, index, strict=True))  # fmt: skip
+        if len(curve.values):
+            handles += _draw_steps(ax, curve, ", ".join(values), color, 1.5, style)
+    return handles
+
+
+def _draw_folds(ax: Axes, found: ValidationCurves) -> list[Any]:
+    """Draw the error of each fold, and their mean; return handles for the legend."""
+    for curve in found.curves:
+        if len(curve.values):
+            fold = _draw_steps(ax, curve, "a fold", SKY, 0.8)
+    return _draw_steps(ax, found.mean[found.best_index], "mean of the folds", BLUE, 1.8) + fold

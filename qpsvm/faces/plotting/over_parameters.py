@@ -1,4 +1,4 @@
-"""Draw solutions along a path, and cross-validated scores (`path`, `scores`)."""
+"""Draw a quantity of the solutions against a parameter (`path`), and cross-validated scores (`scores`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from qpsvm.base.errors import (
 from qpsvm.faces.plotting.accepted import build_margin_refusal, check_machine, check_picture, has_margin
 from qpsvm.faces.plotting.labels import escape_label, finish_axes, set_labels, set_title
 from qpsvm.faces.plotting.markers import name_kinds
-from qpsvm.faces.plotting.multipliers import KINDS_OF_ROWS
+from qpsvm.faces.plotting.multipliers import KIND_LABELS
 from qpsvm.faces.plotting.palette import BLACK, BLUE, CURVES, SKY, VERMILION
 from qpsvm.faces.plotting.picture import Axes, make_axes, picture
 from qpsvm.faces.plotting.view import build_feature_labels
@@ -34,16 +34,16 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 
 ParameterQuantity = Literal["margin", "norm", "objective", "vectors", "coefficients"]
-#: What the vertical axis says of each.
-AXES = ("margin, 2ρ/‖w‖", "‖w‖", "objective (primal)", "number of samples", "coefficient of w")
-#: Quantities that change by orders of magnitude along a path.
-OVER_DECADES = ("margin", "norm", "objective")
-#: Values that reach over such a factor are drawn on a logarithmic axis.
+#: The label of the vertical axis for each of them, in the same order.
+AXIS_LABELS = ("margin, 2ρ/‖w‖", "‖w‖", "objective (primal)", "number of samples", "coefficient of w")
+#: Quantities that may change by orders of magnitude along a path.
+LOG_QUANTITIES = ("margin", "norm", "objective")
+#: An axis may be logarithmic if its largest value is at least this multiple of its smallest.
 DECADE = 10.0
-#: Coefficients that a legend names one by one.
-NAMED_CURVES = len(CURVES)
-#: Numbers beside an axis: more are left out.
-MOST_TICKS = 8
+#: Largest number of curves for which there is a legend.
+MAX_LEGEND_CURVES = len(CURVES)
+#: Largest number of ticks along an axis of a map.
+MAX_TICKS = 8
 UNSOLVED = "not optimal in every fold"
 
 
@@ -68,15 +68,15 @@ def path(
     values : array_like, shape (k,)
         Of C, λ or ν.
     show : "margin", "norm", "objective", "vectors" or "coefficients", optional
-        The width 2ρ/‖w‖ of the margin, of a machine of two classes; ‖w‖; the certified primal value; how many samples
-        are support vectors, and by kind; or the entries of w, for a linear kernel. By default the margin where there is
-        one, else the objective. Of several classes in one program, ‖w‖² is Σ_c ‖w_c‖², and each class has coefficients.
+        The width 2ρ/‖w‖ of the margin, for a machine of two classes; ‖w‖; the certified primal value; the number of
+        support vectors, and of each kind; or the entries of w, for a linear kernel. By default the margin if there is
+        one, else the objective. For an all-in-one machine ‖w‖² is Σ_c ‖w_c‖², and each class has coefficients.
     results : sequence of SVMResult, optional
-        What `qpsvm.path(problem, C=values)` returned. With it, several pictures need one path only.
+        What `qpsvm.path(problem, C=values)` returned, so that several pictures need only one path.
     names : sequence of str, optional
         Names of the d features, for "coefficients".
     legend : bool, default=True
-        Whether a legend stands below the axes, where there are several curves.
+        Whether to draw a legend below the axes, if there are several curves.
     ax : Axes, optional
         By default those of a new figure.
     **options
@@ -87,19 +87,19 @@ def path(
     Axes
         C and λ are on a logarithmic axis, and so are margins, norms and objectives that are positive and change
         tenfold. Where ρ = 0, as in a ν-SVM whose hulls meet, w is 0: crosses on the horizontal axis mark these values.
-        No margin exists there, and no kind of a sample, so that those curves begin beyond them.
+        There, no margin and no kinds of samples exist, so their curves are interrupted.
 
     Raises
     ------
     UnsupportedError
-        A hard margin, which has nothing to vary; the margin of another machine than one of two classes. Says what to
-        draw instead.
+        The machine is a hard margin, which has no parameter; or the margin is requested, and the machine does not have
+        two classes. The message says what to draw instead.
     UnknownOptionError
-        No such quantity to show; names the nearest.
+        `show` is not a known quantity; the message names the nearest.
     NoWeightVectorError
-        Coefficients of a kernel that is not linear.
+        The coefficients are requested, and the kernel is not linear.
     ParameterError
-        A value that is not positive and finite, or no vector of them.
+        A value is not positive and finite, or the values are not a vector.
     DataError
         The results are not of this problem, or not one for each value; or names are not one for each feature.
     MissingExtraError
@@ -124,55 +124,70 @@ def path(
     check_machine("path", problem)
     if show is None:
         show = "margin" if has_margin(problem) else "objective"
+    _check_quantity(problem, show)
+    machine: Any = problem
+    name, letter = family(machine)
+    x = path_values(values)
+    _check_weight_vector(problem, show)
+    coefficient_names = build_coefficient_names(problem, names)
+    if results is not None:
+        _check_results(problem, results, x, letter)
+    ax = make_axes(ax, (6.4, 4.8))
+    if results is None:
+        arguments: dict[str, Any] = {name: x, **options}
+        results = solve_points(machine, **arguments)
+    curves = _compute_quantities(problem, results, show, coefficient_names)
+    for k, (label, heights) in enumerate(curves.items()):
+        color, style, marker = CURVES[k % len(CURVES)]
+        ax.plot(x, heights, color=color, linestyle=style, marker=marker, markersize=4.5, linewidth=1.5, label=label)
+    draw_crosses(ax, x[_find_zero_margin(problem, results)], "ρ = 0: w = 0, no margin")
+    if letter != "ν":
+        ax.set_xscale("log")
+    if show in LOG_QUANTITIES and _spans_decade(np.concatenate(list(curves.values()))):
+        ax.set_yscale("log")
+    axis_label = dict(zip(get_args(ParameterQuantity), AXIS_LABELS, strict=True))[show]
+    set_labels(ax, letter, axis_label.replace("samples", "pairs") if problem._target_kind == "ranks" else axis_label)
+    set_title(ax, f"{type(problem).__name__}, kernel {problem.kernel}")
+    return finish_axes(ax, legend and len(ax.lines) > 1 and len(curves) <= MAX_LEGEND_CURVES)
+
+
+def _spans_decade(heights: FloatArray) -> bool:
+    """Return whether finite values are positive and change tenfold."""
+    known = heights[np.isfinite(heights)]
+    return bool(len(known) and known.min() > 0 and known.max() >= DECADE * known.min())
+
+
+def _check_quantity(problem: Problem, show: str) -> None:
+    """Check that the quantity exists for this machine. Raises UnknownOptionError, UnsupportedError."""
     if not isinstance(show, str) or show not in get_args(ParameterQuantity):
         raise UnknownOptionError(
             f"show cannot be {format_value(show)}; {describe_nearest(show, get_args(ParameterQuantity))}"
         )
     if show == "margin" and not has_margin(problem):
         raise build_margin_refusal(problem, "path(problem, values, show='objective')")
-    machine: Any = problem
-    name, letter = family(machine)
-    at = path_values(values)
+
+
+def _check_weight_vector(problem: Problem, show: str) -> None:
+    """Check that w has coefficients if they are to be shown. Raises NoWeightVectorError."""
     if show == "coefficients" and not isinstance(problem.kernel, Linear):
         raise NoWeightVectorError(
             f"w of {problem.kernel} lies in its feature space, not in that of the samples; choose another show=, or "
             "Linear() as kernel"
         )
-    labels = build_coefficient_names(problem, names)
-    if results is not None:
-        _check_results(problem, results, at, letter)
-    ax = make_axes(ax, (6.4, 4.8))
-    if results is None:
-        arguments: dict[str, Any] = {name: at, **options}
-        results = solve_points(machine, **arguments)
-    curves = _compute_quantities(problem, results, show, labels)
-    for k, (curve, heights) in enumerate(curves.items()):
-        color, style, marker = CURVES[k % len(CURVES)]
-        ax.plot(at, heights, color=color, linestyle=style, marker=marker, markersize=4.5, linewidth=1.5, label=curve)
-    draw_crosses(ax, at[_find_zero_margin(problem, results)], "ρ = 0: w = 0, no margin")
-    if letter != "ν":
-        ax.set_xscale("log")
-    heights = np.concatenate(list(curves.values()))
-    known = heights[np.isfinite(heights)]
-    if show in OVER_DECADES and len(known) and known.min() > 0 and known.max() >= DECADE * known.min():
-        ax.set_yscale("log")
-    up = dict(zip(get_args(ParameterQuantity), AXES, strict=True))[show]
-    set_labels(ax, letter, up.replace("samples", "pairs") if problem._target_kind == "ranks" else up)
-    set_title(ax, f"{type(problem).__name__}, kernel {problem.kernel}")
-    return finish_axes(ax, legend and len(ax.lines) > 1 and len(curves) <= NAMED_CURVES)
 
 
-def _check_results(problem: Problem, results: Sequence[SVMResult], at: FloatArray, letter: str) -> None:
+def _check_results(problem: Problem, results: Sequence[SVMResult], values: FloatArray, letter: str) -> None:
+    """Check that there is one result of this problem for each value. Raises ParameterTypeError, DataError."""
     if not isinstance(results, Sequence):
         raise ParameterTypeError(f"results must be what qpsvm.path returned, got {format_value(results)}")
-    if len(results) != len(at):
-        raise DataError(f"there are {len(results)} results for {len(at)} values of {letter}")
+    if len(results) != len(values):
+        raise DataError(f"there are {len(results)} results for {len(values)} values of {letter}")
     for result in results:
         check_picture("path", problem, result)
 
 
 def compute_weight_norm(problem: Problem, result: SVMResult) -> float:
-    """‖w‖, of several classes √Σ‖w_c‖². In feature space it follows from ‖w‖² = Σ_i coef_i ⟨w, φ(x_i)⟩."""
+    """Return ‖w‖, or √Σ‖w_c‖² for several classes. In feature space ‖w‖² = Σ_i coef_i ⟨w, φ(x_i)⟩."""
     model: Any = result.model
     if model.w is not None:
         return float(np.linalg.norm(model.w))
@@ -188,7 +203,7 @@ def compute_weight_norm(problem: Problem, result: SVMResult) -> float:
 
 
 def build_coefficient_names(problem: Problem, names: Sequence[str] | None) -> list[str]:
-    """Return the names of the entries of w, class by class. Raises what `find_feature_names` does."""
+    """Return the names of the entries of w, class by class. Raises ParameterTypeError, DataError."""
     d = int(problem.X.shape[1])
     labels = build_feature_labels(names, d) or [f"$w_{{{j + 1}}}$" for j in range(d)]
     if isinstance(problem, AllInOneProblem):
@@ -197,22 +212,22 @@ def build_coefficient_names(problem: Problem, names: Sequence[str] | None) -> li
 
 
 def _compute_quantities(
-    problem: Problem, results: Sequence[Any], show: ParameterQuantity, labels: list[str]
+    problem: Problem, results: Sequence[Any], show: ParameterQuantity, coefficient_names: list[str]
 ) -> dict[str, FloatArray]:
     """Return the curves by name, (k,) each, for k results."""
     if show == "objective":
         return {"objective": np.array([result.primal for result in results])}
     if show == "vectors":
-        words = KINDS_OF_ROWS if isinstance(problem, AllInOneProblem) else name_kinds(results[0])
-        counted: dict[str, list[int]] = {"support vectors": [], words[1]: [], words[2]: []}
+        kinds = KIND_LABELS if isinstance(problem, AllInOneProblem) else name_kinds(results[0])
+        counts: dict[str, list[int]] = {"support vectors": [], kinds[1]: [], kinds[2]: []}
         for result in results:
-            for name, rows in zip(counted, (result.support, result.on_margin, result.at_bound), strict=True):
-                counted[name].append(len(rows))
-        apart = ~_find_zero_margin(problem, results)  # else y f = ρ = 0 everywhere, which says nothing
-        return {name: np.where(apart, counts, np.nan) for name, counts in counted.items()}
+            for name, rows in zip(counts, (result.support, result.on_margin, result.at_bound), strict=True):
+                counts[name].append(len(rows))
+        has_kinds = ~_find_zero_margin(problem, results)  # where ρ = 0, y f = 0 at every sample
+        return {name: np.where(has_kinds, count, np.nan) for name, count in counts.items()}
     if show == "coefficients":
         W = np.array([result.w.ravel() for result in results])
-        return {label: W[:, j] for j, label in enumerate(labels)}
+        return {label: W[:, j] for j, label in enumerate(coefficient_names)}
     norms = np.array([compute_weight_norm(problem, result) for result in results])
     if show == "norm":
         return {"norm": norms}
@@ -222,8 +237,8 @@ def _compute_quantities(
 
 def _find_zero_margin(problem: Problem, results: Sequence[Any]) -> NDArray[np.bool_]:
     """Mark results of a ν-SVM or one-class SVM without a margin, w = 0 and ρ = 0: (k,)."""
-    has = has_margin(problem) or isinstance(problem, OneClass)
-    return np.array([has and result.rho == 0 for result in results])
+    may_vanish = has_margin(problem) or isinstance(problem, OneClass)
+    return np.array([may_vanish and result.rho == 0 for result in results])
 
 
 @picture
@@ -275,53 +290,55 @@ def scores(found: CrossValidation, *, legend: bool = True, ax: Axes | None = Non
 
 
 def _find_unsolved(found: CrossValidation) -> NDArray[np.bool_]:
-    """Return the points that are not optimal in every fold."""
+    """Mark the points of the grid that are not optimal in every fold."""
     return np.asarray((found.status != "optimal").any(axis=0))
 
 
 def _draw_curve(ax: Axes, found: CrossValidation) -> list[Any]:
-    (parameter, at), = found.axes.items()  # fmt: skip
-    order = np.argsort(at)
-    at, mean, std = at[order], found.mean[order], found.std[order]
-    band = ax.fill_between(at, mean - std, mean + std, color=SKY, alpha=0.35, linewidth=0, label="± one deviation")
-    (line,) = ax.plot(at, mean, color=BLUE, marker="o", markersize=4.5, label="mean of the folds")
-    dots = [ax.plot(at, fold[order], ".", color=SKY, markersize=4, label="a fold")[0] for fold in found.scores]
+    """Draw the scores over the one parameter; return handles for the legend."""
+    (parameter, x), = found.axes.items()  # fmt: skip
+    order = np.argsort(x)
+    x, mean, std = x[order], found.mean[order], found.std[order]
+    band = ax.fill_between(x, mean - std, mean + std, color=SKY, alpha=0.35, linewidth=0, label="± one deviation")
+    (line,) = ax.plot(x, mean, color=BLUE, marker="o", markersize=4.5, label="mean of the folds")
+    dots = [ax.plot(x, fold[order], ".", color=SKY, markersize=4, label="a fold")[0] for fold in found.scores]
     handles = [line, band, dots[0]]
     if not np.isnan(found.mean).all():
         (best,) = found.best.values()
         handles += draw_ring(ax, best, found.best_score, 11.0, f"best: {best:.3g}")
-    handles += draw_crosses(ax, at[_find_unsolved(found)[order]], UNSOLVED)
-    if at[0] > 0 and at[-1] >= DECADE * at[0]:
+    handles += draw_crosses(ax, x[_find_unsolved(found)[order]], UNSOLVED)
+    if x[0] > 0 and x[-1] >= DECADE * x[0]:
         ax.set_xscale("log")
     set_labels(ax, LETTERS.get(parameter, parameter), found.scoring)
     return handles
 
 
 def _draw_map(ax: Axes, found: CrossValidation) -> list[Any]:
+    """Draw the mean score over two parameters; return handles for the legend."""
     (first, across), (second, up) = found.axes.items()
     columns, rows = np.argsort(across), np.argsort(up)
     image = ax.imshow(found.mean[np.ix_(columns, rows)].T, origin="lower", aspect="auto", cmap="cividis")
     ax.figure.colorbar(image, ax=ax, label=f"mean {found.scoring}")
     for axis, values in ((ax.xaxis, across[columns]), (ax.yaxis, up[rows])):
-        every = -(-len(values) // MOST_TICKS)
-        axis.set_ticks(np.arange(0, len(values), every), [f"{value:.3g}" for value in values[::every]])
+        step = -(-len(values) // MAX_TICKS)
+        axis.set_ticks(np.arange(0, len(values), step), [f"{value:.3g}" for value in values[::step]])
     handles: list[Any] = []
     if not np.isnan(found.mean).all():
         i, j = found.best_index
         place = int(np.flatnonzero(columns == i)[0]), int(np.flatnonzero(rows == j)[0])
-        words = ", ".join(f"{LETTERS.get(name, name)} = {value:.3g}" for name, value in found.best.items())
-        handles += draw_ring(ax, *place, 13.0, f"best: {words}")
-    wrong = np.argwhere(_find_unsolved(found)[np.ix_(columns, rows)])
-    if len(wrong):
-        handles += ax.plot(*wrong.T, "x", color=BLACK, linestyle="", label=UNSOLVED)
+        best = ", ".join(f"{LETTERS.get(name, name)} = {value:.3g}" for name, value in found.best.items())
+        handles += draw_ring(ax, *place, 13.0, f"best: {best}")
+    unsolved = np.argwhere(_find_unsolved(found)[np.ix_(columns, rows)])
+    if len(unsolved):
+        handles += ax.plot(*unsolved.T, "x", color=BLACK, linestyle="", label=UNSOLVED)
     set_labels(ax, LETTERS.get(first, first), LETTERS.get(second, second))
     return handles
 
 
-def draw_crosses(ax: Axes, at: FloatArray, label: str) -> list[Any]:
-    """Draw crosses on the horizontal axis, at values (k,)."""
+def draw_crosses(ax: Axes, x: FloatArray, label: str) -> list[Any]:
+    """Draw crosses on the horizontal axis, at values x (k,)."""
     look: dict[str, Any] = {"color": BLACK, "transform": ax.get_xaxis_transform(), "clip_on": False}
-    return list(ax.plot(at, np.zeros(len(at)), "x", label=label, **look)) if len(at) else []
+    return list(ax.plot(x, np.zeros(len(x)), "x", label=label, **look)) if len(x) else []
 
 
 def draw_ring(ax: Axes, x: float, y: float, size: float, label: str) -> list[Any]:

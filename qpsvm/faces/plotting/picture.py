@@ -1,4 +1,4 @@
-"""Decorate the functions that draw pictures: shared parameters, documentation, axes and title (`picture`)."""
+"""Shared parts of the functions that draw pictures: documentation (`picture`), axes, title and checks."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.errors import MissingExtraError, ParameterError, ParameterTypeError, describe_install
+from qpsvm.faces.plotting.labels import set_title
 from qpsvm.machines import Problem
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
@@ -21,25 +22,24 @@ if TYPE_CHECKING:
 else:  # for the annotations of the pictures
     Axes = Any
 
-from qpsvm.faces.plotting.labels import set_title
 
 P = ParamSpec("P")
 R = TypeVar("R")
-#: What several pictures take and raise, for their documentation.
+#: Type and text of the parameters and errors that several pictures share, for their documentation.
 SHARED_PARAMETERS = {
-    "problem": ("Problem", "Whose samples are drawn."),
-    "result": ("SVMResult", "Of that problem."),
+    "problem": ("Problem", "The problem whose samples are drawn."),
+    "result": ("SVMResult", "Its result."),
     "features": (
         "(int, int), optional",
-        "The columns of X to show, needed where there are more than two. The others are held at their medians: the "
+        "The columns of X to show, required if there are more than two. The others are held at their medians: the "
         "lines are those of this one slice, and all samples are projected on it.",
     ),
     "names": ("sequence of str, optional", "Names of all d features."),
     "resolution": ("int, default=200", "Points of the grid in each direction, at least 2."),
-    "legend": ("bool, default=True", "Whether a legend stands below the axes."),
-    "ax": ("Axes, optional", "By default those of a new figure."),
+    "legend": ("bool, default=True", "Whether to draw a legend below the axes."),
+    "ax": ("Axes, optional", "The axes to draw on; by default those of a new figure."),
     "DataError": ("", "The result is not of this problem, or there are not as many names as features."),
-    "ParameterTypeError": ("", "An argument of another type."),
+    "ParameterTypeError": ("", "An argument has another type."),
     "MissingExtraError": ("", "Matplotlib is not installed."),
 }  # fmt: skip
 
@@ -88,15 +88,16 @@ def make_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
 
 
 def describe_run(problem: Problem, result: SVMResult) -> tuple[str, str, str]:
-    """Describe the problem, a result of another problem, and a failure to solve; "" for what does not apply."""
+    """Return the problem's title, and notes on a result of another problem and on a failure, "" if there is none."""
     other = "" if result.title == problem.title else f"the numbers are those of a result of {result.title}"
-    return problem.title, other, "" if result.status is Status.OPTIMAL else f"not solved: {result.status}"
+    failure = "" if result.status is Status.OPTIMAL else f"not solved: {result.status}"
+    return problem.title, other, failure
 
 
 def write_title(ax: Axes, problem: Problem, result: SVMResult, *notes: str) -> None:
-    """Set the title: what was solved, or that it was not."""
-    title, other, text = describe_run(problem, result)
-    set_title(ax, title, other, *notes, text)
+    """Set the title: the problem, notes, and the status if it is not optimal."""
+    title, other, failure = describe_run(problem, result)
+    set_title(ax, title, other, *notes, failure)
 
 
 def check_resolution(resolution: int) -> None:

@@ -15,14 +15,14 @@ from qpsvm.faces.plotting.labels import escape_label, finish_axes, set_labels, s
 from qpsvm.faces.plotting.markers import draw_rings, make_marker_proxy
 from qpsvm.faces.plotting.palette import BLACK, CURVES, EDGE, SAMPLE
 from qpsvm.faces.plotting.picture import Axes, make_axes, picture
-from qpsvm.faces.plotting.view import View, build_feature_labels, build_sample_view, check_features, choose_features
+from qpsvm.faces.plotting.view import View, build_sample_view, check_features, choose_features
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
 
-#: Shapes of samples, class after class, and the opacity of the region of each.
+#: Markers of the classes, and the opacity of their regions.
 SHAPES, SHADE = ("^", "o", "s", "D", "v", "P", "X", "<", ">"), 0.18
-#: Classes up to which a confusion matrix has a number in every cell.
-MOST_NUMBERS = 20
+#: Largest number of classes for which a confusion matrix has a number in every cell.
+MAX_NUMBERED_CLASSES = 20
 
 
 def choose_class_look(c: int) -> tuple[str, str]:
@@ -46,20 +46,20 @@ def regions(
 ) -> Axes:
     """Draw the regions of the predicted classes, the samples by class, and rings around the support vectors.
 
-    This is for everything that predicts classes: results of `CrammerSinger` and `WestonWatkins`;
-    classifiers of `qpsvm.estimators` with their pairs of machines, and results of two classes.
+    This is for everything that predicts classes: results of `CrammerSinger` and `WestonWatkins`, results of two
+    classes, and classifiers of `qpsvm.estimators`, which combine pairs of classes.
 
     Parameters
     ----------
     model : AllInOneResult, AllInOneModel, PairsModel, SVMResult or estimator
-        What has `predict`, of classes.
+        An object whose `predict` returns classes.
     X : array_like or SciPy sparse, shape (n, d)
         Samples.
     y : array_like, shape (n,)
         Their labels.
     features, names
     support : array_like of bool, shape (n,), optional
-        Which samples get a ring.
+        The samples that get a ring.
     title : str, optional
         The title.
     resolution, legend, ax
@@ -72,15 +72,15 @@ def regions(
     Raises
     ------
     ParameterError
-        More than two features and no choice among them.
+        There are more than two features, and `features` is not given.
     UnsupportedError
-        The result of a regression or a ranking; names a picture that draws it.
+        The model is the result of a regression or a ranking; the message names a suitable picture.
     DataError, ParameterTypeError, MissingExtraError
 
     See Also
     --------
-    boundary : Of two classes, with the margin.
-    confusion : Of any number of features.
+    boundary : The decision function of two classes, with the margin.
+    confusion : The confusion matrix, for any number of features.
 
     Examples
     --------
@@ -91,10 +91,10 @@ def regions(
     >>> print(ax.get_xlabel(), ax.get_ylabel())
     length width
     """
-    owner = model.problem if isinstance(model, SVMResult) else None
-    if isinstance(owner, Problem):
-        check_machine("regions", owner)
-        check_features("regions", owner, features)
+    problem = model.problem if isinstance(model, SVMResult) else None
+    if isinstance(problem, Problem):
+        check_machine("regions", problem)
+        check_features("regions", problem, features)
     dense, labels = np.asarray(as_dense(X), dtype=np.float64), np.asarray(y)
     if dense.ndim != 2 or labels.shape != dense.shape[:1]:
         raise DataError(f"X {dense.shape} and y {labels.shape} must have as many rows")
@@ -125,9 +125,9 @@ def _shade_regions(ax: Axes, model: Any, view: View, classes: NDArray[Any], reso
     across = view.compute_ticks(0, resolution)
     up = view.compute_ticks(1, resolution) if view.is_plane else np.array([-1.0, 1.0])
     grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
-    found = model.predict(view.embed_points(grid[:, : len(view.columns)])).reshape(len(up), len(across))
+    predicted = model.predict(view.embed_points(grid[:, : len(view.columns)])).reshape(len(up), len(across))
     for c, label in enumerate(classes):
-        area = (found == label).astype(float)
+        area = (predicted == label).astype(float)
         if area.any():
             ax.contourf(across, up, area, levels=[0.5, 1.5], colors=[choose_class_look(c)[1]], alpha=SHADE, zorder=0)
             if not area.all():
@@ -168,22 +168,22 @@ def confusion(y: ArrayLike, predicted: ArrayLike, *, title: str = "", ax: Axes |
     """
     from sklearn.metrics import confusion_matrix
 
-    true, answers = np.asarray(y), np.asarray(predicted)
-    if true.ndim != 1 or true.shape != answers.shape or not len(true):
-        raise DataError(f"y {true.shape} and predicted {answers.shape} must have as many labels, one or more")
-    classes = np.unique(np.concatenate([true, answers]))
-    counts = confusion_matrix(true, answers, labels=classes)
+    true, guessed = np.asarray(y), np.asarray(predicted)
+    if true.ndim != 1 or true.shape != guessed.shape or not len(true):
+        raise DataError(f"y {true.shape} and predicted {guessed.shape} must have as many labels, one or more")
+    classes = np.unique(np.concatenate([true, guessed]))
+    counts = confusion_matrix(true, guessed, labels=classes)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     ax = make_axes(ax)
     ax.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)
-    words = build_feature_labels([str(label) for label in classes], len(classes))
-    places = np.arange(len(classes))
-    ax.set_xticks(places, words, rotation=45 if max(map(len, words or [""])) > 4 else 0, ha="center")
-    ax.set_yticks(places, words)
-    if len(classes) <= MOST_NUMBERS:
+    labels = [escape_label(label) for label in classes]
+    ticks = np.arange(len(classes))
+    ax.set_xticks(ticks, labels, rotation=45 if max(map(len, labels)) > 4 else 0, ha="center")
+    ax.set_yticks(ticks, labels)
+    if len(classes) <= MAX_NUMBERED_CLASSES:
         for i, j in np.ndindex(counts.shape):
             color = "white" if shares[i, j] > 0.5 else BLACK
             ax.text(j, i, str(counts[i, j]), ha="center", va="center", color=color, fontsize="small")
     set_labels(ax, "predicted", "true")
-    set_title(ax, title, f"accuracy {float((true == answers).mean()):.4f} of {len(true)} samples")
+    set_title(ax, title, f"accuracy {float((true == guessed).mean()):.4f} of {len(true)} samples")
     return ax

@@ -37,12 +37,12 @@ def tube(
     Parameters
     ----------
     problem : EpsilonSVR, NuSVR or QuantileSVR
-        Whose samples are drawn. A quantile has a tube without width.
+        The machine whose samples are drawn. A quantile has a tube without width.
     result : SVMResult
-        Of that problem.
+        Its result.
     feature : int, optional
-        The column of X to show, of several: the others are held at their medians, and all samples are projected on it.
-        Without it, targets are drawn against predictions where there are several features.
+        The column of X to show, if there are several: the others are held at their medians, and all samples are
+        projected on it. Without it, targets are drawn against predictions if there are several features.
     names, legend, ax
 
     Returns
@@ -54,9 +54,10 @@ def tube(
     ------
     MissingExtraError
     UnsupportedError
-        The machine is no regression; or a feature of a precomputed kernel is asked for. Names a picture that draws it.
+        The machine is not a regression, or `feature` is given for a precomputed kernel; the message names a suitable
+        picture.
     ParameterError, ParameterTypeError
-        A feature that does not exist, or an argument of another type.
+        The feature does not exist, or an argument has another type.
     DataError
         The result is not of this problem, or there are not as many names as features.
 
@@ -78,16 +79,16 @@ def tube(
     epsilon = find_half_width(problem, result)
     rows, t = problem.active_rows, problem.t
     if view is None:
-        across = result.yf[rows]  # f of the samples: the first half of s∘f
-        ends = np.array([min(across.min(), t[rows].min()), max(across.max(), t[rows].max())])
+        x = result.yf[rows]  # f of the samples: the first half of s∘f
+        ends = np.array([min(x.min(), t[rows].min()), max(x.max(), t[rows].max())])
         curve, label = (ends, ends), "t = f(x)"
         set_labels(ax, "prediction f(x)", "target t")
     else:
-        across, x = view.points[:, 0], view.compute_ticks(0, CURVE_POINTS)
-        curve, label = (x, view.evaluate(result, x[:, None])), "f(x)"
+        x, ticks = view.points[:, 0], view.compute_ticks(0, CURVE_POINTS)
+        curve, label = (ticks, view.evaluate(result, ticks[:, None])), "f(x)"
         set_labels(ax, view.names[0], "target t")
     handles = _draw_tube(ax, *curve, epsilon, label)
-    handles += draw_kinds(ax, np.column_stack([across, t[rows]]), result.kind[rows], name_kinds(result), BLUE)
+    handles += draw_kinds(ax, np.column_stack([x, t[rows]]), result.kind[rows], name_kinds(result), BLUE)
     write_title(ax, problem, result, view.note if view is not None else "")
     return finish_axes(ax, legend, handles)
 
@@ -111,7 +112,7 @@ def quantiles(
     results : sequence of SVMResult
         One for each.
     feature : int, optional
-        The column of X to show, needed where there are several: the others are held at their medians.
+        The column of X to show, required if there are several: the others are held at their medians.
     names, legend, ax
 
     Returns
@@ -123,11 +124,11 @@ def quantiles(
     ------
     MissingExtraError
     UnsupportedError
-        A machine that is no quantile; or the kernel is precomputed. Names a picture that draws it.
+        A machine is not a `QuantileSVR`, or its kernel is precomputed; the message names a suitable picture.
     ParameterError, ParameterTypeError
-        No problems, several features and no choice among them, or an argument of another type.
+        There is no problem, or there are several features and `feature` is not given; or an argument has another type.
     DataError
-        Not as many results as problems, a result of another problem, or problems over other samples.
+        There are not as many results as problems, a result is of another problem, or the samples differ.
 
     See Also
     --------
@@ -142,8 +143,7 @@ def quantiles(
     >>> print([line.get_label() for line in ax.lines])
     ['τ = 0.1, 0 % below', 'τ = 0.5, 25 % below', 'τ = 0.9, 50 % below']
     """
-    machines = _check_fan(problems, results)
-    order = np.argsort([machine.quantile for machine in machines], kind="stable")
+    machines = _check_quantiles(problems, results)
     first = machines[0]
     view = _find_line_view(first, feature, names)
     if view is None:
@@ -154,24 +154,36 @@ def quantiles(
         )
     ax = make_axes(ax)
     x, t, rows = view.compute_ticks(0, CURVE_POINTS), first.t, first.active_rows
-    weight = first.sample_weight[rows]
     ax.scatter(view.points[:, 0], t[rows], s=SAMPLE / 2, c="white", edgecolors=GREY, linewidths=EDGE / 2, zorder=2)
-    curves = []
+    curves, handles = list[FloatArray](), list[Any]()
+    order = np.argsort([machine.quantile for machine in machines], kind="stable")
     for place, k in enumerate(order):
         color, style, _ = CURVES[place % len(CURVES)]
         f = view.evaluate(results[k], x[:, None])
-        below = float(weight[t[rows] < results[k].yf[rows] - np.finfo(float).eps ** 0.5 * np.abs(t).max()].sum())
-        label = f"τ = {machines[k].quantile:g}, {100 * below / weight.sum():.0f} % below"
-        curves.append((f, ax.plot(x, f, color=color, linestyle=style, linewidth=1.6, zorder=3, label=label)[0]))
+        label = f"τ = {machines[k].quantile:g}, {_compute_percentage_below(first, results[k]):.0f} % below"
+        handles += ax.plot(x, f, color=color, linestyle=style, linewidth=1.6, zorder=3, label=label)
+        curves.append(f)
     if len(curves) > 1:
-        ax.fill_between(x, curves[0][0], curves[-1][0], color=BLUE, alpha=SHADES[1], linewidth=0, zorder=1)
+        ax.fill_between(x, curves[0], curves[-1], color=BLUE, alpha=SHADES[1], linewidth=0, zorder=1)
     set_labels(ax, view.names[0], "target t")
     titles = {machine.title.split(", τ")[0] + f", kernel {machine.kernel}" for machine in machines}
     set_title(ax, *sorted(titles), view.note)
-    return finish_axes(ax, legend, [line for _, line in curves])
+    return finish_axes(ax, legend, handles)
 
 
-def _check_fan(problems: Sequence[Any], results: Sequence[SVMResult]) -> list[QuantileSVR]:
+def _compute_percentage_below(problem: QuantileSVR, result: SVMResult) -> float:
+    """Return the percentage of the weight of samples with t < f, up to rounding."""
+    rows, t = problem.active_rows, problem.t
+    weight = problem.sample_weight[rows]
+    below = float(weight[t[rows] < result.yf[rows] - np.finfo(float).eps ** 0.5 * np.abs(t).max()].sum())
+    return 100 * below / float(weight.sum())
+
+
+def _check_quantiles(problems: Sequence[Any], results: Sequence[SVMResult]) -> list[QuantileSVR]:
+    """Check that the problems are quantiles of the same samples, with one result each; return them as a list.
+
+    Raises ParameterTypeError, UnsupportedError, ParameterError, DataError.
+    """
     if isinstance(problems, Problem) or isinstance(results, SVMResult):
         raise ParameterTypeError("quantiles takes a sequence of problems and one of their results")
     for problem in problems:
@@ -191,12 +203,11 @@ def _check_fan(problems: Sequence[Any], results: Sequence[SVMResult]) -> list[Qu
 
 
 def _find_line_view(problem: Problem, feature: int | None, names: Sequence[str] | None) -> View | None:
-    """Return the one feature to show; None if there are several and none is chosen, or the kernel is precomputed."""
+    """Build the view of one feature; None if there are several and none is chosen, or the kernel is precomputed."""
     d = int(problem.X.shape[1])
     if feature is None:
-        return (
-            build_view("tube", problem, None, names) if d == 1 and not isinstance(problem.kernel, Precomputed) else None
-        )
+        has_line = d == 1 and not isinstance(problem.kernel, Precomputed)
+        return build_view("tube", problem, None, names) if has_line else None
     if isinstance(feature, bool) or not isinstance(feature, (int, np.integer)):
         raise ParameterTypeError(f"feature must be an integer, got {format_value(feature)}")
     if not 0 <= feature < d:
@@ -207,17 +218,17 @@ def _find_line_view(problem: Problem, feature: int | None, names: Sequence[str] 
 
 
 def find_half_width(problem: Problem, result: SVMResult) -> float:
-    """Return ε, the distance of f from t without a penalty, given or found; 0 for a quantile."""
+    """Return ε, the largest distance of f from t without a penalty, given or optimised; 0 for a quantile."""
     return max(float(result.extras.get("epsilon", getattr(problem, "epsilon", 0.0))), 0.0)
 
 
-def _draw_tube(ax: Axes, x: FloatArray, f: FloatArray, epsilon: float, words: str) -> list[Any]:
+def _draw_tube(ax: Axes, x: FloatArray, f: FloatArray, epsilon: float, label: str) -> list[Any]:
     """Draw the curve, and the tube around it if it has a width; return handles for the legend."""
-    handles: list[Any] = [*ax.plot(x, f, color=BLUE, linewidth=1.8, zorder=2, label=words)]
+    handles: list[Any] = [*ax.plot(x, f, color=BLUE, linewidth=1.8, zorder=2, label=label)]
     if epsilon > 0.0:
         band = ax.fill_between(x, f - epsilon, f + epsilon, color=BLUE, alpha=SHADES[1], linewidth=0, zorder=0)
         band.set_label(f"tube, ε = {epsilon:.3g}")
-        for side in (f - epsilon, f + epsilon):
-            ax.plot(x, side, color=BLACK, linestyle="--", linewidth=0.9, zorder=1)
+        for edge in (f - epsilon, f + epsilon):
+            ax.plot(x, edge, color=BLACK, linestyle="--", linewidth=0.9, zorder=1)
         handles.append(band)
     return handles

@@ -1,4 +1,7 @@
-"""Choose the plane of two features that a picture shows (`View`, `build_view`)."""
+"""Choose the line or plane of one or two features that a picture shows (`View`, `build_view`).
+
+The other features are held at their medians, and the samples are projected.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.faces.plotting.accepted import build_refusal, suggest_alternative
+from qpsvm.faces.plotting.labels import escape_label, set_labels
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
@@ -22,20 +26,19 @@ if TYPE_CHECKING:
 else:  # for the annotations of the pictures
     Axes = Any
 
-from qpsvm.faces.plotting.labels import escape_label, set_labels
 
-#: Units are equal in both directions unless one side of the picture would then be more than so many times the other.
+#: Units are equal in both directions, unless one side of the plane would then be more than this multiple of the other.
 SLIVER = 4.0
 #: Points of a curve over one feature.
 CURVE_POINTS = 400
-#: Said where a kernel is precomputed.
+#: Part of the error for a precomputed kernel.
 NO_FEATURES = "a precomputed kernel has no features to draw"
-#: Said above a picture whose units differ.
+#: Note in the title of a picture whose units differ.
 DISTORTED = "units differ: right angles do not look right"
-#: Inches: width of a picture and of its plane, and what title, labels and legend take above and below it.
+#: Inches: width of a picture and of its plane, and the height of title, labels and legend together.
 WIDTH, PLANE, AROUND = 6.4, 5.4, 1.9
-#: Inches: the least and greatest height of the plane.
-HEIGHTS = (2.0, 4.6)
+#: Inches: limits on the height of the plane.
+MIN_HEIGHT, MAX_HEIGHT = 2.0, 4.6
 #: Free space around the samples, as a share of their range.
 ROOM = 0.12
 
@@ -58,7 +61,7 @@ class View:
     note: str
 
     def compute_ticks(self, axis: int, count: int) -> FloatArray:
-        """Return evenly spaced values of a feature, over the samples and a border: (count,)."""
+        """Return evenly spaced values of the feature shown on an axis, over the samples and a border: (count,)."""
         low, high = float(self.points[:, axis].min()), float(self.points[:, axis].max())
         room = ROOM * (high - low) or ROOM * abs(high) or 1.0
         return np.linspace(low - room, high + room, count)
@@ -69,23 +72,23 @@ class View:
         return len(self.columns) == 2
 
     @property
-    def shape(self) -> float:
-        """Height over width of the plane in the features' own units."""
+    def aspect_ratio(self) -> float:
+        """Height over width of the plane, in the units of the features."""
         (left, right), (low, high) = self.compute_ticks(0, 2), self.compute_ticks(1, 2)
         return float((high - low) / (right - left))
 
     @property
     def has_equal_units(self) -> bool:
         """Whether both axes have the same scale, so that w appears perpendicular to the boundary."""
-        return 1 / SLIVER <= self.shape <= SLIVER
+        return 1 / SLIVER <= self.aspect_ratio <= SLIVER
 
     @property
     def figure_size(self) -> tuple[float, float] | None:
         """A figure into which the plane fits, in inches; None over one feature."""
         if not self.is_plane:
             return None
-        least, most = HEIGHTS
-        return WIDTH, (min(max(PLANE * self.shape, least), most) if self.has_equal_units else 0.6 * PLANE) + AROUND
+        height = min(max(PLANE * self.aspect_ratio, MIN_HEIGHT), MAX_HEIGHT) if self.has_equal_units else 0.6 * PLANE
+        return WIDTH, height + AROUND
 
     def set_frame(self, ax: Axes) -> str:
         """Set limits, scale and names of both axes; return a note about the scale, or ""."""
@@ -95,14 +98,12 @@ class View:
         set_labels(ax, *self.names)
         return "" if self.has_equal_units else DISTORTED
 
-    def evaluate(self, result: SVMResult, at: FloatArray) -> FloatArray:
-        """f at k points of the view, `at` (k, len(columns)): (k,)."""
+    def evaluate(self, result: SVMResult, points: FloatArray) -> FloatArray:
+        """Evaluate f at k points of the view, in blocks. Shapes: points (k, len(columns)) → (k,)."""
         step = max(1, BLOCK_NUMBERS // len(self.base))
-        return np.concatenate([self._evaluate_block(result, at[i : i + step]) for i in range(0, len(at), step)])
-
-    def _evaluate_block(self, result: SVMResult, at: FloatArray) -> FloatArray:
-        with np.errstate(all="ignore"):  # what overflows is not drawn
-            return result.decision_function(self.embed_points(at))
+        blocks = [points[i : i + step] for i in range(0, len(points), step)]
+        with np.errstate(all="ignore"):  # values that overflow are not drawn
+            return np.concatenate([result.decision_function(self.embed_points(block)) for block in blocks])
 
     def embed_points(self, points: FloatArray) -> FloatArray:
         """Return points of the view, (k, len(columns)), as samples: (k, d)."""
@@ -123,8 +124,8 @@ def check_features(name: str, problem: Problem, features: Sequence[int] | None) 
     """Return the one or two features that the picture of this name shows. Raises UnsupportedError, ParameterError."""
     if isinstance(problem.kernel, Precomputed):
         raise build_refusal(name, problem, NO_FEATURES)
-    otherwise = f"; {suggest_alternative(name, problem)} without a choice" if features is None else ""
-    return choose_features(int(problem.X.shape[1]), features, otherwise)
+    advice = f"; {suggest_alternative(name, problem)} without a choice" if features is None else ""
+    return choose_features(int(problem.X.shape[1]), features, advice)
 
 
 def build_feature_view(problem: Problem, columns: tuple[int, ...], names: Sequence[str] | None) -> View:
@@ -136,9 +137,9 @@ def build_sample_view(dense: FloatArray, columns: tuple[int, ...], names: Sequen
     """Build the view of one or two features of samples (n, d). Raises ParameterTypeError, DataError."""
     d = int(dense.shape[1])
     texts = build_feature_labels(names, d)
-    held = d - len(columns)
+    n_held = d - len(columns)
     labels = [texts[j] if texts is not None else f"feature {j}" if d > 2 else f"$x_{j + 1}$" for j in columns]
-    note = f"{held} other feature{'s' if held > 1 else ''} held at the median" if held else ""
+    note = f"{n_held} other feature{'s' if n_held > 1 else ''} held at the median" if n_held else ""
     return View(columns, np.median(dense, axis=0), dense[:, list(columns)], labels, note)
 
 
@@ -154,19 +155,19 @@ def build_feature_labels(names: Sequence[str] | None, d: int) -> list[str] | Non
     return [escape_label(name) for name in names]
 
 
-def choose_features(d: int, features: Sequence[int] | None, otherwise: str = "") -> tuple[int, ...]:
-    """Return the one or two features that a picture shows; `otherwise` ends the error. Raises ParameterError."""
+def choose_features(d: int, features: Sequence[int] | None, advice: str = "") -> tuple[int, ...]:
+    """Return the one or two of d features that a picture shows; `advice` ends the error. Raises ParameterError."""
     if features is None:
         if d > 2:
             raise ParameterError(
                 f"the samples have {d} features and a picture shows two: pass features=(i, j) with 0 <= i, j < {d}; "
-                f"the others are held at their medians{otherwise}"
+                f"the others are held at their medians{advice}"
             )
         return tuple(range(d))
     chosen = np.atleast_1d(np.asarray(features))
-    wanted = min(d, 2)
-    whole = chosen.dtype.kind in "iu" and chosen.shape == (wanted,) and len(set(chosen.tolist())) == wanted
-    if not whole or chosen.min() < 0 or chosen.max() >= d:
-        what = "(0,)" if d == 1 else f"two different integers from 0 to {d - 1}"
-        raise ParameterError(f"features must be {what}, got {format_value(features)}")
+    count = min(d, 2)
+    is_choice = chosen.dtype.kind in "iu" and chosen.shape == (count,) and len(set(chosen.tolist())) == count
+    if not is_choice or chosen.min() < 0 or chosen.max() >= d:
+        expected = "(0,)" if d == 1 else f"two different integers from 0 to {d - 1}"
+        raise ParameterError(f"features must be {expected}, got {format_value(features)}")
     return tuple(int(j) for j in chosen)

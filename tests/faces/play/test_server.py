@@ -181,7 +181,7 @@ def test_what_is_no_message_gets_a_sentence_and_the_next_one_its_answer(port):
 
 def test_a_message_beyond_all_sizes_ends_the_connection(port):
     with pytest.raises(websockets.exceptions.ConnectionClosed):
-        converse(port, "x" * (server.LARGEST_FRAME + 1))
+        converse(port, "x" * (server.MAX_FRAME_BYTES + 1))
     assert converse(port, {"id": 1, "ask": "catalogue"})[0]["id"] == 1
 
 

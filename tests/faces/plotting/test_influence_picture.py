@@ -9,7 +9,7 @@ from sklearn.datasets import make_moons
 
 import qpsvm
 from qpsvm.faces import plotting
-from qpsvm.faces.plotting.influential import LEAST, MOST
+from qpsvm.faces.plotting.influential import AREA_RANGE, MIN_AREA
 
 mpl.use("Agg")
 X, Y = make_moons(30, noise=0.3, random_state=0)
@@ -38,7 +38,7 @@ def test_areas_are_influences(which):
     areas = np.concatenate([each.get_sizes() for each in drawn])
     assert len(areas) == len(problem.active_rows)
     moved = np.sort(found.mean[problem.active_rows])
-    np.testing.assert_allclose((np.sort(areas) - LEAST) / MOST, moved / moved[-1], atol=1e-9)
+    np.testing.assert_allclose((np.sort(areas) - MIN_AREA) / AREA_RANGE, moved / moved[-1], atol=1e-9)
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert any(f"row {found.order[0]}" in label for label in labels) or which in ("slice", "novelty", "surface")
 

@@ -55,10 +55,9 @@ EXIT_CODES = {Status.OPTIMAL: 0, Status.INTERRUPTED: 130}
 class SplitDataset(NamedTuple):
     """The rows to train on, and those held out.
 
-    training, held_out: With columns as the machine takes them, computed from the training rows; both are all rows if
-        none is held out.
-    raw_training: The training rows before that, from which the folds are drawn.
-    folds: Of a cross-validation; None without one.
+    training, held_out: Encoded by what is learnt from the training rows; both are all rows if none is held out.
+    raw_training: The training rows before the encoding, from which the folds are drawn.
+    folds: The folds of a cross-validation; None without one.
     n_rows, n_training: Number of all rows, and of the training rows.
     """
 
@@ -73,21 +72,21 @@ class SplitDataset(NamedTuple):
 def _read_split_dataset(options: argparse.Namespace, seed: int) -> SplitDataset:
     """Read the rows, and split them as requested."""
     is_split = options.test_size is not None or options.cv is not None
-    whole = read_dataset(options, raw=is_split)
-    n = whole.table.X.shape[0]
+    dataset = read_dataset(options, raw=is_split)
+    n = dataset.table.X.shape[0]
     if not is_split:
-        return SplitDataset(whole, whole, whole, None, n, n)
+        return SplitDataset(dataset, dataset, dataset, None, n, n)
     everything = Fold(np.arange(n), np.arange(0))
-    split = everything if options.test_size is None else draw_held_out(whole, options.test_size, seed)
-    raw_training = restrict_rows(whole, split.train)
+    split = everything if options.test_size is None else draw_held_out(dataset, options.test_size, seed)
+    raw_training = restrict_rows(dataset, split.train)
     folds = None if options.cv is None else list(draw_dataset_folds(raw_training, options.cv, seed))
-    training, held_out = split_dataset(whole, split, options)
+    training, held_out = split_dataset(dataset, split, options)
     print_columns(training.table)
     return SplitDataset(training, held_out, raw_training, folds, n, len(split.train))
 
 
 def run(options: argparse.Namespace) -> int:
-    """Solve, print the summary and the scores, draw, and save the model."""
+    """Solve, print the summary and the scores, draw, save the model and the proof; return the exit code."""
     apply_defaults(options)
     _check_options(options)
     require_writable(options.save)
@@ -97,67 +96,72 @@ def run(options: argparse.Namespace) -> int:
     require_picture(options.plot)
     seed = SEED if options.seed is None else options.seed
     data = _read_split_dataset(options, seed)
-    sample = data.training
-    problem = choose_problem(sample, options)
+    training = data.training
+    problem = choose_problem(training, options)
     check_samples(problem, options)
-    draw = None if options.plot is None else choose_picture(problem, sample.table.names, options.axes)
-    with write_error_proof(sample, options):
+    draw = None if options.plot is None else choose_picture(problem, training.table.names, options.axes)
+    with write_error_proof(training, options):
         result = solve_or_raise(problem, options)
-    model = sample.build_model(result, problem)
+    model = training.build_model(result, problem)
     print(result.summary(notes=False))
-    answers = None  # without a target the summary counts the vectors inside and outside
-    if sample.target_kind != "none":
-        answers = predict_rows(model, sample.table.X)
-        print(f"  training    {describe_training_scores(sample, answers, model.metadata.get('quantile'))}")
-    code, hints, weighed = EXIT_CODES.get(result.status, 1), list[Hint](), bool(options.class_weight)
+    exit_code, hints, is_weighted = EXIT_CODES.get(result.status, 1), list[Hint](), bool(options.class_weight)
+    predicted = None  # without a target the summary counts the samples inside and outside
+    if training.target_kind != "none":
+        predicted = predict_rows(model, training.table.X)
+        print(f"  training    {describe_training_scores(training, predicted, model.metadata.get('quantile'))}")
     if options.probability:
-        fold_options = argparse.Namespace(**vars(options))
-        fold_options.gamma = getattr(problem.kernel, "gamma", options.gamma)  # that of all rows, in every fold
-        model, said = add_probabilities(
-            sample, problem, result, model, lambda rows: solve_or_raise(rows.build_problem(fold_options), fold_options)
-        )
-        print(said)
+        model = _add_probabilities(model, training, problem, result, options)
     if options.test_size is not None:
-        said, hints = _score_held_out(data.held_out, model, data.n_rows, seed, weighed)
-        print(said)
+        hints = _score_held_out(data.held_out, model, data.n_rows, seed, is_weighted)
     if draw is not None:
         write_picture(draw(result), options.plot)
         print(f"  drawn       {options.plot}")
     if options.bounds:
-        model, said = _add_bounds(model, result)
-        print(said)
+        model = _add_bounds(model, result)
     _save_model(model, options, "" if options.test_size is None else f", trained on {data.n_training} rows")
-    if options.proof is not None and not prove_result(result, sample, options):
-        code = code or 1
+    if options.proof is not None and not prove_result(result, training, options):
+        exit_code = exit_code or 1
     if data.folds is not None and result.status is not Status.INTERRUPTED:
-        said, certified, more = _score_folds(data.raw_training, data.folds, options, seed)
-        print(said)
-        code, hints = code or (0 if certified else 1), [*hints, *more]
-    if sample.target_kind == "labels" and answers is not None:
-        hints += find_warnings(sample, answers, {}, weighed)
-    if last := format_notes(hints, result.list_hints(sample.table.names)):
-        print(last)
-    return code
+        all_certified, fold_hints = _score_folds(data.raw_training, data.folds, options, seed)
+        exit_code, hints = exit_code or (0 if all_certified else 1), [*hints, *fold_hints]
+    if training.target_kind == "labels" and predicted is not None:
+        hints += find_warnings(training, predicted, {}, is_weighted)
+    if notes := format_notes(hints, result.list_hints(training.table.names)):
+        print(notes)
+    return exit_code
 
 
-def _add_bounds(model: Model, result: SVMResult) -> tuple[Model, str]:
-    """Return the model with the distance to its optimum, and the line that is printed. Raises UnsupportedError."""
+def _add_probabilities(
+    model: Model, training: Dataset, problem: Any, result: SVMResult, options: argparse.Namespace
+) -> Model:
+    """Return the model with calibrated probabilities, and print their scores."""
+    fold_options = argparse.Namespace(**vars(options))
+    fold_options.gamma = getattr(problem.kernel, "gamma", options.gamma)  # that of all rows, in every fold
+    model, text = add_probabilities(
+        training, problem, result, model, lambda rows: solve_or_raise(rows.build_problem(fold_options), fold_options)
+    )
+    print(text)
+    return model
+
+
+def _add_bounds(model: Model, result: SVMResult) -> Model:
+    """Return the model with bounds on its distance from the optimum, and print them. Raises UnsupportedError."""
     near = result.build_near_function()
     low, high = near.shift
-    said = f"  proven      ‖w − w*‖ ≤ {near.radius:.2g}, b* − b in [{low:.2g}, {high:.2g}], rounding included"
-    return replace(model, metadata={**model.metadata, NEAR_KEY: near.record()}), said
+    print(f"  proven      ‖w − w*‖ ≤ {near.radius:.2g}, b* − b in [{low:.2g}, {high:.2g}], rounding included")
+    return replace(model, metadata={**model.metadata, NEAR_KEY: near.record()})
 
 
 def _solve_on_cluster(options: argparse.Namespace) -> int:
-    """Solve on the workers of a cluster, print the summary and save the model."""
+    """Solve on the workers of a cluster, print the summary and save the model; return the exit code."""
     with open_cluster(options.scheduler, options.verbose):
         with Ticker("reading on the workers", options.verbose):
-            sample = read_distributed(options)
-            problem = sample.build_problem(options)
-        print(describe_dataset(describe_source(parse_source(options.file)), sample, problem))
+            dataset = read_distributed(options)
+            problem = dataset.build_problem(options)
+        print(describe_dataset(describe_source(parse_source(options.file)), dataset, problem))
         result = solve_or_raise(problem, options)
         print(result.summary())
-        _save_model(sample.build_model(result, problem), options)
+        _save_model(dataset.build_model(result, problem), options)
     return EXIT_CODES.get(result.status, 1)
 
 
@@ -169,7 +173,7 @@ def _save_model(model: Model, options: argparse.Namespace, note: str = "") -> No
 
 
 def _check_options(options: argparse.Namespace) -> None:
-    """Refuse options that would be ignored."""
+    """Check that no option would be ignored. Raises ParameterError."""
     if options.seed is not None and options.test_size is None and options.cv is None:
         raise ParameterError("--seed is for the rows drawn by --test-size or --cv: add one of them, or leave it out")
     if options.axes is not None and options.plot is None:
@@ -184,8 +188,8 @@ def solve_or_raise(problem: Problem | MulticlassProblem, options: argparse.Names
     """Solve, and return the result whatever its status. Raises QPSVMError."""
     if isinstance(problem, MulticlassProblem):
         return problem.solve()
-    stored = isinstance(problem.X, RowSource)
-    with Ticker(f"solving for {problem.n} rows", options.verbose) if stored else nullcontext():
+    is_stored = isinstance(problem.X, RowSource)
+    with Ticker(f"solving for {problem.n} rows", options.verbose) if is_stored else nullcontext():
         result = solve(problem, options.backend, options.form, **build_settings(options))
     if result.error is not None:
         raise _append_proof(result.error)
@@ -193,56 +197,60 @@ def solve_or_raise(problem: Problem | MulticlassProblem, options: argparse.Names
 
 
 def _append_proof(error: QPSVMError) -> QPSVMError:
-    """Append to an error what is proven about it, if that fits in one sentence."""
+    """Append the claim that is proven to an error of infeasible data; return other errors unchanged."""
     if isinstance(error, (NotSeparableError, InfeasibleConstraintsError)):
         with suppress(UnsupportedError):
             proof = error.verify()
-            said = {claim.kind: claim.text for claim in proof.claims}
+            claims = {claim.kind: claim.text for claim in proof.claims}
             if proof:
-                error.args = (f"{error}. Proven: {said.get('hulls', proof.claims[-1].text)}",)
+                error.args = (f"{error}. Proven: {claims.get('hulls', proof.claims[-1].text)}",)
     return error
 
 
-def _score_held_out(test_data: Dataset, model: Model, n: int, seed: int, is_weighted: bool) -> tuple[str, list[Hint]]:
-    """Score the model on the held-out rows; return text and hints."""
-    answers = predict_rows(model, test_data.table.X)
-    scores = compute_scores(test_data, answers, model.metadata.get("quantile"))
-    words = f"{format_scores(scores)}, on {len(answers)} of {n} rows, not used for training (seed {seed})"
-    return format_block("held out", words, test_data, answers), find_warnings(test_data, answers, scores, is_weighted)
+def _score_held_out(held_out: Dataset, model: Model, n_rows: int, seed: int, is_weighted: bool) -> list[Hint]:
+    """Score the model on the held-out rows of `n_rows`, and print the scores; return hints."""
+    predicted = predict_rows(model, held_out.table.X)
+    scores = compute_scores(held_out, predicted, model.metadata.get("quantile"))
+    text = f"{format_scores(scores)}, on {len(predicted)} of {n_rows} rows, not used for training (seed {seed})"
+    print(format_block("held out", text, held_out, predicted))
+    return find_warnings(held_out, predicted, scores, is_weighted)
 
 
 def _score_folds(
-    dataset: Dataset, tested: Sequence[Fold], options: argparse.Namespace, seed: int
-) -> tuple[str, bool, list[Hint]]:
-    """Score the machines of all folds on their held-out rows, and return whether all are certified."""
-    found: list[dict[str, float]] = []
-    rows, answers = [], []
-    gaps, certified = [], 0
-    for number, split in enumerate(tested, 1):
+    dataset: Dataset, folds: Sequence[Fold], options: argparse.Namespace, seed: int
+) -> tuple[bool, list[Hint]]:
+    """Train without each fold, score on its rows, and print the mean scores.
+
+    Returns whether all results are certified, and hints.
+    """
+    fold_scores: list[dict[str, float]] = []
+    rows, predictions = [], []
+    gaps, n_optimal = [], 0
+    for number, split in enumerate(folds, 1):
         train, test = split_dataset(dataset, split, options)
         try:
             problem = choose_problem(train, options)
             result = solve_or_raise(problem, options)
         except QPSVMError as error:
             kind = SolverError if isinstance(error, SolverError) else DataError
-            raise kind(f"training without fold {number} of {len(tested)}: {error}") from error
+            raise kind(f"training without fold {number} of {len(folds)}: {error}") from error
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         model = train.build_model(result, problem)
-        answer = predict_rows(model, test.table.X)
-        found.append(compute_scores(test, answer, model.metadata.get("quantile")))
+        predicted = predict_rows(model, test.table.X)
+        fold_scores.append(compute_scores(test, predicted, model.metadata.get("quantile")))
         gaps.append(result.gap)
-        certified += result.status is Status.OPTIMAL
+        n_optimal += result.status is Status.OPTIMAL
         rows.append(split.test)
-        answers.append(answer)
-    names = [name for name in found[0] if all(name in each for each in found)]
-    mean = {name: float(np.mean([each[name] for each in found])) for name in names}
-    spread = {name: float(np.std([each[name] for each in found])) for name in names}
+        predictions.append(predicted)
+    names = [name for name in fold_scores[0] if all(name in scores for scores in fold_scores)]
+    mean = {name: float(np.mean([scores[name] for scores in fold_scores])) for name in names}
+    spread = {name: float(np.std([scores[name] for scores in fold_scores])) for name in names}
     order = np.argsort(np.concatenate(rows))
     all_tested = restrict_rows(dataset, np.concatenate(rows)[order])
-    answer = np.concatenate(answers)[order]
-    words = (
-        f"{format_scores(mean, spread)} (seed {seed}; {certified} of {len(gaps)} optimal, largest gap {max(gaps):.1e})"
+    predicted = np.concatenate(predictions)[order]
+    text = (
+        f"{format_scores(mean, spread)} (seed {seed}; {n_optimal} of {len(gaps)} optimal, largest gap {max(gaps):.1e})"
     )
-    said = format_block(f"{len(gaps)} folds", words, all_tested, answer)
-    return said, certified == len(gaps), find_warnings(all_tested, answer, mean, bool(options.class_weight))
+    print(format_block(f"{len(gaps)} folds", text, all_tested, predicted))
+    return n_optimal == len(gaps), find_warnings(all_tested, predicted, mean, bool(options.class_weight))
