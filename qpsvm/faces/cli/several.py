@@ -33,7 +33,7 @@ from qpsvm.many.comparison import CompareOptions, iter_comparison
 from qpsvm.many.comparison_table import ComparisonRow
 from qpsvm.many.grid.cross_validation import CrossValidation, Outcome
 from qpsvm.many.grid.folds import Fold, build_folds
-from qpsvm.many.grid.parameters import LETTERS, table
+from qpsvm.many.grid.parameters import LETTERS, format_columns
 from qpsvm.many.grid.scorers import find_scorer, name_scorer
 from qpsvm.many.grid.walk import run_tasks
 from qpsvm.many.multiclass.split import Split, find_machine_class, split_classes
@@ -411,7 +411,7 @@ class MulticlassResult:
         }  # fmt: skip
         n_omitted = len(solved.gap) - len(shown)
         more = [f"and {n_omitted} more, with smaller gaps"] if n_omitted else []
-        return [*table(columns, {"gap": "{:.1e}".format}).splitlines(), *more]
+        return [*format_columns(columns, {"gap": "{:.1e}".format}).splitlines(), *more]
 
 
 def predict_rows(model: Any, X: Any) -> NDArray[Any]:

@@ -28,7 +28,7 @@ from qpsvm.faces.plotting.picture import Axes, make_axes, picture
 from qpsvm.faces.plotting.view import build_feature_labels
 from qpsvm.machines import AllInOneProblem, OneClass, Problem
 from qpsvm.many.grid.cross_validation import CrossValidation
-from qpsvm.many.grid.parameters import LETTERS, family, path_values
+from qpsvm.many.grid.parameters import LETTERS, check_path_values, find_path_parameter
 from qpsvm.many.grid.path import path as solve_points
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
@@ -126,8 +126,8 @@ def path(
         show = "margin" if has_margin(problem) else "objective"
     _check_quantity(problem, show)
     machine: Any = problem
-    name, letter = family(machine)
-    x = path_values(values)
+    name, letter = find_path_parameter(machine)
+    x = check_path_values(values)
     _check_weight_vector(problem, show)
     coefficient_names = build_coefficient_names(problem, names)
     if results is not None:

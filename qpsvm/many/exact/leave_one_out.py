@@ -20,7 +20,7 @@ from qpsvm.many.exact.active_set import Stopped
 from qpsvm.many.exact.functions import LeaveOneOutFunctions
 from qpsvm.many.exact.left_out import LeaveOutSolver, NoMachine
 from qpsvm.many.exact.rows import check_supported
-from qpsvm.many.grid.walk import bar_of
+from qpsvm.many.grid.walk import build_progress_bar
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 
@@ -179,7 +179,7 @@ def leave_one_out(
             f"the kernel matrix is indefinite, and what psd={problem.psd!r} makes of it depends on every sample: "
             "solve the problem of the other samples, which makes it again"
         )
-    with defer_interrupt(), limit_blas_threads(), closing(bar_of(len(sets), verbose, "machine")) as bar:
+    with defer_interrupt(), limit_blas_threads(), closing(build_progress_bar(len(sets), verbose, "machine")) as bar:
         solver = LeaveOutSolver(problem, result, tol, clock)
         return _build_result(solver, _evaluate_sets(solver, sets, bar))
 

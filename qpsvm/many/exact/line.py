@@ -28,7 +28,7 @@ from qpsvm.base.errors import (
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.derived_problems import get_kernel_parameters, with_samples
 from qpsvm.many.exact.rows import SignedRows, check_supported
-from qpsvm.many.grid.parameters import FROM_ZERO, replace_own
+from qpsvm.many.grid.parameters import MAY_BE_ZERO, replace_hyperparameters
 from qpsvm.program.svm_dual import SVMDual
 
 #: Parameters with one value per sample.
@@ -55,7 +55,7 @@ class ParameterLine:
         """Return the problem with this value; a C that differs between samples keeps its ratios."""
         if self.row is not None:
             return _replace_sample_value(self.problem, self.name, self.row, value)
-        return replace_own(self.problem, {self.name: value})
+        return replace_hyperparameters(self.problem, {self.name: value})
 
     def s(self, value: Any) -> Any:
         """Return the position s of a value."""
@@ -84,7 +84,7 @@ def build_line(problem: Problem, name: Any, low: Any, high: Any, row: Any = None
     row = _check_row(problem, name, row)
     if row is None:
         check_name(problem, name)
-    if not low > 0.0 and name not in (*FROM_ZERO, "y"):
+    if not low > 0.0 and name not in (*MAY_BE_ZERO, "y"):
         raise ParameterError(f"{name} must be positive: the interval begins at {low:g}")
     check_supported(problem)
     if row is not None:

@@ -15,7 +15,7 @@ from qpsvm.many.exact.follow import FollowedPath, follow
 from qpsvm.many.exact.line import ParameterLine, build_line
 from qpsvm.many.exact.path_result import ExactPath
 from qpsvm.many.exact.start import MIN_SECONDS, START_TOL
-from qpsvm.many.grid.walk import bar_of
+from qpsvm.many.grid.walk import build_progress_bar
 from qpsvm.program.status import Status
 from qpsvm.solve.call import solve
 
@@ -98,7 +98,7 @@ def exact_path(
     verbose = as_flag(verbose, "verbose")
     clock = Clock(None if time_limit is None else as_positive(time_limit, "time_limit"))
     line, rows = build_line(problem, parameter, low, high, row)
-    with defer_interrupt(), limit_blas_threads(), closing(bar_of(BAR_STEPS, verbose, "step")) as bar:
+    with defer_interrupt(), limit_blas_threads(), closing(build_progress_bar(BAR_STEPS, verbose, "step")) as bar:
         start = line.build_problem(line.low)
         seconds = None if time_limit is None else max(clock.remaining, MIN_SECONDS)
         first = solve(start, tol=min(START_TOL, tol), check=False, time_limit=seconds)

@@ -31,7 +31,7 @@ from qpsvm.many.exact.path_result import ExactPath
 from qpsvm.many.grid.fold_problem import FoldProblem, share_gram
 from qpsvm.many.grid.folds import Fold, build_folds
 from qpsvm.many.grid.interval import Interval
-from qpsvm.many.grid.parameters import Grid, grid_of, problem_at, table
+from qpsvm.many.grid.parameters import Grid, build_grid, format_columns, replace_parameters
 from qpsvm.many.grid.scorers import ACCURACY
 from qpsvm.many.grid.walk import run_tasks
 from qpsvm.program.status import Status
@@ -174,7 +174,7 @@ class ValidationCurves:
     @property
     def best_problem(self) -> Problem:
         """The problem over all samples, with the best parameters."""
-        return problem_at(self.problem, self.best)
+        return replace_parameters(self.problem, self.best)
 
     def at(self, values: ArrayLike) -> FloatArray:
         """Return the mean error at values of the parameter.
@@ -268,7 +268,7 @@ class ValidationCurves:
 
     def __str__(self) -> str:
         heading = f"{self.scoring}, {self.folds} folds, every {self.parameter} {self.interval}"
-        return f"{heading}\n{table(self.columns(), {ERROR: '{:.4f}'.format, 'gap': '{:.1e}'.format})}"
+        return f"{heading}\n{format_columns(self.columns(), {ERROR: '{:.4f}'.format, 'gap': '{:.1e}'.format})}"
 
     def __repr__(self) -> str:
         axes = "".join(f"; {name}: {len(values)}" for name, values in self.axes.items())
@@ -353,7 +353,7 @@ def _split_options(problem: Problem, options: Mapping[str, Any]) -> tuple[dict[s
     path_options = dict(options)
     if any(name not in OPTIONS for name in options):
         try:
-            grid, path_options = grid_of(problem, options)
+            grid, path_options = build_grid(problem, options)
             axes = grid.axes
         except ParameterError:
             if any(name in problem._hyperparameters for name in options):
@@ -406,7 +406,7 @@ def _iter_paths(
     options: Mapping[str, Any],
 ) -> Iterator[_Outcome]:  # fmt: skip
     """Yield the outcomes of the paths of some folds; after Ctrl-C the path so far, and empty ones for other folds."""
-    full_problem = problem_at(problem, point)
+    full_problem = replace_parameters(problem, point)
     with limit_blas_threads():
         share_gram(full_problem)
         for fold in folds:

@@ -20,9 +20,9 @@ from qpsvm.many.exact.validation import ValidationCurves, cross_validate_interva
 from qpsvm.many.grid.fold_problem import FoldProblem, share_gram
 from qpsvm.many.grid.folds import Fold, build_folds
 from qpsvm.many.grid.interval import Interval
-from qpsvm.many.grid.parameters import Grid, grid_of, problem_at, table
+from qpsvm.many.grid.parameters import Grid, build_grid, format_columns, replace_parameters
 from qpsvm.many.grid.scorers import Scorer, find_scorer, get_target, name_scorer, score_predictions
-from qpsvm.many.grid.walk import run_tasks, walk
+from qpsvm.many.grid.walk import run_tasks, solve_points
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
@@ -130,7 +130,7 @@ class CrossValidation:
     @property
     def best_problem(self) -> Problem:
         """The problem over all samples, with the best parameters."""
-        return problem_at(self.problem, self.best)
+        return replace_parameters(self.problem, self.best)
 
     def refit(self, **options: Any) -> SVMResult:
         """Solve the best problem over all samples.
@@ -194,7 +194,8 @@ class CrossValidation:
             order = np.argsort(-np.nan_to_num(self.mean.ravel(), nan=-np.inf), kind="stable")
             row_order, heading = order[:MOST_ROWS], f"{heading}: the best {MOST_ROWS} of {count} points"
         selected = {name: [column[i] for i in row_order] for name, column in columns.items()}
-        return f"{heading}\n{table(selected, {'mean': _format_score, 'std': _format_score, 'gap': '{:.1e}'.format})}"
+        formats = {"mean": _format_score, "std": _format_score, "gap": "{:.1e}".format}
+        return f"{heading}\n{format_columns(selected, formats)}"
 
     def __repr__(self) -> str:
         axes = ", ".join(f"{name}: {len(values)}" for name, values in self.axes.items())
@@ -308,13 +309,13 @@ def cross_validate(
     get_target(machine)  # raises an error if there is none
     if any(isinstance(value, Interval) for value in options.values()):
         return cross_validate_interval(machine, options, folds, shuffle, seed, scoring, n_jobs, verbose)
-    grid, other_options = grid_of(machine, options)
+    grid, other_options = build_grid(machine, options)
     if "start" in other_options:
         raise ParameterError("a start is for one set of rows, and each fold has its own: leave it out")
     check = as_flag(other_options.pop("check", True), "check")
     scorer = find_scorer(scoring, machine, grid.axes)
     split = build_folds(machine, folds, shuffle, seed)
-    groups = grid.groups()
+    groups = grid.group_by_kernel()
     solve_options = {**other_options, "check": False}
     # A task is a kernel with all folds, so that its Gram matrix is shared; with one kernel, parallelise over folds.
     all_folds = list(range(len(split)))
@@ -361,7 +362,8 @@ def _iter_outcomes(
         share_gram(problem)
         for fold in folds:
             fold_problem = FoldProblem(problem, fold)
-            for result in walk(fold_problem.problem, points, options, refuse=False):  # one by one, for the progress bar
+            results = solve_points(fold_problem.problem, points, options, refuse=False)
+            for result in results:  # one by one, for the progress bar
                 if isinstance(result, InfeasibleNuError):  # returned instead of raised
                     yield Outcome(np.nan, np.inf, str(Status.INFEASIBLE), 0)
                 elif result.error is not None or not result.gap < np.inf:

@@ -31,9 +31,9 @@ LETTERS = {
     "intercept": "b", "gamma": "γ", "coef0": "r", "degree": "p",
 }  # fmt: skip
 #: Parameters that may be 0.
-FROM_ZERO = ("epsilon",)
+MAY_BE_ZERO = ("epsilon",)
 #: Parameters with which the penalty of slack grows, and falls: a path goes towards larger penalties.
-RISING, FALLING = ("C",), ("lam",)
+RISING_PENALTIES, FALLING_PENALTIES = ("C",), ("lam",)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Grid:
         """Combinations of the values of all axes; the last axis varies fastest."""
         return [dict(zip(self.axes, point, strict=True)) for point in itertools.product(*self.axes.values())]
 
-    def groups(self) -> list[tuple[dict[str, Any], list[int]]]:
+    def group_by_kernel(self) -> list[tuple[dict[str, Any], list[int]]]:
         """Group the points by kernel: return its parameters, and the indices of its points in the order of solving."""
         kernel_names = [name for name in self.axes if name not in self.problem._hyperparameters]
         groups: dict[tuple[Any, ...], list[int]] = {}
@@ -79,17 +79,17 @@ class Grid:
     def _build_sort_key(self, point: Mapping[str, Any]) -> tuple[float, ...]:
         """Return the sort key of a point of one kernel: the penalty of slack varies fastest, in ascending order."""
         names = [name for name in self.axes if name in self.problem._hyperparameters]
-        names.sort(key=lambda name: name in (*RISING, *FALLING))
-        return tuple(-point[name] if name in FALLING else point[name] for name in names)
+        names.sort(key=lambda name: name in (*RISING_PENALTIES, *FALLING_PENALTIES))
+        return tuple(-point[name] if name in FALLING_PENALTIES else point[name] for name in names)
 
 
-def problem_at(problem: Problem, point: Mapping[str, Any]) -> Problem:
+def replace_parameters(problem: Problem, point: Mapping[str, Any]) -> Problem:
     """Return the problem with the parameters of a point; a C that differs between samples keeps its ratios."""
     kernel_values = {name: value for name, value in point.items() if name not in problem._hyperparameters}
-    return replace_own(problem.replace(**kernel_values) if kernel_values else problem, point)
+    return replace_hyperparameters(problem.replace(**kernel_values) if kernel_values else problem, point)
 
 
-def replace_own(problem: Problem, point: Mapping[str, Any]) -> Problem:
+def replace_hyperparameters(problem: Problem, point: Mapping[str, Any]) -> Problem:
     """Return the problem with the hyperparameters of a point; kernel parameters are ignored, so K stays cached."""
     values = {name: point[name] for name in problem._hyperparameters if name in point}
     C = getattr(problem, "C", None)
@@ -98,7 +98,7 @@ def replace_own(problem: Problem, point: Mapping[str, Any]) -> Problem:
     return problem.replace(**values)
 
 
-def grid_of(problem: Problem, options: Mapping[str, Any]) -> tuple[Grid, dict[str, Any]]:
+def build_grid(problem: Problem, options: Mapping[str, Any]) -> tuple[Grid, dict[str, Any]]:
     """Return the grid given by keyword arguments, and the remaining ones, for `solve`.
 
     Raises ParameterError, UnknownOptionError, UnsupportedError.
@@ -109,7 +109,7 @@ def grid_of(problem: Problem, options: Mapping[str, Any]) -> tuple[Grid, dict[st
             f"a path varies a parameter of the machine, such as the C of a CSVM, or one of the kernel; "
             f"{type(problem).__name__} has none of them with {problem.kernel}"
         )
-    axes = {name: values_of(problem, name, options[name]) for name in options if name in known}
+    axes = {name: check_axis_values(problem, name, options[name]) for name in options if name in known}
     other_options = {name: value for name, value in options.items() if name not in known}
     for name, value in other_options.items():
         if name != "start" and not isinstance(value, str) and np.ndim(value):
@@ -123,7 +123,7 @@ def grid_of(problem: Problem, options: Mapping[str, Any]) -> tuple[Grid, dict[st
     return Grid(problem, axes), other_options
 
 
-def values_of(problem: Problem, name: str, values: Any) -> tuple[Any, ...]:
+def check_axis_values(problem: Problem, name: str, values: Any) -> tuple[Any, ...]:
     """Check the values of one axis; return numbers as floats, and rules for γ as their values."""
     if isinstance(values, Interval):
         raise UnsupportedError(
@@ -131,7 +131,7 @@ def values_of(problem: Problem, name: str, values: Any) -> tuple[Any, ...]:
         )
     is_text = isinstance(getattr(problem, name, None), str)
     if name in problem._hyperparameters and not is_text:
-        numbers = tuple(float(value) for value in path_values(values, name, name in FROM_ZERO))
+        numbers = tuple(float(value) for value in check_path_values(values, name, name in MAY_BE_ZERO))
         for value in numbers:
             with suppress(InfeasibleNuError):  # feasibility of ν depends on the rows
                 problem.replace(**{name: value})
@@ -146,7 +146,7 @@ def values_of(problem: Problem, name: str, values: Any) -> tuple[Any, ...]:
     return tuple(get_kernel_parameters(problem.replace(**{name: value}).kernel)[name] for value in plain_values)
 
 
-def path_values(values: ArrayLike, name: str = "values", from_zero: bool = False) -> FloatArray:
+def check_path_values(values: ArrayLike, name: str = "values", from_zero: bool = False) -> FloatArray:
     """Check the values of a path: (k,). Raises ParameterError, DataTypeError."""
     vector = as_real_vector(values, name)
     if vector.ndim != 1:
@@ -158,7 +158,7 @@ def path_values(values: ArrayLike, name: str = "values", from_zero: bool = False
     return vector
 
 
-def family(problem: Problem) -> tuple[str, str]:
+def find_path_parameter(problem: Problem) -> tuple[str, str]:
     """Return name and symbol of the first hyperparameter of the machine. Raises UnsupportedError."""
     if not problem._hyperparameters:
         raise UnsupportedError(
@@ -168,7 +168,7 @@ def family(problem: Problem) -> tuple[str, str]:
     return name, LETTERS.get(name, name)
 
 
-def table(columns: Mapping[str, Sequence[Any]], formats: Mapping[str, Callable[[Any], str]]) -> str:
+def format_columns(columns: Mapping[str, Sequence[Any]], formats: Mapping[str, Callable[[Any], str]]) -> str:
     """Format columns under their names, right-aligned, one line per row."""
     cells = {name: [formats.get(name, _number)(value) for value in values] for name, values in columns.items()}
     widths = {name: max(len(name), *(len(cell) for cell in column)) for name, column in cells.items()}

@@ -13,8 +13,8 @@ from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InfeasibleNuError, ParameterError, ParameterTypeError
 from qpsvm.machines import Problem
-from qpsvm.many.grid.parameters import Grid, grid_of, table
-from qpsvm.many.grid.walk import run_tasks, walk
+from qpsvm.many.grid.parameters import Grid, build_grid, format_columns
+from qpsvm.many.grid.walk import run_tasks, solve_points
 from qpsvm.result.svm_result import SVMResult
 
 
@@ -134,7 +134,7 @@ class Path(Sequence[SVMResult]):
         }
 
     def __str__(self) -> str:
-        return table(self.columns(), {"gap": "{:.1e}".format, "objective": "{:.6g}".format})
+        return format_columns(self.columns(), {"gap": "{:.1e}".format, "objective": "{:.6g}".format})
 
     def __repr__(self) -> str:
         axes = ", ".join(f"{name}: {len(values)}" for name, values in self.axes.items())
@@ -203,13 +203,13 @@ def path(problem: Problem, *, verbose: bool = False, n_jobs: int | None = None, 
     verbose = as_flag(verbose, "verbose")
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"path takes a problem such as CSVM(X, y), got {type(problem).__name__}")
-    grid, solve_options = grid_of(problem, options)
+    grid, solve_options = build_grid(problem, options)
     return Path(grid.arrays, grid.points, _solve_points(grid, solve_options, n_jobs, verbose))
 
 
 def _solve_points(grid: Grid, options: Mapping[str, Any], n_jobs: int | None, verbose: bool) -> tuple[SVMResult, ...]:
     """Solve all points, grouped by kernel, and return their results in the order of the points."""
-    points, groups = grid.points, grid.groups()
+    points, groups = grid.points, grid.group_by_kernel()
     tasks = [(grid, kernel, [points[index] for index in indices], options) for kernel, indices in groups]
     sizes = [len(indices) for _, indices in groups]
     found = run_tasks(_solve_group, tasks, sizes, n_jobs, verbose)
@@ -226,6 +226,6 @@ def _solve_group(
 ) -> Iterator[SVMResult]:
     """Solve the points of one kernel, and yield their results in the same order."""
     problem = grid.problem.replace(**kernel)
-    for result in walk(problem, points, options):
-        assert not isinstance(result, InfeasibleNuError)  # raised by walk, because `refuse` is set
+    for result in solve_points(problem, points, options):
+        assert not isinstance(result, InfeasibleNuError)  # raised by `solve_points`, because `refuse` is set
         yield result

@@ -1,4 +1,4 @@
-"""Solve the points of one kernel in order, each started from the previous ones (`walk`, `run_tasks`).
+"""Solve the points of one kernel in order, each started from the previous ones (`solve_points`, `run_tasks`).
 
 α is linear in C as long as the same samples are free. If that holds for the last two points, extrapolation gives the
 next one exactly; if samples change sides, it is still a good start.
@@ -26,7 +26,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InfeasibleNuError, ParameterError
 from qpsvm.base.resources.messages import log_done, log_message
 from qpsvm.machines import Problem
-from qpsvm.many.grid.parameters import FALLING, RISING, replace_own
+from qpsvm.many.grid.parameters import FALLING_PENALTIES, RISING_PENALTIES, replace_hyperparameters
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
@@ -47,7 +47,7 @@ def run_tasks(
     """Yield the output of each task as a list, in order. Raises ParameterError."""
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0):
         raise ParameterError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
-    with closing(bar_of(sum(sizes), verbose, unit)) as bar:
+    with closing(build_progress_bar(sum(sizes), verbose, unit)) as bar:
         if n_jobs in (None, 1) or len(arguments) == 1:
             for task_arguments in arguments:
                 outputs = []
@@ -89,14 +89,14 @@ class ProgressLines:
         """Do nothing: there is nothing to close."""
 
 
-def bar_of(total: int, verbose: bool, unit: str) -> Any:
+def build_progress_bar(total: int, verbose: bool, unit: str) -> Any:
     """Build a progress bar; without tqdm, or if nothing is to be displayed, progress by messages."""
     if not verbose or importlib.util.find_spec("tqdm") is None:
         return ProgressLines(total, verbose, unit)
     return importlib.import_module("tqdm.auto").tqdm(total=total, unit=unit)
 
 
-def walk(
+def solve_points(
     problem: Problem, points: Sequence[Mapping[str, Any]], options: Mapping[str, Any], refuse: bool = True
 ) -> Iterator[SVMResult | InfeasibleNuError]:
     """Solve the points in this order.
@@ -111,18 +111,20 @@ def walk(
     results_by_penalty: dict[float, SVMResult] = {}
     for point in points:
         try:
-            step = replace_own(problem, point)
+            step = replace_hyperparameters(problem, point)
         except InfeasibleNuError as error:
             if refuse:
                 raise
             yield error
             continue
-        penalty = penalty_of(point)
-        other_values = {name: value for name, value in point.items() if name not in (*RISING, *FALLING)}
+        penalty = get_penalty(point)
+        other_values = {
+            name: value for name, value in point.items() if name not in (*RISING_PENALTIES, *FALLING_PENALTIES)
+        }
         if penalty is not None and other_values != last_others:
             past = [(None, results_by_penalty[penalty])] if penalty in results_by_penalty else []
             last_others = other_values
-        start = {} if "start" in options or not past or not can_start else {"start": _start(penalty, past)}
+        start = {} if "start" in options or not past or not can_start else {"start": _choose_start(penalty, past)}
         result = solve(step, **{**start, **options})
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # Ctrl-C ends all points, not just this one
@@ -133,17 +135,17 @@ def walk(
         yield result
 
 
-def penalty_of(point: Mapping[str, Any]) -> float | None:
+def get_penalty(point: Mapping[str, Any]) -> float | None:
     """Return the factor of every upper bound along the path: C, or 1/λ; None if there is neither."""
     for name, value in point.items():
-        if name in RISING:
+        if name in RISING_PENALTIES:
             return float(value)
-        if name in FALLING:
+        if name in FALLING_PENALTIES:
             return 1.0 / float(value)
     return None
 
 
-def _start(penalty: float | None, past: Sequence[tuple[float | None, SVMResult]]) -> SVMResult | FloatArray:
+def _choose_start(penalty: float | None, past: Sequence[tuple[float | None, SVMResult]]) -> SVMResult | FloatArray:
     """Return the start: the extrapolation of the last two results, or the last one."""
     (previous, first), (last, second) = past[0], past[-1]
     if penalty is None or last is None:

@@ -24,7 +24,7 @@ from qpsvm.machines import registry
 from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out
 from qpsvm.many.exact.path import exact_path
 from qpsvm.many.grid.cross_validation import MOST_ROWS
-from qpsvm.many.grid.parameters import table
+from qpsvm.many.grid.parameters import format_columns
 
 #: Name of the leave-one-out error, by the kind of target.
 ERROR_NAMES = {
@@ -58,7 +58,7 @@ def run_path(options: argparse.Namespace) -> int:
             more = "" if options.output else "; --output FILE writes all"
             print(f"{len(shown)} of {len(path)} pieces{more}")
         shown_columns = {key: [column[i] for i in shown] for key, column in columns.items()}
-        print(table(shown_columns, {"from": "{:.6g}".format, "to": "{:.6g}".format, "gap": "{:.1e}".format}))
+        print(format_columns(shown_columns, {"from": "{:.6g}".format, "to": "{:.6g}".format, "gap": "{:.1e}".format}))
     if options.output is not None:
         _write_csv(options.output, columns)
     if options.plot is not None:

@@ -28,7 +28,7 @@ from qpsvm.faces.cli.scores import INDENT, format_notes
 from qpsvm.faces.cli.several import MulticlassProblem, choose_problem, decode_labels
 from qpsvm.faces.cli.splits import SEED, draw_held_out, split_dataset
 from qpsvm.faces.cli.ticker import Ticker
-from qpsvm.many.grid.parameters import table
+from qpsvm.many.grid.parameters import format_columns
 from qpsvm.many.grid.scorers import find_scorer, name_scorer
 from qpsvm.result.model import PairsModel
 
@@ -201,4 +201,4 @@ def format_table(
     headings = ("column".ljust(width), "loses", "±", *weights)
     cells = zip(*((row[0].ljust(width), *row[1:]) for row in rows), strict=True)  # left-aligned names
     more = [f"and {len(order) - SHOWN_COLUMNS} more columns"] if len(order) > SHOWN_COLUMNS else []
-    return [*table(dict(zip(headings, map(list, cells), strict=True)), {}).splitlines(), *more]
+    return [*format_columns(dict(zip(headings, map(list, cells), strict=True)), {}).splitlines(), *more]
