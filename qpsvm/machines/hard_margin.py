@@ -47,7 +47,7 @@ from qpsvm.bounds.restoration import build_infeasible_error
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.data.samples import build_binary_samples
 from qpsvm.machines.hull_distance import HullDistance, find_nearest_hulls, find_shared_sample
-from qpsvm.machines.problem.certifier import JudgedPoint
+from qpsvm.machines.problem.certifier import CertifiedPoint
 from qpsvm.machines.problem.evidence import build_constraints_error, build_margin_error
 from qpsvm.machines.problem.problem import Problem
 from qpsvm.program.specification import Specification
@@ -165,7 +165,7 @@ class HardMargin(Problem):
 
     def _decide_outcome(
         self, certificate: Certificate, reported: Status, tol: float, polished: bool, clock: Clock | None
-    ) -> JudgedPoint:
+    ) -> CertifiedPoint:
         if self.constraints:
             return self._find_infeasibility(certificate) or super()._decide_outcome(
                 certificate, reported, tol, polished, clock
@@ -189,7 +189,7 @@ class HardMargin(Problem):
             return replace(judged, status=status, message=message)
         return judged
 
-    def _find_infeasibility(self, certificate: Certificate) -> JudgedPoint | None:
+    def _find_infeasibility(self, certificate: Certificate) -> CertifiedPoint | None:
         """Return the outcome if a linear program proves that no point satisfies margin and constraints; else None."""
         restoration = self._certifier.restoration
         weights = restoration.row_feasibility.farkas if np.isinf(certificate.gap) else None
@@ -228,7 +228,7 @@ class HardMargin(Problem):
         return better if better.gap < certificate.gap else certificate
 
 
-def _build_refusal(certificate: Certificate, error: QPSVMError) -> JudgedPoint:
+def _build_refusal(certificate: Certificate, error: QPSVMError) -> CertifiedPoint:
     """Return the outcome for an error: a numerical error if undecided, else infeasible."""
     status = Status.NUMERICAL_ERROR if isinstance(error, SolverError) else Status.INFEASIBLE
-    return JudgedPoint(certificate, status, str(error), error)
+    return CertifiedPoint(certificate, status, str(error), error)

@@ -26,21 +26,21 @@ from qpsvm.machines.nearest_points import find_nearest_points
 from qpsvm.space.kernels.space import FeatureSpace, pivoted_cholesky
 
 #: Hulls closer than this share of the largest centred norm meet at working precision.
-MEETING = 1e-8
+MEETING_SHARE = 1e-8
 #: If the lower bound of the distance is at least this share of the upper bound, the hulls are separated.
-APART = 0.1
-#: Hulls closer than this many times `MEETING` are computed again: the truncation of K may be as large.
-NEARLY = 100.0
+SEPARATION_SHARE = 0.1
+#: Hulls closer than this many times `MEETING_SHARE` are computed again: the truncation of K may be as large.
+REFINEMENT_FACTOR = 100.0
 #: Squared norms that centring reduces to this share are rounding.
 ROUNDING = 8.0 * float(np.finfo(float).eps)
 #: Up to this many rows S is all rows; with more, it is the initial size of S.
-WHOLE_ROWS = 1500
+MAX_INITIAL_ROWS = 1500
 #: S grows by up to this many rows or half its size, whichever is more.
-FEWEST_ADDED = 200
+MIN_ADDED_ROWS = 200
 #: A margin over all rows of at least this share of the margin over S is good enough.
-AS_GOOD = 1.0 - 1e-6
+GOOD_MARGIN_SHARE = 1.0 - 1e-6
 #: Largest number of times that S grows.
-ROUNDS = 100
+MAX_ROUNDS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class HullDistance:
     @property
     def meet(self) -> bool:
         """Whether the hulls meet up to rounding, which is not a proof."""
-        return self.distance < MEETING and not self.is_separated
+        return self.distance < MEETING_SHARE and not self.is_separated
 
 
 def find_shared_sample(X: Matrix, y: FloatArray) -> HullDistance | None:
@@ -109,7 +109,7 @@ def find_nearest_hulls(
     Shapes: y (n,), hint (n,).
     """
     rows = _select_first_rows(y, hint)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         reason = stopped()
         if reason:
             return _build_undecided(y, reason)
@@ -117,9 +117,9 @@ def find_nearest_hulls(
         points = find_nearest_points(Z, y[rows], stopped)
         beta = np.zeros(len(y))
         beta[rows] = points.x * y[rows]
-        if points.stopped or points.upper < MEETING * _compute_longest_row(Z) or len(rows) == len(y):
+        if points.stopped or points.upper < MEETING_SHARE * _compute_longest_row(Z) or len(rows) == len(y):
             hulls = _measure_distance(space, y, beta, points.upper, points.stopped)
-            is_separated = space.is_linear and len(rows) == len(y) and points.lower > APART * points.upper
+            is_separated = space.is_linear and len(rows) == len(y) and points.lower > SEPARATION_SHARE * points.upper
             if is_separated:  # by what is not Σβ_i x_i with its rounding
                 return replace(
                     hulls, is_separated=True, direction=points.w if len(points.w) == space.rows.d else np.zeros(0)
@@ -136,7 +136,7 @@ def _refine_hulls(
     space: FeatureSpace, y: FloatArray, rows: IntArray, hulls: HullDistance, stopped: Callable[[], str | None]
 ) -> HullDistance:
     """Refine hulls near the limit of rounding with coordinates that truncate less of K, and return the closer."""
-    if hulls.meet or hulls.undecided or space.is_linear or hulls.distance >= NEARLY * MEETING:
+    if hulls.meet or hulls.undecided or space.is_linear or hulls.distance >= REFINEMENT_FACTOR * MEETING_SHARE:
         return hulls
     points = find_nearest_points(_compute_coordinates(space, rows, finest=True), y[rows], stopped)
     beta = np.zeros(len(y))
@@ -147,10 +147,10 @@ def _refine_hulls(
 
 def _select_first_rows(y: FloatArray, hint: FloatArray) -> IntArray:
     """Select the initial S: the largest entries of the hint, and every k-th row of each class."""
-    if len(y) <= WHOLE_ROWS:
+    if len(y) <= MAX_INITIAL_ROWS:
         return np.arange(len(y))
-    order = np.argsort(-hint, kind="stable")[: min(WHOLE_ROWS, int(np.count_nonzero(hint > 0)))]
-    n_others = max(WHOLE_ROWS - len(order), FEWEST_ADDED)
+    order = np.argsort(-hint, kind="stable")[: min(MAX_INITIAL_ROWS, int(np.count_nonzero(hint > 0)))]
+    n_others = max(MAX_INITIAL_ROWS - len(order), MIN_ADDED_ROWS)
     rows_by_class = [np.flatnonzero(y == sign) for sign in (1.0, -1.0)]
     return np.unique(
         np.concatenate(
@@ -162,17 +162,17 @@ def _select_first_rows(y: FloatArray, hint: FloatArray) -> IntArray:
 def _find_misplaced_rows(values: FloatArray, y: FloatArray, rows: IntArray) -> IntArray:
     """Return the rows furthest on the wrong side of the margin over S.
 
-    There are at most `FEWEST_ADDED`, or half as many as in S; none if the margin over all rows is good enough.
+    There are at most `MIN_ADDED_ROWS`, or half as many as in S; none if the margin over all rows is good enough.
     """
     signed = y * values
     levels = np.where(y > 0, signed[rows][y[rows] > 0].min(), signed[rows][y[rows] < 0].min())
     margin = float(levels[y > 0][0] + levels[y < 0][0])
     full_margin = float(signed[y > 0].min() + signed[y < 0].min())
-    if full_margin >= AS_GOOD * margin > 0:
+    if full_margin >= GOOD_MARGIN_SHARE * margin > 0:
         return np.zeros(0, dtype=np.intp)
     excess = levels - signed
     misplaced = np.flatnonzero(excess > 0)
-    max_rows = max(len(rows) // 2, FEWEST_ADDED)
+    max_rows = max(len(rows) // 2, MIN_ADDED_ROWS)
     return misplaced[np.argsort(-excess[misplaced], kind="stable")[:max_rows]]
 
 
@@ -207,7 +207,7 @@ def _measure_distance(
     n = len(y)
     u, v = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
     if space.is_linear and space.samples.is_sparse:
-        w, squares = _centre_by_blocks(space, beta)
+        w, squares = _compute_centred_sums(space, beta)
         distance = float(np.linalg.norm(w))
     elif space.is_linear:
         w = space.weights(beta)
@@ -223,7 +223,7 @@ def _measure_distance(
     return HullDistance(u, v, _compute_relative_distance(distance, float(np.max(squares)), size), w, reason)
 
 
-def _centre_by_blocks(space: FeatureSpace, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _compute_centred_sums(space: FeatureSpace, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return Σβ_i (x_i − x̄), (d,), and ‖x_i − x̄‖², (n,), of sparse rows, centred in blocks."""
     mean, squares = space.samples.means(), np.zeros(space.n)
     w, step = np.zeros(len(mean)), max(BLOCK_NUMBERS // (10 * len(mean)), 1)

@@ -23,15 +23,15 @@ from scipy.linalg import lapack
 from qpsvm.base.arrays.types import FloatArray
 
 #: Largest number of iterations; about 15 suffice for separated or overlapping hulls, 40 if they touch up to rounding.
-ITERATIONS = 100
+MAX_ITERATIONS = 100
 #: Stop after this many iterations without better bounds: the rest is rounding.
-STALLED = 6
+MAX_STALLED = 6
 #: Stop if the bounds agree up to this share,
-AGREED = 1e-9
+GAP_SHARE = 1e-9
 #: or if the distance is below this share of the largest norm.
 MIN_DISTANCE_SHARE = 1e-14
 #: Share of the distance to the boundary that a step may take.
-STEP = 0.995
+STEP_SHARE = 0.995
 #: Number of iterative refinements of a step, which remove the rounding of the factorisation.
 REFINEMENTS = 2
 #: Added to the unit diagonal of (NEAR.4) if it is numerically singular.
@@ -63,21 +63,25 @@ def find_nearest_points(Z: FloatArray, y: FloatArray, stopped: Callable[[], str 
     if size == 0.0:
         return NearestPoints(uniform, 0.0, 0.0, np.zeros(Z.shape[1]))
     iterate = _Iterate(y[:, None] * Z / size, E, uniform)
-    best = NearestPoints(uniform, *iterate.bounds(uniform), iterate.w)
+    best = NearestPoints(uniform, *iterate.compute_bounds(uniform), iterate.w)
     stalled = 0
-    for _ in range(ITERATIONS):
+    for _ in range(MAX_ITERATIONS):
         reason = stopped()
         if reason or not iterate.step():
             best = replace(best, stopped=reason)
             break
         x = iterate.normalise()
-        upper, lower = iterate.bounds(x)
+        upper, lower = iterate.compute_bounds(x)
         stalled += 1
         if upper < best.upper:
             best, stalled = replace(best, x=x, upper=upper), 0
         if lower > best.lower:
             best, stalled = replace(best, lower=lower, w=iterate.w), 0
-        if best.upper <= MIN_DISTANCE_SHARE or best.upper - best.lower <= AGREED * best.upper or stalled >= STALLED:
+        if (
+            best.upper <= MIN_DISTANCE_SHARE
+            or best.upper - best.lower <= GAP_SHARE * best.upper
+            or stalled >= MAX_STALLED
+        ):
             break
     return replace(best, upper=size * best.upper, lower=size * best.lower)
 
@@ -98,7 +102,7 @@ class _Iterate:
         out: FloatArray = self.x / (self.E @ (self.E.T @ self.x))
         return out
 
-    def bounds(self, x: FloatArray) -> tuple[float, float]:
+    def compute_bounds(self, x: FloatArray) -> tuple[float, float]:
         """Return the bounds (NEAR.2): the upper one at x, the lower one at w."""
         values, length = self.D @ self.w, float(np.linalg.norm(self.w))
         lower = sum(float(values[column > 0].min()) for column in self.E.T)
@@ -111,14 +115,14 @@ class _Iterate:
         if system is None:
             return False
         factor, scale = system
-        dx, ds, *_ = self._direction(factor, scale, -x * s)
+        dx, ds, *_ = self._compute_direction(factor, scale, -x * s)
         length = min(_compute_step_length(x, dx), _compute_step_length(s, ds))
         mean = float(x @ s) / len(x)
         centring = (float((x + length * dx) @ (s + length * ds)) / len(x) / mean) ** 3
-        dx, ds, dw, dlam = self._direction(factor, scale, centring * mean - x * s - dx * ds)
+        dx, ds, dw, dlam = self._compute_direction(factor, scale, centring * mean - x * s - dx * ds)
         if not all(np.isfinite(vector).all() for vector in (dx, ds, dw, dlam)):
             return False
-        length = min(1.0, STEP * min(_compute_step_length(x, dx), _compute_step_length(s, ds)))
+        length = min(1.0, STEP_SHARE * min(_compute_step_length(x, dx), _compute_step_length(s, ds)))
         self.x, self.s = x + length * dx, s + length * ds
         self.w, self.lam = self.w + length * dw, self.lam + length * dlam
         return bool((self.x > 0).all() and (self.s > 0).all())
@@ -142,7 +146,7 @@ class _Iterate:
                 return factor, scale
         return None
 
-    def _direction(
+    def _compute_direction(
         self, factor: FloatArray, scale: FloatArray, target: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return dx, ds, dw, dλ with s dx + x ds = target, which also remove the residuals of (NEAR.3)."""

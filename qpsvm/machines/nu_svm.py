@@ -208,7 +208,7 @@ class NuSVM(Problem):
                 f"equivalent to nu = {self.nu:g}; choose a larger nu"
             )
         C = 1.0 / (result.rho * float(self.sample_weight.sum()))
-        twin: CSVM = convert_problem(self, "CSVM", scaled=True, C=C)
+        twin: CSVM = convert_problem(self, "CSVM", is_rescaled=True, C=C)
         return twin
 
 

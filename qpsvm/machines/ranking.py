@@ -63,7 +63,7 @@ from qpsvm.space.kernels.psd_rule import PSDRule
 #: Most pairs that are made of a target: their numbers and multipliers take some 100 B each, a gigabyte in all.
 MAX_PAIRS = 10_000_000
 #: How many are drawn at once for each that is wanted: some are drawn twice.
-DRAWN = 1.1
+OVERSAMPLING = 1.1
 
 
 class PairOrder(NamedTuple):
@@ -78,11 +78,11 @@ class PairOrder(NamedTuple):
     n_worse: IntArray
 
     @property
-    def total(self) -> int:
+    def n_pairs(self) -> int:
         """Number of pairs."""
         return int(self.n_worse.sum())
 
-    def at(self, numbers: IntArray) -> IntArray:
+    def list_pairs(self, numbers: IntArray) -> IntArray:
         """Return the pairs of these numbers, from 0 to total − 1: (k, 2)."""
         ends = np.cumsum(self.n_worse)
         better = np.searchsorted(ends, numbers, side="right")
@@ -110,15 +110,15 @@ def find_pair_order(y: FloatArray, groups: ArrayLike | None) -> PairOrder:
 def list_pairs(y: FloatArray, groups: ArrayLike | None) -> IntArray:
     """List all pairs (better, worse) within the groups: (m, 2). Raises DataError, TooLargeError."""
     order = find_pair_order(y, groups)
-    if not order.total:
+    if not order.n_pairs:
         where = "all samples are" if groups is None else "the samples of every group are"
         raise DataError(f"there is no pair: {where} equally good")
-    if order.total > MAX_PAIRS:
+    if order.n_pairs > MAX_PAIRS:
         raise TooLargeError(
-            f"y makes {order.total} pairs, more than {MAX_PAIRS}: compare fewer samples with each other by groups=, "
+            f"y makes {order.n_pairs} pairs, more than {MAX_PAIRS}: compare fewer samples with each other by groups=, "
             "or take some of the pairs, pairs=Ranking.sampled_pairs(y, 1_000_000)"
         )
-    return order.at(np.arange(order.total))
+    return order.list_pairs(np.arange(order.n_pairs))
 
 
 def draw_pairs(y: FloatArray, most: int, groups: ArrayLike | None, seed: int | None) -> IntArray:
@@ -127,16 +127,16 @@ def draw_pairs(y: FloatArray, most: int, groups: ArrayLike | None, seed: int | N
     Raises DataError.
     """
     order = find_pair_order(y, groups)
-    if order.total <= most:
+    if order.n_pairs <= most:
         return list_pairs(y, groups)
     rng = np.random.default_rng(seed)
-    if order.total < 2 * most:
-        return order.at(np.sort(rng.choice(order.total, most, replace=False)))
+    if order.n_pairs < 2 * most:
+        return order.list_pairs(np.sort(rng.choice(order.n_pairs, most, replace=False)))
     numbers = np.zeros(0, dtype=np.intp)
     while len(numbers) < most:
-        more = rng.integers(order.total, size=int(DRAWN * (most - len(numbers))) + 1)
+        more = rng.integers(order.n_pairs, size=int(OVERSAMPLING * (most - len(numbers))) + 1)
         numbers = np.unique(np.concatenate([numbers, more]))
-    return order.at(np.sort(rng.permutation(numbers)[:most]))
+    return order.list_pairs(np.sort(rng.permutation(numbers)[:most]))
 
 
 def as_pairs(pairs: ArrayLike, n: int) -> IntArray:

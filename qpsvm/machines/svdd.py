@@ -216,5 +216,5 @@ class SVDD(NoveltyProblem):
         True
         """
         check_constant_diagonal(self)
-        twin: Problem = convert_problem(self, "OneClass", scaled=True, nu=self.nu)
+        twin: Problem = convert_problem(self, "OneClass", is_rescaled=True, nu=self.nu)
         return twin

@@ -66,7 +66,11 @@ def replace_parameters(problem: S, changes: Mapping[str, Any]) -> S:
 
 
 def convert_problem(
-    problem: MachineStatement, machine: str, weight: FloatArray | None = None, scaled: bool = False, **own: Any
+    problem: MachineStatement,
+    machine: str,
+    weight: FloatArray | None = None,
+    is_rescaled: bool = False,
+    **hyperparameters: Any,
 ) -> Any:
     """Build a machine of another class, by name, over the same samples with the same kernel, intercept and constraints.
 
@@ -75,7 +79,7 @@ def convert_problem(
 
     Raises UnsupportedError.
     """
-    if scaled and problem.constraints:
+    if is_rescaled and problem.constraints:
         raise UnsupportedError(
             f"f of the {machine} is a multiple of f of this {type(problem).__name__}, which has linear constraints: "
             "state these for the other machine"
@@ -86,7 +90,7 @@ def convert_problem(
     new = object.__new__(kind)
     new.constraints = problem.constraints
     new._set_data(samples, problem.kernel, problem.intercept, problem.psd)
-    new._set_hyperparameters(**own)
+    new._set_hyperparameters(**hyperparameters)
     if weight is None and new._is_affine == problem._is_affine:
         new.__dict__["space"] = problem.space
     return new
@@ -153,11 +157,11 @@ def get_hyperparameters(problem: MachineStatement) -> dict[str, Any]:
     return {name: _collapse_constant(getattr(problem, name)) for name in problem._hyperparameters}
 
 
-def with_samples(problem: S, samples: TrainingSamples, own: Mapping[str, Any]) -> S:
+def with_samples(problem: S, samples: TrainingSamples, hyperparameters: Mapping[str, Any]) -> S:
     """Return the machine over other samples."""
     new = copy_without_cache(problem)
     new._set_data(samples, problem.kernel, problem.intercept, problem.psd)
-    new.__dict__.update(own)
+    new.__dict__.update(hyperparameters)
     return new
 
 

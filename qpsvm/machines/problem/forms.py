@@ -37,7 +37,7 @@ SLACKS = ("xi", "xi_star", "zeta")
 #: Names of the rows of a primal whose multipliers are α.
 LEVEL_ROWS = ("margin", "above", "below")
 #: Largest upper bound of α in a solver's units; beyond it, solvers call a bounded problem unbounded.
-LARGEST_BOX = 1e3
+MAX_SCALED_BOUND = 1e3
 #: Smallest unit of α handed to a solver: its square and the inverse of that are still ordinary numbers.
 SMALLEST_UNIT = 1e-60
 
@@ -69,7 +69,7 @@ def build_constrained_qp(problem: DualStatement, form: Form, textbook: bool) -> 
     if form == "primal":
         points = space.coordinates if not space.is_linear else rows.append_points(space.samples.take(np.arange(n)))
         return add_constraints_to_primal(
-            problem._build_primal(points[:n]), rows, rows.values(points[n:]), textbook, problem._variable_names
+            problem._build_primal(points[:n]), rows, rows.combine_points(points[n:]), textbook, problem._variable_names
         )
     gram = space.centred_gram
     if textbook and space.is_linear:

@@ -31,9 +31,9 @@ from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Linear, Precomputed
 
 #: Parameters in which the data of the dual are affine; for "lam", in 1/λ.
-AFFINE = ("C", "lam", "nu", "epsilon", "quantile")
+AFFINE_PARAMETERS = ("C", "lam", "nu", "epsilon", "quantile")
 #: α within this share of a bound is at it; a slack within this share of the levels is 0.
-INSIDE, NO_SLACK = 1e-8, 1e-9
+BOUND_SHARE, SLACK_SHARE = 1e-8, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class OptimalitySystem:
         svm = problem.svm
         self.problem, self.svm, self.kernel = problem, svm, problem.kernel
         self.X = problem.samples.active_features
-        self.owner: IntArray = np.arange(svm.m) if svm.rows is None else np.asarray(svm.rows)
+        self.sample_index: IntArray = np.arange(svm.m) if svm.rows is None else np.asarray(svm.rows)
         self.sign = np.array(svm.sign, dtype=np.float64)
         self.E = np.array([group.column for group in svm.groups]).reshape(len(svm.groups), svm.m).T
         self.ridge = np.array([group.ridge for group in svm.groups])
@@ -69,44 +69,50 @@ class OptimalitySystem:
         self.mu = np.array([values[group.multiplier] for group in svm.groups], dtype=np.float64)
         self.t = problem._restrict_to_dual(result.margin - result.yf)
         self.rho, self.objective = float(result.rho), float(result.dual)
-        self.beta: FloatArray = np.asarray(np.bincount(self.owner, self.sign * self.alpha, svm.n), dtype=np.float64)
+        self.beta: FloatArray = np.asarray(
+            np.bincount(self.sample_index, self.sign * self.alpha, svm.n), dtype=np.float64
+        )
         self._classify_rows(
             np.abs(problem._restrict_to_dual(result.margin)).max(initial=0.0) + np.abs(result.yf).max(initial=0.0)
         )
         active = np.flatnonzero(self.beta != 0.0)
-        self.S: IntArray = np.union1d(active, self.owner[self.free | self.weak])
+        self.S: IntArray = np.union1d(active, self.sample_index[self.is_free | self.is_degenerate])
         check_memory(3 * len(self.S), len(self.S), "derivatives need the kernel matrix of the support vectors, which")
         self.points: FloatArray = as_dense(self.X[self.S])
-        self.place = np.full(svm.n, -1)
-        self.place[self.S] = np.arange(len(self.S))
+        self.position = np.full(svm.n, -1)
+        self.position[self.S] = np.arange(len(self.S))
         self.K = as_dense(self._kernel_values(self.points, self.points)) if len(self.S) else np.zeros((0, 0))
         self._changes: dict[str, DataChange] = {}
-        self.parameters = tuple(name for name in AFFINE if _is_number(get_hyperparameters(problem).get(name)))
+        self.parameters = tuple(
+            name for name in AFFINE_PARAMETERS if _is_number(get_hyperparameters(problem).get(name))
+        )
         if isinstance(self.kernel, RBF):
             self.parameters += ("gamma",)
-        self._factor = SymmetricSystem(self._build_matrix(np.flatnonzero(self.free)), self._scale)
+        self._factor = SymmetricSystem(self._build_matrix(np.flatnonzero(self.is_free)), self._scale)
         self.singular = self._factor.singular
 
     def _classify_rows(self, size: float) -> None:
         """Find the rows that are free, at a bound, and at a bound without slack."""
         largest_alpha = self.alpha.max(initial=0.0)
         width = np.minimum(self.upper, largest_alpha if largest_alpha > 0.0 else 1.0)
-        low, high = self.alpha <= INSIDE * width, self.upper - self.alpha <= INSIDE * width
-        self.free, self.bound = ~low & ~high, high & ~low
-        beyond = np.where(self.bound, self.t - self.curvature * np.where(self.bound, self.upper, 0.0), -self.t)
-        self.eta = np.where(self.bound, np.maximum(beyond, 0.0), 0.0)
-        weak = ~self.free & (beyond <= NO_SLACK * size)
+        low, high = self.alpha <= BOUND_SHARE * width, self.upper - self.alpha <= BOUND_SHARE * width
+        self.is_free, self.is_at_bound = ~low & ~high, high & ~low
+        beyond = np.where(
+            self.is_at_bound, self.t - self.curvature * np.where(self.is_at_bound, self.upper, 0.0), -self.t
+        )
+        self.eta = np.where(self.is_at_bound, np.maximum(beyond, 0.0), 0.0)
+        weak = ~self.is_free & (beyond <= SLACK_SHARE * size)
         if self.problem._variables_per_sample == 2:  # with ε = 0 the two rows of a sample are equivalent
             n, level = self.svm.n, np.asarray(self.svm.level)
             is_repeated = np.tile(level[:n] == -level[n:], 2)
             weak &= (
-                ~(is_repeated & np.roll(self.free, n))
-                & ~(is_repeated & np.roll(self.bound, n))
-                & ~(is_repeated & self.bound)
+                ~(is_repeated & np.roll(self.is_free, n))
+                & ~(is_repeated & np.roll(self.is_at_bound, n))
+                & ~(is_repeated & self.is_at_bound)
             )
             both_weak = is_repeated & weak & np.roll(weak, n)
             weak[n:] &= ~both_weak[n:]
-        self.weak = weak
+        self.is_degenerate = weak
         row_indices = (
             np.flatnonzero(self.problem._active_variables)
             if not self.problem._all_weights_positive
@@ -130,7 +136,7 @@ class OptimalitySystem:
 
     def _Q(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return s_k s_l K_kl: (rows, columns)."""
-        K = self.K[np.ix_(self.place[self.owner[rows]], self.place[self.owner[columns]])]
+        K = self.K[np.ix_(self.position[self.sample_index[rows]], self.position[self.sample_index[columns]])]
         return np.asarray(self.sign[rows, None] * K * self.sign[columns])
 
     def _build_matrix(self, rows: IntArray) -> FloatArray:
@@ -202,7 +208,7 @@ class OptimalitySystem:
         """Return the change by weights s (n,): U_k ∝ s_i (Σs)^(p−1), and so on."""
         s = self.problem.sample_weight[self.problem.active_rows]
         u, d, e = self._weight_exponents()
-        own_term, mean = (change / s)[self.owner], float(change.sum() / s.sum())
+        own_term, mean = (change / s)[self.sample_index], float(change.sum() / s.sum())
         upper = np.where(np.isfinite(self.upper), self.upper, 0.0)
         curvature = self.curvature * (-own_term + (d + 1.0) * mean)
         totals = np.array([group.total for group in self.svm.groups])
@@ -213,7 +219,7 @@ class OptimalitySystem:
         if self.problem._target_kind != "numbers":
             raise UnsupportedError(f"the targets of a {type(self.problem).__name__} are not numbers")
         zeros = np.zeros(self.svm.m)
-        return DataChange(zeros, self.sign * change[self.owner], zeros, np.zeros(len(self.mu)))
+        return DataChange(zeros, self.sign * change[self.sample_index], zeros, np.zeros(len(self.mu)))
 
     def _check_differentiable(self) -> None:
         if not isinstance(self.kernel, (Linear, RBF)):
@@ -221,7 +227,7 @@ class OptimalitySystem:
                 f"derivatives with respect to X are those of Linear() and RBF(), not of {self.kernel}"
             )
 
-    def _differentiate_values(
+    def _differentiate_kernel_product(
         self, A: FloatArray, B: FloatArray, c: FloatArray, dA: FloatArray, dB: FloatArray, gamma: float
     ) -> FloatArray:
         """dK(A, B) c: (a,)."""
@@ -234,7 +240,9 @@ class OptimalitySystem:
         inner = (A * dA).sum(axis=1)[:, None] - A @ dB.T - dA @ B.T + (B * dB).sum(axis=1)
         return np.asarray((K * (-2.0 * g * inner - gamma * _squared_distances(A, B))).sum(axis=1))
 
-    def _pull_back(self, a: FloatArray, A: FloatArray, c: FloatArray, B: FloatArray) -> tuple[FloatArray, float]:
+    def _differentiate_quadratic_form(
+        self, a: FloatArray, A: FloatArray, c: FloatArray, B: FloatArray
+    ) -> tuple[FloatArray, float]:
         """Return the derivative of aᵀK(A, B)c with respect to A, (a, d), and to γ."""
         if isinstance(self.kernel, Linear):
             return a[:, None] * (B.T @ c), 0.0

@@ -41,13 +41,13 @@ __all__ = [
 class _HullMeeting:
     """Facts about the hulls of two classes: λ = (u, v)/2 of some samples, those of the error if nothing was found."""
 
-    found: Combination | None
+    combination: Combination | None
     chosen: IntArray
     halves: list[Fraction]
     point: str
     assumptions: tuple[str, ...]
 
-    def weights_by_sample(self, problem: DualStatement, sign: float) -> dict[int, Fraction]:
+    def get_weights_by_sample(self, problem: DualStatement, sign: float) -> dict[int, Fraction]:
         """Return the weights of one class that are not 0, by the numbers of samples; they sum to 1."""
         labels, numbers = problem._active_target[self.chosen].tolist(), problem.active_rows[self.chosen].tolist()
         every = zip(labels, numbers, self.halves, strict=True)
@@ -85,11 +85,11 @@ def find_common_point(problem: DualStatement, weights: FloatArray) -> Mapping[in
     If exact rational weights were found near the given ones, return these by the index of the sample.
     """
     meeting = _find_meeting(problem, weights, exactly=False)
-    if meeting.found is None:
+    if meeting.combination is None:
         return False if _explain_disjoint(problem) else None
-    return bool(meeting.found.relative_radius) or meeting.weights_by_sample(problem, 1.0) | meeting.weights_by_sample(
-        problem, -1.0
-    )
+    return bool(meeting.combination.relative_radius) or meeting.get_weights_by_sample(
+        problem, 1.0
+    ) | meeting.get_weights_by_sample(problem, -1.0)
 
 
 def _explain_disjoint(problem: DualStatement) -> str:
@@ -106,10 +106,10 @@ def _explain_disjoint(problem: DualStatement) -> str:
 def prove_hulls(problem: DualStatement, weights: FloatArray) -> Proof:
     """Prove that the hulls of two classes meet, given weights of samples, (n,). Raises UnsupportedError."""
     meeting = _find_meeting(problem, weights, exactly=True)
-    u, v = (meeting.weights_by_sample(problem, sign) for sign in (1.0, -1.0))
+    u, v = (meeting.get_weights_by_sample(problem, sign) for sign in (1.0, -1.0))
     labels, separation = _name_classes(problem.samples)[::-1], _explain_disjoint(problem)
     proof = prove_hulls_meet(
-        problem.title, (u, v), labels, meeting.point, meeting.found, separation, meeting.assumptions
+        problem.title, (u, v), labels, meeting.point, meeting.combination, separation, meeting.assumptions
     )
     return replace(proof, record={**proof.record, "stated": partial(build_proof_record, problem)})
 

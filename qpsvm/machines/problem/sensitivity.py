@@ -35,7 +35,7 @@ from qpsvm.machines.problem.optimality_system import DataChange, OptimalitySyste
 from qpsvm.space.kernels.functions import RBF, Linear
 
 #: Largest number of exchanges per degenerate row.
-EXCHANGES = 20
+MAX_EXCHANGES = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,14 +163,14 @@ class Sensitivity(OptimalitySystem):
             moved = given[problem.active_rows][self.S]
         found = self._solve_direction(change, gamma, moved)
         two_sided, message = True, ""
-        if self.weak.any() and found is not None:
+        if self.is_degenerate.any() and found is not None:
             other = self._solve_direction(add_changes(None, change, -1.0), -gamma, -moved)
             size = np.abs(found[1]).max(initial=0.0) + np.abs(found[0]).max(initial=0.0)
             two_sided = other is not None and all(
                 np.allclose(a, -b, rtol=1e-6, atol=1e-9 * size) for a, b in zip(found, other, strict=True)
             )
-        if self.weak.any():
-            message = f"{int(self.weak.sum())} α are at a bound without slack: derivatives are one-sided there"
+        if self.is_degenerate.any():
+            message = f"{int(self.is_degenerate.sum())} α are at a bound without slack: derivatives are one-sided there"
         if found is None:
             message = "no derivative: at this optimum several rows compete, and α jumps along this direction"
             found = np.full(len(self.mu), np.nan), np.full(self.svm.m, np.nan)
@@ -184,10 +184,10 @@ class Sensitivity(OptimalitySystem):
         """Build the derivative by (SENSE.3), (SENSE.4)."""
         dmu, dalpha = found
         beta, points, K = self.beta[self.S], self.points, self.K
-        dbeta = np.bincount(self.owner, self.sign * dalpha, self.svm.n)[self.S]
+        dbeta = np.bincount(self.sample_index, self.sign * dalpha, self.svm.n)[self.S]
         named = dict(zip((group.multiplier for group in self.svm.groups), dmu.tolist(), strict=True))
         db = named.pop("b", 0.0)
-        own = self._differentiate_values(points, points, beta, moved, moved, gamma)
+        own = self._differentiate_kernel_product(points, points, beta, moved, moved, gamma)
         square, dsquare = float(beta @ K @ beta), float(2.0 * beta @ K @ dbeta + beta @ own)
         linear = isinstance(self.kernel, Linear)
         w = points.T @ dbeta + moved.T @ beta if linear else None
@@ -204,7 +204,9 @@ class Sensitivity(OptimalitySystem):
         def f(X: Any) -> FloatArray:
             Z = as_dense(self.check_points(X))
             values = self._kernel_values(Z, points) @ dbeta + db
-            return np.asarray(values + self._differentiate_values(Z, points, beta, np.zeros_like(Z), moved, gamma))
+            return np.asarray(
+                values + self._differentiate_kernel_product(Z, points, beta, np.zeros_like(Z), moved, gamma)
+            )
 
         return Derivative(
             self.problem._expand_from_dual(dalpha), db, float(margin), objective, w, extras, two_sided, message, f
@@ -215,19 +217,19 @@ class Sensitivity(OptimalitySystem):
     ) -> tuple[FloatArray, FloatArray] | None:
         """Solve for dμ and dα: (p,), (m,); None if they do not exist."""
         beta = self.beta[self.S]
-        own = self._differentiate_values(self.points, self.points, beta, moved, moved, gamma)
-        weak = np.flatnonzero(self.weak).tolist()
+        own = self._differentiate_kernel_product(self.points, self.points, beta, moved, moved, gamma)
+        weak = np.flatnonzero(self.is_degenerate).tolist()
         inside: set[int] = set()
         size = float(np.abs(own).max(initial=0.0) + np.abs(change.level).max(initial=0.0))
         size += float(np.abs(change.upper).max(initial=0.0)) * self._scale + float(
             np.abs(change.total).max(initial=0.0)
         )
-        for _ in range(EXCHANGES * len(weak) + 1):
-            rows = np.sort(np.concatenate([np.flatnonzero(self.free), np.array(sorted(inside), dtype=np.int64)]))
+        for _ in range(MAX_EXCHANGES * len(weak) + 1):
+            rows = np.sort(np.concatenate([np.flatnonzero(self.is_free), np.array(sorted(inside), dtype=np.int64)]))
             rows = rows.astype(np.int64)
-            fixed = np.setdiff1d(np.flatnonzero(self.bound), rows)
+            fixed = np.setdiff1d(np.flatnonzero(self.is_at_bound), rows)
             factor = self._factor if not inside else SymmetricSystem(self._build_matrix(rows), self._scale)
-            at = self.place[self.owner[rows]]
+            at = self.position[self.sample_index[rows]]
             r = np.concatenate([
                 change.total - self.E[fixed].T @ change.upper[fixed],
                 change.level[rows] - self.alpha[rows] * change.curvature[rows] - self.sign[rows] * own[at]
@@ -238,13 +240,13 @@ class Sensitivity(OptimalitySystem):
                 return None
             dmu, dalpha = solution[: len(self.mu)], np.zeros(self.svm.m)
             dalpha[rows], dalpha[fixed] = solution[len(self.mu) :], change.upper[fixed]
-            wrong = self._find_wrong_row(weak, inside, dmu, dalpha, change, own, size)
+            wrong = self._find_misplaced_row(weak, inside, dmu, dalpha, change, own, size)
             if wrong is None:
                 return dmu, dalpha
             inside ^= {wrong}
         return None
 
-    def _find_wrong_row(
+    def _find_misplaced_row(
         self, weak: list[int], inside: set[int], dmu: FloatArray, dalpha: FloatArray, change: DataChange, own:
         FloatArray, size: float,
     ) -> int | None:  # fmt: skip
@@ -252,12 +254,12 @@ class Sensitivity(OptimalitySystem):
         if not weak:
             return None
         k = np.array(weak)
-        dbeta = np.bincount(self.owner, self.sign * dalpha, self.svm.n)[self.S]
-        at = self.place[self.owner[k]]
+        dbeta = np.bincount(self.sample_index, self.sign * dalpha, self.svm.n)[self.S]
+        at = self.position[self.sample_index[k]]
         dt = change.level[k] - self.alpha[k] * change.curvature[k] - self.sign[k] * (own + self.K @ dbeta)[at]
         dt = dt - self.E[k] @ dmu - self.curvature[k] * dalpha[k]
-        side = np.where(self.bound[k], -1.0, 1.0)
-        room = side * (dalpha[k] - np.where(self.bound[k], change.upper[k], 0.0))
+        side = np.where(self.is_at_bound[k], -1.0, 1.0)
+        room = side * (dalpha[k] - np.where(self.is_at_bound[k], change.upper[k], 0.0))
         is_in = np.array([row in inside for row in weak])
         small = 1e-9 * (np.abs(dalpha).max(initial=0.0) + 1e-300)
         bad = np.where(is_in, room < -small, side * dt > 1e-9 * (size + np.abs(dt).max(initial=0.0)))
@@ -278,18 +280,18 @@ class Sensitivity(OptimalitySystem):
             c = as_finite_vector(f, "f", len(Z))
             gbeta += np.asarray(self._kernel_values(points, Z) @ c)
             shift += float(c.sum())
-            to_points, gamma = self._pull_back(beta, points, c, Z)
-            to_new = self._pull_back(c, Z, beta, points)[0]
+            to_points, gamma = self._differentiate_quadratic_form(beta, points, c, Z)
+            to_new = self._differentiate_quadratic_form(c, Z, beta, points)[0]
         if w is not None:
             if not isinstance(self.kernel, Linear):
                 raise UnsupportedError(f"w is no vector of numbers with {self.kernel}: give cotangents of f")
             v = as_finite_vector(w, "w", points.shape[1])
             gbeta, to_points = gbeta + points @ v, to_points + beta[:, None] * v
         galpha = np.zeros(svm.m)
-        used = np.flatnonzero(self.place[self.owner] >= 0)
-        galpha[used] = self.sign[used] * gbeta[self.place[self.owner[used]]]
+        used = np.flatnonzero(self.position[self.sample_index] >= 0)
+        galpha[used] = self.sign[used] * gbeta[self.position[self.sample_index[used]]]
         gmu = np.array([shift if group.multiplier == "b" else 0.0 for group in svm.groups])
-        free, bound = np.flatnonzero(self.free), np.flatnonzero(self.bound)
+        free, bound = np.flatnonzero(self.is_free), np.flatnonzero(self.is_at_bound)
         z = self._factor.apply(np.concatenate([gmu, galpha[free]]))
         zmu, zf = z[: len(gmu)], z[len(gmu) :]
         o = as_real(objective, "objective") * svm.unit
@@ -299,11 +301,14 @@ class Sensitivity(OptimalitySystem):
         level[free] += zf
         curvature[free] -= self.alpha[free] * zf
         unit = as_real(objective, "objective") * self.objective / svm.unit
-        places = self.place[self.owner[free]]
+        places = self.position[self.sample_index[free]]
         spread = np.asarray(np.bincount(places, self.sign[free] * zf, len(self.S)), dtype=np.float64)
         for left in (-spread, -0.5 * o * beta):
-            near, by_gamma = self._pull_back(left, points, beta, points)
-            to_points, gamma = to_points + near + self._pull_back(beta, points, left, points)[0], gamma + by_gamma
+            near, by_gamma = self._differentiate_quadratic_form(left, points, beta, points)
+            to_points, gamma = (
+                to_points + near + self._differentiate_quadratic_form(beta, points, left, points)[0],
+                gamma + by_gamma,
+            )
         return self._name_cotangents(
             DataChange(upper, level, curvature, zmu + o * self.mu, unit), to_points, to_new, gamma
         )
@@ -321,13 +326,13 @@ class Sensitivity(OptimalitySystem):
         u, d, e = self._weight_exponents()
         upper = np.where(np.isfinite(self.upper), self.upper, 0.0) * c.upper
         bend, totals = self.curvature * c.curvature, np.array([group.total for group in self.svm.groups])
-        own = np.bincount(self.owner, upper - bend, self.svm.n) / s
+        own = np.bincount(self.sample_index, upper - bend, self.svm.n) / s
         own += ((u - 1.0) * upper.sum() + (d + 1.0) * bend.sum() + float(totals * e @ c.total)) / s.sum()
         found["sample_weight"] = np.zeros(n)
         found["sample_weight"][problem.active_rows] = own
         if problem._target_kind == "numbers":
             found["target"] = np.zeros(n)
-            found["target"][problem.active_rows] = np.bincount(self.owner, self.sign * c.level, self.svm.n)
+            found["target"][problem.active_rows] = np.bincount(self.sample_index, self.sign * c.level, self.svm.n)
         if isinstance(self.kernel, (Linear, RBF)):
             found["X"] = np.zeros((n, to_points.shape[1]))
             found["X"][problem.active_rows[self.S]] = to_points

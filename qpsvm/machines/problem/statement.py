@@ -22,7 +22,7 @@ from qpsvm.machines.problem.linear_constraints import (
     ConstraintRows,
     UserConstraints,
     as_constraints,
-    build_computed_rows,
+    build_scaled_rows,
     build_textbook_rows,
 )
 from qpsvm.machines.problem.parameter_checks import as_intercept, check_choice
@@ -232,7 +232,7 @@ class MachineStatement(metaclass=FastABCMeta):
         """The linear constraints in the form used for computations; None without constraints."""
         if not self.constraints:
             return None
-        return build_computed_rows(self._textbook_constraint_rows, self.samples.active_features, self.kernel)
+        return build_scaled_rows(self._textbook_constraint_rows, self.samples.active_features, self.kernel)
 
     @property
     def _textbook_constraint_rows(self) -> ConstraintRows:
