@@ -1,6 +1,7 @@
 """Find the nearest points of two convex hulls by an interior-point method (`find_nearest_points`).
 
-The result is exact up to rounding, and an iteration takes time linear in the number of rows.
+Each iteration is a Newton step (predictor and corrector) on the optimality conditions with x_i s_i = μ in place of 0,
+for a decreasing μ. It eliminates x and s, so that a system of r + 2 unknowns is left, and its time is linear in n.
 
     (NEAR.1)  minimise ½‖w‖²  over u, v ≥ 0  subject to  1ᵀu = 1, 1ᵀv = 1,  w = Σ u_i z_i − Σ v_j z_j
     (NEAR.2)  for every w and all such u, v:  (min₊ wᵀz − max₋ wᵀz) / ‖w‖  ≤  distance  ≤  ‖Σ u_i z_i − Σ v_j z_j‖
@@ -24,9 +25,9 @@ from qpsvm.base.arrays.types import FloatArray
 
 #: Largest number of iterations; about 15 suffice for separated or overlapping hulls, 40 if they touch up to rounding.
 MAX_ITERATIONS = 100
-#: Stop after this many iterations without better bounds: the rest is rounding.
+#: Stop after this many iterations without better bounds, since the rest is rounding.
 MAX_STALLED = 6
-#: Stop if the bounds agree up to this share,
+#: Stop if the bounds differ by at most this share of the distance,
 GAP_SHARE = 1e-9
 #: or if the distance is below this share of the largest norm.
 MIN_DISTANCE_SHARE = 1e-14
@@ -40,9 +41,9 @@ RIDGE = 1e-14
 
 @dataclass(frozen=True, eq=False)
 class NearestPoints:
-    """Bounds of the distance of two hulls.
+    """Nearest points of two hulls, and bounds of their distance.
 
-    x (n,): Convex weights within each class.
+    x (n,): Weights of the nearest points, which sum to 1 in each class.
     upper, lower: Bounds (NEAR.2) in units of the coordinates; if `lower` is positive, the hulls are separated.
     w (r,): The direction of the lower bound.
     stopped: Reason why the run was stopped early; None if it ended by itself.
@@ -56,7 +57,11 @@ class NearestPoints:
 
 
 def find_nearest_points(Z: FloatArray, y: FloatArray, stopped: Callable[[], str | None]) -> NearestPoints:
-    """Solve (NEAR.1). Shapes: Z (n, r), y (n,)."""
+    """Find the nearest points of the hulls of two classes, (NEAR.1).
+
+    Z (n, r), y (n,): Coordinates of the samples, and −1 or +1.
+    stopped: Returns a reason to stop, or None.
+    """
     E = np.column_stack([y > 0, y < 0]).astype(np.float64)
     size = float(np.sqrt(np.einsum("ij,ij->i", Z, Z).max()))
     uniform: FloatArray = E @ (1.0 / E.sum(axis=0))
@@ -87,20 +92,20 @@ def find_nearest_points(Z: FloatArray, y: FloatArray, stopped: Callable[[], str 
 
 
 class _Iterate:
-    """Iterate x, s (n,), w (r,) and λ (2,) of (NEAR.3); s = Dw − Eλ holds from the start."""
+    """Point x, s (n,), w (r,) and λ (2,) of (NEAR.3), which each step improves; s = Dw − Eλ from the start."""
 
     def __init__(self, D: FloatArray, E: FloatArray, x: FloatArray) -> None:
         self.D, self.E, self.B = D, E, np.hstack([D, -E])
         self.x, self.w = x, D.T @ x
         values = D @ self.w
-        slack = 0.1  # of the size of the coordinates, squared: neither near the boundary nor far from it
+        slack = 0.1  # the coordinates have size 1: s is neither near the boundary nor far from it
         self.lam: FloatArray = np.array([values[column > 0].min() for column in E.T]) - slack
         self.s: FloatArray = values - E @ self.lam
 
     def normalise(self) -> FloatArray:
         """Return x with weights scaled to sum to 1 in each class."""
-        out: FloatArray = self.x / (self.E @ (self.E.T @ self.x))
-        return out
+        weights: FloatArray = self.x / (self.E @ (self.E.T @ self.x))
+        return weights
 
     def compute_bounds(self, x: FloatArray) -> tuple[float, float]:
         """Return the bounds (NEAR.2): the upper one at x, the lower one at w."""
