@@ -93,7 +93,7 @@ class ConstraintQuantities(Quantities[P]):
 
     def _compute_lhs(self, products: FloatArray) -> FloatArray:
         """Return ⟨g_j, w⟩ + c_j b from the products of w with the points, (q,)."""
-        lhs: FloatArray = self.rows.values(products) + self.rows.c * self.b
+        lhs: FloatArray = self.rows.combine_points(products) + self.rows.c * self.b
         return lhs
 
     def sum_kernels_at(self, Z: Any, coef: FloatArray | None = None) -> FloatArray:

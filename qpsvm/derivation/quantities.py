@@ -26,7 +26,7 @@ from qpsvm.data.rows import RowSource
 from qpsvm.derivation.display import HOLDS
 from qpsvm.derivation.relative_size import VANISHING, reference_size
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.certifier import split
+from qpsvm.machines.problem.certifier import classify_by_bounds
 from qpsvm.program.losses import compute_loss
 from qpsvm.program.qp import QP
 from qpsvm.program.svm_dual import SVMDual
@@ -429,7 +429,7 @@ class Quantities(Generic[P]):
         max_alpha = np.full(svm.n, -np.inf)
         np.maximum.at(max_alpha, svm.rows, self.alpha)
         is_beyond_level = self.y * self.f > self.margin + VANISHING * self.level
-        other_kind = np.where(is_beyond_level, 0, np.minimum(split(self.alpha, self.C), sample_kind))
+        other_kind = np.where(is_beyond_level, 0, np.minimum(classify_by_bounds(self.alpha, self.C), sample_kind))
         return np.where(self.alpha >= max_alpha[svm.rows], sample_kind, other_kind).astype(np.int8)
 
     @property

@@ -145,5 +145,7 @@ class CSVM(Problem):
         if self.intercept != "free":
             raise UnsupportedError(f"a ν-SVM has a free intercept, this problem has {self.intercept!r}")
         penalties = self.C * self.sample_weight
-        twin: Problem = convert_problem(self, "NuSVM", penalties, scaled=True, nu=compute_nu(self, result, penalties))
+        twin: Problem = convert_problem(
+            self, "NuSVM", penalties, is_rescaled=True, nu=compute_nu(self, result, penalties)
+        )
         return twin

@@ -18,7 +18,7 @@ f(x) = ⟨w, φ(x)⟩ + b.
                of y_i − u_i over the samples with α_i > 0
     (HARD.12)  two kinds of samples:  α_i = 0 and y_i f ≥ 1, no support vector;  α_i > 0 and y_i f = 1, on the margin
     (HARD.13)  strong duality:  ½‖w‖² = Σ α_i − ½‖w‖², hence the margin is 2/√(Σ α_i)
-    (HARD.14)  certificate, free of scale: with u = K(α∘y) and δ = (min₊ u − max₋ u)/2 > 0 the point w(α)/δ is feasible,
+    (HARD.14)  certificate, scale-free: with u = K(α∘y) and δ = (min₊ u − max₋ u)/2 > 0 the point w(α)/δ is feasible,
                P = ‖w(α)‖²/(2δ²); and α·t with t = 1ᵀα/‖w(α)‖² is the best multiple, D = (1ᵀα)²/(2‖w(α)‖²)
     (HARD.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight per feature, and f(x) = wᵀx + b
     (HARD.16)  weak duality:  for every α of (HARD.9) and every w, b of (HARD.2),  P(w) − D(α) =
@@ -47,7 +47,7 @@ from qpsvm.bounds.restoration import build_infeasible_error
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.data.samples import build_binary_samples
 from qpsvm.machines.hull_distance import HullDistance, find_nearest_hulls, find_shared_sample
-from qpsvm.machines.problem.certifier import JudgedPoint
+from qpsvm.machines.problem.certifier import CertifiedPoint
 from qpsvm.machines.problem.evidence import build_constraints_error, build_margin_error
 from qpsvm.machines.problem.problem import Problem
 from qpsvm.program.specification import Specification
@@ -57,9 +57,9 @@ from qpsvm.space.kernels.psd_rule import PSDRule
 
 #: Largest number of rows for which the nearest points are searched whenever the gap exceeds the tolerance.
 MAX_SEARCHED_ROWS = 1000
-#: Smallest allowed max |X|: squares of smaller entries underflow, and separable classes look like one point.
+#: Smallest allowed max |X|: squares of smaller entries underflow, and all samples look like one point.
 MIN_LARGEST_ENTRY = 1e-150
-#: Status and message of a search that ends undecided, by its reason.
+#: Status and message of an undecided search, by the reason.
 UNDECIDED = {
     "time_limit": (Status.TIME_LIMIT, "within the time limit"),
     "interrupted": (Status.INTERRUPTED, "before it was interrupted"),
@@ -89,7 +89,7 @@ class HardMargin(Problem):
 
     Examples
     --------
-    Two points (0, 0) and (2, 2): the margin is as wide as they are apart, 2/‖w‖ = √8.
+    Two points (0, 0) and (2, 2): the width of the margin is their distance, 2/‖w‖ = √8.
 
     >>> import numpy as np
     >>> import qpsvm
@@ -165,7 +165,7 @@ class HardMargin(Problem):
 
     def _decide_outcome(
         self, certificate: Certificate, reported: Status, tol: float, polished: bool, clock: Clock | None
-    ) -> JudgedPoint:
+    ) -> CertifiedPoint:
         if self.constraints:
             return self._find_infeasibility(certificate) or super()._decide_outcome(
                 certificate, reported, tol, polished, clock
@@ -174,22 +174,22 @@ class HardMargin(Problem):
         hulls: HullDistance | None = None
         if np.isinf(certificate.gap) or (certificate.gap > tol and polished and self.n <= MAX_SEARCHED_ROWS):
             hulls = self.hulls(certificate.alpha, stopped)
-            if hulls.meet and (np.isinf(certificate.gap) or hulls.distance == 0.0):  # the margin is only rounding
+            if hulls.meet and (np.isinf(certificate.gap) or hulls.distance == 0.0):  # any margin is only rounding
                 error = build_margin_error(self, hulls.u, hulls.v, hulls.distance)
                 if np.isinf(certificate.gap) or isinstance(error, NotSeparableError):
                     return _build_refusal(replace(certificate, gap=np.inf), error)
             certificate = self._improve_by_hulls(certificate, hulls, tol, polished)
-        judged = super()._decide_outcome(certificate, reported, tol, polished, clock)
+        outcome = super()._decide_outcome(certificate, reported, tol, polished, clock)
         if np.isinf(certificate.gap) and hulls is not None:
-            if not hulls.undecided:  # doubles found no margin at the nearest points, close or not
+            if not hulls.undecided:  # no margin was found at the nearest points, although the hulls may be apart
                 error = build_margin_error(self, hulls.u, hulls.v, hulls.distance)
                 return _build_refusal(certificate, error)
             status, until = UNDECIDED[hulls.undecided]
-            message = f"whether the classes are separable was not decided {until}. {judged.message}".strip()
-            return replace(judged, status=status, message=message)
-        return judged
+            message = f"whether the classes are separable was not decided {until}. {outcome.message}".strip()
+            return replace(outcome, status=status, message=message)
+        return outcome
 
-    def _find_infeasibility(self, certificate: Certificate) -> JudgedPoint | None:
+    def _find_infeasibility(self, certificate: Certificate) -> CertifiedPoint | None:
         """Return the outcome if a linear program proves that no point satisfies margin and constraints; else None."""
         restoration = self._certifier.restoration
         weights = restoration.row_feasibility.farkas if np.isinf(certificate.gap) else None
@@ -209,7 +209,7 @@ class HardMargin(Problem):
     def _polish(
         self, certificate: Certificate, tol: float, clock: Clock | None = None, certify_seconds: float = 0.0
     ) -> Certificate:
-        """Polish the certificate, except at a point that does not separate the classes, if that is slow or useless."""
+        """Polish the certificate, unless its point separates no classes and polishing is slow or useless."""
         if np.isinf(certificate.gap) and not self.constraints:
             is_large = len(self._active_target) > TEACHING_ROWS
             if is_large or self.hulls(certificate.alpha, (clock or Clock()).find_stop_reason).meet:
@@ -224,11 +224,13 @@ class HardMargin(Problem):
             return certificate
         explicit = hulls.direction if self.space.is_linear and len(hulls.direction) else None
         start = self._certifier.certify(hulls.u + hulls.v, explicit)
-        better = self._bound_rounding(self._polish(start, tol) if polished and not hulls.undecided else start, tol)
-        return better if better.gap < certificate.gap else certificate
+        if polished and not hulls.undecided:
+            start = self._polish(start, tol)
+        candidate = self._bound_rounding(start, tol)
+        return candidate if candidate.gap < certificate.gap else certificate
 
 
-def _build_refusal(certificate: Certificate, error: QPSVMError) -> JudgedPoint:
+def _build_refusal(certificate: Certificate, error: QPSVMError) -> CertifiedPoint:
     """Return the outcome for an error: a numerical error if undecided, else infeasible."""
     status = Status.NUMERICAL_ERROR if isinstance(error, SolverError) else Status.INFEASIBLE
-    return JudgedPoint(certificate, status, str(error), error)
+    return CertifiedPoint(certificate, status, str(error), error)

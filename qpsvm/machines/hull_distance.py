@@ -1,4 +1,4 @@
-"""Decide whether two classes can be separated, with a proof either way (`find_nearest_hulls`).
+"""Decide whether two classes can be separated, by the nearest points of their convex hulls (`find_nearest_hulls`).
 
     (SEP.1)  u, v ≥ 0, 1ᵀu = 1, 1ᵀv = 1 with Σ u_i z_i = Σ v_j z_j:  no hyperplane separates the classes (theorem of the
              alternative, Bennett & Mangasarian 1992). Otherwise the difference of the nearest points is a direction
@@ -6,7 +6,7 @@
     (SEP.2)  for a subset S of the rows, either the hulls of S meet, and so do those of all rows; or w separates S. Then
              the rows on the wrong side of its margin are added to S, until there are none
 
-With very many rows, (SEP.2) reads only a subset.
+With few rows, S is all rows. With many, S usually stays small, and only f of all rows is computed in each round.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.machines.nearest_points import find_nearest_points
 from qpsvm.space.kernels.space import FeatureSpace, pivoted_cholesky
 
-#: Hulls closer than this share of the largest centred norm meet at working precision.
-MEETING = 1e-8
+#: Hulls closer than this share of the largest centred norm meet up to rounding.
+MEETING_SHARE = 1e-8
 #: If the lower bound of the distance is at least this share of the upper bound, the hulls are separated.
-APART = 0.1
-#: Hulls closer than this many times `MEETING` are computed again: the truncation of K may be as large.
-NEARLY = 100.0
-#: Squared norms that centring reduces to this share are rounding.
+SEPARATION_SHARE = 0.1
+#: Hulls closer than this many times `MEETING_SHARE` are computed again, since the truncation of K may be as large.
+REFINEMENT_FACTOR = 100.0
+#: Squared norms that centring reduces to below this share are rounding.
 ROUNDING = 8.0 * float(np.finfo(float).eps)
-#: Up to this many rows S is all rows; with more, it is the initial size of S.
-WHOLE_ROWS = 1500
-#: S grows by up to this many rows or half its size, whichever is more.
-FEWEST_ADDED = 200
+#: Up to this many rows S is all rows; with more, it starts with about this many.
+MAX_INITIAL_ROWS = 1500
+#: S grows by at most this many rows, or by half its size if that is more.
+MIN_ADDED_ROWS = 200
 #: A margin over all rows of at least this share of the margin over S is good enough.
-AS_GOOD = 1.0 - 1e-6
+GOOD_MARGIN_SHARE = 1.0 - 1e-6
 #: Largest number of times that S grows.
-ROUNDS = 100
+MAX_ROUNDS = 100
 
 
 @dataclass(frozen=True, eq=False)
 class HullDistance:
-    """Points of the two convex hulls and how far apart they are.
+    """Points of the two convex hulls, and their distance.
 
     u, v (n,): Convex weights over the positive and the negative rows, zero elsewhere.
     distance: ‖Σ u_i z_i − Σ v_j z_j‖ / max_i ‖z_i − z̄‖.
@@ -69,11 +69,11 @@ class HullDistance:
     @property
     def meet(self) -> bool:
         """Whether the hulls meet up to rounding, which is not a proof."""
-        return self.distance < MEETING and not self.is_separated
+        return self.distance < MEETING_SHARE and not self.is_separated
 
 
 def find_shared_sample(X: Matrix, y: FloatArray) -> HullDistance | None:
-    """Find a sample that is in both classes, which decides the question for any kernel; None if there is none.
+    """Find a sample that is in both classes, so that the hulls meet for every kernel; None if there is none.
 
     Shapes: X (n, d), y (n,).
     """
@@ -106,24 +106,24 @@ def find_nearest_hulls(
 ) -> HullDistance:
     """Find the nearest points of the hulls, (SEP.2), on a growing set of rows if there are many.
 
-    Shapes: y (n,), hint (n,).
+    hint (n,): Values that are large for rows near the other class, such as α; S starts with these rows.
+    stopped: Returns a reason to stop, or None.
     """
     rows = _select_first_rows(y, hint)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         reason = stopped()
         if reason:
             return _build_undecided(y, reason)
         Z = _compute_coordinates(space, rows)
         points = find_nearest_points(Z, y[rows], stopped)
-        beta = np.zeros(len(y))
-        beta[rows] = points.x * y[rows]
-        if points.stopped or points.upper < MEETING * _compute_longest_row(Z) or len(rows) == len(y):
+        beta = _expand_weights(points.x, rows, y)
+        do_meet = points.upper < MEETING_SHARE * _compute_longest_row(Z)
+        if points.stopped or do_meet or len(rows) == len(y):
             hulls = _measure_distance(space, y, beta, points.upper, points.stopped)
-            is_separated = space.is_linear and len(rows) == len(y) and points.lower > APART * points.upper
-            if is_separated:  # by what is not Σβ_i x_i with its rounding
-                return replace(
-                    hulls, is_separated=True, direction=points.w if len(points.w) == space.rows.d else np.zeros(0)
-                )
+            is_separated = space.is_linear and len(rows) == len(y) and points.lower > SEPARATION_SHARE * points.upper
+            if is_separated:  # the direction of the lower bound has less rounding than Σ β_i x_i
+                direction = points.w if len(points.w) == space.rows.d else np.zeros(0)
+                return replace(hulls, is_separated=True, direction=direction)
             return _refine_hulls(space, y, rows, hulls, stopped)
         added = _find_misplaced_rows(space.centred_gram @ beta, y, rows)
         if not len(added):
@@ -135,44 +135,51 @@ def find_nearest_hulls(
 def _refine_hulls(
     space: FeatureSpace, y: FloatArray, rows: IntArray, hulls: HullDistance, stopped: Callable[[], str | None]
 ) -> HullDistance:
-    """Refine hulls near the limit of rounding with coordinates that truncate less of K, and return the closer."""
-    if hulls.meet or hulls.undecided or space.is_linear or hulls.distance >= NEARLY * MEETING:
+    """Recompute hulls that nearly meet, with coordinates that truncate less of K; return the closer of both results."""
+    is_clear = hulls.distance >= REFINEMENT_FACTOR * MEETING_SHARE
+    if hulls.meet or hulls.undecided or space.is_linear or is_clear:
         return hulls
     points = find_nearest_points(_compute_coordinates(space, rows, finest=True), y[rows], stopped)
+    refined = _measure_distance(space, y, _expand_weights(points.x, rows, y), points.upper, points.stopped)
+    return refined if refined.distance < hulls.distance else hulls
+
+
+def _expand_weights(x: FloatArray, rows: IntArray, y: FloatArray) -> FloatArray:
+    """Return β = y x over all rows, (n,), for the convex weights x (s,) of some rows; 0 elsewhere."""
     beta = np.zeros(len(y))
-    beta[rows] = points.x * y[rows]
-    finer = _measure_distance(space, y, beta, points.upper, points.stopped)
-    return finer if finer.distance < hulls.distance else hulls
+    beta[rows] = x * y[rows]
+    return beta
 
 
 def _select_first_rows(y: FloatArray, hint: FloatArray) -> IntArray:
     """Select the initial S: the largest entries of the hint, and every k-th row of each class."""
-    if len(y) <= WHOLE_ROWS:
+    if len(y) <= MAX_INITIAL_ROWS:
         return np.arange(len(y))
-    order = np.argsort(-hint, kind="stable")[: min(WHOLE_ROWS, int(np.count_nonzero(hint > 0)))]
-    n_others = max(WHOLE_ROWS - len(order), FEWEST_ADDED)
+    n_hinted = min(MAX_INITIAL_ROWS, int(np.count_nonzero(hint > 0)))
+    hinted = np.argsort(-hint, kind="stable")[:n_hinted]
+    n_others = max(MAX_INITIAL_ROWS - n_hinted, MIN_ADDED_ROWS)
     rows_by_class = [np.flatnonzero(y == sign) for sign in (1.0, -1.0)]
     return np.unique(
         np.concatenate(
-            [order, *(class_rows[:: max(2 * len(class_rows) // n_others, 1)] for class_rows in rows_by_class)]
+            [hinted, *(class_rows[:: max(2 * len(class_rows) // n_others, 1)] for class_rows in rows_by_class)]
         )
     )
 
 
 def _find_misplaced_rows(values: FloatArray, y: FloatArray, rows: IntArray) -> IntArray:
-    """Return the rows furthest on the wrong side of the margin over S.
+    """Find the rows furthest on the wrong side of the margin over S; none if the margin over all rows is as wide.
 
-    There are at most `FEWEST_ADDED`, or half as many as in S; none if the margin over all rows is good enough.
+    values (n,): f of all rows, up to the intercept.
     """
     signed = y * values
     levels = np.where(y > 0, signed[rows][y[rows] > 0].min(), signed[rows][y[rows] < 0].min())
     margin = float(levels[y > 0][0] + levels[y < 0][0])
     full_margin = float(signed[y > 0].min() + signed[y < 0].min())
-    if full_margin >= AS_GOOD * margin > 0:
+    if full_margin >= GOOD_MARGIN_SHARE * margin > 0:
         return np.zeros(0, dtype=np.intp)
     excess = levels - signed
     misplaced = np.flatnonzero(excess > 0)
-    max_rows = max(len(rows) // 2, FEWEST_ADDED)
+    max_rows = max(len(rows) // 2, MIN_ADDED_ROWS)
     return misplaced[np.argsort(-excess[misplaced], kind="stable")[:max_rows]]
 
 
@@ -203,11 +210,15 @@ def _build_undecided(y: FloatArray, reason: str) -> HullDistance:
 def _measure_distance(
     space: FeatureSpace, y: FloatArray, beta: FloatArray, distance: float, reason: str | None
 ) -> HullDistance:
-    """Measure the distance for weights β over all rows: in coordinates if the machine is linear, else by K."""
+    """Measure the distance for weights β over all rows: in coordinates if the machine is linear, else by K.
+
+    distance: The distance in the coordinates of S; with a kernel, the result is at least that.
+    reason: Why the search was stopped; None if it was not.
+    """
     n = len(y)
     u, v = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
     if space.is_linear and space.samples.is_sparse:
-        w, squares = _centre_by_blocks(space, beta)
+        w, squares = _compute_centred_sums(space, beta)  # ‖z_i − z̄‖²
         distance = float(np.linalg.norm(w))
     elif space.is_linear:
         w = space.weights(beta)
@@ -219,11 +230,11 @@ def _measure_distance(
         central = space.centred_gram @ np.full(n, 1.0 / n)
         squares = space.centred_gram.diagonal() - 2.0 * central + central.mean()
         distance = max(distance, math.sqrt(max(float(beta @ (space.centred_gram @ beta)), 0.0)))
-    size = 0.0 if space.is_linear else float(space.centred_gram.diagonal().max())
-    return HullDistance(u, v, _compute_relative_distance(distance, float(np.max(squares)), size), w, reason)
+    square = 0.0 if space.is_linear else float(space.centred_gram.diagonal().max())
+    return HullDistance(u, v, _compute_relative_distance(distance, float(np.max(squares)), square), w, reason)
 
 
-def _centre_by_blocks(space: FeatureSpace, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _compute_centred_sums(space: FeatureSpace, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return Σβ_i (x_i − x̄), (d,), and ‖x_i − x̄‖², (n,), of sparse rows, centred in blocks."""
     mean, squares = space.samples.means(), np.zeros(space.n)
     w, step = np.zeros(len(mean)), max(BLOCK_NUMBERS // (10 * len(mean)), 1)
@@ -234,11 +245,12 @@ def _centre_by_blocks(space: FeatureSpace, beta: FloatArray) -> tuple[FloatArray
     return w, squares
 
 
-def _compute_relative_distance(distance: float, reach: float, size: float) -> float:
-    """Return a distance relative to the data: to the largest norm after centring, √reach.
+def _compute_relative_distance(distance: float, centred_square: float, square: float) -> float:
+    """Return a distance relative to the largest norm after centring.
 
-    size: The largest squared norm before centring. If `reach` is only rounding of it, all samples are the same point.
+    square, centred_square: The largest squared norm before and after centring. If the latter is only rounding of the
+        former, all samples are the same point.
     """
-    if reach <= ROUNDING * size:
-        return ROUNDING if reach > 0 else 0.0
-    return distance / math.sqrt(reach) if reach > 0 else 0.0
+    if centred_square <= ROUNDING * square:
+        return ROUNDING if centred_square > 0 else 0.0
+    return distance / math.sqrt(centred_square) if centred_square > 0 else 0.0

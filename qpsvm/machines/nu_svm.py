@@ -1,4 +1,4 @@
-"""The ν-SVM (Schölkopf, Smola, Williamson & Bartlett 2000): the margin level ρ is a variable, ν bounds fractions.
+"""Define the ν-SVM (Schölkopf, Smola, Williamson & Bartlett 2000): the margin level ρ is a variable, ν bounds shares.
 
 Derivation
 ----------
@@ -24,12 +24,12 @@ With a_i = s_i/Σs (1/n without weights) and f(x) = ⟨w, φ(x)⟩ + b:
     (NUSVM.16)  both sums fixed means ν/2 in each class, so ν ≤ ν_max = 2·min(S₊, S₋)/S, with S the sums of weights
     (NUSVM.17)  what ν bounds, by (NUSVM.6) and (NUSVM.14):  the share of weight with y_i f < ρ is at most ν, the share
                 of weight that supports is at least ν
-    (NUSVM.18)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (NUSVM.18)  linear kernel only:  w = Σ α_i y_i x_i has one weight per feature, and f(x) = wᵀx + b
     (NUSVM.19)  weak duality:  for every α of (NUSVM.11) and every w, b, ρ, ξ of (NUSVM.2),  P(w, b, ρ, ξ) − D(α) =
                 ½‖w − w(α)‖² + Σ [(a_i − α_i) ξ_i + α_i (y_i f(x_i) − ρ + ξ_i)] ≥ 0
 
-ρ ≥ 0 is not asked for: it holds at the optimum, because w = 0, ρ = 0 is feasible with value 0. The constraint on the
-sum is an equality; with ≥ ν, which has the same optimum, solvers drift where ρ ≈ 0.
+ρ ≥ 0 is not required: it holds at the optimum, because w = 0, ρ = 0 is feasible with value 0. The constraint on the sum
+is an equality; with ≥ ν, which has the same optimum, solvers drift if ρ ≈ 0.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ from qpsvm.space.kernels.psd_rule import PSDRule
 class NuSVM(Problem):
     """Soft-margin SVM with ν instead of C.
 
-    Where the reduced hulls meet, the optimum is w = 0. Its value is 0, and no gap can be relative to that. A result
-    counts as optimal there if no entry of w(α) is more than the rounding of its own sum; then w, b and ρ are 0. The gap
-    is ‖w(α)‖²/S², S being Σα times the mean distance of the samples from the one with the largest α, (ZERO.2): the
-    objective relative to what it would be if nothing cancelled. `verify` proves it.
+    If the reduced hulls meet, the optimum is w = 0 with value 0, and no gap can be relative to that. A result counts as
+    optimal there if every entry of w(α) is within the rounding error of its sum; then w, b and ρ are 0. The gap is
+    ‖w(α)‖²/S², where S is Σα times the mean distance of the samples from the one with the largest α, (ZERO.2): the
+    objective relative to its value without cancellation. `verify` proves it.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class NuSVM(Problem):
         In (0, ν_max], ν_max = 2·min(S₊, S₋)/S ≤ 1: at most this share of the weights has y f < ρ, at least this share
         belongs to support vectors.
     sample_weight : array_like, shape (n,), optional
-        A sample counts with its share a_i = s_i/Σs; 1/n without weights.
+        The share of a sample is a_i = s_i/Σs; 1/n without weights.
 
     Raises
     ------
@@ -135,16 +135,16 @@ class NuSVM(Problem):
 
     @cached
     def _exact_nu_max(self) -> Fraction:
-        """ν_max."""
+        """ν_max of (NUSVM.16), exact."""
         return compute_nu_max(self.sample_weight, self.y)
 
     def _build_specification(self) -> Specification:
-        s, whole = self._select_active(self.sample_weight), sum_weights(self.samples)
-        nu, most = Fraction(self.nu), self._exact_nu_max
-        nu = min(nu, most) if self.nu == float(most) else nu  # whose float may be too large, (NUSVM.16)
+        s, nu, nu_max = self._select_active(self.sample_weight), Fraction(self.nu), self._exact_nu_max
+        if self.nu == float(nu_max):  # rounded, it may be infeasible, (NUSVM.16)
+            nu = min(nu, nu_max)
         rho = Equality("nu", "rho", -1.0, -nu, "−1ᵀα = −ν")  # (NUSVM.6): negative, so that the multiplier is +ρ
         return Specification(
-            self._active_target, 0.0, from_floats(s, 1 / whole), groups=(rho,)
+            self._active_target, 0.0, from_floats(s, 1 / sum_weights(self.samples)), groups=(rho,)
         )  # (NUSVM.2), (NUSVM.11)
 
     def _rescale_alpha(self, alpha: FloatArray) -> FloatArray:
@@ -153,18 +153,18 @@ class NuSVM(Problem):
         Parameters
         ----------
         alpha : ndarray, shape (n,)
-            Of a problem with margin level 1.
+            The α of a problem with margin level 1.
 
         Returns
         -------
         ndarray, shape (n,)
-            In the same proportions.
+            α in the same proportions.
         """
         return alpha * (self.nu / max(float(alpha.sum()), np.finfo(float).tiny))
 
     def _describe_caveats(self, certificate: Certificate) -> str:
         note = super()._describe_caveats(certificate)
-        if certificate.rho == 0.0 and np.isfinite(certificate.gap):  # set by `ZeroOptimum` alone
+        if certificate.rho == 0.0 and np.isfinite(certificate.gap):  # only `ZeroOptimum` sets exactly 0
             note = (
                 "rho is 0: the reduced convex hulls meet as far as doubles can tell, the optimal w is 0, and f carries "
                 f"no information. {note}"
@@ -177,7 +177,7 @@ class NuSVM(Problem):
         Parameters
         ----------
         result : SVMResult
-            Of this problem.
+            A result of this problem.
 
         Returns
         -------
@@ -189,7 +189,7 @@ class NuSVM(Problem):
         ParameterError
             ρ is 0: the reduced hulls meet, and no C-SVM is equivalent.
         ParameterTypeError, DataError
-            Not a result, or over other rows.
+            Not a result, or one of other samples.
 
         Examples
         --------
@@ -208,14 +208,14 @@ class NuSVM(Problem):
                 f"equivalent to nu = {self.nu:g}; choose a larger nu"
             )
         C = 1.0 / (result.rho * float(self.sample_weight.sum()))
-        twin: CSVM = convert_problem(self, "CSVM", scaled=True, C=C)
+        twin: CSVM = convert_problem(self, "CSVM", is_rescaled=True, C=C)
         return twin
 
 
 def compute_nu_max(s: FloatArray, y: FloatArray) -> Fraction:
-    """ν_max of (NUSVM.16) for weights and labels, (n,) each."""
+    """Compute ν_max of (NUSVM.16) from weights and labels, (n,) each."""
     if find_common_value(s) is not None:
         positive = int(np.count_nonzero(y > 0))
         return Fraction(2 * min(positive, len(y) - positive), len(y))
-    above, below = sum_floats(s[y > 0]), sum_floats(s[y < 0])
-    return 2 * min(above, below) / (above + below)  # (NUSVM.16)
+    positive_sum, negative_sum = sum_floats(s[y > 0]), sum_floats(s[y < 0])
+    return 2 * min(positive_sum, negative_sum) / (positive_sum + negative_sum)  # (NUSVM.16)

@@ -160,7 +160,7 @@ class OneClass(NoveltyProblem):
         True True
         """
         check_constant_diagonal(self)
-        twin: Problem = convert_problem(self, "SVDD", scaled=True, nu=self.nu)
+        twin: Problem = convert_problem(self, "SVDD", is_rescaled=True, nu=self.nu)
         return twin
 
 

@@ -1,4 +1,4 @@
-"""Regularised hinge loss, λ in front of the norm: the C-SVM as empirical risk minimisation.
+"""Define the regularised hinge loss, with λ before the norm: the C-SVM as empirical risk minimisation.
 
 Derivation
 ----------
@@ -28,10 +28,10 @@ f(x) = ⟨w, φ(x)⟩ + b, and p_i = s_i/Σs (1/n without weights).
     (PHINGE.14)  strong duality:  the optimal values of (PHINGE.2) and (PHINGE.10) differ in sign only
     (PHINGE.15)  divided by λ, (PHINGE.2) is (CSVM.2) with C_i = s_i/(λ Σs), that is C = 1/(λn)
     (PHINGE.16)  the multiplier of the margin row i of (PHINGE.2) is λα_i, and that of ξ_i ≥ 0 is λη_i
-    (PHINGE.17)  a penalised intercept is a feature of ones behind φ, so K + 1 stands for K and no balance row is left.
-                 (A certificate and polishing keep b apart, as the multiplier of yᵀα − b = 0: where C is large, the sum
-                 Σ α_i y_i loses the digits of b.)
-    (PHINGE.18)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (PHINGE.17)  a penalised intercept is a feature of ones after φ, so K + 1 replaces K and no equality is left.
+                 (A certificate and polishing treat b separately, as the multiplier of yᵀα − b = 0: if C is large, the
+                 sum Σ α_i y_i loses the digits of b.)
+    (PHINGE.18)  linear kernel only:  w = Σ α_i y_i x_i has one weight per feature, and f(x) = wᵀx + b
     (PHINGE.19)  weak duality:  for every α of (PHINGE.10) and every w, b, ξ of (PHINGE.2),  P(w, b, ξ) − D(α) =
                  λ(½‖w − w(α)‖² + Σ [(p_i/λ − α_i) ξ_i + α_i (y_i f(x_i) − 1 + ξ_i)]) ≥ 0,  plus λ½(b − yᵀα)² where b
                  is penalised
@@ -80,7 +80,7 @@ class PrimalHinge(Problem):
 
     Examples
     --------
-    The objective is what a person computes from w and b:
+    The objective, computed from w and b:
 
     >>> import numpy as np
     >>> import qpsvm
@@ -114,9 +114,8 @@ class PrimalHinge(Problem):
 
     @cached
     def weight_shares(self) -> FloatArray:
-        """Shares s_i/Σs of the rows that take part."""
-        s = self._select_active(self.sample_weight)
-        return normalise_weights(s)
+        """Shares s_i/Σs of the active samples: (n,)."""
+        return normalise_weights(self._select_active(self.sample_weight))
 
     @property
     def title(self) -> str:

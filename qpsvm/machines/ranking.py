@@ -1,15 +1,16 @@
-"""Ranking from pairs (Herbrich, Graepel & Obermayer 2000): f is higher by 1 for the better of two samples.
+"""Define the ranking SVM (Herbrich, Graepel & Obermayer 2000): f of the better of two samples is higher by 1.
 
 Derivation
 ----------
 f(x) = ⟨w, φ(x)⟩; an intercept would drop out of every difference. Pair k says that sample i is better than sample j.
 A is the matrix with a row for each pair, A_ki = 1, A_kj = −1 and 0 elsewhere. C_k = C s_i s_j with the weights s.
 
-    (RANK.1)  order:  w/‖w‖ is the direction in which the samples are put in order; a pair without slack, apart by 1 or
-              more in f, is apart by 1/‖w‖ or more along it, so that a small ‖w‖ keeps all pairs far apart
+    (RANK.1)  order:  the samples are ordered along w/‖w‖; a pair without slack differs by at least 1 in f, and so by
+              at least 1/‖w‖ along this direction: a small ‖w‖ keeps all pairs far apart
     (RANK.2)  primal:  minimise ½‖w‖² + Σ C_k ξ_k  over w, ξ  subject to  f(x_i) − f(x_j) ≥ 1 − ξ_k,  ξ_k ≥ 0
     (RANK.3)  Lagrangian:  L = ½‖w‖² + Σ C_k ξ_k − Σ α_k (f(x_i) − f(x_j) − 1 + ξ_k) − Σ η_k ξ_k,  α, η ≥ 0
-    (RANK.4)  ∂L/∂w = 0:  w = Σ α_k (φ(x_i) − φ(x_j)) = Σ β_i φ(x_i),  β = Aᵀα:  what a sample wins less what it loses
+    (RANK.4)  ∂L/∂w = 0:  w = Σ α_k (φ(x_i) − φ(x_j)) = Σ β_i φ(x_i),  β = Aᵀα:  the sum of α over the pairs in which a
+              sample is better, less the sum over those in which it is worse
     (RANK.5)  ∂L/∂ξ_k = 0:  η_k = C_k − α_k
     (RANK.6)  dual feasibility:  α_k ≥ 0 and η_k ≥ 0, that is 0 ≤ α_k ≤ C_k
     (RANK.7)  complementary slackness:  α_k (f(x_i) − f(x_j) − 1 + ξ_k) = 0  and  (C_k − α_k) ξ_k = 0
@@ -19,18 +20,18 @@ A is the matrix with a row for each pair, A_ki = 1, A_kj = −1 and 0 elsewhere.
     (RANK.11)  three kinds of pairs:  α_k = 0 and f(x_i) − f(x_j) ≥ 1, in order;  0 < α_k < C_k and f(x_i) − f(x_j) = 1,
                just in order;  α_k = C_k and f(x_i) − f(x_j) ≤ 1, too close or out of order
     (RANK.12)  strong duality:  the optimal values of (RANK.2) and (RANK.9) differ in sign only
-    (RANK.13)  linear kernel only:  w = Σ β_i x_i has one weight a feature, and f(x) = wᵀx
+    (RANK.13)  linear kernel only:  w = Σ β_i x_i has one weight per feature, and f(x) = wᵀx
     (RANK.14)  weak duality:  for every α of (RANK.9) and every w, ξ of (RANK.2),  P(w, ξ) − D(α) =
                ½‖w − w(α)‖² + Σ [(C_k − α_k) ξ_k + α_k (f(x_i) − f(x_j) − 1 + ξ_k)] ≥ 0
-    (RANK.15)  it is a C-SVM without intercept, (CSVM.2) with b = 0, whose samples are the differences φ(x_i) − φ(x_j),
-               all of class +1; a pair turned round is a sample of class −1 on the other side of 0, and changes nothing
+    (RANK.15)  this is a C-SVM without intercept, (CSVM.2) with b = 0, whose samples are the differences
+               φ(x_i) − φ(x_j), all of class +1; a reversed pair is the opposite sample of class −1, with equal results
 
 Implementation
 --------------
-`_build_specification` states (RANK.2) and (RANK.9). A is its `mix`, (DUAL.6): of a kernel that is not linear, neither
-AKAᵀ nor differences of samples are made for it. The pairs of a target are all within its groups, or some of them. The
-members of a group are sorted by how good they are. Then the worse ones of a sample are the first ones of its group, and
-the pairs can be counted, and any of them named, without a list of all: there may be n²/2 of them.
+`_build_specification` states (RANK.2) and (RANK.9). A is its `mix`, (DUAL.6): with a nonlinear kernel, neither AKAᵀ nor
+differences of samples are computed. A target y defines up to n²/2 pairs, so they are not listed unless needed. The
+samples of each group are sorted by y. Then those worse than a sample are the first ones of its group, so pairs can be
+counted, and found by their number, without a list (`PairOrder`).
 """
 
 from __future__ import annotations
@@ -60,17 +61,17 @@ from qpsvm.result.svm_result import KindLabels
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.psd_rule import PSDRule
 
-#: Most pairs that are made of a target: their numbers and multipliers take some 100 B each, a gigabyte in all.
+#: Largest number of pairs listed for a target: indices and multipliers take about 100 B per pair, a gigabyte in all.
 MAX_PAIRS = 10_000_000
-#: How many are drawn at once for each that is wanted: some are drawn twice.
-DRAWN = 1.1
+#: Numbers of pairs drawn per missing pair, since some are drawn twice.
+OVERSAMPLING = 1.1
 
 
 class PairOrder(NamedTuple):
-    """The pairs of a target, in order, without a list of them.
+    """The pairs of a target, numbered from 0, without a list of them.
 
     members (n,): The samples, group after group, from the worst to the best of each.
-    first, n_worse (n,): Where a member's group begins, and how many of it are worse.
+    first, n_worse (n,): Where the group of each member begins, and how many samples of the group are worse.
     """
 
     members: IntArray
@@ -78,47 +79,47 @@ class PairOrder(NamedTuple):
     n_worse: IntArray
 
     @property
-    def total(self) -> int:
+    def n_pairs(self) -> int:
         """Number of pairs."""
         return int(self.n_worse.sum())
 
-    def at(self, numbers: IntArray) -> IntArray:
-        """Return the pairs of these numbers, from 0 to total − 1: (k, 2)."""
+    def list_pairs(self, numbers: IntArray) -> IntArray:
+        """List the pairs (better, worse) with these numbers, from 0 to `n_pairs` − 1: (k, 2)."""
         ends = np.cumsum(self.n_worse)
         better = np.searchsorted(ends, numbers, side="right")
-        place = numbers - (ends[better] - self.n_worse[better])
-        return np.column_stack([self.members[better], self.members[self.first[better] + place]])
+        worse = self.first[better] + numbers - (ends[better] - self.n_worse[better])
+        return np.column_stack([self.members[better], self.members[worse]])
 
 
 def find_pair_order(y: FloatArray, groups: ArrayLike | None) -> PairOrder:
-    """Return the pairs of samples of the same group with different y (n,). Raises DataError."""
-    names: NDArray[np.intp] = np.zeros(len(y), dtype=np.intp)
+    """Number the pairs of samples of the same group with different y (n,). Raises DataError."""
+    group_of_sample: NDArray[np.intp] = np.zeros(len(y), dtype=np.intp)
     if groups is not None:
         raw = as_raw_array(groups, "groups")
         if raw.shape != y.shape:
             raise DataError(f"groups has shape {raw.shape} where {y.shape} is expected: one for each row of X")
-        names = np.unique(raw, return_inverse=True)[1].reshape(y.shape)
-    members = np.lexsort((y, names))
-    group, value, place = names[members], y[members], np.arange(len(y))
+        group_of_sample = np.unique(raw, return_inverse=True)[1].reshape(y.shape)
+    members = np.lexsort((y, group_of_sample))
+    group, value, position = group_of_sample[members], y[members], np.arange(len(y))
     new_group = np.append(True, group[1:] != group[:-1])
     new_value = new_group | np.append(True, value[1:] != value[:-1])
-    first = np.maximum.accumulate(np.where(new_group, place, 0))
-    equal = np.maximum.accumulate(np.where(new_value, place, 0))  # where those that are as good begin
-    return PairOrder(members, first, equal - first)
+    first = np.maximum.accumulate(np.where(new_group, position, 0))
+    first_equal = np.maximum.accumulate(np.where(new_value, position, 0))  # of the members with the same y
+    return PairOrder(members, first, first_equal - first)
 
 
 def list_pairs(y: FloatArray, groups: ArrayLike | None) -> IntArray:
     """List all pairs (better, worse) within the groups: (m, 2). Raises DataError, TooLargeError."""
     order = find_pair_order(y, groups)
-    if not order.total:
+    if not order.n_pairs:
         where = "all samples are" if groups is None else "the samples of every group are"
         raise DataError(f"there is no pair: {where} equally good")
-    if order.total > MAX_PAIRS:
+    if order.n_pairs > MAX_PAIRS:
         raise TooLargeError(
-            f"y makes {order.total} pairs, more than {MAX_PAIRS}: compare fewer samples with each other by groups=, "
+            f"y makes {order.n_pairs} pairs, more than {MAX_PAIRS}: compare fewer samples with each other by groups=, "
             "or take some of the pairs, pairs=Ranking.sampled_pairs(y, 1_000_000)"
         )
-    return order.at(np.arange(order.total))
+    return order.list_pairs(np.arange(order.n_pairs))
 
 
 def draw_pairs(y: FloatArray, most: int, groups: ArrayLike | None, seed: int | None) -> IntArray:
@@ -127,16 +128,16 @@ def draw_pairs(y: FloatArray, most: int, groups: ArrayLike | None, seed: int | N
     Raises DataError.
     """
     order = find_pair_order(y, groups)
-    if order.total <= most:
+    if order.n_pairs <= most:
         return list_pairs(y, groups)
     rng = np.random.default_rng(seed)
-    if order.total < 2 * most:
-        return order.at(np.sort(rng.choice(order.total, most, replace=False)))
+    if order.n_pairs < 2 * most:
+        return order.list_pairs(np.sort(rng.choice(order.n_pairs, most, replace=False)))
     numbers = np.zeros(0, dtype=np.intp)
     while len(numbers) < most:
-        more = rng.integers(order.total, size=int(DRAWN * (most - len(numbers))) + 1)
+        more = rng.integers(order.n_pairs, size=int(OVERSAMPLING * (most - len(numbers))) + 1)
         numbers = np.unique(np.concatenate([numbers, more]))
-    return order.at(np.sort(rng.permutation(numbers)[:most]))
+    return order.list_pairs(np.sort(rng.permutation(numbers)[:most]))
 
 
 def as_pairs(pairs: ArrayLike, n: int) -> IntArray:
@@ -163,16 +164,16 @@ class Ranking(Problem):
     Parameters
     ----------
     y : array_like, shape (n,), optional
-        How good each sample is: every two of a group with different y are a pair. May be absent where pairs are given.
+        How good each sample is: any two samples of a group with different y are a pair. Not needed if pairs are given.
     C : float, default=1.0
         Penalty per unit of slack of a pair, positive.
     groups : array_like, shape (n,), optional
-        Only samples of the same group are compared; all with each other where absent.
+        Only samples of the same group are compared; by default all are in one group.
     pairs : array_like of int, shape (m, 2), optional
-        Pairs (better, worse) of row numbers, instead of those made from y. A pair may stand there twice, which counts
-        double, and both ways round.
+        Pairs (better, worse) of row numbers, instead of those from y. A pair may appear twice, which counts double, and
+        in both orders.
     sample_weight : array_like, shape (n,), optional
-        A pair costs C_k = C s_i s_j.
+        A pair has the penalty C_k = C s_i s_j.
 
     Attributes
     ----------
@@ -182,12 +183,12 @@ class Ranking(Problem):
     Raises
     ------
     DataError
-        No pair at all: nothing given, all y of every group equal, or every pair with a sample of weight 0; pairs that
-        are not numbers of rows, or of a sample with itself; both pairs and groups. See `Problem` for the rest.
+        No pairs: neither y nor pairs given, all y of every group equal, or a sample of weight 0 in every pair; pairs
+        that are not row numbers, or of a sample with itself; both pairs and groups. See `Problem` for the rest.
     DataTypeError, ParameterError
         See `Problem`.
     TooLargeError
-        y makes more than ten million pairs: give groups, or `draw_pairs`.
+        y has more than ten million pairs: give groups, or `sampled_pairs`.
 
     See Also
     --------
@@ -202,7 +203,7 @@ class Ranking(Problem):
 
     Examples
     --------
-    The scores keep to the order, and say nothing else:
+    The scores are in the order of y; their absolute values have no meaning:
 
     >>> import qpsvm
     >>> X, y = [[0.0, 1.0], [1.0, 0.0], [3.0, 1.0], [4.0, 1.0]], [1, 2, 3, 3]
@@ -213,7 +214,7 @@ class Ranking(Problem):
     >>> print(result.w.round(6), result.predict(X).round(6))
     [ 0.666667 -0.333333] [-0.333333  0.666667  1.666667  2.333333]
 
-    The share of pairs that are in order, of any samples:
+    The share of pairs that the scores put in order:
 
     >>> problem.concordance(result.predict(X))
     1.0
@@ -268,11 +269,11 @@ class Ranking(Problem):
         y : array_like, shape (n,)
             How good each sample is.
         most : int
-            How many pairs; all where there are no more.
+            Number of pairs; all pairs if there are fewer.
         groups : array_like, shape (n,), optional
             Only samples of the same group are compared.
         seed : int, optional
-            Of the random numbers; other pairs every time where None.
+            Seed of the random numbers; None for different pairs every time.
 
         Returns
         -------
@@ -284,7 +285,7 @@ class Ranking(Problem):
         DataError, DataTypeError
             All y of every group equal, or values that are not finite; groups of another length.
         ParameterError, ParameterTypeError
-            `most` is no positive whole number.
+            `most` is not a positive integer.
 
         Examples
         --------
@@ -302,7 +303,9 @@ class Ranking(Problem):
         return draw_pairs(as_finite_vector(values, "y", values.size), _check_count(most), groups, seed)
 
     def concordance(self, f: ArrayLike) -> float:
-        """The share of the pairs that scores put in order; a tie counts half. (1 + Kendall's τ)/2 where y has no ties.
+        """Return the share of the pairs that scores put in order; a tie counts half.
+
+        It is (1 + Kendall's τ)/2 if y has no ties.
 
         Parameters
         ----------
@@ -312,7 +315,7 @@ class Ranking(Problem):
         Returns
         -------
         float
-            From 0 to 1, ½ for chance. Pairs of samples of weight 0 count, too.
+            From 0 to 1, ½ for random scores. Pairs with samples of weight 0 count, too.
 
         Raises
         ------
@@ -327,8 +330,8 @@ class Ranking(Problem):
         0.75
         """
         values = as_finite_vector(f, "f", self.n)
-        apart = values[self.pairs[:, 0]] - values[self.pairs[:, 1]]
-        return float(np.mean(0.5 * (np.sign(apart) + 1.0)))
+        differences = values[self.pairs[:, 0]] - values[self.pairs[:, 1]]
+        return float(np.mean(0.5 * (np.sign(differences) + 1.0)))
 
     @property
     def title(self) -> str:
@@ -347,26 +350,27 @@ class Ranking(Problem):
 
     @cached
     def _active_variables(self) -> NDArray[np.bool_]:
-        """The pairs of which both samples take part: (m,)."""
-        found: NDArray[np.bool_] = np.all((self.sample_weight > 0)[self.pairs], axis=1)
-        return found
+        """Mask of the pairs whose samples both have a positive weight: (m,)."""
+        is_active: NDArray[np.bool_] = np.all((self.sample_weight > 0)[self.pairs], axis=1)
+        return is_active
 
     def _fill_inactive(
         self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray
     ) -> None:
         del rows, certificate
-        left = ~self._active_variables
+        is_inactive = ~self._active_variables
+        better, worse = self.pairs[is_inactive].T
         f = model.decision_function(as_row_source(self.X).matrix())
-        yf[left], margin[left] = f[self.pairs[left, 0]] - f[self.pairs[left, 1]], 1.0
+        yf[is_inactive], margin[is_inactive] = f[better] - f[worse], 1.0
 
     def _build_specification(self) -> Specification:
         pairs, weight = self.pairs[self._active_variables], self.sample_weight
-        m, place = len(pairs), np.zeros(self.n, dtype=np.intp)
-        place[self.active_rows] = np.arange(len(self.active_rows))
-        parts = (np.tile([1.0, -1.0], m), place[pairs].ravel(), np.arange(0, 2 * m + 1, 2))
+        m, position = len(pairs), np.zeros(self.n, dtype=np.intp)
+        position[self.active_rows] = np.arange(len(self.active_rows))
+        A = (np.tile([1.0, -1.0], m), position[pairs].ravel(), np.arange(0, 2 * m + 1, 2))  # data, columns, row starts
         return Specification(  # (RANK.2), (RANK.9)
             repeat_value(1.0, m), 1.0, multiply_exactly(weight[pairs[:, 0]], weight[pairs[:, 1]], Fraction(self.C)),
-            mix=sp.csr_array(parts, shape=(m, len(self.active_rows))),
+            mix=sp.csr_array(A, shape=(m, len(self.active_rows))),
         )  # fmt: skip
 
     def _format_dual_formula(self, svm: SVMDual) -> str:

@@ -1,13 +1,13 @@
-"""Support vector data description (Tax & Duin 2004): the smallest ball around most of the samples.
+"""Define the support vector data description (Tax & Duin 2004): the smallest ball around most of the samples.
 
 Derivation
 ----------
 With C_i = s_i/(νΣs), which is 1/(νn) without weights, and f(x) = R² − ‖φ(x) − c‖²:
 
-    (SVDD.1)  ball:  f = 0 is the sphere of centre c and radius R; a sample beyond it pays for ξ_i, by which the square
-              of its distance exceeds R²
+    (SVDD.1)  ball:  f = 0 is the sphere of centre c and radius R; the penalty of a sample outside is C_i times ξ_i,
+              by which its squared distance exceeds R²
     (SVDD.2)  primal:  minimise R² + Σ C_i ξ_i  over c, R², ξ  subject to  ‖φ(x_i) − c‖² ≤ R² + ξ_i,  ξ_i ≥ 0;  R² ≥ 0
-              need not be asked for, as ΣC_i = 1/ν ≥ 1
+              need not be required, as ΣC_i = 1/ν ≥ 1
     (SVDD.3)  as a QP, with μ = (R² − ‖c‖²)/2 in place of R²:  minimise ‖c‖² + 2μ + Σ C_i ξ_i  over c, μ, ξ  subject to
               ⟨c, φ(x_i)⟩ + μ ≥ (K(x_i, x_i) − ξ_i)/2,  ξ_i ≥ 0
     (SVDD.4)  Lagrangian:  L = ‖c‖² + 2μ + Σ C_i ξ_i − Σ α_i (2⟨c, φ(x_i)⟩ + 2μ − K(x_i, x_i) + ξ_i) − Σ η_i ξ_i,
@@ -24,21 +24,20 @@ With C_i = s_i/(νΣs), which is 1/(νn) without weights, and f(x) = R² − ‖
                0 < α_i < C_i, all of them are R away from c
     (SVDD.14)  three kinds of samples:  α_i = 0 and f ≥ 0, inside;  0 < α_i < C_i and f = 0, on the boundary;  α_i = C_i
                and f ≤ 0, outside
-    (SVDD.15)  strong duality:  the optimal value of (SVDD.2) is that of (SVDD.11) with its sign turned
+    (SVDD.15)  strong duality:  the optimal value of (SVDD.2) is minus that of (SVDD.11)
     (SVDD.16)  what ν bounds, by (SVDD.5) and (SVDD.14):  the share of weight with f < 0 is at most ν, the share of
                weight that supports is at least ν
     (SVDD.17)  linear kernel only:  c = Σ α_i x_i is a point among the samples, and f(x) = R² − ‖x − c‖² is evaluated
-               so, by differences
+               by these differences
     (SVDD.18)  weak duality:  for every α of (SVDD.11) and every c, R², ξ of (SVDD.2),  P(c, R², ξ) − D(α) =
                ‖c − c(α)‖² + Σ [(C_i − α_i) ξ_i + α_i (R² + ξ_i − ‖φ(x_i) − c‖²)] ≥ 0
     (SVDD.19)  translation:  with φ(x) − a in place of φ(x), α and R stay, by (SVDD.5), and c becomes c − a
-    (SVDD.20)  where all K(x, x) are one number κ, Σ α_i K(x_i, x_i) = κ:  (SVDD.11) is then (ONE.10) in other units,
+    (SVDD.20)  if all K(x, x) are one number κ, Σ α_i K(x_i, x_i) = κ:  (SVDD.11) is then (ONE.10) in other units,
                νΣs times these α, and f is 2/(νΣs) times that of the one-class SVM
 
-Dense samples of a linear kernel are centred inside, (SVDD.19), so that a cloud far from the origin costs no digits.
-R² ≥ 0 is not asked for: ΣC_i ≥ 1, so that R² < 0 is never better than R² = 0, unless linear constraints ask for it:
-then f is as they ask, and there is no ball. The QP is `unit` = 2
-times (DUAL.1), with w = c and the levels K(x_i, x_i)/2.
+With a linear kernel, dense samples are centred first, (SVDD.19), so that a cloud far from the origin loses no digits.
+R² ≥ 0 is not required: ΣC_i ≥ 1, so that R² < 0 is never better than R² = 0, unless linear constraints demand it. Then
+f satisfies them, and there is no ball. The QP is `unit` = 2 times (DUAL.1), with w = c and the levels K(x_i, x_i)/2.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ from qpsvm.space.kernels.functions import RBF, Linear
 from qpsvm.space.kernels.psd_rule import PSDRule
 from qpsvm.space.operators import Operator
 
-#: What is said of an f that is negative everywhere.
+#: Message for an f that is negative everywhere.
 NO_BALL = "there is no ball: linear constraints ask for an f that is negative everywhere, R² < 0, so that radius is nan"
 
 
@@ -83,11 +82,11 @@ class SVDD(NoveltyProblem):
     Parameters
     ----------
     nu : float, default=0.5
-        In (0, 1]: a unit of ‖φ(x) − c‖² outside costs C_i = s_i/(ν Σs).
+        In (0, 1]: the penalty of a sample outside is C_i = s_i/(ν Σs) times ‖φ(x_i) − c‖² − R².
     sample_weight : array_like, shape (n,), optional
-        In what proportion samples outside are paid for.
+        Relative penalties of samples outside.
     psd : "raise", "clip" or "shift", default="raise"
-        What to do where the Gram matrix is indefinite. K(x, x) of a new sample is that of the kernel itself.
+        What to do if the Gram matrix is indefinite. K(x, x) of a new sample is that of the kernel itself.
 
     Raises
     ------
@@ -98,7 +97,7 @@ class SVDD(NoveltyProblem):
 
     See Also
     --------
-    OneClass : A plane that parts the samples from the origin; the same machine where all K(x, x) are one number.
+    OneClass : A plane between the samples and the origin; the same machine if all K(x, x) are one number.
 
     References
     ----------
@@ -141,7 +140,7 @@ class SVDD(NoveltyProblem):
     def _compute_extras(
         self, certificate: Certificate
     ) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
-        """R from μ = (R² − ‖c‖²)/2; no number where linear constraints make R² negative."""
+        """Return R, by μ = (R² − ‖c‖²)/2, and its interval; NaN if linear constraints make R² negative."""
         w, b = certificate.w, certificate.b
         low, square, high = (
             dot_with_bound(w, w, 2.0 * mu)[0] if w is not None else 2.0 * (certificate.half_norm + mu)  # (SVDD.13)
@@ -149,7 +148,7 @@ class SVDD(NoveltyProblem):
         )
         if self.constraints and square < -gamma(len(certificate.alpha) + 8) * 2.0 * abs(b):
             return {"radius": math.nan}, {"radius": (math.nan, math.nan)}
-        if certificate.primal == 0.0 and not self.constraints:  # R² + Σ C_i ξ_i: nothing is left for R
+        if certificate.primal == 0.0 and not self.constraints:  # R² + Σ C_i ξ_i = 0, so R = 0
             low = square = high = 0.0
         low, value, high = (math.sqrt(max(each, 0.0)) for each in (low, square, high))
         return {"radius": value}, {"radius": (low, high)}
@@ -185,25 +184,25 @@ class SVDD(NoveltyProblem):
     @cached
     def _dual_structure(self) -> SVMDual:
         """The dual with a placeholder for the Gram matrix: K_ii differ, unless they are known to be equal."""
-        outlined = super()._dual_structure
+        structure = super()._dual_structure
         if isinstance(self.kernel, RBF):
-            return outlined
-        level = np.array(outlined.level)
+            return structure
+        level = np.array(structure.level)
         level[:1] *= 0.5
-        return replace(outlined, level=level, level_radius=None)
+        return replace(structure, level=level, level_radius=None)
 
     def equivalent_one_class(self) -> Problem:
-        """Return the one-class SVM with the same samples inside and outside: where K(x, x) is one number, (SVDD.20).
+        """Return the one-class SVM with the same samples inside and outside, (SVDD.20), if all K(x, x) are equal.
 
         Returns
         -------
         OneClass
-            With the same ν. Its α is this one times ν Σs, its f that times this one, halved.
+            With the same ν. Its α are νΣs times, and its f is νΣs/2 times, those of this machine.
 
         Raises
         ------
         UnsupportedError
-            K(x, x) differs between samples: says of which.
+            K(x, x) differs between samples; the message names two.
 
         Examples
         --------
@@ -216,5 +215,5 @@ class SVDD(NoveltyProblem):
         True
         """
         check_constant_diagonal(self)
-        twin: Problem = convert_problem(self, "OneClass", scaled=True, nu=self.nu)
+        twin: Problem = convert_problem(self, "OneClass", is_rescaled=True, nu=self.nu)
         return twin

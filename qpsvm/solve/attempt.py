@@ -21,7 +21,7 @@ from qpsvm.base.resources.interrupt import defer_interrupt, is_interrupted
 from qpsvm.base.resources.limits import SMALL_BYTES, find_available_memory, find_free_address_space, format_bytes
 from qpsvm.base.resources.messages import is_logging, log_message
 from qpsvm.base.resources.pulse import PULSE_SECONDS, Pulse
-from qpsvm.machines.problem.certifier import JudgedPoint
+from qpsvm.machines.problem.certifier import CertifiedPoint
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.machines.problem.problem import Problem
 from qpsvm.program.dual_solution import DualSolution
@@ -70,7 +70,7 @@ def run_backend(
 def _refine_until_certified(run: BackendRun, budget_clock: Clock) -> SVMResult:
     """Solve at one tolerance after the other, and return the best result."""
     request, tolerances = run.request, _list_tolerances(run.backend, run.request)
-    best: JudgedPoint | None = None
+    best: CertifiedPoint | None = None
     for tol in tolerances:
         is_rough = tol != tolerances[-1] and tol is not None and tol > request.tol
         judged = run.solve(tol, budget_clock.remaining, is_rough)
@@ -115,7 +115,7 @@ class BackendRun:
         self._start = start if start is None or self._scaled is None else self._scaled.scale(start)
         self._start_multipliers: Mapping[str, float] | None = None
 
-    def solve(self, tol: float | None, max_seconds: float, is_rough: bool = False) -> JudgedPoint:
+    def solve(self, tol: float | None, max_seconds: float, is_rough: bool = False) -> CertifiedPoint:
         """Solve once, within `max_seconds`, and certify the point. Raises KeyboardInterrupt.
 
         is_rough: Whether it will be solved again at a smaller tolerance.
@@ -144,7 +144,7 @@ class BackendRun:
         self._set_next_start(solution, judged)
         return judged
 
-    def build_result(self, judged: JudgedPoint) -> SVMResult:
+    def build_result(self, judged: CertifiedPoint) -> SVMResult:
         """Build the result of a point, with the record of all solves."""
         return self.problem._build_judged_result(
             judged, backend=self.backend.name, iterations=self._iterations or None, build_time=self._build_time,
@@ -163,7 +163,7 @@ class BackendRun:
         self._iterations += solution.iterations or 0
         return self._scaled.unscale(solution) if isinstance(solution, QPSolution) and self._scaled else solution
 
-    def _set_next_start(self, solution: QPSolution | DualSolution, judged: JudgedPoint) -> None:
+    def _set_next_start(self, solution: QPSolution | DualSolution, judged: CertifiedPoint) -> None:
         """Set the start of the next solve: the certified point if it is clearly better than the solver's own.
 
         A compiled QP resumes from its last point by itself.

@@ -118,7 +118,7 @@ def test_a_few_rows_of_many_that_are_inside_the_other_hull():
 @pytest.mark.parametrize("kernel", [qpsvm.Linear(), RBF(0.05)], ids=str)
 def test_the_nearest_points_of_separable_classes_are_the_hard_margin(kernel, monkeypatch):
     """‖w‖ = 2/margin, and the nearest points are a margin apart: also where only a part of the rows is looked at."""
-    monkeypatch.setattr(hull_distance, "WHOLE_ROWS", 400)
+    monkeypatch.setattr(hull_distance, "MAX_INITIAL_ROWS", 400)
     X, y = clouds(600, 3, 11.0)
     problem = HardMargin(X, y, kernel)
     result = qpsvm.solve(problem)

@@ -572,7 +572,7 @@ class MachineSteps(Formulas):
             f"{count.capitalize()} kinds of samples",
             f"Complementary slackness leaves {count} cases{text or '.'} The library tells them apart by comparing the "
             "slack with its multiplier, not by a cut like 1e-5.",
-            Equation("aligned", cases), certifier.split, general="DUAL.8",
+            Equation("aligned", cases), certifier.classify_by_bounds, general="DUAL.8",
         )  # fmt: skip
 
     def build_linear_w_step(self) -> Step:

@@ -1,6 +1,7 @@
-"""Certify the points of a problem: certificate, rounding, polish, and the status that follows.
+"""Certify the points of a problem, polish them, and derive their status (`Certifier`, `polish_certificate`).
 
-All are functions over the dual `svm` of a problem and its feature space, which a `Certifier` has.
+A `Certifier` has the dual of a problem and its feature space. `polish_certificate` improves a certified point, and
+`classify_samples` decides which α are at a bound. `decide_status` derives the status of a result from its certificate.
 """
 
 from __future__ import annotations
@@ -30,27 +31,29 @@ from qpsvm.program.status import Status
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: What to say of a point whose measured gap is within the tolerance, when the rounding of that is not.
+#: Message for a point whose gap is within the tolerance as measured, but not with the bound on its rounding.
 LOST_TO_ROUNDING = (
     "the gap is within the tolerance as computed, but doubles cannot show it: rounding in f, and of w and b "
     "themselves, may cost as much as the rest of it; centre and scale the features, or lower C"
 )
 #: With many rows, snapping α to its bounds may use this share of the requested gap.
 SNAP_SHARE = 0.1
-#: A slack above the first share of the margin is clearly not 0; there an α below the second share of C is negligible.
-CLEAR_SLACK_SHARE, NEGLIGIBLE_ALPHA_SHARE = 1e-6, 1e-9
+#: A slack above this share of the margin is clearly not 0.
+CLEAR_SLACK_SHARE = 1e-6
+#: For such a slack, an α up to this share of C, times the slack, is negligible.
+NEGLIGIBLE_ALPHA_SHARE = 1e-9
 #: K_ii counts as at least this share of the mean of all.
-LEAST_CURVATURE = 1e-12
-#: An α above this share of C is never negligible.
-SMALL_ALPHA_SHARE = 1e-3
+MIN_CURVATURE_SHARE = 1e-12
+#: An α further than this share of C from a bound is never snapped to it.
+MAX_SNAP_SHARE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedPoint:
-    """A certified point of a solver, of which a result can be built.
+class CertifiedPoint:
+    """A certified point of a solver, from which a result can be built.
 
-    status, message, error: What follows from the certificate; `error` is what `solve(check=True)` raises, or None.
-    form: Of the QP that was solved.
+    status, message, error: Conclusions from the certificate; `error` is what `solve(check=True)` raises, or None.
+    form: Which of the two QPs was solved.
     solver_gap: The gap of the solver's own point.
     has_time: Whether there was time left for more than the certificate.
     """
@@ -65,9 +68,9 @@ class JudgedPoint:
 
 
 class Certifier:
-    """Certifies the points of one dual, and counts their rounding.
+    """Certifies points of one dual, and bounds their rounding errors.
 
-    space: The samples that take part.
+    space: The active samples in feature space.
     """
 
     def __init__(self, space: FeatureSpace, svm: SVMDual) -> None:
@@ -75,7 +78,7 @@ class Certifier:
 
     @cached
     def gap_refiner(self) -> GapRefiner:
-        """Bounds the gaps of points, all rounding included, and improves points whose bound is loose."""
+        """Refiner of gaps: bounds them with all rounding, and improves points whose bound is loose."""
         constraints, space = self.svm.linear_constraints, self.space
         accuracy = ClassAccuracy(space) if isinstance(space, ClassSpace) else Accuracy(space)
         return GapRefiner(accuracy, self.svm, None if constraints is None else constraints.equality_mask)
@@ -97,39 +100,45 @@ class Certifier:
 
 
 def compute_measured_gap(point: Any) -> float:
-    """Return the gap of a point as computed, without its rounding."""
+    """Return the gap of a point as computed, without a bound on its rounding."""
     return float(np.fmin(point.gap, point.measured))
 
 
 def polish_certificate(
-    judge: Certifier, certificate: Certificate, tol: float, clock: Clock | None = None, certify_seconds: float = 0.0
+    certifier: Certifier, certificate: Certificate, tol: float, clock: Clock | None = None, certify_seconds: float = 0.0
 ) -> Certificate:
-    """Polish a certificate: to rounding if that is cheap, with few rows; else to the tolerance.
+    """Polish a certificate if its gap is too large; else only snap its α to the bounds, if that is cheap.
 
-    A larger tolerance than the default is taken literally: far from the exact split, polishing would cost more than
-    running the solver with a smaller tolerance.
+    With at most `TEACHING_ROWS` rows, every gap above rounding is too large; with at most `FEW_ROWS`, it is so too if
+    `tol` is at most `GOOD`. Otherwise a gap above `tol` is too large: far from the optimal split, polishing would cost
+    more than running the solver with a smaller tolerance.
     """
-    svm, space, n, alpha = judge.svm, judge.space, judge.svm.m, certificate.alpha
-    is_good_enough = FINISHED if n <= TEACHING_ROWS or (n <= FEW_ROWS and tol <= GOOD) else tol
-    if not certificate.gap <= is_good_enough:
-        if judge.gap_refiner.find_zero_point(certificate) is not None:  # there is nothing to polish
-            return certificate
-        return polish(svm, certificate, judge.certify, clock=clock, certify_seconds=certify_seconds)
+    n = certifier.svm.m
+
+    def improve(start: Certificate) -> Certificate:
+        return polish(certifier.svm, start, certifier.certify, clock=clock, certify_seconds=certify_seconds)
+
+    target_gap = FINISHED if n <= TEACHING_ROWS or (n <= FEW_ROWS and tol <= GOOD) else tol
+    if not certificate.gap <= target_gap:
+        is_near_zero = certifier.gap_refiner.find_zero_point(certificate) is not None  # the optimal w is 0
+        return certificate if is_near_zero else improve(certificate)
+    # an explicit w may have digits that α has not
     if n <= TEACHING_ROWS and certificate.offset > POLISHED * math.sqrt(2.0 * max(certificate.half_norm, 0.0)):
-        polished = polish(
-            svm, judge.certify(alpha), judge.certify, clock=clock, certify_seconds=certify_seconds
-        )  # w has digits that α has not
+        polished = improve(certifier.certify(certificate.alpha))
         certificate = polished if polished.gap <= FINISHED else certificate
     if n <= FEW_ROWS:
-        return snap_certificate(judge, certificate)
-    late = clock is not None and clock.find_stop_reason()
-    if space.is_linear and not late:  # a certificate is a pass over X
-        return snap_certificate(judge, certificate, max(SNAP_SHARE * tol, FINISHED))
+        return snap_certificate(certifier, certificate)
+    is_late = clock is not None and clock.find_stop_reason()
+    if certifier.space.is_linear and not is_late:  # snapping costs one certificate: a pass over X
+        return snap_certificate(certifier, certificate, max(SNAP_SHARE * tol, FINISHED))
     return certificate
 
 
 def decide_status(certificate: Any, reported: Status, tol: float, note: str = "") -> tuple[Status, str]:
-    """Return the status that a certificate implies, and the message. A soft margin is always feasible."""
+    """Return the status that a certificate implies, and the message.
+
+    A reported `INFEASIBLE` or `UNBOUNDED` is a numerical error, since a soft margin is always feasible.
+    """
     if certificate.gap <= tol:
         return Status.OPTIMAL, note
     if certificate.measured <= tol:
@@ -139,62 +148,80 @@ def decide_status(certificate: Any, reported: Status, tol: float, note: str = ""
     return Status.NUMERICAL_ERROR if reported in (Status.INFEASIBLE, Status.UNBOUNDED) else reported, note
 
 
+def classify_by_bounds(alpha: FloatArray, upper: FloatArray) -> NDArray[np.int8]:
+    """Classify each row by α alone, (m,): 0 if α = 0, 1 if 0 < α < C, 2 if α = C."""
+    positive = alpha > 0.0
+    kind = positive.astype(np.int8)  # (DUAL.8), (HARD.12), (CSVM.13), (NUSVM.14), (PHINGE.13)
+    kind[positive & (alpha >= upper)] = 2  # (DUAL.8), (CSVM.13), (NUSVM.14), (PHINGE.13)
+    return kind
+
+
 def classify_samples(
     space: FeatureSpace, certificate: Certificate, kind: NDArray[np.int8] | None = None
 ) -> NDArray[np.int8]:
-    """Classify rows by comparing α with the gradient y f − ρ, not by a threshold: 0 zero, 1 free, 2 at bound.
+    """Classify each row by α and its slack y f − ρ, (m,): 0 if α counts as 0, 1 if it is free, 2 if it counts as C.
 
-    kind: The result of `split`; computed if None. It is returned itself if nothing changes.
+    A solver may return 1e-18 for an α that should be 0, and no fixed threshold suits all problems. Without α, y f would
+    be smaller by K_ii α. So α counts as 0
 
-    α counts as 0 if the row would stay beyond its margin without it: setting α to 0 changes y f by K_ii α. It also
-    counts as 0 if the row is clearly beyond its margin and α is tiny compared with C. It counts as C under the same
-    conditions. An α that differs from a bound by more than `SMALL_ALPHA_SHARE` times C is not at it, however far from
-    the margin the row of an inaccurate point may be. A free row with a curved loss violates its margin by δα and is
-    penalised: it is classified as 2 as well if α has no upper bound.
+    - if α ≤ slack / K_ii: the row would be beyond its margin without it, too;
+    - or if the slack is clearly positive and α is tiny compared with C.
+
+    α counts as C under the same conditions on C − α and −slack. An α further than `MAX_SNAP_SHARE` times C from a bound
+    is free, however large the slack: the point may be inaccurate.
+
+    A free row with a curved loss has the slack −δα, which is added here. If its α has no upper bound, it is classified
+    as 2: it violates its margin and is penalised.
+
+    kind: The result of `classify_by_bounds`; computed if None. It is returned itself if clearly no row changes.
     """
     svm = certificate.svm
-    kind = split(certificate.alpha, svm.upper) if kind is None else kind
-    free_rows = (kind == 1).nonzero()[0]
-    if not len(free_rows):
+    kind = classify_by_bounds(certificate.alpha, svm.upper) if kind is None else kind
+    rows = (kind == 1).nonzero()[0]
+    if not len(rows):
         return kind
-    alpha, upper, margin = (
-        certificate.alpha[free_rows],
-        _take_entries(svm.upper, free_rows),
-        _take_entries(certificate.margin, free_rows),
-    )
-    diagonal = (
-        svm.hessian.diagonal()[free_rows] if svm.mix is not None else space.curvature(svm.find_samples(free_rows))
-    )
-    slack = certificate.yf[free_rows] - margin
-    min_diagonal = max(float(np.minimum.reduce(diagonal, initial=math.inf)), LEAST_CURVATURE * space.scale)
-    if svm.is_bounded and not svm.has_curvature:  # nearly always: no row is anywhere near a bound
-        common = find_common_value(upper)
-        largest_upper = float(np.maximum.reduce(upper)) if common is None else common
-        largest_change = float(np.maximum.reduce(np.abs(slack))) * max(
-            1.0 / min_diagonal, NEGLIGIBLE_ALPHA_SHARE * largest_upper
-        )
-        if largest_change < float(np.minimum.reduce(np.minimum(alpha, upper - alpha))):
-            return kind
-    curvature = np.maximum(diagonal, LEAST_CURVATURE * space.scale)
-    free: Any = 1
+    alpha, upper = certificate.alpha[rows], _take_entries(svm.upper, rows)
+    margin = _take_entries(certificate.margin, rows)
+    slack = certificate.yf[rows] - margin
+    diagonal = svm.hessian.diagonal()[rows] if svm.mix is not None else space.curvature(svm.find_samples(rows))
+    min_curvature = MIN_CURVATURE_SHARE * space.scale
+    if svm.is_bounded and not svm.has_curvature and _are_clearly_free(alpha, upper, slack, diagonal, min_curvature):
+        return kind
+    curvature = np.maximum(diagonal, min_curvature)
+    kind_if_free: Any = 1
     if svm.has_curvature:
-        delta = svm.curvature[free_rows]
+        delta = svm.curvature[rows]
         curvature += delta
         slack += delta * alpha
-        free = np.where((delta > 0.0) & np.isinf(upper), 2, 1)
+        kind_if_free = np.where((delta > 0.0) & np.isinf(upper), 2, 1)
     alpha_per_slack = 1.0 / curvature
-    clear = np.abs(slack) > CLEAR_SLACK_SHARE * np.abs(margin)
-    if clear.any():
-        alpha_per_slack = np.maximum(
-            alpha_per_slack, np.where(clear & (upper < np.inf), NEGLIGIBLE_ALPHA_SHARE * upper, 0.0)
-        )
-    slack *= alpha_per_slack
+    is_clear = np.abs(slack) > CLEAR_SLACK_SHARE * np.abs(margin)
+    if is_clear.any():
+        negligible = np.where(is_clear & (upper < np.inf), NEGLIGIBLE_ALPHA_SHARE * upper, 0.0)
+        alpha_per_slack = np.maximum(alpha_per_slack, negligible)
+    removable = slack * alpha_per_slack  # how much α could decrease, or increase if it is negative
     # relative to C, or for a hard margin to the largest α
-    threshold = SMALL_ALPHA_SHARE * np.minimum(upper, float(certificate.alpha.max(initial=0.0)))
+    max_distance = MAX_SNAP_SHARE * np.minimum(upper, float(certificate.alpha.max(initial=0.0)))
+    is_zero = alpha <= np.minimum(removable, max_distance)
+    is_full = upper - alpha <= np.minimum(-removable, max_distance)
     kind = kind.copy()
-    at_zero, full = alpha <= np.minimum(slack, threshold), upper - alpha <= np.minimum(-slack, threshold)
-    kind[free_rows] = np.where(at_zero, 0, np.where(full, 2, free))
+    kind[rows] = np.where(is_zero, 0, np.where(is_full, 2, kind_if_free))
     return kind
+
+
+def _are_clearly_free(
+    alpha: FloatArray, upper: FloatArray, slack: FloatArray, diagonal: FloatArray, min_curvature: float
+) -> bool:
+    """Return whether no row can change its class, by the extremes over all rows: the usual case, found fast.
+
+    Shapes: all (r,), of rows with finite upper bounds and no curvature.
+    """
+    min_diagonal = max(float(np.minimum.reduce(diagonal, initial=math.inf)), min_curvature)
+    common = find_common_value(upper)
+    max_upper = float(np.maximum.reduce(upper)) if common is None else common
+    max_alpha_per_slack = max(1.0 / min_diagonal, NEGLIGIBLE_ALPHA_SHARE * max_upper)
+    max_removable = float(np.maximum.reduce(np.abs(slack))) * max_alpha_per_slack
+    return max_removable < float(np.minimum.reduce(np.minimum(alpha, upper - alpha)))
 
 
 def _take_entries(vector: FloatArray, rows: IntArray) -> FloatArray:
@@ -203,32 +230,23 @@ def _take_entries(vector: FloatArray, rows: IntArray) -> FloatArray:
     return vector[rows] if common is None else repeat_value(common, len(rows))
 
 
-def split(alpha: FloatArray, upper: FloatArray) -> NDArray[np.int8]:
-    """Classify each row by α, (m,): 0 if α = 0, 1 if 0 < α < C, 2 if α = C."""
-    positive = alpha > 0.0
-    kind = positive.astype(np.int8)  # (DUAL.8), (HARD.12), (CSVM.13), (NUSVM.14), (PHINGE.13)
-    kind[positive & (alpha >= upper)] = 2  # (DUAL.8), (CSVM.13), (NUSVM.14), (PHINGE.13)
-    return kind
+def snap_certificate(certifier: Certifier, certificate: Certificate, target_gap: float = FINISHED) -> Certificate:
+    """Snap α to the bounds at which `classify_samples` puts it, and certify; return the old point if it is better.
 
-
-def snap_certificate(judge: Certifier, certificate: Certificate, target_gap: float = FINISHED) -> Certificate:
-    """Certify α with the rows at a bound (`classify_samples`) snapped to it; keep the old point if it is better.
-
-    A multiplier that should be 0 may come back from a solver as 1e-18. Polishing would set it to 0, but a point whose
-    gap is rounding is not polished. A gap up to `target_gap` does not count as worse.
+    Polishing snaps, too, but a point whose gap is only rounding is not polished. A gap up to `target_gap` is not worse.
     """
     if certificate.explicit is not None or not np.isfinite(certificate.gap):
         return certificate
     svm, alpha = certificate.svm, certificate.alpha
-    kind_by_alpha = split(alpha, svm.upper)
-    kind = classify_samples(judge.space, certificate, kind_by_alpha)
+    kind_by_alpha = classify_by_bounds(alpha, svm.upper)
+    kind = classify_samples(certifier.space, certificate, kind_by_alpha)
     if kind is kind_by_alpha:
         return certificate.replace(kind=kind)  # cached for the result
-    full = kind == 2
+    is_full = kind == 2
     if svm.has_curvature:
-        full &= svm.curvature == 0.0
-    at_bounds = np.where(kind == 0, 0.0, np.where(full, svm.upper, alpha))
-    if (at_bounds == alpha).all():
+        is_full &= svm.curvature == 0.0
+    snapped_alpha = np.where(kind == 0, 0.0, np.where(is_full, svm.upper, alpha))
+    if (snapped_alpha == alpha).all():
         return certificate.replace(kind=kind)
-    clean = judge.certify(feasible_start(svm, at_bounds))
-    return clean if clean.gap <= max(certificate.gap, target_gap) else certificate
+    snapped = certifier.certify(feasible_start(svm, snapped_alpha))
+    return snapped if snapped.gap <= max(certificate.gap, target_gap) else certificate

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from qpsvm.base.arrays.types import IntArray, Matrix
 from qpsvm.base.errors import TooLargeError
-from qpsvm.machines.problem.forms import LARGEST_BOX, SMALLEST_UNIT
+from qpsvm.machines.problem.forms import MAX_SCALED_BOUND, SMALLEST_UNIT
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.program.qp import QP, Rows
@@ -116,7 +116,7 @@ def compute_scaling(
     kappa: Scale of the kernel values.
     """
     mean_bound = float(dual.upper.mean())
-    unit = max(min(dual.level / (2.0 * kappa), mean_bound), mean_bound / LARGEST_BOX, SMALLEST_UNIT)
+    unit = max(min(dual.level / (2.0 * kappa), mean_bound), mean_bound / MAX_SCALED_BOUND, SMALLEST_UNIT)
     objective = 1.0 / (unit * dual.level)
     if form == "dual":
         return {"alpha": unit}, {"share": 1.0 / unit, "balance": 1.0 / unit}, objective

@@ -14,9 +14,9 @@ from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines.problem.caveats import find_caveats
 from qpsvm.machines.problem.certifier import (
     CLEAR_SLACK_SHARE,
-    LEAST_CURVATURE,
+    MAX_SNAP_SHARE,
+    MIN_CURVATURE_SHARE,
     NEGLIGIBLE_ALPHA_SHARE,
-    SMALL_ALPHA_SHARE,
 )
 from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.program.all_in_one import AllInOneDual
@@ -83,10 +83,10 @@ def _classify_variables(
     """
     C, is_shared = classes.upper[:, None], classes.has_shared_slack
     clear_slack = CLEAR_SLACK_SHARE * classes.level
-    inverse_curvature = 0.5 / np.maximum(space.centred_gram.diagonal(), LEAST_CURVATURE * space.scale)[:, None]
+    inverse_curvature = 0.5 / np.maximum(space.centred_gram.diagonal(), MIN_CURVATURE_SHARE * space.scale)[:, None]
     worst = np.maximum(violation.max(axis=1), 0.0)[:, None] if is_shared else 0.0
     negligible = np.where(np.abs(worst - violation) > clear_slack, NEGLIGIBLE_ALPHA_SHARE * C, 0.0)
-    small = SMALL_ALPHA_SHARE * np.minimum(C, float(alpha.max()))
+    small = MAX_SNAP_SHARE * np.minimum(C, float(alpha.max()))
     is_zero = alpha <= np.maximum((worst - violation) * inverse_curvature, np.where(worst > violation, negligible, 0.0))
     kind = np.where((alpha > 0.0) & ~(is_zero & (alpha <= small)), 1, 0).astype(np.int8)
     slack = worst if is_shared else violation

@@ -66,7 +66,7 @@ class Constraints(UserConstraints):
     Raises
     ------
     DataError, DataTypeError
-        Shapes that do not fit, values that are not finite or no numbers.
+        Shapes that do not fit, or values that are not finite numbers.
 
     See Also
     --------
@@ -74,7 +74,7 @@ class Constraints(UserConstraints):
 
     Examples
     --------
-    The weight of the first feature may not be negative, and that is what it costs:
+    The weight of the first feature may not be negative; the multiplier is the price of that:
 
     >>> import numpy as np
     >>> import qpsvm
@@ -162,7 +162,7 @@ class Constraints(UserConstraints):
 
     @classmethod
     def monotone(cls, X: Any, increasing: Sequence[Any] = (), decreasing: Sequence[Any] = ()) -> Constraints:
-        """Require f to rise, or to fall, with some features: their weights have that sign.
+        """Require f to rise, or to fall, with some features, by the signs of their weights.
 
         Parameters
         ----------
@@ -266,7 +266,7 @@ class ValueConstraints(UserConstraints):
     Raises
     ------
     DataError, DataTypeError
-        Shapes that do not fit, values that are not finite or no numbers.
+        Shapes that do not fit, or values that are not finite numbers.
 
     See Also
     --------
@@ -274,7 +274,7 @@ class ValueConstraints(UserConstraints):
 
     Examples
     --------
-    A prediction that may not be larger than 1 at x = 2:
+    Require that the prediction at x = 2 is at most 1:
 
     >>> import numpy as np
     >>> import qpsvm
@@ -304,7 +304,7 @@ class ValueConstraints(UserConstraints):
         lower, upper : array_like or SciPy sparse, shape (p, d)
             The points, pair by pair.
         by : float
-            Smallest increase of f.
+            Smallest allowed f(upper_k) − f(lower_k).
         names : sequence of str, optional
             Names of the rows.
 
@@ -338,7 +338,7 @@ class ValueConstraints(UserConstraints):
         column : int
             Index of the feature.
         step : float
-            Distance of the two points of each pair, positive.
+            Distance between the two points of each pair, positive.
         increasing : bool
             Whether f rises with the feature; False for f(z) ≥ f(z + step·e).
 

@@ -1,6 +1,7 @@
-"""Derive a machine from another: other parameters, samples, class or space, sharing the parts that do not change.
+"""Derive a machine from another one: with other parameters or samples, or of another class.
 
-What is shared is not made again: the samples always, the Gram matrix where kernel and psd rule stay.
+`replace_parameters`, `restrict_to_rows` and `convert_problem` share what does not change: the samples, and the Gram
+matrix if kernel and psd rule stay the same.
 """
 
 from __future__ import annotations
@@ -29,9 +30,12 @@ S = TypeVar("S", bound=MachineStatement)
 
 
 def get_kernel_parameters(kernel: Kernel) -> dict[str, Any]:
-    """The parameters of a kernel by name: none of a kernel that is no dataclass, nor the kernel that a map is of."""
-    asked: list[str] = [each.name for each in fields(kernel) if each.init] if is_dataclass(kernel) else []
-    return {name: getattr(kernel, name) for name in asked if name != "kernel"}
+    """Return the parameters of a kernel by name, except the kernel that a feature map approximates.
+
+    A kernel that is not a dataclass has none.
+    """
+    names: list[str] = [item.name for item in fields(kernel) if item.init] if is_dataclass(kernel) else []
+    return {name: getattr(kernel, name) for name in names if name != "kernel"}
 
 
 def get_parameters(problem: MachineStatement) -> dict[str, Any]:
@@ -56,17 +60,21 @@ def replace_parameters(problem: S, changes: Mapping[str, Any]) -> S:
     if values:
         kernel = replace(kernel, **values)  # type: ignore[type-var]
     psd = changes.get("psd", problem.psd)
-    own = {name: changes.get(name, _collapse_constant(getattr(problem, name))) for name in problem._hyperparameters}
+    hyperparameters = {name: changes.get(name, value) for name, value in get_hyperparameters(problem).items()}
     new = copy_without_cache(problem)
     new._set_data(problem.samples, kernel, problem.intercept, psd)
-    new._set_hyperparameters(**own)
+    new._set_hyperparameters(**hyperparameters)
     if (new.kernel is problem.kernel or new.kernel == problem.kernel) and new.psd == problem.psd:
         new.__dict__["space"] = problem.space
     return new
 
 
 def convert_problem(
-    problem: MachineStatement, machine: str, weight: FloatArray | None = None, scaled: bool = False, **own: Any
+    problem: MachineStatement,
+    machine: str,
+    weight: FloatArray | None = None,
+    is_rescaled: bool = False,
+    **hyperparameters: Any,
 ) -> Any:
     """Build a machine of another class, by name, over the same samples with the same kernel, intercept and constraints.
 
@@ -75,7 +83,7 @@ def convert_problem(
 
     Raises UnsupportedError.
     """
-    if scaled and problem.constraints:
+    if is_rescaled and problem.constraints:
         raise UnsupportedError(
             f"f of the {machine} is a multiple of f of this {type(problem).__name__}, which has linear constraints: "
             "state these for the other machine"
@@ -86,14 +94,14 @@ def convert_problem(
     new = object.__new__(kind)
     new.constraints = problem.constraints
     new._set_data(samples, problem.kernel, problem.intercept, problem.psd)
-    new._set_hyperparameters(**own)
+    new._set_hyperparameters(**hyperparameters)
     if weight is None and new._is_affine == problem._is_affine:
         new.__dict__["space"] = problem.space
     return new
 
 
 def compute_nu(problem: MachineStatement, result: SVMResult, penalties: FloatArray) -> float:
-    """ν = Σα_i / Σ C_i s_i of a result of a problem.
+    """Compute ν = Σα_i / Σ C_i s_i of a result.
 
     Shapes: penalties (n,). Raises ParameterError, ParameterTypeError, DataError.
     """
@@ -105,11 +113,11 @@ def compute_nu(problem: MachineStatement, result: SVMResult, penalties: FloatArr
 
 
 def restrict_to_rows(problem: S, rows: IntArray) -> S:
-    """Restrict a machine to some of its samples of positive weight; its Gram matrix is a part of the known one.
+    """Restrict a machine to some of its active samples; its Gram matrix is a block of the known one.
 
-    Whether its own parameters suit these samples is not asked: `replace` does, of what it is given.
+    Hyperparameters are not checked again for these samples, unlike in `Problem.replace`.
 
-    Shapes: rows (k,). Raises UnsupportedError.
+    Shapes: rows (k,), indices into the active samples. Raises UnsupportedError.
     """
     samples, space = problem.samples, problem.space
     samples.check()
@@ -125,44 +133,45 @@ def restrict_to_rows(problem: S, rows: IntArray) -> S:
     weight = weight if len(weight) == len(chosen) else weight[chosen]
     part = TrainingSamples(X, target, weight, samples.classes, samples.feature_names)
     _check_per_sample_values(problem)
-    own = {name: restrict_parameter(getattr(problem, name), samples.n, chosen) for name in problem._hyperparameters}
-    new = with_samples(problem, part, own)
-    shared = space.restrict(rows, X) if isinstance(space, FeatureSpace) else None
-    if shared is not None:
-        new.__dict__["space"] = shared
+    hyperparameters = {
+        name: restrict_parameter(getattr(problem, name), samples.n, chosen) for name in problem._hyperparameters
+    }
+    new = with_samples(problem, part, hyperparameters)
+    restricted_space = space.restrict(rows, X) if isinstance(space, FeatureSpace) else None
+    if restricted_space is not None:
+        new.__dict__["space"] = restricted_space
     return new
 
 
 def _check_per_sample_values(problem: MachineStatement) -> None:
-    """Check that a machine names every array that has one entry per sample. Raises UnsupportedError."""
-    kept = vars(copy_without_cache(problem)).items()
-    stray = [
+    """Check that every array with one entry per sample is a hyperparameter. Raises UnsupportedError."""
+    unlisted = [
         name
-        for name, value in kept
+        for name, value in vars(copy_without_cache(problem)).items()
         if _is_per_sample(value, problem.n) and name not in ("X", *problem._hyperparameters)
     ]
-    if stray:
+    if unlisted:
         raise UnsupportedError(
-            f"{type(problem).__name__} stores {stray[0]} per sample, which is not in `_hyperparameters`: add it "
+            f"{type(problem).__name__} stores {unlisted[0]} per sample, which is not in `_hyperparameters`: add it "
             "there, so that the machine can be restricted to some samples"
         )
 
 
 def get_hyperparameters(problem: MachineStatement) -> dict[str, Any]:
-    """Return the hyperparameters as the machine takes them: one number if it is the same for all samples."""
+    """Return the hyperparameters by name, each as one number if it is the same for all samples."""
     return {name: _collapse_constant(getattr(problem, name)) for name in problem._hyperparameters}
 
 
-def with_samples(problem: S, samples: TrainingSamples, own: Mapping[str, Any]) -> S:
-    """Return the machine over other samples."""
+def with_samples(problem: S, samples: TrainingSamples, hyperparameters: Mapping[str, Any]) -> S:
+    """Return the machine over other samples, with hyperparameters that are not checked again."""
     new = copy_without_cache(problem)
     new._set_data(samples, problem.kernel, problem.intercept, problem.psd)
-    new.__dict__.update(own)
+    new.__dict__.update(hyperparameters)
     return new
 
 
 def restrict_parameter(value: Any, n: int, rows: IntArray) -> Any:
-    """Restrict a parameter to some of the rows, if it has one entry per sample."""
+    """Restrict a parameter to some of n samples, if it has one entry per sample."""
     if not _is_per_sample(value, n):
         return value
     common = find_common_value(value)
@@ -170,7 +179,7 @@ def restrict_parameter(value: Any, n: int, rows: IntArray) -> Any:
 
 
 def _collapse_constant(value: Any) -> Any:
-    """Return a parameter as its owner takes it: one number if it is the same for all samples."""
+    """Return an array of equal entries as one number, and any other value as it is."""
     common = find_common_value(value) if isinstance(value, np.ndarray) else None
     return value if common is None else common
 

@@ -1,6 +1,6 @@
-"""State the dual and the primal of a machine with one decision function (`DualStatement`).
+"""Build the dual and the primal of a machine with one decision function (`DualStatement`).
 
-Both follow from a `Specification`, the exact statement of the machine.
+A subclass only builds its `Specification`, the exact statement of the machine; both programs follow from it.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 
 
 class DualStatement(MachineStatement):
-    """A machine with one decision function, as an `SVMDual` over a Gram matrix."""
+    """A machine with one decision function, whose dual is an `SVMDual` over a Gram matrix."""
 
-    #: The tag of the dual in the derivation.
+    #: Tag of the dual in the derivation.
     _dual_tag: ClassVar[str] = "DUAL.1"
-    #: The symbol of the factor of the objective.
+    #: Symbol of the factor of the objective.
     _unit_symbol: ClassVar[str] = "unit"
-    #: The further term in the objective of the dual of a loss with curvature.
+    #: Term of a loss with curvature in the objective of the dual.
     _curvature_term: ClassVar[str] = "½ Σ δ_i α_i²"
-    #: The tag of the primal, its objective and its rows as text: see `PrimalNotation`.
+    #: Tag of the primal, its objective and its rows as text: see `PrimalNotation`.
     _primal_notation: tuple[str, ...] = ("DUAL.3", "½ {norm} + Σ ψ_i(t_i)", "s_i {f} ≥ ℓ_i − ξ_i")
     #: Descriptions of the kinds of samples in a result.
     _kind_labels: ClassVar[KindLabels] = KindLabels()
-    #: The rows of the primal whose multipliers are α, in order.
+    #: Names of the primal rows whose multipliers are α, in order.
     _margin_constraints: ClassVar[tuple[str, ...]] = ("margin",)
-    #: Names of variables of the primal that differ from w, b, …
+    #: Names of primal variables that differ from w, b, …
     _variable_names: ClassVar[Mapping[str, str]] = {}
 
     @property
@@ -75,13 +75,13 @@ class DualStatement(MachineStatement):
 
     @property
     def _sample_pairs(self) -> IntArray | None:
-        """The pair of samples of each row of a ranking, (m, 2); None for other machines."""
+        """The samples (better, worse) of each row of a ranking, (m, 2); None for other machines."""
         return None
 
     def _fill_inactive(
         self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray
     ) -> None:
-        """Fill in s f and its margin level for samples of weight 0.
+        """Fill in s f and the margin levels of samples of weight 0.
 
         rows (j,): These samples.
         yf, margin (n,): Changed in place; one entry per dual variable.
@@ -92,7 +92,7 @@ class DualStatement(MachineStatement):
     def _compute_extras(
         self, certificate: Certificate
     ) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
-        """Return further variables of the primal by name, and intervals that contain their optimal values."""
+        """Return further primal variables by name, and intervals that contain their optimal values."""
         return {}, certificate.intervals
 
     def _build_full_dual(self, gram: Operator, intercept: Intercept, rows: ConstraintRows | None = None) -> SVMDual:
@@ -109,7 +109,7 @@ class DualStatement(MachineStatement):
 
     @cached
     def _dual_structure(self) -> SVMDual:
-        """The dual with a placeholder for the Gram matrix, which the traits of a machine do not depend on."""
+        """The dual with a placeholder for the Gram matrix, for questions that do not depend on it."""
         n_constrained_points = 0 if self._constraint_rows is None else self._constraint_rows.Z.shape[0]
         placeholder = build_frozen(Diagonal, d=repeat_value(1.0, len(self._active_target) + n_constrained_points))
         return self._build_full_dual(placeholder, self.intercept)
@@ -129,13 +129,16 @@ class DualStatement(MachineStatement):
         return "; ".join(note for note in notes if note)
 
     def _describe_equalities(self, certificate: Certificate) -> str:
-        """Describe how well constraints hold that only allow an equality, (COUNT.5); "" if they hold exactly."""
+        """Describe by how much implied equalities are violated, (COUNT.5); "" if they hold exactly.
+
+        An implied equality is a linear constraint that every feasible point satisfies with equality.
+        """
         constraints, rows = self.svm.linear_constraints, self._constraint_rows
         if constraints is None or rows is None or constraints.equality_mask is None:
             return ""
-        equal = np.flatnonzero(constraints.equality_mask)
-        t, radius = self._certifier.gap_refiner.gap_bounder.enclose_violations(certificate, equal)
-        indices = equal - constraints.unconstrained_dual.m
+        rows_of_dual = np.flatnonzero(constraints.equality_mask)
+        t, radius = self._certifier.gap_refiner.gap_bounder.enclose_violations(certificate, rows_of_dual)
+        indices = rows_of_dual - constraints.unconstrained_dual.m
         violation = float(((np.abs(t) + radius) * rows.scale[indices] * self._f_scale).max())
         if not 0.0 < violation < math.inf:
             return ""
@@ -147,7 +150,7 @@ class DualStatement(MachineStatement):
 
     @cached
     def _dual_of_qp(self) -> SVMDual:
-        """The dual that the dual QP states: a penalised intercept is one more feature, which is 1."""
+        """The dual as the dual QP states it: a penalised intercept is one more feature, which is 1."""
         if self.intercept != "penalised" or self.constraints:
             return self.svm
         return self._build_dual(self.space.with_penalised_intercept(), None)
@@ -158,7 +161,7 @@ class DualStatement(MachineStatement):
         Parameters
         ----------
         alpha : ndarray, shape (n,)
-            Of the other problem.
+            The α of the other problem.
 
         Returns
         -------
@@ -181,14 +184,14 @@ class DualStatement(MachineStatement):
 
     @abstractmethod
     def _build_exact_program(self, levels: RationalVector | None = None) -> ExactDual:
-        """Build the program of a proof; `levels` are those of a ball, (BALL.1), if it has others."""
+        """Build the exact program for a proof; `levels` replaces the margin levels, for a ball (BALL.1)."""
 
     def _build_dual(self, gram: Operator, intercept: Intercept) -> SVMDual:
         """Build the dual over a Gram matrix (n, n) of the active samples, with the given kind of intercept."""
         return self._build_specification().build_dual(self._extend_gram(gram), intercept)
 
     def _extend_gram(self, gram: Operator) -> Operator:
-        """Extend a Gram matrix (n, n) of the samples to all points that `SVMDual.mix` combines."""
+        """Extend a Gram matrix (n, n) of the samples to all points that `SVMDual.mix` combines; for subclasses."""
         return gram
 
     def _build_primal(self, Z: Matrix) -> QP:

@@ -1,4 +1,4 @@
-"""Collect the numbers of a result as points of the exact program: α, and w or the coefficients (`collect_primal`)."""
+"""Collect the floats of a result as points of the exact program (`collect_alpha`, `collect_primal`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def collect_alpha(problem: DualStatement, result: SVMResult) -> FloatArray:
 
 
 def collect_costs(problem: DualStatement, result: SVMResult) -> FloatArray:
-    """Collect |t_k − δ_kα_k| at the rows of the program, as computed: (m,)."""
+    """Collect |t_k − δ_kα_k|, the gradient of the dual, at the rows of the program, as computed: (m,)."""
     gradient = np.abs(result.curvature * result.alpha - (result.margin - result.yf))
     costs: FloatArray = problem._restrict_to_dual(gradient)
     if result.constraints is None:
@@ -36,7 +36,7 @@ def collect_costs(problem: DualStatement, result: SVMResult) -> FloatArray:
 
 def collect_primal(problem: DualStatement, result: SVMResult) -> Primal:
     """Collect w or the coefficients, and every finite multiplier, from the floats of a result."""
-    size, w = Fraction(problem._f_scale), result.model.w
+    f_scale, w = Fraction(problem._f_scale), result.model.w
     multipliers = {}
     if result.b and not any(group.multiplier == "b" for group in problem._dual_structure.groups):
         raise DataError(
@@ -46,24 +46,24 @@ def collect_primal(problem: DualStatement, result: SVMResult) -> Primal:
         name = group.multiplier
         value = float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])
         if math.isfinite(value):
-            multipliers[name] = Fraction(value) / (size if name == "b" else 1)
+            multipliers[name] = Fraction(value) / (f_scale if name == "b" else 1)
     if w is None:
         if (level := find_point_level(problem, result)) is not None:
             multipliers["b"] = -level
-        return Primal(None, collect_coefficients(problem, result) / float(size), multipliers)
-    return Primal(w / float(size), None, multipliers)
+        return Primal(None, collect_coefficients(problem, result) / float(f_scale), multipliers)
+    return Primal(w / float(f_scale), None, multipliers)
 
 
 def find_point_level(problem: DualStatement, result: SVMResult) -> Fraction | None:
-    """Return ½K(x, x) for a ball of radius 0 around one sample x, where −b is that number rounded; else None."""
+    """Return ½K(x, x) for a ball of radius 0 around one sample x, if −b is this value rounded; else None."""
     if not problem._is_affine or problem.constraints or result.model.w is not None or result.radius != 0.0:
         return None
-    coef, size = problem._select_active(result.coef), problem._f_scale
+    coef, f_scale = problem._select_active(result.coef), problem._f_scale
     support = np.flatnonzero(coef)
-    if len(support) != 1 or coef[support[0]] != size:
+    if len(support) != 1 or coef[support[0]] != f_scale:
         return None
     level = compute_half_diagonal(problem)[int(support[0])]
-    return level if abs(Fraction(result.b) / Fraction(size) + level) <= 4 * Fraction(UNIT) * level else None
+    return level if abs(Fraction(result.b) / Fraction(f_scale) + level) <= 4 * Fraction(UNIT) * level else None
 
 
 def collect_class_primal(problem: DualStatement, result: SVMResult) -> Primal:

@@ -36,12 +36,12 @@ def build_exact_program(problem: DualStatement, levels: RationalVector | None = 
         level = compute_half_diagonal(problem) if levels is None else levels
     if n_constraints := svm.m - len(specification.sign):
         level, upper = (
-            concatenate_rationals(level, compute_constraint_levels(problem)),
+            concatenate_rationals(level, _compute_constraint_levels(problem)),
             concatenate_rationals(upper, from_constant(np.inf, n_constraints)),
         )
         curvature = concatenate_rationals(curvature, from_constant(0.0, n_constraints))
     totals = {group.multiplier: group.total for group in specification.groups}
-    entries = {len(specification.sign) + k: -value for k, value in compute_exact_sums(problem).items()}
+    entries = {len(specification.sign) + k: -value for k, value in _compute_exact_sums(problem).items()}
     groups = tuple(
         ExactGroup(
             group.multiplier, group.column, totals.get(group.multiplier, Fraction(0)), Fraction(group.ridge),
@@ -54,7 +54,7 @@ def build_exact_program(problem: DualStatement, levels: RationalVector | None = 
     )
 
 
-def compute_constraint_levels(problem: DualStatement) -> RationalVector:
+def _compute_constraint_levels(problem: DualStatement) -> RationalVector:
     """Return −h of the linear constraints in the units of f in the dual: (p,)."""
     f_scale, diagonal_weight, first_point = (
         Fraction(problem._f_scale),
@@ -78,7 +78,7 @@ def compute_constraint_levels(problem: DualStatement) -> RationalVector:
     return from_fractions(negative_bounds)
 
 
-def compute_exact_sums(problem: DualStatement) -> dict[int, Fraction]:
+def _compute_exact_sums(problem: DualStatement) -> dict[int, Fraction]:
     """Return c_k = Σ_l A_kl of the linear constraints, by index, for those whose sum is not exact as a float."""
     inexact_sums, first_row = {}, 0
     for item in problem.constraints:

@@ -42,7 +42,7 @@ def build_exact_space(problem: MachineStatement) -> Space:
 
 
 def _list_matrix_assumptions(problem: MachineStatement) -> tuple[str, ...]:
-    """List the assumption about the kernel matrix, if that is not the matrix that the user gave."""
+    """List the assumption about the kernel matrix, if it is not the one that the user gave."""
     kernel, space = problem.kernel, problem.space
     description = "K"
     if not isinstance(kernel, Precomputed):
@@ -64,7 +64,7 @@ def collect_linear_points(problem: MachineStatement) -> RowSource:
 
 
 def list_sample_assumptions(problem: MachineStatement) -> tuple[str, ...]:
-    """List the assumption about the samples, if they are not the ones that the user stored."""
+    """List the assumption about the samples, if they are computed from those that the user gave."""
     if isinstance(problem.kernel, FeatureMap):
         return (f"the samples are the features, as computed, that {problem.kernel} makes of them",)
     if isinstance(problem.X, StandardisedRows):
@@ -77,9 +77,6 @@ def build_class_space(problem: MachineStatement) -> Space:
     if isinstance(problem.kernel, FeatureMap):
         return build_space_of_matrix(problem.space.gram.dense())
     return build_exact_space(problem)
-
-
-# --- linear constraints, and the levels of a ball ---
 
 
 def stack_points(problem: MachineStatement) -> Matrix | RowSource:

@@ -3,7 +3,7 @@
     (FORM.1)  dual:  minimise unit · (DUAL.1) over α
     (FORM.2)  primal:  minimise unit · (½‖w‖² + eᵀμ + ½Σ R_g μ_g² + the cost of slack)
               subject to  s_k⟨w, z_r(k)⟩ + Σ_g E_kg μ_g ≥ ℓ_k − ξ_k − ζ_k,  ξ, ζ ≥ 0
-    (FORM.3)  slack costs U ξ where δ = 0,  ξ²/(2δ) where U = ∞,  ξ²/(2δ) + U ζ between the two;  hard rows have none
+    (FORM.3)  the cost of slack is U ξ if δ = 0,  ξ²/(2δ) if U = ∞,  else ξ²/(2δ) + U ζ;  hard rows have no slack
 
 The machine names the multipliers of its groups. The slacks are named "xi" and "zeta", the margin rows "margin". A
 regression has slacks "xi" and "xi_star", for its rows "above" and "below" f.
@@ -36,9 +36,9 @@ ROWS, SCALED_ROWS = "constraints", "scaled_constraints"
 SLACKS = ("xi", "xi_star", "zeta")
 #: Names of the rows of a primal whose multipliers are α.
 LEVEL_ROWS = ("margin", "above", "below")
-#: Largest upper bound of α in a solver's units; beyond it, solvers call a bounded problem unbounded.
-LARGEST_BOX = 1e3
-#: Smallest unit of α handed to a solver: its square and the inverse of that are still ordinary numbers.
+#: Largest upper bound of α in a solver's units; beyond it, solvers report a bounded problem as unbounded.
+MAX_SCALED_BOUND = 1e3
+#: Smallest unit of α handed to a solver: its square and the inverse of the square are still normal floats.
 SMALLEST_UNIT = 1e-60
 
 
@@ -69,7 +69,7 @@ def build_constrained_qp(problem: DualStatement, form: Form, textbook: bool) -> 
     if form == "primal":
         points = space.coordinates if not space.is_linear else rows.append_points(space.samples.take(np.arange(n)))
         return add_constraints_to_primal(
-            problem._build_primal(points[:n]), rows, rows.values(points[n:]), textbook, problem._variable_names
+            problem._build_primal(points[:n]), rows, rows.combine_points(points[n:]), textbook, problem._variable_names
         )
     gram = space.centred_gram
     if textbook and space.is_linear:
@@ -137,7 +137,7 @@ def read_multipliers(parts: Mapping[str, FloatArray], rows: ConstraintRows) -> F
 def add_ones_feature(gram: Operator, ones: FloatArray) -> Operator:
     """Add the feature of a penalised intercept to a Gram matrix (n, n).
 
-    ones (n,): Its values: 1 for a sample.
+    ones (n,): Values of the feature; 1 for a sample.
     """
     if isinstance(gram, LowRank):
         Z = gram.Z

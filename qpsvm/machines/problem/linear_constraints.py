@@ -1,7 +1,10 @@
-"""Represent linear constraints on a machine as rows of its dual and of both QPs (`Rows`, `ConstraintRows`).
+"""Represent linear constraints on w, b and f as rows of both QPs of a machine (`UserConstraints`, `ConstraintRows`).
+
+`UserConstraints` holds what the user wrote, `build_textbook_rows` joins all of it to one `ConstraintRows`, and
+`build_scaled_rows` scales these for computation.
 
     (USER.1)  ⟨g_k, w⟩ + c_k b ≤ h_k,  g_k = Σ_l A_kl φ(z_l),  c_k = Σ_l A_kl of a row of values;  where w is a vector,
-              z_k = g_k, A = I and c are the user's own
+              z_k = g_k, A = I, and the user gives c
     (USER.2)  in the primal they are further rows; in the dual (DUAL.9) each is a sample with sign −1 and a multiplier
               p_k ≥ 0, in the units of α:  w = Σ α_i s_i φ(x_i) − Σ p_k g_k,  and  Σ α_i s_i − cᵀp replaces Σ α_i s_i:
               it is 0 or e for a free b, and b itself for a penalised one
@@ -18,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -43,16 +46,18 @@ from qpsvm.space.operators import Diagonal, Operator
 LONGEST_NAME = 64
 #: Largest number of points for which lengths of rows are computed from all kernel values between them.
 MAX_POINTS = 2000
-#: A length below this share of its value without cancellation is rounding.
-NO_LENGTH = 1e-7
+#: A length ‖g‖ below this share of Σ |A_kl| ‖φ(z_l)‖ is rounding.
+ROUNDING_SHARE = 1e-7
 #: Largest exponent of the power of 2 by which a row is scaled.
 LARGEST_EXPONENT = 300
-#: Bits of the largest share of a group's covariance: sums of that many rows are exact.
-GRID = 40
+#: Bits of the largest coefficient of a covariance: their sums are exact.
+COVARIANCE_BITS = 40
 
 
 class UserConstraints:
-    """Linear inequalities of a user, p rows over q points of d features: `Constraints`, or `ValueConstraints`.
+    """Linear inequalities as a user writes them, p rows over q points of d features.
+
+    Its subclasses are `Constraints`, over w and b, and `ValueConstraints`, over values of f.
 
     h, c (p,): The bounds, and the coefficients of b.
     """
@@ -73,17 +78,17 @@ class UserConstraints:
 
     @property
     def over_w(self) -> bool:
-        """Whether the rows are over w, and not over values of f."""
+        """Whether the rows constrain w and b, not values of f."""
         return "G" in vars(self)
 
     @property
     def points(self) -> Matrix:
-        """The points of the values, or the rows themselves where they are over w: (q, d)."""
+        """The points of the values, or the rows G themselves if they are over w: (q, d)."""
         return self.G if self.over_w else self.Z
 
     @cached
     def c(self) -> FloatArray:
-        """Coefficient of b in each row of values, Σ_l A_kl, rounded once: (p,)."""
+        """Coefficients of b in rows over values, Σ_l A_kl, each rounded once: (p,)."""
         return np.array([math.fsum(row.tolist()) for row in np.split(self.A.data, self.A.indptr[1:-1])])
 
     def name_rows(self, first: int) -> tuple[str, ...]:
@@ -97,23 +102,23 @@ class UserConstraints:
 
     @classmethod
     def covariance(cls, X: Any, group: ArrayLike, limit: float, name: str = "covariance") -> Self:
-        """|cov(group, f)| ≤ limit over samples: a linear notion of fairness between groups.
+        """Require |cov(group, f)| ≤ limit over samples, a linear notion of fairness between groups.
 
         Parameters
         ----------
         X : array_like or SciPy sparse, shape (n, d)
-            Samples, those of training for example.
+            Samples, for example the training set.
         group : array_like, shape (n,)
             A number for each sample; True and False count as 1 and 0.
         limit : float
-            Not negative; 0 is an equality.
+            Largest covariance, not negative; 0 is an equality.
         name : str
             The rows are called "name ≤" and "name ≥".
 
         Returns
         -------
         Constraints or ValueConstraints
-            Two rows, in which b has no part.
+            Two rows, which do not involve b.
 
         References
         ----------
@@ -136,8 +141,8 @@ class UserConstraints:
         values = as_finite_vector(np.asarray(group, dtype=float), "group", Z.shape[0])
         a: FloatArray = (values - values.mean()) / len(values)
         largest_entry = int(np.abs(a).argmax())
-        if a[largest_entry]:  # on a grid whose sums are exact, so that b has no part in a row, not even by rounding
-            grid = 2.0 ** (math.frexp(a[largest_entry])[1] - GRID)
+        if a[largest_entry]:  # round to a grid on which sums are exact: Σ a_i is 0, and b cancels without rounding
+            grid = 2.0 ** (math.frexp(a[largest_entry])[1] - COVARIANCE_BITS)
             a = np.round(a / grid) * grid
             a[largest_entry] -= math.fsum(a.tolist())
         return cls._from_values(Z, a, float(limit), [f"{name} ≤", f"{name} ≥"])
@@ -157,14 +162,14 @@ def copy_matrix(values: Any, name: str) -> Matrix:
 
 @dataclass(frozen=True, eq=False)
 class ConstraintRows:
-    """The rows (USER.1) of one problem.
+    """The linear constraints (USER.1) of one problem: p rows over q points.
 
     names: Names of the p rows.
-    Z (q, d): The points z, or g itself.
-    mix (p, q): A; None for the identity.
+    Z (q, d): The points z; for rows over w the vectors g themselves.
+    mix (p, q): A of (USER.1); None for the identity.
     c, h, h_radius (p,): Coefficients of b, bounds, and rounding errors of h, in the units of f in the dual.
     scale (p,): 2^e of (USER.4); 1 if the rows are not scaled.
-    b_weights (q,): Coefficient of b at each point: 1, except for points that are g itself.
+    b_weights (q,): Coefficient of b at each point: 1 if it is a point z, c if it is a vector g.
     original_h (p,): h as the user wrote it, for f itself.
     """
 
@@ -187,20 +192,20 @@ class ConstraintRows:
         """Number of rows."""
         return len(self.names)
 
-    def rescale(self, lengths: FloatArray, usual: float) -> ConstraintRows:
-        """Scale the rows by (USER.4), for the lengths of g, (p,), and the usual length of a sample."""
-        size = np.maximum(lengths, np.abs(self.c) * usual)
+    def rescale(self, lengths: FloatArray, sample_length: float) -> ConstraintRows:
+        """Scale the rows by (USER.4), given the lengths of g, (p,), and the typical length of a sample."""
+        size = np.maximum(lengths, np.abs(self.c) * sample_length)
         with np.errstate(divide="ignore"):
-            exponents = np.where(size > 0.0, np.round(np.log2(np.where(size > 0.0, size, 1.0) / usual)), 0.0)
+            exponents = np.where(size > 0.0, np.round(np.log2(np.where(size > 0.0, size, 1.0) / sample_length)), 0.0)
         scale = np.exp2(np.clip(exponents, -LARGEST_EXPONENT, LARGEST_EXPONENT))
         mix, Z = self.mix, self.Z
         if mix is None:
             Z = sp.csr_array(sp.diags_array(1.0 / scale) @ Z) if sp.issparse(Z) else Z / scale[:, None]
         else:
             mix = sp.csr_array(sp.diags_array(1.0 / scale) @ mix)
-        counts = self.b_weights / scale if mix is None else self.b_weights
+        b_weights = self.b_weights / scale if mix is None else self.b_weights
         return ConstraintRows(
-            self.names, Z, mix, self.c / scale, self.h / scale, self.h_radius / scale, self.scale * scale, counts,
+            self.names, Z, mix, self.c / scale, self.h / scale, self.h_radius / scale, self.scale * scale, b_weights,
             self.original_h,
         )  # fmt: skip
 
@@ -217,22 +222,26 @@ class ConstraintRows:
         """Build the feature of ones at n samples and at the points, whose weight is b: (n + q,)."""
         return np.concatenate([np.ones(n), self.b_weights])
 
-    def values(self, rows: Matrix) -> Matrix:
-        """g in coordinates, (p, r), from those of the points, (q, r)."""
-        return rows if self.mix is None else self.mix @ rows
+    def combine_points(self, coordinates: Matrix) -> Matrix:
+        """Combine coordinates of the points, (q, r), to those of the vectors g, (p, r)."""
+        return coordinates if self.mix is None else self.mix @ coordinates
 
     def find_opposite_pairs(self) -> IntArray:
-        """Find pairs of opposite rows that can hold together: (k, 2)."""
+        """Find pairs of rows aᵀv ≤ h and −aᵀv ≤ h' that a point can satisfy, h + h' ≥ 0: (k, 2)."""
         rows = self.Z if self.mix is None else self.mix
         if self.p * rows.shape[1] > BLOCK_NUMBERS:
             return np.zeros((0, 2), dtype=np.intp)
         matrix = np.column_stack([as_dense(rows), self.c]) + 0.0  # no −0
-        places: dict[bytes, list[int]] = {}
+        rows_by_bytes: dict[bytes, list[int]] = {}
         for k, row in enumerate(matrix):
-            places.setdefault(row.tobytes(), []).append(k)
+            rows_by_bytes.setdefault(row.tobytes(), []).append(k)
         negated = -matrix + 0.0
-        opposite = [(k, other) for k, row in enumerate(negated) for other in places.get(row.tobytes(), ()) if k < other]
-        pairs = [(k, other) for k, other in opposite if self.h[k] + self.h[other] >= 0.0]
+        pairs = [
+            (k, other)
+            for k, row in enumerate(negated)
+            for other in rows_by_bytes.get(row.tobytes(), ())
+            if k < other and self.h[k] + self.h[other] >= 0.0
+        ]
         return np.array(pairs, dtype=np.intp).reshape(-1, 2)
 
     def extend_dual(self, machine: SVMDual, gram: Operator, n: int) -> SVMDual:
@@ -242,53 +251,46 @@ class ConstraintRows:
         """
         p, level_radius, upper_radius = self.p, machine.level_radius, machine.upper_radius
         zeros = np.zeros(p)
-        groups = tuple(  # (OWN.6)
-            DualGroup(
-                g.name,
-                g.multiplier,
-                np.concatenate([g.column, -self.c if g.multiplier == "b" else zeros]),
-                g.total,
-                g.ridge,
-                _add_to_equality(g.formula) if g.multiplier == "b" else g.formula,
-                g.low,
-                g.rest,
-            )
-            for g in machine.groups
-        )
-        rows, mix = machine.rows, machine.mix
-        if self.mix is not None or mix is not None:
-            first = mix if mix is not None else sp.eye_array(n, format="csr")[slice(None) if rows is None else rows]
-            rows, mix = None, sp.csr_array(sp.block_diag([first, sp.eye_array(p) if self.mix is None else self.mix]))
-        elif rows is not None:
-            rows = np.concatenate([rows, n + np.arange(p)])
-        has_radius = level_radius is not None or bool(self.h_radius.any())
+        rows, mix = self._extend_points(machine, n)
+        if level_radius is not None or self.h_radius.any():
+            machine_radius = np.zeros(machine.m) if level_radius is None else level_radius
+            level_radius = np.concatenate([machine_radius, self.h_radius])
+        exact_upper = machine.exact_upper
+        if exact_upper is not None:
+            exact_upper = concatenate_rationals(exact_upper, from_constant(np.inf, p))
         return SVMDual(
             gram=gram,
             sign=np.concatenate([machine.sign, -np.ones(p)]),
             level=np.concatenate([machine.level, -self.h]),
             upper=np.concatenate([machine.upper, np.full(p, np.inf)]),
             curvature=np.concatenate([machine.curvature, zeros]),
-            groups=groups,
+            groups=tuple(self._extend_group(group) for group in machine.groups),
             rows=rows,
             unit=machine.unit,
             mix=mix,
-            level_radius=np.concatenate([np.zeros(machine.m) if level_radius is None else level_radius, self.h_radius])
-            if has_radius
-            else None,
+            level_radius=level_radius,
             upper_radius=None if upper_radius is None else np.concatenate([upper_radius, zeros]),
-            exact_upper=None
-            if machine.exact_upper is None
-            else concatenate_rationals(machine.exact_upper, from_constant(np.inf, p)),
+            exact_upper=exact_upper,
             linear_constraints=LinearConstraints(
                 machine.with_gram(Diagonal(repeat_value(1.0, n))), self.names, self.find_opposite_pairs()
             ),
         )
 
+    def _extend_group(self, group: DualGroup) -> DualGroup:
+        """Extend an equality of the dual by the multipliers of these rows, (OWN.6)."""
+        if group.multiplier != "b":
+            return replace(group, column=np.concatenate([group.column, np.zeros(self.p)]))
+        lhs, _, rhs = group.formula.rpartition(" = ")
+        return replace(group, column=np.concatenate([group.column, -self.c]), formula=f"{lhs} − cᵀπ = {rhs}")
 
-def _add_to_equality(formula: str) -> str:
-    """Return the formula of an equality with the term of the constraints."""
-    lhs, _, rhs = formula.rpartition(" = ")
-    return f"{lhs} − cᵀπ = {rhs}"
+    def _extend_points(self, machine: SVMDual, n: int) -> tuple[IntArray | None, sp.csr_array | None]:
+        """Return `SVMDual.rows` and `SVMDual.mix` with these rows after those of the machine."""
+        rows, mix = machine.rows, machine.mix
+        if self.mix is None and mix is None:
+            return (None if rows is None else np.concatenate([rows, n + np.arange(self.p)])), None
+        machine_mix = mix if mix is not None else sp.eye_array(n, format="csr")[slice(None) if rows is None else rows]
+        own_mix = sp.eye_array(self.p) if self.mix is None else self.mix
+        return None, sp.csr_array(sp.block_diag([machine_mix, own_mix]))
 
 
 def as_constraints(constraints: Any) -> tuple[UserConstraints, ...]:
@@ -302,19 +304,19 @@ def as_constraints(constraints: Any) -> tuple[UserConstraints, ...]:
     return tuple(items)
 
 
-def build_computed_rows(rows: ConstraintRows, X: Matrix | RowSource, kernel: Kernel) -> ConstraintRows:
-    """Scale the constraints of a problem over samples X (n, d) for computation."""
+def build_scaled_rows(rows: ConstraintRows, X: Matrix | RowSource, kernel: Kernel) -> ConstraintRows:
+    """Scale the constraints of a problem over samples X (n, d) for computation, by (USER.4)."""
     squares = X.squared_norms() if isinstance(X, RowSource) else kernel.diagonal(X)
-    usual = float(np.sqrt(max(float(np.mean(squares)), 0.0))) or 1.0
-    return rows.rescale(compute_lengths(rows, kernel), usual)
+    sample_length = float(np.sqrt(max(float(np.mean(squares)), 0.0))) or 1.0
+    return rows.rescale(_compute_lengths(rows, kernel), sample_length)
 
 
 def build_textbook_rows(
-    items: Sequence[UserConstraints], kernel: Kernel, d: int, size: float = 1.0, diagonal: float = 0.0
+    items: Sequence[UserConstraints], kernel: Kernel, d: int, f_scale: float = 1.0, diagonal_weight: float = 0.0
 ) -> ConstraintRows:
     """Build the rows (USER.1) of the constraints as the user wrote them, over samples of d features.
 
-    size, diagonal: f of the user is `size` times that of the dual, plus `diagonal` times K(x, x).
+    f_scale, diagonal_weight: The f of the user is `f_scale` times that of the dual, plus `diagonal_weight` K(x, x).
 
     Raises UnsupportedError, DataError, ParameterError.
     """
@@ -329,25 +331,25 @@ def build_textbook_rows(
     for item in items:
         _check_columns(item, kernel, d)
         names += item.name_rows(len(names))
-    bounds, radii = zip(*(_compute_bounds(item, kernel, diagonal) for item in items), strict=True)
+    bounds, radii = zip(*(_compute_bounds(item, kernel, diagonal_weight) for item in items), strict=True)
     mixes = [sp.eye_array(len(item.h)) if item.over_w else item.A for item in items]  # (OWN.2)
-    counts = [item.c if item.over_w else np.ones(item.points.shape[0]) for item in items]
+    b_weights = [item.c if item.over_w else np.ones(item.points.shape[0]) for item in items]
     repeated = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
     if repeated:
         raise ParameterError(
             f"the name {sorted(repeated)[0]!r} is used for several rows; give each row a separate name"
         )
     points = [item.points for item in items]
-    sparse = any(sp.issparse(Z) for Z in points)
+    is_sparse = any(sp.issparse(Z) for Z in points)
     return ConstraintRows(
         tuple(names),
-        sp.csr_array(sp.vstack([sp.csr_array(Z) for Z in points])) if sparse else np.concatenate(points),
+        sp.csr_array(sp.vstack([sp.csr_array(Z) for Z in points])) if is_sparse else np.concatenate(points),
         None if all(item.over_w for item in items) else sp.csr_array(sp.block_diag(mixes)),
         np.concatenate([item.c for item in items]),  # (OWN.1)
-        np.concatenate(bounds) / size,
-        np.concatenate(radii) / size,
+        np.concatenate(bounds) / f_scale,
+        np.concatenate(radii) / f_scale,
         np.ones(len(names)),
-        np.concatenate(counts),
+        np.concatenate(b_weights),
         np.concatenate([item.h for item in items]),
     )
 
@@ -364,20 +366,20 @@ def _check_columns(item: UserConstraints, kernel: Kernel, d: int) -> None:
         raise DataError(f"{argument} of the constraints has {item.points.shape[1]} columns, X has {d}")
 
 
-def _compute_bounds(item: UserConstraints, kernel: Kernel, diagonal: float) -> tuple[FloatArray, FloatArray]:
-    """Return h without the part of K(x, x) in f, and bounds of its rounding errors: (p,) each."""
-    if not diagonal or item.over_w:
+def _compute_bounds(item: UserConstraints, kernel: Kernel, diagonal_weight: float) -> tuple[FloatArray, FloatArray]:
+    """Return h without the term of K(x, x) in f, and bounds of its rounding errors: (p,) each."""
+    if not diagonal_weight or item.over_w:
         return item.h, np.zeros(len(item.h))
     n_points, d = item.points.shape
     K = kernel.diagonal(item.points)
-    radius = gamma(d + n_points + 8) * (np.abs(item.h) + abs(diagonal) * (abs(item.A) @ np.abs(K)))
-    return item.h - diagonal * (item.A @ K), radius
+    radius = gamma(d + n_points + 8) * (np.abs(item.h) + abs(diagonal_weight) * (abs(item.A) @ np.abs(K)))
+    return item.h - diagonal_weight * (item.A @ K), radius
 
 
-def compute_lengths(rows: ConstraintRows, kernel: Kernel) -> FloatArray:
-    """Compute ‖g_k‖ of the rows, (p,); the length without cancellation if it is only rounding, or too expensive."""
+def _compute_lengths(rows: ConstraintRows, kernel: Kernel) -> FloatArray:
+    """Compute ‖g_k‖ of the rows, (p,); the bound Σ_l |A_kl| ‖φ(z_l)‖ if that is only rounding, or too expensive."""
     if isinstance(kernel, Linear):
-        g = rows.values(rows.Z)
+        g = rows.combine_points(rows.Z)
         squares = np.asarray((g.multiply(g)).sum(axis=1)).ravel() if sp.issparse(g) else np.square(g).sum(axis=1)
         lengths: FloatArray = np.sqrt(squares)
         return lengths
@@ -388,6 +390,6 @@ def compute_lengths(rows: ConstraintRows, kernel: Kernel) -> FloatArray:
         return length_bounds
     squares = np.asarray((mix.multiply((mix @ kernel(rows.Z, rows.Z)))).sum(axis=1)).ravel()
     lengths_or_bounds: FloatArray = np.where(
-        squares > (NO_LENGTH * length_bounds) ** 2, np.sqrt(np.maximum(squares, 0.0)), length_bounds
+        squares > (ROUNDING_SHARE * length_bounds) ** 2, np.sqrt(np.maximum(squares, 0.0)), length_bounds
     )
     return lengths_or_bounds

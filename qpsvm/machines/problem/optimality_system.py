@@ -31,9 +31,11 @@ from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Linear, Precomputed
 
 #: Parameters in which the data of the dual are affine; for "lam", in 1/λ.
-AFFINE = ("C", "lam", "nu", "epsilon", "quantile")
-#: α within this share of a bound is at it; a slack within this share of the levels is 0.
-INSIDE, NO_SLACK = 1e-8, 1e-9
+AFFINE_PARAMETERS = ("C", "lam", "nu", "epsilon", "quantile")
+#: An α within this share of its range from a bound is at it.
+BOUND_SHARE = 1e-8
+#: A slack within this share of the size of levels and f is 0.
+SLACK_SHARE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,22 @@ class DataChange:
 
 
 class OptimalitySystem:
-    """The system (SENSE.1) at a result, over the samples S that are support vectors or on the margin."""
+    """The system (SENSE.1) at a result, over the samples S that are support vectors or on the margin.
+
+    Of the m rows of the dual, all (m,):
+
+    sample_index, sign: Sample of each row, and s.
+    alpha, upper, curvature, t: α, U, δ, and t = ℓ − s f without the intercept's penalty.
+    eta: Multipliers of α ≤ U.
+    is_free, is_at_bound: Whether 0 < α < U, and whether α = U.
+    is_degenerate: Whether α is at 0 or at U with slack 0.
+
+    Of the p groups: E (m, p), ridge (p,) and the multipliers mu (p,). Of the samples:
+
+    beta (n,): β_i = Σ s_k α_k over the rows of sample i.
+    S (s,), points (s, d), K (s, s): Indices of S, these samples, and their kernel matrix.
+    position (n,): Index in S of each sample, or −1.
+    """
 
     parameters: tuple[str, ...]
     degenerate: IntArray
@@ -59,62 +76,67 @@ class OptimalitySystem:
         svm = problem.svm
         self.problem, self.svm, self.kernel = problem, svm, problem.kernel
         self.X = problem.samples.active_features
-        self.owner: IntArray = np.arange(svm.m) if svm.rows is None else np.asarray(svm.rows)
+        self.sample_index: IntArray = np.arange(svm.m) if svm.rows is None else np.asarray(svm.rows)
         self.sign = np.array(svm.sign, dtype=np.float64)
         self.E = np.array([group.column for group in svm.groups]).reshape(len(svm.groups), svm.m).T
         self.ridge = np.array([group.ridge for group in svm.groups])
         self.upper, self.curvature = (np.array(vector, dtype=np.float64) for vector in (svm.upper, svm.curvature))
         self.alpha = problem._restrict_to_dual(result.alpha)
-        values = {**result.extras, "b": result.b, "rho": result.rho}
-        self.mu = np.array([values[group.multiplier] for group in svm.groups], dtype=np.float64)
+        multipliers = {**result.extras, "b": result.b, "rho": result.rho}
+        self.mu = np.array([multipliers[group.multiplier] for group in svm.groups], dtype=np.float64)
         self.t = problem._restrict_to_dual(result.margin - result.yf)
         self.rho, self.objective = float(result.rho), float(result.dual)
-        self.beta: FloatArray = np.asarray(np.bincount(self.owner, self.sign * self.alpha, svm.n), dtype=np.float64)
+        self.beta: FloatArray = np.asarray(
+            np.bincount(self.sample_index, self.sign * self.alpha, svm.n), dtype=np.float64
+        )
         self._classify_rows(
             np.abs(problem._restrict_to_dual(result.margin)).max(initial=0.0) + np.abs(result.yf).max(initial=0.0)
         )
         active = np.flatnonzero(self.beta != 0.0)
-        self.S: IntArray = np.union1d(active, self.owner[self.free | self.weak])
+        self.S: IntArray = np.union1d(active, self.sample_index[self.is_free | self.is_degenerate])
         check_memory(3 * len(self.S), len(self.S), "derivatives need the kernel matrix of the support vectors, which")
         self.points: FloatArray = as_dense(self.X[self.S])
-        self.place = np.full(svm.n, -1)
-        self.place[self.S] = np.arange(len(self.S))
-        self.K = as_dense(self._kernel_values(self.points, self.points)) if len(self.S) else np.zeros((0, 0))
+        self.position = np.full(svm.n, -1)
+        self.position[self.S] = np.arange(len(self.S))
+        self.K = as_dense(self._evaluate_kernel(self.points, self.points)) if len(self.S) else np.zeros((0, 0))
         self._changes: dict[str, DataChange] = {}
-        self.parameters = tuple(name for name in AFFINE if _is_number(get_hyperparameters(problem).get(name)))
+        self.parameters = tuple(
+            name for name in AFFINE_PARAMETERS if _is_number(get_hyperparameters(problem).get(name))
+        )
         if isinstance(self.kernel, RBF):
             self.parameters += ("gamma",)
-        self._factor = SymmetricSystem(self._build_matrix(np.flatnonzero(self.free)), self._scale)
+        self._factor = SymmetricSystem(self._build_matrix(np.flatnonzero(self.is_free)), self._scale)
         self.singular = self._factor.singular
 
     def _classify_rows(self, size: float) -> None:
-        """Find the rows that are free, at a bound, and at a bound without slack."""
+        """Find the rows that are free, at their upper bound, and degenerate.
+
+        size: Size of levels and f, to which slacks are relative.
+        """
         largest_alpha = self.alpha.max(initial=0.0)
         width = np.minimum(self.upper, largest_alpha if largest_alpha > 0.0 else 1.0)
-        low, high = self.alpha <= INSIDE * width, self.upper - self.alpha <= INSIDE * width
-        self.free, self.bound = ~low & ~high, high & ~low
-        beyond = np.where(self.bound, self.t - self.curvature * np.where(self.bound, self.upper, 0.0), -self.t)
-        self.eta = np.where(self.bound, np.maximum(beyond, 0.0), 0.0)
-        weak = ~self.free & (beyond <= NO_SLACK * size)
+        low, high = self.alpha <= BOUND_SHARE * width, self.upper - self.alpha <= BOUND_SHARE * width
+        self.is_free, self.is_at_bound = ~low & ~high, high & ~low
+        slack = np.where(
+            self.is_at_bound, self.t - self.curvature * np.where(self.is_at_bound, self.upper, 0.0), -self.t
+        )
+        self.eta = np.where(self.is_at_bound, np.maximum(slack, 0.0), 0.0)
+        degenerate = ~self.is_free & (slack <= SLACK_SHARE * size)
         if self.problem._variables_per_sample == 2:  # with ε = 0 the two rows of a sample are equivalent
             n, level = self.svm.n, np.asarray(self.svm.level)
             is_repeated = np.tile(level[:n] == -level[n:], 2)
-            weak &= (
-                ~(is_repeated & np.roll(self.free, n))
-                & ~(is_repeated & np.roll(self.bound, n))
-                & ~(is_repeated & self.bound)
-            )
-            both_weak = is_repeated & weak & np.roll(weak, n)
-            weak[n:] &= ~both_weak[n:]
-        self.weak = weak
+            degenerate &= ~(is_repeated & (np.roll(self.is_free | self.is_at_bound, n) | self.is_at_bound))
+            both = is_repeated & degenerate & np.roll(degenerate, n)
+            degenerate[n:] &= ~both[n:]
+        self.is_degenerate = degenerate
         row_indices = (
             np.flatnonzero(self.problem._active_variables)
             if not self.problem._all_weights_positive
             else np.arange(self.svm.m)
         )
-        self.degenerate: IntArray = row_indices[np.flatnonzero(weak)]
+        self.degenerate: IntArray = row_indices[np.flatnonzero(degenerate)]
 
-    def _kernel_values(self, A: Any, B: Any) -> Any:
+    def _evaluate_kernel(self, A: Any, B: Any) -> Any:
         if isinstance(self.kernel, Linear):
             return A @ B.T
         return self.kernel(A, B)
@@ -128,9 +150,9 @@ class OptimalitySystem:
         size = float(np.abs(self.K.diagonal()).max(initial=0.0))
         return size if size > 0.0 else 1.0
 
-    def _Q(self, rows: IntArray, columns: IntArray) -> FloatArray:
+    def _compute_Q(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return s_k s_l K_kl: (rows, columns)."""
-        K = self.K[np.ix_(self.place[self.owner[rows]], self.place[self.owner[columns]])]
+        K = self.K[np.ix_(self.position[self.sample_index[rows]], self.position[self.sample_index[columns]])]
         return np.asarray(self.sign[rows, None] * K * self.sign[columns])
 
     def _build_matrix(self, rows: IntArray) -> FloatArray:
@@ -139,11 +161,11 @@ class OptimalitySystem:
         M = np.zeros((p + f, p + f))
         M[:p, :p] = -np.diag(self.ridge)
         M[:p, p:], M[p:, :p] = self.E[rows].T, self.E[rows]
-        M[p:, p:] = self._Q(rows, rows) + np.diag(self.curvature[rows])
+        M[p:, p:] = self._compute_Q(rows, rows) + np.diag(self.curvature[rows])
         return M
 
-    def _change_by_scalars(self, parameters: Mapping[str, Any]) -> tuple[DataChange, float]:
-        """Return the change of the data for rates of scalar parameters, and the rate of γ.
+    def _differentiate_by_scalars(self, parameters: Mapping[str, Any]) -> tuple[DataChange, float]:
+        """Return the rates of the dual's data for rates of scalar parameters, and the rate of γ.
 
         Raises UnknownOptionError, ParameterError.
         """
@@ -158,11 +180,11 @@ class OptimalitySystem:
             if name == "gamma":
                 gamma = as_real(value, name)
             else:
-                change = add_changes(change, self._change_by_parameter(name), as_real(value, name))
+                change = add_changes(change, self._differentiate_by_parameter(name), as_real(value, name))
         return change, gamma
 
-    def _change_by_parameter(self, name: str) -> DataChange:
-        """Return the derivative of the data with respect to a parameter, by a difference in which they are affine."""
+    def _differentiate_by_parameter(self, name: str) -> DataChange:
+        """Return the derivative of the dual's data with respect to a parameter: a difference, exact by (SENSE.7)."""
         if name not in self._changes:
             value = float(get_hyperparameters(self.problem)[name])
             other_value = {"lam": 2.0 * value, "epsilon": value + 1.0}.get(name, 0.5 * value)
@@ -183,8 +205,11 @@ class OptimalitySystem:
             self._changes[name] = DataChange(up, level, curvature, total, unit)
         return self._changes[name]
 
-    def _weight_exponents(self) -> tuple[float, float, FloatArray]:
-        """Return the powers of the sum of weights with which U, δ and e grow: 1 or 0, −1 or 0, and 1 or 0 each."""
+    def _find_weight_exponents(self) -> tuple[float, float, FloatArray]:
+        """Find the powers of a common factor of all weights with which U, δ and e grow, for (SENSE.8).
+
+        They are 1 or 0, −1 or 0, and 1 or 0 for each group: (), (), (p,).
+        """
         samples = self.problem.samples
         twice = TrainingSamples(samples.X, samples.target, samples.weight * 2.0, samples.classes, samples.feature_names)
         here, there = (
@@ -198,22 +223,22 @@ class OptimalitySystem:
         totals = [(g.total, h.total) for g, h in zip(here.groups, there.groups, strict=True)]
         return powers[0], powers[1], np.array([np.log2(b / a) if a else 0.0 for a, b in totals])
 
-    def _change_by_weights(self, change: FloatArray) -> DataChange:
-        """Return the change by weights s (n,): U_k ∝ s_i (Σs)^(p−1), and so on."""
+    def _differentiate_by_weights(self, change: FloatArray) -> DataChange:
+        """Return the rates of the dual's data for rates of the weights, (n,), by (SENSE.8)."""
         s = self.problem.sample_weight[self.problem.active_rows]
-        u, d, e = self._weight_exponents()
-        own_term, mean = (change / s)[self.owner], float(change.sum() / s.sum())
+        u, d, e = self._find_weight_exponents()
+        own_term, mean = (change / s)[self.sample_index], float(change.sum() / s.sum())
         upper = np.where(np.isfinite(self.upper), self.upper, 0.0)
         curvature = self.curvature * (-own_term + (d + 1.0) * mean)
         totals = np.array([group.total for group in self.svm.groups])
         return DataChange(upper * (own_term + (u - 1.0) * mean), np.zeros(self.svm.m), curvature, totals * e * mean)
 
-    def _change_by_targets(self, change: FloatArray) -> DataChange:
-        """Return the change by targets t (n,): ℓ = s t + a term independent of t."""
+    def _differentiate_by_targets(self, change: FloatArray) -> DataChange:
+        """Return the rates of the dual's data for rates of the targets, (n,): ℓ = s t + a term independent of t."""
         if self.problem._target_kind != "numbers":
             raise UnsupportedError(f"the targets of a {type(self.problem).__name__} are not numbers")
         zeros = np.zeros(self.svm.m)
-        return DataChange(zeros, self.sign * change[self.owner], zeros, np.zeros(len(self.mu)))
+        return DataChange(zeros, self.sign * change[self.sample_index], zeros, np.zeros(len(self.mu)))
 
     def _check_differentiable(self) -> None:
         if not isinstance(self.kernel, (Linear, RBF)):
@@ -221,10 +246,10 @@ class OptimalitySystem:
                 f"derivatives with respect to X are those of Linear() and RBF(), not of {self.kernel}"
             )
 
-    def _differentiate_values(
+    def _differentiate_kernel_product(
         self, A: FloatArray, B: FloatArray, c: FloatArray, dA: FloatArray, dB: FloatArray, gamma: float
     ) -> FloatArray:
-        """dK(A, B) c: (a,)."""
+        """Return dK(A, B) c for rates dA, dB of the points and gamma of γ: (a,)."""
         if isinstance(self.kernel, Linear):
             return np.asarray(dA @ (B.T @ c) + A @ (dB.T @ c))
         if not isinstance(self.kernel, RBF) or not (gamma or dA.any() or dB.any()):
@@ -234,8 +259,10 @@ class OptimalitySystem:
         inner = (A * dA).sum(axis=1)[:, None] - A @ dB.T - dA @ B.T + (B * dB).sum(axis=1)
         return np.asarray((K * (-2.0 * g * inner - gamma * _squared_distances(A, B))).sum(axis=1))
 
-    def _pull_back(self, a: FloatArray, A: FloatArray, c: FloatArray, B: FloatArray) -> tuple[FloatArray, float]:
-        """Return the derivative of aᵀK(A, B)c with respect to A, (a, d), and to γ."""
+    def _differentiate_quadratic_form(
+        self, a: FloatArray, A: FloatArray, c: FloatArray, B: FloatArray
+    ) -> tuple[FloatArray, float]:
+        """Return the derivative of aᵀK(A, B)c with respect to A, (a, d), and with respect to γ."""
         if isinstance(self.kernel, Linear):
             return a[:, None] * (B.T @ c), 0.0
         if not isinstance(self.kernel, RBF):
@@ -250,7 +277,7 @@ class OptimalitySystem:
 
 
 def _squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
-    """‖a − b‖²: (a, b)."""
+    """Return ‖a − b‖² of all pairs of rows: (a, b)."""
     return np.asarray(cdist(A, B, "sqeuclidean"))
 
 

@@ -25,7 +25,7 @@ from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.polish import FEW_ROWS, GOOD, MANY_ROWS
 from qpsvm.bounds.repair import feasible_start
 from qpsvm.machines.problem.certification_limits import NO_LIMITS, CertificationLimits
-from qpsvm.machines.problem.certifier import JudgedPoint, compute_measured_gap, decide_status
+from qpsvm.machines.problem.certifier import CertifiedPoint, compute_measured_gap, decide_status
 from qpsvm.machines.problem.derived_problems import replace_parameters
 from qpsvm.machines.problem.docstrings import complete_docstring
 from qpsvm.machines.problem.dual_statement import DualStatement
@@ -496,7 +496,7 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
     def _judge(
         self, solution: Any, tol: float, polished: bool, form: Form | None = None,
         limits: CertificationLimits = NO_LIMITS,
-    ) -> JudgedPoint:  # fmt: skip
+    ) -> CertifiedPoint:  # fmt: skip
         """Read α from a solution, polish it if `polished`, and certify it; see `interpret`."""
         self.samples.check()  # after the solver, before anything is said of its answer
         alpha, w, form = self._read_point(solution, form)
@@ -516,10 +516,12 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
 
     def _decide_outcome(
         self, certificate: Certificate, reported: Status, tol: float, polished: bool, clock: Clock | None
-    ) -> JudgedPoint:
+    ) -> CertifiedPoint:
         """Return the certificate with its status; a machine may override this with a better point or an error."""
         del polished, clock
-        return JudgedPoint(certificate, *decide_status(certificate, reported, tol, self._describe_caveats(certificate)))
+        return CertifiedPoint(
+            certificate, *decide_status(certificate, reported, tol, self._describe_caveats(certificate))
+        )
 
     def _read_point(
         self, solution: QPSolution | DualSolution, form: Form | None
@@ -562,7 +564,7 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         """Check α as a user gives it, and restrict it to the rows of the dual: (m,)."""
         return read_user_alpha(self, alpha, name)
 
-    def _build_judged_result(self, judged: JudgedPoint, **record: Any) -> SVMResult:
+    def _build_judged_result(self, judged: CertifiedPoint, **record: Any) -> SVMResult:
         """Build the result of a judged point, with the record of the solve."""
         return self._build_result(
             judged.certificate, status=judged.status, message=judged.message, error=judged.error, form=judged.form,

@@ -1,4 +1,8 @@
-"""Prove the errors of infeasible problems by rows of the exact program: samples and linear constraints with weights."""
+"""Prove that problems are infeasible (`prove_hulls`, `prove_infeasible`, `prove_imbalance`).
+
+A proof consists of weights of rows of the exact program: of samples, and of linear constraints. With these weights, the
+rows sum to a contradiction (Farkas' lemma); for two classes, they are a common point of the convex hulls.
+"""
 
 from __future__ import annotations
 
@@ -39,23 +43,33 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class _HullMeeting:
-    """Facts about the hulls of two classes: λ = (u, v)/2 of some samples, those of the error if nothing was found."""
+    """Attempt to prove that the hulls of two classes meet, by weights λ = (u, v)/2 of some samples.
 
-    found: Combination | None
+    combination: The exact combination that proves it; None if none was found.
+    chosen (k,): Samples of positive weight.
+    halves: λ of these samples: those proven, or those of the error.
+    point: The common point as text.
+    assumptions: Assumptions about the points.
+    """
+
+    combination: Combination | None
     chosen: IntArray
     halves: list[Fraction]
     point: str
     assumptions: tuple[str, ...]
 
-    def weights_by_sample(self, problem: DualStatement, sign: float) -> dict[int, Fraction]:
-        """Return the weights of one class that are not 0, by the numbers of samples; they sum to 1."""
+    def get_weights_by_sample(self, problem: DualStatement, sign: float) -> dict[int, Fraction]:
+        """Return the nonzero weights of one class by sample number; they sum to 1."""
         labels, numbers = problem._active_target[self.chosen].tolist(), problem.active_rows[self.chosen].tolist()
-        every = zip(labels, numbers, self.halves, strict=True)
-        return {number: 2 * half for label, number, half in every if label == sign and half}
+        entries = zip(labels, numbers, self.halves, strict=True)
+        return {number: 2 * half for label, number, half in entries if label == sign and half}
 
 
 def _find_meeting(problem: DualStatement, weights: FloatArray, exactly: bool) -> _HullMeeting:
-    """Find out whether the hulls of two classes meet by weights near some floats, (n,)."""
+    """Try to prove that the hulls of two classes meet, by exact weights near the given floats, (n,).
+
+    exactly: Whether exact weights are searched; otherwise a proof that such weights exist suffices.
+    """
     chosen = np.flatnonzero(weights > 0.0)
     matrix = not isinstance(problem.kernel, (Linear, FeatureMap)) and uses_kernel_matrix(problem)
     signs = problem._active_target[chosen]
@@ -85,11 +99,11 @@ def find_common_point(problem: DualStatement, weights: FloatArray) -> Mapping[in
     If exact rational weights were found near the given ones, return these by the index of the sample.
     """
     meeting = _find_meeting(problem, weights, exactly=False)
-    if meeting.found is None:
+    if meeting.combination is None:
         return False if _explain_disjoint(problem) else None
-    return bool(meeting.found.relative_radius) or meeting.weights_by_sample(problem, 1.0) | meeting.weights_by_sample(
-        problem, -1.0
-    )
+    return bool(meeting.combination.relative_radius) or meeting.get_weights_by_sample(
+        problem, 1.0
+    ) | meeting.get_weights_by_sample(problem, -1.0)
 
 
 def _explain_disjoint(problem: DualStatement) -> str:
@@ -106,10 +120,10 @@ def _explain_disjoint(problem: DualStatement) -> str:
 def prove_hulls(problem: DualStatement, weights: FloatArray) -> Proof:
     """Prove that the hulls of two classes meet, given weights of samples, (n,). Raises UnsupportedError."""
     meeting = _find_meeting(problem, weights, exactly=True)
-    u, v = (meeting.weights_by_sample(problem, sign) for sign in (1.0, -1.0))
+    u, v = (meeting.get_weights_by_sample(problem, sign) for sign in (1.0, -1.0))
     labels, separation = _name_classes(problem.samples)[::-1], _explain_disjoint(problem)
     proof = prove_hulls_meet(
-        problem.title, (u, v), labels, meeting.point, meeting.found, separation, meeting.assumptions
+        problem.title, (u, v), labels, meeting.point, meeting.combination, separation, meeting.assumptions
     )
     return replace(proof, record={**proof.record, "stated": partial(build_proof_record, problem)})
 
@@ -146,9 +160,9 @@ def _build_farkas_system(problem: DualStatement, weights: Mapping[str, float]) -
         raise UnsupportedError(f"no proof for the kernel {kernel} with psd={problem.psd!r}, which makes another of it")
     if problem._diagonal_weight and find_exact_diagonal(kernel) is None:
         raise UnsupportedError(f"no proof for the kernel {kernel}: its K(x, x) are not known without rounding")
-    own, names = len(problem._build_specification().sign), problem._textbook_constraint_rows.names
-    place = {name: own + k for k, name in enumerate(names)}
-    chosen = [place[name] if name in place else int(name[len("margin[") : -1]) for name in weights]
+    n_machine_rows, names = len(problem._build_specification().sign), problem._textbook_constraint_rows.names
+    row_of_name = {name: n_machine_rows + k for k, name in enumerate(names)}
+    chosen = [row_of_name[name] if name in row_of_name else int(name[len("margin[") : -1]) for name in weights]
     return _build_rows(problem, np.array(chosen), list(weights), False)[0], np.array(list(weights.values()))
 
 
@@ -157,19 +171,19 @@ def _build_rows(
 ) -> tuple[ContradictingRows, tuple[str, ...]]:
     """Build rows (PFARKAS.1) of the exact program, −s_k⟨w, φ_k⟩ − E_k b ≤ −ℓ_k, and the assumptions on their points."""
     program = build_exact_program(problem)
-    every = [program.list_row_terms(k) for k in chosen.tolist()]
-    used = sorted({point for row in every for point, _ in row})
+    row_terms = [program.list_row_terms(k) for k in chosen.tolist()]
+    used = sorted({point for row in row_terms for point, _ in row})
     place = {point: at for at, point in enumerate(used)}
     kernel, points, assumed = _build_points(problem, np.array(used, dtype=np.intp), matrix)
-    terms = [[(place[point], -factor) for point, factor in row] for row in every]
-    in_b = next((group for group in program.groups if group.multiplier == "b"), None)
-    c = None if in_b is None else [-in_b.get_entry(k) for k in chosen.tolist()]
+    terms = [[(place[point], -factor) for point, factor in row] for row in row_terms]
+    balance = next((group for group in program.groups if group.multiplier == "b"), None)
+    c = None if balance is None else [-balance.get_entry(k) for k in chosen.tolist()]
     h = [-Fraction(problem._f_scale) * program.level[k] for k in chosen.tolist()]
     return ContradictingRows(compute_coordinates(kernel, points), terms, c, h, names), assumed
 
 
 def _build_points(problem: DualStatement, places: IntArray, matrix: bool) -> tuple[Kernel, Matrix, tuple[str, ...]]:
-    """Build the points of the program by a kernel or by its matrix, and the assumptions on them."""
+    """Build some points of the program with their kernel, or as rows of its matrix, and the assumptions on them."""
     kernel: Kernel = problem.kernel
     if isinstance(kernel, FeatureMap):
         rows = FeatureRows(as_row_source(problem.samples.active_features), kernel)

@@ -14,7 +14,14 @@ import numpy as np
 from qpsvm.base.arrays.frozen import find_common_value
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
-from qpsvm.machines.problem.forms import LARGEST_BOX, LEVEL_ROWS, SCALED_MULTIPLIERS, SCALED_ROWS, SLACKS, SMALLEST_UNIT
+from qpsvm.machines.problem.forms import (
+    LEVEL_ROWS,
+    MAX_SCALED_BOUND,
+    SCALED_MULTIPLIERS,
+    SCALED_ROWS,
+    SLACKS,
+    SMALLEST_UNIT,
+)
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.svm_dual import SVMDual
 
@@ -32,7 +39,7 @@ def compute_alpha_unit(svm: SVMDual, kappa: float) -> float:
         return max(min(sizes, default=1.0), SMALLEST_UNIT)
     bend = _mean_or_default(svm.curvature, 0.0) if svm.has_curvature else 0.0
     unit = min(compute_level_size(svm) / (kappa + bend), largest_alpha)
-    return max(unit, largest_alpha / LARGEST_BOX) if np.isfinite(largest_alpha) else unit
+    return max(unit, largest_alpha / MAX_SCALED_BOUND) if np.isfinite(largest_alpha) else unit
 
 
 def compute_level_size(svm: SVMDual) -> float:

@@ -1,6 +1,7 @@
-"""Compute derivatives of an optimum with respect to its data, from the optimality system (`Sensitivity`).
+"""Compute derivatives of an optimum with respect to its data, from the optimality system (`Sensitivity`, `vjp`).
 
-As long as the free rows F of (SENSE.1) do not change, dμ and dα_F solve its system, with
+The optimality conditions of the free rows F of (SENSE.1) are linear equations in μ and α_F. As long as F does not
+change, their derivatives are linear equations with the same matrix, whose solution is dμ and dα_F, with
 
     (SENSE.2)  r = [de − E_Bᵀ dU_B;  dℓ_F − α_F dδ_F − s_F(dK β) − Q_FB dU_B]
     (SENSE.3)  f = Σ β_i K(x_i, ·) + b:  df = Σ dβ_i K + β_i dK + db;  w and ‖w‖² likewise
@@ -21,6 +22,7 @@ Learning 46 (2002); Amos & Kolter, *OptNet* (2017); Fiacco, *Introduction to sen
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,14 +30,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_finite_vector, as_matrix, as_real
-from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
 from qpsvm.machines.problem.bordered_system import SymmetricSystem
 from qpsvm.machines.problem.optimality_system import DataChange, OptimalitySystem, add_changes
 from qpsvm.space.kernels.functions import RBF, Linear
 
-#: Largest number of exchanges per degenerate row.
-EXCHANGES = 20
+#: Largest number of exchanges between the free rows and those at a bound, per degenerate row.
+MAX_EXCHANGES = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +76,21 @@ class Derivative:
         return values
 
 
+@dataclass(frozen=True, eq=False)
+class _Direction:
+    """Rates of change of the dual's data, of γ, and of the points of S, (s, d).
+
+    dK_beta (s,): The rate of change of Kβ at fixed β.
+    """
+
+    change: DataChange
+    gamma: float
+    dpoints: FloatArray
+    dK_beta: FloatArray
+
+
 class Sensitivity(OptimalitySystem):
-    """The optimality system of a result, with which every derivative is one solve: `result.sensitivity()`.
+    """The optimality system of a result, in which a derivative is one linear solve: `result.sensitivity()`.
 
     Attributes
     ----------
@@ -115,24 +130,24 @@ class Sensitivity(OptimalitySystem):
         Parameters
         ----------
         sample_weight, target : array_like, shape (n,), optional
-            Of each weight, and of each target of a regression.
+            Rate of each weight, and of each target of a regression.
         X : array_like, shape (n, d), optional
-            Of each sample, with a linear or an RBF kernel.
+            Rate of each feature of each sample, with a linear or an RBF kernel.
         **parameters : float
-            Of `parameters`, by name: `along(C=1)` is the derivative with respect to C, and `along(C=-1)` that to the
-            other side.
+            Rates of `parameters`, by name: `along(C=1)` is the derivative with respect to C, and `along(C=-1)` that in
+            the opposite direction.
 
         Returns
         -------
         Derivative
-            Of everything at once.
+            The derivatives of all parts of the result.
 
         Raises
         ------
         UnknownOptionError
-            A parameter that the machine does not have, or in which nothing is differentiable.
+            A parameter that the machine does not have, or that has no derivative.
         UnsupportedError
-            Targets of a machine that is no regression; samples with a kernel that is neither linear nor RBF.
+            Targets of a machine that is not a regression; samples with a kernel that is neither linear nor RBF.
         DataError, ParameterError
             Another shape, or values that are not finite.
 
@@ -144,124 +159,147 @@ class Sensitivity(OptimalitySystem):
         >>> print(round(change.b, 6), abs(change.w).round(6), round(abs(change.objective), 6))
         1.0 [0.] 0.0
         """
-        problem, n, (change, gamma) = self.problem, self.problem.n, self._change_by_scalars(parameters)
+        direction = self._read_direction(sample_weight, target, X, parameters)
+        solution = self._solve_direction(direction)
+        if solution is None:
+            solution = np.full(len(self.mu), np.nan), np.full(self.svm.m, np.nan)
+            message = "no derivative: at this optimum several rows compete, and α jumps along this direction"
+            return self._build_derivative(*solution, direction, False, message)
+        if not self.is_degenerate.any():
+            return self._build_derivative(*solution, direction, True, "")
+        message = f"{int(self.is_degenerate.sum())} α are at a bound without slack: derivatives are one-sided there"
+        return self._build_derivative(*solution, direction, self._is_two_sided(direction, solution), message)
+
+    def _read_direction(
+        self, sample_weight: ArrayLike | None, target: ArrayLike | None, X: ArrayLike | None,
+        parameters: Mapping[str, float],
+    ) -> _Direction:  # fmt: skip
+        """Read the arguments of `along`."""
+        n, active_rows = self.problem.n, self.problem.active_rows
+        change, gamma = self._differentiate_by_scalars(parameters)
         if sample_weight is not None:
-            change = add_changes(
-                change,
-                self._change_by_weights(as_finite_vector(sample_weight, "sample_weight", n)[problem.active_rows]),
-            )
+            dweight = as_finite_vector(sample_weight, "sample_weight", n)[active_rows]
+            change = add_changes(change, self._differentiate_by_weights(dweight))
         if target is not None:
-            change = add_changes(
-                change, self._change_by_targets(as_finite_vector(target, "target", n)[problem.active_rows])
-            )
-        moved = np.zeros_like(self.points)
+            dtarget = as_finite_vector(target, "target", n)[active_rows]
+            change = add_changes(change, self._differentiate_by_targets(dtarget))
+        dpoints = np.zeros_like(self.points)
         if X is not None:
             self._check_differentiable()
-            given = as_dense(as_matrix(X, "X", self.problem.X.shape[1]))
-            if len(given) != n:
-                raise DataError(f"X must have a row for each of the {n} samples, got {len(given)}")
-            moved = given[problem.active_rows][self.S]
-        found = self._solve_direction(change, gamma, moved)
-        two_sided, message = True, ""
-        if self.weak.any() and found is not None:
-            other = self._solve_direction(add_changes(None, change, -1.0), -gamma, -moved)
-            size = np.abs(found[1]).max(initial=0.0) + np.abs(found[0]).max(initial=0.0)
-            two_sided = other is not None and all(
-                np.allclose(a, -b, rtol=1e-6, atol=1e-9 * size) for a, b in zip(found, other, strict=True)
-            )
-        if self.weak.any():
-            message = f"{int(self.weak.sum())} α are at a bound without slack: derivatives are one-sided there"
-        if found is None:
-            message = "no derivative: at this optimum several rows compete, and α jumps along this direction"
-            found = np.full(len(self.mu), np.nan), np.full(self.svm.m, np.nan)
-            two_sided = False
-        return self._build_derivative(found, change, gamma, moved, two_sided, message)
+            dX = as_dense(as_matrix(X, "X", self.problem.X.shape[1]))
+            if len(dX) != n:
+                raise DataError(f"X must have a row for each of the {n} samples, got {len(dX)}")
+            dpoints = dX[active_rows][self.S]
+        return self._build_direction(change, gamma, dpoints)
+
+    def _build_direction(self, change: DataChange, gamma: float, dpoints: FloatArray) -> _Direction:
+        dK_beta = self._differentiate_kernel_product(
+            self.points, self.points, self.beta[self.S], dpoints, dpoints, gamma
+        )
+        return _Direction(change, gamma, dpoints, dK_beta)
+
+    def _is_two_sided(self, direction: _Direction, solution: tuple[FloatArray, FloatArray]) -> bool:
+        """Return whether the solution along the opposite direction is minus this one."""
+        opposite = self._solve_direction(
+            self._build_direction(add_changes(None, direction.change, -1.0), -direction.gamma, -direction.dpoints)
+        )
+        size = np.abs(solution[1]).max(initial=0.0) + np.abs(solution[0]).max(initial=0.0)
+        return opposite is not None and all(
+            np.allclose(a, -b, rtol=1e-6, atol=1e-9 * size) for a, b in zip(solution, opposite, strict=True)
+        )
 
     def _build_derivative(
-        self, found: tuple[FloatArray, FloatArray], change: DataChange, gamma: float, moved: FloatArray, two_sided:
-        bool, message: str,
-    ) -> Derivative:  # fmt: skip
+        self, dmu: FloatArray, dalpha: FloatArray, direction: _Direction, two_sided: bool, message: str
+    ) -> Derivative:
         """Build the derivative by (SENSE.3), (SENSE.4)."""
-        dmu, dalpha = found
+        change, dpoints, dK_beta = direction.change, direction.dpoints, direction.dK_beta
         beta, points, K = self.beta[self.S], self.points, self.K
-        dbeta = np.bincount(self.owner, self.sign * dalpha, self.svm.n)[self.S]
-        named = dict(zip((group.multiplier for group in self.svm.groups), dmu.tolist(), strict=True))
-        db = named.pop("b", 0.0)
-        own = self._differentiate_values(points, points, beta, moved, moved, gamma)
-        square, dsquare = float(beta @ K @ beta), float(2.0 * beta @ K @ dbeta + beta @ own)
-        linear = isinstance(self.kernel, Linear)
-        w = points.T @ dbeta + moved.T @ beta if linear else None
-        extras = {name: value for name, value in named.items() if name in ("rho", "epsilon")}
+        dbeta = np.bincount(self.sample_index, self.sign * dalpha, self.svm.n)[self.S]
+        dmultipliers = dict(zip((group.multiplier for group in self.svm.groups), dmu.tolist(), strict=True))
+        db = dmultipliers.pop("b", 0.0)
+        w = points.T @ dbeta + dpoints.T @ beta if isinstance(self.kernel, Linear) else None
+        extras = {name: value for name, value in dmultipliers.items() if name in ("rho", "epsilon")}
         drho = extras.get("rho", -db if self.problem._target_kind == "none" else 0.0)
         if self.problem._target_kind == "none":
             extras["rho"] = drho
+        square, dsquare = float(beta @ K @ beta), float(2.0 * beta @ K @ dbeta + beta @ dK_beta)  # ‖w‖²
         length = np.sqrt(square)
         margin = drho / length - 0.5 * self.rho * dsquare / length**3 if length > 0.0 else float("nan")  # ρ/‖w‖
-        value = float(self.alpha @ change.level - 0.5 * beta @ own - 0.5 * np.square(self.alpha) @ change.curvature)
+        value = float(self.alpha @ change.level - 0.5 * beta @ dK_beta - 0.5 * np.square(self.alpha) @ change.curvature)
         value += float(self.eta @ change.upper + self.mu @ change.total)
         objective = self.svm.unit * value + change.unit * self.objective / self.svm.unit
 
         def f(X: Any) -> FloatArray:
             Z = as_dense(self.check_points(X))
-            values = self._kernel_values(Z, points) @ dbeta + db
-            return np.asarray(values + self._differentiate_values(Z, points, beta, np.zeros_like(Z), moved, gamma))
+            values = self._evaluate_kernel(Z, points) @ dbeta + db
+            return np.asarray(
+                values + self._differentiate_kernel_product(Z, points, beta, np.zeros_like(Z), dpoints, direction.gamma)
+            )
 
         return Derivative(
             self.problem._expand_from_dual(dalpha), db, float(margin), objective, w, extras, two_sided, message, f
         )
 
-    def _solve_direction(
-        self, change: DataChange, gamma: float, moved: FloatArray
-    ) -> tuple[FloatArray, FloatArray] | None:
-        """Solve for dμ and dα: (p,), (m,); None if they do not exist."""
-        beta = self.beta[self.S]
-        own = self._differentiate_values(self.points, self.points, beta, moved, moved, gamma)
-        weak = np.flatnonzero(self.weak).tolist()
-        inside: set[int] = set()
-        size = float(np.abs(own).max(initial=0.0) + np.abs(change.level).max(initial=0.0))
+    def _solve_direction(self, direction: _Direction) -> tuple[FloatArray, FloatArray] | None:
+        """Solve for dμ and dα: (p,), (m,); None if they do not exist.
+
+        The system is solved with the degenerate rows at their bounds. While one of them violates (SENSE.6), it changes
+        sides: it becomes free, or returns to its bound (Murty's rule for linear complementarity problems).
+        """
+        change, dK_beta = direction.change, direction.dK_beta
+        degenerate = np.flatnonzero(self.is_degenerate)
+        freed: set[int] = set()
+        size = float(np.abs(dK_beta).max(initial=0.0) + np.abs(change.level).max(initial=0.0))
         size += float(np.abs(change.upper).max(initial=0.0)) * self._scale + float(
             np.abs(change.total).max(initial=0.0)
         )
-        for _ in range(EXCHANGES * len(weak) + 1):
-            rows = np.sort(np.concatenate([np.flatnonzero(self.free), np.array(sorted(inside), dtype=np.int64)]))
+        for _ in range(MAX_EXCHANGES * len(degenerate) + 1):
+            rows = np.sort(np.concatenate([np.flatnonzero(self.is_free), np.array(sorted(freed), dtype=np.int64)]))
             rows = rows.astype(np.int64)
-            fixed = np.setdiff1d(np.flatnonzero(self.bound), rows)
-            factor = self._factor if not inside else SymmetricSystem(self._build_matrix(rows), self._scale)
-            at = self.place[self.owner[rows]]
-            r = np.concatenate([
+            fixed = np.setdiff1d(np.flatnonzero(self.is_at_bound), rows)
+            factor = self._factor if not freed else SymmetricSystem(self._build_matrix(rows), self._scale)
+            at = self.position[self.sample_index[rows]]
+            r = np.concatenate([  # (SENSE.2)
                 change.total - self.E[fixed].T @ change.upper[fixed],
-                change.level[rows] - self.alpha[rows] * change.curvature[rows] - self.sign[rows] * own[at]
-                - self._Q(rows, fixed) @ change.upper[fixed],
+                change.level[rows] - self.alpha[rows] * change.curvature[rows] - self.sign[rows] * dK_beta[at]
+                - self._compute_Q(rows, fixed) @ change.upper[fixed],
             ])  # fmt: skip
             solution = factor.solve(r)
             if solution is None:
                 return None
             dmu, dalpha = solution[: len(self.mu)], np.zeros(self.svm.m)
             dalpha[rows], dalpha[fixed] = solution[len(self.mu) :], change.upper[fixed]
-            wrong = self._find_wrong_row(weak, inside, dmu, dalpha, change, own, size)
-            if wrong is None:
+            misplaced = self._find_misplaced_row(degenerate, freed, dmu, dalpha, direction, size)
+            if misplaced is None:
                 return dmu, dalpha
-            inside ^= {wrong}
+            freed ^= {misplaced}
         return None
 
-    def _find_wrong_row(
-        self, weak: list[int], inside: set[int], dmu: FloatArray, dalpha: FloatArray, change: DataChange, own:
-        FloatArray, size: float,
+    def _find_misplaced_row(
+        self, degenerate: IntArray, freed: set[int], dmu: FloatArray, dalpha: FloatArray, direction: _Direction,
+        size: float,
     ) -> int | None:  # fmt: skip
-        """Return the first degenerate row that is on the wrong side of (SENSE.6), Murty's rule."""
-        if not weak:
+        """Return the first degenerate row that is on the wrong side of (SENSE.6); None if all are on the right one.
+
+        size: Size of the right-hand side, to which the gradient's rounding is relative.
+        """
+        if not len(degenerate):
             return None
-        k = np.array(weak)
-        dbeta = np.bincount(self.owner, self.sign * dalpha, self.svm.n)[self.S]
-        at = self.place[self.owner[k]]
-        dt = change.level[k] - self.alpha[k] * change.curvature[k] - self.sign[k] * (own + self.K @ dbeta)[at]
+        k, change = degenerate, direction.change
+        dbeta = np.bincount(self.sample_index, self.sign * dalpha, self.svm.n)[self.S]
+        at = self.position[self.sample_index[k]]
+        dt = (
+            change.level[k]
+            - self.alpha[k] * change.curvature[k]
+            - self.sign[k] * (direction.dK_beta + self.K @ dbeta)[at]
+        )
         dt = dt - self.E[k] @ dmu - self.curvature[k] * dalpha[k]
-        side = np.where(self.bound[k], -1.0, 1.0)
-        room = side * (dalpha[k] - np.where(self.bound[k], change.upper[k], 0.0))
-        is_in = np.array([row in inside for row in weak])
+        side = np.where(self.is_at_bound[k], -1.0, 1.0)
+        inward = side * (dalpha[k] - np.where(self.is_at_bound[k], change.upper[k], 0.0))
+        is_freed = np.array([row in freed for row in k.tolist()])
         small = 1e-9 * (np.abs(dalpha).max(initial=0.0) + 1e-300)
-        bad = np.where(is_in, room < -small, side * dt > 1e-9 * (size + np.abs(dt).max(initial=0.0)))
-        return int(k[np.argmax(bad)]) if bad.any() else None
+        is_misplaced = np.where(is_freed, inward < -small, side * dt > 1e-9 * (size + np.abs(dt).max(initial=0.0)))
+        return int(k[np.argmax(is_misplaced)]) if is_misplaced.any() else None
 
     def _vjp(
         self, X: Any = None, f: ArrayLike | None = None, *, b: float = 0.0, w: ArrayLike | None = None,
@@ -269,71 +307,86 @@ class Sensitivity(OptimalitySystem):
     ) -> dict[str, Any]:  # fmt: skip
         """Compute (SENSE.5): see `qpsvm.vjp`."""
         svm, beta, points = self.svm, self.beta[self.S], self.points
-        gbeta, shift = np.zeros(len(self.S)), as_real(b, "b")
+        to_beta, to_b, to_points, to_new, gamma = self._pull_back_values(X, f, b, w)
+        to_alpha = np.zeros(svm.m)
+        used = np.flatnonzero(self.position[self.sample_index] >= 0)
+        to_alpha[used] = self.sign[used] * to_beta[self.position[self.sample_index[used]]]
+        to_mu = np.array([to_b if group.multiplier == "b" else 0.0 for group in svm.groups])
+        free, bound = np.flatnonzero(self.is_free), np.flatnonzero(self.is_at_bound)
+        z = self._factor.apply(np.concatenate([to_mu, to_alpha[free]]))
+        z_mu, z_free = z[: len(to_mu)], z[len(to_mu) :]
+        to_dual_value = as_real(objective, "objective") * svm.unit
+        upper = to_dual_value * self.eta
+        upper[bound] += to_alpha[bound] - self.E[bound] @ z_mu - self._compute_Q(bound, free) @ z_free
+        level, curvature = to_dual_value * self.alpha, -0.5 * to_dual_value * np.square(self.alpha)
+        level[free] += z_free
+        curvature[free] -= self.alpha[free] * z_free
+        unit = as_real(objective, "objective") * self.objective / svm.unit
+        at = self.position[self.sample_index[free]]
+        z_by_point = np.asarray(np.bincount(at, self.sign[free] * z_free, len(self.S)), dtype=np.float64)
+        for left in (-z_by_point, -0.5 * to_dual_value * beta):  # K in the system, and in the objective
+            near, by_gamma = self._differentiate_quadratic_form(left, points, beta, points)
+            to_points = to_points + near + self._differentiate_quadratic_form(beta, points, left, points)[0]
+            gamma = gamma + by_gamma
+        change = DataChange(upper, level, curvature, z_mu + to_dual_value * self.mu, unit)
+        return self._name_cotangents(change, to_points, to_new, gamma)
+
+    def _pull_back_values(
+        self, X: Any, f: ArrayLike | None, b: float, w: ArrayLike | None
+    ) -> tuple[FloatArray, float, FloatArray, FloatArray | None, float]:
+        """Pull cotangents of f, b and w back to β, b, the points of S, the points X, and γ, by (SENSE.3).
+
+        Shapes: (s,), (), (s, d), (q, d) or None, ().
+        """
+        beta, points = self.beta[self.S], self.points
+        to_beta, to_b = np.zeros(len(self.S)), as_real(b, "b")
         to_points, to_new, gamma = np.zeros_like(points), None, 0.0
         if (X is None) != (f is None):
             raise DataError("f is a cotangent of f at the rows of X: give both, or neither")
         if X is not None:
             Z = as_dense(self.check_points(X))
             c = as_finite_vector(f, "f", len(Z))
-            gbeta += np.asarray(self._kernel_values(points, Z) @ c)
-            shift += float(c.sum())
-            to_points, gamma = self._pull_back(beta, points, c, Z)
-            to_new = self._pull_back(c, Z, beta, points)[0]
+            to_beta += np.asarray(self._evaluate_kernel(points, Z) @ c)
+            to_b += float(c.sum())
+            to_points, gamma = self._differentiate_quadratic_form(beta, points, c, Z)
+            to_new = self._differentiate_quadratic_form(c, Z, beta, points)[0]
         if w is not None:
             if not isinstance(self.kernel, Linear):
                 raise UnsupportedError(f"w is no vector of numbers with {self.kernel}: give cotangents of f")
             v = as_finite_vector(w, "w", points.shape[1])
-            gbeta, to_points = gbeta + points @ v, to_points + beta[:, None] * v
-        galpha = np.zeros(svm.m)
-        used = np.flatnonzero(self.place[self.owner] >= 0)
-        galpha[used] = self.sign[used] * gbeta[self.place[self.owner[used]]]
-        gmu = np.array([shift if group.multiplier == "b" else 0.0 for group in svm.groups])
-        free, bound = np.flatnonzero(self.free), np.flatnonzero(self.bound)
-        z = self._factor.apply(np.concatenate([gmu, galpha[free]]))
-        zmu, zf = z[: len(gmu)], z[len(gmu) :]
-        o = as_real(objective, "objective") * svm.unit
-        upper = o * self.eta
-        upper[bound] += galpha[bound] - self.E[bound] @ zmu - self._Q(bound, free) @ zf
-        level, curvature = o * self.alpha, -0.5 * o * np.square(self.alpha)
-        level[free] += zf
-        curvature[free] -= self.alpha[free] * zf
-        unit = as_real(objective, "objective") * self.objective / svm.unit
-        places = self.place[self.owner[free]]
-        spread = np.asarray(np.bincount(places, self.sign[free] * zf, len(self.S)), dtype=np.float64)
-        for left in (-spread, -0.5 * o * beta):
-            near, by_gamma = self._pull_back(left, points, beta, points)
-            to_points, gamma = to_points + near + self._pull_back(beta, points, left, points)[0], gamma + by_gamma
-        return self._name_cotangents(
-            DataChange(upper, level, curvature, zmu + o * self.mu, unit), to_points, to_new, gamma
-        )
+            to_beta, to_points = to_beta + points @ v, to_points + beta[:, None] * v
+        return to_beta, to_b, to_points, to_new, gamma
 
     def _name_cotangents(
         self, c: DataChange, to_points: FloatArray, to_new: FloatArray | None, gamma: float
     ) -> dict[str, Any]:
-        """Convert cotangents of the data of the dual to those of the user's data."""
+        """Convert cotangents of the dual's data to those of the arguments of the machine, by name."""
         problem, n = self.problem, self.problem.n
         found: dict[str, Any] = {
-            name: gamma if name == "gamma" else _inner_product(c, self._change_by_parameter(name))
+            name: gamma if name == "gamma" else _inner_product(c, self._differentiate_by_parameter(name))
             for name in self.parameters
         }
-        s = problem.sample_weight[problem.active_rows]
-        u, d, e = self._weight_exponents()
-        upper = np.where(np.isfinite(self.upper), self.upper, 0.0) * c.upper
-        bend, totals = self.curvature * c.curvature, np.array([group.total for group in self.svm.groups])
-        own = np.bincount(self.owner, upper - bend, self.svm.n) / s
-        own += ((u - 1.0) * upper.sum() + (d + 1.0) * bend.sum() + float(totals * e @ c.total)) / s.sum()
         found["sample_weight"] = np.zeros(n)
-        found["sample_weight"][problem.active_rows] = own
+        found["sample_weight"][problem.active_rows] = self._pull_back_to_weights(c)
         if problem._target_kind == "numbers":
             found["target"] = np.zeros(n)
-            found["target"][problem.active_rows] = np.bincount(self.owner, self.sign * c.level, self.svm.n)
+            found["target"][problem.active_rows] = np.bincount(self.sample_index, self.sign * c.level, self.svm.n)
         if isinstance(self.kernel, (Linear, RBF)):
             found["X"] = np.zeros((n, to_points.shape[1]))
             found["X"][problem.active_rows[self.S]] = to_points
             if to_new is not None:
                 found["X_new"] = to_new
         return found
+
+    def _pull_back_to_weights(self, c: DataChange) -> FloatArray:
+        """Pull cotangents of the dual's data back to the weights of the active samples, (n,), by (SENSE.8)."""
+        s = self.problem.sample_weight[self.problem.active_rows]
+        u, d, e = self._find_weight_exponents()
+        upper = np.where(np.isfinite(self.upper), self.upper, 0.0) * c.upper
+        curvature, totals = self.curvature * c.curvature, np.array([group.total for group in self.svm.groups])
+        to_weights = np.bincount(self.sample_index, upper - curvature, self.svm.n) / s
+        to_weights += ((u - 1.0) * upper.sum() + (d + 1.0) * curvature.sum() + float(totals * e @ c.total)) / s.sum()
+        return to_weights
 
 
 def _inner_product(c: DataChange, d: DataChange) -> float:
@@ -360,13 +413,13 @@ def vjp(
     b, w, objective : optional
         The cotangents of the intercept, of the weights of a linear machine, and of the optimal value.
     problem : Problem, optional
-        What was solved: of a result that comes out of a file.
+        The problem that was solved; needed only for a result loaded from a file.
 
     Returns
     -------
     dict
         By name: a number for each of `Sensitivity.parameters`; "sample_weight" (n,); "target" (n,) of a regression; "X"
-        (n, d) and "X_new" (q, d) of a linear or an RBF kernel.
+        (n, d) and "X_new" (q, d) with a linear or an RBF kernel.
 
     Raises
     ------
@@ -377,7 +430,7 @@ def vjp(
 
     See Also
     --------
-    Sensitivity.along : Forwards, and one-sided where the optimum is degenerate.
+    Sensitivity.along : Forward derivatives, one-sided if the optimum is degenerate.
 
     Notes
     -----

@@ -1,4 +1,7 @@
-"""State a machine by samples, kernel, intercept, hyperparameters and constraints (`MachineStatement`)."""
+"""Define the common base of all machines (`MachineStatement`): its data, its feature space, and its certifier.
+
+A machine is stated by samples, kernel, intercept, hyperparameters and linear constraints.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from qpsvm.machines.problem.linear_constraints import (
     ConstraintRows,
     UserConstraints,
     as_constraints,
-    build_computed_rows,
+    build_scaled_rows,
     build_textbook_rows,
 )
 from qpsvm.machines.problem.parameter_checks import as_intercept, check_choice
@@ -35,12 +38,12 @@ from qpsvm.space.kernels.psd_rule import PSDRule
 from qpsvm.space.kernels.space import FeatureSpace
 
 E = TypeVar("E", bound=np.generic)
-#: The treatments of an indefinite Gram matrix.
+#: Treatments of an indefinite Gram matrix.
 PSD_RULES = get_args(PSDRule)
 
 
 class MachineStatement(metaclass=FastABCMeta):
-    """Statement of a machine. Arrays are read-only, since values computed from them are cached."""
+    """The statement of a machine. Arrays are read-only, since values computed from them are cached."""
 
     samples: TrainingSamples
     X: Matrix
@@ -53,11 +56,11 @@ class MachineStatement(metaclass=FastABCMeta):
     _hyperparameters: ClassVar[tuple[str, ...]] = ()
     #: Kind of target of a sample: one of two labels, a number, a rank in an order, or none.
     _target_kind: ClassVar[Literal["labels", "numbers", "ranks", "none"]] = "labels"
-    #: Number of α per sample: those of one side after those of the other.
+    #: Number of α per sample; with two, all α of the first kind precede all of the second.
     _variables_per_sample: ClassVar[int] = 1
-    #: The machine's f is this times the f of the dual,
+    #: f of the machine is this factor times f of the dual,
     _f_scale: ClassVar[float] = 1.0
-    #: plus this times K(x, x).
+    #: plus this factor times K(x, x).
     _diagonal_weight: ClassVar[float] = 0.0
     #: Whether 1ᵀβ = 1, so that translating the samples translates w.
     _is_affine: ClassVar[bool] = False
@@ -174,7 +177,7 @@ class MachineStatement(metaclass=FastABCMeta):
 
     @property
     def classes(self) -> NDArray[Any]:
-        """The labels in sort order: two, or (k,) of several in one program; AbsentError without classes."""
+        """The labels in sorted order, (k,), two or more. Raises AbsentError for a machine without classes."""
         if self.samples.classes is None:
             raise AbsentError(f"{type(self).__name__} has no classes: its target is a number")
         return self.samples.classes
@@ -232,7 +235,7 @@ class MachineStatement(metaclass=FastABCMeta):
         """The linear constraints in the form used for computations; None without constraints."""
         if not self.constraints:
             return None
-        return build_computed_rows(self._textbook_constraint_rows, self.samples.active_features, self.kernel)
+        return build_scaled_rows(self._textbook_constraint_rows, self.samples.active_features, self.kernel)
 
     @property
     def _textbook_constraint_rows(self) -> ConstraintRows:
@@ -243,7 +246,7 @@ class MachineStatement(metaclass=FastABCMeta):
 
     @property
     def _constraint_scale(self) -> FloatArray:
-        """Divisors of the linear constraints: (p,)."""
+        """Factors by which the linear constraints are divided for computation, (USER.4): (p,)."""
         if self._constraint_rows is None:
             raise AbsentError(f"{type(self).__name__} has no linear constraints")
         return self._constraint_rows.scale
@@ -266,7 +269,7 @@ class MachineStatement(metaclass=FastABCMeta):
     @property
     @abstractmethod
     def _dual_structure(self) -> SVMDual:
-        """The dual, of which only what does not depend on the Gram matrix may be used."""
+        """The dual with a placeholder for the Gram matrix, which may not be used."""
 
     @property
     @abstractmethod
@@ -282,7 +285,9 @@ class MachineStatement(metaclass=FastABCMeta):
     def _bound_rounding(
         self, certificate: Certificate, tol: float, in_time: bool = True, polished: bool = True
     ) -> Certificate:
-        """Return the certificate with a gap that includes all rounding; refine the kernel values if that helps.
+        """Return the certificate with a gap that includes all rounding.
+
+        If only the rounding of kernel values exceeds `tol`, values without cancellation are tried.
 
         in_time: Whether there is time for more than the cheapest bound.
         polished: Whether a certificate with refined kernel values is polished again.
