@@ -14,9 +14,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import _num_samples
 
 from qpsvm.base.arrays.rounding import gamma as rounding_of
-from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import AnyModel, build_model
@@ -53,11 +54,11 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         deadline = None if self.time_limit is None else monotonic() + self.time_limit
+        if self._has_kernel_function and hasattr(X, "__len__"):
+            self._encode_classes(y, _num_samples(X), sample_weight)  # checked before the function, which may be slow
         matrix, kernel = self._prepare_training(X)
         n = matrix.shape[0]
-        codes, weight = self._encode_labels(y, n, sample_weight, False)
-        sums = np.bincount(codes, weight, len(self.classes_)).astype(np.float64)
-        self._check_class_weights(sums, 0 if weight is None else n)
+        codes, weight = self._encode_classes(y, n, sample_weight)
         self._check_calibration(matrix, codes, weight)
         machine, parameters = self._choose_machine()
         if machine == HARD and weight is not None:
@@ -67,6 +68,13 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
         self._report_status(machines.status, machines.gap, machines.message, machines.caveats)
         self._store_solution(matrix, codes, machines, kernel)
         self._calibrate(machines, inputs.check_weights(sample_weight, n), deadline)
+
+    def _encode_classes(self, y: Any, n: int, sample_weight: Any) -> tuple[IntArray, FloatArray | None]:
+        """Return the class index and the weight of each sample, (n,), after checking the weights of the classes."""
+        codes, weight = self._encode_labels(y, n, sample_weight, False)
+        sums = np.bincount(codes, weight, len(self.classes_)).astype(np.float64)
+        self._check_class_weights(sums, 0 if weight is None else n)
+        return codes, weight
 
     def _check_class_weights(self, sums: FloatArray, n: int) -> None:  # noqa: ARG002
         """Check the sums of the weights of each class, (k,). Raises DataError.
