@@ -2,8 +2,8 @@
 
 `bind_symbols(problem, space, at)` returns the `Symbols` of `displayed.py`. K, w, ξ, … are computed in plain NumPy from
 samples, kernel, penalties and a `Point`: `find_optimal_point` gives that of a result, `draw_point` a random feasible
-one. `Space` has explicit features: for a nonlinear kernel those of a factor of its matrix over all points that occur, so
-that w is a vector there too.
+one. `Space` has explicit features: for a nonlinear kernel those of a factor of its matrix over all points that occur,
+so that w is a vector there too.
 """
 
 from __future__ import annotations
