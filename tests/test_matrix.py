@@ -128,7 +128,7 @@ def agrees_with_the_reference_in_its_units(cell: Cell, result: qpsvm.SVMResult) 
         assert getattr(result, name) / value == pytest.approx(getattr(expected, name), rel=TOL), name
 
     at_1 = Cell(cell.variant, cell.kernel, 1.0)
-    size = float(np.abs(at_1.decision(expected)).max())
+    size = float(np.abs(at_1.predict_decision(expected)).max())
     near = TOL if cell.variant in HINGES else 1e-3
     if cell.has_explicit_w:
         atol = min(near, 3e-4) * np.abs(expected.w).max()
