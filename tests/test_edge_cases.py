@@ -16,9 +16,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from each import for_each
+from exact_arithmetic import as_fractions, dot
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judge import dot, exact_gram, faults, fractions
+from judge import exact_gram, find_faults
 from pairwise import cover_pairs
 
 import qpsvm
@@ -88,7 +89,7 @@ class Task:
 def verify(task: Task, result: qpsvm.SVMResult, optimal: bool = True) -> None:
     """No claim of the result is false, in exact arithmetic; `optimal` asks for the status, too."""
     assert result.summary()
-    assert not faults(task.problem, result, TOL)
+    assert not find_faults(task.problem, result, TOL)
     assert not optimal or result.status == "optimal", f"{result!r}: {result.solver}"
 
 
@@ -658,7 +659,7 @@ def check_meeting(X: Any, y: Any, kernel: Any, error: qpsvm.NotSeparableError) -
         centred = dense - dense.mean(axis=0)  # the sums are 1, so a common offset cancels
         distance, size = np.linalg.norm((u - v) @ centred), np.sqrt((centred**2).sum(axis=1).max())
     else:
-        K, delta = exact_gram(kernel, X), fractions(u - v)
+        K, delta = exact_gram(kernel, X), as_fractions(u - v)
         distance = abs(float(dot(delta, [dot(row, delta) for row in K]))) ** 0.5
         size = max(abs(float(row[i])) for i, row in enumerate(K)) ** 0.5
     assert distance <= 1e-7 * size

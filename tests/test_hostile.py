@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hostile import MACHINES, SPOILERS, examine_seed, hostile_problem
-from judge import rounding_of_losses
+from hostile import MACHINES, SPOILERS, draw_hostile_problem, examine_seed
+from judge import bound_loss_rounding
 
 import qpsvm
 
@@ -45,13 +45,13 @@ def test_every_solver_comes_to_the_same_optimum(machine: int) -> None:
         results = []
         for backend in ("auto", "augmented_lagrangian", "kernel_newton", "interior_point", "cvxopt"):
             try:
-                problem, _ = hostile_problem(seed)
+                problem, _ = draw_hostile_problem(seed)
                 results.append(qpsvm.solve(problem, backend, check=False))
             except qpsvm.QPSVMError:  # it does not take this machine, or these samples have no such machine
                 continue
         results = [result for result in results if np.isfinite(result.gap)]
         if results:
             low, high = max(r.dual for r in results), min(r.primal for r in results)
-            rounding = max(float(rounding_of_losses(problem, result)) for result in results)
+            rounding = max(float(bound_loss_rounding(problem, result)) for result in results)
             slack = 1e-8 * abs(high) + rounding
             assert low <= high + slack, (seed, [(r.backend, r.dual, r.primal) for r in results])

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import textbook_gap
-from judge import exact_gram, faults, fractions, judge, judge_dual, judge_plane
+from exact_arithmetic import as_fractions
+from judge import exact_gram, find_faults, judge, judge_dual, judge_plane
+from textbook_gap import CLASSIFIERS, REGRESSIONS, TextbookMachine, compute_textbook_objectives
 
 import qpsvm
 
@@ -60,16 +61,16 @@ LABELS = np.where(SAMPLES[:, 0] + 0.5 * RNG.normal(size=14) > 0.0, 1, -1)
 TARGET = SAMPLES[:, 0] + 0.1 * RNG.normal(size=14)
 
 
-@pytest.mark.parametrize("kind", [*textbook_gap.CLASSES[:3], *textbook_gap.CLASSES[4:], *textbook_gap.TUBES, "one"])
+@pytest.mark.parametrize("kind", [*CLASSIFIERS[:3], *CLASSIFIERS[4:], *REGRESSIONS, "one"])
 def test_it_says_what_a_textbook_says(kind):
-    machine = textbook_gap.Machine(kind, SAMPLES, TARGET if "t" in kind and kind in textbook_gap.TUBES else LABELS)
+    machine = TextbookMachine(kind, SAMPLES, TARGET if "t" in kind and kind in REGRESSIONS else LABELS)
     problem = machine.problem
     result = qpsvm.solve(problem, tol=1e-4, polish=False, check=False)
     verdict, point = judge(problem, result), result.verify().record["point"]
-    P, _ = textbook_gap.values(machine, result, [point[k] for k in range(len(point.alpha))])
+    P, _ = compute_textbook_objectives(machine, result, [point[k] for k in range(len(point.alpha))])
     unit = Fraction(machine.lam) if kind == "hinge" else Fraction(1)
     assert abs(verdict.primal - unit * P) <= Fraction(1, 10**12) * abs(verdict.primal)
-    assert not faults(problem, result, 1e-4)
+    assert not find_faults(problem, result, 1e-4)
 
 
 @pytest.mark.parametrize("problem", [
@@ -78,14 +79,14 @@ def test_it_says_what_a_textbook_says(kind):
 ])  # fmt: skip
 def test_faults_of_every_kind_have_words(problem):
     result = qpsvm.solve(problem)
-    assert faults(problem, result, 1e-6) == []
+    assert find_faults(problem, result, 1e-6) == []
     wrong = {
         "false": {"alpha": 0.9 * result.alpha}, "low": {"gap": 0.0, "alpha": 0.99 * result.alpha},
         "status": {"gap": 1e-3}, "infeasible": {"alpha": 2.0 * result.alpha}, "values": {"primal": 2.0 * result.primal},
         "nan": {"b": np.nan},
     }  # fmt: skip
     for word, change in wrong.items():
-        found = [line.partition(":")[0] for line in faults(problem, replace(result, **change), 1e-6)]
+        found = [line.partition(":")[0] for line in find_faults(problem, replace(result, **change), 1e-6)]
         assert word in found, (word, found)
 
 
@@ -111,4 +112,4 @@ def test_no_point_beats_weak_duality(seed):
     point = SimpleNamespace(alpha=alpha, w=rng.normal(size=3), b=float(rng.normal()))
     verdict = judge_dual(problem._dual_structure, SAMPLES, point)
     assert verdict.gap >= 0
-    assert verdict.primal >= sum(x * x for x in fractions(point.w)) / 2
+    assert verdict.primal >= sum(x * x for x in as_fractions(point.w)) / 2

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from each import for_each
 from machines import MACHINES
-from matrix import ALL_KERNELS, BACKENDS, CELLS, FORMS, GENERAL, Cell, is_allowed, reference_of
+from matrix import ALL_KERNELS, BACKENDS, CELLS, FORMS, GENERAL, Cell, find_reference, is_allowed
 from test_matrix import HINGES, TOL, alpha_is_unique
 
 import qpsvm
@@ -20,7 +20,7 @@ CENTRED = ("affine", "sigmoid-shift")
 
 
 def test_every_machine_is_in_the_table():
-    table = {type(Cell(variant, "linear", 1.0).problem()) for variant in MACHINES}
+    table = {type(Cell(variant, "linear", 1.0).build_problem()) for variant in MACHINES}
     named = [getattr(qpsvm, name) for name in qpsvm.__all__]
     public = {kind for kind in named if isinstance(kind, type) and issubclass(kind, qpsvm.Problem)}
     assert public - {qpsvm.Problem, qpsvm.CrammerSinger, qpsvm.WestonWatkins} == table
@@ -56,7 +56,7 @@ def test_raw_multipliers_have_the_signs_of_qp_1(variant: str) -> None:
 
 
 def multipliers_have_the_signs_of_qp_1(cell: Cell, form: str, backend: str) -> None:
-    problem = cell.problem()
+    problem = cell.build_problem()
     qp = problem.qp(form)
     answer = qpsvm.compile(qp, backend).solve(tol=1e-8)
     assert answer.reported in ("optimal", "numerical_error")
@@ -88,7 +88,7 @@ def multipliers_have_the_signs_of_qp_1(cell: Cell, form: str, backend: str) -> N
             assert np.abs(sum(parts) - 2 * turned).max() > 1e-3 * forces
 
     # Both forms have the value of the reference: min ½αᵀQα − 1ᵀα is minus the dual's maximum. Read, it is certified.
-    expected = reference_of(cell)
+    expected = find_reference(cell)
     value = -expected.dual if form == "dual" else expected.primal
     assert answer.objective == pytest.approx(value, rel=1e-4)
     assert problem.interpret(answer, form=form).gap <= TOL
@@ -101,14 +101,14 @@ def multipliers_mean_what_the_derivation_says(cell: Cell, form: str, qp: qpsvm.Q
 
     (Where the dual has HKH in place of K, Kβ is lower by its mean, and b is higher by that.)
     """
-    expected = reference_of(cell)
+    expected = find_reference(cell)
     scale = float(np.abs(expected.yf).max())
     point_b = np.ptp(expected.b_interval) <= 1e-9 * scale
-    factor = cell.v.factor(cell.u)
+    factor = cell.machine.factor(cell.u)
     if form == "dual":
         if "balance" in qp.constraints and point_b:
             balance = qp.multiplier("balance", answer.z, answer.y) / factor
-            u = cell.k.formula(cell.X) @ (expected.alpha * cell.samples.y)
+            u = cell.kernel_case.formula(cell.X) @ (expected.alpha * cell.samples.y)
             b = expected.b + (u[cell.s > 0].mean() if cell.kernel in CENTRED else 0.0)
             assert balance == pytest.approx(b, abs=1e-4 * scale)
         if "nu" in qp.constraints and point_b:
@@ -118,10 +118,10 @@ def multipliers_mean_what_the_derivation_says(cell: Cell, form: str, qp: qpsvm.Q
         assert np.abs(margin - expected.alpha[cell.s > 0]).max() <= 0.05 * expected.alpha.max()
 
 
-@for_each("cell", [cell for cell in CELLS if cell.explicit])
+@for_each("cell", [cell for cell in CELLS if cell.has_explicit_w])
 def test_the_lift_of_a_linear_dual_is_w(cell: Cell) -> None:
     """v = Zᵀα, unscaled and read as the problem reads it, is w = Σ α_i y_i x_i (of the rows it computes with)."""
-    problem = cell.problem()
+    problem = cell.build_problem()
     scaled = problem.solver_qp("dual")
     compiled = qpsvm.compile(scaled.qp, "osqp")
     assert compiled.lifted

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from machines import MACHINES, Point
-from matrix import CASES, Case, Cell, reference_of, solve_case
+from matrix import CASES, Case, Cell, find_reference, solve_case
 
 import qpsvm
 
@@ -24,7 +24,7 @@ def test_a_case_is_optimal_by_the_textbook(case: Case) -> None:
     result, cell = solve_case(case), case.cell
     assert result.status == "optimal", f"gap {result.gap:.2g}: {result.solver}"
     assert (result.backend, result.form) == (case.backend, case.form)
-    point = cell.point(result)
+    point = cell.build_point(result)
     the_point_is_feasible(cell, result, point)
     the_gap_is_what_arithmetic_gives(cell, result, point)
     predictions_are_f(cell, result, point)
@@ -41,27 +41,27 @@ def the_point_is_feasible(cell: Cell, result: qpsvm.SVMResult, point: Point) -> 
     assert (alpha >= 0).all()
     assert (alpha <= point.upper * (1 + 4 * EPS)).all()
     assert total > 0
-    for column, wanted in cell.sums:
+    for column, wanted in cell.equalities:
         assert abs(column @ alpha - wanted) <= 100 * EPS * max(float(np.abs(column) @ alpha), abs(wanted))
 
-    beta = cell.v.size * point.beta
-    if cell.explicit:
+    beta = cell.machine.size * point.beta
+    if cell.has_explicit_w:
         w = cell.X.T @ beta
         np.testing.assert_allclose(result.w, w, atol=TOL * np.abs(w).max())
-    clipped = cell.k.psd == "clip"  # coefficients and b are those of K that give f of its positive part
+    clipped = cell.kernel_case.psd == "clip"  # coefficients and b are those of K that give f of its positive part
     if cell.variant != "hard_margin" and not clipped:  # which has w(α)/δ
         np.testing.assert_allclose(result.coef, beta, atol=TOL * np.abs(beta).max())
-    if cell.v.intercept == "penalised" and not clipped:  # ½(b − 1ᵀβ)² is part of the gap
-        most = np.sqrt(2 * result.gap * max(abs(result.primal), abs(result.dual)) / cell.v.factor(cell.u))
+    if cell.machine.intercept == "penalised" and not clipped:  # ½(b − 1ᵀβ)² is part of the gap
+        most = np.sqrt(2 * result.gap * max(abs(result.primal), abs(result.dual)) / cell.machine.factor(cell.u))
         assert abs(result.b - beta.sum()) <= TOL * float(np.abs(point.f).max()) + 8 * EPS * total + most
-    elif cell.v.intercept is None:
+    elif cell.machine.intercept is None:
         assert result.b == 0
 
 
 def the_gap_is_what_arithmetic_gives(cell: Cell, result: qpsvm.SVMResult, point: Point) -> None:
     """Both values are the textbook's, and their difference the gap, which is a sum of every row's violations."""
-    factor = cell.v.factor(cell.u)
-    primal, dual = factor * float(cell.v.primal(point)), factor * float(cell.v.dual(point))
+    factor = cell.machine.factor(cell.u)
+    primal, dual = factor * float(cell.machine.primal(point)), factor * float(cell.machine.dual(point))
     size = max(abs(primal), abs(dual))
     rounding = 8 * EPS * float((np.abs(point.K) @ np.abs(point.beta)).max())  # of u = Kβ
     slack = 1e-9 + rounding * float(factor * result.alpha.sum()) / size
@@ -76,13 +76,13 @@ def the_gap_is_what_arithmetic_gives(cell: Cell, result: qpsvm.SVMResult, point:
 
 def predictions_are_f(cell: Cell, result: qpsvm.SVMResult, point: Point) -> None:
     """A user's f is the f of these numbers, at the samples of training."""
-    own = cell.k.formula(cell.X).diagonal() if cell.variant == "svdd" else 0.0
+    own = cell.kernel_case.formula(cell.X).diagonal() if cell.variant == "svdd" else 0.0
     f = point.f - own
-    if cell.k.psd == "shift":  # σβ_i has no counterpart outside the training samples
+    if cell.kernel_case.psd == "shift":  # σβ_i has no counterpart outside the training samples
         assert "shift" in result.message
         stretched = float(np.abs(result.coef).sum() / np.abs(point.beta).sum())
-        f = cell.k.formula(cell.X) @ (stretched * point.beta) + result.b - own
-    np.testing.assert_allclose(cell.decision(result), f, atol=1e-8 * np.abs(point.f).max())
+        f = cell.kernel_case.formula(cell.X) @ (stretched * point.beta) + result.b - own
+    np.testing.assert_allclose(cell.predict_decision(result), f, atol=1e-8 * np.abs(point.f).max())
 
 
 def kkt_conditions_hold(cell: Cell, result: qpsvm.SVMResult, point: Point) -> None:
@@ -121,18 +121,18 @@ def kinds_are_what_samples_do(cell: Cell, result: qpsvm.SVMResult, point: Point)
 
 def agrees_with_the_reference_in_its_units(cell: Cell, result: qpsvm.SVMResult) -> None:
     """Values to 1e-6 of cvxopt on the dual at scale 1; w, f, b, ρ, ε and R as well as values to 1e-6 determine them."""
-    expected = reference_of(cell)
+    expected = find_reference(cell)
     assert expected.status == "optimal"
-    value, f_unit = cell.units("value"), cell.units("f")
+    value, f_unit = cell.compute_unit("value"), cell.compute_unit("f")
     for name in ("primal", "dual"):
         assert getattr(result, name) / value == pytest.approx(getattr(expected, name), rel=TOL), name
 
     at_1 = Cell(cell.variant, cell.kernel, 1.0)
-    size = float(np.abs(at_1.decision(expected)).max())
+    size = float(np.abs(at_1.predict_decision(expected)).max())
     near = TOL if cell.variant in HINGES else 1e-3
-    if cell.explicit:
+    if cell.has_explicit_w:
         atol = min(near, 3e-4) * np.abs(expected.w).max()
-        np.testing.assert_allclose(result.w / cell.units("w"), expected.w, atol=atol)
+        np.testing.assert_allclose(result.w / cell.compute_unit("w"), expected.w, atol=atol)
     if np.ptp(expected.b_interval) <= TOL * size:
         assert abs(result.b / f_unit - expected.b) <= near * size
     for name, least in expected.extras.items():
@@ -146,7 +146,7 @@ def intervals_and_multipliers_agree(
     cell: Cell, result: qpsvm.SVMResult, expected: qpsvm.SVMResult, size: float
 ) -> None:
     """Every b that is as good, f, ρ, and α where it is unique."""
-    f_unit, y = cell.units("f"), cell.samples.y
+    f_unit, y = cell.compute_unit("f"), cell.samples.y
     f, f0 = result.yf * y / f_unit, expected.yf * y
     ends, ends0 = np.array(result.b_interval) / f_unit, np.array(expected.b_interval)
     if np.ptp(ends0) <= TOL * size:
@@ -157,19 +157,21 @@ def intervals_and_multipliers_agree(
         finite = np.isfinite(ends0)
         np.testing.assert_allclose(ends[finite], ends0[finite], atol=TOL * size)
         np.testing.assert_allclose(f - result.b / f_unit, f0 - expected.b, atol=TOL * size)
-    assert result.rho / (f_unit if cell.v.nu else 1.0) == pytest.approx(expected.rho, abs=TOL * size)
+    assert result.rho / (f_unit if cell.machine.nu else 1.0) == pytest.approx(expected.rho, abs=TOL * size)
     if alpha_is_unique(cell, expected):
-        np.testing.assert_allclose(result.alpha / cell.units("alpha"), expected.alpha, atol=TOL * expected.alpha.max())
+        np.testing.assert_allclose(
+            result.alpha / cell.compute_unit("alpha"), expected.alpha, atol=TOL * expected.alpha.max()
+        )
 
 
 def alpha_is_unique(cell: Cell, expected: qpsvm.SVMResult) -> bool:
     """Whether the bordered matrix of (POL.1) is nonsingular for the margin of the reference."""
     y, free = cell.samples.y, expected.on_margin
-    Q = (Cell(cell.variant, cell.kernel, 1.0).gram() * np.outer(y, y))[np.ix_(free, free)]
-    if cell.v.nu:
+    Q = (Cell(cell.variant, cell.kernel, 1.0).compute_gram() * np.outer(y, y))[np.ix_(free, free)]
+    if cell.machine.nu:
         border = np.column_stack([y > 0, y < 0]).astype(float)
     else:
-        border = y[:, None] if cell.v.intercept == "free" else np.zeros((len(y), 0))
+        border = y[:, None] if cell.machine.intercept == "free" else np.zeros((len(y), 0))
     E = border[free]
     k, m = E.shape
     if k == 0:
@@ -184,12 +186,12 @@ def alpha_is_unique(cell: Cell, expected: qpsvm.SVMResult) -> bool:
 def test_alpha_is_compared_in_most_cells():
     """The comparison of α is not empty."""
     cells = {case.cell for case in CASES if case.cell.variant in HINGES}
-    assert sum(alpha_is_unique(cell, reference_of(cell)) for cell in cells) >= 0.5 * len(cells)
+    assert sum(alpha_is_unique(cell, find_reference(cell)) for cell in cells) >= 0.5 * len(cells)
 
 
 def test_some_intercepts_are_intervals():
     """The table holds problems whose b is a point, an interval, and a half-line."""
-    width = lambda variant: np.ptp(reference_of(Cell(variant, "rbf", 1.0)).b_interval)  # noqa: E731
+    width = lambda variant: np.ptp(find_reference(Cell(variant, "rbf", 1.0)).b_interval)  # noqa: E731
     assert np.isinf(width("nusvm_largest"))
     assert 0.01 < width("csvm_all_bounded") < np.inf
     assert width("csvm") <= 1e-9

@@ -15,7 +15,7 @@ import numpy as np
 import osqp
 import pytest
 import scipy.sparse as sp
-from matrix import BACKENDS, GENERAL, PARTIAL, SAMPLES, gaussian, scale_gamma
+from matrix import BACKENDS, GENERAL, PARTIAL, SAMPLES, compute_gamma_scale, compute_gaussian
 from sklearn.datasets import load_breast_cancer
 
 import qpsvm
@@ -377,7 +377,7 @@ def test_cvxopt_data_are_the_six_matrices_of_the_text():
     """P_ij = y_i y_j K_ij, q = −1, G = [−I; I] (sparse), h = [0; C], A = yᵀ, b = 0, written out by hand."""
     C = 0.7
     data = qpsvm.compile(csvm(C).qp("dual"), "cvxopt").data
-    K = gaussian(X, X, scale_gamma(X))
+    K = compute_gaussian(X, X, compute_gamma_scale(X))
     P, q, G, h, A, b = data
     np.testing.assert_allclose(dense(P), np.outer(Y, Y) * K, atol=1e-12)
     np.testing.assert_array_equal(dense(q), -np.ones((N, 1)))
@@ -422,7 +422,7 @@ def test_osqp_data_are_its_setup_arguments():
     C = 0.7
     data = qpsvm.compile(csvm(C).qp("dual"), "osqp").data
     assert data.keys() == ("P", "q", "A", "l", "u")
-    Q = np.outer(Y, Y) * gaussian(X, X, scale_gamma(X))
+    Q = np.outer(Y, Y) * compute_gaussian(X, X, compute_gamma_scale(X))
     np.testing.assert_allclose(data.P.toarray(), np.triu(Q), atol=1e-12)
     np.testing.assert_array_equal(data.A.toarray(), np.vstack([Y, np.eye(N)]))
     np.testing.assert_array_equal(data.l, np.zeros(N + 1))
@@ -462,7 +462,7 @@ def test_cvxpy_data_is_a_problem_that_a_reader_extends():
     assert (alpha.name(), alpha.size) == ("alpha", N)
     extended = cvxpy.Problem(model.objective + cvxpy.Minimize(0.5 * cvxpy.sum_squares(alpha)), model.constraints)
     value = extended.solve(solver="CLARABEL")
-    Q = np.outer(Y, Y) * gaussian(X, X, scale_gamma(X))
+    Q = np.outer(Y, Y) * compute_gaussian(X, X, compute_gamma_scale(X))
     expected = qpsvm.solve(qpsvm.CSVM(Q * np.outer(Y, Y) + np.eye(N), Y, C=1.0, kernel=qpsvm.Precomputed()))
     assert value == pytest.approx(-expected.dual, rel=1e-6)
     np.testing.assert_allclose(alpha.value, expected.alpha, atol=1e-4)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from judge import judge_dual
-from stated_machines import drawn_pairs, examine_seed
+from stated_machines import draw_stated_pairs, examine_stated_seed
 
 import qpsvm
 from qpsvm.base.arrays.double_double import sum_columns_to_pairs
@@ -97,4 +97,4 @@ def test_a_ranking_far_from_the_origin_is_certified_as_one_near_it(C: float, off
 @pytest.mark.parametrize("seed", range(0, 100, 10))
 def test_what_is_claimed_of_pairs_is_true(seed: int) -> None:
     for each in range(seed, seed + 10):
-        assert examine_seed(each, drawn_pairs) == [], each
+        assert examine_stated_seed(each, draw_stated_pairs) == [], each

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact_program import fractions, product
+from exact_arithmetic import as_fraction_rows, as_fractions, dot
 
 from qpsvm.bounds.program.convexity import (
     Convexity,
@@ -19,7 +19,7 @@ from qpsvm.bounds.program.rational import as_multiple, find_null_vector, find_ra
 
 
 def has_no_negative_pivot(P: np.ndarray, less: np.ndarray) -> bool:
-    rows = fractions(P)
+    rows = as_fraction_rows(P)
     for j, value in enumerate(less.tolist()):
         rows[j][j] -= Fraction(value)
     while rows:
@@ -71,8 +71,8 @@ def test_directions_are_those_of_negative_curvature():
         convexity = Convexity(P)
         assert convexity.curvature is None
         d, _ = convexity.find_negative_direction()
-        exact = fractions(d)[0]
-        assert product(exact, [product(row, exact) for row in fractions(P)]) < 0
+        exact = as_fractions(d)
+        assert dot(exact, [dot(row, exact) for row in as_fraction_rows(P)]) < 0
     assert Convexity(np.eye(3)).find_negative_direction() is None
 
 
@@ -94,8 +94,8 @@ def test_a_residual_is_bounded_beyond_floats():
         F = np.random.default_rng(seed).normal(size=(60, 80))
         M = F @ F.T / 80.0
         L = np.linalg.cholesky(M)
-        exact = fractions(M)
-        rows = fractions(L)
+        exact = as_fraction_rows(M)
+        rows = as_fraction_rows(L)
         worst = max(
             abs(sum((a * b for a, b in zip(rows[i], rows[j], strict=True)), Fraction(0)) - exact[i][j])
             for i, j in ((0, 0), (59, 58), (59, 59), (30, 40))
@@ -111,7 +111,7 @@ def test_rational_vectors_are_what_they_are_asked_for():
         M = rng.normal(size=(3, 5)).round(2)
         near = np.linalg.svd(M)[2][-1]
         v = find_null_vector(M, near)
-        assert all(product(row, v) == 0 for row in fractions(M))
+        assert all(dot(row, v) == 0 for row in as_fraction_rows(M))
         assert np.array([float(value) for value in v]) * np.abs(near).max() == pytest.approx(near, abs=1e-12)
     assert as_multiple([Fraction(1, 3), Fraction(-1, 6)]).tolist() == [2.0, -1.0]
     basis = np.array([[1.0, 0.25, 0.0], [0.0, 3.0, 1.0]])

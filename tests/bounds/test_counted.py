@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from judge import exact_gram, faults
+from judge import exact_gram, find_faults
 
 import qpsvm
 from qpsvm import RBF, Linear, Polynomial, Precomputed
@@ -68,7 +68,7 @@ def test_raised_exponents_are_within_epsilon(gamma):
     for problem in machines(X, y, RBF(gamma), ("c", "nu", "hard"), C=1e6):
         result = qpsvm.solve(problem)
         assert result.status == "optimal"
-        assert not faults(problem, result, 1e-6)
+        assert not find_faults(problem, result, 1e-6)
 
 
 def test_epsilon_counts_the_columns_that_sparse_samples_get_when_they_are_centred():
@@ -112,7 +112,7 @@ def test_nearly_all_values_zero_is_certified_without_twice_the_precision(monkeyp
     monkeypatch.setattr(SharpRows, "evaluate", lambda *_: pytest.fail("evaluated again"))
     result = qpsvm.solve(problem, tol=1e-8, polish=False)
     assert result.status == "optimal"
-    assert not faults(problem, result, 1e-8)
+    assert not find_faults(problem, result, 1e-8)
 
 
 def test_a_power_below_one_has_no_slope_at_zero():
@@ -149,7 +149,7 @@ def test_hulls_that_meet_are_seen_from_an_alpha_nearby(backend, form):
 @pytest.mark.parametrize("kernel", [Linear(), RBF(1.0)], ids=str)
 def test_no_scale_breaks_the_bound(scale, kernel):
     for problem in machines(*samples(scale), kernel):
-        assert not faults(problem, qpsvm.solve(problem, check=False), 1e-6)
+        assert not find_faults(problem, qpsvm.solve(problem, check=False), 1e-6)
 
 
 @pytest.mark.parametrize("intercept", ["free", "penalised", None])
@@ -157,18 +157,18 @@ def test_values_that_underflow_are_not_called_exact(intercept):
     X, y = samples()
     weight = 10.0 ** np.random.default_rng(1).uniform(-8, 8, len(y))
     problem = qpsvm.PrimalHinge(X, y, 1e280, intercept=intercept, sample_weight=weight)
-    assert not faults(problem, qpsvm.solve(problem, check=False), 1e-6)
+    assert not find_faults(problem, qpsvm.solve(problem, check=False), 1e-6)
 
 
 @pytest.mark.parametrize("C", [1.0, 1e4, 1e8])
 def test_twins_far_out_are_judged_rightly(C):
     X, y = twins(1e7)
     problem = qpsvm.CSVM(X, y, C, RBF(1.0))
-    assert not faults(problem, qpsvm.solve(problem, check=False), 1e-6)
+    assert not find_faults(problem, qpsvm.solve(problem, check=False), 1e-6)
 
 
 def test_a_matrix_is_taken_at_its_word():
     X, y = samples()
     K = X @ X.T
     problem = qpsvm.CSVM((K + K.T) / 2, y, 1e3, Precomputed())
-    assert not faults(problem, qpsvm.solve(problem), 1e-6)
+    assert not find_faults(problem, qpsvm.solve(problem), 1e-6)

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from judge import dot, fractions, judge_dual, loss, rows_of
-from stated_machines import Stated
+from exact_arithmetic import as_fractions, dot
+from judge import build_row_points, compute_loss, judge_dual
+from stated_machines import StatedProblem
 
 import qpsvm
 from qpsvm.base.arrays.rounding import FEW_ROUNDINGS
@@ -31,14 +32,14 @@ LOSSES = {
 }  # fmt: skip
 
 
-def draw_far_rows(seed: int) -> Stated:
+def draw_far_rows(seed: int) -> StatedProblem:
     """Draw rows far from the origin, and penalties at which what is rounded in y f is more than the norm."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(3, 12)), int(rng.integers(1, 4))
     y = np.where(rng.permutation(n) < rng.integers(1, n), 1.0, -1.0)
     X = rng.standard_normal((n, d)) + 3.0 * y[:, None] + rng.choice([0.0, 1e3, 1e6, 1e9]) / 3.0
     C = 10.0 ** rng.uniform(6, 14)
-    return Stated(X, y, 1.0, C, float(rng.choice([0.0, 1.0 / C])), INTERCEPTS[seed % 3])
+    return StatedProblem(X, y, 1.0, C, float(rng.choice([0.0, 1.0 / C])), INTERCEPTS[seed % 3])
 
 
 @pytest.mark.parametrize("seed", [9, 16, 28, 31, 37, 41, 51, 56])
@@ -58,7 +59,7 @@ def test_rows_that_are_left_out_contribute_nothing(curvature: float) -> None:
     """Rows with α at either bound, and slacks on both sides of 0 and of the knee, within the radius and beyond it."""
     t, r = np.tile([-2.0, -0.5, 0.5, 2.0], 4) * 0.01, np.full(16, 0.01)
     t[8:] += 0.7 * curvature
-    problem = Stated(np.eye(16), np.resize([1, -1], 16), upper=0.7, curvature=curvature)
+    problem = StatedProblem(np.eye(16), np.resize([1, -1], 16), upper=0.7, curvature=curvature)
     point = certify(problem.space, problem.svm, np.zeros(16))
     point = point.replace(alpha=np.tile(np.repeat([0.0, 0.7], 4), 2), evaluated=EvaluatedViolations(t, r))
     bounds = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm)
@@ -73,18 +74,18 @@ def test_the_terms_are_no_less_than_their_sum(seed: int, kind: str) -> None:
     """(BOUND.2), where slacks are exactly these, so that all is the rounding of products and sums; and at both ends."""
     rng = np.random.default_rng(seed)
     m, (upper, curvature) = 40, LOSSES[kind]
-    problem = Stated(rng.standard_normal((m, 2)), np.resize([1.0, -1.0], m), 1.0, upper, curvature, None)
+    problem = StatedProblem(rng.standard_normal((m, 2)), np.resize([1.0, -1.0], m), 1.0, upper, curvature, None)
     a, t = rng.uniform(0.0, min(upper, 2.0), m), rng.standard_normal(m) * 10.0 ** rng.uniform(-8, 0, m)
     t = -np.abs(t) if kind == "hard" else t
     point = replace(certify(problem.space, problem.svm, a), alpha=a)
-    bends = fractions(np.full(m, curvature))
+    bends = as_fractions(np.full(m, curvature))
     for r in np.zeros(m), np.where(t > 0.0, 0.25, 0.1 * np.abs(t)):
         gap_bounder = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm)
         found = gap_bounder.sum_terms_of_rows(point, np.arange(m), t, r)
         ends = [
             [
-                loss(T, upper, bend) + bend * alpha**2 / 2 - alpha * T
-                for alpha, T, bend in zip(fractions(a), fractions(end), bends, strict=True)
+                compute_loss(T, upper, bend) + bend * alpha**2 / 2 - alpha * T
+                for alpha, T, bend in zip(as_fractions(a), as_fractions(end), bends, strict=True)
             ]
             for end in (t - r, t + r)
         ]
@@ -101,7 +102,7 @@ def test_a_surplus_is_paid_for(seed: int | None) -> None:
     else:
         n = int(rng.integers(2, 5))
         X, y = rng.standard_normal((n, 2)) + rng.choice([0, 2, 10]), np.resize([1.0, -1.0], n)
-    problem = Stated(X, y, 1.0, 2.0, 0.0, "free")
+    problem = StatedProblem(X, y, 1.0, 2.0, 0.0, "free")
     if seed is not None:
         a = feasible(problem.svm, rng.uniform(0, 1.5, n))
         off = a.copy()
@@ -134,7 +135,7 @@ def test_a_repaired_alpha_leaves_no_surplus(kind: str, n: int) -> None:
     a = feasible(svm, svm.upper * rng.uniform(-0.5, 1.5, svm.m))
     assert ((a >= 0.0) & (a <= svm.upper)).all()
     for part in svm.parts:
-        surplus = dot(fractions(a), fractions(part.column)) - Fraction(part.total) - Fraction(part.low)
+        surplus = dot(as_fractions(a), as_fractions(part.column)) - Fraction(part.total) - Fraction(part.low)
         if kind == "NuSVR":  # no α may have digits as fine as those of νΣC
             assert abs(surplus) <= abs(Fraction(part.low))
             continue
@@ -166,7 +167,7 @@ def test_the_alpha_of_a_result_is_exactly_feasible(kind: str) -> None:
 
 
 def test_a_total_that_no_alpha_has_makes_no_bound() -> None:
-    problem = Stated(np.eye(4), [1, -1, 1, -1], upper=1.0, intercept="free")
+    problem = StatedProblem(np.eye(4), [1, -1, 1, -1], upper=1.0, intercept="free")
     point = certify(problem.space, problem.svm, np.full(4, 0.5))
     for total in (0.5, 2.5):
         svm = replace(problem.svm, groups=(replace(problem.svm.groups[0], total=total),))
@@ -177,7 +178,7 @@ def test_a_total_that_no_alpha_has_makes_no_bound() -> None:
 
 def test_equalities_are_charged_for_their_radius() -> None:
     """(COUNT.5)"""
-    problem = Stated(np.eye(4), [1, -1, 1, -1], upper=np.inf, intercept=None)
+    problem = StatedProblem(np.eye(4), [1, -1, 1, -1], upper=np.inf, intercept=None)
     bounds = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm, np.ones(4, dtype=bool))
     a, t, r = np.array([1.0, 2.0, 0.0, 3.0]), np.array([0.0, -1e-9, 0.0, 1e-9]), np.full(4, 1e-9)
     point = certify(problem.space, problem.svm, np.ones(4)).replace(alpha=a)
@@ -199,11 +200,11 @@ def test_a_penalised_intercept_is_as_far_as_it_may_be(seed: int) -> None:
     """(CERT.2) at both ends of what the level may be, for a ridge of any size."""
     rng = np.random.default_rng(seed)
     y = np.where(rng.permutation(9) < 4, 1.0, -1.0)
-    problem = Stated(rng.standard_normal((9, 2)), y, 1.0, 3.0, 0.0, "penalised")
+    problem = StatedProblem(rng.standard_normal((9, 2)), y, 1.0, 3.0, 0.0, "penalised")
     (group,) = problem.svm.penalised_groups
     group = replace(group, ridge=10.0 ** rng.uniform(-3, 3))
     point = certify(problem.space, problem.svm, rng.uniform(0.0, 3.0, 9))
-    slope = dot(fractions(point.alpha), fractions(y)) / Fraction(group.ridge)
+    slope = dot(as_fractions(point.alpha), as_fractions(y)) / Fraction(group.ridge)
     bounds = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm)
     for level in (0.1, float(slope), 3.0):
         for off in (0.0, 1e-12, 0.5):
@@ -219,9 +220,9 @@ def test_a_ball_is_as_small_as_it_may_be(off: float) -> None:
     """½R² + Σ C t of the smallest ball that the level may stand for is no less than the size: of one around all."""
     problem = qpsvm.SVDD([[0.0, 0.1], [2.0, 0.3], [1.0, 0.7]], nu=0.1)
     point = certify(problem.space, problem.svm, np.array([0.5, 0.5, 0.0]))
-    w, level, U = fractions(point.w), Fraction(point.level + 1.0), fractions(problem.svm.upper)
-    X = [fractions(x) for x in problem.X]
-    centre = fractions(problem.space.to_caller_weights(point.w))
+    w, level, U = as_fractions(point.w), Fraction(point.level + 1.0), as_fractions(problem.svm.upper)
+    X = [as_fractions(x) for x in problem.X]
+    centre = as_fractions(problem.space.to_caller_weights(point.w))
     square = dot(w, w) + 2 * level
     known = point.replace(level=float(level), level_radius=off, evaluated=None)
     size = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm).bound_gap(known).size
@@ -310,7 +311,7 @@ def test_the_room_of_a_point_inside_is_there(seed: int) -> None:
     """(HELD.4) shrinks towards it by as much: exactly what the rows leave, or less."""
     problem, held, _, _ = draw_bands(seed)
     inner, b, room = held._interior_point
-    w, Z = fractions(inner.w), rows_of(problem.space.rows.matrix(), problem.svm)
+    w, Z = as_fractions(inner.w), build_row_points(problem.space.rows.matrix(), problem.svm)
     for k, row in enumerate(held.rows):
         sign, column = (Fraction(float(part[row])) for part in (problem.svm.sign, held.column))
         assert room[k] <= sign * dot(w, Z[row]) + column * Fraction(b) - Fraction(float(problem.svm.level[row]))

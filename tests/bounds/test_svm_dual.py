@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 from each import for_each
-from judge import dot, faults, fractions, judge_dual, loss, rows_of, values_of
+from exact_arithmetic import as_fractions, dot
+from judge import build_row_points, compute_loss, compute_objectives, find_faults, judge_dual
 from scipy.optimize import minimize_scalar
-from stated_machines import Stated, draw_stated, examine_seed
+from stated_machines import StatedProblem, draw_stated, examine_stated_seed
 
 import qpsvm
 from qpsvm.base.arrays.frozen import repeat_value
@@ -91,11 +92,11 @@ def drawn_dual(seed: int, kind: str, size: float = 1.0) -> tuple[SVMDual, Any, F
 def exact_terms(svm: SVMDual, X: Any, alpha: list[Fraction], w: list[Fraction], mu: dict[str, Fraction]) -> list[Any]:
     """t and g of every row, (CERT.1)."""
     found = []
-    for k, z in enumerate(rows_of(X, svm)):
+    for k, z in enumerate(build_row_points(X, svm)):
         t = Fraction(float(svm.level[k])) - Fraction(float(svm.sign[k])) * dot(w, z)
         t -= sum((Fraction(float(g.column[k])) * mu[g.multiplier] for g in svm.groups), Fraction(0))
         bend = Fraction(float(svm.curvature[k]))
-        found.append((t, loss(t, float(svm.upper[k]), bend) + bend * alpha[k] ** 2 / 2 - alpha[k] * t))
+        found.append((t, compute_loss(t, float(svm.upper[k]), bend) + bend * alpha[k] ** 2 / 2 - alpha[k] * t))
     return found
 
 
@@ -107,19 +108,19 @@ def test_the_gap_is_a_sum_of_terms_that_are_not_negative(seed: int, kind: str) -
     a = np.minimum(rng.choice([0.0, 0.25, 0.375, 9.0], svm.m), np.where(np.isfinite(svm.upper), svm.upper, 2.0))
     # any α is feasible for the totals that it has
     svm = replace(svm, groups=tuple(replace(g, total=float(g.column @ a)) if not g.ridge else g for g in svm.groups))
-    alpha, w = fractions(a), fractions(rng.integers(-6, 7, X.shape[1]) / 4)
+    alpha, w = as_fractions(a), as_fractions(rng.integers(-6, 7, X.shape[1]) / 4)
     mu = {group.multiplier: Fraction(float(rng.integers(-9, 10))) / 7 for group in svm.groups}
     beta = [x * Fraction(float(s)) for x, s in zip(alpha, svm.sign, strict=True)]
-    own = [dot(beta, column) for column in zip(*rows_of(X, svm), strict=True)]
+    own = [dot(beta, column) for column in zip(*build_row_points(X, svm), strict=True)]
     apart = [x - y for x, y in zip(w, own, strict=True)]
     terms = exact_terms(svm, X, alpha, w, mu)
     difference = dot(apart, apart) / 2 + sum(g for _, g in terms)
     for group in svm.penalised_groups:
         ridge = Fraction(group.ridge)
-        slope = (dot(fractions(group.column), alpha) - Fraction(group.total)) / ridge
+        slope = (dot(as_fractions(group.column), alpha) - Fraction(group.total)) / ridge
         difference += ridge * (mu[group.multiplier] - slope) ** 2 / 2
     assert all(g >= 0 for _, g in terms)
-    primal, dual = values_of(svm, X, alpha, w, mu)
+    primal, dual = compute_objectives(svm, X, alpha, w, mu)
     assert primal - dual == difference
     t = np.array([float(t) for t, _ in terms])
     computed = losses.compute_gap_term(a, t, svm.upper, svm.curvature)
@@ -159,7 +160,7 @@ def test_any_alpha_becomes_a_pair_whose_gap_is_no_less_than_the_exact_one(seed: 
 
 def test_a_row_at_its_bound_is_settled_from_the_knee_on_even_where_others_have_no_bound() -> None:
     """The row with α = U = 1 falls short by less than δU = 8, and costs (t − 8)²/16 there: that was left out."""
-    problem = Stated([[1.0], [-1.0]], [1, -1], 5.0, upper=[1.0, np.inf], curvature=[8.0, 1.0])
+    problem = StatedProblem([[1.0], [-1.0]], [1, -1], 5.0, upper=[1.0, np.inf], curvature=[8.0, 1.0])
     certificate = problem.certify([1.0, 1.0])
     assert 0.0 < certificate.violation[0] < 8.0
     assert certificate.gap >= judge_dual(problem.svm, problem.X, certificate).gap > 0.01
@@ -168,7 +169,7 @@ def test_a_row_at_its_bound_is_settled_from_the_knee_on_even_where_others_have_n
 @pytest.mark.parametrize("intercept", ["free", "penalised"])
 def test_a_vanishing_w_is_no_excuse_for_an_alpha_that_costs_by_itself(intercept: str) -> None:
     """Levels 0, and one sample in both classes: w(α) = 0, but D(α) = −½Σδα², which is 100 % off."""
-    problem = Stated([[1.0], [1.0]], [1, -1], level=0.0, curvature=1.0, intercept=intercept)
+    problem = StatedProblem([[1.0], [1.0]], [1, -1], level=0.0, curvature=1.0, intercept=intercept)
     certificate = problem.certify([1.0, 1.0])
     assert judge_dual(problem.svm, problem.X, certificate).gap == 1
     assert certificate.gap >= 1
@@ -184,7 +185,7 @@ def test_the_dual_value_counts_the_penalised_multiplier() -> None:
 
 def test_alpha_is_zero_and_so_is_the_optimum() -> None:
     """Every level is below 0, so that w = 0 costs nothing: like a regression whose tube holds all targets."""
-    problem = Stated([[1.0], [2.0], [4.0]], [1, -1, 1], level=-1.0, curvature=0.5)
+    problem = StatedProblem([[1.0], [2.0], [4.0]], [1, -1, 1], level=-1.0, curvature=0.5)
     result = qpsvm.solve(problem)
     assert result.status == "optimal"
     assert (result.primal, result.dual, result.gap) == (0.0, 0.0, 0.0)
@@ -232,7 +233,7 @@ def test_over_a_kernel_matrix_too(seed: int, kind: str) -> None:
     start = certify(space, svm, rng.uniform(-0.5, 1.5, svm.m) * size)
     for point in (start, polish(svm, start, lambda a: certify(space, svm, a))):
         found = GapRefiner(Accuracy(space), svm).refine(point, 0.0)
-        w = [dot(fractions(found.coef), fractions(column)) for column in X.T]
+        w = [dot(as_fractions(found.coef), as_fractions(column)) for column in X.T]
         verdict = judge_dual(svm, X, SimpleNamespace(alpha=found.alpha, w=w, b=found.b, multipliers=found.multipliers))
         assert verdict.primal >= verdict.dual
         if math.isfinite(found.gap):
@@ -269,14 +270,16 @@ def cost(svm: SVMDual, u: Any, theta: Fraction) -> Fraction | float:
     value: Any = Fraction(group.total) * theta + Fraction(group.ridge) * theta * theta / 2
     for k in range(svm.m):
         t = Fraction(float(svm.level[k])) - Fraction(float(svm.sign[k])) * Fraction(float(u[k]))
-        value += loss(t - Fraction(float(group.column[k])) * theta, float(svm.upper[k]), Fraction(svm.curvature[k]))
+        value += compute_loss(
+            t - Fraction(float(group.column[k])) * theta, float(svm.upper[k]), Fraction(svm.curvature[k])
+        )
     return value
 
 
 def knots(svm: SVMDual, u: Any) -> list[Fraction]:
     """Where h changes its formula."""
     found = set()
-    for k, c in enumerate(fractions(svm.groups[0].column)):
+    for k, c in enumerate(as_fractions(svm.groups[0].column)):
         p = Fraction(float(svm.level[k])) - Fraction(float(svm.sign[k])) * Fraction(float(u[k]))
         if c:
             ends = [Fraction(0)]
@@ -434,7 +437,7 @@ def test_losses_and_terms_are_those_of_fractions_at_any_size() -> None:
                 with np.errstate(over="ignore"):
                     psi = float(losses.compute_loss(*vectors[:3])[0])
                     g = float(losses.compute_gap_term(vectors[3], vectors[0], *vectors[1:3])[0])
-                exact = loss(Fraction(t), upper, Fraction(bend))
+                exact = compute_loss(Fraction(t), upper, Fraction(bend))
                 a = Fraction(alpha)
                 term = exact + Fraction(bend) * a * a / 2 - a * Fraction(t)
                 parts = max(abs(a * Fraction(t)), Fraction(bend) * a * a)  # g is 0 but for the rounding of α
@@ -471,13 +474,13 @@ def test_the_loss_is_continuous_at_its_knee(upper: float, bend: float) -> None:
 
 @pytest.mark.parametrize("batch", range(4))
 def test_a_stated_machine_is_called_optimal_only_where_it_is(batch: int) -> None:
-    wrong = {seed: found for seed in range(25 * batch, 25 * (batch + 1)) if (found := examine_seed(seed))}
+    wrong = {seed: found for seed in range(25 * batch, 25 * (batch + 1)) if (found := examine_stated_seed(seed))}
     assert not wrong
 
 
 @pytest.mark.parametrize("seed", [1286, 2524, 3191, 3216, 3271])
 def test_seeds_that_were_called_optimal_and_were_not(seed: int) -> None:
-    assert not examine_seed(seed)
+    assert not examine_stated_seed(seed)
 
 
 @pytest.mark.parametrize("seed", [32, 47, 311, 489, 779])
@@ -497,12 +500,12 @@ def test_hard_rows_may_have_levels_of_their_own(backend: str) -> None:
     X = rng.normal(size=(30, 3))
     y = np.where(X[:, 0] + 0.3 * rng.normal(size=30) > 0, 1.0, -1.0)
     level, curvature = rng.uniform(0.2, 2.0, 30), np.full(30, 0.05)
-    soft = qpsvm.solve(Stated(X, y, level, np.inf, curvature))
+    soft = qpsvm.solve(StatedProblem(X, y, level, np.inf, curvature))
     hard = np.flatnonzero((soft.yf < 0.95 * level) & (soft.yf > 0.2 * level))[:3]
     curvature[hard] = 0.0
-    problem = Stated(X, y, level, np.inf, curvature)
+    problem = StatedProblem(X, y, level, np.inf, curvature)
     result = qpsvm.solve(problem, backend, tol=1e-8)
     assert result.status == "optimal"
-    assert not faults(problem, result, 1e-8)
+    assert not find_faults(problem, result, 1e-8)
     assert (y * result.decision_function(X) >= level - 1e-12)[hard].all()
     assert np.count_nonzero(result.alpha[hard]) > 0

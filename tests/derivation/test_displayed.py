@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from displayed import Names, Read, evaluate_display
-from displayed_letters import JOINT, Space, any_point, dual, names_of, optimal, primal
+from displayed import DisplayReport, Symbols, evaluate_display
+from displayed_letters import JOINT, Space, bind_symbols, compute_dual, compute_primal, draw_point, find_optimal_point
 from pairwise import cover_pairs
 
 import qpsvm
@@ -114,20 +114,20 @@ def name(case: tuple[Any, ...]) -> str:
     return "-".join([machine, str(intercept), kernel] + ["weights"] * weighted + ["rows"] * rows)
 
 
-def letters(problem: Any, space: Space, point: Any) -> tuple[Names, float, float]:
+def letters(problem: Any, space: Space, point: Any) -> tuple[Symbols, float, float]:
     """All letters at a point, P and D: for every step of a derivation the same."""
-    names = names_of(problem, space, point)
+    names = bind_symbols(problem, space, point)
     if isinstance(problem, JOINT):
         return names, float(names.values["P"].a), float(names.values["D"].a)
-    return names, primal(problem, space, point), dual(problem, point)
+    return names, compute_primal(problem, space, point), compute_dual(problem, point)
 
 
-def read_step(at: tuple[Names, float, float], step: Any) -> Read:
+def read_step(at: tuple[Symbols, float, float], step: Any) -> DisplayReport:
     names, P, D = at
     return evaluate_display(step.latex, names, lambda over: -D if r"\alpha" in over else P, SILENT)
 
 
-def list_failures(step: Any, read: Read) -> list[str]:
+def list_failures(step: Any, read: DisplayReport) -> list[str]:
     return [f"{step.tag}: {failure}" for failure in read.failures]
 
 
@@ -137,7 +137,7 @@ class RandomPoints:
     def __init__(self, problem: Any, space: Space, count: int = 2) -> None:
         self.problem, self.space = problem, space
         rng = np.random.default_rng(1)
-        self.points = {of_alpha: [any_point(problem, space, rng, of_alpha) for _ in range(count)]
+        self.points = {of_alpha: [draw_point(problem, space, rng, of_alpha) for _ in range(count)]
                        for of_alpha in (True, False)}  # fmt: skip
 
     def where_it_holds(self, step: Any) -> list[Any]:
@@ -162,7 +162,10 @@ def test_all_that_is_displayed_holds(machine):
         result = qpsvm.solve(problem, tol=1e-11, check=False)
         assert not case[-1] or result.constraints["multiplier"].max() > 1e-3
         space = Space.from_problem(problem)
-        optimum, random = letters(problem, space, optimal(problem, result, space)), RandomPoints(problem, space)
+        optimum, random = (
+            letters(problem, space, find_optimal_point(problem, result, space)),
+            RandomPoints(problem, space),
+        )
         false, count = [], 0
         for step in qpsvm.derive(problem):
             if step.absent:
@@ -200,7 +203,7 @@ CHANGED = [
 def test_one_changed_sign_or_factor_is_seen(case):
     problem = problem_of(*case)
     space = Space.from_problem(problem)
-    at = letters(problem, space, optimal(problem, qpsvm.solve(problem, tol=1e-13, check=False), space))
+    at = letters(problem, space, find_optimal_point(problem, qpsvm.solve(problem, tol=1e-13, check=False), space))
     random, unseen, changed = RandomPoints(problem, space), [], 0
     for step in qpsvm.derive(problem):
         if step.absent or step.title not in ARGUMENT:
@@ -229,7 +232,7 @@ CHANGED_SENSITIVITIES = [
 def test_one_change_of_a_sensitivity_is_seen(case):
     problem = problem_of(*case)
     space, seen = Space.from_problem(problem), 0
-    at = letters(problem, space, optimal(problem, qpsvm.solve(problem, tol=1e-13, check=False), space))
+    at = letters(problem, space, find_optimal_point(problem, qpsvm.solve(problem, tol=1e-13, check=False), space))
     for step in qpsvm.derive(problem):
         for written, instead in CHANGED_SENSITIVITIES if step.tag.startswith("PRICE") else ():
             mutant = replace(step, latex=step.latex.replace(written, instead))
@@ -243,7 +246,7 @@ def test_few_lines_say_nothing_in_numbers():
     for machine, intercept in ((m, i) for m in MANY | ONE | SEVERAL for i in (INTERCEPTS if m not in ONE else ("",))):
         problem = problem_of(machine, intercept, "linear", False, False)
         space = Space.from_problem(problem)
-        at = letters(problem, space, any_point(problem, space, np.random.default_rng(0), True))
+        at = letters(problem, space, draw_point(problem, space, np.random.default_rng(0), True))
         for step in qpsvm.derive(problem):
             skipped |= {step.tag for _ in read_step(at, step).skipped} if not step.absent else set()
     dist = {"HARD.1", "CSVM.1", "NUSVM.1", "SQHINGE.1", "HUBER.1", "ONE.1"}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from displayed_letters import Space, any_point, optimal
+from displayed_letters import Space, draw_point, find_optimal_point
 from test_displayed import AT_ANY_ALPHA, AT_ANY_POINT, IDENTITIES, letters, name, problem_of, read_step
 
 import qpsvm
@@ -96,9 +96,9 @@ class Judged:
     def __init__(self, problem: Any) -> None:
         space, rng = Space.from_problem(problem), np.random.default_rng(1)
         result = qpsvm.solve(problem, tol=1e-13, check=False)
-        self.optimum = letters(problem, space, optimal(problem, result, space))
+        self.optimum = letters(problem, space, find_optimal_point(problem, result, space))
         self.others = [
-            letters(problem, space, any_point(problem, space, rng, recovered)) for recovered in (True, False)
+            letters(problem, space, draw_point(problem, space, rng, recovered)) for recovered in (True, False)
         ]
 
     def false(self, step: Any, mutant: Any) -> bool | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from agreement import ENOUGH, VALUES, compare
+from agreement import OPTIMAL_GAP, VALUE_TOL, compare
 
 #: Rows of each data set here; `tests/tools/agreement.py` takes all, and many more parameters.
 FEW_ROUNDINGS = 90
@@ -25,9 +25,9 @@ FITS = [
 def test_values_and_predictions_are_scikit_learns(estimator, name, given):
     """Its α goes through our certificate: values differ by 1e-4 at most, or by what its gap and a free b explain."""
     record = compare(name, estimator, given, FEW_ROUNDINGS)
-    assert record.gap <= ENOUGH
+    assert record.gap <= OPTIMAL_GAP
     assert record.unexplained == 0
     assert record.wrong == 0
     if estimator in ("SVC", "SVR", "OneClassSVM"):
         assert record.theirs <= 1e-4
-        assert record.difference <= VALUES
+        assert record.difference <= VALUE_TOL

@@ -16,7 +16,7 @@ def test_a_script_finds_the_same_but_for_what_the_page_says(name):
     missing = [needed for needed in moving.NEEDS.get(name, []) if find_spec(needed) is None]
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed")
-    line, different = moving.row(name)
+    line, different = moving.build_table_row(name)
     assert different == {key for script, key in moving.DIFFERENT if script == name}
     assert line in PAGE.splitlines(), "copy it to the page: python tests/tools/moving.py"
 

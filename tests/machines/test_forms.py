@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from judge import faults
-from primal import primal_of
-from stated_machines import Stated
+from judge import find_faults
+from primal import build_primal
+from stated_machines import StatedProblem
 
 import qpsvm
 from qpsvm import CSVM, HardMargin, NuSVM, PrimalHinge
@@ -43,7 +43,7 @@ def test_the_primal_is_the_one_that_follows_from_the_dual(machine: Any, kernel: 
     problem = machine(kernel)
     explicit, space = problem.qp("primal"), problem.space
     svm = problem._build_dual(space.centred_gram, space.computed_intercept)
-    generic = primal_of(svm, space.textbook_coordinates)
+    generic = build_primal(svm, space.textbook_coordinates)
     assert generic.variables == explicit.variables
     assert {name: group.rows for name, group in generic.constraints.items()} == {
         name: group.rows for name, group in explicit.constraints.items()
@@ -100,10 +100,10 @@ def test_what_a_qp_states_is_what_its_numbers_say(machine: Any, kernel: Any, sca
 @pytest.mark.parametrize("backend", ["auto", "cvxopt", "osqp"])
 def test_levels_of_zero_leave_a_unit_for_alpha(backend: str) -> None:
     """Nothing keeps α away from 0, and nothing bounds it: a positive scale was 0."""
-    problem = Stated(X, Y, 0.0, np.inf, 0.5)
+    problem = StatedProblem(X, Y, 0.0, np.inf, 0.5)
     result = qpsvm.solve(problem, backend, check=False)
     assert np.abs(result.alpha).max() <= 1e-6
-    assert not faults(problem, result, 1e-6)
+    assert not find_faults(problem, result, 1e-6)
 
 
 @pytest.mark.parametrize("form", ["dual", "primal"])

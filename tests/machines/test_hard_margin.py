@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from each import for_each
-from judge import faults
+from judge import find_faults
 from scipy.optimize import linprog
 
 import qpsvm
@@ -285,4 +285,4 @@ def test_a_solvers_w_is_measured_on_the_scale_of_the_result(size):
         assert (certificate.yf >= 1.0 - 1e-9).all()
         f = problem.X @ certificate.w + certificate.b
         assert np.allclose(np.where(np.arange(16) == 11, 1, -1) * f, certificate.yf, rtol=1e-12)
-        assert not faults(problem, result, 1e-6)
+        assert not find_faults(problem, result, 1e-6)

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from judge import judge_classes
 from sklearn.datasets import load_digits, load_iris
 from sklearn.svm import LinearSVC
-from textbook import joint_optimum
+from textbook import solve_all_in_one
 
 import qpsvm
 from qpsvm.base.resources import clock
@@ -57,7 +57,7 @@ def test_every_backend_and_form_comes_to_the_optimum_of_the_textbook(machine, in
     for kernel in (qpsvm.Linear(), *([qpsvm.RBF(0.5)] if intercept == "free" else [])):
         problem = machine(X, label, C=0.8, kernel=kernel, sample_weight=weight, intercept=intercept)
         F = X if kernel == qpsvm.Linear() else np.linalg.cholesky(kernel(X, X) + 1e-14 * np.eye(len(X)))
-        P, W, b, _ = joint_optimum(F, label, 0.8 * weight, shared=problem._has_shared_slack, intercept=intercept)
+        P, W, b, _ = solve_all_in_one(F, label, 0.8 * weight, shared=problem._has_shared_slack, intercept=intercept)
         for backend, form in BACKENDS:
             result = qpsvm.solve(problem, backend, form=form)
             assert (result.status, result.backend, result.form) == ("optimal", backend, form)
@@ -99,7 +99,7 @@ def test_two_classes_are_a_c_svm_with_twice_the_penalty(intercept):
 
 def test_the_paper_of_weston_and_watkins_has_level_2_which_is_half_the_penalty_here():
     X, label = samples()
-    P, W, b, _ = joint_optimum(X, label, np.full(len(X), 1.0), shared=False, intercept="free", level=2.0)
+    P, W, b, _ = solve_all_in_one(X, label, np.full(len(X), 1.0), shared=False, intercept="free", level=2.0)
     result = qpsvm.solve(qpsvm.WestonWatkins(X, label, C=0.5))
     assert 4.0 * result.primal == pytest.approx(P, rel=1e-7)
     assert np.allclose(2.0 * result.w, W, atol=1e-4)

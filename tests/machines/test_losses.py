@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hostile import SPOILERS, samples
-from judge import faults
+from hostile import SPOILERS, draw_samples
+from judge import find_faults
 from sklearn.svm import LinearSVC
 
 import qpsvm
@@ -138,14 +138,14 @@ def test_what_is_claimed_of_spoilt_samples_is_true(loss: str, spoiler: str) -> N
     """Certified where doubles can hold the answer; and in rational numbers, no claim is wrong."""
     rng = np.random.default_rng(SPOILERS.index(spoiler))
     for C in (1e-4, 1.0, 1e5):
-        spoilt, y = samples(rng, spoiler)
+        spoilt, y = draw_samples(rng, spoiler)
         size = float(np.abs(spoilt).max()) ** 2
         options = {"width": float(10.0 ** rng.uniform(-3, 1))} if loss == "huber" else {}
         problem = pose(loss, X=spoilt, y=y, C=C / size, sample_weight=None, **options)
         result = qpsvm.solve(problem, check=False)
         assert result.status == "optimal", (C, result.gap)
         if len(y) * spoilt.shape[1] < 300:
-            assert not faults(problem, result, 1e-6)
+            assert not find_faults(problem, result, 1e-6)
 
 
 def test_many_free_rows_without_bounds_are_not_factored_for_more_than_was_asked(monkeypatch: Any) -> None:

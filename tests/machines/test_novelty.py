@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from judge import faults, judge
+from judge import find_faults, judge
 from sklearn.svm import OneClassSVM
 
 import qpsvm
@@ -164,7 +164,7 @@ def test_samples_that_are_almost_one_place_are_no_ball_of_radius_0():
     X[0, 0] = np.nextafter(1e6, 2e6)
     result = qpsvm.solve(SVDD(X, 0.5), check=False)
     assert result.primal > 0.0
-    assert faults(SVDD(X, 0.5), result, 1e-6) == []
+    assert find_faults(SVDD(X, 0.5), result, 1e-6) == []
 
 
 @pytest.mark.parametrize("nu", [0.9, 0.5, 0.05, 1e-12])
@@ -191,7 +191,7 @@ def test_an_origin_just_outside_of_the_samples_is_outside(distance):
     result = qpsvm.solve(problem)
     assert result.status == "optimal"
     assert result.w == pytest.approx([0.0, 4.0 * distance], rel=1e-6, abs=1e-6 * distance)
-    assert faults(problem, result, 1e-6) == []
+    assert find_faults(problem, result, 1e-6) == []
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e3])

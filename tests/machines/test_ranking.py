@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hostile import SPOILERS, samples
-from judge import faults
+from hostile import SPOILERS, draw_samples
+from judge import find_faults
 
 import qpsvm
 from qpsvm.base.errors import (
@@ -288,7 +288,7 @@ def test_many_pairs_with_a_kernel_are_solved_in_the_coordinates_of_their_samples
 def test_what_is_claimed_of_spoilt_samples_is_true(spoiler: str) -> None:
     rng = np.random.default_rng(100 + SPOILERS.index(spoiler))
     for C in (1e-3, 1.0, 1e4):
-        spoilt, y = samples(rng, spoiler)
+        spoilt, y = draw_samples(rng, spoiler)
         size = float(np.abs(spoilt).max()) ** 2
         grades = y + rng.integers(0, 2, len(y))
         pairs = qpsvm.Ranking.sampled_pairs(grades, 40)
@@ -296,4 +296,4 @@ def test_what_is_claimed_of_spoilt_samples_is_true(spoiler: str) -> None:
         result = qpsvm.solve(problem, check=False)
         assert result.status == "optimal", (C, result.gap)
         if spoilt.shape[1] <= 5:
-            assert not faults(problem, result, 1e-6)
+            assert not find_faults(problem, result, 1e-6)

@@ -9,7 +9,7 @@ import cvxpy
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from primal import primal_of
+from primal import build_primal
 from scipy.optimize import linprog
 from sklearn.linear_model import QuantileRegressor
 from sklearn.svm import SVR, LinearSVR
@@ -87,7 +87,7 @@ def test_the_primal_is_the_one_that_follows_from_the_dual(name: str) -> None:
             problem.qp("primal"),
             problem._build_dual(problem.space.centred_gram, problem.space.computed_intercept),
         )
-        generic = primal_of(svm, problem.space.textbook_coordinates)
+        generic = build_primal(svm, problem.space.textbook_coordinates)
         np.testing.assert_allclose(ours.P.dense(), generic.P.dense(), rtol=1e-14)
         np.testing.assert_allclose(ours.q, generic.q, rtol=1e-14)
         np.testing.assert_array_equal(ours.G.toarray(), generic.G.toarray())

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from each import for_each
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from matrix import KERNELS, SAMPLES, VARIANTS, Cell, reference
+from matrix import KERNELS, SAMPLES, VARIANTS, Cell, solve_reference
 
 import qpsvm
 from qpsvm import dualise
@@ -62,7 +62,7 @@ def same_numbers(one: QP, other: QP, tolerance: float = 1e-13) -> bool:
 @pytest.mark.parametrize("solver", ["cvxopt", "cvxpy", "osqp"])
 @pytest.mark.parametrize("cell", CELLS, ids=str)
 def test_the_mechanical_dual_has_the_optimum_and_the_multipliers_of_the_hand_derived_one(cell, solver):
-    problem, known = cell.problem(), reference(cell.variant, cell.kernel)
+    problem, known = cell.build_problem(), solve_reference(cell.variant, cell.kernel)
     answer = solve_program(dualise(problem.qp("primal")), solver, CVXOPT_TOL if solver == "cvxopt" else 1e-9)
     assert answer.reported is Status.OPTIMAL
     assert answer.objective == pytest.approx(-known.primal, rel=1e-6, abs=1e-9)
@@ -72,7 +72,7 @@ def test_the_mechanical_dual_has_the_optimum_and_the_multipliers_of_the_hand_der
 
 @pytest.mark.parametrize("cell", ALL_CELLS, ids=str)
 def test_reduced_it_is_the_hand_derived_dual_number_for_number(cell):
-    problem = cell.problem()
+    problem = cell.build_problem()
     mechanical = dualise(problem.qp("primal"), reduced=True)
     assert list(mechanical.variables) == ["margin"]
     lam = getattr(problem, "lam", 1.0)
@@ -82,7 +82,7 @@ def test_reduced_it_is_the_hand_derived_dual_number_for_number(cell):
 
 @pytest.mark.parametrize("cell", [cell for cell in SAME_UNITS if cell.kernel == "linear"], ids=str)
 def test_the_dual_of_the_dual_is_the_primal_number_for_number(cell):
-    problem = cell.problem()
+    problem = cell.build_problem()
     assert same_numbers(dualise(problem.qp("dual"), reduced=True), problem.qp("primal"))
 
 
@@ -91,25 +91,25 @@ def test_the_dual_of_the_dual_is_the_primal_number_for_number(cell):
 @for_each("reduced", [False, True])
 @for_each("form", ["primal", "dual"])
 def test_the_dual_of_the_dual_has_the_optimum(cell, form, reduced):
-    qp = cell.problem().qp(form)
+    qp = cell.build_problem().qp(form)
     again = dualise(dualise(qp, reduced=reduced), reduced=reduced)
-    value = reference(cell.variant, cell.kernel).primal
+    value = solve_reference(cell.variant, cell.kernel).primal
     assert solve_program(again).objective == pytest.approx(value if form == "primal" else -value, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", SAME_UNITS, ids=str)
 def test_the_multipliers_of_stationarity_are_x(cell):
-    answer = solve_program(dualise(cell.problem().qp("primal")))
+    answer = solve_program(dualise(cell.build_problem().qp("primal")))
     x = answer.qp.multiplier("stationarity", answer.z, answer.y)
-    primal = cell.problem().qp("primal")
-    known = reference(cell.variant, cell.kernel)
+    primal = cell.build_problem().qp("primal")
+    known = solve_reference(cell.variant, cell.kernel)
     assert primal.split(x)["b"][0] == pytest.approx(known.b, abs=1e-5 * max(1.0, abs(known.b)))
     assert primal.split(x)["w"] == pytest.approx(answer.qp.split(answer.x)["v"], abs=1e-6)  # v = Fᵀx, and F = (I, 0)ᵀ
 
 
 def test_v_is_as_short_as_P_has_rank():
-    problem = Cell("csvm", "linear", 1.0).problem()
+    problem = Cell("csvm", "linear", 1.0).build_problem()
     n, d = problem.X.shape
     assert {name: part.stop - part.start for name, part in dualise(problem.qp("primal")).variables.items()} == {
         "v": d,
@@ -121,7 +121,7 @@ def test_v_is_as_short_as_P_has_rank():
 
 
 def test_it_can_be_read():
-    text = str(dualise(Cell("nusvm", "linear", 1.0).problem().qp("dual")))
+    text = str(dualise(Cell("nusvm", "linear", 1.0).build_problem().qp("dual")))
     assert "Dorn dual (DORN.6)" in text
     assert "½‖v‖² + bᵀbalance + bᵀnu + ubᵀupper + (−lb)ᵀlower" in text
     assert "stationarity" in text
@@ -269,7 +269,7 @@ def test_a_negative_diagonal_that_the_factor_outweighs_is_convex():
 
 def test_only_a_qp_can_be_dualised():
     with pytest.raises(qpsvm.ParameterTypeError, match=r"such as problem\.qp"):
-        dualise(Cell("csvm", "linear", 1.0).problem())
+        dualise(Cell("csvm", "linear", 1.0).build_problem())
 
 
 def test_names_that_are_taken_are_not_taken_twice():

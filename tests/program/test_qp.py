@@ -230,7 +230,7 @@ NAMES = {
 @pytest.mark.parametrize("form", FORMS)
 @for_each("cell", AT_SCALE_1)
 def test_print_shows_names_sizes_structure_and_memory(cell, form):
-    qp = cell.problem().qp(form)
+    qp = cell.build_problem().qp(form)
     text = str(qp)
     for wanted in NAMES.get((cell.variant, form), ()):
         assert wanted in text
@@ -249,15 +249,15 @@ def test_print_shows_names_sizes_structure_and_memory(cell, form):
     assert rows
     assert all(line.split()[-2].isdigit() and line.split()[-3] in {*qp.constraints, "box"} for line in rows), rows
     if form == "dual":
-        structure = "low rank ZZᵀ" if cell.explicit else "dense" if cell.k.psd != "raise" else ""
+        structure = "low rank ZZᵀ" if cell.has_explicit_w else "dense" if cell.kernel_case.psd != "raise" else ""
         assert structure in text
     else:
         assert "diagonal" in text
-    assert ("balance" in qp.constraints) == (form == "dual" and cell.v.intercept == "free")
+    assert ("balance" in qp.constraints) == (form == "dual" and cell.machine.intercept == "free")
 
 
 def test_print_says_whether_the_gram_matrix_exists():
-    qp = Cell("csvm", "rbf", 1.0).problem().qp("dual")
+    qp = Cell("csvm", "rbf", 1.0).build_problem().qp("dual")
     assert "made when needed" in str(qp)
     before = qp.nbytes
     qp.P.dense()
@@ -282,7 +282,7 @@ def test_print_says_whether_the_gram_matrix_exists():
     ],
 )
 def test_lifted_has_the_same_optimum(variant, kernel):
-    qp = Cell(variant, kernel, 1.0).problem().qp("dual")
+    qp = Cell(variant, kernel, 1.0).build_problem().qp("dual")
     lifted = qp.to_lifted()
     Z, d = qp.P.factor()
     k = Z.shape[1]
@@ -317,7 +317,7 @@ def test_lifted_keeps_constants_and_the_diagonal():
 
 def test_lifting_needs_a_factor():
     with pytest.raises(qpsvm.UnsupportedError, match="no factor"):
-        Cell("csvm", "rbf", 1.0).problem().qp("dual").to_lifted()
+        Cell("csvm", "rbf", 1.0).build_problem().qp("dual").to_lifted()
 
 
 # --- scaled -----------------------------------------------------------------------------------------------------------
@@ -348,7 +348,7 @@ def stationarity(solution: QPSolution) -> float:
 @for_each("cell", CELLS)
 def test_unscaling_keeps_qp_1(cell, form):
     """A stationary point of the scaled QP becomes one of the original: values, rows and multipliers in its units."""
-    scaled = cell.problem().solver_qp(form)
+    scaled = cell.build_problem().solver_qp(form)
     solution = stationary_point(scaled.qp, np.random.default_rng(7))
     assert stationarity(solution) <= 1e-12
     original = scaled.unscale(solution)
@@ -387,7 +387,7 @@ def test_unscaling_a_qp_with_everything():
 
 
 def test_unscaling_without_a_point():
-    scaled = Cell("csvm", "linear", 1.0).problem().solver_qp("dual")
+    scaled = Cell("csvm", "linear", 1.0).build_problem().solver_qp("dual")
     nothing = QPSolution(scaled.qp, Status.INFEASIBLE, Solver("hand", "0", "no"))
     assert scaled.unscale(nothing).qp is scaled.original
     assert scaled.unscale(nothing).x is None
@@ -395,7 +395,7 @@ def test_unscaling_without_a_point():
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.inf, np.nan])
 def test_scales_are_positive(bad):
-    qp = Cell("csvm", "linear", 1.0).problem().qp("dual")
+    qp = Cell("csvm", "linear", 1.0).build_problem().qp("dual")
     for arguments in (({"alpha": bad}, {}, 1.0), ({}, {"balance": bad}, 1.0), ({}, {}, bad)):
         with pytest.raises(qpsvm.ParameterError, match="positive"):
             qp.scaled(*arguments)
@@ -405,7 +405,7 @@ def test_scales_are_positive(bad):
 @pytest.mark.parametrize("variant", ["hard_margin", "csvm", "nusvm", "hinge_free"])
 def test_what_a_solver_gets_does_not_depend_on_the_units_of_x(variant, kernel):
     """K/κ has mean diagonal 1 where 1/κ is α's unit, and the same numbers reach the solver at every scale."""
-    duals = [Cell(variant, kernel, scale).problem().solver_qp("dual").qp for scale in (1e-6, 1.0, 1e8)]
+    duals = [Cell(variant, kernel, scale).build_problem().solver_qp("dual").qp for scale in (1e-6, 1.0, 1e8)]
     for dual in duals:
         np.testing.assert_allclose(dual.P.dense(), duals[1].P.dense(), rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(dual.q, duals[1].q, rtol=1e-9)
@@ -442,7 +442,7 @@ def test_residuals_see_every_kind_of_violation():
 def test_every_form_of_every_cell_is_a_valid_qp():
     """Names cover variables and rows without overlap, in order."""
     for cell, form in itertools.product(AT_SCALE_1, FORMS):
-        qp = cell.problem().qp(form)
+        qp = cell.build_problem().qp(form)
         edges = [(part.start, part.stop) for part in qp.variables.values()]
         assert [start for start, _ in edges] == [0, *(stop for _, stop in edges[:-1])]
         assert edges[-1][1] == qp.n

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from exact_program import optimum
+from exact_program import compute_optimum
 
 import qpsvm
 from qpsvm.backends.external.qpsolvers_ import LIMITS
@@ -41,7 +41,7 @@ def test_the_optimum_is_between_both_sides():
     seen = {"optimal": 0, "other": 0}
     for seed in range(120):
         qp = draw_program(seed)
-        result, value = qpsvm.solve(qp, check=False), optimum(qp)
+        result, value = qpsvm.solve(qp, check=False), compute_optimum(qp)
         if value is None:  # infeasible, unbounded, or an optimum without independent rows
             continue
         assert result.status != "infeasible", seed
@@ -309,7 +309,7 @@ def test_multipliers_with_room_bound_what_the_solvers_do_not():
     assert np.isfinite(program.implied_bounds[1]).all()
     y = np.array([0.1, -0.7])  # far from optimal, and no multipliers of (QP.1) at all
     bound = program.bound_below(np.zeros(3), y, np.zeros(0)).value
-    assert -math.inf < bound <= float(optimum(qp))
+    assert -math.inf < bound <= float(compute_optimum(qp))
     assert qpsvm.solve(qp).status == "optimal"
 
 

@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from exact_program import fractions, optimum, product, proves_infeasible, proves_unbounded
+from exact_arithmetic import as_fraction_rows, as_fractions, dot
+from exact_program import compute_optimum, proves_infeasible, proves_unbounded
 
 import qpsvm
 from qpsvm import QP
@@ -176,8 +177,8 @@ def test_a_direction_shows_what_is_not_convex():
         P[0, 0] = -abs(P[0, 0]) if n == 1 else 0.0
         with pytest.raises(qpsvm.NonConvexError, match=r"not convex: dᵀPd = -") as caught:
             qpsvm.solve(QP(P=P, q=rng.normal(size=n), lb=-1.0, ub=4.0))
-        d = fractions(caught.value.direction)[0]
-        assert product(d, [product(row, d) for row in fractions(P)]) < 0
+        d = as_fractions(caught.value.direction)
+        assert dot(d, [dot(row, d) for row in as_fraction_rows(P)]) < 0
     with pytest.raises(ValueError, match="is negative"):
         qpsvm.solve(QP(P=[[-2.0]], q=[0.0], lb=1.0, ub=4.0))
     with pytest.raises(qpsvm.NonConvexError):  # in every comparison
@@ -190,7 +191,7 @@ def test_rows_that_depend_by_rounding_only_are_said():
     result = qpsvm.solve(qp)
     assert (result.status, 0.0 < result.data_change <= 1e-14) == ("optimal", True)
     assert "differ from these by at most" in result.summary()
-    value = optimum(QP(P=np.eye(2), q=[-3.0, 0.0], A=[[1.0, 2.0]], b=[1.0]))
+    value = compute_optimum(QP(P=np.eye(2), q=[-3.0, 0.0], A=[[1.0, 2.0]], b=[1.0]))
     assert abs(Fraction(result.primal) - value) <= Fraction(1, 10**12)
     apart = qpsvm.solve(qp.replace(b=[0.1, 0.3 + 1e-12]), check=False)
     assert apart.status == "infeasible"

@@ -1,6 +1,6 @@
-"""What the library answers of every machine and every estimator, as numbers: run as a program, it prints them as JSON.
+"""Compute results of every machine and every estimator as numbers; run as a program, print them as JSON.
 
-The same lines in two processes, one with the compiled core and one without it, have to agree to rounding.
+Two processes, one with the compiled core and one without it, have to agree up to rounding.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ TARGETS = {"labels": Y, "numbers": X @ [1.0, 2.0, 3.0] + RNG.normal(size=60), "r
 KERNELS = ("linear", qpsvm.RBF(0.5))
 
 
-def problem(word: str, kernel: Any) -> Any:
-    """A machine of the registry over the samples above: few of them for pairs, which are many, and apart if need be."""
+def build_problem(word: str, kernel: Any) -> Any:
+    """Build a machine of the registry: a ranking over fewer samples, since its pairs are many."""
     kind, n = load_machine(word), 20 if word == "ranking" else 60
     rows = X[:n] + (4.0 * (2.0 * Y - 1.0)[:n, None] if word == "hard" else 0.0)
     given = () if kind._target_kind == "none" else (TARGETS[kind._target_kind][:n],)
-    own = {"nu": 0.58} if "nu" in kind._hyperparameters else {}  # not a whole number of the samples: b is unique
+    own = {"nu": 0.58} if "nu" in kind._hyperparameters else {}  # no whole number of samples, so that b is unique
     return kind(rows, *given, kernel=kernel, **own)
 
 
-def answers() -> dict[str, Any]:
-    """By name: the status, the gap, the certified values, and f at some samples."""
+def compute_answers() -> dict[str, Any]:
+    """Return by name: the status, the gap, the certified objectives, and f at ten samples."""
     found: dict[str, Any] = {}
-    problems = {f"{word} {kernel}": problem(word, kernel) for word in FILES for kernel in KERNELS}
+    problems = {f"{word} {kernel}": build_problem(word, kernel) for word in FILES for kernel in KERNELS}
     label = np.arange(60) % 3
     for kind in (qpsvm.CrammerSinger, qpsvm.WestonWatkins):
         problems |= {f"{kind.__name__} {kernel}": kind(X + label[:, None], label, kernel=kernel) for kernel in KERNELS}
@@ -49,4 +49,4 @@ def answers() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"level": level(), "answers": answers()}))
+    print(json.dumps({"level": level(), "answers": compute_answers()}))

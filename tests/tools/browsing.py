@@ -1,4 +1,7 @@
-"""A user of the page: the server as its command starts it, and a page in a real browser that waits for answers."""
+"""Drive the playground like a user: start its server by the command line, and wait for answers in a real browser.
+
+`Server` runs `python -m qpsvm play`; `Visit` is one page and what a user does there; `watch` collects errors.
+"""
 
 from __future__ import annotations
 
@@ -19,46 +22,46 @@ import numpy as np
 from numpy.typing import NDArray
 from playwright.sync_api import BrowserContext, CDPSession, Locator, Page
 
-#: Names of the browser on PATH: the shell without windows, which takes a third of the time by itself; Debian's first.
+#: Names of the browser on PATH; first the shell without windows, which takes a third of the time.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
-#: Seconds that a server may take to start, and a page to answer, on a machine with other work.
+#: Seconds that a server may take to start, and a page to answer, on a busy machine.
 PATIENCE = 60
-#: Words of the console that should not be there.
+#: Types of console messages that count as faults.
 SERIOUS = ("error", "warning")
-#: Every answer to the present state is there: nothing was asked that is not answered.
+#: JavaScript: whether more than `count` answers are shown, and no request is open.
 SETTLED = """count => {
   const page = document.querySelector('.qpsvm-play');
   return page && Number(page.dataset.count) > count && page.dataset.asking === undefined;
 }"""
-#: Whether a function of the page came true within so many milliseconds.
+#: JavaScript: whether a function becomes true within `patience` milliseconds.
 UNTIL = """([argument, patience]) => new Promise(answer => {
   const there = FUNCTION, end = performance.now() + patience;
   const look = () => there(argument) ? answer(true) : performance.now() < end ? setTimeout(look, 5) : answer(false);
   look();
 })"""
-#: Panels that a user of these tests has open, and those that only a wide window has.
+#: Panels that are open in these tests, those that only wide windows open, and the width in pixels from which they do.
 PANELS, DEAR, WIDE = ("sample", "complementarity", "multipliers"), ("runs", "qp", "derivation"), 720
 FOLDED = """names => names.some(name => !document.querySelector(`[data-panel=${name}]`).open)"""
 UNFOLD = """names => { for (const name of names) document.querySelector(`[data-panel=${name}]`).open = true; }"""
-#: What of the server is no page. An address of another origin would take a new process, there and back.
+#: A file of the server that is no page, to leave a page: an address of another origin would start a new process.
 NOWHERE = "play.css"
 
 
 def find_chromium() -> str | None:
-    """The browser: what CHROMIUM names, else the first on PATH."""
+    """Find the browser: the one in CHROMIUM, otherwise the first on PATH."""
     named = os.environ.get("CHROMIUM")
     return named or next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class Server:
-    """`python -m qpsvm play`, read from its own words."""
+    """A running `python -m qpsvm play`, whose port is read from its output."""
 
     def __init__(self, *options: str) -> None:
         self.port, self.options = 0, options
         self.start()
 
     def start(self) -> None:
-        """Start it, on the port that it had before."""
+        """Start the server, again on its port if it had one."""
         command = [sys.executable, "-m", "qpsvm", "play", "--no-browser", "--port", str(self.port), *self.options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8")
         assert self.process.stdout is not None
@@ -77,7 +80,7 @@ class Server:
         return f"http://127.0.0.1:{self.port}/"
 
     def stop(self) -> None:
-        """End it, and wait until it has ended."""
+        """Stop the server and wait for its end."""
         self.process.terminate()
         self.process.wait(PATIENCE)
         assert self.process.stdout is not None
@@ -85,7 +88,7 @@ class Server:
 
 
 def watch(context: BrowserContext, address: str) -> list[str]:
-    """The list to which everything is added that should not happen in a browser: errors, and requests elsewhere."""
+    """Return a list that collects faults of the browser: errors, failed requests, and requests to other hosts."""
     faults: list[str] = []
     host = urlsplit(address).netloc
 
@@ -115,7 +118,7 @@ class Visit:
     address : str
         Of the server.
     faults : list of str
-        What should not have happened; a test that expects some takes them out.
+        See `watch`; a test that expects faults removes them.
     """
 
     page: Page
@@ -128,11 +131,11 @@ class Visit:
 
     @property
     def count(self) -> int:
-        """Answers that the page has shown."""
+        """The number of answers that the page has shown."""
         return int(self.data("count") or 0)
 
     def data(self, name: str) -> str | None:
-        """What the outermost element says of itself."""
+        """Return a data attribute of the outermost element."""
         return self.root.get_attribute(f"data-{name}")
 
     def open(self, fragment: str = "") -> Visit:
@@ -147,16 +150,16 @@ class Visit:
         return self
 
     def leave(self) -> None:
-        """Go nowhere, and take the mouse along."""
+        """Leave the page, and move the mouse out of it."""
         self.page.goto(self.address + NOWHERE)
         self.page.mouse.move(-1, -1)
 
     def settle(self, before: int) -> None:
-        """Wait until more than so many answers are there, and nothing is asked."""
+        """Wait until there are more than `before` answers, and no request is open."""
         self.wait_until(SETTLED, before)
 
     def wait_until(self, function: str, argument: Any = None) -> None:
-        """Let the page look again and again. `wait_for_function` would evaluate text, which its policy forbids."""
+        """Wait until a function of the page is true; the page's policy forbids `wait_for_function`."""
         there = self.page.evaluate(UNTIL.replace("FUNCTION", function), [argument, 1000 * PATIENCE])
         assert there, f"the page is not there in {PATIENCE} s: {function}"
 
@@ -184,7 +187,7 @@ class Visit:
         return self.page.locator(f"svg.plane [data-sample='{i}']")
 
     def places(self) -> list[str]:
-        """Where the samples are, in their own words: number, class, coordinates."""
+        """Return the labels of the samples: number, class, coordinates."""
         names = self.page.eval_on_selector_all("svg.plane [data-sample]", "all => all.map(each => each.ariaLabel)")
         return [name.partition(";")[0] for name in names]
 
@@ -193,14 +196,14 @@ class Visit:
         return self.page.locator("svg.plane [data-sample]").count()
 
     def centre(self, i: int) -> tuple[float, float]:
-        """Where a sample is, in pixels of the window."""
+        """Return the centre of a sample in pixels of the window."""
         self.sample(i).scroll_into_view_if_needed()
         box = self.sample(i).locator(".hit").bounding_box()
         assert box is not None
         return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
     def drag(self, i: int, dx: float, dy: float, steps: int = 3) -> None:
-        """Drag a sample by so many pixels with the mouse."""
+        """Drag a sample by (dx, dy) pixels with the mouse."""
         x, y = self.centre(i)
         mouse = self.page.mouse
         mouse.move(x, y)
@@ -216,16 +219,16 @@ class Visit:
         finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
     def alpha(self) -> NDArray[np.float64]:
-        """α (n,) as the samples of the page carry it, every digit."""
+        """Return α (n,) from the data of the samples, with all digits."""
         texts = self.page.eval_on_selector_all("svg.plane [data-sample]", "all => all.map(each => each.dataset.alpha)")
         return np.array([float(text) for text in texts])
 
     def figure(self, name: str) -> str:
-        """A number or word of the certificate."""
+        """Return a number or word of the certificate."""
         return self.page.locator(f"[data-figure={name}]").first.inner_text()
 
     def solve_alone(self) -> None:
-        """Be the solver who moves one α at a time."""
+        """Choose to solve by hand, one α at a time."""
         self.do(lambda: self.page.locator("[data-control=mine]").check())
         self.page.select_option("[data-control=partner]", "none")
 
@@ -243,20 +246,20 @@ class Visit:
         return text
 
     def python(self) -> str:
-        """The program that "Copy as Python" copies."""
+        """Return the program that "Copy as Python" copies."""
         return self.copy_from_header("python")
 
     def hash(self) -> str:
-        """The state as the address holds it, from "#"."""
+        """Return the state in the address, from "#"."""
         return "#" + self.copy_from_header("address").partition("#")[2]
 
     def run_copied(self) -> dict[str, Any]:
-        """Run the copied program: its `problem` and its `result`, and what it `printed`."""
+        """Run the copied program; return its variables and its output as `printed`."""
         made: dict[str, Any] = {}
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(self.python(), made)
         return {**made, "printed": printed.getvalue()}
 
     def sideways(self) -> float:
-        """Pixels by which the document is wider than the window."""
+        """Return the pixels by which the document is wider than the window."""
         return float(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))

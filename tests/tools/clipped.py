@@ -1,9 +1,9 @@
-"""Indefinite matrices that psd="clip" or "shift" repairs, judged with fifty digits: the matrix is made anew from K.
+"""Judge machines with an indefinite kernel matrix, repaired by psd="clip" or "shift", with fifty digits.
 
     python tests/tools/clipped.py --problems 700 --seed 0
 
-`clip` is about K₊, the positive part of the matrix that the user named, and `shift` about that matrix and the float σ
-that the result names. α is moved onto its equality in one row, and P is taken at the floats `coef` and `b`.
+The repaired matrix is computed again from K: for `clip` the positive part K₊ of K, for `shift` K + σI with the float σ
+of the result. α is moved onto its equality in one row, and P is evaluated at the floats `coef` and `b`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 
 import qpsvm
 
-#: Digits of the judge, and the share of a gap that is nothing.
+#: Digits of the judge, and the relative tolerance of the printed gap.
 DIGITS, NEGLIGIBLE_SHARE = 50, 1e-6
 
 
 def draw_clipped(seed: int, rule: str = "clip") -> tuple[Any, np.ndarray]:
-    """Draw a machine of a seed, and its matrix K: integers, of three to seven samples, with penalties up to 1e12."""
+    """Draw the machine of a seed with 3 to 7 samples and C up to 1e12, and its matrix K of integers or thirds."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 8))
     K = rng.integers(-6, 7, (n, n)).astype(float)
@@ -44,27 +44,28 @@ def draw_clipped(seed: int, rule: str = "clip") -> tuple[Any, np.ndarray]:
             return qpsvm.SquaredHinge(K, y, C=C, intercept=intercept, **given), K
 
 
-def positive_part(K: Any) -> Any:
-    """K₊."""
+def compute_positive_part(K: Any) -> Any:
+    """Return K₊: K with its negative eigenvalues set to 0."""
     values, vectors = mp.eigsy(K)
     kept = mp.diag([max(v, mp.mpf(0)) for v in values])
     return vectors * kept * vectors.T
 
 
-def loss(t: Any, C: Any, squared: bool) -> Any:
+def compute_loss(t: Any, C: Any, squared: bool) -> Any:
+    """Return C max(t, 0), or its square times C."""
     t = max(t, mp.mpf(0))
     return C * t * t if squared else C * t
 
 
-def true_gap(problem: Any, K: np.ndarray, result: Any) -> float:
-    """(P − D)/max(|P|, |D|) of the numbers that a user holds."""
+def compute_exact_gap(problem: Any, K: np.ndarray, result: Any) -> float:
+    """Compute (P − D)/max(|P|, |D|) of the floats that a user holds."""
     with mp.workdps(DIGITS):
         n, name = len(K), type(problem).__name__
         M, absorbed = mp.matrix(K.tolist()), problem.intercept == "penalised"
-        if absorbed:  # b is a weight of a feature of ones
+        if absorbed:  # b is the weight of a feature of ones
             M += mp.ones(n)
-        if problem.space.is_clipped:  # else K may be positive semidefinite where 1ᵀβ = 0, and that is enough
-            M = positive_part(M)
+        if problem.space.is_clipped:  # otherwise K is positive semidefinite where 1ᵀβ = 0, which is enough
+            M = compute_positive_part(M)
         M += mp.mpf(problem.space.shift) * mp.eye(n)
         squared = name == "SquaredHinge" or getattr(problem, "loss", "") == "squared"
         C, b = mp.mpf(float(np.max(problem.C))), mp.mpf(0.0 if absorbed else float(result.b))
@@ -85,7 +86,7 @@ def true_gap(problem: Any, K: np.ndarray, result: Any) -> float:
         coef = mp.matrix([mp.mpf(float(c)) for c in result.coef])
         u = M * coef
         P = (coef.T * u)[0] / 2 + mp.fsum(
-            loss(v - s * (u[i] + b), C, squared) for s, i, v in zip(sign, who, level, strict=True)
+            compute_loss(v - s * (u[i] + b), C, squared) for s, i, v in zip(sign, who, level, strict=True)
         )
         D = mp.fsum(v * a for v, a in zip(level, alpha, strict=True)) - (beta.T * M * beta)[0] / 2
         if squared:
@@ -94,13 +95,13 @@ def true_gap(problem: Any, K: np.ndarray, result: Any) -> float:
         return float((P - D) / largest) if largest else 0.0
 
 
-def faults(seed: int, rule: str = "clip", tol: float = 1e-6) -> tuple[str, list[str]]:
-    """The status of a seed, and what is wrong: `optimal` beyond the tolerance, or a printed gap below the true one."""
+def find_faults(seed: int, rule: str = "clip", tol: float = 1e-6) -> tuple[str, list[str]]:
+    """Return the status of a seed and its faults: `optimal` above the tolerance, or a printed gap that is too low."""
     problem, K = draw_clipped(seed, rule)
     result = qpsvm.solve(problem, tol=tol, check=False)
     if not np.isfinite(result.gap):
         return str(result.status), []
-    truth = true_gap(problem, K, result)
+    truth = compute_exact_gap(problem, K, result)
     found = [f"false: optimal, gap {truth:.3g}"] if result.status == "optimal" and truth > tol else []
     if truth > result.gap * (1.0 + NEGLIGIBLE_SHARE):
         found.append(f"below: printed {result.gap:.3g}, true {truth:.3g}")
@@ -108,7 +109,7 @@ def faults(seed: int, rule: str = "clip", tol: float = 1e-6) -> tuple[str, list[
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--problems", type=int, default=700)
     parser.add_argument("--seed", type=int, default=0)
@@ -116,7 +117,7 @@ def main() -> int:
     given = parser.parse_args()
     counts: dict[str, int] = {}
     for seed in range(given.seed, given.seed + given.problems):
-        status, found = faults(seed, given.rule)
+        status, found = find_faults(seed, given.rule)
         for word in [status, *(line.partition(":")[0] for line in found)]:
             counts[word] = counts.get(word, 0) + 1
         for line in found:

@@ -1,6 +1,8 @@
-"""Models of every kind, and ways to damage their files: bytes, archives with right checksums, and meaning.
+"""Damage the files of saved models in three ways, and check that they load correctly or raise `FileFormatError`.
 
-`python tests/tools/damage.py 20000` tries that many; a file that ends in anything but an error of ours is named.
+The damage is to bytes, to parts of archives with correct checksums, or to the meaning of correct archives.
+`python tests/tools/damage.py 20000` tries 20000 files with a new seed; any other exception is raised with a note of the
+file.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ X = RNG.normal(size=(N, D)) + 0.5 * Y[:, None]
 
 
 class Frame:
-    """As little of a data frame as will do."""
+    """A minimal data frame: values (n, d) and column names."""
 
     def __init__(self, values: Any, columns: Any) -> None:
         self.values, self.columns = np.asarray(values), columns
@@ -38,8 +40,8 @@ class Frame:
         return self.values if dtype is None else self.values.astype(dtype)
 
 
-def models() -> dict[str, Model]:
-    """One model of each kind of file."""
+def build_models() -> dict[str, Model]:
+    """Fit one model of each kind of file."""
     gram = X @ X.T + 1
     sparse = sp.random_array((N, 40), density=0.2, random_state=3, format="csr") + sp.csr_array(
         (np.ones(N), (np.arange(N), np.arange(N))), shape=(N, 40)
@@ -62,13 +64,14 @@ def models() -> dict[str, Model]:
     }
 
 
-def contents(model: Model, path: Path) -> bytes:
+def save_to_bytes(model: Model, path: Path) -> bytes:
+    """Save a model; return the bytes of its file."""
     model.save(path)
     return path.read_bytes()
 
 
-def samples(model: Model) -> Any:
-    """Something to predict."""
+def make_samples(model: Model) -> Any:
+    """Return two samples to predict."""
     d = model.n_features
     return X[:2] if d == D else np.linspace(0, 1, 2 * d).reshape(2, d)
 
@@ -82,8 +85,8 @@ KINDS = ("f8", ">f8", "f4", "f2", "g", "i8", "i4", "u1", "u8", "?", "U3", "S2", 
 SHAPES: tuple[tuple[int, ...], ...] = ((), (0,), (1,), (2,), (3,), (0, 3), (5, 3), (2, 2, 2), (17,), (1000,))
 
 
-def odd_array(rng: np.random.Generator, array: Any) -> Any:
-    """An array of another type, shape or content."""
+def spoil_array(rng: np.random.Generator, array: Any) -> Any:
+    """Return an array of another type, shape or content."""
     match rng.integers(6):
         case 0:
             kind = KINDS[rng.integers(len(KINDS))]
@@ -108,8 +111,8 @@ def odd_array(rng: np.random.Generator, array: Any) -> Any:
             return flat.reshape(array.shape)
 
 
-def noise(rng: np.random.Generator, raw: bytes, start: int = 0, end: int | None = None) -> bytes:
-    """A few bytes changed, somewhere between start and end."""
+def change_bytes(rng: np.random.Generator, raw: bytes, start: int = 0, end: int | None = None) -> bytes:
+    """Change a few bytes between start and end."""
     content = bytearray(raw)
     for _ in range(int(rng.choice([1, 1, 1, 3, 20]))):
         content[rng.integers(start, end or len(content))] = rng.choice([0, 1, 255, rng.integers(256)])
@@ -117,13 +120,13 @@ def noise(rng: np.random.Generator, raw: bytes, start: int = 0, end: int | None 
 
 
 def damage_bytes(rng: np.random.Generator, files: list[bytes]) -> bytes:
-    """The file itself: bytes changed, lost, put in, taken from another file, in the directory of the archive."""
+    """Damage the bytes of a file: change, drop, insert or rotate them, or splice in another file."""
     raw = files[rng.integers(len(files))]
     other = files[rng.integers(len(files))]
     cut = int(rng.integers(len(raw)))
     match rng.integers(7):
         case 0 | 1:
-            return noise(rng, raw)
+            return change_bytes(rng, raw)
         case 2:
             return raw[:cut]
         case 3:
@@ -133,11 +136,11 @@ def damage_bytes(rng: np.random.Generator, files: list[bytes]) -> bytes:
         case 5:
             return raw[cut:] + raw[:cut]
         case _:
-            return noise(rng, raw, raw.rindex(b"PK\1\2") if rng.random() < 0.3 else raw.index(b"PK\1\2"))
+            return change_bytes(rng, raw, raw.rindex(b"PK\1\2") if rng.random() < 0.3 else raw.index(b"PK\1\2"))
 
 
 def damage_parts(rng: np.random.Generator, files: list[bytes]) -> bytes:
-    """What is in the archive, whose checksums are right: lines and numbers changed, parts lost, renamed, exchanged."""
+    """Damage the parts of an archive, with correct checksums: change bytes, drop, rename or exchange parts."""
     with zipfile.ZipFile(io.BytesIO(files[rng.integers(len(files))])) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     with zipfile.ZipFile(io.BytesIO(files[rng.integers(len(files))])) as archive:
@@ -146,9 +149,9 @@ def damage_parts(rng: np.random.Generator, files: list[bytes]) -> bytes:
     name = names[rng.integers(len(names))]
     match rng.integers(5):
         case 0:
-            parts[name] = noise(rng, parts[name])
+            parts[name] = change_bytes(rng, parts[name])
         case 1:
-            parts[name] = noise(rng, parts[name], 0, 128)
+            parts[name] = change_bytes(rng, parts[name], 0, 128)
         case 2:
             del parts[name]
         case 3:
@@ -164,7 +167,7 @@ def damage_parts(rng: np.random.Generator, files: list[bytes]) -> bytes:
 
 
 def damage_meaning(rng: np.random.Generator, files: list[bytes]) -> bytes:
-    """A perfect archive of the wrong arrays, or with a header that says other things."""
+    """Write a correct archive with a wrong array or a wrong entry of the header."""
     with np.load(io.BytesIO(files[rng.integers(len(files))])) as archive:
         arrays = dict(archive)
     if rng.random() < 0.5:
@@ -174,14 +177,14 @@ def damage_meaning(rng: np.random.Generator, files: list[bytes]) -> bytes:
         arrays["header"] = np.array(json.dumps(header))
     else:
         name = sorted(arrays)[rng.integers(len(arrays))]
-        arrays[name] = odd_array(rng, arrays[name])
+        arrays[name] = spoil_array(rng, arrays[name])
     stream = io.BytesIO()
     np.savez(stream, **arrays)
     return stream.getvalue()
 
 
-def loads_or_says_why(path: Path) -> bool:
-    """Whether the file loads; then it also predicts, and is saved and loaded again."""
+def check_loading(path: Path) -> bool:
+    """Say whether the file loads; if it does, check that it predicts and survives another save and load."""
     message = None
     try:
         model = qpsvm.load(path)
@@ -195,7 +198,7 @@ def loads_or_says_why(path: Path) -> bool:
     if model.n_features <= 1000:
         try:
             with np.errstate(all="ignore"):
-                assert np.isin(model.predict(samples(model)), model.classes).all()
+                assert np.isin(model.predict(make_samples(model)), model.classes).all()
         except qpsvm.QPSVMError:
             pass
     model.save(path)
@@ -205,8 +208,8 @@ def loads_or_says_why(path: Path) -> bool:
 
 
 def fuzz(path: Path, count: int, seed: int) -> int:
-    """Try damaged files; how many of them were good enough to load."""
-    files = [contents(model, path) for model in models().values()]
+    """Try `count` damaged files; return how many of them load."""
+    files = [save_to_bytes(model, path) for model in build_models().values()]
     good = 0
     for k in range(count):
         rng = np.random.default_rng([seed, k])
@@ -214,7 +217,7 @@ def fuzz(path: Path, count: int, seed: int) -> int:
         raw = damage(rng, files)
         path.write_bytes(raw)
         try:
-            good += loads_or_says_why(path)
+            good += check_loading(path)
         except BaseException as error:
             error.add_note(f"seed {seed}, file {k}, {damage.__name__}")
             raise
@@ -222,8 +225,8 @@ def fuzz(path: Path, count: int, seed: int) -> int:
 
 
 if __name__ == "__main__":
-    started, many, seed = time.perf_counter(), int(sys.argv[1]), int(time.time())
+    start, count, seed = time.perf_counter(), int(sys.argv[1]), int(time.time())
     with tempfile.TemporaryDirectory() as folder:
-        loaded = fuzz(Path(folder) / "model.npz", many, seed)
-    took = time.perf_counter() - started
-    print(f"{many} damaged files, seed {seed}: {loaded} load and predict, no foreign error; {took:.0f} s")
+        loaded = fuzz(Path(folder) / "model.npz", count, seed)
+    seconds = time.perf_counter() - start
+    print(f"{count} damaged files, seed {seed}: {loaded} load and predict, no foreign error; {seconds:.0f} s")

@@ -1,8 +1,9 @@
-"""What a displayed equation says, evaluated from its LaTeX: a tokeniser and a recursive descent over NumPy arrays.
+"""Evaluate a displayed equation from its LaTeX: a tokeniser and a recursive-descent parser over NumPy arrays.
 
-A `Tensor` is an array whose axes have the letters of the indices, so that Σ_i sums over the axis i and a free index
-means "for all". The axis "." is that of the feature space. A letter without an index is a column vector, a `Matrix`.
-What the letters are is bound by `letters`; nothing here knows a machine.
+`evaluate_display` splits a display into statements, evaluates both sides of every relation at given values of the
+symbols, and reports the statements that are false. A `Tensor` is an array whose axes are named by index letters, so
+that Σ_i sums over the axis i, and a free index means "for all"; the axis "." is that of the feature space. A symbol
+without an index is a column vector, a `Matrix`. `Symbols` binds the symbols to values; nothing here knows a machine.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-#: By how much two sides may differ, relative to the larger one and to 1.
+#: How far two sides of a true relation may differ, relative to the largest value or 1.
 HOLDS = 2e-7
-#: By how much a letter is to be inside of its bounds where a condition says "<".
+#: How far apart the sides of a condition "<" have to be; other conditions hold up to this.
 INSIDE = 1e-5
 RELATIONS = {"=": "=", r"\le": "≤", r"\ge": "≥", "<": "<", ">": ">", r"\ne": "≠"}
 IGNORED = {r"\quad", r"\qquad", r"\,", r"\ ", r"\;", r"\bigl", r"\bigr", r"\Bigl", r"\Bigr", r"\textstyle", "&"}
@@ -26,7 +27,7 @@ ARROWS = {r"\Longrightarrow", r"\Rightarrow"}
 
 @dataclass
 class Tensor:
-    """An array and the letters of its axes."""
+    """An array and the index letters of its axes."""
 
     a: np.ndarray
     axes: tuple[str, ...] = ()
@@ -40,23 +41,24 @@ class Matrix:
 
 
 @dataclass
-class Names:
-    """What the letters are.
+class Symbols:
+    """The values of the symbols of a display.
 
     Attributes
     ----------
     values : dict
-        By name: an array with an axis for each index, one more in `vectors`; or a `Tensor` or `Matrix` as it is.
+        By name: an array with one axis per index, and a last one for the feature space if the name is in
+        `vectors`; or a `Tensor` or `Matrix`.
     points : dict
-        By letter with its index, or without: features of the points, (k, D).
+        By symbol, with its index or without: features of the points, (k, D).
     functions : dict
-        By name: from the raw arguments to a value.
+        By name: from the text of the arguments to a value.
     rewrites : dict
-        What is read in place of a text.
+        LaTeX text to its replacement.
     vectors : set of str
         Names whose last axis is that of the feature space.
     mask : Tensor, optional
-        What a statement with all of its axes is about.
+        The entries at which statements with all of its axes have to hold.
     """
 
     values: dict[str, Any]
@@ -67,14 +69,14 @@ class Names:
     mask: Tensor | None = None
 
     def point(self, text: str) -> Tensor:
-        """φ at x_i, (i, .), or at new points x."""
+        """Return φ at the samples x_i, with axes (i, .), or at new points x."""
         base, _, index = text.partition("_")
         found = self.points[text] if text in self.points else self.points[base + "_"]
         return Tensor(found, (index or base, "."))
 
 
 def align(one: Tensor, other: Tensor) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """Return both arrays with the axes of both."""
+    """Return both arrays, broadcastable, and the axes of both."""
     axes = one.axes + tuple(axis for axis in other.axes if axis not in one.axes)
 
     def spread_axes(t: Tensor) -> np.ndarray:
@@ -84,28 +86,30 @@ def align(one: Tensor, other: Tensor) -> tuple[np.ndarray, np.ndarray, tuple[str
     return spread_axes(one), spread_axes(other), axes
 
 
-def scalar(value: float) -> Tensor:
+def as_scalar(value: float) -> Tensor:
+    """Return a number as a tensor without axes."""
     return Tensor(np.asarray(float(value)))
 
 
 def combine(one: Any, operation: Callable[..., Any], other: Any) -> Any:
-    """A sum, difference or quotient, entry by entry."""
+    """Apply an entrywise operation to two values."""
     if isinstance(one, Matrix) and isinstance(other, Matrix):
         return Matrix(operation(one.a, other.a))
-    a, b, axes = align(flat(one), flat(other))
-    with np.errstate(all="ignore"):  # what is masked may be 0/0
+    a, b, axes = align(to_single_tensor(one), to_single_tensor(other))
+    with np.errstate(all="ignore"):  # masked entries may be 0/0
         return Tensor(operation(a, b), axes)
 
 
-def flat(value: Any) -> Tensor:
-    """A matrix of one entry as a number."""
+def to_single_tensor(value: Any) -> Tensor:
+    """Return a tensor; a matrix has to have one entry."""
     if isinstance(value, Matrix):
         assert value.a.size == 1, value.a.shape
         return Tensor(value.a.reshape(()))
     return value
 
 
-def product(one: Any, other: Any) -> Any:
+def multiply(one: Any, other: Any) -> Any:
+    """Multiply matrices, scale a matrix, or multiply entry by entry."""
     if isinstance(one, Matrix) and isinstance(other, Matrix):
         return Matrix(one.a @ other.a)
     if isinstance(other, Matrix) and other.a.size > 1:
@@ -114,16 +118,18 @@ def product(one: Any, other: Any) -> Any:
 
 
 def reduce_axis(t: Tensor, axis: str, how: Any = np.add) -> Tensor:
-    """Return a sum, or an extreme, over an axis."""
+    """Return the sum, or an extreme, over an axis."""
     place = t.axes.index(axis)
     return Tensor(how.reduce(t.a, axis=place), t.axes[:place] + t.axes[place + 1 :])
 
 
 def contract(one: Tensor, other: Tensor) -> Tensor:
+    """Return the inner product over the feature space."""
     return reduce_axis(combine(one, np.multiply, other), ".")
 
 
-def tokens_of(latex: str) -> list[str]:
+def tokenise(latex: str) -> list[str]:
+    """Split LaTeX into tokens, without spacing, phantoms and line ends within brackets."""
     text = re.sub(r"\\(begin|end)\{align\*\}", "", latex).replace("{}", "")
     text = re.sub(r"\\phantom\{(?:[^{}]|\{[^{}]*\})*\}", "", text)
     found = [token for token in re.findall(r"\\[a-zA-Z]+|\\.|\d+|[^\s]", text) if token not in IGNORED]
@@ -135,8 +141,8 @@ def tokens_of(latex: str) -> list[str]:
     return kept
 
 
-def group_end(tokens: list[str], start: int) -> int:
-    """Where the group that opens at `start` closes."""
+def find_group_end(tokens: list[str], start: int) -> int:
+    """Return the index of the token that closes the group opened at `start`."""
     depth = 0
     for k in range(start, len(tokens)):
         depth += (tokens[k] in OPEN) - (tokens[k] in CLOSE)
@@ -146,7 +152,7 @@ def group_end(tokens: list[str], start: int) -> int:
 
 
 def split(tokens: list[str], marks: set[str]) -> tuple[list[list[str]], list[str]]:
-    """Parts between marks outside of all groups, and the marks."""
+    """Split at marks outside of all groups; return the parts and the marks."""
     parts: list[list[str]] = [[]]
     found, depth = [], 0
     for token in tokens:
@@ -159,9 +165,9 @@ def split(tokens: list[str], marks: set[str]) -> tuple[list[list[str]], list[str
     return parts, found
 
 
-def statements(latex: str) -> list[list[str]]:
-    """The lines of a display, those that go on joined to what they go on with."""
-    lines, _ = split(tokens_of(latex), {r"\\"})
+def split_statements(latex: str) -> list[list[str]]:
+    """Split a display into lines, and join continuation lines to the line before."""
+    lines, _ = split(tokenise(latex), {r"\\"})
     found: list[list[str]] = []
     for line in filter(None, lines):
         if found and line[0] in {"+", "-", *ARROWS, *RELATIONS}:
@@ -171,10 +177,13 @@ def statements(latex: str) -> list[list[str]]:
     return found
 
 
-class Reader:
-    """An expression, read from its tokens."""
+class Parser:
+    """Parse and evaluate an expression: a sum of terms, of factors, of powers of a base.
 
-    def __init__(self, tokens: list[str], names: Names, sets: dict[str, Tensor] | None = None) -> None:
+    `sets` are index sets M = {i: …} by name, as masks.
+    """
+
+    def __init__(self, tokens: list[str], names: Symbols, sets: dict[str, Tensor] | None = None) -> None:
         self.tokens, self.names, self.k, self.sets = tokens, names, 0, sets or {}
         self.bars: list[str] = []
 
@@ -190,16 +199,17 @@ class Reader:
         return token
 
     def group(self) -> list[str]:
-        """The tokens of {…} or (…), or one token."""
+        """Consume a group {…} or (…), or one token; return the tokens inside."""
         if self.peek() in OPEN:
-            end = group_end(self.tokens, self.k)
+            end = find_group_end(self.tokens, self.k)
             inside = self.tokens[self.k + 1 : end]
             self.k = end + 1
             return inside
         return [self.consume()]
 
     def read_all(self, tokens: list[str]) -> Any:
-        reader = Reader(tokens, self.names, self.sets)
+        """Evaluate all tokens as one expression."""
+        reader = Parser(tokens, self.names, self.sets)
         value = reader.sum()
         if reader.peek():
             raise SyntaxError(f"{reader.tokens[reader.k :]} left of {''.join(tokens)}")
@@ -209,7 +219,7 @@ class Reader:
         sign = self.consume() if self.peek() in {"+", "-"} else ""
         value = self.term()
         if sign == "-":
-            value = product(scalar(-1), value)
+            value = multiply(as_scalar(-1), value)
         while self.peek() in {"+", "-"}:
             operation = np.add if self.consume() == "+" else np.subtract
             value = combine(value, operation, self.term())
@@ -222,7 +232,7 @@ class Reader:
                 self.consume()
                 value = combine(value, np.multiply, self.factor())
             else:
-                value = product(value, self.factor())
+                value = multiply(value, self.factor())
         return value
 
     def factor(self) -> Any:
@@ -235,7 +245,7 @@ class Reader:
             if power == [r"\top"]:
                 value = Matrix(value.a.T)
             elif power == ["2"]:
-                value = flat(value)
+                value = to_single_tensor(value)
                 value = Tensor(value.a**2, value.axes)
             else:
                 raise SyntaxError(f"power {power}")
@@ -248,14 +258,14 @@ class Reader:
         body = self.term()
         if r"\in" in index:
             letters, mask = index[:1], self.sets["".join(index[index.index(r"\in") + 1 :])]
-            body = product(body, Tensor(mask.a.astype(float), (letters[0],)))
+            body = multiply(body, Tensor(mask.a.astype(float), (letters[0],)))
         elif any(token in RELATIONS for token in index):
-            holds = condition(index, self.names, self.sets)
-            body, letters = product(body, Tensor(holds.a.astype(float), holds.axes)), list(holds.axes)
+            holds = evaluate_condition(index, self.names, self.sets)
+            body, letters = multiply(body, Tensor(holds.a.astype(float), holds.axes)), list(holds.axes)
             letters = index[:1] if index[1] == r"\ne" else letters  # c ≠ y_i is of c
         else:
             letters = [token for token in index if token != ","]
-        body = flat(body)
+        body = to_single_tensor(body)
         for letter in letters:
             if letter not in body.axes:
                 raise SyntaxError(f"nothing to sum over {letter} in {''.join(self.tokens)}")
@@ -285,11 +295,11 @@ class Reader:
             if token == "|" and self.peek() in self.sets and self.peek(1) == "|":
                 found = self.sets[self.consume()]
                 self.consume()
-                return scalar(found.a.sum())
+                return as_scalar(found.a.sum())
             self.bars.append(token)
-            value = flat(self.sum())
+            value = to_single_tensor(self.sum())
             self.consume(self.bars.pop())
-            return Tensor(np.abs(value.a), value.axes) if token == "|" else root(contract(value, value))
+            return Tensor(np.abs(value.a), value.axes) if token == "|" else compute_root(contract(value, value))
         if token == r"\langle":
             self.k -= 1
             left, right = split(self.group(), {","})[0]
@@ -297,10 +307,12 @@ class Reader:
         if token in {r"\frac", r"\tfrac"}:
             if self.peek().isdigit() and len(self.peek()) == 2:  # \tfrac12
                 above, below = self.consume()
-                return scalar(int(above) / int(below))
-            return combine(flat(self.read_all(self.group())), np.divide, flat(self.read_all(self.group())))
+                return as_scalar(int(above) / int(below))
+            return combine(
+                to_single_tensor(self.read_all(self.group())), np.divide, to_single_tensor(self.read_all(self.group()))
+            )
         if token == r"\sqrt":
-            return root(flat(self.read_all(self.group())))
+            return compute_root(to_single_tensor(self.read_all(self.group())))
         if token in {r"\max", r"\min"}:
             return self.extreme(token)
         if token.isdigit():
@@ -308,7 +320,7 @@ class Reader:
                 self.k += 4
                 right = self.factor()
                 return Matrix(np.ones((1, right.a.shape[0])) @ right.a)
-            return scalar(int(token))
+            return as_scalar(int(token))
         return self.name(token)
 
     def name(self, token: str) -> Any:
@@ -353,39 +365,42 @@ class Reader:
         return Tensor(a, axes)
 
 
-def root(t: Tensor) -> Tensor:
+def compute_root(t: Tensor) -> Tensor:
     return Tensor(np.sqrt(np.maximum(t.a, 0.0)), t.axes)
 
 
 def to_tensor(value: Any) -> Tensor:
-    """Return a value to compare, a column as a vector."""
+    """Return a value to compare; a column becomes a tensor with the axis "*"."""
     if isinstance(value, Matrix):
-        return flat(value) if value.a.size == 1 else Tensor(value.a.ravel(), ("*",))
+        return to_single_tensor(value) if value.a.size == 1 else Tensor(value.a.ravel(), ("*",))
     return value
 
 
-def sides_of(tokens: list[str], names: Names, sets: dict[str, Tensor] | None = None) -> list[tuple[Any, str, Any]]:
-    """Neighbouring sides of a chain and their relation."""
+def evaluate_sides(
+    tokens: list[str], names: Symbols, sets: dict[str, Tensor] | None = None
+) -> list[tuple[Any, str, Any]]:
+    """Evaluate a chain of relations: (left, relation, right) of all neighbours."""
     parts, relations = split(tokens, set(RELATIONS))
     if len(parts) < 2:
         raise SyntaxError("no relation in " + "".join(tokens))
-    values = [Reader(part, names, sets).read_all(part) for part in parts]
+    values = [Parser(part, names, sets).read_all(part) for part in parts]
     return [(values[k], RELATIONS[relation], values[k + 1]) for k, relation in enumerate(relations)]
 
 
-def pair_of(left: Any, right: Any) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+def align_sides(left: Any, right: Any) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    """Return two sides as arrays to compare, and their axes."""
     left, right = to_tensor(left), to_tensor(right)
     if "*" in left.axes + right.axes and left.axes and right.axes:
         return left.a.ravel(), right.a.ravel(), ("*",)
     return align(left, right)
 
 
-def condition(tokens: list[str], names: Names, sets: dict[str, Tensor] | None = None) -> Tensor:
-    """Where a condition, or several with commas between them, holds."""
+def evaluate_condition(tokens: list[str], names: Symbols, sets: dict[str, Tensor] | None = None) -> Tensor:
+    """Evaluate a comma-separated list of conditions; return the mask where all of them hold."""
     found = Tensor(np.asarray(True))
     for piece in split_list(tokens):
-        for left, relation, right in sides_of(piece, names, sets):
-            a, b, axes = pair_of(left, right)
+        for left, relation, right in evaluate_sides(piece, names, sets):
+            a, b, axes = align_sides(left, right)
             holds = {
                 "=": np.abs(a - b) <= INSIDE, "≠": np.abs(a - b) > INSIDE, "<": b - a > INSIDE, ">": a - b > INSIDE,
                 "≤": a - b <= INSIDE, "≥": b - a <= INSIDE,
@@ -395,7 +410,7 @@ def condition(tokens: list[str], names: Names, sets: dict[str, Tensor] | None = 
 
 
 def split_list(tokens: list[str]) -> list[list[str]]:
-    """Split at commas; a piece without a relation has that of the next: "α, η ≥ 0"."""
+    """Split at commas; a piece without a relation takes that of the next one, as in "α, η ≥ 0"."""
     found: list[list[str]] = []
     waiting: list[list[str]] = []
     for piece in filter(None, split(tokens, {","})[0]):
@@ -422,10 +437,11 @@ class Failure:
         return f"{self.said}:  {self.left:.9g} against {self.right:.9g}"
 
 
-def claim(piece: list[str], names: Names, where: Tensor | None, sets: dict[str, Tensor]) -> list[Failure]:
+def check_statement(piece: list[str], names: Symbols, where: Tensor | None, sets: dict[str, Tensor]) -> list[Failure]:
+    """Check a chain of relations at the entries of `where`; list its worst violations."""
     failures = []
-    for left, relation, right in sides_of(piece, names, sets):
-        a, b, axes = pair_of(left, right)
+    for left, relation, right in evaluate_sides(piece, names, sets):
+        a, b, axes = align_sides(left, right)
         a, b = np.broadcast_arrays(a, b)
         finite = np.abs(np.stack([a, b]))
         scale = HOLDS * max(1.0, float(finite[np.isfinite(finite)].max(initial=0.0)))
@@ -445,17 +461,17 @@ def claim(piece: list[str], names: Names, where: Tensor | None, sets: dict[str, 
     return failures
 
 
-def text_of(tokens: list[str]) -> tuple[str, list[str]]:
-    r"""The words of a leading \text{…}, and what follows."""
+def split_words(tokens: list[str]) -> tuple[str, list[str]]:
+    r"""Return the words of a leading \text{…}, and the tokens that follow."""
     if tokens and tokens[0] == r"\text":
-        end = group_end(tokens, 1)
+        end = find_group_end(tokens, 1)
         return "".join(tokens[2:end]), tokens[end + 1 :]
     return "", tokens
 
 
 @dataclass
-class Read:
-    """What became of the pieces of a display."""
+class DisplayReport:
+    """The outcome of a display: false statements, skipped lines, and the number of evaluated statements."""
 
     failures: list[Failure] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
@@ -463,29 +479,29 @@ class Read:
 
 
 def evaluate_display(
-    latex: str, names: Names, optimum: Callable[[list[str]], float], skip: tuple[str, ...] = ()
-) -> Read:
-    """Evaluate every statement of a display at the values of its letters.
+    latex: str, names: Symbols, optimum: Callable[[list[str]], float], skip: tuple[str, ...] = ()
+) -> DisplayReport:
+    """Evaluate every statement of a display at the values of its symbols.
 
     Parameters
     ----------
     latex : str
     names : Names
     optimum : callable
-        From the letters that a minimum is taken over to the value that its objective has.
+        From the symbols that a minimum is taken over to the value of its objective.
     skip : tuple of str
-        A statement with one of these says nothing in numbers.
+        Statements that contain one of these texts are skipped: they have no numerical content.
     """
     for written, reads in names.rewrites.items():
         latex = latex.replace(written, reads)
-    found, lines, sets = Read(), statements(latex), {}
+    found, lines, sets = DisplayReport(), split_statements(latex), {}
     for line in lines:
         if len(line) > 4 and line[1] == "=" and line[2] == r"\{":  # M = {i: …}
-            inside = split(line[3 : group_end(line, 2)], {":"})[0][1]
-            sets[line[0]] = condition(inside, names)
+            inside = split(line[3 : find_group_end(line, 2)], {":"})[0][1]
+            sets[line[0]] = evaluate_condition(inside, names)
     for line in lines:
         said = "".join(line)
-        words, line = text_of(line)
+        words, line = split_words(line)
         if words and words != "subjectto":
             found.skipped.append(said)
             continue
@@ -495,10 +511,10 @@ def evaluate_display(
                 found.skipped.append(said)
             continue
         if line[0] in {r"\min", r"\max"} and line[1] == "_" and "=" not in split(line, {","})[0][0]:
-            end = group_end(line, 2) if line[2] in OPEN else 2
+            end = find_group_end(line, 2) if line[2] in OPEN else 2
             over, objective = line[2 : end + 1], line[end + 1 :]
             first, *rest = split(objective, {","})[0]
-            value = float(flat(Reader(first, names).read_all(first)).a)
+            value = float(to_single_tensor(Parser(first, names).read_all(first)).a)
             wanted = optimum(over)
             found.evaluated += 1
             if abs(value - wanted) > HOLDS * max(1.0, abs(wanted)):
@@ -511,14 +527,14 @@ def evaluate_display(
         if arrows:
             premise, line = parts[0], parts[-1]
             if r"\partial" not in premise:
-                where = condition(premise, names, sets)
-                if arrows[-1] == r"\Longrightarrow" and r"\nu=1" not in said:  # the premise is a claim too
+                where = evaluate_condition(premise, names, sets)
+                if arrows[-1] == r"\Longrightarrow" and r"\nu=1" not in said:  # "⟹" also claims the premise
                     for piece in split_list(premise):
-                        found.failures += claim(piece, names, None, sets)
+                        found.failures += check_statement(piece, names, None, sets)
                     where = None
         for piece in split_list(line):
             if sets and any(f"\\in{name}" in "".join(piece) and not mask.a.any() for name, mask in sets.items()):
-                continue  # a mean of nothing
-            found.failures += claim(piece, names, where, sets)
+                continue  # the mean over an empty set
+            found.failures += check_statement(piece, names, where, sets)
             found.evaluated += 1
     return found

@@ -1,7 +1,9 @@
-"""The letters of displayed equations, bound to arrays of a reader's problem: nothing is read from a derivation.
+"""Bind the symbols of displayed equations to arrays of a problem, independently of the library's derivations.
 
-K, w, ξ, … are made from samples, kernel, penalties and α in plain NumPy. The feature space of a kernel that is not
-linear is that of a factor of its matrix over all points that occur, so that w is a vector there too.
+`bind_symbols(problem, space, at)` returns the `Symbols` of `displayed.py`. K, w, ξ, … are computed in plain NumPy from
+samples, kernel, penalties and a `Point`: `find_optimal_point` gives that of a result, `draw_point` a random feasible
+one. `Space` has explicit features: for a nonlinear kernel those of a factor of its matrix over all points that occur,
+so that w is a vector there too.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from displayed import Names, Tensor, scalar
+from displayed import Symbols, Tensor, as_scalar
 
 import qpsvm
 from qpsvm.base.arrays.frozen import copy_without_cache
@@ -22,12 +24,13 @@ JOINT = (qpsvm.CrammerSinger, qpsvm.WestonWatkins)
 
 
 def dense(rows: Any) -> np.ndarray:
+    """Return rows as a dense matrix of floats."""
     return np.atleast_2d(rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows, dtype=float))
 
 
 @dataclass
 class Space:
-    """Features of the samples, of new points and of the points of rows: (n, D), (k, D), (q, D)."""
+    """Features of the samples (n, D), of new points (k, D), and of the points of constraints on f (q, D)."""
 
     samples: np.ndarray
     new: np.ndarray
@@ -53,14 +56,14 @@ class Space:
         return cls(samples, new, combine_constraints, points, features)
 
     def weights(self, products: np.ndarray) -> np.ndarray:
-        """w with these products with all points."""
+        """Return w (D,) from its inner products with all points."""
         found: np.ndarray = np.linalg.lstsq(self.features, products, rcond=None)[0]
         return found
 
 
 @dataclass
 class Point:
-    """α and a point of the primal; of a joint machine w is (k, D) and b (k,), and ξ as its machine has it."""
+    """α and a point of the primal; of an all-in-one machine w is (k, D) and b (k,)."""
 
     alpha: np.ndarray
     w: np.ndarray
@@ -74,14 +77,14 @@ class Point:
 # --- machines ---------------------------------------------------------------------------------------------------------
 
 
-def weights_of(problem: Any) -> np.ndarray:
+def get_weights(problem: Any) -> np.ndarray:
     s = getattr(problem, "sample_weight", None)
     return np.ones(problem.n) if s is None else np.asarray(s, dtype=float)
 
 
 def compute_penalties(problem: Any) -> np.ndarray:
-    """What a unit of slack of a row costs, (m,); infinite of a hard margin."""
-    s = weights_of(problem)
+    """Return the penalty of a unit of slack of each row (m,); infinite for a hard margin."""
+    s = get_weights(problem)
     each = getattr(problem, "C", 1.0) * s if not isinstance(problem, qpsvm.Ranking) else s
     match problem:
         case qpsvm.HardMargin():
@@ -105,12 +108,12 @@ def is_squared(problem: Any) -> bool:
     return isinstance(problem, qpsvm.SquaredHinge) or getattr(problem, "loss", "") == "squared"
 
 
-def unit(problem: Any) -> float:
+def get_unit(problem: Any) -> float:
     return problem.lam if isinstance(problem, qpsvm.PrimalHinge) else 1.0
 
 
-def signs(problem: Any) -> np.ndarray:
-    """s_k: (m,)."""
+def get_signs(problem: Any) -> np.ndarray:
+    """Return the signs s_k of the rows: (m,)."""
     if isinstance(problem, BINARY):
         return np.asarray(problem.y, dtype=float)
     if isinstance(problem, REGRESSION):
@@ -119,7 +122,7 @@ def signs(problem: Any) -> np.ndarray:
 
 
 def row_features(problem: Any, space: Space) -> np.ndarray:
-    """φ of each row, of a ranking the difference of its pair: (m, D)."""
+    """Return φ of each row (m, D); of a ranking the difference of a pair."""
     if isinstance(problem, REGRESSION):
         return np.tile(space.samples, (2, 1))
     if isinstance(problem, qpsvm.Ranking):
@@ -127,28 +130,28 @@ def row_features(problem: Any, space: Space) -> np.ndarray:
     return space.samples
 
 
-def targets(problem: Any) -> np.ndarray:
+def get_targets(problem: Any) -> np.ndarray:
     return np.asarray(problem.t, dtype=float)
 
 
 def find_misses(problem: Any, space: Space, at: Point) -> np.ndarray:
-    """Return what a row misses, t − s f: (m,). The slack is its positive part."""
+    """Return t − s f of each row (m,), whose positive part is the slack."""
     if isinstance(problem, qpsvm.SVDD):
         c, R2 = at.w, float(at.w @ at.w + 2 * at.b)
         return np.square(space.samples - c).sum(axis=1) - R2
-    sf = signs(problem) * (row_features(problem, space) @ at.w + at.b)
+    sf = get_signs(problem) * (row_features(problem, space) @ at.w + at.b)
     if isinstance(problem, qpsvm.NuSVM):
         return at.level - sf
     if isinstance(problem, qpsvm.OneClass):
         return -sf
     if isinstance(problem, REGRESSION):
         epsilon = at.level if isinstance(problem, qpsvm.NuSVR) else getattr(problem, "epsilon", 0.0)
-        return signs(problem) * np.tile(targets(problem), 2) - epsilon - sf
+        return get_signs(problem) * np.tile(get_targets(problem), 2) - epsilon - sf
     return 1.0 - sf
 
 
-def slacks(problem: Any, space: Space, at: Point) -> tuple[np.ndarray, np.ndarray]:
-    """ξ and ζ over the rows of the dual."""
+def compute_slacks(problem: Any, space: Space, at: Point) -> tuple[np.ndarray, np.ndarray]:
+    """Return ξ and ζ (m,) over the rows of the dual."""
     if at.xi is not None:
         return at.xi, np.zeros_like(at.xi) if at.zeta is None else at.zeta
     short = np.maximum(find_misses(problem, space, at), 0.0)
@@ -157,9 +160,9 @@ def slacks(problem: Any, space: Space, at: Point) -> tuple[np.ndarray, np.ndarra
     return short, np.zeros_like(short)
 
 
-def primal(problem: Any, space: Space, at: Point) -> float:
-    """P as the textbook has it."""
-    xi, zeta = slacks(problem, space, at)
+def compute_primal(problem: Any, space: Space, at: Point) -> float:
+    """Return P by the textbook formula."""
+    xi, zeta = compute_slacks(problem, space, at)
     C = compute_penalties(problem)
     own = at.b**2 if problem.intercept == "penalised" else 0.0
     norm = 0.5 * (float(at.w @ at.w) + own)
@@ -181,31 +184,31 @@ def primal(problem: Any, space: Space, at: Point) -> float:
     return norm + float(C @ (xi**2 if is_squared(problem) else xi))
 
 
-def bound_of(problem: Any, alpha: np.ndarray) -> np.ndarray:
-    """What α is turned round in: its bound, or the largest α where it has none."""
-    C = compute_penalties(problem) / unit(problem)
+def get_alpha_bounds(problem: Any, alpha: np.ndarray) -> np.ndarray:
+    """Return the bound of α (m,), or the largest α for rows without one: ᾱ is bound − α."""
+    C = compute_penalties(problem) / get_unit(problem)
     return np.full(len(alpha), alpha.max()) if is_squared(problem) or np.isinf(C).all() else C
 
 
-def lagrangian(problem: Any, space: Space, at: Point, said: str) -> float:
-    """L at a point, without a user's rows: with half of the weights, or with what α leaves of its bound."""
-    xi, zeta = slacks(problem, space, at)
-    C, alpha, kept = compute_penalties(problem) / unit(problem), at.alpha, xi
+def compute_lagrangian(problem: Any, space: Space, at: Point, said: str) -> float:
+    """Return L without a user's constraints; for arguments with ½ at half of w and b, for ᾱ at bound − α."""
+    xi, zeta = compute_slacks(problem, space, at)
+    C, alpha, kept = compute_penalties(problem) / get_unit(problem), at.alpha, xi
     if isinstance(problem, qpsvm.HuberHinge):
         kept = zeta
-    bound = bound_of(problem, alpha)
+    bound = get_alpha_bounds(problem, alpha)
     half = 0.5 if r"\tfrac12" in said else 1.0
     alpha = bound - alpha if r"\bar" in said else alpha
     moved = Point(alpha, half * at.w, half * at.b, at.level, xi=xi, zeta=zeta)
     off = alpha @ (xi + zeta - find_misses(problem, space, moved))
     room = 0.0 if is_squared(problem) or np.isinf(C).all() else (C - alpha) @ kept
-    return float(primal(problem, space, moved) - unit(problem) * (off + room))
+    return float(compute_primal(problem, space, moved) - get_unit(problem) * (off + room))
 
 
-def dual(problem: Any, at: Point) -> float:
-    """D by the library's QP."""
+def compute_dual(problem: Any, at: Point) -> float:
+    """Return D by the library's QP."""
     alpha = np.concatenate(
-        [np.asarray(at.alpha).ravel(), at.multipliers / (1.0 if not len(at.multipliers) else unit(problem))]
+        [np.asarray(at.alpha).ravel(), at.multipliers / (1.0 if not len(at.multipliers) else get_unit(problem))]
     )
     return -float(problem.qp("dual").objective(alpha))
 
@@ -213,8 +216,8 @@ def dual(problem: Any, at: Point) -> float:
 # --- points -----------------------------------------------------------------------------------------------------------
 
 
-def optimal(problem: Any, result: Any, space: Space) -> Point:
-    """The result: w by the values of its decision function."""
+def find_optimal_point(problem: Any, result: Any, space: Space) -> Point:
+    """Return the point of a result, with w from the values of its decision function."""
     f = result.decision_function(space.points)
     if isinstance(problem, JOINT):
         return Point(result.alpha, space.weights(f - result.b).T, result.b)
@@ -227,11 +230,11 @@ def optimal(problem: Any, result: Any, space: Space) -> Point:
     return Point(result.alpha, space.weights(f - result.b), float(result.b), float(level), found)
 
 
-def any_point(problem: Any, space: Space, rng: np.random.Generator, recovered: bool) -> Point:
-    """A random feasible α with w(α), or with a random feasible point of the primal."""
+def draw_point(problem: Any, space: Space, rng: np.random.Generator, recovered: bool) -> Point:
+    """Draw a feasible α, with w(α) if `recovered`, otherwise with a random feasible point of the primal."""
     upper = np.ones((problem.n, len(problem.classes))) if isinstance(problem, JOINT) else np.minimum(problem.upper, 2.0)
     rows, given = getattr(problem, "constraints", None), rng.uniform(0.0, 1.0, np.shape(upper)) * upper
-    given[len(compute_penalties(problem)) if rows else given.size :] *= 0.2  # so that α may balance the multipliers
+    given[len(compute_penalties(problem)) if rows else given.size :] *= 0.2  # so that α can balance the multipliers
     some = problem.at(given)
     alpha, lam = some.alpha, np.asarray(some.constraints["multiplier"]) if rows else np.zeros(0)
     D = space.samples.shape[1]
@@ -242,18 +245,20 @@ def any_point(problem: Any, space: Space, rng: np.random.Generator, recovered: b
     w, b, level = rng.normal(size=D), float(rng.normal()), float(rng.uniform(0.5, 1.0))
     b = abs(b) if isinstance(problem, qpsvm.SVDD) else b  # R² is positive
     if recovered:
-        w = row_features(problem, space).T @ (signs(problem) * alpha)
-        w -= rows_of(problem, space)[0].T @ lam / unit(problem) if rows else 0.0
+        w = row_features(problem, space).T @ (get_signs(problem) * alpha)
+        w -= read_constraints(problem, space)[0].T @ lam / get_unit(problem) if rows else 0.0
     if problem.intercept == "penalised" and recovered:
-        b = float(signs(problem) @ alpha) - (float(rows_of(problem, space)[1] @ lam) / unit(problem) if rows else 0.0)
+        b = float(get_signs(problem) @ alpha) - (
+            float(read_constraints(problem, space)[1] @ lam) / get_unit(problem) if rows else 0.0
+        )
     if problem.intercept is None and not has_no_labels(problem):
         b = 0.0
     if isinstance(problem, qpsvm.HardMargin) and not recovered:  # beyond every margin
-        best = optimal(problem, qpsvm.solve(problem, check=False), space)
+        best = find_optimal_point(problem, qpsvm.solve(problem, check=False), space)
         w, b = (best.w, best.b) if rows else (1.3 * best.w, 1.3 * best.b)
     if rows and not recovered and not isinstance(problem, qpsvm.HardMargin):
         w, b = move_inside(problem, space, w, b)
-    at, extra = Point(alpha, w, b, level, lam), rng.uniform(0.0, 1.0, len(signs(problem)))
+    at, extra = Point(alpha, w, b, level, lam), rng.uniform(0.0, 1.0, len(get_signs(problem)))
     C = compute_penalties(problem)
     if isinstance(problem, qpsvm.HuberHinge):
         at.zeta = extra if recovered else np.maximum(find_misses(problem, space, at), 0.0)
@@ -266,47 +271,47 @@ def any_point(problem: Any, space: Space, rng: np.random.Generator, recovered: b
 
 
 def move_inside(problem: Any, space: Space, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
-    """Return the nearest (w, b), or nearly, that keeps the rows of a user's with room."""
-    g, c, _, _ = rows_of(problem, space)
+    """Move (w, b) until a user's constraints hold with some slack, roughly to the nearest such point."""
+    g, c, _, _ = read_constraints(problem, space)
     moves = np.column_stack([g, 0.0 * c if problem.intercept is None and not has_no_labels(problem) else c])
     for _ in range(200):
         for j in range(len(g)):
-            room = left_of_bound(problem, space, w, b)[j] - 0.01
+            room = compute_constraint_slack(problem, space, w, b)[j] - 0.01
             if room < 0.0:
                 step = room / float(moves[j] @ moves[j]) / (2.0 if isinstance(problem, qpsvm.SVDD) else 1.0)
                 w, b = w + step * moves[j, :-1], b + step * moves[j, -1]
-    assert left_of_bound(problem, space, w, b).min() > 0.0
+    assert compute_constraint_slack(problem, space, w, b).min() > 0.0
     return w, b
 
 
 def has_no_labels(problem: Any) -> bool:
-    """Say whether there are no labels, and b is −ρ or μ."""
+    """Say whether the machine has no target; its b is −ρ or μ."""
     return isinstance(problem, (qpsvm.OneClass, qpsvm.SVDD))
 
 
 # --- letters ----------------------------------------------------------------------------------------------------------
 
 
-def kernel(names: Names, text: str) -> Tensor:
-    """K between two points, or of all with themselves."""
+def evaluate_kernel(names: Symbols, text: str) -> Tensor:
+    """Return K between two points, or K(x, x) if both are the same."""
     one, other = (names.point(part) for part in text.split(","))
     if one.axes == other.axes:
         return Tensor(np.square(one.a).sum(axis=1), one.axes[:1])
     return Tensor(one.a @ other.a.T, (one.axes[0], other.axes[0]))
 
 
-def names_of(problem: Any, space: Space, at: Point) -> Names:
-    """All letters at a point."""
+def bind_symbols(problem: Any, space: Space, at: Point) -> Symbols:
+    """Bind all symbols at a point."""
     if isinstance(problem, JOINT):
-        return _joint(problem, space, at)
-    names = Names({}, {"x_": space.samples, "x": space.new, "z_": space.rows})
+        return _bind_all_in_one(problem, space, at)
+    names = Symbols({}, {"x_": space.samples, "x": space.new, "z_": space.rows})
     values, functions = names.values, names.functions
-    Phi, alpha, s, C = space.samples, at.alpha, signs(problem), compute_penalties(problem)
-    xi, zeta = slacks(problem, space, at)
+    Phi, alpha, s, C = space.samples, at.alpha, get_signs(problem), compute_penalties(problem)
+    xi, zeta = compute_slacks(problem, space, at)
     rows = row_features(problem, space)
     ball = isinstance(problem, qpsvm.SVDD)
     w_of_alpha = rows.T @ (s * alpha)
-    K, P, D = Phi @ Phi.T, primal(problem, space, at), dual(problem, at)
+    K, P, D = Phi @ Phi.T, compute_primal(problem, space, at), compute_dual(problem, at)
 
     def f(features: np.ndarray) -> np.ndarray:
         if ball:  # R² − ‖φ − c‖²
@@ -318,10 +323,10 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
         return Tensor(f(found.a), found.axes[:1])
 
     functions |= {
-        "f": of_point, "K": lambda text: kernel(names, text), r"\varphi": names.point,
+        "f": of_point, "K": lambda text: evaluate_kernel(names, text), r"\varphi": names.point,
         "c" if ball else "w": lambda _: Tensor(w_of_alpha, (".",)),
-        "P": lambda text: scalar(0.0 if text == "0,0,0" else P), "D": lambda _: scalar(D),
-        "L": lambda text: scalar(lagrangian(problem, space, at, text)),
+        "P": lambda text: as_scalar(0.0 if text == "0,0,0" else P), "D": lambda _: as_scalar(D),
+        "L": lambda text: as_scalar(compute_lagrangian(problem, space, at, text)),
     }  # fmt: skip
     names.rewrites |= {
         r"\langle (w,b),\,(\varphi(x_i),1)\rangle": r"\langle w,\varphi(x_i)\rangle+b",
@@ -331,9 +336,10 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
     n = len(Phi)
     values |= {
         "w": at.w, "w^*": at.w, "b": at.b, r"\alpha": alpha, r"\xi": xi, r"\zeta": zeta, r"\eta": C - alpha, "K": K,
-        "X": Phi, "L": D, "f": f(Phi), r"\nu": getattr(problem, "nu", 0.0), r"\rho": at.level, "s": weights_of(problem),
+        "X": Phi, "L": D, "f": f(Phi), r"\nu": getattr(problem, "nu", 0.0), r"\rho": at.level,
+        "s": get_weights(problem),
     }  # fmt: skip
-    u = K @ _beta(problem, s * alpha)
+    u = K @ _compute_beta(problem, s * alpha)
     values["u"] = u
     if isinstance(problem, BINARY):
         Q = K * np.outer(s, s)
@@ -352,10 +358,10 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
         if isinstance(problem, qpsvm.NuSVM):
             values |= {"s": at.level - at.b, "t": at.level + at.b}
         ends = {r"\min_+": u[s > 0].min(), r"\max_-": u[s < 0].max(), r"\min_-": u[s < 0].min()}
-        functions |= {key: (lambda _, end=end: scalar(end)) for key, end in ends.items()}
+        functions |= {key: (lambda _, end=end: as_scalar(end)) for key, end in ends.items()}
         values[r"\delta"] = (u[s > 0].min() - u[s < 0].max()) / 2
     if isinstance(problem, REGRESSION):
-        t, (above, below) = targets(problem), np.split(alpha, 2)
+        t, (above, below) = get_targets(problem), np.split(alpha, 2)
         half = np.split(C, 2)
         base = half[0] + half[1] if isinstance(problem, qpsvm.QuantileSVR) else half[0]
         values |= {
@@ -378,19 +384,19 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
         A = np.zeros((len(rows), n))
         A[np.arange(len(rows)), problem.pairs[:, 0]], A[np.arange(len(rows)), problem.pairs[:, 1]] = 1.0, -1.0
         values |= {"A": A, r"\beta": A.T @ alpha, "C": C, "y": np.ones(len(rows))}
-    turned = bound_of(problem, alpha) - alpha
-    values |= {r"\bar\alpha": turned, "P": scalar(P)}
-    functions["P^*"] = lambda text: changed_optima(problem, text)
+    turned = get_alpha_bounds(problem, alpha) - alpha
+    values |= {r"\bar\alpha": turned, "P": as_scalar(P)}
+    functions["P^*"] = lambda text: solve_perturbed(problem, text)
     if "C" in values:
         values[r"\Delta"] = Tensor(np.asarray(values["C"]) / 100, ("i",))
     if isinstance(problem, REGRESSION):
         values |= {r"\bar\alpha^+": turned[:n], r"\bar\alpha^-": turned[n:]}
     if problem.constraints:
-        _rows(problem, space, at, names)
+        _bind_constraints(problem, space, at, names)
     return names
 
 
-def _beta(problem: Any, signed: np.ndarray) -> np.ndarray:
+def _compute_beta(problem: Any, signed: np.ndarray) -> np.ndarray:
     if isinstance(problem, REGRESSION):
         return signed[: problem.n] + signed[problem.n :]
     if isinstance(problem, qpsvm.Ranking):
@@ -401,31 +407,31 @@ def _beta(problem: Any, signed: np.ndarray) -> np.ndarray:
     return signed
 
 
-def rows_of(problem: Any, space: Space) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """g (p, D), what b counts, h (p,) and A (p, q) of a user's rows, in the units of the user."""
+def read_constraints(problem: Any, space: Space) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return g (p, D), the coefficients of b (p,), h (p,) and A (p, q) of a user's constraints, in the user's units."""
     (item,) = problem.constraints
     if isinstance(item, qpsvm.Constraints):
         G = dense(item.G)
-        return G, item.c * np.ones(len(G)), h_alone(problem), np.zeros((0, len(space.rows)))
+        return G, item.c * np.ones(len(G)), read_rhs(problem), np.zeros((0, len(space.rows)))
     A = dense(item.A)
-    return A @ space.rows, A.sum(axis=1), h_alone(problem), A
+    return A @ space.rows, A.sum(axis=1), read_rhs(problem), A
 
 
-def h_alone(problem: Any) -> np.ndarray:
-    """The bounds of a user's rows: (p,)."""
+def read_rhs(problem: Any) -> np.ndarray:
+    """Return the right-hand sides h (p,) of a user's constraints."""
     (item,) = problem.constraints
     return np.atleast_1d(item.h).astype(float)
 
 
 @cache
-def changed_optima(problem: Any, text: str) -> Tensor:
-    """P* with one C_i, or one h_j, more or less by Δ: an entry for each, of a problem that is made and solved anew."""
+def solve_perturbed(problem: Any, text: str) -> Tensor:
+    """Solve the problem with one C_i, or one h_j, changed by ±Δ; return P* for each i or j."""
     index, sign = text[2], 1.0 if text[3] == "+" else -1.0
     if index == "i":
         C = np.broadcast_to(problem.C, problem.n) * (1.0 + 0.01 * sign * np.eye(problem.n))
         problems = [problem.replace(C=each) for each in C]
     else:
-        h = h_alone(problem)
+        h = read_rhs(problem)
         moved = h + sign * np.abs(h).max() / 100 * np.eye(len(h))
         problems = [copy_without_cache(problem) for _ in moved]
         for other, each in zip(problems, moved, strict=True):
@@ -437,23 +443,23 @@ def changed_optima(problem: Any, text: str) -> Tensor:
     return Tensor(np.array(optima, dtype=float), (index,))
 
 
-def left_of_bound(problem: Any, space: Space, w: np.ndarray, b: float) -> np.ndarray:
-    """What is left of the bounds of a user's rows, (p,): of a ball w is the centre and b is μ."""
-    g, c, h, A = rows_of(problem, space)
+def compute_constraint_slack(problem: Any, space: Space, w: np.ndarray, b: float) -> np.ndarray:
+    """Return the slack of a user's constraints (p,); for SVDD w is the centre and b is μ."""
+    g, c, h, A = read_constraints(problem, space)
     twice = 2.0 if isinstance(problem, qpsvm.SVDD) else 1.0
     if twice == 2.0 and len(A):
         h = h + A @ np.square(space.rows).sum(axis=1)
     return h - twice * (g @ w + (0.0 if isinstance(problem, qpsvm.Ranking) else c * b))
 
 
-def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
-    """The letters of a user's rows."""
-    g, c, h, A = rows_of(problem, space)
+def _bind_constraints(problem: Any, space: Space, at: Point, names: Symbols) -> None:
+    """Bind the symbols of a user's constraints."""
+    g, c, h, A = read_constraints(problem, space)
     lam, ball, values = at.multipliers, isinstance(problem, qpsvm.SVDD), names.values
-    w_of_both = row_features(problem, space).T @ (signs(problem) * at.alpha) - g.T @ lam / unit(problem)
+    w_of_both = row_features(problem, space).T @ (get_signs(problem) * at.alpha) - g.T @ lam / get_unit(problem)
     values |= {"g": g, "d" if ball else "c": c, "h_j": Tensor(h, ("j",)), "A": A, r"\pi": lam}
-    values |= {"h_l": Tensor(h_alone(problem), ("l",)), "D": scalar(dual(problem, at))}
-    values[r"\Delta"] = Tensor(np.abs(h_alone(problem)).max() / 100)
+    values |= {"h_l": Tensor(read_rhs(problem), ("l",)), "D": as_scalar(compute_dual(problem, at))}
+    values[r"\Delta"] = Tensor(np.abs(read_rhs(problem)).max() / 100)
     names.functions["c" if ball else "w"] = lambda _: Tensor(w_of_both, (".",))
     names.vectors |= {"g"}
     for said, row in (("Af(Z)", r"\sum_lA_{jl}f(z_l)"), ("Gw+cb", r"\langle g_j,w\rangle+c_jb"),
@@ -462,14 +468,15 @@ def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
 
     def of_L(text: str) -> Tensor:
         half = 0.5 if r"\tfrac12" in text else 1.0
-        rows = lam @ left_of_bound(problem, space, half * at.w, half * at.b)
-        return scalar(lagrangian(problem, space, at, text) - rows)
+        rows = lam @ compute_constraint_slack(problem, space, half * at.w, half * at.b)
+        return as_scalar(compute_lagrangian(problem, space, at, text) - rows)
 
     names.functions["L"] = of_L
 
 
-def _joint(problem: Any, space: Space, at: Point) -> Names:
-    Phi, y, s = space.samples, problem._all_in_one_dual.label, weights_of(problem)
+def _bind_all_in_one(problem: Any, space: Space, at: Point) -> Symbols:
+    """Bind the symbols of an all-in-one machine."""
+    Phi, y, s = space.samples, problem._all_in_one_dual.label, get_weights(problem)
     n, k = len(Phi), len(problem.classes)
     C, alpha, one = problem.C * s, np.asarray(at.alpha, dtype=float).copy(), isinstance(problem, qpsvm.CrammerSinger)
     own = np.eye(k, dtype=bool)[y]
@@ -487,7 +494,7 @@ def _joint(problem: Any, space: Space, at: Point) -> Names:
     D = -float(problem.qp("dual").objective(alpha[~own]))
     left = C[:, None] - (alpha.sum(axis=1)[:, None] if one else alpha)
     turned = np.where(own, 0.0, left / (k - 1) if one else left)
-    names = Names({}, {"x_": Phi, "x": space.new})
+    names = Symbols({}, {"x_": Phi, "x": space.new})
 
     def L(text: str) -> Tensor:
         half, used = 0.5 if r"\tfrac12" in text else 1.0, turned if r"\bar" in text else alpha
@@ -496,7 +503,7 @@ def _joint(problem: Any, space: Space, at: Point) -> Names:
         room = (C - used.sum(axis=1)) @ xi if one else ((C[:, None] - used) * xi)[~own].sum()
         cost = C @ xi if one else (C[:, None] * xi).sum()
         off = (used * np.where(own, 0.0, slack - short)).sum()
-        return scalar(half**2 * norm + cost - off - room)
+        return as_scalar(half**2 * norm + cost - off - room)
 
     def of_point(text: str, index: str) -> Tensor:
         found = names.point(text)
@@ -505,13 +512,13 @@ def _joint(problem: Any, space: Space, at: Point) -> Names:
             return Tensor(values[np.arange(n), y], ("i",))
         return Tensor(values, (found.axes[0], index))
 
-    names.functions |= {"f": of_point, r"\varphi": names.point, "K": lambda text: kernel(names, text), "L": L,
+    names.functions |= {"f": of_point, r"\varphi": names.point, "K": lambda text: evaluate_kernel(names, text), "L": L,
                         "w": lambda _, index: Tensor(w_of_alpha, (index, "."))}  # fmt: skip
     names.vectors |= {"w"}
     names.values |= {
-        r"\alpha": alpha, r"\beta": beta, "w": W, "b": b, "C": C, r"\xi": xi, "P": scalar(P),
+        r"\alpha": alpha, r"\beta": beta, "w": W, "b": b, "C": C, r"\xi": xi, "P": as_scalar(P),
         r"\eta": C - alpha.sum(axis=1) if one else np.where(own, 0.0, C[:, None] - alpha),
-        "L": D, "D": scalar(D),
+        "L": D, "D": as_scalar(D),
         "w_y_i": Tensor(W[y], ("i", ".")), r"\beta_iy_i": Tensor(beta[np.arange(n), y], ("i",)),
         "c": Tensor(np.arange(k), ("c",)), "d": Tensor(np.arange(k), ("d",)), "y": Tensor(y, ("i",)), "k": k,
         r"\bar\alpha": turned,
@@ -520,6 +527,6 @@ def _joint(problem: Any, space: Space, at: Point) -> Names:
     names.rewrites |= {r"\quad (c\ne y_i)": "", r"\ (c\ne y_i)": ""}
     names.rewrites |= {r"\beta_c^{\top}K\beta_c": r"\sum_{i,j}\beta_{ic}\beta_{jc}K(x_i,x_j)"}
     if k == 2:
-        names.values |= {"v": Tensor(W[1] - W[0], (".",)), "b_1": scalar(b[0]), "b_2": scalar(b[1]),
+        names.values |= {"v": Tensor(W[1] - W[0], (".",)), "b_1": as_scalar(b[0]), "b_2": as_scalar(b[1]),
                          "w_1": Tensor(W[0], (".",)), "w_2": Tensor(W[1], (".",))}  # fmt: skip
     return names

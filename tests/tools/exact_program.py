@@ -1,4 +1,9 @@
-"""The optimum of a small convex QP in fractions: every set of active rows in turn, and (QP.1) of each."""
+"""Compute the optimum of a small convex QP in fractions, and check certificates of infeasible and unbounded QPs.
+
+`compute_optimum` tries every set of active inequalities: for each it solves the KKT system (QP.1) exactly, and
+the first point that is feasible and has multipliers ≥ 0 is an optimum. The cost is exponential: it is for a few
+variables only.
+"""
 
 from __future__ import annotations
 
@@ -7,46 +12,40 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+from exact_arithmetic import Vector, as_fraction_rows, as_fractions, dot, solve_linear_system
 
 from qpsvm import QP, QPResult
 
-Row = list[Fraction]
+#: A row g and its right-hand side h: gᵀx ≤ h, or gᵀx = h.
+Constraint = tuple[Vector, Fraction]
 
 
-def fractions(values: object) -> list[Row]:
-    """The numbers of a matrix (m, n), exactly."""
-    return [[Fraction(float(value)) for value in row] for row in np.atleast_2d(np.asarray(values, dtype=float))]
+def compute_optimum(qp: QP) -> Fraction | None:
+    """Compute the optimal value; None if no set of independent active rows has multipliers of the right signs."""
+    P = as_fraction_rows(qp.P.dense())
+    P = [[(P[i][j] + P[j][i]) / 2 for j in range(qp.n)] for i in range(qp.n)]
+    q = as_fractions(qp.q)
+    equalities = [] if qp.A is None else list(zip(as_fraction_rows(qp.A), as_fractions(qp.b), strict=True))
+    inequalities = _list_inequalities(qp)
+    for active in _iter_active_sets(inequalities, qp.n - len(equalities)):
+        rows = [*equalities, *active]
+        kkt = [[*P[i], *(row[i] for row, _ in rows), -q[i]] for i in range(qp.n)]
+        kkt += [[*row, *([Fraction(0)] * len(rows)), rhs] for row, rhs in rows]
+        point = solve_linear_system(kkt)
+        if point is None or any(value < 0 for value in point[qp.n + len(equalities) :]):
+            continue
+        x = point[: qp.n]
+        if all(dot(row, x) <= rhs for row, rhs in inequalities):
+            return dot(x, [dot(row, x) for row in P]) / 2 + dot(q, x) + Fraction(float(qp.r))
+    return None
 
 
-def solution(matrix: list[Row], right: Row) -> Row | None:
-    """Of a square system; None where it is singular."""
-    k = len(matrix)
-    rows = [[*row, side] for row, side in zip(matrix, right, strict=True)]
-    for column in range(k):
-        pivot = next((place for place in range(column, k) if rows[place][column]), None)
-        if pivot is None:
-            return None
-        rows[column], rows[pivot] = rows[pivot], rows[column]
-        head = rows[column] = [value / rows[column][column] for value in rows[column]]
-        for place in range(k):
-            factor = rows[place][column]
-            if place != column and factor:
-                rows[place] = [a - factor * b for a, b in zip(rows[place], head, strict=True)]
-    return [row[-1] for row in rows]
-
-
-def product(row: Row, x: Row) -> Fraction:
-    return sum((a * b for a, b in zip(row, x, strict=True)), Fraction(0))
-
-
-def inequalities(qp: QP) -> list[tuple[Row, Fraction]]:
-    """Rows of G and of the finite bounds: gᵀx ≤ h."""
-    n, (lb, ub) = qp.n, qp.bounds
-    found = (
-        [] if qp.G is None else [(row, Fraction(float(h))) for row, h in zip(fractions(dense(qp.G)), qp.h, strict=True)]
-    )
-    for j in range(n):
-        unit = [Fraction(int(i == j)) for i in range(n)]
+def _list_inequalities(qp: QP) -> list[Constraint]:
+    """List the rows of G and the finite bounds as gᵀx ≤ h."""
+    lb, ub = qp.bounds
+    found = [] if qp.G is None else list(zip(as_fraction_rows(qp.G), as_fractions(qp.h), strict=True))
+    for j in range(qp.n):
+        unit = [Fraction(int(i == j)) for i in range(qp.n)]
         if np.isfinite(ub[j]):
             found.append((unit, Fraction(float(ub[j]))))
         if np.isfinite(lb[j]):
@@ -54,63 +53,45 @@ def inequalities(qp: QP) -> list[tuple[Row, Fraction]]:
     return found
 
 
-def dense(M: object) -> np.ndarray:
-    return M.toarray() if hasattr(M, "toarray") else np.asarray(M)
-
-
-def optimum(qp: QP) -> Fraction | None:
-    """The value, where some set of independent active rows has multipliers of the right signs; else None."""
-    P = fractions(qp.P.dense())
-    P = [[(P[i][j] + P[j][i]) / 2 for j in range(qp.n)] for i in range(qp.n)]
-    q = fractions(qp.q)[0]
-    equal = [] if qp.A is None else list(zip(fractions(dense(qp.A)), [Fraction(float(b)) for b in qp.b], strict=True))
-    rows = inequalities(qp)
-    for active in _sets(rows, qp.n - len(equal)):
-        held = [*equal, *active]
-        k = len(held)
-        matrix = [[*P[i], *(row[i] for row, _ in held)] for i in range(qp.n)]
-        matrix += [[*row, *([Fraction(0)] * k)] for row, _ in held]
-        found = solution(matrix, [-value for value in q] + [side for _, side in held])
-        if found is None or any(value < 0 for value in found[qp.n + len(equal) :]):
-            continue
-        x = found[: qp.n]
-        if all(product(row, x) <= side for row, side in rows):
-            return product(x, [product(row, x) for row in P]) / 2 + product(q, x) + Fraction(float(qp.r))
-    return None
-
-
-def _sets(rows: list[tuple[Row, Fraction]], most: int) -> Iterator[tuple[tuple[Row, Fraction], ...]]:
-    for size in range(most + 1):
+def _iter_active_sets(rows: list[Constraint], max_size: int) -> Iterator[tuple[Constraint, ...]]:
+    """Yield all sets of at most `max_size` rows, small ones first."""
+    for size in range(max_size + 1):
         yield from combinations(rows, size)
 
 
 def proves_infeasible(qp: QP, result: QPResult) -> bool:
-    """Whether the multipliers of a result exclude all x, and leave nothing but rounding where there is no bound."""
-    z, y = fractions(result.z)[0], fractions(result.y)[0]
-    rows = [([] if M is None else fractions(dense(M))) for M in (qp.A, qp.G)]
-    sides = [([] if side is None else fractions(side)[0]) for side in (qp.b, qp.h)]
-    excess = -product(y, sides[0]) - product(z, sides[1])
-    for j, ends in enumerate(zip(*qp.bounds, strict=True)):
+    """Say whether the multipliers of a result exclude every x: zᵀGx + yᵀAx > zᵀh + yᵀb at every x within its bounds.
+
+    Where a variable has no bound on the side that matters, its coefficient may be rounding only.
+    """
+    z, y = as_fractions(result.z), as_fractions(result.y)
+    rows = [([] if M is None else as_fraction_rows(M)) for M in (qp.A, qp.G)]
+    rhs = [([] if side is None else as_fractions(side)) for side in (qp.b, qp.h)]
+    excess = -dot(y, rhs[0]) - dot(z, rhs[1])
+    for j, bounds in enumerate(zip(*qp.bounds, strict=True)):
         terms = [v * row[j] for part, M in zip((y, z), rows, strict=True) for v, row in zip(part, M, strict=True)]
-        rest = sum(terms, Fraction(0))
-        end = float(ends[rest < 0])
-        if np.isfinite(end):
-            excess += rest * Fraction(end)
-        elif abs(rest) > Fraction(1, 10**12) * sum(map(abs, terms)):
+        coefficient = sum(terms, Fraction(0))
+        bound = float(bounds[coefficient < 0])
+        if np.isfinite(bound):
+            excess += coefficient * Fraction(bound)
+        elif abs(coefficient) > Fraction(1, 10**12) * sum(map(abs, terms)):
             return False
     return excess > 0 and all(value >= 0 for value in z)
 
 
 def proves_unbounded(qp: QP, result: QPResult) -> bool:
-    """Whether a result's ray has Pd = 0, qᵀd < 0, Gd ≤ 0, Ad = 0 and keeps all bounds: P may be off by the change."""
-    d, share = fractions(result.ray)[0], 4 * Fraction(result.data_change)
-    curved = [[a * b for a, b in zip(row, d, strict=True)] for row in fractions(qp.P.dense())]
-    flat = all(abs(sum(terms, Fraction(0))) <= share * sum(map(abs, terms)) for terms in curved)
-    falls = product(fractions(qp.q)[0], d) < 0
-    over = all(product(row, d) <= 0 for row in ([] if qp.G is None else fractions(dense(qp.G))))
-    even = all(product(row, d) == 0 for row in ([] if qp.A is None else fractions(dense(qp.A))))
-    kept = all(
+    """Say whether a result's ray d has Pd = 0, qᵀd < 0, Gd ≤ 0, Ad = 0 and respects all bounds.
+
+    Pd = 0 may fail by the change of the data that the result reports.
+    """
+    d, share = as_fractions(result.ray), 4 * Fraction(result.data_change)
+    products = [[a * b for a, b in zip(row, d, strict=True)] for row in as_fraction_rows(qp.P.dense())]
+    is_flat = all(abs(sum(terms, Fraction(0))) <= share * sum(map(abs, terms)) for terms in products)
+    descends = dot(as_fractions(qp.q), d) < 0
+    keeps_inequalities = all(dot(row, d) <= 0 for row in ([] if qp.G is None else as_fraction_rows(qp.G)))
+    keeps_equalities = all(dot(row, d) == 0 for row in ([] if qp.A is None else as_fraction_rows(qp.A)))
+    keeps_bounds = all(
         (v >= 0 or not np.isfinite(low)) and (v <= 0 or not np.isfinite(high))
         for v, low, high in zip(d, *qp.bounds, strict=True)
     )
-    return flat and falls and over and even and kept
+    return is_flat and descends and keeps_inequalities and keeps_equalities and keeps_bounds

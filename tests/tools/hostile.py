@@ -1,4 +1,8 @@
-"""Hostile problems, one for each seed: any machine over samples that are spoilt in some way, parameters of any size."""
+"""Draw a hostile problem for each seed, solve it, and list its false claims.
+
+A problem is any machine over samples that are spoilt in one way (`SPOILERS`), stored in any form, with parameters of
+any size. `examine_seed(seed)` draws the problem, solves it, and returns its status and faults.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from judge import faults
+from judge import find_faults
 
 import qpsvm
 from qpsvm import RBF, Linear, Polynomial
@@ -27,23 +31,23 @@ TOLERANCES = (1e-6, 1e-6, 1e-8, 1e-10, 1e-12)
 DECADES = 8.0
 
 
-def decades(rng: np.random.Generator, size: Any = None) -> Any:
-    """Numbers between 10^−8 and 10^8, all orders alike."""
+def draw_decades(rng: np.random.Generator, size: Any = None) -> Any:
+    """Draw numbers between 10^−8 and 10^8, uniform in the logarithm."""
     return 10.0 ** rng.uniform(-DECADES, DECADES, size)
 
 
-def samples(rng: np.random.Generator, spoiler: str, most: int = 41) -> tuple[Any, Any]:
-    """X (n, d) and y (n,) of ±1, spoilt in one way."""
-    n, d = int(rng.integers(2, most)), int(rng.choice([1, 2, 5, 12, 45]))
+def draw_samples(rng: np.random.Generator, spoiler: str, max_samples: int = 41) -> tuple[Any, Any]:
+    """Draw X (n, d) and y (n,) of ±1 with n < `max_samples` (before spoilers repeat rows), spoilt in one way."""
+    n, d = int(rng.integers(2, max_samples)), int(rng.choice([1, 2, 5, 12, 45]))
     positives = int(np.clip(round(rng.choice([0.02, 0.2, 0.5]) * n), 1, n - 1))
     y = np.where(rng.permutation(n) < positives, 1.0, -1.0)
     X = rng.standard_normal((n, d)) + rng.choice([0.0, 0.5, 2.0]) * y[:, None]
     if spoiler == "scale":
-        X *= decades(rng)
+        X *= draw_decades(rng)
     elif spoiler == "columns":
-        X *= decades(rng, d)
+        X *= draw_decades(rng, d)
     elif spoiler == "one column":
-        X[:, rng.integers(d)] *= decades(rng)
+        X[:, rng.integers(d)] *= draw_decades(rng)
     elif spoiler == "offset":
         X += rng.choice([1.0, 1e3, 1e6]) * rng.choice([1.0, 1.1], d)
     elif spoiler == "heavy":
@@ -72,7 +76,7 @@ def samples(rng: np.random.Generator, spoiler: str, most: int = 41) -> tuple[Any
 
 
 def store(X: Any, how: str) -> Any:
-    """Return the same numbers, or what is left of them, in another form."""
+    """Return X in another form; integers and float32 round it."""
     if how == "integer":
         return np.round(3 * X).astype(np.int64) if np.abs(X).max() < 1e15 else X
     if how == "float32":
@@ -95,12 +99,12 @@ def store(X: Any, how: str) -> Any:
     return X
 
 
-def hostile_problem(seed: int) -> tuple[qpsvm.Problem, dict[str, Any]]:
-    """A problem, and the options of its solve. Raises what the library says of a problem that cannot be posed."""
+def draw_hostile_problem(seed: int) -> tuple[qpsvm.Problem, dict[str, Any]]:
+    """Draw a problem and the options of its solve; the library's error is raised if the problem is refused."""
     rng = np.random.default_rng(seed)
     machine = MACHINES[seed % len(MACHINES)]
-    most = 13 if machine == "Ranking" else 41  # of pairs there are many more
-    X, y = samples(rng, SPOILERS[seed % len(SPOILERS)], most)
+    max_samples = 13 if machine == "Ranking" else 41  # pairs are many more
+    X, y = draw_samples(rng, SPOILERS[seed % len(SPOILERS)], max_samples)
     X = store(X, str(rng.choice(STORAGE)))
     n, d = X.shape
     kernel: Any = Linear()
@@ -112,13 +116,13 @@ def hostile_problem(seed: int) -> tuple[qpsvm.Problem, dict[str, Any]]:
         weight = None
     t = (y + rng.standard_normal(n)) * 10.0 ** rng.uniform(-6, 6) + rng.choice([0.0, 0.0, 1e4])
     t = np.round(t) if rng.random() < 0.2 else t
-    made = _machine(rng, machine, X, y, t, {"kernel": kernel, "sample_weight": weight})
+    problem = _build_machine(rng, machine, X, y, t, {"kernel": kernel, "sample_weight": weight})
     options = {"backend": str(rng.choice(BACKENDS)), "tol": float(rng.choice(TOLERANCES)), "check": False}
-    return made, {**options, "polish": bool(rng.random() < 0.8)}
+    return problem, {**options, "polish": bool(rng.random() < 0.8)}
 
 
-def _machine(rng: np.random.Generator, machine: str, X: Any, y: Any, t: Any, common: dict[str, Any]) -> Any:
-    """The machine with parameters of any size."""
+def _build_machine(rng: np.random.Generator, machine: str, X: Any, y: Any, t: Any, common: dict[str, Any]) -> Any:
+    """Build the machine with random parameters of any size."""
     C, nu = float(10.0 ** rng.uniform(-6, 8)), float(rng.choice([1e-12, 1e-3, 0.1, 0.5, 1.0, rng.random() + 1e-9]))
     intercept: Any = [None, "free", "free", "penalised"][int(rng.integers(4))]
     width, tau = float(10.0 ** rng.uniform(-4, 2)), float(rng.choice([0.001, 0.1, 0.5, 0.9]))
@@ -126,11 +130,11 @@ def _machine(rng: np.random.Generator, machine: str, X: Any, y: Any, t: Any, com
     any_b = {**common, "intercept": intercept}
     match machine:
         case "CSVM":
-            penalties = C if rng.random() < 0.8 else decades(rng, len(y))
+            penalties = C if rng.random() < 0.8 else draw_decades(rng, len(y))
             return qpsvm.CSVM(X, y, penalties, **any_b)
         case "NuSVM":
-            whole = qpsvm.NuSVM(X, y, 1e-12, **common)
-            return whole.replace(nu=max(nu * whole.nu_max, 1e-12))
+            feasible = qpsvm.NuSVM(X, y, 1e-12, **common)
+            return feasible.replace(nu=max(nu * feasible.nu_max, 1e-12))
         case "PrimalHinge":
             return qpsvm.PrimalHinge(X, y, 1 / (C * len(y)), **any_b)
         case "HardMargin":
@@ -152,24 +156,24 @@ def _machine(rng: np.random.Generator, machine: str, X: Any, y: Any, t: Any, com
     return getattr(qpsvm, machine)(X, nu, **common)
 
 
-def examined_result(problem: qpsvm.Problem, options: dict[str, Any]) -> tuple[str, list[str]]:
-    """How a solve ends, and everything that is wrong with what is claimed of it."""
-    with warnings.catch_warnings(record=True) as heard:
+def examine_solve(problem: qpsvm.Problem, options: dict[str, Any]) -> tuple[str, list[str]]:
+    """Solve a problem; return its status and everything that is wrong with its claims."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             result = qpsvm.solve(problem, **options)
         except qpsvm.QPSVMError as error:
             return type(error).__name__, []
-        except Exception as error:  # whatever it is: that it came is the finding
+        except Exception as error:  # any foreign exception is a fault
             return "exception", [f"exception: {type(error).__name__}: {error}"]
-    foreign = [f"warning: {one.message}" for one in heard if not issubclass(one.category, qpsvm.QPSVMWarning)]
-    return str(result.status), foreign + faults(problem, result, options["tol"])
+    foreign = [f"warning: {one.message}" for one in caught if not issubclass(one.category, qpsvm.QPSVMWarning)]
+    return str(result.status), foreign + find_faults(problem, result, options["tol"])
 
 
 def examine_seed(seed: int) -> tuple[str, list[str]]:
-    """Say how the solve of a seed's hostile problem ends, and what is wrong with what is claimed of it."""
+    """Return the status of the hostile problem of a seed, and everything that is wrong with its claims."""
     try:
-        problem, options = hostile_problem(seed)
+        problem, options = draw_hostile_problem(seed)
     except qpsvm.QPSVMError as error:
         return type(error).__name__, []
-    return examined_result(problem, options)
+    return examine_solve(problem, options)

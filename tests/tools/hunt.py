@@ -1,12 +1,12 @@
-"""A hunt for false claims: thousands of random problems, each result judged exactly.
+"""Hunt for false claims: solve thousands of random problems, and judge each result exactly.
 
     python tests/tools/hunt.py --problems 20000 --seed 1       # every machine and solver; seeds 1 to 20000
-    python tests/tools/hunt.py --problems 1000 --claims        # what is claimed of optima, see `claimed`
+    python tests/tools/hunt.py --problems 1000 --claims        # claims about optima, see `claims`
     python tests/tools/hunt.py --problems 3000 --stated        # duals that are given row by row, see `stated_machines`
     python tests/tools/hunt.py --problems 3000 --pairs         # the same, whose rows are pairs of samples
-    python tests/tools/hunt.py --only 4711                     # one problem again, in full
+    python tests/tools/hunt.py --only 4711                     # show one problem in full
 
-The exit code is 1 where a claim is false, an exception is not of this library, or a warning is of another package.
+The exit code is 1 if a claim is false, an exception is not of this library, or a warning is of another package.
 """
 
 from __future__ import annotations
@@ -19,50 +19,50 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
-import claimed
+import claims
 import hostile
-import numpy as np
 import stated_machines
+from exact_arithmetic import as_dense
 
 import qpsvm
 
-#: Seconds from which on a problem of this size is named.
+#: Problems that take more seconds than this are printed.
 SLOW = 5.0
 
 
 def examine(kind: str, seed: int) -> tuple[int, str, list[str], float]:
-    """The seed, how its problem ends, everything that is wrong, and the seconds that took."""
-    began = time.perf_counter()
+    """Return the seed, the status of its problem, everything that is wrong, and the seconds taken."""
+    start = time.perf_counter()
     if kind == "claims":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", qpsvm.QPSVMWarning)
-            wrong, looked, unknown = claimed.judge_task((claimed.draw_claimed, claimed.hostile)[seed % 2](seed))
-        status = "judged" if looked else f"{unknown} optima not found"
+            wrong, n_claims, n_unknown = claims.judge_task((claims.draw_task, claims.draw_hostile_task)[seed % 2](seed))
+        status = "judged" if n_claims else f"{n_unknown} optima not found"
     elif kind == "hostile":
         status, wrong = hostile.examine_seed(seed)
     else:
-        draw = stated_machines.draw_stated if kind == "stated" else stated_machines.drawn_pairs
-        status, wrong = hostile.examined_result(*draw(seed))
-    return seed, status, wrong, time.perf_counter() - began
+        draw = stated_machines.draw_stated if kind == "stated" else stated_machines.draw_stated_pairs
+        status, wrong = hostile.examine_solve(*draw(seed))
+    return seed, status, wrong, time.perf_counter() - start
 
 
-def show(kind: str, seed: int) -> None:
-    """One problem in full."""
+def show_problem(kind: str, seed: int) -> None:
+    """Print a problem, its result and its faults in full."""
     if kind == "claims":
-        task = (claimed.draw_claimed, claimed.hostile)[seed % 2](seed)
+        task = (claims.draw_task, claims.draw_hostile_task)[seed % 2](seed)
         print(task, task.stated, sep="\n")
     else:
-        draws = {"hostile": hostile.hostile_problem, "stated": stated_machines.draw_stated}
-        draws["pairs"] = stated_machines.drawn_pairs
+        draws = {"hostile": hostile.draw_hostile_problem, "stated": stated_machines.draw_stated}
+        draws["pairs"] = stated_machines.draw_stated_pairs
         problem, options = draws[kind](seed)
-        X = problem.X.toarray() if hasattr(problem.X, "toarray") else np.asarray(problem.X)
+        X = as_dense(problem.X)
         print(problem, options, f"X = {X.tolist()}", f"target = {problem.samples.target.tolist()}", sep="\n")
         print(qpsvm.solve(problem, **options).summary())
     print(*examine(kind, seed)[2] or ["no fault"], sep="\n")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line."""
+    """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--problems", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", type=int, help="one seed, in full")
     options = parser.parse_args(arguments)
     if options.only is not None:
-        show(options.kind, options.only)
+        show_problem(options.kind, options.only)
         return 0
     statuses, faults, seeds = Counter[str](), 0, range(options.seed, options.seed + options.problems)
     with ProcessPoolExecutor(options.jobs) as pool:

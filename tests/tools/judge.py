@@ -1,16 +1,17 @@
-"""The exact judge of the tests: the true relative gap of the very floats that a user holds, of any machine.
+"""Judge results exactly: compute the relative duality gap of the floats that a user holds, for any machine.
 
-P of the plane (w, or coefficients, and the multipliers) and D of α are computed in fractions by the checker of proof
-files, which uses nothing of the library: exactly where kernel values are rational numbers, else between two fractions.
-α as returned misses its equalities by rounding, so it is repaired exactly first, on the row where that costs least. By
-weak duality P − D of any plane and any feasible α is at least the distance of either from the optimum: so a gap of the
-judge is never negative, and small only if both are good.
+P of the plane (w or coefficients, and the multipliers) and D of α are computed in fractions by the checker of proof
+files, which uses nothing of the library: exactly if kernel values are rational, otherwise between two fractions. The
+returned α satisfies its equalities up to rounding only, so it is first repaired exactly, in the row where D loses
+least. By weak duality P − D of any plane and any feasible α is at least the distance of either from the optimum: the
+gap is never negative, and small only if both are good.
 
-    judge(problem, result)        the numbers of a result; that the problem is stated as documented is checked besides
-    judge_dual(svm, X, point)     of a dual that is given row by row, over a linear kernel
-    judge_proof(problem, result)  the same plane, and the α that a proof has; there may be rows of a user's
-    judge_classes(…)              of several classes in one program
-    faults(problem, result, tol)  everything that is wrong with what a result claims, in words
+    judge(problem, result)             judge a result, and check that its dual is the documented one
+    judge_plane(problem, alpha, plane) judge any α and plane
+    judge_dual(svm, X, point)          judge a point of a dual given row by row, with a linear kernel
+    judge_proof(problem, result)       judge the plane of a result and the α of its proof; allows a user's constraints
+    judge_classes(…)                   compute P and D of an all-in-one multiclass machine
+    find_faults(problem, result, tol)  list everything that is wrong with the claims of a result, in words
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from exact_arithmetic import Vector, as_dense, as_fractions, dot
 
 from qpsvm.bounds.proof import checker
 from qpsvm.bounds.proof.checker import DualProgram, DualRow, PlaneValues
@@ -31,26 +33,33 @@ from qpsvm.machines.registry import is_registered
 from qpsvm.space.kernels.functions import RBF, Precomputed
 from qpsvm.space.kernels.kernel_registry import NAMES
 
-#: What α may be outside of its box, or off its equalities, and what a printed number may be off: all relative.
-BALANCE, PRINTED = Fraction(1, 10**12), Fraction(1, 10**9)
-#: What a number of the dual may be off what is documented: some roundings.
-ROUNDED = Fraction(1, 2**44)
-#: What an objective of 0 may be by the scale of what cancels in it, of samples and of a kernel: roundings of w, and the
-#: root of those of ‖w‖².
+#: Relative tolerances: of α outside its box or off its equalities, and of printed numbers.
+FEASIBILITY_TOL, PRINTED_TOL = Fraction(1, 10**12), Fraction(1, 10**9)
+#: Relative tolerance of the floats that state a dual, compared with the documented dual: some roundings.
+STATEMENT_TOL = Fraction(1, 2**44)
+#: Tolerances of an objective whose optimum is 0, relative to the size of what cancels in it: roundings of w for a
+#: linear kernel, and the root of those of ‖w‖² for others.
 ZERO_OBJECTIVE, ZERO_OBJECTIVE_OF_KERNEL = Fraction(1, 10**12), Fraction(1, 10**6)
-#: A row with more than this share of its bound is no row of which it may be said that α is 0.
-PERIPHERAL = 1e-3
-
-Vector = list[Fraction]
+#: A sample whose α is above this share of its bound must not be reported as "no support vector".
+LARGEST_IDLE_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """P, infinite where a hard row falls short, D at the repaired α, and what α broke before that.
+    """P and D at the repaired α, and what α violated before the repair.
 
-    gap: (P − D)/max(|P|, |D|); 0 where both are 0.
-    in_box, imbalance: Whether α was within its bounds, and how far off its equalities, relative.
-    scale: |w(α)|²/2 if nothing cancelled in it: what an objective of 0 is measured by.
+    Attributes
+    ----------
+    primal, dual : Fraction or float
+        P is infinite if a hard row is violated.
+    gap : Fraction or float
+        (P − D)/max(|P|, |D|); 0 if both are 0.
+    in_box : bool
+        Whether α was within its bounds.
+    imbalance : Fraction
+        How far α was off its equalities, relative.
+    scale : Fraction
+        An upper bound of ‖w(α)‖²/2, without cancellation: the unit in which an objective of 0 is measured.
     """
 
     primal: Fraction | float
@@ -66,18 +75,8 @@ class Verdict:
         return max(abs(self.primal), abs(self.dual))
 
 
-def fractions(values: Any) -> Vector:
-    """Finite numbers as fractions."""
-    return [value if isinstance(value, Fraction) else Fraction(float(value)) for value in np.ravel(values)]
-
-
-def dot(a: Any, b: Any) -> Fraction:
-    """aᵀb."""
-    return sum((Fraction(x) * Fraction(y) for x, y in zip(a, b, strict=True)), Fraction(0))
-
-
-def loss(t: Fraction, upper: float, curvature: Fraction) -> Fraction | float:
-    """ψ of (LOSS.1), from its definition as a maximum over 0 ≤ a ≤ U."""
+def compute_loss(t: Fraction, upper: float, curvature: Fraction) -> Fraction | float:
+    """Return ψ(t) of (LOSS.1), from its definition as a maximum over 0 ≤ a ≤ U."""
     if t <= 0 or upper == 0:
         return Fraction(0)
     best = t / curvature if curvature else None
@@ -87,25 +86,27 @@ def loss(t: Fraction, upper: float, curvature: Fraction) -> Fraction | float:
     return a * t - curvature * a * a / 2
 
 
-def rows_of(X: Any, svm: Any) -> list[Vector]:
-    """The samples, or combinations of them, at the rows of a dual, X as it is: (m, d)."""
+def build_row_points(X: Any, svm: Any) -> list[Vector]:
+    """Return the point of each row of a dual, a sample of X or a combination of samples: (m, d)."""
     if svm.mix is not None:
-        samples, A = [fractions(x) for x in X], svm.mix.toarray()
-        return [[dot(a, column) for column in zip(*samples, strict=True)] for a in map(fractions, A)]
-    return [fractions(x) for x in (X if svm.rows is None else X[svm.rows])]
+        samples, A = [as_fractions(x) for x in X], svm.mix.toarray()
+        return [[dot(a, column) for column in zip(*samples, strict=True)] for a in map(as_fractions, A)]
+    return [as_fractions(x) for x in (X if svm.rows is None else X[svm.rows])]
 
 
-def values_of(svm: Any, X: Any, alpha: Vector, w: Vector, mu: dict[str, Fraction]) -> tuple[Fraction, Fraction]:
-    """P and D of (DUAL.3) and (DUAL.1) at numbers as they are: D is −`checker.INFINITE` where α is not feasible."""
-    points, program = sparse_rows(X), program_of(svm)
+def compute_objectives(
+    svm: Any, X: Any, alpha: Vector, w: Vector, mu: dict[str, Fraction]
+) -> tuple[Fraction, Fraction]:
+    """Compute P of (DUAL.3) and D of (DUAL.1) without repair: D is −`checker.INFINITE` if α is infeasible."""
+    points, program = as_sparse_rows(X), build_dual_program(svm)
     P, D, _ = checker.bound_objectives(
-        program, checker.by_coordinates(points, w, _beta(program, alpha, len(points))), alpha, mu
+        program, checker.by_coordinates(points, w, _compute_beta(program, alpha, len(points))), alpha, mu
     )
     return P[1], D[0]
 
 
-def _beta(program: DualProgram, alpha: Vector, n: int) -> Vector:
-    """β of w(α) = Σ β_i x_i."""
+def _compute_beta(program: DualProgram, alpha: Vector, n: int) -> Vector:
+    """Return β (n,) of w(α) = Σ β_i x_i."""
     beta = [Fraction(0)] * n
     for row, a in zip(program.rows, alpha, strict=True):
         for i, factor in row.z if a else ():
@@ -113,14 +114,13 @@ def _beta(program: DualProgram, alpha: Vector, n: int) -> Vector:
     return beta
 
 
-def sparse_rows(X: Any) -> list[dict[int, float]]:
-    """Rows as the checker has them: by column, without zeros."""
-    dense = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-    return [{j: float(x) for j, x in enumerate(row) if x} for row in dense.astype(float)]
+def as_sparse_rows(X: Any) -> list[dict[int, float]]:
+    """Return rows as the checker has them: a dict by column, without zeros."""
+    return [{j: float(x) for j, x in enumerate(row) if x} for row in as_dense(X)]
 
 
-def program_of(svm: Any) -> DualProgram:
-    """A dual in fractions, of the very floats that it is stated in."""
+def build_dual_program(svm: Any) -> DualProgram:
+    """Return the dual in fractions, equal to the floats that state it."""
     m, groups = svm.m, svm.groups
     mix = None if svm.mix is None else svm.mix.toarray()
     rows = np.arange(m) if svm.rows is None else np.asarray(svm.rows)
@@ -140,28 +140,30 @@ def program_of(svm: Any) -> DualProgram:
 
 
 def judge_dual(svm: Any, X: Any, point: Any) -> Verdict:
-    """The values at α, w and the multipliers of a point, X (n, d) as it is."""
-    points, program = sparse_rows(X), program_of(svm)
+    """Judge α, w and the multipliers of a point of a dual over samples X (n, d) with a linear kernel."""
+    points, program = as_sparse_rows(X), build_dual_program(svm)
     mu = {name: Fraction(value) for name, value in getattr(point, "multipliers", {}).items()}
     for name in {"b", "rho"} & {*program.e} - {*mu}:
         mu[name] = Fraction(float(getattr(point, name)))
-    w = fractions(point.w)
+    w = as_fractions(point.w)
     dense = np.array([[row.get(j, 0.0) for j in range(len(w))] for row in points]).reshape(len(points), len(w))
-    return _verdict(program, dense @ dense.T, lambda beta: checker.by_coordinates(points, w, beta), point.alpha, mu)
+    return _build_verdict(
+        program, dense @ dense.T, lambda beta: checker.by_coordinates(points, w, beta), point.alpha, mu
+    )
 
 
 def judge(problem: Any, result: Any) -> Verdict:
-    """The values of a result of one function. Every number in it has to be finite."""
+    """Judge a result with one decision function. Every number in it has to be finite."""
     return judge_plane(problem, collect_alpha(problem, result), build_proof_record(problem, result).plane)
 
 
 def judge_plane(problem: Any, alpha: Any, plane: Any) -> Verdict:
-    """The same of α at the rows of the dual, and of a plane as a proof file has it: w or coef, and the multipliers."""
+    """Judge α (m,) at the rows of the dual and a plane as in a proof file: w or coef, and the multipliers."""
     found = build_proof_record(problem)
     machine = found.machine
-    assert not machine.get("rows"), "judge_proof knows a user's rows"
-    part, points, kernel, unit = _samples(problem, found)
-    program = program_of(problem._dual_structure)
+    assert not machine.get("rows"), "use judge_proof for a user's constraints"
+    part, points, kernel, unit = _read_samples(problem, found)
+    program = build_dual_program(problem._dual_structure)
     if machine["name"] == "SVDD":
         own = [Fraction(kernel(i, i)[0], unit) for i in range(len(points))]
         program = program._replace(
@@ -170,56 +172,63 @@ def judge_plane(problem: Any, alpha: Any, plane: Any) -> Verdict:
     if machine["name"] in checker.MACHINES:
         _check_statement(program, machine, problem, part, kernel, unit)
     K = np.array([[sum(kernel(i, j)) / (2 * unit) for j in range(len(points))] for i in range(len(points))])
-    look, mu = _plane(program, plane, points, kernel, unit, part)
-    return _verdict(program, K, look, alpha, mu)
+    evaluate, mu = _read_plane(program, plane, points, kernel, unit, part)
+    return _build_verdict(program, K, evaluate, alpha, mu)
 
 
 def exact_gram(kernel: Any, X: Any) -> list[Vector]:
-    """K(x_i, x_j) in fractions, of RBF and sigmoid kernels to some 60 digits: (n, n)."""
+    """Return K(x_i, x_j) (n, n) in fractions; of RBF and sigmoid kernels to some 60 digits."""
     named = {"name": NAMES[type(kernel)], **get_kernel_parameters(kernel)}
-    value, unit = checker.kernel_of(named, sparse_rows(X))
+    value, unit = checker.kernel_of(named, as_sparse_rows(X))
     return [[Fraction(sum(value(i, j)), 2 * unit) for j in range(len(X))] for i in range(len(X))]
 
 
 def judge_classes(problem: Any, result: Any, alpha: Any = None, penalties: Any = None) -> tuple[Fraction, Fraction]:
-    """P and D of a machine of several classes at α (n, k) as it is, which has to be feasible for the penalties (n,)."""
+    """Compute P and D of an all-in-one machine of k classes at α (n, k), which is asserted to be feasible.
+
+    `penalties` (n,) replace those of the result.
+    """
     found = build_proof_record(problem, result)
     machine, plane = found.machine, found.plane
-    part, points, kernel, unit = _samples(problem, found)
+    part, points, kernel, unit = _read_samples(problem, found)
 
     def compute_plane(c: int, beta: Vector) -> PlaneValues:
         if "coef" in plane:
-            return checker.by_kernel(kernel, unit, fractions(plane["coef"][c]), beta)
-        return checker.by_coordinates(points, fractions(plane["w"][c]), beta)
+            return checker.by_kernel(kernel, unit, as_fractions(plane["coef"][c]), beta)
+        return checker.by_coordinates(points, as_fractions(plane["w"][c]), beta)
 
     alpha = problem.samples.select_active(result.alpha) if alpha is None else alpha
-    C = fractions(result.upper[part] if penalties is None else penalties)
+    C = as_fractions(result.upper[part] if penalties is None else penalties)
     y = [int(found.target[i]) for i in part]
-    P, D, _ = checker.bound_class_objectives(machine, C, y, fractions(alpha), fractions(plane["b"]), compute_plane)
+    P, D, _ = checker.bound_class_objectives(
+        machine, C, y, as_fractions(alpha), as_fractions(plane["b"]), compute_plane
+    )
     assert D[0] > -checker.INFINITE, "α is not feasible"
     return P[1], D[0]
 
 
-def _samples(problem: Any, found: Any) -> tuple[list[int], list[dict[int, float]], Any, int]:
-    """The samples that take part, their points and behind them those of a user's rows, the kernel and its unit."""
+def _read_samples(problem: Any, found: Any) -> tuple[list[int], list[dict[int, float]], Any, int]:
+    """Return the active samples, the points (theirs, then those of a user's constraints), the kernel and its unit."""
     part = np.flatnonzero(np.asarray(problem.sample_weight) > 0.0).tolist()
-    points = checker.select_points(found.machine, sparse_rows(found.X.matrix()), part)
-    points += sparse_rows(found.machine["rows"]["points"]) if found.machine.get("rows") else []
+    points = checker.select_points(found.machine, as_sparse_rows(found.X.matrix()), part)
+    points += as_sparse_rows(found.machine["rows"]["points"]) if found.machine.get("rows") else []
     return (part, points, *checker.kernel_of(found.machine["kernel"], points))
 
 
-def _plane(program: DualProgram, plane: Any, points: Any, kernel: Any, unit: int, part: list[int]) -> tuple[Any, Any]:
-    """What evaluates the plane of a result beside β, and its multipliers."""
+def _read_plane(
+    program: DualProgram, plane: Any, points: Any, kernel: Any, unit: int, part: list[int]
+) -> tuple[Any, Any]:
+    """Return a function that evaluates the plane together with β, and the multipliers of the plane."""
     half = program.half
     mu = {g: Fraction(x) * (half if g == "b" else 1) for g, x in plane.get("multipliers", {}).items()}
     if "coef" in plane:
-        coef = fractions(plane["coef"])
+        coef = as_fractions(plane["coef"])
         coef = [half * coef[i] for i in part] if len(coef) != len(points) else [half * c for c in coef]
 
         def compute_plane(beta: Vector) -> PlaneValues:
             return checker.by_kernel(kernel, unit, coef, beta)
     else:
-        w = fractions(plane["centre"]) if "centre" in plane else [half * x for x in fractions(plane["w"])]
+        w = as_fractions(plane["centre"]) if "centre" in plane else [half * x for x in as_fractions(plane["w"])]
 
         def compute_plane(beta: Vector) -> PlaneValues:
             return checker.by_coordinates(points, w, beta)
@@ -231,42 +240,46 @@ def _plane(program: DualProgram, plane: Any, points: Any, kernel: Any, unit: int
 
 
 def _check_statement(program: DualProgram, machine: Any, problem: Any, part: list[int], kernel: Any, unit: int) -> None:
-    """That the floats of a dual are what is documented, as the checker states it, but for some roundings."""
+    """Assert that the floats of a dual are the documented ones, as stated by the checker, up to some roundings."""
     diagonal = [Fraction(kernel(i, i)[0], unit) for i in range(len(part))] if machine["name"] == "SVDD" else []
     target = np.zeros(problem.n) if problem._target_kind == "none" else np.asarray(problem.samples.target)
     y, s = ([Fraction(float(each[i])) for i in part] for each in (target, np.asarray(problem.sample_weight)))
     documented = checker.build_dual(machine, y, s, part, diagonal)
     size = max((abs(t) for t in y), default=Fraction(0)) + Fraction(machine["parameters"].get("epsilon", 0))
     assert len(documented.rows) == len(program.rows)
-    for ours, theirs in zip(program.rows, documented.rows, strict=True):
-        assert (dict(ours.z), ours.s) == (dict(theirs.z), theirs.s)
-        assert abs(ours.l - theirs.l) <= ROUNDED * (size + abs(theirs.l))
-        assert (ours.U is None) == (theirs.U is None)
-        for a, b in ((ours.U or 0, theirs.U or 0), (ours.d, theirs.d), *((ours.E[g], theirs.E[g]) for g in theirs.E)):
-            assert abs(a - b) <= ROUNDED * abs(b), "a bound is not what is documented"
+    for row, expected in zip(program.rows, documented.rows, strict=True):
+        assert (dict(row.z), row.s) == (dict(expected.z), expected.s)
+        assert abs(row.l - expected.l) <= STATEMENT_TOL * (size + abs(expected.l))
+        assert (row.U is None) == (expected.U is None)
+        pairs = [(row.U or 0, expected.U or 0), (row.d, expected.d), *((row.E[g], expected.E[g]) for g in expected.E)]
+        for a, b in pairs:
+            assert abs(a - b) <= STATEMENT_TOL * abs(b), "a bound is not what is documented"
     for g, e in documented.e.items():
-        assert abs(program.e[g] - e) <= ROUNDED * abs(e), "a total is not what is documented"
+        assert abs(program.e[g] - e) <= STATEMENT_TOL * abs(e), "a total is not what is documented"
         assert program.R[g] == documented.R[g]
 
 
-def _verdict(program: DualProgram, K: Any, look: Any, alpha: Any, mu: Any) -> Verdict:
-    """The verdict on α (m,) and multipliers, with K (n, n) in floats to choose by and `look` to evaluate with."""
-    given = fractions(alpha)
+def _build_verdict(program: DualProgram, K: Any, evaluate: Any, alpha: Any, mu: Any) -> Verdict:
+    """Repair α (m,) and compute the verdict; K (n, n) in floats chooses the row, `evaluate` evaluates the plane."""
+    given = as_fractions(alpha)
     in_box = all(a >= 0 and (row.U is None or a <= row.U) for a, row in zip(given, program.rows, strict=True))
-    kept = [max(a, Fraction(0)) if row.U is None else min(max(a, Fraction(0)), row.U)
+    clipped = [max(a, Fraction(0)) if row.U is None else min(max(a, Fraction(0)), row.U)
             for a, row in zip(given, program.rows, strict=True)]  # fmt: skip
-    program, repaired, imbalance = _repair(program, K, kept)
-    beta = _beta(program, repaired, len(K))
-    P, D, difference = checker.bound_objectives(program, look(beta), repaired, mu)
+    program, repaired, imbalance = _repair(program, K, clipped)
+    beta = _compute_beta(program, repaired, len(K))
+    P, D, difference = checker.bound_objectives(program, evaluate(beta), repaired, mu)
     gap = checker.relative(P, D, difference)[1]
-    reach = Fraction(float(max(np.diagonal(K).max(initial=0.0), 0.0)))
-    scale = reach * sum((abs(b) for b in beta), Fraction(0)) ** 2 / 2
+    largest_norm = Fraction(float(max(np.diagonal(K).max(initial=0.0), 0.0)))
+    scale = largest_norm * sum((abs(b) for b in beta), Fraction(0)) ** 2 / 2
     unlimited = P[1] == checker.INFINITE
     return Verdict(math.inf if unlimited else P[1], D[0], math.inf if unlimited else gap, in_box, imbalance, scale)
 
 
-def _parts(program: DualProgram) -> list[tuple[list[int], Vector, Fraction]]:
-    """Rows that one equality ties, with their factors in it, and its total: two equalities tie two kinds of rows."""
+def _split_equalities(program: DualProgram) -> list[tuple[list[int], Vector, Fraction]]:
+    """Split the rows into groups with one equality each: (row indices, coefficients, total).
+
+    Two equalities occur with two kinds of rows only: combined, they fix the sum of α of either kind.
+    """
     free = [g for g, ridge in program.R.items() if not ridge]
     m = len(program.rows)
     if not free:
@@ -284,15 +297,15 @@ def _parts(program: DualProgram) -> list[tuple[list[int], Vector, Fraction]]:
 
 
 def _repair(program: DualProgram, K: Any, alpha: Vector) -> tuple[DualProgram, Vector, Fraction]:
-    """Return α that keeps every equality, the program with a reachable total, and what α was off, relative."""
-    off, parts = Fraction(0), _parts(program)
+    """Return α that satisfies every equality, the program with reachable totals, and how far α was off, relative."""
+    off, parts = Fraction(0), _split_equalities(program)
     totals = [total for _, _, total in parts]
-    for p, (members, column, total) in enumerate(parts):  # a total may be above its largest value by its rounding
+    for p, (members, column, total) in enumerate(parts):  # by rounding, a total may exceed what the bounds allow
         uppers = [program.rows[k].U for k in members]
         if total and all(column[k] == column[members[0]] for k in members) and None not in uppers:
             most = column[members[0]] * sum((U for U in uppers if U is not None), Fraction(0))
             if abs(most) < abs(total):
-                assert abs(total - most) <= BALANCE * abs(total), "infeasible"
+                assert abs(total - most) <= FEASIBILITY_TOL * abs(total), "infeasible"
                 totals[p] = most
     if len(totals) == 2 and "b" in program.e and not program.e["b"]:
         totals = [min(totals, key=abs)] * 2
@@ -308,7 +321,7 @@ def _repair(program: DualProgram, K: Any, alpha: Vector) -> tuple[DualProgram, V
 
 
 def _with_totals(program: DualProgram, parts: Any, totals: Vector) -> DualProgram:
-    """The program whose parts have these totals."""
+    """Return the program whose groups have these totals."""
     e = dict(program.e)
     if len(parts) == 1:
         (name,) = (g for g, ridge in program.R.items() if not ridge)
@@ -323,7 +336,7 @@ def _with_totals(program: DualProgram, parts: Any, totals: Vector) -> DualProgra
 def _move_surplus(
     program: DualProgram, K: Any, alpha: Vector, members: list[int], column: Vector, surplus: Fraction
 ) -> Vector:
-    """Return α with the surplus moved to the one row where D stays largest, or else to those that have most room.
+    """Subtract the surplus from α in the one row where D stays largest; if it fits in none, in those of largest α.
 
     D(α + δ e_k) − D(α) = δ g_k − δ² q_k/2; floats choose the row, fractions move it.
     """
@@ -335,14 +348,14 @@ def _move_surplus(
     a, M = np.array([float(x) for x in alpha]), Z @ K
     g = np.array([float(row.l) for row in rows]) - M @ (Z.T @ a) - a * [float(row.d) for row in rows]
     q = np.einsum("ki,ki->k", M, Z) + [float(row.d) for row in rows]
-    able = []
+    candidates = []
     for k in members:
         step = -surplus / column[k]
         moved, U = alpha[k] + step, rows[k].U
         if moved >= 0 and (U is None or moved <= U):
-            able.append((float(step) * (g[k] - 0.5 * float(step) * q[k]), k, moved))
-    if able:
-        _, best, moved = max(able)
+            candidates.append((float(step) * (g[k] - 0.5 * float(step) * q[k]), k, moved))
+    if candidates:
+        _, best, moved = max(candidates)
         return [*alpha[:best], moved, *alpha[best + 1 :]]
     found, left = list(alpha), surplus
     for k in sorted(members, key=lambda k: -alpha[k]):
@@ -350,62 +363,64 @@ def _move_surplus(
         U = rows[k].U
         found[k] = max(wanted, Fraction(0)) if U is None else min(max(wanted, Fraction(0)), U)
         left += column[k] * (found[k] - alpha[k])
-    assert not left, "no point of the box keeps the equality"
+    assert not left, "no point of the box satisfies the equality"
     return found
 
 
 def judge_proof(problem: Any, result: Any) -> Verdict:
-    """P of a result and D of the α of its proof, of the machine as it is documented, with the rows of a user's."""
+    """Judge the plane of a result and the α of its proof for the documented machine, with a user's constraints."""
     found, point = build_proof_record(problem, result), result.verify().record["point"]
     machine, plane = found.machine, found.plane
-    part, points, kernel, unit = _samples(problem, found)
+    part, points, kernel, unit = _read_samples(problem, found)
     alpha = [point[k] for k in range(len(point.alpha))]
     y, s = ([Fraction(float(each[i])) for i in part] for each in (found.target, np.asarray(problem.sample_weight)))
     own = [Fraction(kernel(i, i)[0], unit) for i in range(len(part))] if machine["name"] == "SVDD" else []
     program = checker.build_dual(machine, y, s, part, own)
-    behind = [0.0] * (len(points) - len(part))
-    whole = {**plane, "coef": [*plane["coef"], *behind]} if "coef" in plane and behind else plane
-    evaluate, mu = _plane(program, whole, points, kernel, unit, part)
-    P, D, difference = checker.bound_objectives(program, evaluate(_beta(program, alpha, len(points))), alpha, mu)
+    padding = [0.0] * (len(points) - len(part))
+    padded = {**plane, "coef": [*plane["coef"], *padding]} if "coef" in plane and padding else plane
+    evaluate, mu = _read_plane(program, padded, points, kernel, unit, part)
+    P, D, difference = checker.bound_objectives(
+        program, evaluate(_compute_beta(program, alpha, len(points))), alpha, mu
+    )
     assert D[0] > -checker.INFINITE, "α is not feasible"
     return Verdict(P[1], D[0], checker.relative(P, D, difference)[1], True, Fraction(0), Fraction(0))
 
 
-def vanishes(result: Any) -> bool:
-    """Whether a result says that its optimal value is 0: hulls that meet, samples at one place, nothing to pay for."""
+def is_optimum_zero(result: Any) -> bool:
+    """Say whether a result reports that its optimal value is 0: the hulls meet, or nothing is penalised."""
     return "hulls meet" in result.message or result.primal == 0.0
 
 
-def faults(problem: Any, result: Any, tol: float) -> list[str]:
-    """What is wrong with a result's claims, each beginning with one word; an empty list if all is as it says."""
+def find_faults(problem: Any, result: Any, tol: float) -> list[str]:
+    """List the false claims of a result, each beginning with one word; an empty list if all are true."""
     numbers = [result.alpha, result.b, result.rho, result.yf, result.coef, *result.extras.values()]
     if not all(np.isfinite(part).all() for part in numbers):
-        return ["nan: a number that is none"]
-    verdict, optimal, found, asked = judge(problem, result), result.status == "optimal", [], tol
-    exact, nothing = verdict.gap, vanishes(result)
-    if nothing:  # measured by what w would be if nothing cancelled in it
+        return ["nan: a number is not finite"]
+    verdict, optimal, found, requested = judge(problem, result), result.status == "optimal", [], tol
+    exact, is_zero = verdict.gap, is_optimum_zero(result)
+    if is_zero:  # relative to ‖w‖²/2 without cancellation
         exact = (verdict.primal - verdict.dual) / verdict.scale if verdict.scale else Fraction(0)
         tol = min(tol, float(ZERO_OBJECTIVE_OF_KERNEL if result.model.w is None else ZERO_OBJECTIVE))
     if optimal and not exact <= tol:
         found.append(f"false: optimal at tol {tol:g}, the gap is {float(exact):.3g}, printed {result.gap:.3g}")
     if verdict.gap < 0:
         found.append(f"judge: a gap of {float(exact):.3g} contradicts weak duality")
-    if math.isfinite(result.gap) and result.gap < exact * (1 - PRINTED) and not nothing:
+    if math.isfinite(result.gap) and result.gap < exact * (1 - PRINTED_TOL) and not is_zero:
         found.append(f"low: the gap is {float(exact):.3g}, printed {result.gap:.3g}")
     if math.isfinite(result.gap) and is_registered(type(problem)):
         proof = result.verify(problem)
         is_definite = not proof.record["bounds"].excess  # else the proof adds what an indefinite kernel may cost
-        if is_definite and proof.gap > result.gap * (1.0 + float(PRINTED)):
+        if is_definite and proof.gap > result.gap * (1.0 + float(PRINTED_TOL)):
             found.append(f"unproven: the gap is stated as {result.gap:.3g}, and proven is {proof.gap:.3g}")
-    if not result.gap >= 0 or optimal != (result.gap <= asked):
+    if not result.gap >= 0 or optimal != (result.gap <= requested):
         found.append(f"status: {result.status} at a gap of {result.gap:.3g}")
     idle = np.asarray(problem.sample_weight) == 0.0
     if result.pairs is None and result.alpha.reshape(-1, problem.n)[:, idle].any():
         found.append("weightless: a sample without weight has an α")
-    if not verdict.in_box or verdict.imbalance > BALANCE:
+    if not verdict.in_box or verdict.imbalance > FEASIBILITY_TOL:
         found.append(f"infeasible: in the box {verdict.in_box}, off balance by {float(verdict.imbalance):.3g}")
-    if math.isfinite(result.gap) and math.isfinite(verdict.size) and not nothing:
-        room = (Fraction(result.gap) + PRINTED) * verdict.size + rounding_of_losses(problem, result)
+    if math.isfinite(result.gap) and math.isfinite(verdict.size) and not is_zero:
+        room = (Fraction(result.gap) + PRINTED_TOL) * verdict.size + bound_loss_rounding(problem, result)
         for name, printed, true in (("primal", result.primal, verdict.primal), ("dual", result.dual, verdict.dual)):
             if not (math.isfinite(printed) and abs(Fraction(printed) - true) <= room):
                 found.append(f"values: {name} is {float(true):.9g}, printed {printed:.9g}")
@@ -413,17 +428,17 @@ def faults(problem: Any, result: Any, tol: float) -> list[str]:
         found.append(f"interval: b = {result.b} is outside of its own interval {result.b_interval}")
     if result.extras.get("epsilon", 0.0) < 0.0:
         found.append(f"width: ε = {result.extras['epsilon']}")
-    return [*found, *_wrong_values(problem, result), *_wrong_kinds(result)]
+    return [*found, *_find_wrong_values(problem, result), *_find_wrong_kinds(result)]
 
 
-def _wrong_values(problem: Any, result: Any) -> list[str]:
-    """f at the samples that take part: more than rounding off the sum, or the distances, that it is made of."""
+def _find_wrong_values(problem: Any, result: Any) -> list[str]:
+    """Check f at the active samples: it may be off by the rounding of the terms that it is the sum of."""
     found = build_proof_record(problem, result)
     machine, plane = found.machine, found.plane
-    part, points, kernel, unit = _samples(problem, found)
+    part, points, kernel, unit = _read_samples(problem, found)
     half = Fraction(1, 2) if machine["name"] == "SVDD" else Fraction(1)
-    look, mu = _plane(DualProgram([], {}, {}, half, half), plane, points, kernel, unit, part)
-    values, ball = look([Fraction(0)] * len(points)).values, half < 1
+    evaluate, mu = _read_plane(DualProgram([], {}, {}, half, half), plane, points, kernel, unit, part)
+    values, ball = evaluate([Fraction(0)] * len(points)).values, half < 1
     b, rows = mu.get("b", Fraction(0)), problem.X[part]
     diagonal = problem.X.diagonal()[part] if isinstance(problem.kernel, Precomputed) else None
     f = result.decision_function(rows, diagonal=diagonal) if ball else result.decision_function(rows)
@@ -431,7 +446,7 @@ def _wrong_values(problem: Any, result: Any) -> list[str]:
     if isinstance(problem.kernel, RBF):  # exponents are rounded, and below e⁻⁴⁰ a value is raised to that
         steep += 4.0 * problem.kernel.gamma * float(abs(rows).max()) ** 2 * rows.shape[1]
         raised = 1e-17 * float(np.abs(result.coef).sum())
-    terms = _terms(problem, result)[part]
+    terms = _sum_magnitudes(problem, result)[part]
     for i in range(len(points)):
         own = Fraction(kernel(i, i)[0], unit) if ball else Fraction(0)
         true = (sum(values[i]) / 2 + b) / half - own
@@ -441,27 +456,27 @@ def _wrong_values(problem: Any, result: Any) -> list[str]:
     return []
 
 
-def rounding_of_losses(problem: Any, result: Any) -> Fraction:
-    """What the losses may be off where f is rounded: α times some roundings of the terms that f is the sum of."""
-    terms = _terms(problem, result)
+def bound_loss_rounding(problem: Any, result: Any) -> Fraction:
+    """Bound what the rounding of f does to the losses: Σα times some roundings of the terms of f."""
+    terms = _sum_magnitudes(problem, result)
     most = float(np.max(terms, initial=0.0)) + abs(result.b) + abs(result.rho)
     return Fraction(float(result.alpha.sum())) * Fraction(most) * Fraction(1, 2**50)
 
 
-def _terms(problem: Any, result: Any) -> Any:
-    """The sizes that f at each sample is the sum of: (n,)."""
+def _sum_magnitudes(problem: Any, result: Any) -> Any:
+    """Return the sum of the absolute terms of f at each sample: (n,)."""
     if result.model.w is not None:
         return abs(problem.X) @ np.abs(result.w)
     K = problem.X if isinstance(problem.kernel, Precomputed) else problem.kernel(problem.X, problem.X)
     return np.abs(K) @ np.abs(result.coef)
 
 
-def _wrong_kinds(result: Any) -> list[str]:
-    """Rows of which it is said that α is 0, and it is not."""
+def _find_wrong_kinds(result: Any) -> list[str]:
+    """List samples that are reported as no support vectors, although their α is not 0."""
     alpha = result.alpha.reshape(-1, len(result.kind))
     upper = np.broadcast_to(result.upper, result.alpha.shape).reshape(alpha.shape)
     most = np.where(np.isfinite(upper), upper, alpha.max(initial=0.0))
-    outside = np.flatnonzero((result.kind == 0) & (alpha > PERIPHERAL * most).any(axis=0))
+    outside = np.flatnonzero((result.kind == 0) & (alpha > LARGEST_IDLE_SHARE * most).any(axis=0))
     if len(outside) and math.isfinite(result.gap):
         return [f"kind: rows {outside.tolist()} are called no support vectors"]
     return []

@@ -1,10 +1,11 @@
-"""Every machine as the textbook has it, in plain NumPy, and the samples that it is given.
+"""State every machine by its textbook formulas in plain NumPy, with the samples that it is tested on.
 
-An entry says both objectives at a point, the box and the equalities of the dual, and the coefficients of f that α
-stands for. `matrix.py` combines machines with kernels, scales, backends and forms.
+An entry of `MACHINES` has both objectives at a `Point`, the box and the equalities of the dual, and the map from α to
+the coefficients β of f. `matrix.py` combines the entries with kernels, scales, backends and forms.
 
-Letters: X (n, d), y (n,) of ±1, t (n,) the target, C_i = C s_i the penalty of slack, K (n, n), β (n,) coefficients of
-f, u = s² where K grows with the scale s, else 1: parameters are divided by u, so that only the units change.
+Symbols: X (n, d), y (n,) of ±1, t (n,) the target of a regression, s_i or w_i the sample weights, C_i = C s_i the
+penalties of slack, K (n, n), β (n,). If K grows with the square of the scale of X, u is that square, else 1: parameters
+are divided by u, so that only the units of the solution change.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ INTERCEPTS = ("free", "penalised", None)
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """X (n, d) and y (n,) of ±1, with weights s_i and penalties C_i for the machines that take them."""
+    """X (n, d) and y (n,) of ±1, with weights s_i, two of them 0, and penalties C_i for the machines that use them."""
 
     X: np.ndarray
     y: np.ndarray
@@ -40,8 +41,8 @@ class Samples:
         object.__setattr__(self, "penalties", rng.uniform(0.5, 3.0, len(self.y)))
 
 
-def blobs(n: int, d: int, distance: float, positive: float, seed: int) -> Samples:
-    """Two normal clouds 2·distance apart along the first axis, a share `positive` of them in the positive class."""
+def draw_blobs(n: int, d: int, distance: float, positive: float, seed: int) -> Samples:
+    """Draw two normal clouds, 2·distance apart along the first axis, with a share `positive` in the positive class."""
     rng = np.random.default_rng(seed)
     y = np.where(np.arange(n) < round(positive * n), 1.0, -1.0)
     y = y[rng.permutation(n)]
@@ -51,35 +52,35 @@ def blobs(n: int, d: int, distance: float, positive: float, seed: int) -> Sample
 
 
 def drop_entries(samples: Samples) -> Samples:
-    """Return the same with a fifth of the entries of X zero."""
+    """Return the samples with a fifth of the entries of X set to 0."""
     kept = np.random.default_rng(5).random(samples.X.shape) < 0.8
     return Samples(np.where(kept, samples.X, 0.0), samples.y)
 
 
 SAMPLES = {
-    "separable": blobs(40, 2, distance=4.0, positive=0.4, seed=1),
-    "overlapping": blobs(50, 3, distance=1.1, positive=0.4, seed=2),
-    "balanced": blobs(40, 3, distance=0.8, positive=0.5, seed=4),
-    "few": blobs(18, 3, distance=0.8, positive=0.5, seed=6),
+    "separable": draw_blobs(40, 2, distance=4.0, positive=0.4, seed=1),
+    "overlapping": draw_blobs(50, 3, distance=1.1, positive=0.4, seed=2),
+    "balanced": draw_blobs(40, 3, distance=0.8, positive=0.5, seed=4),
+    "few": draw_blobs(18, 3, distance=0.8, positive=0.5, seed=6),
 }
 SAMPLES["sparse"] = drop_entries(SAMPLES["overlapping"])
 SAMPLES["away"] = Samples(SAMPLES["overlapping"].X + 2.0, SAMPLES["overlapping"].y)
 
 
-def target(samples: Samples) -> np.ndarray:
-    """A number for each sample: a plane and noise, (n,)."""
+def make_targets(samples: Samples) -> np.ndarray:
+    """Return a regression target: a linear function plus noise, (n,)."""
     X = samples.X
     return X @ np.arange(1.0, 1.0 + X.shape[1]) + np.random.default_rng(8).normal(0.0, 0.5, len(X))
 
 
-def grades(samples: Samples) -> np.ndarray:
-    """How good each sample is, in a few grades: (n,)."""
-    return np.round(target(samples) / 2.0)
+def make_grades(samples: Samples) -> np.ndarray:
+    """Return the target of a ranking, a few grades: (n,)."""
+    return np.round(make_targets(samples) / 2.0)
 
 
-def pairs(samples: Samples) -> list[tuple[int, int]]:
-    """(better, worse), in the order of the library."""
-    y = grades(samples)
+def list_pairs(samples: Samples) -> list[tuple[int, int]]:
+    """List the pairs (better, worse) in the order of the library."""
+    y = make_grades(samples)
     order = sorted(range(len(y)), key=lambda i: (y[i], i))
     return [(i, j) for i in order for j in order if y[i] > y[j]]
 
@@ -89,24 +90,25 @@ def pairs(samples: Samples) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A result as the formulas need it.
+    """A result in the form that the formulas use.
 
     Attributes
     ----------
     samples : Samples
     K : ndarray, shape (n, n)
-        As the dual has it: made definite where it has to be, with the penalised intercept's 1.
+        The matrix of the dual: repaired if indefinite, plus 1 for a penalised intercept.
     alpha, beta, f : ndarray
-        α (m,), the coefficients of f (n,) by the textbook, f at the samples (n,) with b, before K(x, x) is taken away.
+        α (m,), the coefficients of f (n,), and f with b at the samples (n,), for SVDD without −K(x, x).
     norm : float
-        ‖w‖², with b² where that is penalised.
+        ‖w‖², plus b² if b is penalised.
     weights, upper : ndarray
         s_i (n,) and the bounds of α (m,).
     u : float
+        See the symbols of the module.
     rho : float
-        The margin: 1 where it is no variable.
+        The margin: 1 if it is not a variable.
     extras : dict
-        ρ, ε, R.
+        ρ, ε or R.
     """
 
     samples: Samples
@@ -123,7 +125,7 @@ class Point:
 
     @property
     def C(self) -> np.ndarray:
-        """Penalties of slack with C = 1: (n,)."""
+        """Penalties of slack for C = 1: (n,)."""
         return self.weights / self.u
 
     @property
@@ -132,76 +134,76 @@ class Point:
         return float(self.beta @ self.K @ self.beta)
 
 
-def signed(samples: Samples, alpha: np.ndarray) -> np.ndarray:
-    """α∘y."""
+def apply_labels(samples: Samples, alpha: np.ndarray) -> np.ndarray:
+    """Return β = α∘y."""
     return alpha * samples.y
 
 
-def difference(samples: Samples, alpha: np.ndarray) -> np.ndarray:
-    """α⁺ − α⁻."""
+def subtract_sides(samples: Samples, alpha: np.ndarray) -> np.ndarray:
+    """Return β = α⁺ − α⁻."""
     return alpha[: len(samples.y)] - alpha[len(samples.y) :]
 
 
-def count_wins(samples: Samples, alpha: np.ndarray) -> np.ndarray:
-    """Return what each sample wins in its pairs less what it loses."""
+def sum_wins(samples: Samples, alpha: np.ndarray) -> np.ndarray:
+    """Return β: the sum of α over the pairs that a sample wins, minus those that it loses."""
     beta = np.zeros(len(samples.y))
-    for a, (i, j) in zip(alpha, pairs(samples), strict=True):
+    for a, (i, j) in zip(alpha, list_pairs(samples), strict=True):
         beta[i] += a
         beta[j] -= a
     return beta
 
 
-def pair_differences(p: Point) -> np.ndarray:
-    """Return f of the better less f of the worse of every pair."""
-    return np.array([p.f[i] - p.f[j] for i, j in pairs(p.samples)])
+def compute_pair_differences(p: Point) -> np.ndarray:
+    """Return f(better) − f(worse) of every pair."""
+    return np.array([p.f[i] - p.f[j] for i, j in list_pairs(p.samples)])
 
 
-def pair_penalties(samples: Samples, s: np.ndarray, u: float) -> np.ndarray:
-    """C s_i s_j."""
-    return np.array([s[i] * s[j] for i, j in pairs(samples)]) / u
+def compute_pair_penalties(samples: Samples, s: np.ndarray, u: float) -> np.ndarray:
+    """Return C s_i s_j of every pair, for C = 1."""
+    return np.array([s[i] * s[j] for i, j in list_pairs(samples)]) / u
 
 
-def margin_slack(p: Point) -> np.ndarray:
+def compute_margin_slack(p: Point) -> np.ndarray:
     """Return max(0, ρ − y f)."""
     return np.maximum(p.rho - p.samples.y * p.f, 0.0)
 
 
-def tube_slack(p: Point, epsilon: float) -> np.ndarray:
+def compute_tube_slack(p: Point, epsilon: float) -> np.ndarray:
     """Return max(0, |t − f| − ε)."""
-    return np.maximum(np.abs(target(p.samples) - p.f) - epsilon, 0.0)
+    return np.maximum(np.abs(make_targets(p.samples) - p.f) - epsilon, 0.0)
 
 
-def pinball(r: np.ndarray) -> np.ndarray:
-    """τ r above, (1 − τ)|r| below."""
+def compute_pinball(r: np.ndarray) -> np.ndarray:
+    """Return the pinball loss: τ r for r > 0, (1 − τ)|r| below."""
     return np.where(r > 0.0, QUANTILE * r, (QUANTILE - 1.0) * r)
 
 
-def huber(r: np.ndarray) -> np.ndarray:
-    """r²/(2h) up to h, r − h/2 beyond."""
+def compute_huber(r: np.ndarray) -> np.ndarray:
+    """Return the Huber loss of r ≥ 0: r²/(2h) up to h, r − h/2 beyond."""
     return np.where(r <= WIDTH, r**2 / (2 * WIDTH), r - WIDTH / 2)
 
 
-def ball_slack(p: Point) -> np.ndarray:
-    """Return max(0, ‖φ(x_i) − c‖² − R²), with c = Σ α_i φ(x_i)/Σα taken from f: (n,)."""
+def compute_ball_slack(p: Point) -> np.ndarray:
+    """Return max(0, ‖φ(x_i) − c‖² − R²), with the centre c taken from f: (n,)."""
     square = p.norm / 4.0  # f = 2⟨c, φ⟩ + 2μ, so w = 2c
     c_phi = (p.f - (p.extras["radius"] ** 2 - square)) / 2.0
     return np.maximum(p.K.diagonal() - 2.0 * c_phi + square - p.extras["radius"] ** 2, 0.0)
 
 
-def curvature(p: Point) -> float:
-    """Σ α_i²/C_i, where a sample of a regression has two α_i, one of them 0."""
+def sum_curvature(p: Point) -> float:
+    """Return Σ α_i²/C_i; in a regression a sample has two α_i, one of them 0."""
     squares = (p.alpha**2).reshape(-1, len(p.C)).sum(axis=0)
     return float(squares[p.C > 0] @ (1 / p.C[p.C > 0]))
 
 
-def linear_dual(p: Point) -> float:
-    """1ᵀα − ½βᵀKβ."""
+def compute_linear_dual(p: Point) -> float:
+    """Return 1ᵀα − ½βᵀKβ."""
     return float(p.alpha.sum()) - 0.5 * p.quadratic
 
 
-def tube_dual(p: Point) -> float:
-    """tᵀβ − ε1ᵀα − ½βᵀKβ."""
-    return float(target(p.samples) @ p.beta - EPSILON * p.alpha.sum() - 0.5 * p.quadratic)
+def compute_tube_dual(p: Point) -> float:
+    """Return tᵀβ − ε1ᵀα − ½βᵀKβ."""
+    return float(make_targets(p.samples) @ p.beta - EPSILON * p.alpha.sum() - 0.5 * p.quadratic)
 
 
 # --- machines ---------------------------------------------------------------------------------------------------------
@@ -209,7 +211,7 @@ def tube_dual(p: Point) -> float:
 
 @dataclass(frozen=True)
 class Units:
-    """The powers of s by which a solution changes where K grows with s² and the parameters follow."""
+    """The powers of the scale s by which a solution changes if K grows with s² and parameters are divided by s²."""
 
     alpha: int
     w: int
@@ -221,8 +223,8 @@ FIXED_MARGIN = Units(alpha=-2, w=-1, f=0, value=-2)
 HINGE = Units(alpha=-2, w=-1, f=0, value=0)
 NU = Units(alpha=0, w=1, f=2, value=2)
 ALWAYS = ("linear", "polynomial", "rbf", "sparse", "precomputed", "sigmoid-clip", "sigmoid-shift", "affine", "callable")
-#: A column and what its product with α has to be, of (samples, s, u).
-Sums = Callable[[Samples, np.ndarray, float], list[tuple[np.ndarray, float]]]
+#: From (samples, s, u) to the equalities of the dual: columns (m,) and what their products with α have to be.
+Equalities = Callable[[Samples, np.ndarray, float], list[tuple[np.ndarray, float]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,17 +237,19 @@ class Machine:
     upper : callable, (samples, s, u) to the bounds of α
     beta : callable, (samples, alpha) to the coefficients of f
     primal, dual : callable, Point to float
-    sums : callable
+    equalities : callable
+        See `Equalities`.
     units : Units
     data : str
+        A key of `SAMPLES`.
     intercept : "free", "penalised" or None
     size : float
-        f in units of that of α's coefficients.
+        The factor from Σ β_i K(x_i, x) to f − b.
     nu : float
-        1ᵀα of a ν-SVM; 0 where that is not a constraint.
-    factor : callable, u to the factor of primal and dual values
+        1ᵀα of a ν-SVM; 0 if that is not a constraint.
+    factor : callable, u to the factor of the primal and dual values
     weighted : container of str
-        The kernels under which samples have weights, two of which are 0.
+        The kernels with which the samples have weights.
     """
 
     make: Callable[..., qpsvm.Problem]
@@ -253,7 +257,7 @@ class Machine:
     beta: Callable[[Samples, np.ndarray], np.ndarray]
     primal: Callable[[Point], float]
     dual: Callable[[Point], float]
-    sums: Sums = lambda s, w, u: []  # noqa: ARG005
+    equalities: Equalities = lambda s, w, u: []  # noqa: ARG005
     units: Units = FIXED_MARGIN
     data: str = "overlapping"
     intercept: str | None = "free"
@@ -263,115 +267,117 @@ class Machine:
     weighted: Container[str] = ("rbf", "sparse")
 
 
-def _classes_balance(s: Samples, w: np.ndarray, u: float) -> list[tuple[np.ndarray, float]]:  # noqa: ARG001
+def _balance_classes(s: Samples, w: np.ndarray, u: float) -> list[tuple[np.ndarray, float]]:  # noqa: ARG001
     return [(s.y, 0.0)]
 
 
-def _sides_balance(s: Samples, w: np.ndarray, u: float) -> list[tuple[np.ndarray, float]]:  # noqa: ARG001
+def _balance_sides(s: Samples, w: np.ndarray, u: float) -> list[tuple[np.ndarray, float]]:  # noqa: ARG001
     return [(np.repeat([1.0, -1.0], len(s.y)), 0.0)]
 
 
-def _classifier(make: Any, upper: Any, loss: Callable[[Point], float], dual: Any = linear_dual, **more: Any) -> Machine:
-    """½‖w‖² and a loss."""
+def _state_classifier(
+    make: Any, upper: Any, loss: Callable[[Point], float], dual: Any = compute_linear_dual, **more: Any
+) -> Machine:
+    """State a classifier with objective ½‖w‖² + loss."""
     primal = lambda p: 0.5 * p.norm + loss(p)  # noqa: E731
-    return Machine(make, upper, signed, primal, dual, _classes_balance, **more)
+    return Machine(make, upper, apply_labels, primal, dual, _balance_classes, **more)
 
 
-def _regression(make: Any, upper: Any, loss: Callable[[Point], float], dual: Any, **more: Any) -> Machine:
-    """½‖w‖² and a loss, with α⁺ and α⁻."""
+def _state_regression(make: Any, upper: Any, loss: Callable[[Point], float], dual: Any, **more: Any) -> Machine:
+    """State a regression with objective ½‖w‖² + loss, and α = (α⁺, α⁻)."""
     primal = lambda p: 0.5 * p.norm + loss(p)  # noqa: E731
-    return Machine(make, upper, difference, primal, dual, **{"sums": _sides_balance, **more})
+    return Machine(make, upper, subtract_sides, primal, dual, **{"equalities": _balance_sides, **more})
 
 
-def _c_svm(C: float, **more: Any) -> Machine:
-    return _classifier(
+def _state_c_svm(C: float, **more: Any) -> Machine:
+    return _state_classifier(
         lambda s, X, k, u, w, **how: qpsvm.CSVM(X, s.y, C / u, k, w, **how),
         lambda s, w, u: C * w / u,  # noqa: ARG005
-        lambda p: p.upper @ margin_slack(p),
+        lambda p: p.upper @ compute_margin_slack(p),
         **more,
     )
 
 
-def _nu_svm(nu: float, **more: Any) -> Machine:
+def _state_nu_svm(nu: float, **more: Any) -> Machine:
     return Machine(
         lambda s, X, k, u, w, **how: qpsvm.NuSVM(X, s.y, nu, k, w, **how),  # noqa: ARG005
         lambda s, w, u: w / w.sum(),  # noqa: ARG005
-        signed,
-        lambda p: 0.5 * p.norm - nu * p.rho + p.upper @ margin_slack(p),
+        apply_labels,
+        lambda p: 0.5 * p.norm - nu * p.rho + p.upper @ compute_margin_slack(p),
         lambda p: -0.5 * p.quadratic,
         lambda s, w, u: [(s.y, 0.0), (np.ones(len(s.y)), nu)],  # noqa: ARG005
         NU, nu=nu, **more,
     )  # fmt: skip
 
 
-def _unbounded(s: Samples, w: np.ndarray, u: float) -> np.ndarray:  # noqa: ARG001
+def _leave_unbounded(s: Samples, w: np.ndarray, u: float) -> np.ndarray:  # noqa: ARG001
     return np.where(w > 0, np.inf, 0.0)
 
 
-#: Those that are tried with an intercept of each kind.
+#: The machines that are tested with every kind of intercept.
 WITH_INTERCEPT = {
-    "csvm": _c_svm(1.0, weighted=()),
-    "hinge": _classifier(
+    "csvm": _state_c_svm(1.0, weighted=()),
+    "hinge": _state_classifier(
         lambda s, X, k, u, w, **how: qpsvm.PrimalHinge(X, s.y, LAM * u, k, sample_weight=w, **how),
         lambda s, w, u: w / w.sum() / (LAM * u),  # noqa: ARG005
-        lambda p: p.upper @ margin_slack(p),
+        lambda p: p.upper @ compute_margin_slack(p),
         units=HINGE, factor=lambda u: LAM * u,
     ),
-    "squared_hinge": _classifier(
+    "squared_hinge": _state_classifier(
         lambda s, X, k, u, w, **how: qpsvm.SquaredHinge(X, s.y, 1 / u, k, w, **how),
-        _unbounded,
-        lambda p: p.C @ margin_slack(p) ** 2,
-        lambda p: linear_dual(p) - 0.25 * curvature(p),
+        _leave_unbounded,
+        lambda p: p.C @ compute_margin_slack(p) ** 2,
+        lambda p: compute_linear_dual(p) - 0.25 * sum_curvature(p),
     ),
-    "huber_hinge": _classifier(
+    "huber_hinge": _state_classifier(
         lambda s, X, k, u, w, **how: qpsvm.HuberHinge(X, s.y, 1 / u, WIDTH, k, w, **how),
         lambda s, w, u: w / u,  # noqa: ARG005
-        lambda p: p.C @ huber(margin_slack(p)),
-        lambda p: linear_dual(p) - 0.5 * WIDTH * curvature(p),
+        lambda p: p.C @ compute_huber(compute_margin_slack(p)),
+        lambda p: compute_linear_dual(p) - 0.5 * WIDTH * sum_curvature(p),
     ),
-    "epsilon_svr": _regression(
-        lambda s, X, k, u, w, **how: qpsvm.EpsilonSVR(X, target(s), 1 / u, EPSILON, "absolute", k, w, **how),
+    "epsilon_svr": _state_regression(
+        lambda s, X, k, u, w, **how: qpsvm.EpsilonSVR(X, make_targets(s), 1 / u, EPSILON, "absolute", k, w, **how),
         lambda s, w, u: np.tile(w / u, 2),  # noqa: ARG005
-        lambda p: p.C @ tube_slack(p, EPSILON),
-        tube_dual,
+        lambda p: p.C @ compute_tube_slack(p, EPSILON),
+        compute_tube_dual,
     ),
-    "epsilon_svr_squared": _regression(
-        lambda s, X, k, u, w, **how: qpsvm.EpsilonSVR(X, target(s), 1 / u, EPSILON, "squared", k, w, **how),
-        lambda s, w, u: np.tile(_unbounded(s, w, u), 2),
-        lambda p: p.C @ tube_slack(p, EPSILON) ** 2,
-        lambda p: tube_dual(p) - 0.25 * curvature(p),
+    "epsilon_svr_squared": _state_regression(
+        lambda s, X, k, u, w, **how: qpsvm.EpsilonSVR(X, make_targets(s), 1 / u, EPSILON, "squared", k, w, **how),
+        lambda s, w, u: np.tile(_leave_unbounded(s, w, u), 2),
+        lambda p: p.C @ compute_tube_slack(p, EPSILON) ** 2,
+        lambda p: compute_tube_dual(p) - 0.25 * sum_curvature(p),
     ),
-    "quantile_svr": _regression(
-        lambda s, X, k, u, w, **how: qpsvm.QuantileSVR(X, target(s), 1 / u, QUANTILE, k, w, **how),
+    "quantile_svr": _state_regression(
+        lambda s, X, k, u, w, **how: qpsvm.QuantileSVR(X, make_targets(s), 1 / u, QUANTILE, k, w, **how),
         lambda s, w, u: np.concatenate([QUANTILE * w / u, (1 - QUANTILE) * w / u]),  # noqa: ARG005
-        lambda p: p.C @ pinball(target(p.samples) - p.f),
-        lambda p: target(p.samples) @ p.beta - 0.5 * p.quadratic,
+        lambda p: p.C @ compute_pinball(make_targets(p.samples) - p.f),
+        lambda p: make_targets(p.samples) @ p.beta - 0.5 * p.quadratic,
     ),
 }  # fmt: skip
-#: Those with one.
+#: The machines with one kind of intercept.
 OTHERS = {
-    "csvm_weighted": _classifier(
+    "csvm_weighted": _state_classifier(
         lambda s, X, k, u, w, **how: qpsvm.CSVM(X, s.y, s.penalties / u, k, w, **how),
         lambda s, w, u: s.penalties * w / u,
-        lambda p: p.upper @ margin_slack(p),
+        lambda p: p.upper @ compute_margin_slack(p),
         weighted=ALWAYS,
     ),
-    "csvm_all_bounded": _c_svm(1e-3, data="balanced", weighted=()),  # every α is C, and b an interval
-    "hard_margin": _classifier(
+    "csvm_all_bounded": _state_c_svm(1e-3, data="balanced", weighted=()),  # every α is C, and b an interval
+    "hard_margin": _state_classifier(
         lambda s, X, k, u, w, **how: qpsvm.HardMargin(X, s.y, k, **how),  # noqa: ARG005
-        _unbounded,
-        lambda p: 0.0 if margin_slack(p).max() <= 1e-9 else np.inf,
+        _leave_unbounded,
+        lambda p: 0.0 if compute_margin_slack(p).max() <= 1e-9 else np.inf,
         data="separable", weighted=(),
     ),
-    "nusvm": _nu_svm(0.5, weighted=()),
-    "nusvm_weighted": _nu_svm(0.4, weighted=ALWAYS),
-    "nusvm_largest": _nu_svm(0.8, weighted=()),  # ν = ν_max: b has no upper limit
-    "nu_svr": _regression(
-        lambda s, X, k, u, w, **how: qpsvm.NuSVR(X, target(s), 1 / u, NU_SHARE, k, w, **how),
+    "nusvm": _state_nu_svm(0.5, weighted=()),
+    "nusvm_weighted": _state_nu_svm(0.4, weighted=ALWAYS),
+    "nusvm_largest": _state_nu_svm(0.8, weighted=()),  # ν = ν_max: b has no upper limit
+    "nu_svr": _state_regression(
+        lambda s, X, k, u, w, **how: qpsvm.NuSVR(X, make_targets(s), 1 / u, NU_SHARE, k, w, **how),
         lambda s, w, u: np.tile(w / u, 2),  # noqa: ARG005
-        lambda p: NU_SHARE * p.C.sum() * p.extras["epsilon"] + p.C @ tube_slack(p, p.extras["epsilon"]),
-        lambda p: target(p.samples) @ p.beta - 0.5 * p.quadratic,
-        sums=lambda s, w, u: [*_sides_balance(s, w, u), (np.ones(2 * len(s.y)), NU_SHARE * float(w.sum()) / u)],
+        lambda p: NU_SHARE * p.C.sum() * p.extras["epsilon"] + p.C @ compute_tube_slack(p, p.extras["epsilon"]),
+        lambda p: make_targets(p.samples) @ p.beta - 0.5 * p.quadratic,
+        equalities=lambda s, w, u: [*_balance_sides(s, w, u), (np.ones(2 * len(s.y)), NU_SHARE * float(w.sum()) / u)],
     ),
     "one_class": Machine(
         lambda s, X, k, u, w, **how: qpsvm.OneClass(X, NU_SHARE, k, w, **how),  # noqa: ARG005
@@ -388,24 +394,24 @@ OTHERS = {
         lambda s, X, k, u, w, **how: qpsvm.SVDD(X, NU_SHARE, k, w, **how),  # noqa: ARG005
         lambda s, w, u: w / (NU_SHARE * w.sum()),  # noqa: ARG005
         lambda s, alpha: alpha,  # noqa: ARG005
-        lambda p: p.extras["radius"] ** 2 + p.weights @ ball_slack(p) / (NU_SHARE * p.weights.sum()),
+        lambda p: p.extras["radius"] ** 2 + p.weights @ compute_ball_slack(p) / (NU_SHARE * p.weights.sum()),
         lambda p: p.alpha @ p.K.diagonal() - p.quadratic,
         lambda s, w, u: [(np.ones(len(w)), 1.0)],  # noqa: ARG005
         NU, size=2.0,
     ),
     "ranking": Machine(
-        lambda s, X, k, u, w, **how: qpsvm.Ranking(X, grades(s), 1 / u, kernel=k, sample_weight=w, **how),
-        pair_penalties,
-        count_wins,
-        lambda p: 0.5 * p.norm + p.upper @ np.maximum(1.0 - pair_differences(p), 0.0),
-        linear_dual,
+        lambda s, X, k, u, w, **how: qpsvm.Ranking(X, make_grades(s), 1 / u, kernel=k, sample_weight=w, **how),
+        compute_pair_penalties,
+        sum_wins,
+        lambda p: 0.5 * p.norm + p.upper @ np.maximum(1.0 - compute_pair_differences(p), 0.0),
+        compute_linear_dual,
         data="few", intercept=None,
     ),
 }  # fmt: skip
 
 
-def name_of(kind: str, intercept: str | None) -> str:
-    """`csvm`, `csvm_penalised`, `csvm_none`."""
+def name_machine(kind: str, intercept: str | None) -> str:
+    """Return the key of a machine, such as "csvm", "csvm_penalised" or "csvm_none"."""
     plain = intercept == "free" and kind != "hinge"
     return kind if plain or kind in OTHERS else f"{kind}_{intercept or 'none'}"
 
@@ -413,10 +419,10 @@ def name_of(kind: str, intercept: str | None) -> str:
 def _with_intercept(machine: Machine, intercept: str | None) -> Machine:
     """Return the machine with this intercept."""
     make = lambda *data, **how: machine.make(*data, intercept=intercept, **how)  # noqa: E731
-    sums: Sums = machine.sums if intercept == "free" else lambda s, w, u: []  # noqa: ARG005
-    return replace(machine, make=make, sums=sums, intercept=intercept)
+    equalities: Equalities = machine.equalities if intercept == "free" else lambda s, w, u: []  # noqa: ARG005
+    return replace(machine, make=make, equalities=equalities, intercept=intercept)
 
 
 MACHINES = {
-    name_of(kind, i): _with_intercept(machine, i) for kind, machine in WITH_INTERCEPT.items() for i in INTERCEPTS
+    name_machine(kind, i): _with_intercept(machine, i) for kind, machine in WITH_INTERCEPT.items() for i in INTERCEPTS
 } | OTHERS

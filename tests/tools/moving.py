@@ -1,8 +1,8 @@
-"""Scripts written for `sklearn.svm`, run as they are and with one import changed: what is the same, what is not.
+"""Run scripts written for `sklearn.svm` as they are and with one import changed, and compare what they find.
 
-The scripts are `tests/estimators/moving/*.py`: each is what a notebook does, and leaves what it found by name. A script
-is moved by writing `qpsvm.estimators` where it says `sklearn.svm`. `python tests/tools/moving.py` prints the table of
-`docs/guide/moving.md`.
+The scripts are `tests/estimators/moving/*.py`: each does what a notebook would do, and leaves its findings by name in
+`found`. A script is moved by writing `qpsvm.estimators` in place of `sklearn.svm`. `python tests/tools/moving.py`
+prints the table of `docs/guide/moving.md`.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ import numpy as np
 from qpsvm import UnsupportedError
 
 FOLDER = Path(__file__).resolve().parents[1] / "estimators" / "moving"
-#: Numbers are the same where they differ by this share of the largest, or of 1: scikit-learn stops at tol=1e-3.
+#: Tolerance of numbers, relative to the largest or 1: scikit-learn stops at tol=1e-3.
 SHARE = 0.02
 THERE, HERE = "sklearn.svm", "qpsvm.estimators"
-#: What a script needs beside the one import.
+#: Lines that a moved script needs besides the changed import.
 MORE = {"onnx_file": "from qpsvm.estimators import register_onnx\n\nregister_onnx()\n"}
 
 
-def run(name: str, moved: bool) -> dict[str, Any]:
-    """What a script finds, with the one import as it stands or changed; nothing where this library refuses it."""
+def run_script(name: str, moved: bool) -> dict[str, Any]:
+    """Run a script, moved or not, and return its findings; nothing if this library refuses it."""
     source = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
     assert source.count(f"from {THERE} import") == 1
     if moved:
         source = MORE.get(name, "") + source.replace(f"from {THERE} import", f"from {HERE} import")
     module = types.ModuleType(f"moving_{name}")
-    sys.modules[module.__name__] = module  # where a pickle looks for the functions of a script
+    sys.modules[module.__name__] = module  # pickle looks up the functions of a script there
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -45,7 +45,7 @@ def run(name: str, moved: bool) -> dict[str, Any]:
 
 
 def is_same(ours: Any, theirs: Any) -> bool:
-    """Say whether words, counts, shapes and labels are equal, and other numbers up to `SHARE`."""
+    """Say whether text, counts, shapes and labels are equal, and floats equal up to `SHARE`."""
     if isinstance(theirs, dict):
         return list(ours) == list(theirs) and all(is_same(ours[key], theirs[key]) for key in theirs)
     if isinstance(theirs, list):
@@ -58,7 +58,7 @@ def is_same(ours: Any, theirs: Any) -> bool:
     return bool(np.abs(a - b).max() <= SHARE * max(1.0, float(np.abs(b).max())))
 
 
-#: What is known to differ, and why: nothing else may.
+#: The known differences and their reasons; nothing else may differ.
 DIFFERENT = {
     (
         "calibrated",
@@ -68,14 +68,14 @@ DIFFERENT = {
     ("numbers", "novelty: share outside"): "samples on the boundary are inside, so that at most ν of them are outside",
     ("skops_file", "types to trust"): "skops knows scikit-learn's types, and asks for these",
 }
-#: Packages that a script needs and the tests do not install.
+#: Packages that a script needs, and that the tests do not install.
 NEEDS = {"skops_file": ["skops"], "onnx_file": ["skl2onnx", "onnxruntime"]}
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
 
 
-def row(name: str) -> tuple[str, set[str]]:
-    """The line of the table for a script, and the names of what differs in it."""
-    theirs, ours = run(name, moved=False), run(name, moved=True)
+def build_table_row(name: str) -> tuple[str, set[str]]:
+    """Return the line of the table for a script, and the names of the findings that differ."""
+    theirs, ours = run_script(name, moved=False), run_script(name, moved=True)
     different = {key for key in theirs if key not in ours or not is_same(ours[key], theirs[key])}
     reasons: dict[str, list[str]] = {}
     for key in sorted(different):
@@ -88,4 +88,4 @@ def row(name: str) -> tuple[str, set[str]]:
 
 if __name__ == "__main__":
     for each in sys.argv[1:] or NAMES:
-        print(row(each)[0])
+        print(build_table_row(each)[0])

@@ -1,4 +1,4 @@
-"""A few of all combinations of some values: each pair of values of two of the factors is in one of them."""
+"""Cover all pairs of values: choose few combinations of some factors, such that any two values of two factors meet."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-#: Which two factors, and their values.
+#: The indices of two factors, and their values.
 Pair = tuple[int, int, Any, Any]
 
 
 def cover_pairs(*factors: Sequence[Any], allowed: Callable[..., bool] = lambda *row: True) -> list[tuple[Any, ...]]:  # noqa: ARG005
     """Choose allowed combinations of one value per factor, so that each pair of values that can occur is in one.
 
-    Greedy: the combination with the most new pairs is the next; of those alike one by a fixed lot, so that values that
-    are free take turns. What a combination adds only falls as others are chosen: where it is still what it was when
-    last counted, none adds more.
+    Greedy: the combination with the most new pairs is chosen next; a fixed random order breaks ties, so that values
+    that are free take turns. The number of new pairs of a combination only falls as others are chosen. So the heap may
+    hold old counts: if the count of its first entry is still right, no other combination adds more.
     """
     rows = [row for row in itertools.product(*factors) if allowed(*row)]
     lots = random.Random(0).sample(range(len(rows)), len(rows))
-    heap = [(-len(_pairs(row)), lot, place) for place, (row, lot) in enumerate(zip(rows, lots, strict=True))]
+    heap = [(-len(_collect_pairs(row)), lot, place) for place, (row, lot) in enumerate(zip(rows, lots, strict=True))]
     heapq.heapify(heap)
     chosen: list[int] = []
     covered: set[Pair] = set()
     while heap:
-        counted, lot, place = heapq.heappop(heap)
-        new = _pairs(rows[place]) - covered
-        if new and len(new) == -counted:
+        count, lot, place = heapq.heappop(heap)
+        new = _collect_pairs(rows[place]) - covered
+        if new and len(new) == -count:
             chosen.append(place)
             covered |= new
         elif new:
@@ -36,7 +36,7 @@ def cover_pairs(*factors: Sequence[Any], allowed: Callable[..., bool] = lambda *
     return [rows[place] for place in sorted(chosen)]
 
 
-def _pairs(row: tuple[Any, ...]) -> set[Pair]:
-    """The pairs of a combination; a single factor is paired with itself."""
+def _collect_pairs(row: tuple[Any, ...]) -> set[Pair]:
+    """Return the pairs of a combination; a single factor is paired with itself."""
     places = range(len(row))
     return {(j, k, row[j], row[k]) for j, k in itertools.combinations_with_replacement(places, 2)}

@@ -1,7 +1,8 @@
-"""Machines that the library does not have: duals given row by row, with any levels, upper bounds and curvatures.
+"""Define machines that the library does not have: duals given row by row, with any levels, bounds and curvatures.
 
-`Stated` may have rows without a bound (the squared hinge), with both a bound and a curvature (Huber's hinge), hard rows
-(U = ∞, δ = 0) and rows of several kinds side by side; `StatedPairs` has the same for rows that are pairs of samples.
+A row of `StatedProblem` may have no bound (squared hinge), a bound and a curvature (Huber hinge), or neither (a hard
+row, U = ∞ and δ = 0), and rows of several kinds may be mixed. `StatedRanking` has the same for rows that are pairs of
+samples. `draw_stated` and `draw_stated_pairs` draw such a problem for a seed.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from hostile import BACKENDS, TOLERANCES, examined_result
+from hostile import BACKENDS, TOLERANCES, examine_solve
 
 import qpsvm
 from qpsvm.data.samples import build_binary_samples
 from qpsvm.program.specification import Specification
 
 
-class Stated(qpsvm.Problem):
-    """The machine of a dual that is given row by row."""
+class StatedProblem(qpsvm.Problem):
+    """The machine of a dual that is given row by row: one number for all rows, or one per row."""
 
     _primal_notation = ("", "½ {norm} + Σ ψ_i(t_i)", "y_i {f} ≥ ℓ_i − ξ_i")
 
@@ -31,14 +32,14 @@ class Stated(qpsvm.Problem):
 
     @property
     def title(self) -> str:
-        """What was stated."""
+        """The rows, in words."""
         return f"stated, intercept {self.intercept}, {self.stated}"
 
     def _build_specification(self) -> Specification:
-        return Specification(self._active_target, **{name: numbers(value) for name, value in self.stated.items()})
+        return Specification(self._active_target, **{name: as_floats(value) for name, value in self.stated.items()})
 
 
-class StatedPairs(qpsvm.Ranking):
+class StatedRanking(qpsvm.Ranking):
     """The machine of a dual over pairs of samples that is given pair by pair."""
 
     _primal_notation = ("", "½ {norm} + Σ ψ_k(t_k)", "wᵀ(x_i − x_j) ≥ ℓ_k − ξ_k")
@@ -48,30 +49,32 @@ class StatedPairs(qpsvm.Ranking):
         self.stated = {"level": level, "upper": upper, "curvature": curvature}
 
     def _build_specification(self) -> Specification:
-        return replace(super()._build_specification(), **{name: numbers(value) for name, value in self.stated.items()})
+        return replace(
+            super()._build_specification(), **{name: as_floats(value) for name, value in self.stated.items()}
+        )
 
 
-def numbers(value: Any) -> Any:
-    """One number, or a vector."""
+def as_floats(value: Any) -> Any:
+    """Return a float, or an array of floats."""
     return np.array(value, float) if np.ndim(value) else float(value)
 
 
-def draw_stated(seed: int) -> tuple[Stated, dict[str, Any]]:
-    """Draw a machine over 2 to 12 rows of small integers in units of any size, and how it is to be solved."""
+def draw_stated(seed: int) -> tuple[StatedProblem, dict[str, Any]]:
+    """Draw a machine over 2 to 12 samples of small integers in units of any size, and the options of its solve."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(2, 13)), int(rng.integers(1, 4))
     y = np.where(rng.permutation(n) < rng.integers(1, n), 1.0, -1.0)
     X = (rng.integers(-8, 9, (n, d)) + rng.choice([0, 2, 12]) * y[:, None]) * 2.0 ** int(rng.choice([0, 0, -20, 15]))
     if rng.random() < 0.2:
         X = X * rng.uniform(0.5, 1.5, (n, d)) + rng.choice([0.0, 1e4])
-    vectors = drawn_rows(rng, n)
+    vectors = draw_rows(rng, n)
     intercept = [None, "free", "free", "free", "penalised"][int(rng.integers(5))]
     options = {"backend": str(rng.choice(BACKENDS)), "tol": float(rng.choice(TOLERANCES)), "check": False}
-    return Stated(X, y, *vectors, intercept), options
+    return StatedProblem(X, y, *vectors, intercept), options
 
 
-def drawn_pairs(seed: int) -> tuple[StatedPairs, dict[str, Any]]:
-    """The same for pairs of 2 to 8 samples, some of them twice or both ways round, often far from the origin."""
+def draw_stated_pairs(seed: int) -> tuple[StatedRanking, dict[str, Any]]:
+    """Draw a ranking over pairs of 2 to 8 samples, some repeated or reversed, and the options of its solve."""
     rng = np.random.default_rng(seed)
     n, d, m = int(rng.integers(2, 9)), int(rng.integers(1, 4)), int(rng.integers(1, 15))
     X = rng.integers(-8, 9, (n, d)) * 2.0 ** int(rng.choice([0, 0, -20, 15]))
@@ -80,11 +83,11 @@ def drawn_pairs(seed: int) -> tuple[StatedPairs, dict[str, Any]]:
     first = rng.integers(0, n, m)
     pairs = np.column_stack([first, (first + rng.integers(1, n, m)) % n])
     options = {"backend": str(rng.choice(BACKENDS)), "tol": float(rng.choice(TOLERANCES)), "check": False}
-    return StatedPairs(X, pairs, *drawn_rows(rng, m)), options
+    return StatedRanking(X, pairs, *draw_rows(rng, m)), options
 
 
-def drawn_rows(rng: np.random.Generator, m: int) -> list[Any]:
-    """Levels, upper bounds and curvatures of m rows: a number or a vector each."""
+def draw_rows(rng: np.random.Generator, m: int) -> list[Any]:
+    """Draw levels, upper bounds and curvatures of m rows: a number or a vector each."""
     C = 10.0 ** rng.uniform(-8, 8)
     curvature, upper = np.full(m, 0.5 / C), np.full(m, np.inf)
     kind = str(rng.choice(["squared", "squared", "huber", "mixed", "hard rows", "hard rows"]))
@@ -101,6 +104,6 @@ def drawn_rows(rng: np.random.Generator, m: int) -> list[Any]:
     return [level, *(part[0] if (part == part[0]).all() else part for part in (upper, curvature))]
 
 
-def examine_seed(seed: int, draw: Any = draw_stated) -> list[str]:
-    """List everything that is wrong with what is claimed of the machine of a seed."""
-    return examined_result(*draw(seed))[1]
+def examine_stated_seed(seed: int, draw: Any = draw_stated) -> list[str]:
+    """List everything that is wrong with the claims about the machine of a seed."""
+    return examine_solve(*draw(seed))[1]

@@ -1,5 +1,8 @@
 # ruff: noqa: ARG001, ARG005
-"""Primals written from the textbooks for CVXPY, with rows of a user's: independent of the library's QPs."""
+"""Solve the textbook primals of all machines with CVXPY, with a user's constraints: independent of the library's QPs.
+
+`TEXTBOOK_MACHINES` has an entry per machine; `solve_textbook` solves one, and `solve_all_in_one` a multiclass machine.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,17 @@ HUBER_WIDTH = 0.5
 
 
 @dataclass(frozen=True)
-class Book:
-    """A machine of the library and its primal: `make(X, y, t, **options)`, and `primal(F, y, t)` over features F."""
+class Textbook:
+    """A machine and its primal: `make(X, y, t, **options)` builds the problem of the library, with y = ±1 and t real.
+
+    `primal(F, y, t)` over features F (n, r) returns the objective of CVXPY, its constraints, and the variables w and b.
+    """
 
     make: Callable[..., Any]
     primal: Callable[[Any, Any, Any], tuple[Any, list[Any], Any, Any]]
 
 
-def _two_class(cost):
+def _state_classifier(cost):
     def primal(F, y, t):
         w, b = cp.Variable(F.shape[1]), cp.Variable()
         objective, rows = cost(w, b, y, F)
@@ -32,38 +38,38 @@ def _two_class(cost):
     return primal
 
 
-def _soft(C):
-    return _two_class(
+def _state_c_svm(C):
+    return _state_classifier(
         lambda w, b, y, F: (0.5 * cp.sum_squares(w) + C * cp.sum(cp.pos(1 - cp.multiply(y, F @ w + b))), [])
     )
 
 
-def _hinge(lam, penalty):
+def _state_hinge(lam, penalty):
     def cost(w, b, y, F):
         loss = cp.sum(cp.pos(1 - cp.multiply(y, F @ w + b))) / len(y)
         rows = [b == 0] if penalty is None else []
         return 0.5 * lam * (cp.sum_squares(w) + (penalty or 0.0) * cp.square(b)) + loss, rows
 
-    return _two_class(cost)
+    return _state_classifier(cost)
 
 
-def _build_huber_cost(C, width):
+def _state_huber(C, width):
     def cost(w, b, y, F):
         t = cp.pos(1 - cp.multiply(y, F @ w + b))
         return 0.5 * cp.sum_squares(w) + C * cp.sum(cp.huber(t, width)) / (2 * width), []
 
-    return _two_class(cost)
+    return _state_classifier(cost)
 
 
-def _nu(nu):
+def _state_nu_svm(nu):
     def cost(w, b, y, F):
         rho = cp.Variable()
         return 0.5 * cp.sum_squares(w) - nu * rho + cp.sum(cp.pos(rho - cp.multiply(y, F @ w + b))) / len(y), []
 
-    return _two_class(cost)
+    return _state_classifier(cost)
 
 
-def _regression(loss):
+def _state_regression(loss):
     def primal(F, y, t):
         w, b = cp.Variable(F.shape[1]), cp.Variable()
         return 0.5 * cp.sum_squares(w) + loss(t - F @ w - b), [], w, b
@@ -71,7 +77,7 @@ def _regression(loss):
     return primal
 
 
-def _nu_regression(C, nu):
+def _state_nu_regression(C, nu):
     def primal(F, y, t):
         w, b, e = cp.Variable(F.shape[1]), cp.Variable(), cp.Variable()
         return 0.5 * cp.sum_squares(w) + C * nu * len(t) * e + C * cp.sum(cp.pos(cp.abs(t - F @ w - b) - e)), [], w, b
@@ -79,7 +85,7 @@ def _nu_regression(C, nu):
     return primal
 
 
-def _one_class(nu):
+def _state_one_class(nu):
     def primal(F, y, t):
         w, b = cp.Variable(F.shape[1]), cp.Variable()
         return 0.5 * cp.sum_squares(w) + nu * len(y) * b + cp.sum(cp.pos(-(F @ w + b))), [], w, b
@@ -87,8 +93,8 @@ def _one_class(nu):
     return primal
 
 
-def _ball(nu):
-    """f = R² − ‖φ − c‖² = wᵀφ + b − ‖φ‖² with w = 2c, b = R² − ‖c‖²."""
+def _state_ball(nu):
+    """State SVDD by f = R² − ‖φ − c‖² = wᵀφ + b − ‖φ‖² with w = 2c, b = R² − ‖c‖²."""
 
     def primal(F, y, t):
         w, b = cp.Variable(F.shape[1]), cp.Variable()
@@ -99,7 +105,7 @@ def _ball(nu):
     return primal
 
 
-def _ranks(C):
+def _state_ranking(C):
     def primal(F, y, t):
         w = cp.Variable(F.shape[1])
         better, worse = np.nonzero(y[:, None] > y)
@@ -108,55 +114,55 @@ def _ranks(C):
     return primal
 
 
-BOOKS = {
-    "CSVM": Book(lambda X, y, t, **o: qpsvm.CSVM(X, y, C=2.0, **o), _soft(2.0)),
-    "HardMargin": Book(
+TEXTBOOK_MACHINES = {
+    "CSVM": Textbook(lambda X, y, t, **o: qpsvm.CSVM(X, y, C=2.0, **o), _state_c_svm(2.0)),
+    "HardMargin": Textbook(
         lambda X, y, t, **o: qpsvm.HardMargin(X, y, **o),
-        _two_class(lambda w, b, y, F: (0.5 * cp.sum_squares(w), [cp.multiply(y, F @ w + b) >= 1])),
+        _state_classifier(lambda w, b, y, F: (0.5 * cp.sum_squares(w), [cp.multiply(y, F @ w + b) >= 1])),
     ),
-    "NuSVM": Book(lambda X, y, t, **o: qpsvm.NuSVM(X, y, nu=0.4, **o), _nu(0.4)),
-    "PrimalHinge": Book(lambda X, y, t, **o: qpsvm.PrimalHinge(X, y, lam=0.05, **o), _hinge(0.05, 0.0)),
-    "PrimalHinge penalised": Book(
-        lambda X, y, t, **o: qpsvm.PrimalHinge(X, y, lam=0.05, intercept="penalised", **o), _hinge(0.05, 1.0)
+    "NuSVM": Textbook(lambda X, y, t, **o: qpsvm.NuSVM(X, y, nu=0.4, **o), _state_nu_svm(0.4)),
+    "PrimalHinge": Textbook(lambda X, y, t, **o: qpsvm.PrimalHinge(X, y, lam=0.05, **o), _state_hinge(0.05, 0.0)),
+    "PrimalHinge penalised": Textbook(
+        lambda X, y, t, **o: qpsvm.PrimalHinge(X, y, lam=0.05, intercept="penalised", **o), _state_hinge(0.05, 1.0)
     ),
-    "PrimalHinge without b": Book(
-        lambda X, y, t, **o: qpsvm.PrimalHinge(X, y, lam=0.05, intercept=None, **o), _hinge(0.05, None)
+    "PrimalHinge without b": Textbook(
+        lambda X, y, t, **o: qpsvm.PrimalHinge(X, y, lam=0.05, intercept=None, **o), _state_hinge(0.05, None)
     ),
-    "SquaredHinge": Book(
+    "SquaredHinge": Textbook(
         lambda X, y, t, **o: qpsvm.SquaredHinge(X, y, C=2.0, **o),
-        _two_class(
+        _state_classifier(
             lambda w, b, y, F: (
                 0.5 * cp.sum_squares(w) + 2.0 * cp.sum(cp.square(cp.pos(1 - cp.multiply(y, F @ w + b)))), []
             )
         ),
     ),
-    "HuberHinge": Book(
-        lambda X, y, t, **o: qpsvm.HuberHinge(X, y, C=2.0, width=HUBER_WIDTH, **o), _build_huber_cost(2.0, HUBER_WIDTH)
+    "HuberHinge": Textbook(
+        lambda X, y, t, **o: qpsvm.HuberHinge(X, y, C=2.0, width=HUBER_WIDTH, **o), _state_huber(2.0, HUBER_WIDTH)
     ),
-    "EpsilonSVR": Book(
+    "EpsilonSVR": Textbook(
         lambda X, y, t, **o: qpsvm.EpsilonSVR(X, t, C=2.0, epsilon=0.2, **o),
-        _regression(lambda e: 2.0 * cp.sum(cp.pos(cp.abs(e) - 0.2))),
+        _state_regression(lambda e: 2.0 * cp.sum(cp.pos(cp.abs(e) - 0.2))),
     ),
-    "EpsilonSVR squared": Book(
+    "EpsilonSVR squared": Textbook(
         lambda X, y, t, **o: qpsvm.EpsilonSVR(X, t, C=2.0, epsilon=0.2, loss="squared", **o),
-        _regression(lambda e: 2.0 * cp.sum(cp.square(cp.pos(cp.abs(e) - 0.2)))),
+        _state_regression(lambda e: 2.0 * cp.sum(cp.square(cp.pos(cp.abs(e) - 0.2)))),
     ),
-    "NuSVR": Book(lambda X, y, t, **o: qpsvm.NuSVR(X, t, C=2.0, nu=0.4, **o), _nu_regression(2.0, 0.4)),
-    "QuantileSVR": Book(
+    "NuSVR": Textbook(lambda X, y, t, **o: qpsvm.NuSVR(X, t, C=2.0, nu=0.4, **o), _state_nu_regression(2.0, 0.4)),
+    "QuantileSVR": Textbook(
         lambda X, y, t, **o: qpsvm.QuantileSVR(X, t, C=2.0, quantile=0.3, **o),
-        _regression(lambda e: 2.0 * cp.sum(0.3 * cp.pos(e) + 0.7 * cp.pos(-e))),
+        _state_regression(lambda e: 2.0 * cp.sum(0.3 * cp.pos(e) + 0.7 * cp.pos(-e))),
     ),
-    "OneClass": Book(
-        lambda X, y, t, **o: qpsvm.OneClass(X, nu=0.3, **{"kernel": qpsvm.Linear(), **o}), _one_class(0.3)
+    "OneClass": Textbook(
+        lambda X, y, t, **o: qpsvm.OneClass(X, nu=0.3, **{"kernel": qpsvm.Linear(), **o}), _state_one_class(0.3)
     ),
-    "SVDD": Book(lambda X, y, t, **o: qpsvm.SVDD(X, nu=0.3, **o), _ball(0.3)),
-    "Ranking": Book(lambda X, y, t, **o: qpsvm.Ranking(X, np.round(y), C=0.5, **o), _ranks(0.5)),
+    "SVDD": Textbook(lambda X, y, t, **o: qpsvm.SVDD(X, nu=0.3, **o), _state_ball(0.3)),
+    "Ranking": Textbook(lambda X, y, t, **o: qpsvm.Ranking(X, np.round(y), C=0.5, **o), _state_ranking(0.5)),
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Optimum:
-    """The solution of CVXPY: the value, w, b, and the multiplier of each row."""
+class TextbookOptimum:
+    """The solution of CVXPY: the value, w, b, and the multipliers of the user's constraints."""
 
     value: float
     w: np.ndarray
@@ -164,31 +170,32 @@ class Optimum:
     multipliers: np.ndarray
 
 
-def optimum(book: Book, X, y, t, G=None, h=None, c=0.0, features=None, values=None) -> Optimum:
-    """The textbook's primal with rows G w + c b ≤ h, or with rows A f(Z) ≤ h for `values` (F_Z, K_zz, A).
+def solve_textbook(book: Textbook, X, y, t, G=None, h=None, c=0.0, features=None, values=None) -> TextbookOptimum:
+    """Solve the primal with constraints G w + c b ≤ h, or A f(Z) ≤ h if `values` = (features of Z, K(z, z), A).
 
-    `features` (n, r) are φ(x) of a kernel that is not linear; f has −K(x, x) besides for SVDD.
+    `features` (n, r) are φ(x) for a nonlinear kernel. K(z, z) is subtracted from f(z) (for SVDD; otherwise pass 0).
+    The value is infinite if there is no feasible point.
     """
     F = X if features is None else features
     objective, rows, w, b = book.primal(F, y, t)
     if values is not None:
         FZ, own, A = values
-        held = A @ (FZ @ w + b * np.ones(len(FZ)) - own) <= h
+        constraint = A @ (FZ @ w + b * np.ones(len(FZ)) - own) <= h
     else:
-        held = G @ w + np.broadcast_to(c, (len(G),)) * b <= h
-    problem = cp.Problem(cp.Minimize(objective), [held, *rows])
+        constraint = G @ w + np.broadcast_to(c, (len(G),)) * b <= h
+    problem = cp.Problem(cp.Minimize(objective), [constraint, *rows])
     try:
         problem.solve(solver="CLARABEL")
-    except cp.SolverError:  # where there is hardly a feasible point, or none
+    except cp.SolverError:  # if the feasible set is empty, or nearly so
         problem.solve(solver="SCS", eps=1e-9, max_iters=200_000)
     if w.value is None:
-        return Optimum(np.inf, np.zeros(F.shape[1]), 0.0, np.zeros(len(np.atleast_1d(h))))
-    shift = float(b.value) if isinstance(b, cp.Variable) else 0.0
-    return Optimum(float(problem.value), w.value, shift, np.ravel(held.dual_value))
+        return TextbookOptimum(np.inf, np.zeros(F.shape[1]), 0.0, np.zeros(len(np.atleast_1d(h))))
+    intercept = float(b.value) if isinstance(b, cp.Variable) else 0.0
+    return TextbookOptimum(float(problem.value), w.value, intercept, np.ravel(constraint.dual_value))
 
 
-def joint_optimum(F, label, C, *, shared, intercept, level=1.0):
-    """The primal of a machine of several classes in one program over features F (n, r), class by class: P, W, b, α."""
+def solve_all_in_one(F, label, C, *, shared, intercept, level=1.0):
+    """Solve the primal of an all-in-one machine of k classes over features F (n, r); return P, W (k, r), b, α."""
     n, k = len(label), int(label.max()) + 1
     W, b = cp.Variable((k, F.shape[1])), cp.Variable(k)
     slack = cp.Variable(n if shared else (n, k), nonneg=True)

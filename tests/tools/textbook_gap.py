@@ -1,8 +1,8 @@
-"""P and D of a linear machine by its textbook, in rational numbers: the judge of proofs.
+"""Compute P and D of linear machines by the textbook formulas in fractions: the judge of proofs.
 
-It uses nothing of the library.
-A `Machine` is what a user asked for, in floats; `values` takes w, b and the rest as the floats of a result, and α as
-rationals, checks box and equalities, and returns P (None where a hard row falls short) and D.
+Nothing of the library is used but the classes that pose the problem. A `TextbookMachine` holds the parameters of one
+kind of machine; its `problem` is what the library solves. `compute_textbook_objectives` then evaluates P at the floats
+of the result and D at a feasible α in fractions.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
+from exact_arithmetic import Vector, as_fraction_rows, as_fractions, dot
 
 import qpsvm
 
-CLASSES = ("c", "nu", "hinge", "hard", "squared", "huber")
-TUBES = ("tube", "tube squared", "nu tube", "quantile")
+#: The kinds of machines: classifiers (and "one", a one-class SVM), and regressions.
+CLASSIFIERS = ("c", "nu", "hinge", "hard", "squared", "huber")
+REGRESSIONS = ("tube", "tube squared", "nu tube", "quantile")
 ZERO = Fraction(0)
 
 
 @dataclass(frozen=True)
-class Machine:
-    """Parameters of one kind, in floats; y has −1 and +1, or the target of a regression."""
+class TextbookMachine:
+    """Samples and parameters of a machine of one kind, in floats; y (n,) is ±1, or the target of a regression."""
 
     kind: str
     X: Any
@@ -39,57 +39,57 @@ class Machine:
 
     @property
     def problem(self) -> qpsvm.Problem:
-        """The library's."""
+        """The same machine as a problem of the library."""
         X, y, kind, C = self.X, self.y, self.kind, self.C
-        some: dict[str, Any] = {} if kind == "hard" else {"sample_weight": self.weight}
-        both = {**some, "intercept": self.intercept}
-        made: dict[str, Any] = {
-            "c": lambda: qpsvm.CSVM(X, y, C, **both),
-            "nu": lambda: qpsvm.NuSVM(X, y, self.nu, **some),
-            "hinge": lambda: qpsvm.PrimalHinge(X, y, self.lam, **both),
+        weighted: dict[str, Any] = {} if kind == "hard" else {"sample_weight": self.weight}
+        options = {**weighted, "intercept": self.intercept}
+        builders: dict[str, Any] = {
+            "c": lambda: qpsvm.CSVM(X, y, C, **options),
+            "nu": lambda: qpsvm.NuSVM(X, y, self.nu, **weighted),
+            "hinge": lambda: qpsvm.PrimalHinge(X, y, self.lam, **options),
             "hard": lambda: qpsvm.HardMargin(X, y),
-            "squared": lambda: qpsvm.SquaredHinge(X, y, C, **both),
-            "huber": lambda: qpsvm.HuberHinge(X, y, C, self.width, **both),
-            "tube": lambda: qpsvm.EpsilonSVR(X, y, C, self.epsilon, **both),
-            "tube squared": lambda: qpsvm.EpsilonSVR(X, y, C, self.epsilon, loss="squared", **both),
-            "nu tube": lambda: qpsvm.NuSVR(X, y, C, self.nu, **some),
-            "quantile": lambda: qpsvm.QuantileSVR(X, y, C, self.quantile, **both),
-            "one": lambda: qpsvm.OneClass(X, self.nu, kernel="linear", **some),
+            "squared": lambda: qpsvm.SquaredHinge(X, y, C, **options),
+            "huber": lambda: qpsvm.HuberHinge(X, y, C, self.width, **options),
+            "tube": lambda: qpsvm.EpsilonSVR(X, y, C, self.epsilon, **options),
+            "tube squared": lambda: qpsvm.EpsilonSVR(X, y, C, self.epsilon, loss="squared", **options),
+            "nu tube": lambda: qpsvm.NuSVR(X, y, C, self.nu, **weighted),
+            "quantile": lambda: qpsvm.QuantileSVR(X, y, C, self.quantile, **options),
+            "one": lambda: qpsvm.OneClass(X, self.nu, kernel="linear", **weighted),
         }
-        problem: qpsvm.Problem = made[kind]()
+        problem: qpsvm.Problem = builders[kind]()
         return problem
 
 
-def fractions(values: Any) -> list[Fraction]:
-    """Finite floats as fractions."""
-    return [Fraction(float(value)) for value in np.ravel(values)]
+def compute_textbook_objectives(
+    machine: TextbookMachine, result: Any, alpha: Vector
+) -> tuple[Fraction | None, Fraction]:
+    """Compute P at the w, b, ρ and ε of a result, and D at α, in units of ½‖w‖²; P is None if a hard row falls short.
+
+    α (m,) is feasible: box and equalities are asserted.
+    """
+    X, w = as_fraction_rows(machine.X), as_fractions(result.w)
+    f = [dot(w, x) + Fraction(float(result.b)) for x in X]
+    s = [Fraction(1)] * len(X) if machine.weight is None else as_fractions(machine.weight)
+    nu = Fraction(result.problem.nu) if machine.kind in ("nu", "nu tube", "one") else ZERO
+    assert all(a >= 0 for a in alpha)
+    compute = _compute_regression if machine.kind in REGRESSIONS else _compute_classification
+    return compute(machine, result, alpha, X, f, s, nu, dot(w, w) / 2)
 
 
-def dot(a: Any, b: Any) -> Fraction:
-    """aᵀb."""
-    return sum((p * q for p, q in zip(a, b, strict=True)), ZERO)
-
-
-def values(machine: Machine, result: Any, alpha: list[Fraction]) -> tuple[Fraction | None, Fraction]:
-    """P and D, in units of ½‖w‖²."""
-    kind, X = machine.kind, machine.X.toarray() if sp.issparse(machine.X) else machine.X
-    rows, w, b = [fractions(x) for x in X], fractions(result.w), Fraction(float(result.b))
-    s = [Fraction(1)] * len(rows) if machine.weight is None else fractions(machine.weight)
-    f = [dot(w, x) + b for x in rows]
-    C = [Fraction(machine.C) * one for one in s]
-    nu = Fraction(result.problem.nu) if kind in ("nu", "nu tube", "one") else ZERO
-    half = dot(w, w) / 2
-    if kind in TUBES:
-        return _tube(machine, result, alpha, rows, f, C, nu, half)
-    y = [Fraction(1)] * len(rows) if kind == "one" else fractions(machine.y)
+def _compute_classification(
+    machine: TextbookMachine, result: Any, alpha: Vector, X: list[Vector], f: Vector, s: Vector, nu: Fraction,
+    half_norm: Fraction,
+) -> tuple[Fraction | None, Fraction]:  # fmt: skip
+    """Compute P and D of a classifier, or of a one-class SVM: one α per sample."""
+    kind, b, C = machine.kind, Fraction(float(result.b)), [Fraction(machine.C) * one for one in s]
+    y = [Fraction(1)] * len(X) if kind == "one" else as_fractions(machine.y)
     total, balance = sum(alpha, ZERO), dot(alpha, y)
     beta = [a * sign for a, sign in zip(alpha, y, strict=True)]
-    level = Fraction(float(result.rho)) if kind == "nu" else ZERO if kind == "one" else Fraction(1)
-    short = [max(level - sign * value, ZERO) for sign, value in zip(y, f, strict=True)]
-    primal, dual = half, (ZERO if kind in ("nu", "one") else total) - _half_norm(rows, beta)
+    margin = Fraction(float(result.rho)) if kind == "nu" else ZERO if kind == "one" else Fraction(1)
+    slack = [max(margin - sign * value, ZERO) for sign, value in zip(y, f, strict=True)]
+    primal, dual = half_norm, (ZERO if kind in ("nu", "one") else total) - _compute_half_norm(X, beta)
     penalty = {"c": C, "huber": C, "one": s, "nu": [one / sum(s) for one in s],
-             "hinge": [one / sum(s) / Fraction(machine.lam) for one in s]}.get(kind)  # fmt: skip
-    assert all(a >= 0 for a in alpha)
+               "hinge": [one / sum(s) / Fraction(machine.lam) for one in s]}.get(kind)  # fmt: skip
     assert penalty is None or all(a <= U for a, U in zip(alpha, penalty, strict=True))
     if kind == "one":
         assert total == nu * sum(s)
@@ -102,39 +102,35 @@ def values(machine: Machine, result: Any, alpha: list[Fraction]) -> tuple[Fracti
         assert b == 0
     if kind == "nu":
         assert total == nu
-        primal -= nu * level
+        primal -= nu * margin
     if kind == "hard":
-        return (None if any(short) else primal), dual
+        return (None if any(slack) else primal), dual
     h = Fraction(machine.width)
     if kind == "squared":
-        primal += dot(C, [t * t for t in short])
+        primal += dot(C, [t * t for t in slack])
         dual -= sum((a * a / (4 * c) for a, c in zip(alpha, C, strict=True)), ZERO)
     elif kind == "huber":
-        primal += dot(C, [t * t / (2 * h) if t <= h else t - h / 2 for t in short])
+        primal += dot(C, [t * t / (2 * h) if t <= h else t - h / 2 for t in slack])
         dual -= sum((h * a * a / (2 * c) for a, c in zip(alpha, C, strict=True)), ZERO)
     else:
         assert penalty is not None
-        primal += dot(penalty, short)
+        primal += dot(penalty, slack)
     return primal, dual
 
 
-def _half_norm(rows: list[list[Fraction]], beta: list[Fraction]) -> Fraction:
-    own = [dot(beta, column) for column in zip(*rows, strict=True)]
-    return dot(own, own) / 2
-
-
-def _tube(
-    machine: Machine, result: Any, alpha: list[Fraction], rows: list[list[Fraction]], f: list[Fraction],
-    C: list[Fraction], nu: Fraction, half: Fraction,
+def _compute_regression(
+    machine: TextbookMachine, result: Any, alpha: Vector, X: list[Vector], f: Vector, s: Vector, nu: Fraction,
+    half_norm: Fraction,
 ) -> tuple[Fraction, Fraction]:  # fmt: skip
-    kind, t, n, b = machine.kind, fractions(machine.y), len(rows), Fraction(float(result.b))
+    """Compute P and D of a regression: α is α⁺ of all samples, then α⁻."""
+    kind, t, n, b = machine.kind, as_fractions(machine.y), len(X), Fraction(float(result.b))
+    C = [Fraction(machine.C) * one for one in s]
     above, below = alpha[:n], alpha[n:]
     width = {"nu tube": result.extras.get("epsilon", 0.0), "quantile": 0.0}.get(kind, machine.epsilon)
     epsilon, q = Fraction(float(width)), Fraction(machine.quantile)
     penalties = ([q * c for c in C], [(1 - q) * c for c in C]) if kind == "quantile" else (C, C)
-    assert all(a >= 0 for a in alpha)
     beta = [p - m for p, m in zip(above, below, strict=True)]
-    primal, dual = half, dot(t, beta) - _half_norm(rows, beta)
+    primal, dual = half_norm, dot(t, beta) - _compute_half_norm(X, beta)
     if kind == "nu tube":
         assert sum(alpha) == nu * sum(C)
         primal += nu * sum(C) * epsilon
@@ -145,11 +141,17 @@ def _tube(
     else:
         assert b == 0 if machine.intercept is None else sum(beta) == 0
     for side, penalty, sign in ((above, penalties[0], 1), (below, penalties[1], -1)):
-        short = [max(sign * (value - at) - epsilon, ZERO) for value, at in zip(t, f, strict=True)]
+        slack = [max(sign * (value - at) - epsilon, ZERO) for value, at in zip(t, f, strict=True)]
         if kind == "tube squared":
-            primal += dot(penalty, [one * one for one in short])
+            primal += dot(penalty, [one * one for one in slack])
             dual -= sum((a * a / (4 * c) for a, c in zip(side, penalty, strict=True)), ZERO)
         else:
             assert all(a <= U for a, U in zip(side, penalty, strict=True))
-            primal += dot(penalty, short)
+            primal += dot(penalty, slack)
     return primal, dual
+
+
+def _compute_half_norm(X: list[Vector], beta: Vector) -> Fraction:
+    """Return ½‖Σ β_i x_i‖²."""
+    w = [dot(beta, column) for column in zip(*X, strict=True)]
+    return dot(w, w) / 2

@@ -16,7 +16,7 @@ import checking
 import numpy as np
 import pytest
 from sealing import sealed, sealed_text
-from textbook_gap import TUBES, Machine, values
+from textbook_gap import REGRESSIONS, TextbookMachine, compute_textbook_objectives
 
 import qpsvm
 from qpsvm.base.errors import UnsupportedError
@@ -29,7 +29,7 @@ LABELS = np.array([0, 1, 0, 1, 1, 0, 1])
 NUMBERS = np.round(X[:, 0] + 0.3 * RNG.normal(size=7), 2)
 #: How many forgeries of each machine are tried, and how long one may take.
 EACH, SECONDS = 150, 5.0
-KINDS = ("c", "nu", "hinge", "hard", "squared", "huber", *TUBES, "one")
+KINDS = ("c", "nu", "hinge", "hard", "squared", "huber", *REGRESSIONS, "one")
 HOSTILE: list[Any] = [
     0, 1, -1, 2, 0.5, -0.5, 1e308, -1e308, 5e-324, 10**6, -(10**6), 10**400, 10**4200, 2**53 + 1, True, False, None, "",
     "1e999999999", "nan", "free", "penalised", "linear", "precomputed", "gap at most", [], {}, [[]], [0], [[0, 1, 3]],
@@ -59,15 +59,15 @@ def save_proof(folder: Path, problem: Any, samples: Any, target: Any) -> tuple[A
     return json.loads((folder / "proof.json").read_text(encoding="utf-8")), data
 
 
-def build_machine(kind: str) -> tuple[Machine, Any]:
+def build_machine(kind: str) -> tuple[TextbookMachine, Any]:
     """Build a machine of one kind that is easy to solve, and what its file has for a target."""
     samples = X + 3.0 * LABELS[:, None] * (kind in ("hard", "nu"))
-    y = NUMBERS if kind in TUBES else 2.0 * LABELS - 1.0
+    y = NUMBERS if kind in REGRESSIONS else 2.0 * LABELS - 1.0
     samples = samples + 2.0 if kind == "one" else samples
-    return Machine(kind, samples, y, C=2.0, nu=0.4), None if kind == "one" else y
+    return TextbookMachine(kind, samples, y, C=2.0, nu=0.4), None if kind == "one" else y
 
 
-def true(content: Any, machine: Machine) -> bool:
+def true(content: Any, machine: TextbookMachine) -> bool:
     """Whether all that a file says of a linear machine is so: by the textbook, in fractions."""
     stated, plane = content["machine"], content["plane"]
     given, mu = stated["parameters"], plane["multipliers"]
@@ -77,14 +77,16 @@ def true(content: Any, machine: Machine) -> bool:
     known = {key: value for key, value in given.items() if key not in ("intercept", "loss")}
     assert stated["kernel"] == {"name": "linear"}
     assert {*plane} == {"w", "multipliers"}
-    of = Machine(kind, machine.X, machine.y, weight=stated.get("weights"), intercept=given.get("intercept"), **known)
+    of = TextbookMachine(
+        kind, machine.X, machine.y, weight=stated.get("weights"), intercept=given.get("intercept"), **known
+    )
     numbers = SimpleNamespace(w=plane["w"], b=mu.get("b", 0.0), rho=mu.get("rho", 0.0), extras=mu,
                               problem=SimpleNamespace(**known))  # fmt: skip
     alpha = [Fraction(2) ** content["alpha"]["exponent"] * j for j in content["alpha"]["integers"]]
     for k, p, q in content["alpha"]["others"]:
         alpha[k] = Fraction(p, q)
     try:
-        P, D = values(of, numbers, alpha)
+        P, D = compute_textbook_objectives(of, numbers, alpha)
     except AssertionError:
         return False
     unit = Fraction(given.get("lam", 1))

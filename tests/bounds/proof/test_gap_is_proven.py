@@ -9,7 +9,7 @@ from fractions import Fraction
 import checking
 import numpy as np
 import pytest
-from hostile import MACHINES, hostile_problem
+from hostile import MACHINES, draw_hostile_problem
 from sealing import sealed
 
 import qpsvm
@@ -24,7 +24,7 @@ def test_the_gap_of_a_result_is_proven(machine: int) -> None:
     proven = 0
     for seed in range(machine, machine + EACH * len(MACHINES), len(MACHINES)):
         try:
-            problem, options = hostile_problem(seed)
+            problem, options = draw_hostile_problem(seed)
             result = qpsvm.solve(problem, **options)
         except qpsvm.QPSVMError:
             continue

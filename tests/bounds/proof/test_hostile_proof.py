@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from textbook_gap import CLASSES, TUBES, Machine, values
+from textbook_gap import CLASSIFIERS, REGRESSIONS, TextbookMachine, compute_textbook_objectives
 
 import qpsvm
 from qpsvm.base.arrays.rationals import divide_exactly, from_constant, from_floats
@@ -39,14 +39,14 @@ def draw_machine(kind, seed):
     ]  # fmt: skip
     Z = spoilt[int(rng.integers(len(spoilt)))]() if rng.random() < 0.6 else X
     y = np.where(rng.permutation(n) < rng.integers(1, n), 1.0, -1.0)
-    if kind in TUBES:
+    if kind in REGRESSIONS:
         y = rng.choice([0.0, 1.0]) * rng.standard_normal(n) * decades(rng, 3) + rng.choice([0.0, 0.1, 1e6])
     weight = rng.choice([0.5, 1.0 / 3.0, 1e-9, 1e6], n) if rng.random() < 0.4 and kind not in ("nu", "hard") else None
     if kind == "hard" and not sp.issparse(Z):
         Z = Z.copy()
         Z[:, 0] += 4.0 * np.abs(Z).max() * y
     fixed = kind in ("nu", "nu tube", "one", "hard")
-    machine = Machine(
+    machine = TextbookMachine(
         kind, Z, y, C=decades(rng, 6), lam=decades(rng, 3), width=decades(rng, 3), weight=weight,
         nu=float(rng.choice([0.2, 1.0 / 3.0, 1e-12])) * 2.0 * min((y > 0).mean(), (y < 0).mean() or 1.0) or 0.5,
         epsilon=float(rng.choice([0.0, 0.1, 1e3])), quantile=float(rng.choice([0.8, 1e-6])),
@@ -82,7 +82,7 @@ def zero_size(machine, point):
     rows = machine.X.toarray() if sp.issparse(machine.X) else np.asarray(machine.X)
     x = [[Fraction(float(v)) for v in row] for row in rows]
     n = len(x)
-    sizes = [abs(point[k] - point[n + k]) if machine.kind in TUBES else point[k] for k in range(n)]
+    sizes = [abs(point[k] - point[n + k]) if machine.kind in REGRESSIONS else point[k] for k in range(n)]
     origin = (
         x[max(range(n), key=lambda k: sizes[k])] if machine.kind in ("nu", "nu tube") else [Fraction(0)] * len(x[0])
     )
@@ -99,7 +99,7 @@ def check_bounds(machine, result, proof):
         assert proof.gap == proof.primal == math.inf
         assert not proof
         return
-    primal, dual = values(machine, result, [point[k] for k in range(len(proof.alpha))])
+    primal, dual = compute_textbook_objectives(machine, result, [point[k] for k in range(len(proof.alpha))])
     unit = Fraction(machine.lam) if machine.kind == "hinge" else 1
     assert proof.dual == -math.inf or proof.dual <= dual * unit
     if primal is None:
@@ -126,7 +126,7 @@ def in_floats(monkeypatch):
     monkeypatch.setattr(proving, "MAX_PRODUCTS", 0.0)
 
 
-@pytest.mark.parametrize("kind", [*CLASSES, *TUBES, "one"])
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSIONS, "one"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::qpsvm.QPSVMWarning")
 def test_no_bound_is_below_the_truth(kind, monkeypatch):
     proofs = 0
@@ -149,7 +149,7 @@ def test_what_is_nothing_is_proven_to_be_nothing():
     X = np.random.default_rng(0).standard_normal((30, 3))
     for y, epsilon in ((np.sin(np.arange(30.0)), 2.0), (np.full(30, 5.0), 0.0)):
         for kind in ("tube", "tube squared"):
-            machine = Machine(kind, X, y, epsilon=epsilon)
+            machine = TextbookMachine(kind, X, y, epsilon=epsilon)
             assert qpsvm.solve(machine.problem, check=False).verify().gap == 0.0
 
 
@@ -158,7 +158,7 @@ def test_what_is_nothing_is_proven_to_be_nothing():
 def test_a_number_that_overflows_in_every_row_is_no_proof(b):
     """All α are at C: a row that falls short adds nothing to the gap of these, and one that is no number was one."""
     X, y = np.random.default_rng(0).standard_normal((8, 2)), np.tile([1.0, -1.0], 4)
-    machine = Machine("c", X, y, C=1e-3)
+    machine = TextbookMachine("c", X, y, C=1e-3)
     result = replace(qpsvm.solve(machine.problem), b=b)
     assert (result.alpha == 1e-3).all()
     proof = result.verify()
@@ -173,10 +173,10 @@ def test_hard_rows_are_looked_at_in_twice_the_precision():
     for _ in range(10):
         X = rng.standard_normal((12, 2)) + 4.0 * y[:, None] + 1e4
         result = qpsvm.solve(qpsvm.HardMargin(X, y), check=False)
-        machine = Machine("hard", X, y)
+        machine = TextbookMachine("hard", X, y)
         proof = result.verify()
         check_bounds(machine, result, proof)
-        exact = values(machine, result, [proof.record["point"][k] for k in range(12)])[0]
+        exact = compute_textbook_objectives(machine, result, [proof.record["point"][k] for k in range(12)])[0]
         assert (exact is None) == math.isinf(proof.gap)
 
 

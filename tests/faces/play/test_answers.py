@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from asking import LEARNT, PAIRS, ask, samples, scene, state
+from asking import LEARNT, PAIRS, ask, make_samples, make_scene_state, make_state
 
 import qpsvm
 from qpsvm.derivation.registry import STEPS
@@ -27,7 +27,7 @@ def solve_state(held: dict) -> qpsvm.SVMResult:
 
 @pytest.mark.parametrize(("machine", "kernel"), PAIRS)
 def test_the_answer_is_the_librarys_result(machine, kernel):
-    held = state(machine, kernel)
+    held = make_state(machine, kernel)
     answer, result = ask("solve", held, grid=12), solve_state(held)
     assert answer["status"] == "optimal", answer
     assert answer["alpha"] == pytest.approx(result.alpha, rel=1e-9, abs=1e-12)
@@ -47,7 +47,7 @@ def test_the_answer_is_the_librarys_result(machine, kernel):
 
 @pytest.mark.parametrize(("machine", "kernel"), [pair for pair in PAIRS if pair[0] not in LEARNT["numbers"]])
 def test_f_on_the_grid_is_the_decision_function(machine, kernel):
-    held, box = state(machine, kernel), [-3.0, 5.0, -2.0, 4.0]
+    held, box = make_state(machine, kernel), [-3.0, 5.0, -2.0, 4.0]
     answer, result = ask("solve", held, grid=9, box=box, show=["plane"]), solve_state(held)
     x, y = np.meshgrid(np.linspace(*box[:2], 9), np.linspace(*box[2:], 9))
     f = result.decision_function(np.column_stack([x.ravel(), y.ravel()]))
@@ -73,7 +73,7 @@ def feasible(held: dict[str, Any], rng: np.random.Generator) -> np.ndarray:
 @pytest.mark.parametrize(("machine", "kernel"), PAIRS)
 def test_the_move_that_is_advised_raises_the_dual_value(machine, kernel):
     for seed, parameters in enumerate(free_of(machine)):
-        held = state(machine, kernel, parameters=parameters)
+        held = make_state(machine, kernel, parameters=parameters)
         alpha = feasible(held, np.random.default_rng(seed))
         for _ in range(6):
             before = ask("solve", held, alpha=alpha.tolist(), show=[])
@@ -97,7 +97,7 @@ ADVISED = re.compile(
 @pytest.mark.parametrize("machine", MACHINES)
 def test_what_is_advised_at_a_sample_raises_the_dual_value(machine):
     for parameters in free_of(machine):
-        held = state(machine, "rbf", parameters=parameters)
+        held = make_state(machine, "rbf", parameters=parameters)
         alpha = feasible(held, np.random.default_rng(0))
         before, advised = ask("solve", held, alpha=alpha.tolist(), show=[]), 0
         n, alpha = 16, np.array(before["alpha"])
@@ -124,7 +124,7 @@ def test_what_is_advised_at_a_sample_raises_the_dual_value(machine):
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_at_any_alpha_the_samples_shares_add_up_to_the_gap(machine, kernel):
-    held = state(machine, kernel)
+    held = make_state(machine, kernel)
     best = np.array(ask("solve", held)["alpha"])
     rng = np.random.default_rng(1)
     for noise in (0.0, 0.01, 0.3):
@@ -148,7 +148,7 @@ def test_at_any_alpha_the_samples_shares_add_up_to_the_gap(machine, kernel):
 
 
 def test_the_worst_sample_is_named_and_told_with_whom_it_moves():
-    held = state("c")
+    held = make_state("c")
     answer = ask("solve", held, alpha=[0.0] * 16)
     assert answer["status"] != "optimal"
     worst = int(np.argmax(answer["samples"]["gap"]))
@@ -165,7 +165,7 @@ def test_the_worst_sample_is_named_and_told_with_whom_it_moves():
 
 
 def test_an_alpha_that_is_not_feasible_is_repaired_and_its_equations_are_measured_as_it_stands():
-    held = state("c", parameters={"C": 2.0})
+    held = make_state("c", parameters={"C": 2.0})
     alpha = [0.5] * 16
     alpha[1] = 3.0
     answer = ask("solve", held, alpha=alpha)
@@ -181,18 +181,18 @@ def test_an_alpha_that_is_not_feasible_is_repaired_and_its_equations_are_measure
 
 
 def test_both_sides_of_the_equations_are_there():
-    steps = ask("solve", state("c", "rbf"))["derivation"]["steps"]
+    steps = ask("solve", make_state("c", "rbf"))["derivation"]["steps"]
     told = {tag: step for tag, step in steps.items() if step["left"] is not None}
     assert {"CSVM.4", "CSVM.5", "CSVM.14"} <= set(told)
     for step in told.values():
         assert {"left", "right", "description", "residual", "reason", "relation"} <= set(step)
         assert step["residual"] <= 1e-6
-    assert ask("solve", state("c"))["derivation"]["trusted"]
+    assert ask("solve", make_state("c"))["derivation"]["trusted"]
 
 
 @pytest.mark.parametrize(("machine", "kernel"), [pair for pair in PAIRS if MACHINES[pair[0]].kind in STEPS])
 def test_the_steps_of_every_machine_are_those_that_are_measured(machine, kernel):
-    held = state(machine, kernel)
+    held = make_state(machine, kernel)
     answer = ask("steps", held)
     tags = [step["tag"] for step in answer["steps"]]
     assert tags == list(ask("solve", held, show=["derivation"])["derivation"]["steps"])
@@ -204,7 +204,7 @@ def test_the_steps_of_every_machine_are_those_that_are_measured(machine, kernel)
 
 def test_the_steps_do_not_hang_on_the_samples():
     few = {"points": [], "labels": [], "machine": "nu", "parameters": {"nu": 0.99}}
-    assert ask("steps", few)["steps"] == ask("steps", state("nu"))["steps"]
+    assert ask("steps", few)["steps"] == ask("steps", make_state("nu"))["steps"]
 
 
 # --- the QP as numbers ------------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def test_the_steps_do_not_hang_on_the_samples():
 @pytest.mark.parametrize("machine", MACHINES)
 def test_a_small_qp_is_shown_in_numbers(machine):
     n = 12 // MACHINES[machine].kind._variables_per_sample
-    held = state(machine, **samples(n, apart=4.0 if machine == "hard" else 1.2))
+    held = make_state(machine, **make_samples(n, apart=4.0 if machine == "hard" else 1.2))
     answer, qp = ask("solve", held, show=["qp"]), read_state(held).build_problem().qp("dual")
     shown, alpha = answer["qp"], np.array(answer["alpha"])
     assert shown["primal"] == str(read_state(held).build_problem().qp("primal"))
@@ -235,7 +235,7 @@ def test_a_small_qp_is_shown_in_numbers(machine):
 
 
 def test_a_large_qp_is_a_map_of_means():
-    held = state("c", **samples(50))
+    held = make_state("c", **make_samples(50))
     shown, P = ask("solve", held, show=["qp"])["qp"], read_state(held).build_problem().qp("dual").P.dense()
     assert shown["P"] is None
     assert shown["heat"]["n"] == 48
@@ -250,7 +250,7 @@ def test_a_large_qp_is_a_map_of_means():
 
 @pytest.mark.parametrize("machine", ["hard", "c", "nu"])
 def test_the_closest_points_are_as_far_apart_as_w_says(machine):
-    answer = ask("solve", state(machine))
+    answer = ask("solve", make_state(machine))
     plane, alpha = answer["plane"], np.array(answer["samples"]["alpha"])
     apart = np.subtract(*plane["closest"])
     assert alpha.sum() / 2 * apart == pytest.approx(answer["w"], abs=1e-8)  # (HULL.3)
@@ -262,7 +262,7 @@ def test_the_closest_points_are_as_far_apart_as_w_says(machine):
 
 
 def test_there_are_no_hulls_in_a_feature_space():
-    for held in (state("c", "rbf"), state("hinge", parameters={"intercept": "none"})):
+    for held in (make_state("c", "rbf"), make_state("hinge", parameters={"intercept": "none"})):
         plane = ask("solve", held)["plane"]
         assert plane["hulls"] is None
         assert plane["missing"].startswith("No hulls here: ")
@@ -284,7 +284,7 @@ def test_of_more_features_two_are_shown_and_the_others_held_at_their_medians():
 
 
 def test_classes_that_meet_come_with_their_proof():
-    held = state("hard", points=[[0, 0], [2, 2], [1, 0], [1, 2]], labels=[1, 1, -1, -1])
+    held = make_state("hard", points=[[0, 0], [2, 2], [1, 0], [1, 2]], labels=[1, 1, -1, -1])
     answer = ask("solve", held)
     assert answer["error"]["kind"] == "NotSeparableError"
     assert answer["plane"]["meeting"] == pytest.approx([1.0, 1.0])
@@ -297,7 +297,7 @@ def test_classes_that_meet_come_with_their_proof():
 
 
 def test_a_nu_that_is_too_large_comes_with_one_that_works():
-    held = state("nu", points=[[0, 0], [2, 2], [1, 0], [3, 1], [2, 5]], labels=[1, -1, -1, -1, -1])
+    held = make_state("nu", points=[[0, 0], [2, 2], [1, 0], [3, 1], [2, 5]], labels=[1, -1, -1, -1, -1])
     answer = ask("solve", {**held, "parameters": {"nu": 0.9}})
     assert answer["error"]["kind"] == "InfeasibleNuError"
     assert answer["error"]["field"] == "nu"
@@ -306,7 +306,7 @@ def test_a_nu_that_is_too_large_comes_with_one_that_works():
 
 
 def test_an_indefinite_kernel_comes_with_what_to_do():
-    held = state("c", kernel="sigmoid")
+    held = make_state("c", kernel="sigmoid")
     answer = ask("solve", {**held, "kernel": {"name": "sigmoid"}})
     assert answer["error"]["kind"] == "IndefiniteKernelError"
     assert ask("solve", {**held, "kernel": {"name": "sigmoid", **answer["hint"]}})["status"] == "optimal"
@@ -327,7 +327,7 @@ def test_a_class_without_points_is_named(labels):
 def test_a_run_comes_closer_to_the_optimum(solver, monkeypatch):
     monkeypatch.setattr(solver_run, "MAX_RUN_ITERATIONS", 100)
     monkeypatch.setattr(solver_run, "RUN_SECONDS", 60.0)  # of a busy machine
-    held = state("c", **samples(14))
+    held = make_state("c", **make_samples(14))
     answer = ask("run", held, solver=solver)
     points, optimum = answer["points"], answer["optimum"]
     iterations = [point["iteration"] for point in points]
@@ -344,7 +344,7 @@ def test_a_run_comes_closer_to_the_optimum(solver, monkeypatch):
 
 
 def test_a_run_over_a_machine_that_the_solver_does_not_take_says_so():
-    answer = ask("run", state("nu"), solver="augmented_lagrangian")
+    answer = ask("run", make_state("nu"), solver="augmented_lagrangian")
     assert answer["error"]["kind"] == "UnsupportedError"
     assert "nu" not in next(s for s in ask("catalogue")["solvers"] if s["name"] == "augmented_lagrangian")["machines"]
 
@@ -359,7 +359,7 @@ def run_program(text: str) -> dict:
 
 @pytest.mark.parametrize(("machine", "kernel"), PAIRS)
 def test_the_program_makes_the_same_result(machine, kernel):
-    held = state(machine, kernel, parameters={"intercept": "none"} if machine == "hinge" else {})
+    held = make_state(machine, kernel, parameters={"intercept": "none"} if machine == "hinge" else {})
     names = run_program(ask("program", held)["python"])
     assert names["result"].alpha == pytest.approx(ask("solve", held)["alpha"], rel=1e-9, abs=1e-12)
     points = np.array(held["points"])
@@ -373,10 +373,10 @@ def test_the_program_makes_the_same_result(machine, kernel):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_program_makes_the_pages_result_to_the_last_digit(seed):
     """Where α is not unique: many samples at few places, solved by the same solver, under the same limits."""
-    held = samples(14, apart=0.7, seed=seed)
+    held = make_samples(14, apart=0.7, seed=seed)
     held["points"] = np.round(held["points"]).tolist()
     for machine, parameters in (("c", {"C": 235.0}), ("nu", {"nu": 0.5}), ("hinge", {"lam": 1e-4})):
-        now = state(machine, **held, parameters=parameters)
+        now = make_state(machine, **held, parameters=parameters)
         result = run_program(ask("program", now)["python"])["result"]
         answer = ask("solve", now, show=[])
         assert (result.backend, result.alpha.tolist()) == (answer["backend"], answer["samples"]["alpha"])
@@ -395,7 +395,7 @@ def test_numbers_that_overflow_are_null_without_a_warning():
 
 
 def test_the_program_says_so_where_there_is_no_solution():
-    held = state("hard", points=[[0, 0], [2, 2], [1, 0], [1, 2]], labels=[1, 1, -1, -1])
+    held = make_state("hard", points=[[0, 0], [2, 2], [1, 0], [1, 2]], labels=[1, 1, -1, -1])
     assert isinstance(run_program(ask("program", held)["python"])["result"].error, qpsvm.NotSeparableError)
 
 
@@ -404,7 +404,7 @@ def test_every_sentence_about_a_sample_has_the_letters_of_its_machine(machine):
     """The bound of α is C for one machine only, and what y f is on the margin is ρ for one only."""
     known = MACHINES[machine]
     for kernel in ("linear", "rbf"):
-        held = state(machine, kernel)
+        held = make_state(machine, kernel)
         for alpha in (None, [0.0] * 16, [1.0] * 16):
             answer = ask("solve", held, **({} if alpha is None else {"alpha": alpha}))
             for said in answer["samples"]["verdict"]:
@@ -414,7 +414,7 @@ def test_every_sentence_about_a_sample_has_the_letters_of_its_machine(machine):
 
 
 def test_no_gap_is_told_below_one_rounding():
-    told = [ask("solve", state(machine, "linear"))["sentence"] for machine in MACHINES]
+    told = [ask("solve", make_state(machine, "linear"))["sentence"] for machine in MACHINES]
     for found in re.findall(r"better by more than (\S+) of", " ".join(told)):
         assert float(found) >= 1e-16
     assert [format_gap(gap) for gap in (4.9e-29, 0.0, 3e-16)] == ["< 1e-16", "< 1e-16", "3e-16"]
@@ -426,16 +426,16 @@ IDLE = "Without this sample, nothing would change."
 
 
 def test_a_sample_counts_as_idle_at_an_optimum_only():
-    held = reply({"id": 1, "ask": "solve", "state": scene("outlier"), "alpha": [0.0] * 11})
+    held = reply({"id": 1, "ask": "solve", "state": make_scene_state("outlier"), "alpha": [0.0] * 11})
     assert held["status"] == "candidate"
     assert not any(IDLE in said for said in held["samples"]["verdict"])
-    solved = reply({"id": 1, "ask": "solve", "state": scene("outlier")})
+    solved = reply({"id": 1, "ask": "solve", "state": make_scene_state("outlier")})
     assert any(IDLE in said for said in solved["samples"]["verdict"])
 
 
 def test_a_sample_is_not_idle_where_the_bound_depends_on_their_number():
     """Without one of α = 0 the bound 1/n of all others is another, and so is w."""
-    state = scene("nu_max", parameters={"nu": 0.5})
+    state = make_scene_state("nu_max", parameters={"nu": 0.5})
     solved = reply({"id": 1, "ask": "solve", "state": state})
     idle = [i for i, alpha in enumerate(solved["alpha"]) if alpha == 0.0]
     assert idle
@@ -451,9 +451,9 @@ def test_a_sample_is_not_idle_where_the_bound_depends_on_their_number():
 
 def test_an_alpha_that_was_stretched_is_not_said_to_be_judged_as_it_is():
     n = len(SCENES["apart"].state.points)
-    solved = reply({"id": 1, "ask": "solve", "state": scene("apart")})
+    solved = reply({"id": 1, "ask": "solve", "state": make_scene_state("apart")})
     for alpha, repaired in ((np.zeros(n), 1.0), (np.array(solved["alpha"]) / 2, 0.5)):
-        held = reply({"id": 1, "ask": "solve", "state": scene("apart"), "alpha": alpha.tolist()})
+        held = reply({"id": 1, "ask": "solve", "state": make_scene_state("apart"), "alpha": alpha.tolist()})
         assert held["repaired"] == pytest.approx(repaired)
         assert "the feasible α" in held["sentence"].lower()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from asking import LEARNT, ask, state
+from asking import LEARNT, ask, make_state
 
 import qpsvm
 from qpsvm.faces.play import machine_catalogue
@@ -22,7 +22,7 @@ def drop_point(held: dict, i: int) -> dict:
 @pytest.mark.parametrize("machine", machine_catalogue.MACHINES)
 @pytest.mark.parametrize("i", [0, 5])
 def test_the_machine_without_a_sample_is_that_of_the_others(machine, i):
-    held, box = state(machine, "linear"), [-3.0, 5.0, -2.0, 4.0]
+    held, box = make_state(machine, "linear"), [-3.0, 5.0, -2.0, 4.0]
     answer = ask("without", held, sample=i, grid=9, box=box)
     assert answer["status"] == "optimal", answer
     alone = qpsvm.solve(read_state(drop_point(held, i)).build_problem(), tol=1e-10)
@@ -40,7 +40,7 @@ def test_the_machine_without_a_sample_is_that_of_the_others(machine, i):
 
 @pytest.mark.parametrize("machine", machine_catalogue.MACHINES)
 def test_every_multiplier_on_the_path_is_that_of_a_solve(machine):
-    held = state(machine, "rbf")
+    held = make_state(machine, "rbf")
     answer = ask("path", held)
     if machine in CURVED:
         assert "no exact path" in answer["error"]["sentence"]
@@ -67,7 +67,7 @@ def test_every_multiplier_on_the_path_is_that_of_a_solve(machine):
 
 
 def test_what_cannot_be_is_a_sentence():
-    held = state("c", "linear")
+    held = make_state("c", "linear")
     n = len(held["points"])
     assert ask("without", held, sample=n)["error"]["field"] == "sample"
     one = held | {"labels": [1] + [-1] * (n - 1)}

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from asking import LEARNT, ask, samples, state
+from asking import LEARNT, ask, make_samples, make_state
 
 import qpsvm
 from qpsvm.base.errors import UnsupportedError
@@ -21,8 +21,8 @@ OTHERS = [*REGRESSIONS, *LEARNT["none"], "squared-hinge", "huber-hinge"]
 def machine_state(machine: str, kernel: str = "linear") -> dict:
     """Return a state; "squared" is the ε-SVR with that loss."""
     if machine == "squared":
-        return state("epsilon-svr", kernel, parameters={"loss": "squared"})
-    return state(machine, kernel)
+        return make_state("epsilon-svr", kernel, parameters={"loss": "squared"})
+    return make_state(machine, kernel)
 
 
 @pytest.mark.parametrize("machine", REGRESSIONS)
@@ -153,7 +153,7 @@ def test_what_the_page_does_not_know_is_not_dropped_in_silence():
 
 @pytest.mark.parametrize("machine", ["epsilon-svr", "nu-svr", "one-class", "squared-hinge"])
 def test_an_iterate_of_a_solver_can_be_held(machine):
-    held = state(machine, **samples(10))
+    held = make_state(machine, **make_samples(10))
     run = ask("run", held, solver="interior_point")
     assert run["points"][-1]["gap"] < 1e-6
     middle = run["points"][len(run["points"]) // 2]

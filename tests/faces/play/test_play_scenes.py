@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from asking import ask, scene
+from asking import ask, make_scene_state
 
 from qpsvm.faces.play.request import read_state
 from qpsvm.faces.play.start import SCENES
@@ -32,24 +32,24 @@ def test_the_catalogue_has_them_in_order():
 
 
 def test_the_inseparable_scene_is_its_proof_and_its_stray_sample_is_the_reason():
-    answer = ask("solve", scene("inseparable"))
+    answer = ask("solve", make_scene_state("inseparable"))
     assert answer["error"]["kind"] == "NotSeparableError"
     assert answer["plane"]["meeting"] is not None
-    held = scene("inseparable")
+    held = make_scene_state("inseparable")
     held["points"][5] = [1.2, 1.0]
     assert ask("solve", held)["status"] == "optimal"
-    assert ask("solve", scene("inseparable", machine="c"))["status"] == "optimal"
+    assert ask("solve", make_scene_state("inseparable", machine="c"))["status"] == "optimal"
 
 
 def test_nu_is_too_large_by_what_the_lines_say():
-    answer = ask("solve", scene("nu_max"))
+    answer = ask("solve", make_scene_state("nu_max"))
     assert answer["hint"] == {"nu": 0.5}
-    assert scene("nu_max")["labels"].count(1) == 3
-    assert len(scene("nu_max")["labels"]) == 12
+    assert make_scene_state("nu_max")["labels"].count(1) == 3
+    assert len(make_scene_state("nu_max")["labels"]) == 12
 
 
 def test_of_a_duplicate_only_the_sum_counts():
-    held = scene("duplicate")
+    held = make_scene_state("duplicate")
     assert held["points"][0] == held["points"][1]
     alpha = ask("solve", held)["samples"]["alpha"]
     total = alpha[0] + alpha[1]
@@ -64,7 +64,7 @@ def test_of_a_duplicate_only_the_sum_counts():
 
 
 def test_two_labels_at_one_place_stay_at_their_bound():
-    held = scene("two_labels")
+    held = make_scene_state("two_labels")
     assert held["points"][5] == held["points"][11]
     for C in (1.0, 1000.0):
         answer = ask("solve", {**held, "parameters": {"C": C}})
@@ -75,28 +75,30 @@ def test_two_labels_at_one_place_stay_at_their_bound():
 
 
 def test_the_outlier_rules_at_a_large_price_only():
-    cheap, dear = ask("solve", scene("outlier")), ask("solve", scene("outlier_1000"))
-    assert scene("outlier")["points"] == scene("outlier_1000")["points"]
+    cheap, dear = ask("solve", make_scene_state("outlier")), ask("solve", make_scene_state("outlier_1000"))
+    assert make_scene_state("outlier")["points"] == make_scene_state("outlier_1000")["points"]
     assert cheap["width"] > 2 * dear["width"]
     assert cheap["samples"]["kind"][5] == 2
     assert dear["samples"]["xi"][5] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_xor_needs_a_kernel():
-    bent = ask("solve", scene("xor"))
+    bent = ask("solve", make_scene_state("xor"))
     assert bent["accuracy"] == 1.0
-    flat = ask("solve", scene("xor", kernel={"name": "linear"}))
+    flat = ask("solve", make_scene_state("xor", kernel={"name": "linear"}))
     assert np.hypot(*flat["w"]) == pytest.approx(0.0, abs=1e-9)
-    square = ask("solve", scene("xor", kernel={"name": "polynomial", "degree": 2}))
+    square = ask("solve", make_scene_state("xor", kernel={"name": "polynomial", "degree": 2}))
     assert square["accuracy"] == 1.0
-    islands = ask("solve", scene("xor", kernel={"name": "rbf", "gamma": 100.0}))
+    islands = ask("solve", make_scene_state("xor", kernel={"name": "rbf", "gamma": 100.0}))
     assert islands["counts"][0] == 0
 
 
 def test_the_first_clouds_overlap_and_the_others_do_not():
-    assert ask("solve", scene("apart"))["counts"][1] in (2, 3)
-    assert ask("solve", scene("clouds", machine="hard", parameters={}))["error"]["kind"] == "NotSeparableError"
-    assert ask("solve", scene("clouds"))["accuracy"] >= 0.75
+    assert ask("solve", make_scene_state("apart"))["counts"][1] in (2, 3)
+    assert (
+        ask("solve", make_scene_state("clouds", machine="hard", parameters={}))["error"]["kind"] == "NotSeparableError"
+    )
+    assert ask("solve", make_scene_state("clouds"))["accuracy"] >= 0.75
 
 
 # --- machines without classes -----------------------------------------------------------------------------------------
@@ -104,13 +106,13 @@ def test_the_first_clouds_overlap_and_the_others_do_not():
 
 def move_sample(name: str, i: int, by: float) -> dict[str, Any]:
     """Return a scene with one sample moved upwards."""
-    held = scene(name)
+    held = make_scene_state(name)
     held["points"][i][1] += by
     return held
 
 
 def test_inside_the_tube_nothing_moves_and_beyond_it_beta_is_at_its_bound():
-    before = ask("solve", scene("tube"))
+    before = ask("solve", make_scene_state("tube"))
     inside = before["samples"]["kind"].index(0)
     room = 0.25 - abs(before["samples"]["value"][inside])
     after = ask("solve", move_sample("tube", inside, 0.5 * room))
@@ -119,13 +121,13 @@ def test_inside_the_tube_nothing_moves_and_beyond_it_beta_is_at_its_bound():
         beyond = ask("solve", move_sample("tube", inside, far))
         assert beyond["samples"]["alpha"][inside] == pytest.approx(5.0)
         assert beyond["samples"]["kind"][inside] == 2
-    flat = ask("solve", scene("tube", parameters={"C": 5.0, "epsilon": 2.0}))
+    flat = ask("solve", make_scene_state("tube", parameters={"C": 5.0, "epsilon": 2.0}))
     assert flat["counts"] == [25, 0, 0]
     assert np.ptp(flat["plane"]["curve"]) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_the_absolute_loss_does_not_care_how_far_an_outlier_is():
-    held, outlier = scene("outliers"), len(scene("outliers")["points"]) - 1
+    held, outlier = make_scene_state("outliers"), len(make_scene_state("outliers")["points"]) - 1
     absolute, further = ask("solve", held), ask("solve", move_sample("outliers", outlier, 3.0))
     assert further["w"] == pytest.approx(absolute["w"], abs=1e-6)
     squared = {**held["parameters"], "loss": "squared"}
@@ -138,7 +140,7 @@ def test_the_absolute_loss_does_not_care_how_far_an_outlier_is():
 
 
 def test_a_quantile_has_its_share_below_and_counts_only():
-    held, box = scene("quantile"), [-3.0, 3.0, -3.0, 3.0]
+    held, box = make_scene_state("quantile"), [-3.0, 3.0, -3.0, 3.0]
     answer = ask("solve", held, box=box)
     assert 0.8 <= answer["accuracy"] <= 0.9
     above = int(np.argmax(answer["samples"]["value"]))
@@ -151,7 +153,7 @@ def test_a_quantile_has_its_share_below_and_counts_only():
 def test_nu_finds_the_width_of_the_tube():
     widths = {}
     for nu in (0.1, 0.3, 1.0):
-        answer = ask("solve", scene("nu_tube", parameters={"C": 10.0, "nu": nu}))
+        answer = ask("solve", make_scene_state("nu_tube", parameters={"C": 10.0, "nu": nu}))
         inside, edge, beyond = answer["counts"]
         widths[nu] = answer["width"]
         assert beyond <= nu * (inside + edge + beyond) + 1e-9 <= edge + beyond + 1e-6
@@ -159,16 +161,16 @@ def test_nu_finds_the_width_of_the_tube():
 
 
 def test_what_is_unusual_is_outside_and_a_ball_holds_the_rest():
-    usual = ask("solve", scene("usual"))
+    usual = ask("solve", make_scene_state("usual"))
     assert 0.0 < usual["accuracy"] <= 0.3
     assert usual["samples"]["kind"][-1] == 2
-    ball = ask("solve", scene("ball"))
+    ball = ask("solve", make_scene_state("ball"))
     assert 0.0 < ball["accuracy"] <= 0.15
     outside = ball["samples"]["kind"].index(2)
-    farther = scene("ball")
+    farther = make_scene_state("ball")
     centre = np.array(ball["plane"]["ball"]["centre"])
     farther["points"][outside] = (centre + 1.5 * (np.array(farther["points"][outside]) - centre)).tolist()
     assert ask("solve", farther)["width"] == pytest.approx(ball["width"], rel=0.2)
-    tight = ask("solve", scene("ball", parameters={"nu": 0.03}))
+    tight = ask("solve", make_scene_state("ball", parameters={"nu": 0.03}))
     assert tight["counts"][2] == 0
     assert 2 <= tight["counts"][1] <= 3

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from asking import USABLE, ask, check, state
+from asking import USABLE, ask, check_answer, make_state
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,17 +19,17 @@ from qpsvm.faces.play.request import KEYS, LARGEST, MOST_POINTS, read_request, r
 
 
 def request(**changed: Any) -> dict[str, Any]:
-    return {"id": 1, "ask": "solve", "state": state(), **changed}
+    return {"id": 1, "ask": "solve", "state": make_state(), **changed}
 
 
 def with_state(**changed: Any) -> dict[str, Any]:
-    return request(state={**state(), **changed})
+    return request(state={**make_state(), **changed})
 
 
 def sentence(message: Any, field: str | None) -> str:
     """The error that a message is answered with; it names the field."""
     answer = reply(message)
-    check(answer)
+    check_answer(answer)
     assert "error" in answer, answer
     assert answer["error"]["field"] == field, answer["error"]
     return str(answer["error"]["sentence"])
@@ -38,7 +38,7 @@ def sentence(message: Any, field: str | None) -> str:
 @pytest.mark.parametrize("message", [None, [], "solve", 3, True, {}, {"id": 1}, {"ask": "solve"}, b"x", {1: 2}])
 def test_what_is_no_request_is_refused(message):
     answer = reply(message)
-    check(answer)
+    check_answer(answer)
     assert "error" in answer
     assert answer["id"] == (1 if message == {"id": 1} else None)
 
@@ -46,7 +46,7 @@ def test_what_is_no_request_is_refused(message):
 @pytest.mark.parametrize("number", ["7", 1.5, True, None, [1], 10**400, math.nan, math.inf, 2**54])
 def test_an_id_is_a_whole_number(number):
     answer = reply(request(id=number))
-    check(answer)
+    check_answer(answer)
     assert answer["id"] is None
     assert answer["error"]["field"] == "id"
 
@@ -58,8 +58,10 @@ def test_unknown_names_come_with_the_nearest_known_one():
     assert "did you mean 'hinge'?" in sentence(with_state(machine="hing"), "state.machine")
     assert "did you mean 'C'?" in sentence(with_state(parameters={"c": 1.0}), "state.parameters")
     assert "did you mean 'gamma'?" in sentence(with_state(kernel={"name": "rbf", "gama": 1.0}), "state.kernel")
-    assert "did you mean 'osqp'?" in sentence({"id": 1, "ask": "run", "state": state(), "solver": "oqsp"}, "solver")
-    assert "leave it out" in sentence({"id": 1, "ask": "steps", "state": state(), "solver": "osqp"}, "solver")
+    assert "did you mean 'osqp'?" in sentence(
+        {"id": 1, "ask": "run", "state": make_state(), "solver": "oqsp"}, "solver"
+    )
+    assert "leave it out" in sentence({"id": 1, "ask": "steps", "state": make_state(), "solver": "osqp"}, "solver")
     assert "did you mean 'show'?" in sentence(request(shows=[]), "the request")
 
 
@@ -172,10 +174,12 @@ def test_numbers_at_the_ends_of_their_ranges_are_answered(machine, kernel):
     parameters = {p.name: p.accepts[0] for p in machine_catalogue.MACHINES[machine].parameters if p.choices is None}
     extreme = {p.name: p.accepts[1] for p in kernel_catalogue.KERNELS[kernel].parameters if p.choices is None}
     held = {"points": [[0, 0], [size, size], [0, size], [-size, 0]], "labels": [1, -1, -1, 1], "machine": machine}
-    check(reply({"id": 1, "ask": "solve", "state": {**held, "parameters": parameters, "kernel": USABLE[kernel]}}))
-    check(reply({"id": 1, "ask": "solve", "state": {**held, "kernel": {**USABLE[kernel], **extreme}}}))
-    check(reply({"id": 1, "ask": "solve", "state": {**held, "kernel": USABLE[kernel]}, "alpha": [1e15] * 4}))
-    check(reply({"id": 1, "ask": "solve", "state": {**held, "kernel": USABLE[kernel]}, "alpha": [-1e15] * 4}))
+    check_answer(
+        reply({"id": 1, "ask": "solve", "state": {**held, "parameters": parameters, "kernel": USABLE[kernel]}})
+    )
+    check_answer(reply({"id": 1, "ask": "solve", "state": {**held, "kernel": {**USABLE[kernel], **extreme}}}))
+    check_answer(reply({"id": 1, "ask": "solve", "state": {**held, "kernel": USABLE[kernel]}, "alpha": [1e15] * 4}))
+    check_answer(reply({"id": 1, "ask": "solve", "state": {**held, "kernel": USABLE[kernel]}, "alpha": [-1e15] * 4}))
 
 
 def test_a_fault_of_ours_comes_back_as_a_sentence(monkeypatch, caplog):
@@ -206,7 +210,7 @@ QUIET = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(ANYTHING)
 @QUIET
 def test_any_value_is_answered(message):
-    check(reply(message))
+    check_answer(reply(message))
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -235,7 +239,7 @@ def test_a_request_with_anything_anywhere_is_answered(path, value):
     for key in above:
         place = place[key]
     place[last] = value
-    check(reply(message))
+    check_answer(reply(message))
 
 
 coordinate = st.floats(-LARGEST, LARGEST) | st.sampled_from([0.0, 1.0, -1.0, 1e-300, LARGEST])
@@ -251,7 +255,7 @@ def test_any_samples_are_answered(points, bits, machine, kernel, alpha):
     labels = [1 if bits >> i & 1 else -1 for i in range(len(points))]
     held = {"points": [list(p) for p in points], "labels": labels, "machine": machine, "kernel": USABLE[kernel]}
     more = {} if alpha is None else {"alpha": alpha[: len(points)]}
-    check(reply({"id": 1, "ask": "solve", "state": held, "grid": 8, **more}))
+    check_answer(reply({"id": 1, "ask": "solve", "state": held, "grid": 8, **more}))
 
 
 def test_values_nested_beyond_reason_are_refused():
@@ -259,7 +263,7 @@ def test_values_nested_beyond_reason_are_refused():
     for _ in range(100_000):
         deep = [deep]
     for message in (deep, request(state=deep), with_state(points=deep), with_state(machine=deep)):
-        check(reply(message))
+        check_answer(reply(message))
     while deep:  # or the interpreter's own destructor would recurse
         deep = deep.pop()
 

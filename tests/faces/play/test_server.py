@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 import websockets
-from asking import check, samples, state
+from asking import check_answer, make_samples, make_state
 
 import qpsvm
 from qpsvm.base.errors import MissingExtraError, ParameterError
@@ -34,7 +34,7 @@ PATIENCE = 60
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
     """A server in a thread, which begins with a problem of its own."""
-    held = samples(20)
+    held = make_samples(20)
     start = build_start(qpsvm.CSVM(held["points"], held["labels"], C=2.0))
     with server.open_socket(0) as bound:
         running = server.build_server(start, bound)
@@ -162,7 +162,7 @@ def test_two_hosts_are_none():
 
 
 def test_messages_are_answered_with_the_problem_that_it_began_with(port):
-    catalogue, steps = converse(port, {"id": 1, "ask": "catalogue"}, {"id": 2, "ask": "steps", "state": state()})
+    catalogue, steps = converse(port, {"id": 1, "ask": "catalogue"}, {"id": 2, "ask": "steps", "state": make_state()})
     assert catalogue["start"]["parameters"] == {"C": 2.0, "intercept": "free"}
     assert len(catalogue["start"]["points"]) == 20
     assert steps["id"] == 2
@@ -175,7 +175,7 @@ def test_what_is_no_message_gets_a_sentence_and_the_next_one_its_answer(port):
     answers = converse(port, *wrong, {"id": 9, "ask": "catalogue"})
     assert sorted(found["id"] is None for found in answers) == [False] + [True] * len(wrong)
     for found in answers:
-        check(found)
+        check_answer(found)
         assert ("error" in found) == (found["id"] is None)
 
 
@@ -214,7 +214,7 @@ def test_the_loop_stays_responsive_and_drops_what_is_out_of_date(port, monkeypat
     async def talk() -> list[int]:
         origin = f"http://127.0.0.1:{port}"
         async with websockets.connect(f"ws://127.0.0.1:{port}/ws", origin=origin) as connection:
-            solve = {"ask": "solve", "state": state(), "show": []}
+            solve = {"ask": "solve", "state": make_state(), "show": []}
             await connection.send(json.dumps({"id": 0, **solve}))
             assert await asyncio.to_thread(began.wait, PATIENCE)
             for k in range(1, 51):
@@ -258,7 +258,7 @@ def test_two_pages_at_once(port):
     answers: dict[int, list[dict[str, Any]]] = {}
 
     def page(k: int) -> None:
-        answers[k] = converse(port, {"id": k, "ask": "solve", "state": state("nu" if k else "c")})
+        answers[k] = converse(port, {"id": k, "ask": "solve", "state": make_state("nu" if k else "c")})
 
     threads = [threading.Thread(target=page, args=(k,)) for k in range(2)]
     for thread in threads:

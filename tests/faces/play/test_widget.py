@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from asking import check, samples, state
+from asking import check_answer, make_samples, make_state
 
 import qpsvm
 from qpsvm.base.errors import ParameterTypeError, UnsupportedError
@@ -15,7 +15,7 @@ from qpsvm.faces.play.checks import RequestError
 
 
 def problem(**how: object) -> qpsvm.Problem:
-    held = samples(12)
+    held = make_samples(12)
     names = np.array(["cat", "dog"])[(np.array(held["labels"]) > 0).astype(int)]
     return qpsvm.CSVM(held["points"], names, **{"C": 3.0, "kernel": qpsvm.RBF(0.7), **how})
 
@@ -26,7 +26,7 @@ def ask_widget(playground: qpsvm.Playground, message: object) -> dict:
     playground.send = lambda content, buffers=None: sent.append(content)  # noqa: ARG005  (as ipywidgets has it)
     playground._handle_custom_msg(message, [])
     (answer,) = sent
-    check(answer)
+    check_answer(answer)
     return answer
 
 
@@ -45,7 +45,7 @@ def test_it_begins_with_the_problem_and_gives_it_back():
 
 @pytest.mark.parametrize("kind", [qpsvm.NuSVR, qpsvm.OneClass])
 def test_a_machine_without_classes_is_shown_and_may_become_one_with_two(kind):
-    X = np.array(samples(12)["points"])
+    X = np.array(make_samples(12)["points"])
     given = kind(X, X[:, 0] ** 2) if kind is qpsvm.NuSVR else kind(X)
     playground = qpsvm.Playground(given)
     assert playground.result.coef == pytest.approx(qpsvm.solve(given).coef, abs=1e-6)
@@ -87,7 +87,7 @@ def test_messages_are_answered():
 
 def test_a_state_from_the_page_or_from_python_is_checked_and_followed():
     playground = qpsvm.Playground()
-    playground.set_state({"state": state("nu")})  # what comes from the page
+    playground.set_state({"state": make_state("nu")})  # what comes from the page
     assert playground.problem.title.startswith("ν-SVM")
     playground.state = {"points": [[0, 0], [2, 2]], "labels": [-1, 1]}
     assert playground.state["parameters"] == {"C": 1.0, "intercept": "free"}

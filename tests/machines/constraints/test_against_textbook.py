@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from textbook import BOOKS, optimum
+from textbook import TEXTBOOK_MACHINES, solve_textbook
 
 import qpsvm
 
@@ -37,11 +37,11 @@ KINDS = ("sign", "fair", "intercept", "away from 0", "equal", "equal with b")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", BOOKS)
+@pytest.mark.parametrize("name", TEXTBOOK_MACHINES)
 def test_rows_over_weights(name, kind):
-    book, rows = BOOKS[name], rows_of(kind)
+    book, rows = TEXTBOOK_MACHINES[name], rows_of(kind)
     data = X + 2.0 if name == "OneClass" else X  # around the origin, its optimum is 0
-    known, problem = optimum(book, data, Y, T, rows.G, rows.h, rows.c), book.make(data, Y, T, constraints=rows)
+    known, problem = solve_textbook(book, data, Y, T, rows.G, rows.h, rows.c), book.make(data, Y, T, constraints=rows)
     if not np.isfinite(known.value):  # a margin that the rows exclude
         assert name == "HardMargin"
         with pytest.raises(qpsvm.InfeasibleConstraintsError, match="margin"):
@@ -57,9 +57,9 @@ def test_rows_over_weights(name, kind):
 
 
 @pytest.mark.parametrize("kernel", [qpsvm.Linear(), qpsvm.RBF(0.5)], ids=["linear", "rbf"])
-@pytest.mark.parametrize("name", BOOKS)
+@pytest.mark.parametrize("name", TEXTBOOK_MACHINES)
 def test_rows_over_values(name, kernel):
-    book = BOOKS[name]
+    book = TEXTBOOK_MACHINES[name]
     Z = np.array([[0.5, 0.0, 0.0], [1.0, 0.0, 0.0], [-1.0, 1.0, 0.0]])
     A, h = np.array([[1.0, -1.0, 0.0], [0.0, 0.5, 1.0]]), np.array([-0.1, 0.2])
     points = np.concatenate([X, Z])
@@ -68,7 +68,7 @@ def test_rows_over_values(name, kernel):
         values, vectors = np.linalg.eigh(kernel(points, points))
         F = vectors * np.sqrt(np.maximum(values, 0.0))
     own = np.sum(F[24:] ** 2, axis=1) if name == "SVDD" else np.zeros(3)
-    known = optimum(book, X, Y, T, h=h, features=F[:24], values=(F[24:], own, A))
+    known = solve_textbook(book, X, Y, T, h=h, features=F[:24], values=(F[24:], own, A))
     problem = book.make(X, Y, T, kernel=kernel, constraints=qpsvm.ValueConstraints(Z, A, h))
     if not np.isfinite(known.value):
         with pytest.raises(qpsvm.InfeasibleConstraintsError, match="margin"):

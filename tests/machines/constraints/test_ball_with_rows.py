@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from judge import dot, fractions
+from exact_arithmetic import as_fractions, dot
 
 import qpsvm
 from qpsvm import SVDD, ValueConstraints
@@ -18,12 +18,12 @@ X, NO_BALL = [[0.0], [1.0], [3.0]], ValueConstraints([[1.0]], [[1.0]], -2.0)
 
 def exact_f(result: Any, x: Any) -> F:
     """wᵀx + b − ‖x‖² in fractions."""
-    return dot(fractions(result.w), fractions(x)) + F(result.b) - dot(fractions(x), fractions(x))
+    return dot(as_fractions(result.w), as_fractions(x)) + F(result.b) - dot(as_fractions(x), as_fractions(x))
 
 
 def exact_primal(problem: SVDD, result: Any) -> F:
     """R² + Σ C_i ξ_i, R² = ‖c‖² + b."""
-    square = dot(fractions(result.w), fractions(result.w)) / 4 + F(result.b)
+    square = dot(as_fractions(result.w), as_fractions(result.w)) / 4 + F(result.b)
     penalty = 1 / (F(problem.nu) * len(problem.X))
     return square + sum((penalty * max(-exact_f(result, x), F(0)) for x in problem.X), F(0))
 

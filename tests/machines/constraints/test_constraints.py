@@ -7,7 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from judge import dot, fractions, judge_proof
+from exact_arithmetic import as_fractions, dot
+from judge import judge_proof
 
 import qpsvm
 
@@ -42,8 +43,8 @@ HOSTILE = {
 def violations(rows, w, b):
     """G w + c b − h of each row, exactly."""
     G = rows.G.toarray() if hasattr(rows.G, "toarray") else rows.G
-    each = zip(G, fractions(rows.c), fractions(rows.h), strict=True)
-    return [dot(fractions(g), fractions(w)) + c * Fraction(b) - h for g, c, h in each]
+    each = zip(G, as_fractions(rows.c), as_fractions(rows.h), strict=True)
+    return [dot(as_fractions(g), as_fractions(w)) + c * Fraction(b) - h for g, c, h in each]
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
@@ -102,7 +103,7 @@ def test_an_equality_says_how_exactly_it_holds():
     result = qpsvm.solve(qpsvm.CSVM(X, y, constraints=qpsvm.Constraints(G, h, names=["low", "high"])))
     assert result.status == "optimal"
     said = re.search(r"the constraints low, high only allow an equality, which holds up to (\S+):", result.message)
-    off = abs(dot(fractions(G[0]), fractions(result.w)) - Fraction(0.1))
+    off = abs(dot(as_fractions(G[0]), as_fractions(result.w)) - Fraction(0.1))
     assert 0 < off <= Fraction(said[1]) < 1e-13
     proof = result.verify()
     assert proof.remains <= result.gap < proof.gap == np.inf  # of the relaxed bounds, and of those as they are
@@ -127,8 +128,8 @@ def test_infeasible_rows_are_an_error_that_carries_the_proof():
     error = caught.value
     assert set(error.weights) == {"a", "b", "c"}
     weights = [Fraction(error.weights.get(name, 0.0)) for name in names]
-    assert all(dot(weights, fractions(column)) == 0 for column in G.T)
-    assert float(dot(weights, fractions(h))) == pytest.approx(error.bound)
+    assert all(dot(weights, as_fractions(column)) == 0 for column in G.T)
+    assert float(dot(weights, as_fractions(h))) == pytest.approx(error.bound)
     assert error.bound < 0
     assert isinstance(error, ValueError)
     assert pickle.loads(pickle.dumps(error)).weights == error.weights

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from claimed import Claimed, draw_claimed, hostile, judge_task
-from exact_optimum import Optimum, Stated
+from claims import ClaimTask, draw_hostile_task, draw_task, judge_task
+from exact_optimum import ExactOptimum, PlainMachine
 
 import qpsvm
 
 
 @pytest.mark.parametrize("seed", [1, 2, 4, 27, 45, 63, 70, 252])
 def test_nothing_false_is_claimed(seed):
-    faults, claims, _ = judge_task(draw_claimed(seed))
+    faults, claims, _ = judge_task(draw_task(seed))
     assert not faults
     assert claims > 50
 
@@ -20,7 +20,7 @@ def test_nothing_false_is_claimed(seed):
 @pytest.mark.parametrize("seed", [82, 122, 3077, 5177])
 def test_nothing_false_is_claimed_of_hostile_machines(seed):
     """C of 1e-8 and 1e8, raw features, two samples, far weights: multipliers so large, and shares so near a sample."""
-    faults, claims, _ = judge_task(hostile(seed))
+    faults, claims, _ = judge_task(draw_hostile_task(seed))
     assert not faults
     assert claims > 50
 
@@ -28,13 +28,13 @@ def test_nothing_false_is_claimed_of_hostile_machines(seed):
 def test_the_judge_sees_what_is_false():
     X, y = np.array([[0.0], [1.0], [3.0], [4.0], [1.5]]), np.array([-1.0, -1.0, 1.0, 1.0, 1.0])
     machine = {"name": "CSVM", "parameters": {"C": 1.0, "intercept": "free"}, "kernel": {"name": "linear"}}
-    stated = Stated(machine, X, y, np.ones(5))
-    best = Optimum(stated, [[2.0]])
-    assert best.known
+    stated = PlainMachine(machine, X, y, np.ones(5))
+    best = ExactOptimum(stated, [[2.0]])
+    assert best.is_known
     assert float(best.value) == pytest.approx(qpsvm.solve(qpsvm.CSVM(X, y), tol=1e-12).primal, abs=1e-12)
-    task = Claimed(stated.with_parameters(C=1.1), 1e-6, X, 0)  # another machine than the one that was solved
+    task = ClaimTask(stated.with_parameters(C=1.1), 1e-6, X, 0)  # another machine than the one that was solved
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("claimed.pose", lambda _: qpsvm.CSVM(X, y))
+        patch.setattr("claims.build_problem", lambda _: qpsvm.CSVM(X, y))
         faults, _, _ = judge_task(task)
     assert {"dual", "primal", "gap", "f*", "proven"} & {
         word for fault in faults for word in fault.replace("(", " ").split()

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from judge import faults
+from judge import find_faults
 from sklearn.datasets import make_classification, make_moons
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
@@ -279,7 +279,7 @@ def test_a_fold_knows_how_exact_its_part_of_the_gram_matrix_is(scale):
     off = np.abs(K - true).astype(float)
     assert off.max() > 1e-12
     assert off.max() <= Accuracy(part.space).epsilon
-    assert not faults(part, qpsvm.solve(part, check=False), 1e-6)
+    assert not find_faults(part, qpsvm.solve(part, check=False), 1e-6)
 
 
 def test_a_fold_knows_what_made_its_part_of_a_given_matrix_symmetric():

@@ -21,14 +21,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from damage import N, X, Y, contents, fuzz, models, samples
+from damage import N, X, Y, build_models, fuzz, make_samples, save_to_bytes
 
 import qpsvm
 from qpsvm import CSVM, RBF, Linear, Model
 from qpsvm.base.atomic_files import UNFINISHED, open_replacement, write_text
 from qpsvm.result.saving.archive import MAX_RATIO, SMALL_BYTES, SMALL_TEXT_BYTES
 
-MODELS = models()
+MODELS = build_models()
 #: Damaged files in the suite; `python tests/tools/damage.py 20000` tries more.
 FUZZED = 500
 
@@ -38,9 +38,9 @@ def check_same_model(one: Model, other: Model) -> None:
     assert (one.metadata, one.feature_names) == (other.metadata, other.feature_names)
     assert one.classes.tolist() == other.classes.tolist()
     np.testing.assert_allclose(
-        one.decision_function(samples(one)), other.decision_function(samples(one)), rtol=1e-13, atol=1e-13
+        one.decision_function(make_samples(one)), other.decision_function(make_samples(one)), rtol=1e-13, atol=1e-13
     )  # columns first are multiplied in another order
-    np.testing.assert_array_equal(one.predict(samples(one)), other.predict(samples(one)))
+    np.testing.assert_array_equal(one.predict(make_samples(one)), other.predict(make_samples(one)))
 
 
 # what is written is read
@@ -139,7 +139,7 @@ METADATA: dict[str, tuple[Any, tuple[str, ...]]] = {
 def test_metadata_that_json_cannot_hold_leaves_the_model_that_was_there(name: str, tmp_path: Path) -> None:
     metadata, says = METADATA[name]
     path = tmp_path / "model.npz"
-    before = contents(MODELS["linear"], path)
+    before = save_to_bytes(MODELS["linear"], path)
     with pytest.raises(qpsvm.ParameterTypeError) as caught:
         replace(MODELS["rbf"], metadata=metadata).save(path)
     for part in says:
@@ -164,7 +164,7 @@ UNSOUND: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", UNSOUND)
 def test_a_model_that_would_not_load_is_not_saved(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
-    before = contents(MODELS["linear"], path)
+    before = save_to_bytes(MODELS["linear"], path)
     with pytest.raises(qpsvm.DataError):
         replace(MODELS["rbf"], **UNSOUND[name]).save(path)
     assert path.read_bytes() == before
@@ -210,7 +210,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="limits, signals and devic
 @posix
 def test_a_file_that_may_not_grow_leaves_the_model_that_was_there(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
-    before = contents(MODELS["linear"], path)
+    before = save_to_bytes(MODELS["linear"], path)
     lines = run(CHILD, path, 1, 1000, 500_000).communicate(timeout=300)[0].splitlines()
     assert len(lines) == 3
     for line in lines:
@@ -229,7 +229,7 @@ def test_a_full_disk_leaves_the_model_that_was_there(tmp_path: Path) -> None:
         pytest.skip("no right to mount a small disk")
     try:
         path = disk / "model.npz"
-        before = contents(MODELS["linear"], path)
+        before = save_to_bytes(MODELS["linear"], path)
         output = run(CHILD, path, 0).communicate(timeout=300)[0]
         assert output.startswith("FileAccessError"), output
         assert "No space left" in output
@@ -260,7 +260,7 @@ Model(Linear(), np.array([0, 1]), 0.0, np.ones(3), np.ones((3, 2)), None, 2).sav
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT] if os.name == "posix" else [])
 def test_a_killed_process_leaves_the_model_that_was_there(sign: int, tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
-    before = contents(MODELS["linear"], path)
+    before = save_to_bytes(MODELS["linear"], path)
     child = run(KILLED + "\n", path)
     assert child.stdout is not None
     assert child.stdout.readline() == "writing\n"
@@ -313,7 +313,7 @@ def test_permissions_are_those_that_open_would_give(tmp_path: Path) -> None:
 @posix
 def test_a_file_that_may_not_be_written_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
-    before = contents(MODELS["linear"], path)
+    before = save_to_bytes(MODELS["linear"], path)
     path.chmod(0o444)
     if os.access(path, os.W_OK):
         pytest.skip("this user may write everything")

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from each import for_each
-from judge import dot, exact_gram, fractions
+from exact_arithmetic import as_fractions, dot
+from judge import exact_gram
 
 import qpsvm
 from qpsvm import CSVM, RBF, Polynomial
@@ -95,7 +96,7 @@ def test_the_distance_is_bounded_from_above(kernel: Any, scale: float) -> None:
         for coef in (span.nearest, span.nearest * (1.0 + 1e-7 * rng.normal(size=count)), rng.normal(size=count)):
             whole = np.zeros(18)
             whole[pivots] = coef
-            delta = [a - b for a, b in zip(fractions(whole), fractions(beta), strict=True)]
+            delta = [a - b for a, b in zip(as_fractions(whole), as_fractions(beta), strict=True)]
             exact = math.sqrt(max(float(dot(delta, [dot(row, delta) for row in K])), 0.0))
             measured, radius = span.bound_distance(coef)
             assert radius >= 0.0

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from each import for_each
-from judge import faults
+from judge import find_faults
 from pairwise import cover_pairs
-from stated_machines import Stated
+from stated_machines import StatedProblem
 
 import qpsvm
 from qpsvm.backends.own.augmented_lagrangian_ import AugmentedLagrangianBackend
@@ -295,10 +295,10 @@ def test_levels_and_losses_that_differ_by_row(intercept):
     level, upper = g.choice([0.25, 1.0, 2.0, -1.0], 12), g.uniform(0.1, 2.0, 12)
     curvature = np.where(np.arange(12) % 2, 0.5, 0.0)
     for bent, most in ((0.0, upper), (curvature, upper), (0.5 + curvature, np.where(np.arange(12) % 3, np.inf, 1.0))):
-        problem = Stated(X, y, level, most, bent, intercept)
+        problem = StatedProblem(X, y, level, most, bent, intercept)
         result = solve_unpolished(problem)
         assert result.status == "optimal"
-        assert faults(problem, result, TOL) == []
+        assert find_faults(problem, result, TOL) == []
 
 
 def test_ranking_is_hinges_of_differences():
@@ -397,7 +397,7 @@ def test_rows_that_nothing_may_fall_short_of_are_left_to_others():
     backend = AugmentedLagrangianBackend()
     hard = np.where(np.arange(12) % 2, np.inf, 1.0)
     for upper, curvature in ((np.inf, 0.0), (hard, 0.0), (np.inf, np.where(np.isinf(hard), 0.0, 1.0))):
-        svm = Stated(X, y, 1.0, upper, curvature).svm
+        svm = StatedProblem(X, y, 1.0, upper, curvature).svm
         assert backend.explain_refusal(find_dual_traits(svm, True), svm.m, "dual") is not None
     with pytest.raises(qpsvm.UnsupportedError, match="nu"):
         qpsvm.solve(qpsvm.NuSVM(X, y, nu=0.5), "augmented_lagrangian")

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from asking import samples
+from asking import make_samples
 from browsing import Visit
 
 from qpsvm.faces.play.kernel_catalogue import KERNELS
@@ -173,7 +173,7 @@ def test_the_copied_program_is_a_program(visit: Open) -> None:
 
 @pytest.mark.slow
 def test_a_round_trip_at_a_hundred_samples(visit: Open) -> None:
-    held = samples(100)
+    held = make_samples(100)
     points = ";".join(f"{x:.3f},{y:.3f}@{label}" for (x, y), label in zip(held["points"], held["labels"], strict=True))
     fragment = f"#machine=c&C=1&kernel=rbf&kernel.gamma=0.5&points={points}"
     page = visit(fragment, width=1280)

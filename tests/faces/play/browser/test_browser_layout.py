@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from asking import samples
+from asking import make_samples
 from browsing import Visit, watch
 from playwright.sync_api import Browser
 
@@ -182,7 +182,7 @@ def test_words_can_be_read_in_light_and_dark(scheme: str, visit: Open) -> None:
 
 @pytest.mark.parametrize("kernel", [qpsvm.Linear(), qpsvm.RBF(1 / 3)], ids=["linear", "rbf"])
 def test_the_page_of_a_derivation(kernel: qpsvm.Kernel, browser: Browser, tmp_path: Path) -> None:
-    held = samples(20, apart=4.0)
+    held = make_samples(20, apart=4.0)
     X, y = held["points"], held["labels"]
     context = browser.new_context(color_scheme="dark")
     faults = watch(context, "")

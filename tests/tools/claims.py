@@ -1,8 +1,8 @@
-"""Random small machines, and every claim that the library makes about their optima, against optima in fractions.
+"""Draw random small machines, and compare every claim of the library about their optima with optima in fractions.
 
-Bounds of f, proven labels, exact paths and leave-one-out machines: `judge_task` says what of it is false. Samples
-have ties, repeated rows and contradictions; weights may be 0; C may be so small that all α are at their bounds, and so
-large that none is.
+The claims are bounds of f, proven labels, exact paths, and leave-one-out machines. `draw_task` and `draw_hostile_task`
+draw the machine of a seed; `judge_task` lists the claims about it that are false. Samples have ties, repeated rows and
+contradictions; weights may be 0; C may be so small that all α are at their bounds, or so large that none is.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from exact_optimum import Optimum, Stated
+from exact_optimum import ExactOptimum, PlainMachine
 
 import qpsvm
 from qpsvm.machines.problem.proof_record import build_proof_record
 
-#: What is printed may be off by that, relative: it is rounded for people.
-PRINTED = 1e-9
-#: Of RBF kernels the 192 bits; of all, what a float of a bound cannot say.
-ROUNDED = Fraction(1, 10**30)
-#: An optimal value that is 0 has no relative gap: what is computed of it are roundings of kernel values, by this share.
-VANISHED = Fraction(1, 10**13)
-#: How far beside a share of the samples its neighbours are, relative: as far as an optimum in doubles still sees.
-BESIDE = 1e-5
-#: The machines, what they learn, and the parameter of their path.
+#: Relative tolerance of objectives that are rounded floats.
+PRINTED_TOL = 1e-9
+#: Tolerance for the 192 bits of RBF kernel values.
+KERNEL_TOL = Fraction(1, 10**30)
+#: An optimal value of 0 has no relative gap: values below this share of the largest K(x, x) are rounding.
+ZERO_SHARE = Fraction(1, 10**13)
+#: Relative distance of the neighbours of ν or τ whose optima also count, see `check_near`.
+NEIGHBOUR_STEP = 1e-5
+#: The machines: their target, and the parameter of their path.
 MACHINES: dict[str, tuple[str, str | None]] = {
     "CSVM": ("labels", "C"), "PrimalHinge": ("labels", "lam"), "NuSVM": ("labels", "nu"),
     "SquaredHinge": ("labels", None), "HuberHinge": ("labels", None), "EpsilonSVR": ("numbers", "C"),
@@ -35,10 +35,10 @@ MACHINES: dict[str, tuple[str, str | None]] = {
 
 
 @dataclass(frozen=True)
-class Claimed:
-    """A machine, a tolerance, and samples that it has not seen."""
+class ClaimTask:
+    """A machine, the tolerance of its solve, and new points (k, d)."""
 
-    stated: Stated
+    stated: PlainMachine
     tol: float
     new: Any
     seed: int
@@ -50,7 +50,7 @@ class Claimed:
         return f"{machine['name']} {self.stated.X.shape} {shown} {machine['kernel']}{weighted}, tol={self.tol:g}"
 
 
-def draw_claimed(seed: int) -> Claimed:
+def draw_task(seed: int) -> ClaimTask:
     """Draw the machine of a seed."""
     rng = np.random.default_rng([7, seed])
     n, d = int(rng.integers(4, 13)), int(rng.integers(1, 4))
@@ -93,13 +93,13 @@ def draw_claimed(seed: int) -> Claimed:
         {"name": "rbf", "gamma": float(rng.choice([0.25, 1.0, 4.0]))},
     ][int(rng.choice(3, p=[0.4, 0.2, 0.4]))]
     new = np.vstack([rng.normal(size=(3, d)), X[:2], 0.5 * (X[:1] + X[1:2])])
-    stated = Stated({"name": name, "parameters": parameters, "kernel": kernel}, X, target, s)
-    return Claimed(stated, float(rng.choice([1e-3, 1e-6, 1e-6, 1e-9])), new, seed)
+    stated = PlainMachine({"name": name, "parameters": parameters, "kernel": kernel}, X, target, s)
+    return ClaimTask(stated, float(rng.choice([1e-3, 1e-6, 1e-6, 1e-9])), new, seed)
 
 
-def hostile(seed: int) -> Claimed:
-    """A machine of the same kinds, bent: two samples, raw features, far weights and C, one point only."""
-    rng, task = np.random.default_rng([13, seed]), draw_claimed(seed)
+def draw_hostile_task(seed: int) -> ClaimTask:
+    """Draw a task of extreme data: two samples, unscaled features, extreme weights and C, all samples at one point."""
+    rng, task = np.random.default_rng([13, seed]), draw_task(seed)
     own = task.stated
     machine, X, y, s, new = dict(own.machine), own.X.copy(), own.y.copy(), own.s.copy(), task.new.copy()
     parameters, kernel = dict(machine["parameters"]), dict(machine["kernel"])
@@ -123,12 +123,12 @@ def hostile(seed: int) -> Claimed:
         X[:] = X[0]
     if rng.random() < 0.2 and machine["name"] not in ("NuSVM", "NuSVR", "OneClass", "SVDD"):
         s = 10.0 ** rng.uniform(-6, 6, len(y))
-    stated = Stated({"name": machine["name"], "parameters": parameters, "kernel": kernel}, X, y, s)
-    return Claimed(stated, task.tol, new, seed)
+    stated = PlainMachine({"name": machine["name"], "parameters": parameters, "kernel": kernel}, X, y, s)
+    return ClaimTask(stated, task.tol, new, seed)
 
 
-def pose(stated: Stated) -> Any:
-    """Build the library's problem."""
+def build_problem(stated: PlainMachine) -> Any:
+    """Build the problem of the library."""
     name, kernel = stated.machine["name"], dict(stated.machine["kernel"])
     made = {"linear": qpsvm.Linear, "polynomial": qpsvm.Polynomial, "rbf": qpsvm.RBF}[kernel.pop("name")](**kernel)
     given = {key: value for key, value in stated.machine["parameters"].items()
@@ -137,71 +137,74 @@ def pose(stated: Stated) -> Any:
     return getattr(qpsvm, name)(*samples, kernel=made, sample_weight=stated.s, **given)
 
 
-class Judge:
-    """Compares claims about one machine with exact optima: counts the claims, and keeps those that are false."""
+class ClaimJudge:
+    """Compare claims about one machine with exact optima.
 
-    def __init__(self, task: Claimed) -> None:
-        self.task, self.faults, self.looked, self.open = task, [], 0, 0
+    `n_claims` counts the claims, `faults` lists the false ones, `n_unknown` counts optima that were not found.
+    """
+
+    def __init__(self, task: ClaimTask) -> None:
+        self.task, self.faults, self.n_claims, self.n_unknown = task, [], 0, 0
         self.rng = np.random.default_rng([11, task.seed])
 
-    def optimum(self, stated: Stated, more: Any) -> Optimum | None:
-        """The optimum, where it is found."""
-        found = Optimum(stated, more)
-        self.open += not found.known
-        return found if found.known else None
+    def find_optimum(self, stated: PlainMachine, new_points: Any) -> ExactOptimum | None:
+        """Return the optimum, or None if it is not found."""
+        found = ExactOptimum(stated, new_points)
+        self.n_unknown += not found.is_known
+        return found if found.is_known else None
 
-    def claim(self, true: bool, words: str) -> None:
-        """Count one claim; where it is not true, keep its words as a fault."""
-        self.looked += 1
-        if not true:
+    def check(self, is_true: bool, words: str) -> None:
+        """Count one claim; if it is false, store its words as a fault."""
+        self.n_claims += 1
+        if not is_true:
             self.faults.append(words)
 
-    def result(self, what: str, result: Any, stated: Stated) -> None:
-        """The gap of a result, its values, and what it says of f and labels of every optimum."""
-        best = self.optimum(stated, self.task.new)
+    def check_result(self, what: str, result: Any, stated: PlainMachine) -> None:
+        """Check the gap and the objectives of a result, and its claims about f and labels."""
+        best = self.find_optimum(stated, self.task.new)
         if best is None:
             return
         problem, value = result.problem, best.value
-        least = VANISHED * max((best.K[i][i] for i in range(len(best.part))), default=Fraction(1))
-        size = max(abs(value), least / Fraction(PRINTED))
-        slack = (PRINTED + result.rounding) * float(size) + self.of_values(result, best)
-        self.claim(result.dual <= float(value) + slack, f"{what}: dual {result.dual!r} > {float(value)!r}")
-        self.claim(result.primal >= float(value) - slack, f"{what}: primal {result.primal!r} < {float(value)!r}")
+        least = ZERO_SHARE * max((best.K[i][i] for i in range(len(best.active_samples))), default=Fraction(1))
+        size = max(abs(value), least / Fraction(PRINTED_TOL))
+        slack = (PRINTED_TOL + result.rounding) * float(size) + self.bound_kernel_rounding(result, best)
+        self.check(result.dual <= float(value) + slack, f"{what}: dual {result.dual!r} > {float(value)!r}")
+        self.check(result.primal >= float(value) - slack, f"{what}: primal {result.primal!r} < {float(value)!r}")
         if np.isfinite(result.gap):
-            P = best.primal(build_proof_record(problem, result).plane)
+            P = best.bound_primal(build_proof_record(problem, result).plane)
             size = max(abs(P), abs(Fraction(result.dual)))
-            most = (Fraction(result.gap) * (1 + Fraction(1, 10**9)) + ROUNDED) * size
-            self.claim(P - value <= most or size <= least,
+            most = (Fraction(result.gap) * (1 + Fraction(1, 10**9)) + KERNEL_TOL) * size
+            self.check(P - value <= most or size <= least,
                        f"{what}: gap {result.gap!r}, P {float(P)!r}, P* {float(value)!r}")  # fmt: skip
-        self.values(what, result, best)
+        self.check_values(what, result, best)
 
-    def of_values(self, result: Any, best: Optimum) -> float:
-        """What rounded kernel values do to ½‖w‖² of the objectives that are printed, and to both of them alike."""
+    def bound_kernel_rounding(self, result: Any, best: ExactOptimum) -> float:
+        """Bound what rounded kernel values do to ½‖w‖² in the objectives."""
         size = float(np.abs(result.coef).sum()) / float(best.program.half)
-        largest = max((float(best.K[i][i]) for i in range(len(best.part))), default=0.0)
+        largest = max((float(best.K[i][i]) for i in range(len(best.active_samples))), default=0.0)
         return 8.0 * float(np.finfo(float).eps) * size**2 * largest * float(best.program.unit)
 
-    def values(self, what: str, result: Any, best: Optimum) -> None:
-        """Bounds of f, and labels."""
+    def check_values(self, what: str, result: Any, best: ExactOptimum) -> None:
+        """Check the bounds of f and the proven labels at the new points."""
         low, high = result.decision_bounds(self.task.new)
         f = result.decision_function(self.task.new)
         numbers = result.problem._target_kind == "numbers"
         within = {"within": 1e-3} if numbers else {}
         proven = result.proven(self.task.new, **within)
         for j in range(len(self.task.new)):
-            ends = best.ends(j)
-            slack = ROUNDED * (1 + abs(ends[0]) + abs(ends[1]))
+            ends = best.compute_f_range(j)
+            slack = KERNEL_TOL * (1 + abs(ends[0]) + abs(ends[1]))
             inside = (not np.isfinite(low[j]) or Fraction(low[j]) <= ends[0] + slack) and (
                 not np.isfinite(high[j]) or Fraction(high[j]) >= ends[1] - slack
             )
-            self.claim(inside, f"{what}: f*({j}) in {[float(x) for x in ends]}, said {low[j]!r} to {high[j]!r}")
+            self.check(inside, f"{what}: f*({j}) in {[float(x) for x in ends]}, said {low[j]!r} to {high[j]!r}")
             if proven[j] and numbers:
-                self.claim(all(abs(Fraction(f[j]) - x) <= Fraction(1e-3) for x in ends), f"{what}: within, at {j}")
+                self.check(all(abs(Fraction(f[j]) - x) <= Fraction(1e-3) for x in ends), f"{what}: within, at {j}")
             elif proven[j]:
-                self.claim(all((x > 0) == (f[j] > 0) for x in ends), f"{what}: label at {j}: {float(ends[0])!r}")
+                self.check(all((x > 0) == (f[j] > 0) for x in ends), f"{what}: label at {j}: {float(ends[0])!r}")
 
-    def path(self, problem: Any) -> None:
-        """Values of a path, on pieces and at breakpoints."""
+    def check_path(self, problem: Any) -> None:
+        """Check an exact path at two random values and at a breakpoint."""
         stated = self.task.stated
         name = MACHINES[stated.machine["name"]][1]
         if name is None or (name == "C" and stated.machine["parameters"].get("loss") == "squared"):
@@ -215,69 +218,71 @@ class Judge:
         for value in map(float, values):
             other = stated.with_parameters(**{name: value})
             what = f"path at {name}={value!r}"
-            self.result(what, path.at(value, check=False), other)
-            best, k = self.optimum(other, self.task.new), int(np.searchsorted(path.breakpoints, value)) - 1
+            self.check_result(what, path.at(value, check=False), other)
+            best, k = self.find_optimum(other, self.task.new), int(np.searchsorted(path.breakpoints, value)) - 1
             gap = path.gaps[min(max(k, 0), len(path) - 1)]
             if best is None or not np.isfinite(gap):
                 continue
             point = path.problem.replace(**{name: value}).at(path.alpha(value))
             off = (float(best.value) - point.dual) / max(abs(float(best.value)), 1e-300)
             size = max(abs(float(best.value)), 1e-300)
-            rounded = PRINTED + self.of_values(point, best) / size
-            self.claim(off <= gap + rounded, f"{what}: D is {off!r} off, and the piece has {gap!r}")
-            self.check_near(what, path.decision(self.task.new, value), best, _radius(gap, best), other, self.task.new)
+            rounded = PRINTED_TOL + self.bound_kernel_rounding(point, best) / size
+            self.check(off <= gap + rounded, f"{what}: D is {off!r} off, and the piece has {gap!r}")
+            self.check_near(
+                what, path.decision(self.task.new, value), best, _bound_weight_distance(gap, best), other, self.task.new
+            )
 
-    def check_near(self, what: str, f: Any, best: Optimum, radius: float, stated: Stated, at: Any) -> None:
-        """Check f, at these points, of a machine that is so near to w*, and whose b is one of the optimal ones.
+    def check_near(self, what: str, f: Any, best: ExactOptimum, radius: float, stated: PlainMachine, at: Any) -> None:
+        """Check that f at the points `at` is in the range of optimal f, given ‖w − w*‖ ≤ radius and an optimal b.
 
-        Where a share of the samples is a whole number, b is an interval, and one end of it for a double beside that
-        share: the optima of both neighbours count.
+        If ν or τ is a whole number of samples, the optimal b form an interval, but for a float next to it b is one end:
+        then the optima of both neighbours count.
         """
-        n, sizes = len(best.part), [float(best.K[i][i]) ** 0.5 for i in range(len(best.K))]
+        n, sizes = len(best.active_samples), [float(best.K[i][i]) ** 0.5 for i in range(len(best.K))]
         for j, value in enumerate(np.atleast_1d(f) if np.isfinite(radius) else ()):
             slack = (radius * (max(sizes) + sizes[n + j]) + 1e-6 * (1.0 + abs(value))) / float(best.program.half)
-            low, high = map(float, best.ends(j))
+            low, high = map(float, best.compute_f_range(j))
             if not low - slack <= value <= high + slack:
-                beside = self.find_neighbours(stated, at)
-                if None in beside:
+                neighbours = self.find_neighbours(stated, at)
+                if None in neighbours:
                     continue
-                slack += 10.0 * BESIDE * (1.0 + abs(value)) if beside else 0.0
-                ends = [each.ends(j) for each in beside if each is not None]
+                slack += 10.0 * NEIGHBOUR_STEP * (1.0 + abs(value)) if neighbours else 0.0
+                ends = [each.compute_f_range(j) for each in neighbours if each is not None]
                 low, high = min([low, *(float(end[0]) for end in ends)]), max([high, *(float(end[1]) for end in ends)])
-            self.claim(low - slack <= value <= high + slack, f"{what}: f({j}) = {value!r}, and f* in {low!r}, {high!r}")
+            self.check(low - slack <= value <= high + slack, f"{what}: f({j}) = {value!r}, and f* in {low!r}, {high!r}")
 
-    def find_neighbours(self, stated: Stated, at: Any) -> list[Optimum | None]:
-        """Find the optima where a share of the samples is a little smaller, and a little larger."""
+    def find_neighbours(self, stated: PlainMachine, at: Any) -> list[ExactOptimum | None]:
+        """Find the optima for ν or τ a little smaller, and a little larger."""
         parameters = stated.machine["parameters"]
         shares = [name for name in ("nu", "quantile") if name in parameters]
         return [
-            self.optimum(stated.with_parameters(**{name: parameters[name] * step}), at)
+            self.find_optimum(stated.with_parameters(**{name: parameters[name] * step}), at)
             for name in shares
-            for step in (1.0 - BESIDE, 1.0 + BESIDE)
+            for step in (1.0 - NEIGHBOUR_STEP, 1.0 + NEIGHBOUR_STEP)
         ]
 
     def check_left_out(self, problem: Any, result: Any) -> None:
-        """Check machines without a sample."""
+        """Check leave-one-out machines, for up to four samples, and one leave-group-out machine."""
         stated = self.task.stated
         found = qpsvm.leave_one_out(problem, result, tol=max(self.task.tol, 1e-8))
         taking = np.flatnonzero(stated.s > 0.0)
         for i in self.rng.permutation(taking)[:4].tolist():
             rest = stated.select_rows(np.delete(np.arange(len(stated.y)), i))
             if np.isnan(found.decision[i]):
-                self.claim(bool(found.message), f"left out {i}: no decision, and no word")
+                self.check(bool(found.message), f"left out {i}: no decision, and no message")
                 continue
             at = np.vstack([stated.X[[i]], self.task.new])
-            best = self.optimum(rest, at)
+            best = self.find_optimum(rest, at)
             if best is None:
                 continue
             what, f = f"left out {i}, gap {found.gap[i]!r}", found.decision[[i]]
             if stated.machine["name"] != "SVDD":  # whose f at new points is not kept
                 f = np.concatenate([f, found.decision_function(self.task.new)[:, i]])
-            self.check_near(what, f, best, _radius(found.gap[i], best), rest, at)
-        self.groups(problem, result)
+            self.check_near(what, f, best, _bound_weight_distance(found.gap[i], best), rest, at)
+        self.check_groups(problem, result)
 
-    def groups(self, problem: Any, result: Any) -> None:
-        """Machines without some samples each."""
+    def check_groups(self, problem: Any, result: Any) -> None:
+        """Check a machine without a group of samples."""
         stated = self.task.stated
         labels = self.rng.integers(0, 4, len(stated.y))
         found = qpsvm.leave_one_out(problem, result, labels, tol=max(self.task.tol, 1e-8))
@@ -285,26 +290,26 @@ class Judge:
         if not len(rows) or np.isnan(found.decision[rows]).any():
             return
         rest = stated.select_rows(np.flatnonzero(labels != labels[0]))
-        best = self.optimum(rest, stated.X[rows])
+        best = self.find_optimum(rest, stated.X[rows])
         if best is not None:
-            radius = _radius(found.gap[rows[0]], best)
+            radius = _bound_weight_distance(found.gap[rows[0]], best)
             self.check_near(f"group of {len(rows)} left out", found.decision[rows], best, radius, rest, stated.X[rows])
 
 
-def _radius(gap: float, best: Optimum) -> float:
-    """How far w of such a relative gap may be from w*: max(|P|, |D|) is at most |P*|/(1 − gap)."""
+def _bound_weight_distance(gap: float, best: ExactOptimum) -> float:
+    """Bound ‖w − w*‖ by the relative gap, since max(|P|, |D|) ≤ |P*|/(1 − gap)."""
     if not gap < 1.0:
         return np.inf
     return float(np.sqrt(2.0 * gap / (1.0 - gap) * abs(float(best.value)) / float(best.program.unit)))
 
 
-def judge_task(task: Claimed) -> tuple[list[str], int, int]:
-    """List what is false of all that is claimed; count the claims, and the optima that were not found."""
-    judge, problem = Judge(task), pose(task.stated)
+def judge_task(task: ClaimTask) -> tuple[list[str], int, int]:
+    """Return the false claims about the machine of a task, the number of claims, and of optima not found."""
+    judge, problem = ClaimJudge(task), build_problem(task.stated)
     result = qpsvm.solve(problem, tol=task.tol, check=False)
-    judge.result("solve", result, task.stated)
+    judge.check_result("solve", result, task.stated)
     rough = problem.at(result.alpha * judge.rng.uniform(0.8, 1.0, len(result.alpha)))
-    judge.result("rough", rough, task.stated)
-    judge.path(problem)
+    judge.check_result("rough", rough, task.stated)
+    judge.check_path(problem)
     judge.check_left_out(problem, result)
-    return judge.faults, judge.looked, judge.open
+    return judge.faults, judge.n_claims, judge.n_unknown
