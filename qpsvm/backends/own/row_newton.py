@@ -12,7 +12,7 @@ from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.data.rows import RowSource
 from qpsvm.program.losses import Loss
 from qpsvm.solvers.linear.descent import count_entries
-from qpsvm.solvers.linear.effort import FACTORED_COLUMNS, is_squared_newton_quick
+from qpsvm.solvers.linear.effort import is_squared_newton_quick
 from qpsvm.solvers.linear.label_scaled_rows import LabelScaledRows
 from qpsvm.solvers.linear.row_problem import LinearStart, RowLosses, RowProblem
 from qpsvm.solvers.linear.squared_losses import minimise_squared
@@ -31,7 +31,7 @@ class SquaredPoint(NamedTuple):
 def is_newton_suitable(X: Matrix) -> bool:
     """Return whether Newton steps over rows X (n, d) are predicted to be the fastest for squared losses."""
     n, d = X.shape
-    return d <= min(FACTORED_COLUMNS, n) and is_squared_newton_quick(n, d, count_entries(X), sp.issparse(X))
+    return is_squared_newton_quick(n, d, count_entries(X), sp.issparse(X))
 
 
 def minimise_over_rows(rows: RowSource, y: FloatArray, losses: Loss, intercept: str | None) -> SquaredPoint:

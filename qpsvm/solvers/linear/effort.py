@@ -21,6 +21,8 @@ WIDE_PASSES, ROWS_PER_COLUMN, MIN_PASSES, REACH_PASSES, MAX_REACH = 60.0, 4, 10.
 CALL, VECTORS, PASS, STEP, STEP_ROWS, WIDE = 4e-3, 4e-7, 1e-8, 1e-9, 3000, 1e-5
 #: A sparse number costs as much as this many dense ones in the Newton steps.
 SPARSE_NUMBER = 5.0
+#: Columns for which the systems of squared losses are factored even if there are fewer rows.
+FEW_COLUMNS = 100
 #: Seconds of Newton's method if every loss is squared, about six steps: per call, per number in dense X, and per number
 #: and column; per product of two numbers of a sparse row, and per column³.
 SQUARED_CALL, SQUARED_NUMBER, SQUARED_PRODUCT = 5e-4, 1.6e-8, 5e-11
@@ -31,18 +33,25 @@ SQUARED_PASSES = 60.0
 
 def estimate_newton_seconds(n: int, d: int, entries: int, squared: bool, sparse: bool) -> float:
     """Estimate the seconds of Newton steps from a cold start, for n rows of d columns with `entries` numbers."""
+    if squared and are_columns_few(n, d):
+        if sparse:
+            return SQUARED_CALL + SPARSE_SQUARED_PRODUCT * entries * entries / max(n, 1) + SQUARED_CUBE * float(d) ** 3
+        return SQUARED_CALL + (SQUARED_NUMBER + SQUARED_PRODUCT * d) * entries
     if d > min(FACTORED_COLUMNS, n):
         return CALL + WIDE * entries
-    if squared and sparse:
-        return SQUARED_CALL + (SPARSE_SQUARED_PRODUCT * entries / max(n, 1)) * entries + SQUARED_CUBE * float(d) ** 3
-    if squared:
-        return SQUARED_CALL + (SQUARED_NUMBER + SQUARED_PRODUCT * d) * entries
     weighed = entries * (SPARSE_NUMBER if sparse else 1.0)
     return CALL + VECTORS * n + PASS * weighed + STEP * min(n, STEP_ROWS) * d * weighed / max(n, 1)
 
 
+def are_columns_few(n: int, d: int) -> bool:
+    """Return whether there are few enough columns to factor the systems of squared losses."""
+    return d <= min(FACTORED_COLUMNS, max(n, FEW_COLUMNS))
+
+
 def is_squared_newton_quick(n: int, d: int, entries: int, sparse: bool) -> bool:
     """Return whether Newton's method is predicted to be the fastest for squared losses."""
+    if not are_columns_few(n, d):
+        return False
     newton_seconds = estimate_newton_seconds(n, d, entries, True, sparse)
     return newton_seconds <= SQUARED_CALL + SQUARED_PASSES * estimate_pass_seconds(n, entries)
 

@@ -22,9 +22,9 @@ import numpy as np
 from qpsvm.base.arrays.rounding import compute_relative_gap
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.losses import is_zero
+from qpsvm.solvers.linear.effort import are_columns_few
 from qpsvm.solvers.linear.newton_step import CholeskyNewton
 from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, RowProblem
-from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.shared.budget import Budget
 from qpsvm.solvers.shared.cholesky import NumericalTrouble
 from qpsvm.solvers.shared.line_search import Slope, find_step
@@ -37,7 +37,7 @@ def has_squared_losses(problem: RowProblem) -> bool:
     """Return whether every loss is squared, and H has few enough columns to be factored."""
     rows, losses = problem.rows, problem.losses
     is_unbounded = bool(np.isinf(losses.high).all()) and (losses.is_one_sided or bool(np.isinf(losses.low).all()))
-    return is_unbounded and rows.d <= min(SETTINGS.direct_columns, rows.n)
+    return is_unbounded and are_columns_few(rows.n, rows.d)
 
 
 def minimise_squared(problem: RowProblem, start: LinearStart, budget: Budget) -> LinearPoint:
