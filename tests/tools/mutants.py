@@ -202,8 +202,11 @@ def copy_sources(folder: Path) -> None:
             shutil.copy(source, folder / name)
 
 
-def run_tests(folder: Path, tests: list[str], patience: float | None) -> int:
-    """Return the exit code of pytest in a copy; FAILED where it does not end within so many seconds."""
+def run_tests(folder: Path, tests: list[str], patience: float | None, *, must_pass: bool = False) -> int:
+    """Return the exit code of pytest in a copy; FAILED where it does not end within so many seconds.
+
+    must_pass: Print what pytest says if a test fails.
+    """
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-o", "addopts=", *tests]
     try:
         ran = subprocess.run(
@@ -214,6 +217,8 @@ def run_tests(folder: Path, tests: list[str], patience: float | None) -> int:
         return FAILED
     if ran.returncode not in (PASSED, FAILED):
         raise SystemExit(f"{' '.join(command)} could not run:\n{ran.stdout[-2000:]}{ran.stderr[-2000:]}")
+    if must_pass and ran.returncode == FAILED:
+        print(ran.stdout[-6000:], flush=True)
     return ran.returncode
 
 
@@ -265,7 +270,8 @@ def main(arguments: list[str] | None = None) -> int:
         folder = Path(name)
         copy_sources(folder)
         began = time.monotonic()
-        if run_tests(folder, sorted({MUTANTS[number].tests for number in numbers}), None) != PASSED:
+        tests = sorted({MUTANTS[number].tests for number in numbers})
+        if run_tests(folder, tests, None, must_pass=True) != PASSED:
             raise SystemExit("the tests fail without any mutant")
         patience = max(ENDLESS, TIMES * (time.monotonic() - began))  # of a busy machine as well
         for number in numbers:
