@@ -6,8 +6,6 @@ tolerance, the caller lowers the goal and continues (`continue_to_goal`), up to 
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 import scipy.sparse as sp
 
@@ -54,8 +52,7 @@ class RowDescent:
     """
 
     def __init__(self, rows: DescentRows, y: FloatArray, losses: Loss, intercept: str | None, tol: float) -> None:
-        loss_fields = {field.name: getattr(losses, field.name) for field in fields(Loss)}
-        self._y, self._losses = np.ascontiguousarray(y), RowLosses(**loss_fields)
+        self._y, self._losses = np.ascontiguousarray(y), RowLosses.from_loss(losses)
         self._has_free_intercept, self._budget = intercept == "free", Budget()
         newton_seconds = rows.estimate_newton_seconds(not self._losses.is_piecewise_linear)
         self._run = DescentRun(

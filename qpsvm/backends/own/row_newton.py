@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import NamedTuple
 
 import numpy as np
@@ -40,12 +39,7 @@ def minimise_over_rows(rows: RowSource, y: FloatArray, losses: Loss, intercept: 
     losses: All squared.
     intercept: "free", "penalised" or None.
     """
-    ridge = np.ones(rows.d + 1)
-    ridge[-1] = float(intercept != "free")
-    row_losses = RowLosses(**{field.name: getattr(losses, field.name) for field in fields(Loss)})
-    problem = RowProblem(
-        LabelScaledRows(rows, y, float(intercept is not None)), row_losses, ridge, np.zeros(rows.d + 1)
-    )
-    budget = Budget()
+    scaled_rows, row_losses = LabelScaledRows(rows, y, float(intercept is not None)), RowLosses.from_loss(losses)
+    problem, budget = RowProblem.from_rows(scaled_rows, row_losses, intercept == "free"), Budget()
     point = minimise_squared(problem, LinearStart(np.zeros(rows.d + 1), None, row_losses.first_sigma), budget)
     return SquaredPoint(point.W[:-1], float(point.W[-1]), point.alpha, budget.steps)

@@ -200,11 +200,16 @@ def _add_verify(parser: CommandParser) -> None:
     parser.set_defaults(run=verify.run)
 
 
-def _add_compare(parser: CommandParser) -> None:
+def _add_solve_options(parser: CommandParser) -> None:
+    """Add the options of data, problem, several classes and solver."""
     add_data(parser)
     add_problem(parser)
     add_multi_class(parser)
     add_solver(parser)
+
+
+def _add_compare(parser: CommandParser) -> None:
+    _add_solve_options(parser)
     group = parser.add_argument_group("comparison")
     what = "names from `backends`, or auto, separated by commas (repeatable); default all"
     group.add_argument("--backend", type=read_names, action="append", metavar="NAME", help=what)
@@ -215,10 +220,7 @@ def _add_compare(parser: CommandParser) -> None:
 
 
 def _add_importance(parser: CommandParser) -> None:
-    add_data(parser)
-    add_problem(parser)
-    add_multi_class(parser)
-    add_solver(parser)
+    _add_solve_options(parser)
     add_backend(parser)
     group = parser.add_argument_group("importance")
     what = "hold out this share of the rows, and score on it"

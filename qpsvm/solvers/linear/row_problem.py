@@ -11,7 +11,7 @@ are t and ε here. `MultiplierResponse` evaluates, for one σ,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,11 @@ class RowLosses(Loss):
     """
 
     unit: float | None = None
+
+    @classmethod
+    def from_loss(cls, losses: Loss) -> RowLosses:
+        """Return the same losses with these scales."""
+        return cls(**{field.name: getattr(losses, field.name) for field in fields(Loss)})
 
     @cached
     def has_infinite_bound(self) -> bool:
@@ -192,6 +197,13 @@ class RowProblem:
     ridge: FloatArray
     offset: FloatArray
     constant: float = 0.0
+
+    @classmethod
+    def from_rows(cls, rows: LabelScaledRows, losses: RowLosses, is_free: bool) -> RowProblem:
+        """Build the problem of all rows, with h = 0; `is_free` means that the intercept is not penalised."""
+        ridge = np.ones(rows.d + 1)
+        ridge[-1] = float(not is_free)
+        return cls(rows, losses, ridge, np.zeros(rows.d + 1))
 
     @property
     def has_free_intercept(self) -> bool:

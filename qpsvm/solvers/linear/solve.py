@@ -1,4 +1,4 @@
-"""Solve linear SVMs by coordinate descent, working sets, or the augmented Lagrangian (`solve_linear`).
+"""Solve linear SVMs by coordinate descent, Newton's method, or the augmented Lagrangian (`solve_linear`).
 
     (LIN.1)  minimise ½‖w‖² (+ ½b² if the intercept is penalised) + Σ φ_i(ℓ_i − y_i(x_iᵀw + b)),  φ of `row_problem`
 
@@ -149,9 +149,7 @@ def _build_problem(
     rows: LabelScaledRows, losses: RowLosses, intercept: Intercept, total: float
 ) -> tuple[RowProblem, LinearStart]:
     """Build (ALM.1) for (LIN.1), and a start."""
-    ridge = np.ones(rows.d + 1)
-    ridge[-1] = 0.0 if intercept == "free" else 1.0
-    problem = RowProblem(rows, losses, ridge, np.zeros(rows.d + 1))
+    problem = RowProblem.from_rows(rows, losses, intercept == "free")
     return _add_sum_constraint(problem, total) if total else (problem, _build_start(problem, intercept))
 
 

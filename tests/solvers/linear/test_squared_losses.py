@@ -23,9 +23,7 @@ def draw_problem(seed: int, n: int = 60, d: int = 4, intercept: str = "free") ->
         y, losses = np.ones(n), RowLosses(np.inf, g.standard_normal(n), -np.inf, 0.1, curvature)
     else:
         y, losses = np.where(g.random(n) < 0.5, 1.0, -1.0), RowLosses(np.inf, curvature=curvature)
-    ridge = np.ones(d + 1)
-    ridge[-1] = intercept != "free"
-    return RowProblem(LabelScaledRows(as_row_source(X), y, 1.0), losses, ridge, np.zeros(d + 1))
+    return RowProblem.from_rows(LabelScaledRows(as_row_source(X), y, 1.0), losses, intercept == "free")
 
 
 def start(problem: RowProblem) -> LinearStart:
@@ -70,7 +68,7 @@ def test_only_squared_losses_are_taken():
         assert has_squared_losses(RowProblem(rows, losses, np.ones(rows.d + 1), np.zeros(rows.d + 1))) == squared
 
 
-def test_rows_that_can_all_be_fitted_are_left_to_the_augmented_lagrangian():
+def test_rows_that_can_all_be_fitted_are_solved_too():
     g = np.random.default_rng(0)
     X = g.standard_normal((400, 100))
     result = qpsvm.solve(qpsvm.SquaredHinge(X, np.sign(X.sum(axis=1)), C=1e4))
