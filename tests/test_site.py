@@ -141,13 +141,21 @@ def size_in_words(can: Abilities) -> str:
 
 def forms_in_words(can: Abilities, kinds: list[Any]) -> str:
     """Of one machine, with any kernel that it takes; it may take it with a free intercept only, or with any other."""
-    problems = [kind([[0.0], [1.0]], [0, 1], kernel=kernel) for kind in kinds for kernel in ("linear", "rbf")]
-    taken = {(problem.intercept, form) for problem in problems for form in ("dual", "primal")
-             if can.accepts(find_problem_traits(problem), 2, form)}  # fmt: skip
-    forms = [form for form in ("dual", "primal") if form in {form for _, form in taken}]
-    intercepts = {intercept for intercept, _ in taken} if len(kinds) > 1 else set()
+    taken = {
+        (kernel, problem.intercept, form)
+        for kernel in ("linear", "rbf")
+        for problem in [kind([[0.0], [1.0]], [0, 1], kernel=kernel) for kind in kinds]
+        for form in ("dual", "primal")
+        if can.accepts(find_problem_traits(problem), 2, form)
+    }
+    forms = [form for form in ("dual", "primal") if form in {form for *_, form in taken}]
+    intercepts = {intercept for _, intercept, _ in taken} if len(kinds) > 1 else set()
     notes = ["free intercept"] * (intercepts == {"free"})
     notes += ["intercept penalised or None"] * (intercepts == {"penalised", None})
+    if intercepts == set(INTERCEPTS) and {intercept for kernel, intercept, _ in taken if kernel == "linear"} == {
+        "free"
+    }:
+        notes.append("linear with a free intercept")
     return ", ".join([*forms, *notes]) or "–"
 
 
@@ -175,7 +183,7 @@ def problems_of_the_page() -> dict[str, tuple[str, qpsvm.Problem]]:
         "for large C": ("augmented_lagrangian", qpsvm.CSVM(*few, C=1e6)),
         "for ν-SVMs and hard margins with many rows": ("interior_point", qpsvm.NuSVM(*samples(2000, 5))),
         "with a kernel it is": ("kernel_newton", qpsvm.CSVM(*few, kernel="rbf")),
-        "for penalised intercepts": ("interior_point", qpsvm.PrimalHinge(*few, kernel="rbf", intercept="penalised")),
+        "for rankings": ("interior_point", qpsvm.Ranking(few[0], few[1], kernel="rbf")),
     }
 
 

@@ -5,6 +5,7 @@
 | linear, few rows, or more features      | kernel_newton        | augmented_lagrangian, interior_point |
 | linear                                  | augmented_lagrangian | interior_point, kernel_newton        |
 | another kernel                          | kernel_newton        | interior_point                       |
+| the same, rows combine samples          | interior_point       | cvxopt                               |
 | several classes in one program          | sequential_dual      | cvxopt                               |
 | the same, linear and quick              | interior_point       | sequential_dual                      |
 

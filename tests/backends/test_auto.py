@@ -142,8 +142,8 @@ def test_machines_of_another_kernel():
         for n in (PRIMAL_ROWS, DUAL_ROWS, DUAL_ROWS + 1, CVXPY_ROWS + 1):
             exact = ["cvxopt on the dual form"] * (n <= DUAL_ROWS) + ["cvxopt on the primal form"] * (n <= PRIMAL_ROWS)
             assert order(kind(*samples(n), kernel="rbf")) == [NEWTON, INTERIOR, *exact, *["cvxpy"] * (n <= CVXPY_ROWS)]
-    penalised = PrimalHinge(*FEW, kernel="rbf", intercept="penalised")
-    assert order(penalised)[0] == INTERIOR
+    for intercept in ("penalised", None):
+        assert order(PrimalHinge(*FEW, kernel="rbf", intercept=intercept))[0] == NEWTON
     pairs = qpsvm.Ranking(FEW[0][:30], np.arange(30) % 5, kernel="rbf")
     assert order(pairs)[0] == "interior_point on the primal form"
 

@@ -341,6 +341,31 @@ def test_rows_that_are_evaluated_are_those_of_the_matrix(
 
 
 @at_every_level
+@for_each("size, has_diagonal, corner", cover_pairs(SIZES, (False, True), (None, 0.0, 2.0)))
+def test_a_diagonal_and_one_more_row_are_those_of_the_matrix(
+    size: tuple[int, int], has_diagonal: bool, corner: float | None
+) -> None:
+    n, d = size
+    X, kernel = samples(n, d, n), RBF(0.01)
+    added = np.linspace(0.1, 3.0, n) if has_diagonal else None
+    K = (kernel(X, X) if d else np.ones((n, n))) + (0.0 if added is None else np.diag(added))
+    _, _, t = table(n)
+    high = np.full(n, 2.0)
+    if corner is not None:
+        K, t, high = np.pad(K, (0, 1)), np.append(t, 0.0), np.append(high, 3.0 * n)
+        K[-1, -1] = corner
+    problem = KernelDual(high, t, -high)
+    data = KernelSamples(kernel, X, 20_000, added, corner)
+    found = run_working_set_loop(problem, data, 1e-4, max_iter=20_000)
+    assert feasible(problem, found.beta)
+    assert found.u is not None
+    error = 3e-5 * float(np.abs(found.beta).sum()) + 1e-9
+    np.testing.assert_allclose(found.u, K @ found.beta, atol=error)
+    if found.converged:
+        assert violation(problem, K, found.beta) <= 1.01e-4 + 2 * error
+
+
+@at_every_level
 @for_each("bad", [np.nan, np.inf, 1e30])
 def test_samples_that_are_no_numbers_are_never_finished(bad: float) -> None:
     X, (_, y, t) = samples(70, 3), table(70)
@@ -357,6 +382,8 @@ def test_samples_of_another_size_are_refused() -> None:
     for wrong, n, d in ((A.astype(float), 5, 2), (A[:4], 5, 2), (A[:0], 0, -1), (A[:0], -1, 0), (A, 2**62, 2**62)):
         with pytest.raises(ValueError, match="samples"):
             core.compiled.loop_rows(wrong, n, d, 0, 0.0, 1000)
+    with pytest.raises(ValueError, match="diagonal"):
+        core.compiled.loop_rows(A, 5, 2, 0, 0.0, 1000, np.zeros(4))
     for n in (4, 6):
         few = np.zeros(n)
         with pytest.raises(ValueError, match="vectors"):

@@ -17,14 +17,8 @@ from qpsvm.backends.abilities import Abilities, MachineSet
 from qpsvm.backends.base import Backend
 from qpsvm.backends.compiled import Compiled, build_failed_solution
 from qpsvm.backends.limits import DEFAULT_TOLERANCE, Limits
-from qpsvm.backends.own.kernel_newton_ import (
-    INTERVALS,
-    LIBSVM_IMPORT,
-    MARGINS,
-    IntervalProblem,
-    build_interval_blocks,
-    extract_kernel_samples,
-)
+from qpsvm.backends.own.interval_problem import IntervalProblem
+from qpsvm.backends.own.kernel_newton_ import INTERVALS, LIBSVM_IMPORT, MARGINS, extract_kernel_samples
 from qpsvm.backends.packages import find_installed_version
 from qpsvm.backends.requirements import LazyImport, Memory
 from qpsvm.backends.solver_data import SolverData
@@ -210,7 +204,7 @@ class LoopCompiled(Compiled):
 
         machine, clock = IntervalProblem.from_dual(self.statement.svm, self.backend.name), Clock(limits.time_limit)
         problem, data = machine.problem, self.data
-        blocks = build_interval_blocks(data.kernel, data.X, data.gram, self.statement.svm, machine)
+        blocks = machine.build_blocks(data.kernel, data.X, data.gram)
         has_given_sum = problem.mass is not None or problem.bound_share is not None
         eps = _choose_eps(limits.tol or DEFAULT_TOLERANCE, has_given_sum) * choose_unit(blocks, problem)
         max_iter = limits.max_iter or max(ITERATIONS_PER_ROW * problem.n, MIN_ITERATIONS)

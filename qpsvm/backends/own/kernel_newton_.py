@@ -2,30 +2,20 @@
 
 Both work on parts of the Gram matrix. A hard margin is solved by its own engine.
 
-`IntervalProblem` converts a machine with one α per sample, or with two for the two sides of f, to the form of
-`solvers.kernel.dual`, in which β ranges over intervals:
-
-    (IVAL.1)  β_i = s_i α_i:  t = sℓ, ε = 0, and the box is that of sα;  ρ of a ν-SVM is −ε of (IVAL.3)
-    (IVAL.2)  two-sided, β_i = α⁺_i − α⁻_i:  t = (ℓ⁺ − ℓ⁻)/2, ε = −(ℓ⁺ + ℓ⁻)/2, −U⁻ ≤ β ≤ U⁺
-    (IVAL.3)  a column c·s of E with e is Σβ = e/c, and b = cμ;  a constant column c beside it is Σ|β| = e/c, and ε = cμ
-    (IVAL.4)  δ is a diagonal: K + diag(δ) for K, if both rows of a sample have the same
-    (IVAL.5)  where U = ∞, α_i ≤ (2P₀/δ_i)^½ at the optimum, P₀ = Σ max(ℓ_k, 0)²/(2δ_k) the value of w = 0 and b = 0
-
-The solver's β is converted back to α, and its b and ε to the multipliers of the groups.
+`interval_problem` converts a machine to the form that they take.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from qpsvm.backends.abilities import Abilities, MachineSet
 from qpsvm.backends.base import Backend
 from qpsvm.backends.compiled import Compiled
 from qpsvm.backends.limits import DEFAULT_TOLERANCE, Limits, build_common_settings
+from qpsvm.backends.own.interval_problem import IntervalProblem
 from qpsvm.backends.requirements import Form, LazyImport, Memory, Requirements, Size
 from qpsvm.backends.solver_data import SolverData
 from qpsvm.backends.stop_reasons import translate_stop_reason
@@ -37,12 +27,9 @@ from qpsvm.program.dual_solution import DualSolution
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Status
-from qpsvm.program.svm_dual import DualGroup, SVMDual
-from qpsvm.solvers.kernel.dual import KernelDual
-from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.gram import KernelGram
-from qpsvm.space.kernels.kernel import inner_products
 from qpsvm.space.operators import Dense, LowRank, Operator
 
 if TYPE_CHECKING:
@@ -62,22 +49,23 @@ INTERVALS = ONE_FUNCTION - {
     "unbounded", "partly bounded", "curved", "partly curved", "no rows", "one row", "other rows", "penalised",
     "several α per sample",
 }  # fmt: skip
-#: Traits of machines with curvature, for which the full Gram matrix is computed.
+#: Traits of the same machines with curvature.
 CURVED = ONE_FUNCTION - {
     "flat", "partly curved", "no rows", "balance and total", "one row", "other rows", "penalised",
     "several α per sample",
 }  # fmt: skip
-#: Maximum number of rows of a machine with curvature, and of a linear one.
-MAX_CURVED_ROWS, MAX_LINEAR_CURVED_ROWS = 4000, 1000
+#: Traits of machines without a free intercept, whose intervals are bounded, or curved.
+NO_SUM = ONE_FUNCTION - {
+    "linear", "level 0", "partly bounded", "partly curved", "balance", "sum", "balance and total", "one row",
+    "other rows", "several α per sample",
+}  # fmt: skip
+#: Maximum number of rows of a linear machine with curvature.
+MAX_LINEAR_CURVED_ROWS = 1000
 #: Bytes of address space that the first use of LIBSVM's loop maps, scikit-learn included.
 LIBSVM_IMPORT = 4e8
 #: Tolerance of the interior-point method relative to the requested one, because α alone certifies less well than the
 #: primal-dual pair at which it stops; and the shortest time limit that it is given.
 INTERIOR_POINT_TOL_SHARE, MIN_TIME_LIMIT = 1e-2, 1e-9
-#: The two α of a sample are both increased only if the sum to distribute exceeds this share of the sum of all bounds.
-MIN_SHARED_ALPHA = 1e-15
-#: Factor by which an interval is wider than (IVAL.5) requires.
-INTERVAL_WIDENING = 2.0
 
 
 class KernelNewtonBackend(Backend):
@@ -85,14 +73,16 @@ class KernelNewtonBackend(Backend):
 
     name = "kernel_newton"
     abilities = Abilities(
-        summary="dual of a machine with a free intercept, kernel or (few rows) linear; fast",
+        summary="dual of a machine with a kernel, or of a linear one with a free intercept and few rows; fast",
         dual=(
             MachineSet(MARGINS - {"linear"}),
             MachineSet(MARGINS - {"kernel"}, MAX_GRAM_ROWS),
             MachineSet(INTERVALS - {"linear"}),
             MachineSet(INTERVALS - {"kernel"}, MAX_GRAM_ROWS),
-            MachineSet(CURVED - {"linear"}, MAX_CURVED_ROWS),
+            MachineSet(CURVED - {"linear"}),
             MachineSet(CURVED - {"kernel"}, MAX_LINEAR_CURVED_ROWS),
+            MachineSet(NO_SUM - {"unbounded", "curved"}),
+            MachineSet(NO_SUM - {"flat"}),
         ),
         missing_form_reason="it reads kernel and samples off the dual",
         supports_warm_start=True,
@@ -140,7 +130,7 @@ class KernelNewtonBackend(Backend):
 
             machine = IntervalProblem.from_dual(svm, self.name)
             start = None if limits.start is None else machine.compute_beta(limits.start)
-            blocks = build_interval_blocks(kernel, X, gram, svm, machine)
+            blocks = machine.build_blocks(kernel, X, gram)
             brief = not self.can_solve_dual(svm)  # then interior points take over if it fails
             solution = solve_kernel(blocks, machine.problem, start=start, brief=brief, **settings)
             alpha = machine.compute_alpha(solution.beta)
@@ -148,105 +138,6 @@ class KernelNewtonBackend(Backend):
         status, reason_text = translate_stop_reason(solution.reason)
         solver = self.describe_solver(f"{reason_text} ({solution.engine})")
         return DualSolution(status, solver, alpha, solution.iterations or None, None, multipliers)
-
-
-@dataclass(frozen=True, eq=False)
-class IntervalProblem:
-    """A machine and its problem over intervals, (IVAL.1) to (IVAL.5).
-
-    curvature (n,): δ by sample; None if the machine has no curvature.
-    balance: The group whose equality is Σβ = e/c.
-    """
-
-    svm: SVMDual
-    problem: KernelDual
-    curvature: FloatArray | None
-    balance: DualGroup
-
-    @classmethod
-    def from_dual(cls, svm: SVMDual, name: str) -> IntervalProblem:
-        """Build the problem from a machine's dual; `name` is that of the backend. Raises UnsupportedError."""
-        balance = _find_balance(svm)
-        if svm.common_level == 1.0 and not balance.total and not svm.has_curvature and not svm.is_two_sided:
-            return cls(svm, KernelDual.from_hinges(svm.sign, svm.upper), None, balance)
-        level, upper, n = svm.level + 0.0, _compute_finite_bounds(svm), svm.n
-        totals = {group is balance: group.total / _compute_factor(svm, group, balance) for group in svm.groups}
-        total, mass = totals.get(True, 0.0), totals.get(False)
-        curvature = svm.curvature[:n] + 0.0 if svm.has_curvature else None
-        if not svm.is_two_sided:
-            signed_upper = svm.sign * upper
-            high, low = np.maximum(signed_upper, 0.0), np.minimum(signed_upper, 0.0)
-            problem = KernelDual(high, svm.sign * level, low, total=total, mass=mass)
-            return cls(svm, problem, curvature, balance)
-        from qpsvm.backends.own.linear_rows import fold_losses
-
-        fold = fold_losses(svm)
-        if fold is None:
-            raise UnsupportedError(f"{name} requires the same tube and curvature on both sides of a sample; use cvxopt")
-        width = 0.0 if mass is not None else fold.tube
-        problem = KernelDual(upper[:n] + 0.0, fold.level + np.zeros(n), -upper[n:], width, total=total, mass=mass)
-        return cls(svm, problem, curvature, balance)
-
-    def compute_beta(self, alpha: FloatArray) -> FloatArray:
-        """Compute β (n,) from α (m,)."""
-        return self.svm.beta(alpha)
-
-    def compute_alpha(self, beta: FloatArray) -> FloatArray:
-        """Compute α (m,) from β (n,)."""
-        if not self.svm.is_two_sided:
-            return np.maximum(self.svm.sign * beta, 0.0)
-        alpha_plus, alpha_minus = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
-        shortfall = 0.0 if self.problem.mass is None else 0.5 * (self.problem.mass - float(np.abs(beta).sum()))
-        if shortfall > MIN_SHARED_ALPHA * self.problem.total_penalty:  # (KDUAL.8)
-            bound_slack = np.minimum(self.problem.high - alpha_plus, -self.problem.low - alpha_minus)
-            increase = bound_slack * min(shortfall / float(bound_slack.sum()), 1.0)
-            alpha_plus, alpha_minus = alpha_plus + increase, alpha_minus + increase
-        return np.concatenate([alpha_plus, alpha_minus])
-
-    def compute_multipliers(self, b: float, tube: float) -> dict[str, float]:
-        """Return the multipliers of the groups, by name: (IVAL.3)."""
-        return {
-            group.multiplier: (b if group is self.balance else tube) / _compute_factor(self.svm, group, self.balance)
-            for group in self.svm.groups
-        }
-
-
-def _find_balance(svm: SVMDual) -> DualGroup:
-    """Return the group whose equality fixes Σβ."""
-    if len(svm.groups) == 1:
-        return svm.groups[0]
-    return next(group for group in svm.groups if np.ptp(group.column * svm.sign) == 0.0)
-
-
-def _compute_factor(svm: SVMDual, group: DualGroup, balance: DualGroup) -> float:
-    """Return c of (IVAL.3)."""
-    return float(group.column[0] * svm.sign[0] if group is balance else group.column[0])
-
-
-def _compute_finite_bounds(svm: SVMDual) -> FloatArray:
-    """Return U (m,), made finite by (IVAL.5)."""
-    upper = svm.upper + 0.0
-    if svm.is_bounded:
-        return upper
-    value = float((np.maximum(svm.level, 0.0) ** 2 / (2.0 * svm.curvature)).sum())
-    return np.minimum(upper, INTERVAL_WIDENING * np.sqrt(2.0 * value / svm.curvature))
-
-
-def build_interval_blocks(
-    kernel: Kernel, X: Matrix, full_matrix: FloatArray | None, svm: SVMDual, machine: IntervalProblem
-) -> KernelBlocks:
-    """Return the kernel values as blocks: the full Gram matrix if there is curvature or the kernel is linear."""
-    gram, curvature = svm.gram, machine.curvature
-    if isinstance(gram, KernelGram):
-        if curvature is None:
-            return gram.blocks
-        K = gram.blocks.all()
-    else:
-        K = inner_products(X, X) if full_matrix is None else full_matrix
-    if curvature is not None:
-        K = np.array(K, order="C")
-        K.flat[:: len(K) + 1] += curvature
-    return KernelBlocks(kernel, X, np.ascontiguousarray(K))
 
 
 def compute_mean_diagonal(svm: SVMDual) -> float:
@@ -260,7 +151,7 @@ def extract_kernel_samples(gram: Operator, name: str) -> tuple[Kernel, Matrix, F
 
     Raises UnsupportedError.
     """
-    if isinstance(gram, KernelGram) and not gram.offset:
+    if isinstance(gram, KernelGram):
         return gram.kernel, gram.X, gram.cached_matrix
     if isinstance(gram, LowRank) and gram.d is None and gram.shape[0] <= MAX_GRAM_ROWS:
         return Linear(), gram.Z, None

@@ -123,21 +123,25 @@ static void rows_end(PyObject *capsule) { kept_rows_end(PyCapsule_GetPointer(cap
 static PyObject *rows(PyObject *self, PyObject *arguments) {
     (void)self;
     Samples samples = {0};
-    Py_buffer X;
+    Py_buffer X, added = {0};
     Py_ssize_t size = sizeof(float);
     long long bytes;
+    double corner = -1.0;
     PyObject *answer = NULL;
-    if (!PyArg_ParseTuple(arguments, "y*nnifL", &X, &samples.n, &samples.width, &samples.degree, &samples.offset, &bytes))
+    if (!PyArg_ParseTuple(arguments, "y*nnifL|y*d", &X, &samples.n, &samples.width, &samples.degree, &samples.offset, &bytes, &added, &corner))
         return NULL;
     if (samples.n < 0 || samples.width < 0 || samples.degree < 0 || samples.n > PY_SSIZE_T_MAX / 64 / (samples.width + PANEL) ||
         X.len != samples.n * samples.width * size || ((uintptr_t)X.buf & 3))
         PyErr_SetString(PyExc_ValueError, "samples have to be floats, n rows of d");
+    else if (added.len && (added.len != samples.n * (Py_ssize_t)sizeof(double) || ((uintptr_t)added.buf & 7)))
+        PyErr_SetString(PyExc_ValueError, "what is added to the diagonal has to be n doubles");
     else {
-        Kept *kept = kept_rows(samples, X.buf, bytes);
+        Kept *kept = kept_rows(samples, X.buf, added.len ? added.buf : NULL, corner, bytes);
         answer = kept ? PyCapsule_New(kept, ROWS, rows_end) : PyErr_NoMemory();
         if (kept && !answer) kept_rows_end(kept);
     }
     PyBuffer_Release(&X);
+    PyBuffer_Release(&added);
     return answer;
 }
 
@@ -173,7 +177,7 @@ static PyObject *over_rows(PyObject *self, PyObject *arguments) {
     if (!PyArg_ParseTuple(arguments, "OO!", &capsule, &PyTuple_Type, &problem)) return NULL;
     Kept *kept = PyCapsule_GetPointer(capsule, ROWS);
     if (!kept || !are_told(problem, &told, &loop)) return NULL;
-    loop.n = kept_samples(kept)->n, loop.single = 1;
+    loop.n = kept_count(kept), loop.single = 1;
     loop.row = kept_row, loop.rows = kept, loop.diagonal_of = kept_diagonal;
     if (PyCapsule_GetContext(capsule))
         PyErr_SetString(PyExc_ValueError, "another loop reads these rows");
@@ -190,7 +194,8 @@ PyMethodDef loop_methods[] = {
      "(K, (beta, g, low, high, tube, sums, known, tol, most, look)): β in its box is moved in place, and g becomes\n"
      "ℓ − Kβ, which it is already if `known`, else ℓ. Iterations, violation, and whether that is below tol."},
     {"loop_rows", rows, METH_VARARGS,
-     "(A, n, d, degree, offset, bytes): rows of the kernel of (CLOOP.8) or, of a degree, (CLOOP.9), kept within so much."},
+     "(A, n, d, degree, offset, bytes, added=b'', corner=-1): rows of the kernel of (CLOOP.8) or, of a degree, (CLOOP.9),\n"
+     "kept within so much. `added` is added to the diagonal; a further row is 0 but for its corner, if that is not negative."},
     {"loop_over_rows", over_rows, METH_VARARGS, "(rows, (…)): the same over rows that are kept."},
     {NULL, NULL, 0, NULL},
 };

@@ -76,9 +76,11 @@ extern const Values loop_values[3]; /* by level */
 
 /* Rows of kernel values that are kept, within some memory; where there is no more room, what was read longest ago goes. */
 typedef struct Kept Kept;
-/* Of samples X (n, d), where n and d are given; NULL: no memory. */
-Kept *kept_rows(Samples samples, const float *X, int64_t bytes);
-const Samples *kept_samples(const Kept *kept);
+/* Of samples X (n, d), where n and d are given, with `added` (n,) on the diagonal unless NULL, and a further row that is 0
+   but for its `corner`, unless that is negative; NULL: no memory. */
+Kept *kept_rows(Samples samples, const float *X, const double *added, double corner, int64_t bytes);
+/* How many rows there are. */
+Py_ssize_t kept_count(const Kept *kept);
 void kept_rows_end(Kept *kept);
 const void *kept_row(Loop *loop, Py_ssize_t i);
 double kept_diagonal(Loop *loop, Py_ssize_t i);

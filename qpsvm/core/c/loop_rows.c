@@ -5,6 +5,9 @@
 /* Slots of rows in a ring that goes from the newest to the oldest, with `ends` between these two. */
 struct Kept {
     Samples samples;
+    Py_ssize_t rows; /* those of the samples, and the last one of an extended matrix */
+    double *added;   /* (n,), what is added to the diagonal; NULL: nothing */
+    double corner;   /* the last entry of an extended matrix, whose last row is 0 otherwise */
     Py_ssize_t apart, slots, used, ends; /* floats from slot to slot; how many there are, and are filled; the ring's end */
     float *values, *own;                 /* own (d,): the sample whose row is made */
     Py_ssize_t *slot_of, *row_of, *newer, *older;
@@ -23,24 +26,25 @@ static int packed(Samples *samples, const float *X) {
     return 1;
 }
 
-const Samples *kept_samples(const Kept *kept) { return &kept->samples; }
+Py_ssize_t kept_count(const Kept *kept) { return kept->rows; }
 
 void kept_rows_end(Kept *kept) {
     if (!kept) return;
-    free(kept->samples.packed), free(kept->values), free(kept->own), free(kept->slot_of), free(kept->row_of), free(kept->newer), free(kept->older);
+    free(kept->samples.packed), free(kept->added), free(kept->values), free(kept->own), free(kept->slot_of), free(kept->row_of), free(kept->newer), free(kept->older);
     free(kept);
 }
 
-Kept *kept_rows(Samples samples, const float *X, int64_t bytes) {
+Kept *kept_rows(Samples samples, const float *X, const double *added, double corner, int64_t bytes) {
     Kept *kept = calloc(1, sizeof *kept);
     if (!kept || !packed(&samples, X)) {
         free(kept);
         return NULL;
     }
-    Py_ssize_t n = samples.n, apart = samples.panels * PANEL;
+    Py_ssize_t n = samples.n + (corner >= 0.0), apart = (n + PANEL - 1) / PANEL * PANEL;
     Py_ssize_t slots = apart ? (Py_ssize_t)(bytes / (4 * apart)) : 2;
     slots = slots < 2 ? 2 : slots > n ? (n < 2 ? 2 : n) : slots;
-    kept->samples = samples, kept->apart = apart, kept->slots = slots, kept->ends = slots;
+    kept->samples = samples, kept->rows = n, kept->apart = apart, kept->slots = slots, kept->ends = slots;
+    kept->corner = corner;
     size_t count = (size_t)slots + 1;
     kept->values = aligned_alloc(64, (size_t)(slots * apart) * sizeof(float) + 64);
     kept->own = malloc((size_t)samples.width * sizeof(float) + 1);
@@ -48,10 +52,12 @@ Kept *kept_rows(Samples samples, const float *X, int64_t bytes) {
     kept->row_of = malloc(count * sizeof(Py_ssize_t));
     kept->newer = malloc(count * sizeof(Py_ssize_t));
     kept->older = malloc(count * sizeof(Py_ssize_t));
-    if (!kept->values || !kept->own || !kept->slot_of || !kept->row_of || !kept->newer || !kept->older) {
+    if (added) kept->added = malloc((size_t)samples.n * sizeof(double) + 1);
+    if ((added && !kept->added) || !kept->values || !kept->own || !kept->slot_of || !kept->row_of || !kept->newer || !kept->older) {
         kept_rows_end(kept);
         return NULL;
     }
+    if (added) memcpy(kept->added, added, (size_t)samples.n * sizeof(double));
     for (Py_ssize_t i = 0; i < n; i++) kept->slot_of[i] = -1;
     kept->newer[slots] = kept->older[slots] = slots;
     return kept;
@@ -75,6 +81,19 @@ static const float *sample_of(Kept *kept, Py_ssize_t i) {
     return kept->own;
 }
 
+/* Row i of the matrix, into a slot. */
+static void make_row(Kept *kept, Py_ssize_t i, float *values) {
+    Py_ssize_t n = kept->samples.n;
+    if (i < n) {
+        loop_values[core_level](&kept->samples, sample_of(kept, i), values);
+        if (kept->added) values[i] = (float)(values[i] + kept->added[i]);
+        for (Py_ssize_t j = n; j < kept->apart; j++) values[j] = 0.0f;
+    } else {
+        memset(values, 0, (size_t)kept->apart * sizeof(float));
+        values[n] = (float)kept->corner;
+    }
+}
+
 const void *kept_row(Loop *loop, Py_ssize_t i) {
     Kept *kept = loop->rows;
     Py_ssize_t slot = kept->slot_of[i];
@@ -89,7 +108,7 @@ const void *kept_row(Loop *loop, Py_ssize_t i) {
             kept->slot_of[kept->row_of[slot]] = -1;
         }
         kept->slot_of[i] = slot, kept->row_of[slot] = i;
-        loop_values[core_level](&kept->samples, sample_of(kept, i), kept->values + slot * kept->apart);
+        make_row(kept, i, kept->values + slot * kept->apart);
     }
     join_ring(kept, slot);
     return kept->values + slot * kept->apart;
@@ -98,10 +117,12 @@ const void *kept_row(Loop *loop, Py_ssize_t i) {
 double kept_diagonal(Loop *loop, Py_ssize_t i) {
     Kept *kept = loop->rows;
     const Samples *samples = &kept->samples;
-    if (!samples->degree) return 1.0;
-    const float *a = sample_of(kept, i);
+    if (i == samples->n) return kept->corner;
     float sum = 0.0f, value = 1.0f;
-    for (Py_ssize_t k = 0; k < samples->width; k++) sum += a[k] * a[k];
-    for (int k = 0; k < samples->degree; k++) value *= sum + samples->offset;
-    return (double)value;
+    if (samples->degree) {
+        const float *a = sample_of(kept, i);
+        for (Py_ssize_t k = 0; k < samples->width; k++) sum += a[k] * a[k];
+        for (int k = 0; k < samples->degree; k++) value *= sum + samples->offset;
+    }
+    return (double)value + (kept->added ? kept->added[i] : 0.0);
 }

@@ -107,6 +107,13 @@ class KernelDual(Loss):
         return self.tube != 0.0 if isinstance(self.tube, float) else bool(np.any(self.tube))
 
     @cached
+    def smooth_rows(self) -> IntArray:
+        """The rows without a kink in a problem that has kinks, because their ε is 0: (k,)."""
+        if not self.has_kink or self.mass is not None or isinstance(self.tube, float):
+            return np.empty(0, dtype=np.intp)
+        return np.flatnonzero(self.tube == 0.0)
+
+    @cached
     def is_nu_svm(self) -> bool:
         """Whether Σ|β| is given and every β has the sign of its interval: a ν-SVM."""
         return self.mass is not None and self._has_zero_end
@@ -189,7 +196,13 @@ class KernelDual(Loss):
     def find_free(self, beta: FloatArray) -> NDArray[np.bool_]:
         """Return the mask of the rows strictly inside their interval, (n,)."""
         inside: NDArray[np.bool_] = (beta > self.low) & (beta < self.high)
-        return inside & (beta != 0.0) if self.has_kink else inside
+        return inside & ~self.find_kinks(beta) if self.has_kink else inside
+
+    def find_kinks(self, beta: FloatArray, tolerance: float = 0.0) -> NDArray[np.bool_]:
+        """Return the mask of the rows within this share of their interval of a kink, (n,)."""
+        at_kink: NDArray[np.bool_] = np.abs(beta) <= tolerance * self.weight if tolerance else beta == 0.0
+        at_kink[self.smooth_rows] = False
+        return at_kink
 
     def compute_violation(
         self, beta: FloatArray, u: FloatArray, multipliers: Multipliers, rows: IntArray | slice
@@ -234,8 +247,8 @@ class KernelDual(Loss):
             return feasible
         if not self.has_kink:
             return spread_residue(feasible, self.low, self.high, self.fixed_sum - self.total)
-        feasible[np.abs(feasible) <= KINK_TOL * self.weight] = 0.0
-        low, high = np.where(feasible < 0.0, self.low, 0.0), np.where(feasible > 0.0, self.high, 0.0)
+        feasible[self.find_kinks(feasible, KINK_TOL)] = 0.0
+        low, high = self.select_sides(feasible < 0.0, feasible > 0.0)
         if self.mass is None:
             feasible = spread_residue(feasible, low, high, self.fixed_sum - self.total)
             if abs(feasible.sum() + self.fixed_sum - self.total) > SUM_TOL * self.total_penalty:
@@ -311,9 +324,13 @@ class KernelDual(Loss):
         if not self.has_kink:
             return r - self.sign * tube if tube else r, self.low, self.high
         side = _choose_sides(beta, r)
-        plus = side > 0.0
-        low, high = np.where(plus, 0.0, self.low), np.where(plus, self.high, 0.0)
-        return r - side * (self.tube + tube), low, high
+        return r - side * (self.tube + tube), *self.select_sides(side < 0.0, side > 0.0)
+
+    def select_sides(self, minus: NDArray[np.bool_], plus: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of the intervals, (n,) each: on the given side of a kink, or both where there is none."""
+        low, high = np.where(minus, self.low, 0.0), np.where(plus, self.high, 0.0)
+        low[self.smooth_rows], high[self.smooth_rows] = self.low[self.smooth_rows], self.high[self.smooth_rows]
+        return low, high
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,11 +28,10 @@ from qpsvm.solvers.kernel.block_loop import BlockLoop
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import ENTRIES, Effort
 from qpsvm.solvers.kernel.initial_sets import estimate_margin
-from qpsvm.solvers.kernel.loop import KernelSamples, evaluates_kernel
+from qpsvm.solvers.kernel.loop import KernelSamples
 from qpsvm.solvers.kernel.newton_step import find_moving_rows, polish_by_newton
 from qpsvm.solvers.kernel.streamed import StreamedGram
 from qpsvm.space.kernels.blocks import SYMMETRIC_STRIP, KernelBlocks, estimate_entry_seconds
-from qpsvm.space.kernels.functions import RBF
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,9 @@ class FullLoopSettings:
     #: Limits of the Newton steps after a loop, and of how often u is recomputed.
     max_newton_steps: int = 40
     max_refreshes: int = 3
+    #: The loop is given up if it stops at its limit of the iterations, and the gap has not fallen to this share since
+    #: the last time it did: then K is nearly singular, and C is large.
+    stalled: float = 0.5
 
 
 SETTINGS = FullLoopSettings()
@@ -94,12 +96,13 @@ class FullLoop:
         self.point: DualPoint | None = engines.best_point if engines.engine_used != "none" else None
         self._data: NDArray[np.float32] | KernelSamples | None = None
         self._blocks: BlockLoop | None = None
+        self._has_converged = True
         blocks, n = engines.blocks, engines.problem.n
-        can_evaluate = blocks.samples is not None and evaluates_kernel(engines.problem)
-        self._on_samples = blocks.allows_single and can_evaluate
+        self._samples = KernelSamples.from_blocks(blocks, engines.problem)
+        self._on_samples = blocks.allows_single and self._samples is not None
         fits_memory = min(SETTINGS.max_gram_bytes, 0.5 * find_available_memory()) >= 4.0 * n * n
         self._can_resume = core.compiled is not None and (self._on_samples or fits_memory)
-        self._needs_gram = not (self._can_resume or can_evaluate)
+        self._needs_gram = not self._can_resume and self._samples is None
         self._tol = SETTINGS.first_tol if self._can_resume else SETTINGS.single_run_tol
 
     def run(self) -> None:
@@ -108,13 +111,17 @@ class FullLoop:
         if self._needs_gram:
             engines.solve_with_gram()
             return
-        start_time = effort.clock.seconds
+        start_time, gap = effort.clock.seconds, np.inf
         while not effort.is_over():
             if not self._run_loop():
                 continue
             is_last = self._tol <= SETTINGS.last_tol or not self._can_resume
             if self._run_newton_if_cheap(is_last, effort.clock.seconds - start_time) or is_last:
                 break
+            if not self._has_converged:
+                if engines.best_point.gap > SETTINGS.stalled * gap:
+                    break
+                gap = engines.best_point.gap
             self._tol *= SETTINGS.tol_factor
         if engines.best_point.gap > engines.target:
             engines.update_best("libsvm", self.point)
@@ -143,16 +150,14 @@ class FullLoop:
             engines.measure_point(result.beta) if result.u is None else problem.build_point(result.beta, result.u)
         )
         engines.effort.report("loop", problem.n, self.point.gap)
+        self._has_converged = result.converged
         return result.converged or not (has_left_blocks or engines.effort.is_late())
 
     def _build_data(self) -> NDArray[np.float32] | KernelSamples | None:
         """Return the samples if the loop evaluates the kernel, else K; None if time runs out."""
-        blocks = self._engines.blocks
         if self._can_resume and not self._on_samples:
-            return compute_full_gram(blocks, self._engines.effort)
-        assert isinstance(blocks.kernel, RBF)
-        assert blocks.samples is not None
-        return KernelSamples(blocks.kernel, blocks.samples)
+            return compute_full_gram(self._engines.blocks, self._engines.effort)
+        return self._samples
 
     def _run_newton_if_cheap(self, is_last: bool, loop_seconds: float) -> bool:
         """Run Newton steps if they are predicted to be cheap; return whether the problem is solved."""

@@ -25,6 +25,8 @@ from qpsvm.base.resources.clock import Clock
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.libsvm import LoopResult, is_libsvm_problem, run_libsvm_loop
 from qpsvm.solvers.shared.budget import MAX_ITERATIONS
+from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.extended_blocks import ExtendedBlocks
 from qpsvm.space.kernels.functions import RBF, Linear, Polynomial
 
 #: Rows from which u of a uniform β is estimated.
@@ -39,11 +41,31 @@ class KernelSamples:
     """Samples X (n, d) and their kernel, whose rows are evaluated in single precision on demand.
 
     The rows stay cached from run to run, so that a stopped loop can resume at once.
+    added (n,), corner: Those of (EXTEND.1); None without them.
     """
 
     kernel: RBF | Polynomial | Linear
     X: FloatArray
     cache_bytes: int = CACHE_BYTES
+    added: FloatArray | None = None
+    corner: float | None = None
+
+    @classmethod
+    def from_blocks(cls, blocks: KernelBlocks, problem: KernelDual) -> KernelSamples | None:
+        """Return the samples of a Gram matrix; None if the loop cannot evaluate its kernel."""
+        if core.compiled is None:
+            return cls._from_samples(blocks) if is_libsvm_problem(problem) else None
+        if not isinstance(blocks, ExtendedBlocks):
+            return cls._from_samples(blocks)
+        samples = cls._from_samples(blocks.blocks)
+        return None if samples is None else replace(samples, added=blocks.added, corner=blocks.corner)
+
+    @classmethod
+    def _from_samples(cls, blocks: KernelBlocks) -> KernelSamples | None:
+        if blocks.samples is None:
+            return None
+        assert isinstance(blocks.kernel, RBF)
+        return cls(blocks.kernel, blocks.samples)
 
     @cached
     def rows(self) -> Any:
@@ -54,7 +76,9 @@ class KernelSamples:
         elif isinstance(kernel, Polynomial):
             X, degree, offset = X * math.sqrt(kernel.gamma), int(kernel.degree), kernel.coef0  # type: ignore[arg-type]
         single = np.ascontiguousarray(X, dtype=np.float32)
-        return core.compiled.loop_rows(single, *X.shape, degree, offset, self.cache_bytes)
+        added = b"" if self.added is None else np.ascontiguousarray(self.added)
+        corner = -1.0 if self.corner is None else self.corner
+        return core.compiled.loop_rows(single, *X.shape, degree, offset, self.cache_bytes, added, corner)
 
 
 def run_working_set_loop(
@@ -94,11 +118,6 @@ def run_working_set_loop(
     without_tube = _run_compiled(problem.with_tube(0.0), data, result.beta.copy(), g, True, tol, max_iter, clock)
     fits = float(np.abs(without_tube.beta).sum()) + problem.fixed_mass <= problem.mass
     return replace(without_tube, iterations=result.iterations + without_tube.iterations) if fits else result
-
-
-def evaluates_kernel(problem: KernelDual) -> bool:
-    """Return whether the loop evaluates the kernel of a problem on demand."""
-    return core.compiled is not None or is_libsvm_problem(problem)
 
 
 def _find_start(problem: KernelDual, data: NDArray[Any] | KernelSamples, start: FloatArray | None) -> FloatArray:

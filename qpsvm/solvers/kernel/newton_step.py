@@ -203,7 +203,7 @@ def solve_bordered(K: FloatArray, problem: KernelDual, beta: FloatArray) -> Dual
     free = problem.find_free(beta)
     if problem.has_kink:
         side = np.where(beta < 0.0, -1.0, 1.0)
-        low, high = np.where(side > 0.0, 0.0, low), np.where(side > 0.0, high, 0.0)
+        low, high = problem.select_sides(side < 0.0, side > 0.0)
     for _ in range(ROUNDS):
         solved = _solve_free_rows(K, problem, beta, free, low, high, side)
         if solved is None:

@@ -1,0 +1,154 @@
+"""Convert the dual of a machine with one or two α per sample to the form of `solvers.kernel.dual` (`IntervalProblem`).
+
+There β ranges over intervals, and its sum is given:
+
+    (IVAL.1)  β_i = s_i α_i:  t = sℓ, ε = 0, and the box is that of sα;  ρ of a ν-SVM is −ε of (IVAL.3)
+    (IVAL.2)  two-sided, β_i = α⁺_i − α⁻_i:  t = (ℓ⁺ − ℓ⁻)/2, ε = −(ℓ⁺ + ℓ⁻)/2, −U⁻ ≤ β ≤ U⁺
+    (IVAL.3)  a column c·s of E with e is Σβ = e/c, and b = cμ;  a constant column c beside it is Σ|β| = e/c, and ε = cμ
+    (IVAL.4)  δ is a diagonal: K + diag(δ) for K, if both rows of a sample have the same
+    (IVAL.5)  where U = ∞, α_i ≤ (2P₀/δ_i)^½ at the optimum, P₀ = Σ max(ℓ_k, 0)²/(2δ_k) the value of w = 0 and b = 0
+    (IVAL.6)  without an equality one more variable β₀ = −Σβ costs ½κβ₀² − tβ₀, and the multiplier of this equality is
+              b = t − κβ₀:  κ = c²/R and t = −ce/R for a penalised multiplier with the column c·s;  κ = 1, t = 0 if it
+              is in the kernel, K + 1;  κ = t = 0 without an intercept.  |β₀| ≤ Σ max |β_i| holds anyway
+
+The solver's β is converted back to α, and its b and ε to the multipliers of the groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qpsvm.backends.own.linear_rows import fold_losses
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.errors import UnsupportedError
+from qpsvm.program.svm_dual import DualGroup, SVMDual
+from qpsvm.solvers.kernel.dual import KernelDual
+from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.extended_blocks import ExtendedBlocks
+from qpsvm.space.kernels.functions import Kernel
+from qpsvm.space.kernels.gram import KernelGram
+from qpsvm.space.kernels.kernel import inner_products
+
+#: The two α of a sample are both increased only if the sum to distribute exceeds this share of the sum of all bounds.
+MIN_SHARED_ALPHA = 1e-15
+#: Factors by which intervals are wider than (IVAL.5) and (IVAL.6) require, so that no bound is reached.
+INTERVAL_WIDENING, SUM_WIDENING = 2.0, 1.1
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalProblem:
+    """A machine and its problem over intervals, (IVAL.1) to (IVAL.6).
+
+    problem: Over the n samples, and β₀ of (IVAL.6).
+    curvature (n,): δ by sample; None if the machine has no curvature.
+    balance: The group with the column c·s; None if there is none.
+    kappa: κ of (IVAL.6); None if Σβ is given.
+    """
+
+    svm: SVMDual
+    problem: KernelDual
+    curvature: FloatArray | None
+    balance: DualGroup | None
+    kappa: float | None
+
+    @classmethod
+    def from_dual(cls, svm: SVMDual, name: str) -> IntervalProblem:
+        """Build the problem from a machine's dual; `name` is that of the backend. Raises UnsupportedError."""
+        balance = _find_balance(svm, name)
+        has_sum = balance is not None and not balance.ridge
+        is_flat_classifier = svm.common_level == 1.0 and not svm.has_curvature and not svm.is_two_sided
+        if balance is not None and has_sum and is_flat_classifier and not balance.total:
+            return cls(svm, KernelDual.from_hinges(svm.sign, svm.upper), None, balance, None)
+        factor = 1.0 if balance is None else _compute_factor(svm, balance, is_balance=True)
+        total = 0.0 if balance is None else balance.total / factor
+        others = [group for group in svm.groups if group is not balance]
+        mass = others[0].total / _compute_factor(svm, others[0], is_balance=False) if others else None
+        problem = _build_intervals(svm, total, mass, name)
+        curvature = svm.curvature[: svm.n] + 0.0 if svm.has_curvature else None
+        if has_sum:
+            return cls(svm, problem, curvature, balance, None)
+        kappa = float(getattr(svm.gram, "offset", 0.0)) if balance is None else factor * factor / balance.ridge
+        return cls(svm, _append_variable(problem, -kappa * total), curvature, balance, kappa)
+
+    def build_blocks(self, kernel: Kernel, X: Matrix, full_matrix: FloatArray | None) -> KernelBlocks:
+        """Return the matrix of the problem, from the kernel, the samples, and their Gram matrix if it is known."""
+        if isinstance(self.svm.gram, KernelGram):
+            blocks = self.svm.gram.blocks
+        else:
+            blocks = KernelBlocks(kernel, X, inner_products(X, X) if full_matrix is None else full_matrix)
+        if self.curvature is None and self.kappa is None:
+            return blocks
+        return ExtendedBlocks(blocks, self.curvature, self.kappa)
+
+    def compute_beta(self, alpha: FloatArray) -> FloatArray:
+        """Compute β (n,), and β₀ of (IVAL.6), from α (m,)."""
+        beta = self.svm.beta(alpha)
+        return beta if self.kappa is None else np.append(beta, -beta.sum())
+
+    def compute_alpha(self, beta: FloatArray) -> FloatArray:
+        """Compute α (m,) from what the solver returns."""
+        beta, problem = beta[: self.svm.n], self.problem
+        if not self.svm.is_two_sided:
+            return np.maximum(self.svm.sign * beta, 0.0)
+        alpha_plus, alpha_minus = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
+        shortfall = 0.0 if problem.mass is None else 0.5 * (problem.mass - float(np.abs(beta).sum()))
+        if shortfall > MIN_SHARED_ALPHA * problem.total_penalty:  # (KDUAL.8)
+            bound_slack = np.minimum(problem.high - alpha_plus, -problem.low - alpha_minus)
+            increase = bound_slack * min(shortfall / float(bound_slack.sum()), 1.0)
+            alpha_plus, alpha_minus = alpha_plus + increase, alpha_minus + increase
+        return np.concatenate([alpha_plus, alpha_minus])
+
+    def compute_multipliers(self, b: float, tube: float) -> dict[str, float]:
+        """Return the multipliers of the groups, by name: (IVAL.3)."""
+        return {
+            group.multiplier: (b if group is self.balance else tube)
+            / _compute_factor(self.svm, group, group is self.balance)
+            for group in self.svm.groups
+        }
+
+
+def _find_balance(svm: SVMDual, name: str) -> DualGroup | None:
+    """Return the group with the column c·s; None if the machine has no groups. Raises UnsupportedError."""
+    balance = next((group for group in svm.groups if np.ptp(group.column * svm.sign) == 0.0), None)
+    if svm.penalised_groups and (balance is None or len(svm.groups) > 1):
+        raise UnsupportedError(f"{name} takes a penalised multiplier only if it is the intercept; use cvxopt")
+    return balance
+
+
+def _compute_factor(svm: SVMDual, group: DualGroup, is_balance: bool) -> float:
+    """Return c of (IVAL.3)."""
+    return float(group.column[0] * svm.sign[0] if is_balance else group.column[0])
+
+
+def _build_intervals(svm: SVMDual, total: float, mass: float | None, name: str) -> KernelDual:
+    """Return the problem over β (n,) with the given sums, (IVAL.1) or (IVAL.2). Raises UnsupportedError."""
+    level, upper, n = svm.level + 0.0, _compute_finite_bounds(svm), svm.n
+    if not svm.is_two_sided:
+        signed_upper = svm.sign * upper
+        high, low = np.maximum(signed_upper, 0.0), np.minimum(signed_upper, 0.0)
+        return KernelDual(high, svm.sign * level, low, total=total, mass=mass)
+    fold = fold_losses(svm)
+    if fold is None:
+        raise UnsupportedError(f"{name} requires the same tube and curvature on both sides of a sample; use cvxopt")
+    width = 0.0 if mass is not None else fold.tube
+    return KernelDual(upper[:n] + 0.0, fold.level + np.zeros(n), -upper[n:], width, total=total, mass=mass)
+
+
+def _append_variable(problem: KernelDual, level: float) -> KernelDual:
+    """Append β₀ of (IVAL.6) to a problem, whose sum is then 0."""
+    limit = SUM_WIDENING * float(np.maximum(problem.high, -problem.low).sum())
+    tube = problem.tube if not problem.has_kink else np.append(np.broadcast_to(problem.tube, problem.n), 0.0)
+    return KernelDual(
+        np.append(problem.high, limit), np.append(problem.level, level), np.append(problem.low, -limit), tube
+    )
+
+
+def _compute_finite_bounds(svm: SVMDual) -> FloatArray:
+    """Return U (m,), made finite by (IVAL.5)."""
+    upper = svm.upper + 0.0
+    if svm.is_bounded:
+        return upper
+    value = float((np.maximum(svm.level, 0.0) ** 2 / (2.0 * svm.curvature)).sum())
+    return np.minimum(upper, INTERVAL_WIDENING * np.sqrt(2.0 * value / svm.curvature))
