@@ -27,7 +27,7 @@ def projection_by_bisection(a: np.ndarray, caps: np.ndarray, mass: float) -> np.
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(40))
+@for_each("seed", range(40))
 def test_capped_simplex_is_the_projection(seed):
     """Random, tied, and at the ends: compared with bisection on τ."""
     rng = np.random.default_rng(seed)
@@ -48,7 +48,7 @@ def test_capped_simplex_takes_a_mass_that_exceeds_the_caps_by_rounding():
     np.testing.assert_array_equal(project_on_capped_simplex(np.zeros(3), caps, caps.sum() * (1 + 1e-15)), caps)
 
 
-@pytest.mark.parametrize("largest", [1e9, 1e17, 1e200, 1e290])
+@for_each("largest", [1e9, 1e17, 1e200, 1e290])
 def test_capped_simplex_keeps_its_mass_beside_an_entry_that_is_far_larger(largest):
     for caps in (np.full(4, 1.0), np.array([0.5, np.inf, 1.0, 0.1])):
         x = project_on_capped_simplex(np.array([largest, 3.0, 1.0, -largest]), caps, 1.3)
@@ -65,7 +65,7 @@ def test_capped_simplex_of_a_feasible_point_is_that_point():
     np.testing.assert_array_equal(project_on_capped_simplex(x, caps, x.sum()), x)
 
 
-@pytest.mark.parametrize("shift", [1e-13, 1e-9, 1e-3, -1e-4])
+@for_each("shift", [1e-13, 1e-9, 1e-3, -1e-4])
 def test_capped_simplex_leaves_what_belongs_at_a_bound_there(shift):
     """A shift of all entries is projected away, but for rounding: none of it may lift an entry off 0 or its cap."""
     rng = np.random.default_rng(7)
@@ -147,7 +147,7 @@ def test_intercepts_of_hinges_solve_the_linear_program(seed):
     assert value(high + step) > program.fun + 1e-9
 
 
-@pytest.mark.parametrize("seed", range(10))
+@for_each("seed", range(10))
 def test_balanced_is_feasible_and_leaves_feasible_points_alone(seed):
     rng = np.random.default_rng(seed)
     y = np.where(np.arange(12) % 3, 1.0, -1.0)
@@ -159,7 +159,7 @@ def test_balanced_is_feasible_and_leaves_feasible_points_alone(seed):
     np.testing.assert_allclose(balance_sides(a, y, upper), a, rtol=1e-14)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@for_each("seed", range(10))
 def test_the_terms_of_the_gap_sum_to_it(seed):
     """(GAP.1): P(w, b) − D(α) = ½‖w − w(α)‖² + Σ g_i, for any w, b and any feasible α."""
     rng = np.random.default_rng(seed)
@@ -222,7 +222,7 @@ def test_a_point_with_another_alpha_does_not_keep_its_kinds():
         assert known.replace(**{name: np.ones(4)}).kind is None
 
 
-@pytest.mark.parametrize("make", [np.array, sp.csr_array])
+@for_each("make", [np.array, sp.csr_array])
 def test_a_point_whose_correction_leaves_no_support_vector(make):
     result = qpsvm.NuSVR(make(np.eye(2)), [0.0, 0.0], C=1.0, nu=1.0).at([0.5, 0.4, 0.4, 0.5])
     assert result.primal == result.dual == result.gap == 0.0

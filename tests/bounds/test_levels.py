@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
+from each import for_each
 
 from qpsvm.bounds.levels import PiecewiseSlope
 
@@ -20,7 +20,7 @@ def slope(theta, points, column, upper, curvature, total, ridge):
     return value
 
 
-@pytest.mark.parametrize("seed", range(60))
+@for_each("seed", range(60))
 def test_the_slope_changes_its_sign_at_the_roots(seed):
     g = np.random.default_rng(seed)
     n = int(g.integers(2, 30))
@@ -42,7 +42,7 @@ def test_the_slope_changes_its_sign_at_the_roots(seed):
         assert abs(slope(theta, *data)) <= tiny
 
 
-@pytest.mark.parametrize("upper", [np.inf, 0.5])
+@for_each("upper", [np.inf, 0.5])
 def test_few_evaluations_find_the_root_of_many_rows(upper):
     g = np.random.default_rng(0)
     n = 20_000

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from each import for_each
 
 import qpsvm
 from qpsvm.bounds.near_points import NearFunction
@@ -225,8 +226,8 @@ MACHINES = {
 }
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf", "polynomial"])
 @pytest.mark.parametrize("name", MACHINES)
+@for_each("kernel", ["linear", "rbf", "polynomial"])
 def test_every_machine_has_bounds_that_hold_and_that_say_something(name, kernel):
     if name == "constrained" and kernel != "linear":
         kernel = "linear"

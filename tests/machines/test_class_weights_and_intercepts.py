@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from each import for_each
 
 import qpsvm
 from qpsvm import CSVM, HuberHinge, NuSVM, PrimalHinge, SquaredHinge
@@ -15,7 +16,7 @@ X[Y == "few", 0] += 1.0
 WEIGHT = RNG.uniform(0.5, 2.0, 40)
 
 
-@pytest.mark.parametrize("machine", [CSVM, NuSVM, PrimalHinge, SquaredHinge, HuberHinge])
+@for_each("machine", [CSVM, NuSVM, PrimalHinge, SquaredHinge, HuberHinge])
 def test_class_weights_are_factors_of_the_sample_weights(machine):
     options = {"nu": 0.3} if machine is NuSVM else {}
     given = machine(X, Y, **options, sample_weight=WEIGHT, class_weight={"few": 3.0})
@@ -41,8 +42,8 @@ def test_a_class_weight_that_is_none_is_refused(class_weight, error, says):
     assert says in str(caught.value)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize("intercept", ["penalised", None])
+@for_each("kernel", ["linear", "rbf"])
+@for_each("intercept", ["penalised", None])
 def test_a_c_svm_is_the_regularised_hinge_loss_with_any_intercept(kernel, intercept):
     hinge = PrimalHinge(X, Y, 0.02, kernel, intercept, WEIGHT)
     machine = CSVM(X, Y, 1 / (0.02 * WEIGHT.sum()), kernel, WEIGHT, intercept=intercept)

@@ -14,6 +14,7 @@ from functools import cache
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
 from judge import judge_classes
 from sklearn.datasets import load_digits, load_iris
 from sklearn.svm import LinearSVC
@@ -71,7 +72,7 @@ def test_every_backend_and_form_comes_to_the_optimum_of_the_textbook(machine, in
         assert (result.predict(X) == values.argmax(axis=1)).all()
 
 
-@pytest.mark.parametrize("intercept", ["penalised", None])
+@for_each("intercept", ["penalised", None])
 def test_it_is_the_machine_of_liblinear(intercept):
     X, y = load_iris(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -83,7 +84,7 @@ def test_it_is_the_machine_of_liblinear(intercept):
     assert (result.predict(X) == peer.predict(X)).all()
 
 
-@pytest.mark.parametrize("intercept", INTERCEPTS)
+@for_each("intercept", INTERCEPTS)
 def test_two_classes_are_a_c_svm_with_twice_the_penalty(intercept):
     X, label = samples(k=2, n=40, d=2)
     y = np.array(["no", "yes"])[label]
@@ -155,7 +156,7 @@ def test_no_gap_is_smaller_than_the_truth(machine):
     assert optimal >= 32
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@for_each("machine", MACHINES)
 def test_what_a_penalty_is_rounded_by_is_counted(machine):
     """C·s is no float, (RECORD.3): P and D are those of C·s, and α is made feasible for it."""
     X, label = samples(n=7, d=2)
@@ -171,7 +172,7 @@ def test_what_a_penalty_is_rounded_by_is_counted(machine):
             assert Fraction(result.gap) * P >= P - D
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@for_each("machine", MACHINES)
 def test_a_kernel_of_numbers_is_judged_exactly_too(machine):
     X, label = samples(n=7, d=2, k=3)
     K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
@@ -183,7 +184,7 @@ def test_a_kernel_of_numbers_is_judged_exactly_too(machine):
             assert (result.predict(K) == label).all() or C == 1.0
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@for_each("machine", MACHINES)
 def test_any_alpha_gives_bounds_on_the_optimum(machine):
     X, label = samples(n=12)
     rng = np.random.default_rng(2)
@@ -221,7 +222,7 @@ def test_the_kinds_are_those_of_the_optimality_conditions():
         assert table["gap"].sum() == pytest.approx(result.primal - result.dual, abs=1e-12 * result.primal)
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@for_each("machine", MACHINES)
 def test_problem_and_result_are_those_of_any_machine(machine):
     X, label = samples()
     problem = machine(X, label, C=0.5, sample_weight=np.arange(18) % 3)
@@ -244,8 +245,8 @@ def test_problem_and_result_are_those_of_any_machine(machine):
     assert 0.5 * np.square(result.w).sum() + loss.sum() == pytest.approx(result.primal)
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("intercept", INTERCEPTS)
+@for_each("machine", MACHINES)
+@for_each("intercept", INTERCEPTS)
 def test_weights_of_a_better_point_give_a_better_bound(machine, intercept):
     X, label = samples()
     problem = machine(X, label, intercept=intercept)
