@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from each import for_each
-from scipy.optimize import linprog
 
 import qpsvm
-from qpsvm.base.arrays.frozen import repeat_value, sum_where
+from qpsvm.base.arrays.frozen import repeat_value
 from qpsvm.base.arrays.quantiles import find_quantile_interval
 from qpsvm.base.arrays.rounding import compute_relative_gap
 from qpsvm.bounds.certificate import compute_gap_terms, sum_gap_terms
@@ -117,34 +116,6 @@ def test_quantile_interval_is_the_set_of_minimisers(seed):
             assert high == pytest.approx(max(minimisers))
             assert value(high + 1e-3) > best
         assert value(low - 1e-3) > best
-
-
-@pytest.mark.slow
-@for_each("seed", range(60))
-def test_intercepts_of_hinges_solve_the_linear_program(seed):
-    """All b that minimise Σ C_i (1 − y_i(u_i + b))₊, weighted and tied, are quantiles: the value is the LP's."""
-    u, C, rng = tied(seed)
-    y = np.where(rng.random(len(u)) < 0.5, 1.0, -1.0)
-    y[:2] = [1.0, -1.0]
-    if seed % 4 == 0:
-        C = np.ones(len(u))
-    low, high = find_quantile_interval(y - u, C, sum_where(C, y > 0))
-
-    def value(b):
-        return float(C @ np.maximum(1 - y * (u + b), 0.0))
-
-    n = len(u)
-    program = linprog(
-        np.append(C, 0.0), A_ub=np.hstack([-np.eye(n), -y[:, None]]), b_ub=-(1 - y * u),
-        bounds=[(0, None)] * n + [(None, None)], method="highs",
-    )  # fmt: skip
-    assert low <= high
-    step = 1e-4 * (1 + abs(low))
-    for b in (low, high, (low + high) / 2):
-        assert np.isfinite(b)
-        assert value(b) == pytest.approx(program.fun, abs=1e-9)
-    assert value(low - step) > program.fun + 1e-9
-    assert value(high + step) > program.fun + 1e-9
 
 
 @for_each("seed", range(10))

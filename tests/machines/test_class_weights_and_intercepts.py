@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from each import for_each
+from judge import judge
 
 import qpsvm
 from qpsvm import CSVM, HuberHinge, NuSVM, PrimalHinge, SquaredHinge
@@ -65,22 +66,6 @@ def test_no_nu_svm_is_equivalent_to_a_c_svm_without_a_free_intercept():
         machine.equivalent_nu_svm(qpsvm.solve(machine))
 
 
-def true_gap(problem, result):
-    """(P − D)/P of the very numbers that the user gets: the intercept is penalised, the kernel γ⟨x, z⟩ + r."""
-    gamma, r, *X = (Fraction(v) for v in (problem.kernel.gamma, problem.kernel.coef0, *problem.X[:, 0].tolist()))
-    y, upper, alpha, coef = (
-        [Fraction(v) for v in a.tolist()] for a in (problem.y, result.upper, result.alpha, result.coef)
-    )
-    b, beta = Fraction(result.b), [a * s for a, s in zip(alpha, y, strict=True)]
-    K = [[gamma * x * z + r for z in X] for x in X]
-    u, own = ([sum(v * k for v, k in zip(values, row, strict=True)) for row in K] for values in (coef, beta))
-    half, half_own = (
-        sum(v * f for v, f in zip(values, at, strict=True)) / 2 for values, at in ((coef, u), (beta, own))
-    )
-    primal = half + b * b / 2 + sum(C * max(1 - s * (f + b), 0) for C, s, f in zip(upper, y, u, strict=True))
-    return (primal - sum(alpha) + half_own + sum(beta) ** 2 / 2) / primal
-
-
 def test_what_cancels_in_a_kernel_with_ones_counts():
     """K + 1 is tiny where K is nearly −1, and what was rounded is as large as K."""
     rng = np.random.default_rng(3)
@@ -89,4 +74,4 @@ def test_what_cancels_in_a_kernel_with_ones_counts():
         kernel, C = qpsvm.Polynomial(1, float(10.0 ** rng.integers(-3, 1)), -1.0), float(10.0 ** rng.uniform(9, 12))
         problem = CSVM(scale * rng.normal(size=(n, 1)), np.arange(n) % 2, C, kernel, intercept="penalised")
         result = problem.at(qpsvm.solve(problem, "cvxopt", check=False, max_iter=100).alpha)
-        assert true_gap(problem, result) <= Fraction(result.gap) + Fraction(1, 10**20)
+        assert judge(problem, result).gap <= Fraction(result.gap) + Fraction(1, 10**20)

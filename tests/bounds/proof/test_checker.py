@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from checking import run_checker
+from each import for_each
 from sealing import sealed
 
 import qpsvm
@@ -275,8 +276,8 @@ def test_an_alpha_outside_of_its_box_proves_nothing(small_proof, tmp_path):
     assert run_checker(path, data)[0] == 1
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
+@for_each(
+    "old, new",
     [
         (b'"version": 1', b'"version": 2'),
         (b'"kernel": {"name": "linear"}', b'"kernel": {"name": "splines"}'),
@@ -354,8 +355,8 @@ def test_the_digest_is_of_values_wherever_they_are():
     assert digest(as_row_source(dense), -target) not in found
 
 
-@pytest.mark.parametrize("dtype", ["<f8", "<f4", ">f8", "<i4", "|i1", "|b1", "<u2"])
-@pytest.mark.parametrize("order", ["C", "F"])
+@for_each("dtype", ["<f8", "<f4", ">f8", "<i4", "|i1", "|b1", "<u2"])
+@for_each("order", ["C", "F"])
 def test_arrays_are_read_as_numpy_reads_them(tmp_path, dtype, order):
     values = np.array([[0, 1, 1], [1, 0, 0], [1, 1, 1], [0, 0, 0]], dtype=dtype, order=order)
     path = tmp_path / "x.npy"
@@ -390,9 +391,7 @@ def test_a_proof_of_nothing_has_no_file(tmp_path):
         qpsvm.solve(ball, check=False).verify().save(tmp_path / "proof.json")
 
 
-@pytest.mark.parametrize(
-    "kernel", [qpsvm.Linear(), qpsvm.Polynomial(2, 0.5, 1.0), qpsvm.RBF(0.7), qpsvm.Precomputed()], ids=str
-)
+@for_each("kernel", [qpsvm.Linear(), qpsvm.Polynomial(2, 0.5, 1.0), qpsvm.RBF(0.7), qpsvm.Precomputed()])
 def test_a_point_of_both_hulls_is_confirmed_and_any_other_refuted(tmp_path, kernel):
     points = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [3.0, 5.0], [0.5, 0.5]])
     labels = np.array([0, 1, 1, 0, 0, 1])
@@ -440,7 +439,7 @@ def test_a_distance_below_zero_is_refuted_and_old_files_without_one_are_read(sma
     assert run_checker(path, data)[0] == 0
 
 
-@pytest.mark.parametrize("weight", [None, [1.0, 2.0, 1.0, 0.5]])
+@for_each("weight", [None, [1.0, 2.0, 1.0, 0.5]])
 def test_a_ball_of_radius_0_is_proven_and_confirmed(tmp_path, weight):
     X = np.tile([0.1, 0.3], (4, 1))
     for kernel in (qpsvm.Polynomial(2, gamma=1.0, coef0=1.0), qpsvm.Polynomial(3), qpsvm.RBF(0.5)):
@@ -455,10 +454,9 @@ def test_a_ball_of_radius_0_is_proven_and_confirmed(tmp_path, weight):
         assert code == 0, said
 
 
-@pytest.mark.parametrize(
+@for_each(
     "kernel",
     [qpsvm.Sigmoid(0.5), lambda A, B: (A @ B.T + 1.0) ** 2, "precomputed"],
-    ids=["sigmoid", "function", "precomputed"],
 )
 def test_a_matrix_of_one_number_is_semidefinite(kernel):
     X = np.full((4, 4), 0.3)

@@ -15,6 +15,7 @@ from typing import Any
 import checking
 import numpy as np
 import pytest
+from each import for_each
 from sealing import sealed, sealed_text
 from textbook_gap import REGRESSIONS, TextbookMachine, compute_textbook_objectives
 
@@ -366,7 +367,7 @@ def bases(tmp_path_factory) -> dict[str, tuple[Any, Path]]:
     return {name: base(name, tmp_path_factory.mktemp(name)) for name in {name for name, _ in FORGERIES.values()}}
 
 
-@pytest.mark.parametrize("forgery", FORGERIES)
+@for_each("forgery", FORGERIES)
 def test_a_known_forgery_is_not_confirmed(forgery, bases, tmp_path):
     name, change = FORGERIES[forgery]
     content, data = copy.deepcopy(bases[name][0]), bases[name][1]
@@ -408,9 +409,7 @@ def test_numbers_that_are_none_make_a_file_unusable(old, new, bases, tmp_path):
     assert check_quickly(path, data)[0] == 2
 
 
-@pytest.mark.parametrize(
-    "trick", ["\n", "\r", "\x1b[2K\x1b[1G", "\u2028", "\u202e", "\x85", "\x0b", "\u200b", "\ud800"]
-)
+@for_each("trick", ["\n", "\r", "\x1b[2K\x1b[1G", "\u2028", "\u202e", "\x85", "\x0b", "\u200b", "\ud800"])
 def test_no_line_is_printed_that_the_checker_has_not_judged(trick, bases, tmp_path, capsys):
     content, data = copy.deepcopy(bases["c"][0]), bases["c"][1]
     line = f"a{trick}confirmed   the gap is 0"
@@ -556,7 +555,7 @@ DATA: dict[str, bytes] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", DATA)
+@for_each("kind", DATA)
 def test_data_that_are_none_are_unusable(kind, bases, tmp_path):
     content, path, data = copy.deepcopy(bases["c"][0]), tmp_path / "proof.json", tmp_path / "data"
     content["file"] = {}
