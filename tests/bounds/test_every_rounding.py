@@ -147,9 +147,7 @@ def test_a_repaired_alpha_leaves_no_surplus(kind: str, n: int) -> None:
     assert (found.alpha is point.alpha) == (kind != "NuSVR")
 
 
-@pytest.mark.parametrize(
-    "kind", ["weighted", "NuSVM", "weighted NuSVM", "OneClass", "SVDD", "QuantileSVR", "EpsilonSVR"]
-)
+@for_each("kind", ["weighted", "NuSVM", "weighted NuSVM", "OneClass", "SVDD", "QuantileSVR", "EpsilonSVR"])
 def test_the_alpha_of_a_result_is_exactly_feasible(kind: str) -> None:
     """GapBounder are rounded down and totals are two floats, so that a proof has nothing to repair."""
     rng = np.random.default_rng(5)

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from checking import run_checker
 from each import for_each
 from sealing import sealed
+from textbook_gap import TextbookMachine, is_true
 
 import qpsvm
 from qpsvm.base.errors import DataError, FileFormatError, UnsupportedError
@@ -174,42 +175,11 @@ def list_changes(value: Any) -> list[Any]:
     ]
 
 
-def judge(content: Any, samples: Any, labels: Any) -> bool:
-    """Whether all that is claimed of a C-SVM with a free intercept is true: P and D as the textbook has them."""
-    machine = content["machine"]
-    if machine["name"] != "CSVM" or machine["parameters"]["intercept"] != "free":
-        return False
-    C, q = Fraction(machine["parameters"]["C"]), Fraction(2) ** content["alpha"]["exponent"]
-    alpha = [q * j for j in content["alpha"]["integers"]]
-    for k, numerator, denominator in content["alpha"]["others"]:
-        alpha[k] = Fraction(numerator, denominator)
-    y, w = [1 if label else -1 for label in labels], [Fraction(v) for v in content["plane"]["w"]]
-    b, rows = Fraction(content["plane"]["multipliers"]["b"]), [[Fraction(v) for v in row] for row in samples]
-    if any(not 0 <= a <= C for a in alpha) or sum(a * s for a, s in zip(alpha, y, strict=True)):
-        return False
-    short = [1 - s * (sum(v * u for v, u in zip(w, row, strict=True)) + b) for s, row in zip(y, rows, strict=True)]
-    P = sum(v * v for v in w) / 2 + C * sum(max(t, Fraction(0)) for t in short)
-    own = [sum(a * s * row[j] for a, s, row in zip(alpha, y, rows, strict=True)) for j in range(2)]
-    D = sum(alpha) - sum(v * v for v in own) / 2
-    gap = (P - D) / max(abs(P), abs(D))
-    known = {
-        "feasible": Fraction(0),
-        "primal at most": P,
-        "dual at least": -D,
-        "gap at most": gap,
-        "gap at least": -gap,
-    }
-    bounds = [(claim["claim"], Fraction(claim.get("bound", 0))) for claim in content["claims"]]
-    far = [bound for kind, bound in bounds if kind == "distance at most"]
-    others = [(kind, bound) for kind, bound in bounds if kind != "distance at most"]
-    near = all(bound >= 0 and bound * bound >= 2 * (P - D) for bound in far)
-    return near and all(known[kind] <= (bound if kind.endswith("most") else -bound) for kind, bound in others)
-
-
 def test_every_number_that_is_changed_and_sealed_again_is_judged_by_arithmetic(small_proof, tmp_path):
     """What is confirmed is true; what is true of numbers that stand in α, in the plane or in a claim is confirmed."""
     proof, data = small_proof
     table = np.loadtxt(data, delimiter=",", skiprows=1)
+    machine = TextbookMachine("c", table[:, :2], 2.0 * table[:, 2] - 1.0)
     path, content, refuted = tmp_path / "proof.json", json.loads(proof.read_text()), 0
     del content["seal"]
     path.write_bytes(sealed(content))
@@ -224,7 +194,7 @@ def test_every_number_that_is_changed_and_sealed_again_is_judged_by_arithmetic(s
             path.write_bytes(sealed(content))
             code, said = run_checker(path, data)
             if code == 0:
-                assert judge(content, table[:, :2].tolist(), table[:, 2].tolist()), (key, value, other, said)
+                assert is_true(content, machine), (key, value, other, said)
             refuted += code == 1
         holder[key] = value
     assert refuted > 50

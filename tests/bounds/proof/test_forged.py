@@ -9,7 +9,6 @@ import os
 import time
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import checking
@@ -17,7 +16,7 @@ import numpy as np
 import pytest
 from each import for_each
 from sealing import sealed, sealed_text
-from textbook_gap import REGRESSIONS, TextbookMachine, compute_textbook_objectives
+from textbook_gap import REGRESSIONS, TextbookMachine, is_true
 
 import qpsvm
 from qpsvm.base.errors import UnsupportedError
@@ -68,46 +67,6 @@ def build_machine(kind: str) -> tuple[TextbookMachine, Any]:
     return TextbookMachine(kind, samples, y, C=2.0, nu=0.4), None if kind == "one" else y
 
 
-def true(content: Any, machine: TextbookMachine) -> bool:
-    """Whether all that a file says of a linear machine is so: by the textbook, in fractions."""
-    stated, plane = content["machine"], content["plane"]
-    given, mu = stated["parameters"], plane["multipliers"]
-    kind = {"CSVM": "c", "NuSVM": "nu", "PrimalHinge": "hinge", "HardMargin": "hard", "SquaredHinge": "squared",
-            "HuberHinge": "huber", "NuSVR": "nu tube", "QuantileSVR": "quantile", "OneClass": "one",
-            "EpsilonSVR": "tube squared" if given.get("loss") == "squared" else "tube"}[stated["name"]]  # fmt: skip
-    known = {key: value for key, value in given.items() if key not in ("intercept", "loss")}
-    assert stated["kernel"] == {"name": "linear"}
-    assert {*plane} == {"w", "multipliers"}
-    of = TextbookMachine(
-        kind, machine.X, machine.y, weight=stated.get("weights"), intercept=given.get("intercept"), **known
-    )
-    numbers = SimpleNamespace(w=plane["w"], b=mu.get("b", 0.0), rho=mu.get("rho", 0.0), extras=mu,
-                              problem=SimpleNamespace(**known))  # fmt: skip
-    alpha = [Fraction(2) ** content["alpha"]["exponent"] * j for j in content["alpha"]["integers"]]
-    for k, p, q in content["alpha"]["others"]:
-        alpha[k] = Fraction(p, q)
-    try:
-        P, D = compute_textbook_objectives(of, numbers, alpha)
-    except AssertionError:
-        return False
-    unit = Fraction(given.get("lam", 1))
-    size = max(abs(P), abs(D)) if P is not None else 0
-    gap = None if P is None else (P - D) / size if size else Fraction(0)
-    limits = {"primal at most": P, "dual at least": -D, "gap at most": gap, "gap at least": gap and -gap}
-    seen = set()
-    for claim in content["claims"]:
-        kind, seen = claim["claim"], {*seen, claim["claim"]}
-        if kind == "distance at most":
-            if P is None or claim["bound"] < 0.0 or Fraction(claim["bound"]) ** 2 < 2 * (P - D):
-                return False
-        elif kind != "feasible":
-            limit = limits[kind]
-            factor = 1 if kind.startswith("gap") else unit
-            if limit is None or limit * factor > Fraction(claim["bound"]) * (1 if kind.endswith("most") else -1):
-                return False
-    return {"feasible", "gap at most"} <= seen
-
-
 def places(content: Any) -> list[tuple[Any, Any]]:
     """Every place of a proof: what holds it, and its key."""
     found = []
@@ -148,7 +107,7 @@ def forge(content: Any, rng: np.random.Generator) -> None:
 def test_whatever_is_forged_nothing_false_is_confirmed(kind, tmp_path):
     machine, target = build_machine(kind)
     content, data = save_proof(tmp_path, machine.problem, machine.X, target)
-    assert true(content, machine)
+    assert is_true(content, machine)
     path, rng, codes = tmp_path / "proof.json", np.random.default_rng([26, len(kind)]), []
     for _ in range(EACH):
         changed = copy.deepcopy(content)
@@ -161,7 +120,7 @@ def test_whatever_is_forged_nothing_false_is_confirmed(kind, tmp_path):
         code, said = check_quickly(path, data)
         codes.append(code)
         if code == 0:
-            assert true(changed, machine), said
+            assert is_true(changed, machine), said
     assert min(codes.count(1), codes.count(2)) > EACH / 30
 
 

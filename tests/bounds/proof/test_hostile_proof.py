@@ -120,13 +120,6 @@ def check_bounds(machine, result, proof):
             assert claim.verdict != ("refuted" if gap <= claim.value else "proven")
 
 
-@pytest.fixture
-def in_floats(monkeypatch):
-    """Nothing is affordable in rational numbers."""
-    monkeypatch.setattr(proving, "MAX_PRODUCTS_AT_FIRST", 0.0)
-    monkeypatch.setattr(proving, "MAX_PRODUCTS", 0.0)
-
-
 @pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSIONS, "one"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::qpsvm.QPSVMWarning")
 def test_no_bound_is_below_the_truth(kind, monkeypatch):

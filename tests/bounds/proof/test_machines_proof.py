@@ -10,7 +10,6 @@ from each import for_each
 
 import qpsvm
 from qpsvm.base.arrays.types import as_dense
-from qpsvm.bounds.proof import prove as proving
 from qpsvm.data.rows import StackedRows, as_row_source, standardise_rows
 
 rng = np.random.default_rng(5)
@@ -247,14 +246,6 @@ def check_bounds(problem, result, proof):
     gap = float((primal - dual) / max(abs(primal), abs(dual))) if primal or dual else 0.0
     assert proof.least_gap * (1 - 1e-15) <= gap <= proof.gap * (1 + 1e-15)
     return gap
-
-
-@pytest.fixture(params=["rational", "floats"])
-def arithmetic(request, monkeypatch):
-    if request.param == "floats":
-        monkeypatch.setattr(proving, "MAX_PRODUCTS_AT_FIRST", 0.0)
-        monkeypatch.setattr(proving, "MAX_PRODUCTS", 0.0)
-    return request.param
 
 
 @pytest.mark.parametrize("name", MACHINES)
