@@ -122,16 +122,6 @@ def test_a_power_below_one_has_no_slope_at_zero():
     assert Accuracy(space).epsilon >= 2.0**-27
 
 
-@for_each("kernel", [Linear(), Polynomial(2, 1.0, 1.0), RBF(1.0)])
-def test_hulls_of_one_sample_meet(kernel):
-    problem = qpsvm.NuSVM(np.full((12, 1), -2.1), np.where(np.arange(12) < 1, 1.0, -1.0), 1 / 6, kernel)
-    for backend in ("cvxopt", "osqp"):
-        result = qpsvm.solve(problem, backend)
-        assert result.status == "optimal"
-        assert result.rho == 0
-        assert "hulls meet" in result.message
-
-
 @for_each("backend", ["osqp", "cvxpy"])
 @for_each("form", ["dual", "primal"])
 def test_hulls_that_meet_are_seen_from_an_alpha_nearby(backend, form):

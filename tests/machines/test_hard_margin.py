@@ -166,14 +166,6 @@ def test_a_constant_kernel_matrix_separates_nothing(n, value, psd, backend):
     proves(result.error, y, np.zeros((n, n)))
 
 
-@for_each("kernel", [RBF(1.0), qpsvm.Polynomial(3, 1.0, 1.0), lambda X, Z: -np.ones((len(X), len(Z)))])
-def test_equal_rows_and_constant_kernels_separate_nothing(kernel):
-    y = np.array([1, -1, 1, -1, -1])
-    X = np.ones((5, 2)) if isinstance(kernel, qpsvm.Kernel) else RNG.normal(size=(5, 2))
-    with pytest.raises(NotSeparableError):
-        qpsvm.solve(HardMargin(X, y, kernel))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [40, 500])
 def test_kernel_newton_solves_hard_margins(n):
