@@ -84,6 +84,16 @@ def test_every_machine_has_bounds_that_hold_and_that_say_something(name, kernel)
         assert (f - 1e-9 <= high).all()
 
 
+def test_bounds_of_a_kernel_matrix_hold():
+    problem, K = qpsvm.CSVM(X @ X.T, Y, kernel="precomputed"), NEW @ X.T
+    best = qpsvm.solve(problem, tol=1e-12, check=False)
+    f = best.decision_function(K)
+    for point in (best, problem.at(0.9 * best.alpha)):
+        low, high = point.decision_bounds(K, diagonal=np.square(NEW).sum(axis=1))
+        assert (low <= f + 1e-9).all()
+        assert (f - 1e-9 <= high).all()
+
+
 def test_what_cannot_be_answered_is_said():
     result = qpsvm.solve(qpsvm.CSVM(X, Y))
     result.proven(NEW)
