@@ -240,6 +240,27 @@ def test_weights_of_a_better_point_give_a_better_bound(machine, intercept):
 # --- what surrounds it ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_equation_of_the_derivation_holds(machine):
+    X, label = samples()
+    for kernel in ("linear", "rbf"):
+        for intercept in INTERCEPTS if kernel == "linear" else (None,):
+            weight = np.where(np.arange(18) == 7, 0.0, 1.0)
+            problem = machine(X, label, kernel=kernel, intercept=intercept, sample_weight=weight)
+            derivation = qpsvm.derive(problem, qpsvm.solve(problem))
+            assert derivation.headline.startswith("optimal")
+            residuals, reasons = derivation.residuals(), derivation.reasons()
+            assert {tag for tag, residual in residuals.items() if not residual <= 1e-8} == set(reasons)
+            assert all(step.statement for step in derivation)
+            assert len(derivation) == 15
+    assert all(step.lines for step in derivation)
+    wrong = problem.at(0.5 * qpsvm.solve(problem).alpha)
+    assert qpsvm.derive(problem, wrong).headline.startswith("NOT OPTIMAL")
+    other = machine(X[::-1], label, kernel="rbf", intercept=None, sample_weight=weight)
+    assert qpsvm.derive(other, qpsvm.solve(problem)).headline.startswith("NOT OF THIS PROBLEM")
+    assert "nan" not in qpsvm.derive(problem, qpsvm.solve(problem))._repr_html_()
+
+
 def test_models_are_saved_and_read_back(tmp_path):
     X, label = samples()
     names = np.array(["ash", "elm", "oak"])[label]
