@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from each import for_each
-from scipy.optimize import linprog
 
 import qpsvm
-from qpsvm.base.arrays.frozen import repeat_value, sum_where
+from qpsvm.base.arrays.frozen import repeat_value
 from qpsvm.base.arrays.quantiles import find_quantile_interval
 from qpsvm.base.arrays.rounding import compute_relative_gap
 from qpsvm.bounds.certificate import compute_gap_terms, sum_gap_terms
@@ -27,7 +26,7 @@ def projection_by_bisection(a: np.ndarray, caps: np.ndarray, mass: float) -> np.
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(40))
+@for_each("seed", range(40))
 def test_capped_simplex_is_the_projection(seed):
     """Random, tied, and at the ends: compared with bisection on τ."""
     rng = np.random.default_rng(seed)
@@ -48,7 +47,7 @@ def test_capped_simplex_takes_a_mass_that_exceeds_the_caps_by_rounding():
     np.testing.assert_array_equal(project_on_capped_simplex(np.zeros(3), caps, caps.sum() * (1 + 1e-15)), caps)
 
 
-@pytest.mark.parametrize("largest", [1e9, 1e17, 1e200, 1e290])
+@for_each("largest", [1e9, 1e17, 1e200, 1e290])
 def test_capped_simplex_keeps_its_mass_beside_an_entry_that_is_far_larger(largest):
     for caps in (np.full(4, 1.0), np.array([0.5, np.inf, 1.0, 0.1])):
         x = project_on_capped_simplex(np.array([largest, 3.0, 1.0, -largest]), caps, 1.3)
@@ -65,7 +64,7 @@ def test_capped_simplex_of_a_feasible_point_is_that_point():
     np.testing.assert_array_equal(project_on_capped_simplex(x, caps, x.sum()), x)
 
 
-@pytest.mark.parametrize("shift", [1e-13, 1e-9, 1e-3, -1e-4])
+@for_each("shift", [1e-13, 1e-9, 1e-3, -1e-4])
 def test_capped_simplex_leaves_what_belongs_at_a_bound_there(shift):
     """A shift of all entries is projected away, but for rounding: none of it may lift an entry off 0 or its cap."""
     rng = np.random.default_rng(7)
@@ -119,35 +118,7 @@ def test_quantile_interval_is_the_set_of_minimisers(seed):
         assert value(low - 1e-3) > best
 
 
-@pytest.mark.slow
-@for_each("seed", range(60))
-def test_intercepts_of_hinges_solve_the_linear_program(seed):
-    """All b that minimise Σ C_i (1 − y_i(u_i + b))₊, weighted and tied, are quantiles: the value is the LP's."""
-    u, C, rng = tied(seed)
-    y = np.where(rng.random(len(u)) < 0.5, 1.0, -1.0)
-    y[:2] = [1.0, -1.0]
-    if seed % 4 == 0:
-        C = np.ones(len(u))
-    low, high = find_quantile_interval(y - u, C, sum_where(C, y > 0))
-
-    def value(b):
-        return float(C @ np.maximum(1 - y * (u + b), 0.0))
-
-    n = len(u)
-    program = linprog(
-        np.append(C, 0.0), A_ub=np.hstack([-np.eye(n), -y[:, None]]), b_ub=-(1 - y * u),
-        bounds=[(0, None)] * n + [(None, None)], method="highs",
-    )  # fmt: skip
-    assert low <= high
-    step = 1e-4 * (1 + abs(low))
-    for b in (low, high, (low + high) / 2):
-        assert np.isfinite(b)
-        assert value(b) == pytest.approx(program.fun, abs=1e-9)
-    assert value(low - step) > program.fun + 1e-9
-    assert value(high + step) > program.fun + 1e-9
-
-
-@pytest.mark.parametrize("seed", range(10))
+@for_each("seed", range(10))
 def test_balanced_is_feasible_and_leaves_feasible_points_alone(seed):
     rng = np.random.default_rng(seed)
     y = np.where(np.arange(12) % 3, 1.0, -1.0)
@@ -159,7 +130,7 @@ def test_balanced_is_feasible_and_leaves_feasible_points_alone(seed):
     np.testing.assert_allclose(balance_sides(a, y, upper), a, rtol=1e-14)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@for_each("seed", range(10))
 def test_the_terms_of_the_gap_sum_to_it(seed):
     """(GAP.1): P(w, b) − D(α) = ½‖w − w(α)‖² + Σ g_i, for any w, b and any feasible α."""
     rng = np.random.default_rng(seed)
@@ -222,7 +193,7 @@ def test_a_point_with_another_alpha_does_not_keep_its_kinds():
         assert known.replace(**{name: np.ones(4)}).kind is None
 
 
-@pytest.mark.parametrize("make", [np.array, sp.csr_array])
+@for_each("make", [np.array, sp.csr_array])
 def test_a_point_whose_correction_leaves_no_support_vector(make):
     result = qpsvm.NuSVR(make(np.eye(2)), [0.0, 0.0], C=1.0, nu=1.0).at([0.5, 0.4, 0.4, 0.5])
     assert result.primal == result.dual == result.gap == 0.0

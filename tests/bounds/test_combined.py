@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
 from judge import judge_dual
 from stated_machines import draw_stated_pairs, examine_stated_seed
 
@@ -15,7 +16,7 @@ from qpsvm.base.arrays.double_double import sum_columns_to_pairs
 from qpsvm.bounds.sharp_rows import SharpRows, combine_beta
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_column_sums_are_what_rational_numbers_say(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, k = int(rng.integers(1, 6)), int(rng.integers(0, 60))
@@ -31,8 +32,8 @@ def test_column_sums_are_what_rational_numbers_say(seed: int) -> None:
         assert radii[j] <= 1e-28 * np.abs(values).max(initial=0.0) * k
 
 
-@pytest.mark.parametrize("kernel", [qpsvm.Linear(), qpsvm.Polynomial(2, 0.1, 1.0)], ids=str)
-@pytest.mark.parametrize("offset", [0.0, 1e7])
+@for_each("kernel", [qpsvm.Linear(), qpsvm.Polynomial(2, 0.1, 1.0)])
+@for_each("offset", [0.0, 1e7])
 def test_values_and_coefficients_are_what_rational_numbers_say(kernel: qpsvm.Kernel, offset: float) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6, 2)) + (offset if kernel == qpsvm.Linear() else 0.0)
@@ -79,8 +80,8 @@ def test_rows_of_many_samples_have_an_evaluation_too() -> None:
         assert abs(exact - Fraction(value)) <= Fraction(radius) <= Fraction(1, 10**12) * max(abs(exact), 1)
 
 
-@pytest.mark.parametrize("C", [1.0, 1e3, 1e6])
-@pytest.mark.parametrize("offset", [0.0, 1e4, 1e8])
+@for_each("C", [1.0, 1e3, 1e6])
+@for_each("offset", [0.0, 1e4, 1e8])
 def test_a_ranking_far_from_the_origin_is_certified_as_one_near_it(C: float, offset: float) -> None:
     """Pairs are differences: that both samples are far away is no loss of digits but that of X itself."""
     rng = np.random.default_rng(0)

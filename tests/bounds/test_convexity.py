@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact_arithmetic import as_fraction_rows, as_fractions, dot
+from exact_arithmetic import as_fraction_rows, as_fractions, dot, is_positive_semidefinite
 
 from qpsvm.bounds.program.convexity import (
     Convexity,
@@ -22,17 +22,7 @@ def has_no_negative_pivot(P: np.ndarray, less: np.ndarray) -> bool:
     rows = as_fraction_rows(P)
     for j, value in enumerate(less.tolist()):
         rows[j][j] -= Fraction(value)
-    while rows:
-        place = max(range(len(rows)), key=lambda i: rows[i][i])
-        pivot = rows[place][place]
-        if pivot <= 0:
-            return pivot == 0 and not any(value for row in rows for value in row)
-        head = rows.pop(place)
-        rows = [
-            [a - row[place] / pivot * b for k, (a, b) in enumerate(zip(row, head, strict=True)) if k != place]
-            for row in rows
-        ]
-    return True
+    return is_positive_semidefinite(rows)
 
 
 def draw_matrix(rng: np.random.Generator) -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import for_each
 from exact_arithmetic import as_fractions, dot
 from judge import build_row_points, compute_loss, judge_dual
 from stated_machines import StatedProblem
@@ -42,7 +43,7 @@ def draw_far_rows(seed: int) -> StatedProblem:
     return StatedProblem(X, y, 1.0, C, float(rng.choice([0.0, 1.0 / C])), INTERCEPTS[seed % 3])
 
 
-@pytest.mark.parametrize("seed", [9, 16, 28, 31, 37, 41, 51, 56])
+@for_each("seed", [9, 16, 28, 31, 37, 41, 51, 56])
 def test_difference_and_size_are_bounds_each(seed: int) -> None:
     """That of the size is at the losses for t − r: with those for t it is more than the objective of each of these."""
     problem = draw_far_rows(seed)
@@ -54,7 +55,7 @@ def test_difference_and_size_are_bounds_each(seed: int) -> None:
     assert found.size <= max(abs(true.primal), abs(true.dual))
 
 
-@pytest.mark.parametrize("curvature", [0.0, 0.3])
+@for_each("curvature", [0.0, 0.3])
 def test_rows_that_are_left_out_contribute_nothing(curvature: float) -> None:
     """Rows with α at either bound, and slacks on both sides of 0 and of the knee, within the radius and beyond it."""
     t, r = np.tile([-2.0, -0.5, 0.5, 2.0], 4) * 0.01, np.full(16, 0.01)
@@ -68,8 +69,8 @@ def test_rows_that_are_left_out_contribute_nothing(curvature: float) -> None:
     assert bounds.sum_terms_of_rows(point, rest, t[rest], r[rest]) == 0.0
 
 
-@pytest.mark.parametrize("kind", LOSSES)
-@pytest.mark.parametrize("seed", range(6))
+@for_each("kind", LOSSES)
+@for_each("seed", range(6))
 def test_the_terms_are_no_less_than_their_sum(seed: int, kind: str) -> None:
     """(BOUND.2), where slacks are exactly these, so that all is the rounding of products and sums; and at both ends."""
     rng = np.random.default_rng(seed)
@@ -92,7 +93,7 @@ def test_the_terms_are_no_less_than_their_sum(seed: int, kind: str) -> None:
         assert found >= sum(max(pair) for pair in zip(*ends, strict=True))
 
 
-@pytest.mark.parametrize("seed", [24, 127, 249, 270, None])
+@for_each("seed", [24, 127, 249, 270, None])
 def test_a_surplus_is_paid_for(seed: int | None) -> None:
     """(COUNT.1), where Eᵀα is far from e: for what it moves w, and, of samples next to 0, for what falls short."""
     rng = np.random.default_rng(seed or 0)
@@ -118,8 +119,8 @@ def test_a_surplus_is_paid_for(seed: int | None) -> None:
     assert found.difference >= true.primal - true.dual
 
 
-@pytest.mark.parametrize("n", [60, 5000])
 @pytest.mark.parametrize("kind", ["CSVM", "weighted", "EpsilonSVR", "NuSVM", "NuSVR", "OneClass", "SVDD"])
+@for_each("n", [60, 5000])
 def test_a_repaired_alpha_leaves_no_surplus(kind: str, n: int) -> None:
     """(REPAIR.9): the sums are the totals in rational numbers, and nothing is paid for them."""
     rng = np.random.default_rng(n)
@@ -146,9 +147,7 @@ def test_a_repaired_alpha_leaves_no_surplus(kind: str, n: int) -> None:
     assert (found.alpha is point.alpha) == (kind != "NuSVR")
 
 
-@pytest.mark.parametrize(
-    "kind", ["weighted", "NuSVM", "weighted NuSVM", "OneClass", "SVDD", "QuantileSVR", "EpsilonSVR"]
-)
+@for_each("kind", ["weighted", "NuSVM", "weighted NuSVM", "OneClass", "SVDD", "QuantileSVR", "EpsilonSVR"])
 def test_the_alpha_of_a_result_is_exactly_feasible(kind: str) -> None:
     """GapBounder are rounded down and totals are two floats, so that a proof has nothing to repair."""
     rng = np.random.default_rng(5)
@@ -195,7 +194,7 @@ def test_an_objective_that_is_a_norm_is_that_of_its_alpha() -> None:
     assert 0.4 * float(own @ own) < found.size < 0.5 * float(own @ own)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 def test_a_penalised_intercept_is_as_far_as_it_may_be(seed: int) -> None:
     """(CERT.2) at both ends of what the level may be, for a ridge of any size."""
     rng = np.random.default_rng(seed)
@@ -215,7 +214,7 @@ def test_a_penalised_intercept_is_as_far_as_it_may_be(seed: int) -> None:
             assert all(least <= abs(end) * Fraction(FEW_ROUNDINGS) for end in ends)
 
 
-@pytest.mark.parametrize("off", [0.0, 1e-12, 0.25])
+@for_each("off", [0.0, 1e-12, 0.25])
 def test_a_ball_is_as_small_as_it_may_be(off: float) -> None:
     """½R² + Σ C t of the smallest ball that the level may stand for is no less than the size: of one around all."""
     problem = qpsvm.SVDD([[0.0, 0.1], [2.0, 0.3], [1.0, 0.7]], nu=0.1)
@@ -231,7 +230,7 @@ def test_a_ball_is_as_small_as_it_may_be(off: float) -> None:
         assert size <= end / 2 + sum(C * max(part, Fraction(0)) for C, part in zip(U, t, strict=True))
 
 
-@pytest.mark.parametrize("kernel", ["linear", qpsvm.RBF(0.5)], ids=str)
+@for_each("kernel", ["linear", qpsvm.RBF(0.5)])
 def test_a_w_that_is_not_of_its_alpha_pays_for_it(kernel: Any) -> None:
     """(GAP.1) has ½‖w − w(α)‖²."""
     rng = np.random.default_rng(1)
@@ -282,7 +281,7 @@ def draw_bands(seed: int) -> tuple[Any, Any, dict[str, Any], dict[str, float]]:
     return problem, problem._certifier.restoration, {"dual": dual, "point": point}, {"b": 0.3 / 7.0}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_at_the_ends_of_what_the_rows_allow_they_are_kept_for_certain(seed: int) -> None:
     """(HELD.1): b goes twice the radius inside."""
     _, held, at, mu = draw_bands(seed)
@@ -295,7 +294,7 @@ def test_at_the_ends_of_what_the_rows_allow_they_are_kept_for_certain(seed: int)
         assert not held._find_violated(*held._enclose_violations(**at, mu={"b": end}))[column].any()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_rows_that_are_brought_to_their_bound_are_kept_for_certain(seed: int) -> None:
     """(HELD.2) goes twice the radius inside, so that the rounding of its step breaks none."""
     _, held, at, mu = draw_bands(seed)
@@ -306,7 +305,7 @@ def test_rows_that_are_brought_to_their_bound_are_kept_for_certain(seed: int) ->
     assert not held._find_violated(*held._enclose_violations(at["dual"], *moved))[worst].any()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_the_room_of_a_point_inside_is_there(seed: int) -> None:
     """(HELD.4) shrinks towards it by as much: exactly what the rows leave, or less."""
     problem, held, _, _ = draw_bands(seed)

@@ -100,7 +100,7 @@ def exact_terms(svm: SVMDual, X: Any, alpha: list[Fraction], w: list[Fraction], 
     return found
 
 
-@pytest.mark.parametrize("kind", GROUPS)
+@for_each("kind", GROUPS)
 @for_each("seed", range(12))
 def test_the_gap_is_a_sum_of_terms_that_are_not_negative(seed: int, kind: str) -> None:
     svm, X, _ = drawn_dual(seed, kind)
@@ -166,7 +166,7 @@ def test_a_row_at_its_bound_is_settled_from_the_knee_on_even_where_others_have_n
     assert certificate.gap >= judge_dual(problem.svm, problem.X, certificate).gap > 0.01
 
 
-@pytest.mark.parametrize("intercept", ["free", "penalised"])
+@for_each("intercept", ["free", "penalised"])
 def test_a_vanishing_w_is_no_excuse_for_an_alpha_that_costs_by_itself(intercept: str) -> None:
     """Levels 0, and one sample in both classes: w(α) = 0, but D(α) = −½Σδα², which is 100 % off."""
     problem = StatedProblem([[1.0], [1.0]], [1, -1], level=0.0, curvature=1.0, intercept=intercept)
@@ -191,7 +191,7 @@ def test_alpha_is_zero_and_so_is_the_optimum() -> None:
     assert (result.primal, result.dual, result.gap) == (0.0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("factor", [0.125, 8.0, 0.1])
+@for_each("factor", [0.125, 8.0, 0.1])
 def test_the_column_of_a_group_may_have_any_size(factor: float) -> None:
     """What a surplus of column·α is repaired by is column times as much α."""
     svm, X, space = drawn_dual(1, "total")
@@ -216,7 +216,7 @@ def test_groups_that_cannot_be_told_apart_are_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", GROUPS)
-@pytest.mark.parametrize("seed", [0, 3, 156])
+@for_each("seed", [0, 3, 156])
 def test_over_a_kernel_matrix_too(seed: int, kind: str) -> None:
     """K = XXᵀ of small integers is exact, and so is w = Σ coef_i x_i. At seed 156, ½βᵀKβ was below 0 by rounding."""
     rng = np.random.default_rng(seed)
@@ -345,7 +345,7 @@ def test_hard_rows_that_touch_meet_in_a_point_and_those_that_cross_in_none() -> 
         )
 
 
-@pytest.mark.parametrize("total", [-5.0, 7.0])
+@for_each("total", [-5.0, 7.0])
 def test_soft_rows_that_give_way_leave_the_multiplier_to_the_hard_ones(total: float) -> None:
     """e is more than the soft rows can hold: θ goes as far as the hard rows let it."""
     column = np.array([1.0, -1.0, 1.0, -1.0])
@@ -373,7 +373,7 @@ def test_averaging_leaves_out_rows_that_the_group_has_no_part_in() -> None:
 # --- repair -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", GROUPS)
+@for_each("kind", GROUPS)
 @for_each("seed", range(10))
 def test_repair_ends_in_the_set_and_stays_there(seed: int, kind: str) -> None:
     svm, _, _ = drawn_dual(seed, kind)
@@ -390,8 +390,8 @@ def test_repair_ends_in_the_set_and_stays_there(seed: int, kind: str) -> None:
         np.testing.assert_allclose(again, alpha, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("sign", [-1.0, 1.0])
-@pytest.mark.parametrize("caps", [1.0, np.inf])
+@for_each("sign", [-1.0, 1.0])
+@for_each("caps", [1.0, np.inf])
 def test_a_mass_is_reached_from_below_whatever_the_sign_of_its_column(sign: float, caps: float) -> None:
     """1ᵀα = 2 and −1ᵀα = −2 are one equality."""
     ones = repeat_value(1.0, 5)
@@ -406,7 +406,7 @@ def test_a_mass_is_reached_from_below_whatever_the_sign_of_its_column(sign: floa
         assert (alpha <= caps).all()
 
 
-@pytest.mark.parametrize("mass", [-3.0, 0.0, 3.0])
+@for_each("mass", [-3.0, 0.0, 3.0])
 def test_the_lighter_side_is_raised_where_emptying_the_heavier_one_is_not_enough(mass: float) -> None:
     column = np.array([1.0, 2.0, 0.0, -1.0, -0.5])
     for upper in (np.full(5, 4.0), np.full(5, np.inf)):
@@ -458,8 +458,8 @@ def test_a_term_is_not_lost_where_its_square_would_be() -> None:
     assert losses.compute_gap_term(np.zeros(1), t, upper, bend)[0] == pytest.approx(5e-141, rel=1e-12, abs=0.0)
 
 
-@pytest.mark.parametrize("upper", [0.5, 3.0])
-@pytest.mark.parametrize("bend", [1e-6, 1.0, 1e6])
+@for_each("upper", [0.5, 3.0])
+@for_each("bend", [1e-6, 1.0, 1e6])
 def test_the_loss_is_continuous_at_its_knee(upper: float, bend: float) -> None:
     knee = upper * bend
     sides = np.array([np.nextafter(knee, 0.0), knee, np.nextafter(knee, np.inf)])
@@ -478,12 +478,12 @@ def test_a_stated_machine_is_called_optimal_only_where_it_is(batch: int) -> None
     assert not wrong
 
 
-@pytest.mark.parametrize("seed", [1286, 2524, 3191, 3216, 3271])
+@for_each("seed", [1286, 2524, 3191, 3216, 3271])
 def test_seeds_that_were_called_optimal_and_were_not(seed: int) -> None:
     assert not examine_stated_seed(seed)
 
 
-@pytest.mark.parametrize("seed", [32, 47, 311, 489, 779])
+@for_each("seed", [32, 47, 311, 489, 779])
 def test_points_whose_gap_was_printed_below_the_truth(seed: int) -> None:
     problem, _ = draw_stated(seed)
     rng = np.random.default_rng(seed + 10**6)

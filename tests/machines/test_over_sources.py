@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
 
 import qpsvm
 from qpsvm.base.errors import DataError, DataTypeError, UnknownOptionError
@@ -60,8 +61,8 @@ MACHINES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "storage"),
+@for_each(
+    "name, storage",
     [*((name, "dense") for name in MACHINES), ("C", "sparse"), ("tube", "sparse"), ("rows", "sparse")],
 )
 def test_a_machine_over_blocks_is_the_machine_over_their_array(name, storage):

@@ -1,14 +1,13 @@
-"""Ranking: pairs and how they are made, the textbook's optimum, a C-SVM over differences, weights, hostile data."""
+"""Ranking: pairs and how they are made, contradictions, what a result holds, and hostile data."""
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
+from each import for_each
 from hostile import SPOILERS, draw_samples
 from judge import find_faults
 
@@ -35,7 +34,7 @@ GROUPS = np.repeat(["a", "b", "c", "d"], 6)
 # --- pairs ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("groups", [None, GROUPS, np.arange(24) % 5, [*range(22), 21, 21]])
+@for_each("groups", [None, GROUPS, np.arange(24) % 5, [*range(22), 21, 21]])
 def test_pairs_are_all_of_a_group_that_differ(groups: Any) -> None:
     names = np.zeros(24) if groups is None else np.asarray(groups)
     expected = {(i, j) for i in range(24) for j in range(24) if Y[i] > Y[j] and names[i] == names[j]}
@@ -44,8 +43,8 @@ def test_pairs_are_all_of_a_group_that_differ(groups: Any) -> None:
     assert len(problem.pairs) == len(expected) == find_pair_order(Y, groups).n_pairs
 
 
-@pytest.mark.parametrize("most", [1, 10, 100, 150, 10_000])
-@pytest.mark.parametrize("groups", [None, GROUPS])
+@for_each("most", [1, 10, 100, 150, 10_000])
+@for_each("groups", [None, GROUPS])
 def test_sampled_pairs_are_different_pairs_of_the_same_order(most: int, groups: Any) -> None:
     everything = {tuple(pair) for pair in qpsvm.Ranking(X, Y, groups=groups).pairs.tolist()}
     found = qpsvm.Ranking.sampled_pairs(Y, most, groups)
@@ -100,9 +99,7 @@ def test_what_is_no_ranking_is_refused(error: type[Exception], match: str, argum
         qpsvm.Ranking(**({"X": X, "y": Y} | arguments))
 
 
-@pytest.mark.parametrize(
-    ("error", "most"), [(ParameterError, 0), (ParameterTypeError, 1.5), (ParameterTypeError, True)]
-)
+@for_each("error, most", [(ParameterError, 0), (ParameterTypeError, 1.5), (ParameterTypeError, True)])
 def test_a_number_of_pairs_is_a_number(error: type[Exception], most: Any) -> None:
     with pytest.raises(error, match="most"):
         qpsvm.Ranking.sampled_pairs(Y, most)
@@ -111,62 +108,12 @@ def test_a_number_of_pairs_is_a_number(error: type[Exception], most: Any) -> Non
 # --- the optimum ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("groups", [None, GROUPS])
-@pytest.mark.parametrize("C", [0.01, 2.0])
-def test_the_optimum_is_cvxpy_s(C: float, groups: Any) -> None:
-    import cvxpy as cp
-
-    problem = qpsvm.Ranking(X, Y, C, groups, sample_weight=S)
-    result = qpsvm.solve(problem)
-    names, w = np.zeros(24) if groups is None else groups, cp.Variable(3)
-    better, worse = np.nonzero((Y[:, None] > Y) & (names[:, None] == names))
-    penalties = C * S[better] * S[worse]
-    textbook = cp.Problem(cp.Minimize(cp.sum_squares(w) / 2 + penalties @ cp.pos(1 - (X[better] - X[worse]) @ w)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        textbook.solve(solver="CLARABEL")
-    assert result.primal == pytest.approx(textbook.value, rel=1e-6)
-    assert result.dual == pytest.approx(textbook.value, rel=1e-6)
-
-
-@pytest.mark.parametrize("backend", ["auto", "cvxopt", "interior_point", "osqp"])
-def test_it_is_a_c_svm_without_intercept_over_differences(backend: str) -> None:
-    """(RANK.15), with half of the differences turned round."""
-    problem = qpsvm.Ranking(X, Y, 0.3)
-    turned = np.where(np.arange(len(problem.pairs)) % 2, 1.0, -1.0)
-    Z = turned[:, None] * (X[problem.pairs[:, 0]] - X[problem.pairs[:, 1]])
-    m = len(Z)
-    hinge = qpsvm.PrimalHinge(Z, turned, lam=1 / (0.3 * m), intercept=None)
-    result, expected = qpsvm.solve(problem, backend, tol=1e-8), qpsvm.solve(hinge, tol=1e-8)
-    assert result.primal == pytest.approx(expected.primal * 0.3 * m, rel=1e-7)
-    np.testing.assert_allclose(result.w, expected.w, atol=1e-4)
-
-
-@pytest.mark.parametrize("kernel", ["linear", qpsvm.RBF(0.3)])
-def test_the_order_reversed_turns_f(kernel: Any) -> None:
-    one, other = (qpsvm.solve(qpsvm.Ranking(X, y, kernel=kernel), tol=1e-9) for y in (Y, -Y))
-    assert one.primal == pytest.approx(other.primal, rel=1e-8)
-    np.testing.assert_allclose(one.predict(X), -other.predict(X), atol=1e-4)
-
-
-@pytest.mark.parametrize("kernel", ["linear", qpsvm.RBF(0.3)])
-def test_a_duplicated_pair_is_paid_twice_and_a_duplicated_row_has_a_weight_of_two(kernel: Any) -> None:
+@for_each("kernel", ["linear", qpsvm.RBF(0.3)])
+def test_a_duplicated_pair_is_paid_twice(kernel: Any) -> None:
     pairs = qpsvm.Ranking(X, Y).pairs
     double = qpsvm.solve(qpsvm.Ranking(X, pairs=np.vstack([pairs, pairs]), C=0.2, kernel=kernel), tol=1e-9)
     single = qpsvm.solve(qpsvm.Ranking(X, pairs=pairs, C=0.4, kernel=kernel), tol=1e-9)
     assert double.primal == pytest.approx(single.primal, rel=1e-8)
-    weights = np.ones(24)
-    weights[5] = 2.0
-    one = qpsvm.solve(qpsvm.Ranking(X, Y, sample_weight=weights, kernel=kernel), tol=1e-9)
-    twice = np.append(np.arange(24), 5)
-    other = qpsvm.solve(qpsvm.Ranking(X[twice], Y[twice], kernel=kernel), tol=1e-9)
-    assert one.primal == pytest.approx(other.primal, rel=1e-8)
-
-
-def test_a_shift_of_all_samples_changes_nothing() -> None:
-    one, other = (qpsvm.solve(qpsvm.Ranking(X + shift, Y), tol=1e-9) for shift in (0.0, 1000.0))
-    assert one.primal == pytest.approx(other.primal, rel=1e-8)
-    np.testing.assert_allclose(one.w, other.w, atol=1e-5)
 
 
 def test_contradicting_pairs_cancel() -> None:
@@ -193,16 +140,6 @@ def test_one_pair_of_two_samples() -> None:
     same = qpsvm.solve(qpsvm.Ranking(np.ones((2, 2)), [1, 2], C=10.0))
     assert same.status == "optimal"
     assert same.primal == pytest.approx(10.0)
-
-
-@pytest.mark.parametrize("given", [sp.csr_array, lambda X: X @ X.T], ids=["sparse", "precomputed"])
-def test_sparse_samples_and_a_kernel_matrix_are_the_same_problem(given: Any) -> None:
-    result = qpsvm.solve(qpsvm.Ranking(X, Y, sample_weight=S), tol=1e-9)
-    kernel = qpsvm.Linear() if given is sp.csr_array else qpsvm.Precomputed()
-    other = qpsvm.solve(qpsvm.Ranking(given(X), Y, sample_weight=S, kernel=kernel), tol=1e-9)
-    assert other.primal == pytest.approx(result.primal, rel=1e-8)
-    np.testing.assert_allclose(other.coef, result.coef, atol=1e-3 * np.abs(result.coef).max())
-    np.testing.assert_allclose(other.predict(given(X)), result.predict(X), atol=1e-4)
 
 
 # --- what comes back --------------------------------------------------------------------------------------------------
@@ -235,7 +172,7 @@ def test_a_result_has_an_entry_for_each_pair_and_a_coefficient_for_each_sample(t
     np.testing.assert_allclose(qpsvm.load(tmp_path / "model.npz").predict(X), f)
 
 
-@pytest.mark.parametrize("kernel", ["linear", qpsvm.RBF(0.3)])
+@for_each("kernel", ["linear", qpsvm.RBF(0.3)])
 def test_points_starts_and_paths(kernel: Any) -> None:
     problem = qpsvm.Ranking(X, Y, 0.3, kernel=kernel, sample_weight=S)
     result = qpsvm.solve(problem, tol=1e-9)
@@ -284,7 +221,7 @@ def test_many_pairs_with_a_kernel_are_solved_in_the_coordinates_of_their_samples
     assert (result.backend, result.form) == ("interior_point", "primal")
 
 
-@pytest.mark.parametrize("spoiler", SPOILERS)
+@for_each("spoiler", SPOILERS)
 def test_what_is_claimed_of_spoilt_samples_is_true(spoiler: str) -> None:
     rng = np.random.default_rng(100 + SPOILERS.index(spoiler))
     for C in (1e-3, 1.0, 1e4):

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from each import for_each
 from sklearn.datasets import make_moons
 
 import qpsvm
@@ -29,7 +30,7 @@ PROBLEMS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@for_each("name", PROBLEMS)
 def test_it_is_what_a_problem_of_its_own_is(name):
     problem, changes, alone = PROBLEMS[name]
     before, title = get_parameters(problem), problem.title
@@ -63,7 +64,7 @@ def test_what_it_refuses():
         qpsvm.NuSVM(X[:11], Y[:11], 0.1).replace(nu=1.0)
 
 
-@pytest.mark.parametrize("kernel", [qpsvm.RBF(1.0), "linear", qpsvm.Polynomial(2, 1.0, 1.0), "precomputed"])
+@for_each("kernel", [qpsvm.RBF(1.0), "linear", qpsvm.Polynomial(2, 1.0, 1.0), "precomputed"])
 def test_some_of_the_samples_have_their_part_of_the_gram_matrix(kernel):
     samples = X @ X.T if kernel == "precomputed" else X
     weight = np.linspace(0.0, 2.0, 40)  # the first takes no part

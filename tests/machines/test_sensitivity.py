@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import for_each
 
 import qpsvm
 
@@ -68,8 +69,8 @@ def directions(machine, kernel):
     return problem, names
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("machine", MACHINES)
+@for_each("kernel", KERNELS)
 def test_derivatives_are_those_of_differences(machine, kernel):
     problem, names = directions(machine, kernel)
     result = solve_problem(problem)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from each import for_each
 
 from qpsvm import CSVM, HardMargin, NuSVM, PrimalHinge, solve
@@ -29,9 +28,9 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize("backend", ["auto", "cvxopt", "osqp"])
-@pytest.mark.parametrize("form", ["dual", "primal"])
+@for_each("kernel", ["linear", "rbf"])
+@for_each("backend", ["auto", "cvxopt", "osqp"])
+@for_each("form", ["dual", "primal"])
 @for_each("name", PROBLEMS)
 def test_support_is_where_alpha_is_positive(name, kernel, backend, form):
     result = solve(PROBLEMS[name](kernel), backend, form=form)

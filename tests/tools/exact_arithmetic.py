@@ -1,4 +1,4 @@
-"""Compute with arrays in fractions: conversion, dot products and linear systems, shared by the exact judges."""
+"""Compute with arrays in fractions: conversion, dot products, linear systems, definiteness; for the exact judges."""
 
 from __future__ import annotations
 
@@ -56,3 +56,19 @@ def solve_linear_system(table: list[Vector], defaults: Vector | None = None) -> 
         others = (row[j] * solution[j] for j in range(count) if j not in pivots and row[j])
         solution[column] = row[-1] - sum(others, Fraction(0))
     return solution
+
+
+def is_positive_semidefinite(matrix: list[Vector]) -> bool:
+    """Say whether a symmetric matrix (n, n) is positive semidefinite, by elimination with the largest pivot."""
+    rows = [list(row) for row in matrix]
+    while rows:
+        place = max(range(len(rows)), key=lambda i: rows[i][i])
+        pivot = rows[place][place]
+        if pivot <= 0:
+            return pivot == 0 and not any(value for row in rows for value in row)
+        head = rows.pop(place)
+        rows = [
+            [a - row[place] / pivot * b for k, (a, b) in enumerate(zip(row, head, strict=True)) if k != place]
+            for row in rows
+        ]
+    return True

@@ -2,13 +2,14 @@
 
 Nothing of the library is used but the classes that pose the problem. A `TextbookMachine` holds the parameters of one
 kind of machine; its `problem` is what the library solves. `compute_textbook_objectives` then evaluates P at the floats
-of the result and D at a feasible α in fractions.
+of the result and D at a feasible α in fractions, and `is_true` judges what a proof file claims of a linear machine.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 from exact_arithmetic import Vector, as_fraction_rows, as_fractions, dot
@@ -155,3 +156,43 @@ def _compute_half_norm(X: list[Vector], beta: Vector) -> Fraction:
     """Return ½‖Σ β_i x_i‖²."""
     w = [dot(beta, column) for column in zip(*X, strict=True)]
     return dot(w, w) / 2
+
+
+def is_true(content: Any, machine: TextbookMachine) -> bool:
+    """Say whether all that a proof file says of a linear machine is so, whatever has been changed in it."""
+    stated, plane = content["machine"], content["plane"]
+    given, mu = stated["parameters"], plane["multipliers"]
+    kind = {"CSVM": "c", "NuSVM": "nu", "PrimalHinge": "hinge", "HardMargin": "hard", "SquaredHinge": "squared",
+            "HuberHinge": "huber", "NuSVR": "nu tube", "QuantileSVR": "quantile", "OneClass": "one",
+            "EpsilonSVR": "tube squared" if given.get("loss") == "squared" else "tube"}[stated["name"]]  # fmt: skip
+    known = {key: value for key, value in given.items() if key not in ("intercept", "loss")}
+    assert stated["kernel"] == {"name": "linear"}
+    assert {*plane} == {"w", "multipliers"}
+    of = TextbookMachine(
+        kind, machine.X, machine.y, weight=stated.get("weights"), intercept=given.get("intercept"), **known
+    )
+    numbers = SimpleNamespace(w=plane["w"], b=mu.get("b", 0.0), rho=mu.get("rho", 0.0), extras=mu,
+                              problem=SimpleNamespace(**known))  # fmt: skip
+    alpha = [Fraction(2) ** content["alpha"]["exponent"] * j for j in content["alpha"]["integers"]]
+    for k, p, q in content["alpha"]["others"]:
+        alpha[k] = Fraction(p, q)
+    try:
+        P, D = compute_textbook_objectives(of, numbers, alpha)
+    except AssertionError:
+        return False
+    unit = Fraction(given.get("lam", 1))
+    size = max(abs(P), abs(D)) if P is not None else 0
+    gap = None if P is None else (P - D) / size if size else Fraction(0)
+    limits = {"primal at most": P, "dual at least": -D, "gap at most": gap, "gap at least": gap and -gap}
+    seen = set()
+    for claim in content["claims"]:
+        kind, seen = claim["claim"], {*seen, claim["claim"]}
+        if kind == "distance at most":
+            if P is None or claim["bound"] < 0.0 or Fraction(claim["bound"]) ** 2 < 2 * (P - D):
+                return False
+        elif kind != "feasible":
+            limit = limits[kind]
+            factor = 1 if kind.startswith("gap") else unit
+            if limit is None or limit * factor > Fraction(claim["bound"]) * (1 if kind.endswith("most") else -1):
+                return False
+    return {"feasible", "gap at most"} <= seen

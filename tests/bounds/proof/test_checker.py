@@ -18,7 +18,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from checking import run_checker
+from each import for_each
 from sealing import sealed
+from textbook_gap import TextbookMachine, is_true
 
 import qpsvm
 from qpsvm.base.errors import DataError, FileFormatError, UnsupportedError
@@ -173,42 +175,11 @@ def list_changes(value: Any) -> list[Any]:
     ]
 
 
-def judge(content: Any, samples: Any, labels: Any) -> bool:
-    """Whether all that is claimed of a C-SVM with a free intercept is true: P and D as the textbook has them."""
-    machine = content["machine"]
-    if machine["name"] != "CSVM" or machine["parameters"]["intercept"] != "free":
-        return False
-    C, q = Fraction(machine["parameters"]["C"]), Fraction(2) ** content["alpha"]["exponent"]
-    alpha = [q * j for j in content["alpha"]["integers"]]
-    for k, numerator, denominator in content["alpha"]["others"]:
-        alpha[k] = Fraction(numerator, denominator)
-    y, w = [1 if label else -1 for label in labels], [Fraction(v) for v in content["plane"]["w"]]
-    b, rows = Fraction(content["plane"]["multipliers"]["b"]), [[Fraction(v) for v in row] for row in samples]
-    if any(not 0 <= a <= C for a in alpha) or sum(a * s for a, s in zip(alpha, y, strict=True)):
-        return False
-    short = [1 - s * (sum(v * u for v, u in zip(w, row, strict=True)) + b) for s, row in zip(y, rows, strict=True)]
-    P = sum(v * v for v in w) / 2 + C * sum(max(t, Fraction(0)) for t in short)
-    own = [sum(a * s * row[j] for a, s, row in zip(alpha, y, rows, strict=True)) for j in range(2)]
-    D = sum(alpha) - sum(v * v for v in own) / 2
-    gap = (P - D) / max(abs(P), abs(D))
-    known = {
-        "feasible": Fraction(0),
-        "primal at most": P,
-        "dual at least": -D,
-        "gap at most": gap,
-        "gap at least": -gap,
-    }
-    bounds = [(claim["claim"], Fraction(claim.get("bound", 0))) for claim in content["claims"]]
-    far = [bound for kind, bound in bounds if kind == "distance at most"]
-    others = [(kind, bound) for kind, bound in bounds if kind != "distance at most"]
-    near = all(bound >= 0 and bound * bound >= 2 * (P - D) for bound in far)
-    return near and all(known[kind] <= (bound if kind.endswith("most") else -bound) for kind, bound in others)
-
-
 def test_every_number_that_is_changed_and_sealed_again_is_judged_by_arithmetic(small_proof, tmp_path):
     """What is confirmed is true; what is true of numbers that stand in α, in the plane or in a claim is confirmed."""
     proof, data = small_proof
     table = np.loadtxt(data, delimiter=",", skiprows=1)
+    machine = TextbookMachine("c", table[:, :2], 2.0 * table[:, 2] - 1.0)
     path, content, refuted = tmp_path / "proof.json", json.loads(proof.read_text()), 0
     del content["seal"]
     path.write_bytes(sealed(content))
@@ -223,7 +194,7 @@ def test_every_number_that_is_changed_and_sealed_again_is_judged_by_arithmetic(s
             path.write_bytes(sealed(content))
             code, said = run_checker(path, data)
             if code == 0:
-                assert judge(content, table[:, :2].tolist(), table[:, 2].tolist()), (key, value, other, said)
+                assert is_true(content, machine), (key, value, other, said)
             refuted += code == 1
         holder[key] = value
     assert refuted > 50
@@ -275,8 +246,8 @@ def test_an_alpha_outside_of_its_box_proves_nothing(small_proof, tmp_path):
     assert run_checker(path, data)[0] == 1
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
+@for_each(
+    "old, new",
     [
         (b'"version": 1', b'"version": 2'),
         (b'"kernel": {"name": "linear"}', b'"kernel": {"name": "splines"}'),
@@ -354,8 +325,8 @@ def test_the_digest_is_of_values_wherever_they_are():
     assert digest(as_row_source(dense), -target) not in found
 
 
-@pytest.mark.parametrize("dtype", ["<f8", "<f4", ">f8", "<i4", "|i1", "|b1", "<u2"])
-@pytest.mark.parametrize("order", ["C", "F"])
+@for_each("dtype", ["<f8", "<f4", ">f8", "<i4", "|i1", "|b1", "<u2"])
+@for_each("order", ["C", "F"])
 def test_arrays_are_read_as_numpy_reads_them(tmp_path, dtype, order):
     values = np.array([[0, 1, 1], [1, 0, 0], [1, 1, 1], [0, 0, 0]], dtype=dtype, order=order)
     path = tmp_path / "x.npy"
@@ -390,9 +361,7 @@ def test_a_proof_of_nothing_has_no_file(tmp_path):
         qpsvm.solve(ball, check=False).verify().save(tmp_path / "proof.json")
 
 
-@pytest.mark.parametrize(
-    "kernel", [qpsvm.Linear(), qpsvm.Polynomial(2, 0.5, 1.0), qpsvm.RBF(0.7), qpsvm.Precomputed()], ids=str
-)
+@for_each("kernel", [qpsvm.Linear(), qpsvm.Polynomial(2, 0.5, 1.0), qpsvm.RBF(0.7), qpsvm.Precomputed()])
 def test_a_point_of_both_hulls_is_confirmed_and_any_other_refuted(tmp_path, kernel):
     points = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [3.0, 5.0], [0.5, 0.5]])
     labels = np.array([0, 1, 1, 0, 0, 1])
@@ -440,7 +409,7 @@ def test_a_distance_below_zero_is_refuted_and_old_files_without_one_are_read(sma
     assert run_checker(path, data)[0] == 0
 
 
-@pytest.mark.parametrize("weight", [None, [1.0, 2.0, 1.0, 0.5]])
+@for_each("weight", [None, [1.0, 2.0, 1.0, 0.5]])
 def test_a_ball_of_radius_0_is_proven_and_confirmed(tmp_path, weight):
     X = np.tile([0.1, 0.3], (4, 1))
     for kernel in (qpsvm.Polynomial(2, gamma=1.0, coef0=1.0), qpsvm.Polynomial(3), qpsvm.RBF(0.5)):
@@ -455,10 +424,9 @@ def test_a_ball_of_radius_0_is_proven_and_confirmed(tmp_path, weight):
         assert code == 0, said
 
 
-@pytest.mark.parametrize(
+@for_each(
     "kernel",
     [qpsvm.Sigmoid(0.5), lambda A, B: (A @ B.T + 1.0) ** 2, "precomputed"],
-    ids=["sigmoid", "function", "precomputed"],
 )
 def test_a_matrix_of_one_number_is_semidefinite(kernel):
     X = np.full((4, 4), 0.3)

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from exact_arithmetic import is_positive_semidefinite
 
 import qpsvm
 from qpsvm.bounds.proof.exact_dual import Primal
@@ -12,21 +13,6 @@ from qpsvm.bounds.proof.kernels.definite import definiteness, find_psd_shift
 from qpsvm.bounds.proof.kernels.points import build_space_of_matrix
 from qpsvm.bounds.proof.prove import ProofRequest, prove
 from qpsvm.machines.problem.verify import build_registered_program
-
-
-def is_positive_semidefinite(K):
-    """Of rational numbers (n, n), by elimination without rounding."""
-    K = [list(row) for row in K]
-    while K:
-        pivot = max(range(len(K)), key=lambda i: K[i][i])
-        value = K[pivot][pivot]
-        if any(K[i][i] < 0 for i in range(len(K))):
-            return False
-        if value == 0:
-            return not any(any(row) for row in K)
-        rest = [i for i in range(len(K)) if i != pivot]
-        K = [[K[i][j] - K[i][pivot] * K[pivot][j] / value for j in rest] for i in rest]
-    return True
 
 
 def exactly(K, sigma, offset=None):

@@ -8,6 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
+from exact_arithmetic import solve_linear_system
 
 import qpsvm
 from qpsvm.bounds.proof import exact_weights
@@ -112,7 +114,7 @@ def test_a_gaussian_separates_whatever_is_not_the_same():
     assert proof.record["v"].keys() | proof.record["u"].keys() == {0, 40}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_hulls_that_nearly_meet_are_not_said_to_meet(seed):
     """A slab that is far too narrow for doubles: whatever is proven is true."""
     rng = np.random.default_rng(seed)
@@ -169,14 +171,9 @@ def solve_cancelling(error, X, y):
     system.append([Fraction(1)] * len(chosen))
     assert len(system) == len(chosen)
     table = [[*row, Fraction(int(k == len(system) - 1))] for k, row in enumerate(system)]
-    for column in range(len(chosen)):
-        pivot = next(k for k in range(column, len(table)) if table[k][column])
-        table[column], table[pivot] = table[pivot], table[column]
-        table[column] = [v / table[column][column] for v in table[column]]
-        for k, row in enumerate(table):
-            if k != column and row[column]:
-                table[k] = [a - row[column] * b for a, b in zip(row, table[column], strict=True)]
-    return {int(i): 2 * table[k][-1] for k, i in enumerate(chosen)}
+    weights = solve_linear_system(table)
+    assert weights is not None
+    return {int(i): 2 * weight for i, weight in zip(chosen, weights, strict=True)}
 
 
 def test_an_enclosure_does_not_enclose_what_is_not_there():
@@ -197,7 +194,7 @@ def is_farkas(proof, rows):
     return not any(sums[:-1]) and sums[-1] < 0
 
 
-@pytest.mark.parametrize("intercept", ["free", "penalised", None])
+@for_each("intercept", ["free", "penalised", None])
 def test_rows_that_exclude_each_other(intercept):
     rng = np.random.default_rng(3)
     G, c = rng.standard_normal((14, 3)) * 10.0 ** rng.integers(-3, 3, (14, 1)), rng.standard_normal(14)
@@ -242,8 +239,8 @@ def test_rows_of_values_and_margins():
     assert error.verify().record["u"] == {1: 1}
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf", qpsvm.Polynomial(2, 1.0, 1.0)], ids=str)
-@pytest.mark.parametrize("machine", [qpsvm.CSVM, qpsvm.HardMargin])
+@for_each("kernel", ["linear", "rbf", qpsvm.Polynomial(2, 1.0, 1.0)])
+@for_each("machine", [qpsvm.CSVM, qpsvm.HardMargin])
 def test_rows_are_said_to_exclude_each_other_where_that_is_proven_only(machine, kernel):
     """Of rows that are opposite but for the rounding of a factor, an immense w keeps both."""
     X, y = cloud(12, 3, 1)
@@ -314,8 +311,8 @@ def test_an_error_without_samples_says_so():
 POLYNOMIALS = [qpsvm.Polynomial(p, gamma=1.0, coef0=r) for p in (1, 2, 3) for r in (0.0, 1.0)]
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf", *POLYNOMIALS], ids=str)
-@pytest.mark.parametrize("machine", [qpsvm.CSVM, qpsvm.HardMargin, qpsvm.OneClass])
+@for_each("kernel", ["linear", "rbf", *POLYNOMIALS])
+@for_each("machine", [qpsvm.CSVM, qpsvm.HardMargin, qpsvm.OneClass])
 def test_errors_about_rows_are_verified_whatever_the_kernel(machine, kernel):
     """Rows without anything on their left-hand side among them: their kernel has no points at all."""
     X, y = cloud(9, 2, 5)

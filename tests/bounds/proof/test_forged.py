@@ -9,14 +9,14 @@ import os
 import time
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import checking
 import numpy as np
 import pytest
+from each import for_each
 from sealing import sealed, sealed_text
-from textbook_gap import REGRESSIONS, TextbookMachine, compute_textbook_objectives
+from textbook_gap import REGRESSIONS, TextbookMachine, is_true
 
 import qpsvm
 from qpsvm.base.errors import UnsupportedError
@@ -67,46 +67,6 @@ def build_machine(kind: str) -> tuple[TextbookMachine, Any]:
     return TextbookMachine(kind, samples, y, C=2.0, nu=0.4), None if kind == "one" else y
 
 
-def true(content: Any, machine: TextbookMachine) -> bool:
-    """Whether all that a file says of a linear machine is so: by the textbook, in fractions."""
-    stated, plane = content["machine"], content["plane"]
-    given, mu = stated["parameters"], plane["multipliers"]
-    kind = {"CSVM": "c", "NuSVM": "nu", "PrimalHinge": "hinge", "HardMargin": "hard", "SquaredHinge": "squared",
-            "HuberHinge": "huber", "NuSVR": "nu tube", "QuantileSVR": "quantile", "OneClass": "one",
-            "EpsilonSVR": "tube squared" if given.get("loss") == "squared" else "tube"}[stated["name"]]  # fmt: skip
-    known = {key: value for key, value in given.items() if key not in ("intercept", "loss")}
-    assert stated["kernel"] == {"name": "linear"}
-    assert {*plane} == {"w", "multipliers"}
-    of = TextbookMachine(
-        kind, machine.X, machine.y, weight=stated.get("weights"), intercept=given.get("intercept"), **known
-    )
-    numbers = SimpleNamespace(w=plane["w"], b=mu.get("b", 0.0), rho=mu.get("rho", 0.0), extras=mu,
-                              problem=SimpleNamespace(**known))  # fmt: skip
-    alpha = [Fraction(2) ** content["alpha"]["exponent"] * j for j in content["alpha"]["integers"]]
-    for k, p, q in content["alpha"]["others"]:
-        alpha[k] = Fraction(p, q)
-    try:
-        P, D = compute_textbook_objectives(of, numbers, alpha)
-    except AssertionError:
-        return False
-    unit = Fraction(given.get("lam", 1))
-    size = max(abs(P), abs(D)) if P is not None else 0
-    gap = None if P is None else (P - D) / size if size else Fraction(0)
-    limits = {"primal at most": P, "dual at least": -D, "gap at most": gap, "gap at least": gap and -gap}
-    seen = set()
-    for claim in content["claims"]:
-        kind, seen = claim["claim"], {*seen, claim["claim"]}
-        if kind == "distance at most":
-            if P is None or claim["bound"] < 0.0 or Fraction(claim["bound"]) ** 2 < 2 * (P - D):
-                return False
-        elif kind != "feasible":
-            limit = limits[kind]
-            factor = 1 if kind.startswith("gap") else unit
-            if limit is None or limit * factor > Fraction(claim["bound"]) * (1 if kind.endswith("most") else -1):
-                return False
-    return {"feasible", "gap at most"} <= seen
-
-
 def places(content: Any) -> list[tuple[Any, Any]]:
     """Every place of a proof: what holds it, and its key."""
     found = []
@@ -147,7 +107,7 @@ def forge(content: Any, rng: np.random.Generator) -> None:
 def test_whatever_is_forged_nothing_false_is_confirmed(kind, tmp_path):
     machine, target = build_machine(kind)
     content, data = save_proof(tmp_path, machine.problem, machine.X, target)
-    assert true(content, machine)
+    assert is_true(content, machine)
     path, rng, codes = tmp_path / "proof.json", np.random.default_rng([26, len(kind)]), []
     for _ in range(EACH):
         changed = copy.deepcopy(content)
@@ -160,7 +120,7 @@ def test_whatever_is_forged_nothing_false_is_confirmed(kind, tmp_path):
         code, said = check_quickly(path, data)
         codes.append(code)
         if code == 0:
-            assert true(changed, machine), said
+            assert is_true(changed, machine), said
     assert min(codes.count(1), codes.count(2)) > EACH / 30
 
 
@@ -366,7 +326,7 @@ def bases(tmp_path_factory) -> dict[str, tuple[Any, Path]]:
     return {name: base(name, tmp_path_factory.mktemp(name)) for name in {name for name, _ in FORGERIES.values()}}
 
 
-@pytest.mark.parametrize("forgery", FORGERIES)
+@for_each("forgery", FORGERIES)
 def test_a_known_forgery_is_not_confirmed(forgery, bases, tmp_path):
     name, change = FORGERIES[forgery]
     content, data = copy.deepcopy(bases[name][0]), bases[name][1]
@@ -408,9 +368,7 @@ def test_numbers_that_are_none_make_a_file_unusable(old, new, bases, tmp_path):
     assert check_quickly(path, data)[0] == 2
 
 
-@pytest.mark.parametrize(
-    "trick", ["\n", "\r", "\x1b[2K\x1b[1G", "\u2028", "\u202e", "\x85", "\x0b", "\u200b", "\ud800"]
-)
+@for_each("trick", ["\n", "\r", "\x1b[2K\x1b[1G", "\u2028", "\u202e", "\x85", "\x0b", "\u200b", "\ud800"])
 def test_no_line_is_printed_that_the_checker_has_not_judged(trick, bases, tmp_path, capsys):
     content, data = copy.deepcopy(bases["c"][0]), bases["c"][1]
     line = f"a{trick}confirmed   the gap is 0"
@@ -556,7 +514,7 @@ DATA: dict[str, bytes] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", DATA)
+@for_each("kind", DATA)
 def test_data_that_are_none_are_unusable(kind, bases, tmp_path):
     content, path, data = copy.deepcopy(bases["c"][0]), tmp_path / "proof.json", tmp_path / "data"
     content["file"] = {}
@@ -599,28 +557,19 @@ def test_the_data_are_read_once(bases, tmp_path, monkeypatch):
     assert read == [str(path), str(data)]
 
 
-def test_a_matrix_that_is_not_symmetric_is_none(bases, tmp_path):
+def test_a_matrix_that_is_not_symmetric_or_not_square_is_none(bases, tmp_path):
     content, path, data = copy.deepcopy(bases["matrix"][0]), tmp_path / "proof.json", tmp_path / "data.npy"
-    K = X @ X.T + np.eye(7)
-    K[0, 1] += 1e-9
-    np.save(data, np.column_stack([K, LABELS]))
-    rows, y, _ = checker.samples(data.read_bytes(), {}, None, content["machine"])
-    content.update(file={}, data={"rows": 7, "values": checker.digest(rows, y)})
     content["claims"] = [{"claim": "feasible"}, {"claim": "gap at most", "bound": 2.0}]
-    path.write_bytes(sealed(content))
-    code, said = check_quickly(path, data)
-    assert (code, "not symmetric" in said[0]) == (2, True)
-
-
-def test_a_matrix_of_fewer_columns_is_none(bases, tmp_path):
-    content, path, data = copy.deepcopy(bases["matrix"][0]), tmp_path / "proof.json", tmp_path / "data.npy"
-    wide = np.column_stack([X @ X.T + np.eye(7), np.ones(7), LABELS])
-    np.save(data, wide)
-    rows, y, _ = checker.samples(data.read_bytes(), {}, None, content["machine"])
-    content.update(file={}, data={"rows": 7, "values": checker.digest(rows, y)})
-    path.write_bytes(sealed(content))
-    code, said = check_quickly(path, data)
-    assert (code, "not square" in said[0]) == (2, True)
+    K = X @ X.T + np.eye(7)
+    slanted = K.copy()
+    slanted[0, 1] += 1e-9
+    for matrix, words in ((slanted, "not symmetric"), (np.column_stack([K, np.ones(7)]), "not square")):
+        np.save(data, np.column_stack([matrix, LABELS]))
+        rows, y, _ = checker.samples(data.read_bytes(), {}, None, content["machine"])
+        content.update(file={}, data={"rows": 7, "values": checker.digest(rows, y)})
+        path.write_bytes(sealed(content))
+        code, said = check_quickly(path, data)
+        assert (code, words in said[0]) == (2, True)
 
 
 def test_the_library_writes_nothing_that_the_checker_cannot_use(tmp_path):

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
 from textbook_gap import CLASSIFIERS, REGRESSIONS, TextbookMachine, compute_textbook_objectives
 
 import qpsvm
@@ -119,13 +120,6 @@ def check_bounds(machine, result, proof):
             assert claim.verdict != ("refuted" if gap <= claim.value else "proven")
 
 
-@pytest.fixture
-def in_floats(monkeypatch):
-    """Nothing is affordable in rational numbers."""
-    monkeypatch.setattr(proving, "MAX_PRODUCTS_AT_FIRST", 0.0)
-    monkeypatch.setattr(proving, "MAX_PRODUCTS", 0.0)
-
-
 @pytest.mark.parametrize("kind", [*CLASSIFIERS, *REGRESSIONS, "one"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::qpsvm.QPSVMWarning")
 def test_no_bound_is_below_the_truth(kind, monkeypatch):
@@ -154,7 +148,7 @@ def test_what_is_nothing_is_proven_to_be_nothing():
 
 
 @pytest.mark.usefixtures("in_floats")
-@pytest.mark.parametrize("b", [1e305, -1e305])
+@for_each("b", [1e305, -1e305])
 def test_a_number_that_overflows_in_every_row_is_no_proof(b):
     """All α are at C: a row that falls short adds nothing to the gap of these, and one that is no number was one."""
     X, y = np.random.default_rng(0).standard_normal((8, 2)), np.tile([1.0, -1.0], 4)
@@ -180,7 +174,7 @@ def test_hard_rows_are_looked_at_in_twice_the_precision():
         assert (exact is None) == math.isinf(proof.gap)
 
 
-@pytest.mark.parametrize("size", [1e-320, 1e-310, 3e-300, 1.0, 1e290, 1e305])
+@for_each("size", [1e-320, 1e-310, 3e-300, 1.0, 1e290, 1e305])
 def test_bounds_of_rationals_whatever_their_size(size):
     """A factor that is denormal, or overflows, loses its digits as a float."""
     s = np.array([1.0, 1e-5, 3e140, 1.0 / 3.0])
@@ -208,7 +202,7 @@ def test_alpha_off_the_grid_is_a_carrier():
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in matmul:RuntimeWarning")
-@pytest.mark.parametrize("radius", [1e200, math.nan, math.inf])
+@for_each("radius", [1e200, math.nan, math.inf])
 def test_a_ball_beyond_all_floats_is_no_proof(radius):
     """Its square is a rational number, but no float."""
     result = qpsvm.solve(qpsvm.SVDD(np.random.default_rng(0).standard_normal((12, 2)), nu=0.3))

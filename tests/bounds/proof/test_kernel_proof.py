@@ -9,7 +9,6 @@ import scipy.sparse as sp
 
 import qpsvm
 from qpsvm.base.arrays.rounding import UNIT
-from qpsvm.bounds.proof import prove as proving
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels import values as kernel_values
 from qpsvm.bounds.proof.kernels.points import build_space_of_matrix, build_space_of_samples
@@ -162,13 +161,10 @@ def test_numbers_beyond_all_floats_prove_nothing():
     assert np.isinf(build_space_of_samples(qpsvm.Polynomial(3, 1.0), X).measure(Primal(None, c), c, c).distance)
 
 
-@pytest.mark.parametrize("exactly", [True, False])
+@pytest.mark.usefixtures("arithmetic")
 @pytest.mark.parametrize("C", [1.0, 1e5])
-def test_gaps_of_solved_machines(monkeypatch, exactly, C):
+def test_gaps_of_solved_machines(C):
     """P − D in mpmath is between the bounds, which are no worse than what is measured."""
-    if not exactly:
-        monkeypatch.setattr(proving, "MAX_PRODUCTS_AT_FIRST", 0.0)
-        monkeypatch.setattr(proving, "MAX_PRODUCTS", 0.0)
     for kernel, scale in ((qpsvm.RBF(0.3), 1.0), (qpsvm.Polynomial(2, 1.0, 1.0), 1.0), (qpsvm.RBF(1e-3), 1e3)):
         rng = np.random.default_rng(4)
         X = scale * rng.standard_normal((24, 2))

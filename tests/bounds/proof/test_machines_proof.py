@@ -6,12 +6,11 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
 
 import qpsvm
 from qpsvm.base.arrays.types import as_dense
-from qpsvm.bounds.proof import prove as proving
 from qpsvm.data.rows import StackedRows, as_row_source, standardise_rows
-from qpsvm.machines.problem.verify import build_registered_program
 
 rng = np.random.default_rng(5)
 N, D = 16, 3
@@ -249,16 +248,8 @@ def check_bounds(problem, result, proof):
     return gap
 
 
-@pytest.fixture(params=["rational", "floats"])
-def arithmetic(request, monkeypatch):
-    if request.param == "floats":
-        monkeypatch.setattr(proving, "MAX_PRODUCTS_AT_FIRST", 0.0)
-        monkeypatch.setattr(proving, "MAX_PRODUCTS", 0.0)
-    return request.param
-
-
-@pytest.mark.parametrize("rows", [False, True], ids=["alone", "rows"])
 @pytest.mark.parametrize("name", MACHINES)
+@for_each("rows", [False, True])
 def test_what_is_proven_of_a_machine_is_true(arithmetic, name, rows):
     few = ("ranking", "one class", "ball", "hard", "C penalised", "primal penalised")
     own = [] if not rows else ROWS[:1] if name in few else ROWS
@@ -276,8 +267,8 @@ def test_what_is_proven_of_a_machine_is_true(arithmetic, name, rows):
         check_bounds(problem, far, far.verify())
 
 
-@pytest.mark.parametrize("rows", [False, True], ids=["alone", "rows"])
 @pytest.mark.parametrize("name", ["C weighed", "nu", "squared tube", "one class", "ball", "ranking", "hard"])
+@for_each("rows", [False, True])
 def test_what_is_proven_of_a_kernel_machine_is_true(name, rows):
     """Of a kernel that is rational, so that the judge needs no more than fractions."""
     more = {"constraints": ROWS[2]} if rows and name not in ("one class", "ball") else {}
@@ -290,34 +281,6 @@ def test_what_is_proven_of_a_kernel_machine_is_true(name, rows):
     assert bool(proof)
     far = replace(result, alpha=0.9 * result.alpha)
     check_bounds(problem, far, far.verify())
-
-
-@pytest.mark.parametrize("name", MACHINES)
-def test_exact_numbers_are_next_to_those_of_the_dual(name):
-    problem = MACHINES[name](constraints=ROWS[:1]) if name != "one class" else MACHINES[name]()
-    exact, svm = (
-        build_registered_program(problem),
-        problem._build_full_dual(problem._dual_structure.gram, problem.intercept),
-    )
-    svm = problem._build_dual(problem.space.gram, problem.intercept) if name == "one class" else svm
-    own = svm.m if svm.linear_constraints is None else svm.linear_constraints.unconstrained_dual.m
-    level = (
-        [v / 2 for v in (np.square(problem.X[problem.active_rows]).sum(axis=1))] if name == "ball" else svm.level[:own]
-    )
-    assert exact.m == svm.m
-    assert np.array_equal(exact.sign, svm.sign)
-    for found, known in ((exact.level, level), (exact.upper, svm.upper), (exact.curvature, svm.curvature)):
-        low, high = found.bounds
-        for k in range(own):
-            assert found.infinite_mask[k] == np.isinf(known[k])
-            if not found.infinite_mask[k]:
-                assert low[k] <= found[k] <= high[k]
-                assert float(found[k]) == pytest.approx(known[k], rel=1e-15, abs=1e-16)
-    for group, other in zip(exact.groups, svm.groups, strict=True):
-        assert (group.multiplier, float(group.ridge)) == (other.multiplier, other.ridge)
-        assert float(group.total) == pytest.approx(other.total, rel=1e-15)
-        assert np.array_equal(group.column[:own], other.column[:own])
-    assert float(exact.unit) == svm.unit
 
 
 def test_penalties_that_two_doubles_cannot_hold():

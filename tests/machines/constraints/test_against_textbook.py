@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from each import for_each
 from textbook import TEXTBOOK_MACHINES, solve_textbook
 
 import qpsvm
@@ -36,8 +37,8 @@ def rows_of(kind: str) -> qpsvm.Constraints:
 KINDS = ("sign", "fair", "intercept", "away from 0", "equal", "equal with b")
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", TEXTBOOK_MACHINES)
+@for_each("kind", KINDS)
 def test_rows_over_weights(name, kind):
     book, rows = TEXTBOOK_MACHINES[name], rows_of(kind)
     data = X + 2.0 if name == "OneClass" else X  # around the origin, its optimum is 0
@@ -56,8 +57,8 @@ def test_rows_over_weights(name, kind):
     np.testing.assert_allclose(result.w, known.w, atol=3e-3)
 
 
-@pytest.mark.parametrize("kernel", [qpsvm.Linear(), qpsvm.RBF(0.5)], ids=["linear", "rbf"])
 @pytest.mark.parametrize("name", TEXTBOOK_MACHINES)
+@for_each("kernel", [qpsvm.Linear(), qpsvm.RBF(0.5)])
 def test_rows_over_values(name, kernel):
     book = TEXTBOOK_MACHINES[name]
     Z = np.array([[0.5, 0.0, 0.0], [1.0, 0.0, 0.0], [-1.0, 1.0, 0.0]])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import for_each
 from exact_arithmetic import as_fractions, dot
 
 import qpsvm
@@ -77,7 +78,7 @@ def test_pictures_and_derivations_cope():
     assert not any(residual > 1e-8 for residual in qpsvm.derive(problem, result).residuals().values())
 
 
-@pytest.mark.parametrize("seed", range(25))
+@for_each("seed", range(25))
 def test_optimal_keeps_its_rows_in_exact_arithmetic(seed):
     """60 of 300 such results once broke a row."""
     rng = np.random.default_rng(seed)
