@@ -64,8 +64,7 @@ def test_every_machine_solves_saves_and_predicts(capsys, table, tmp_path, varian
     learnt = VARIANTS[variant]._target_kind
     said = "mean pinball loss" if variant == "quantile-svr" else PRINTED[learnt]
     arguments = [table, "--variant", variant, *READ[learnt], *OPTIONS[variant]]
-    code, out, _ = run(capsys, "solve", *arguments, "--save", model)
-    assert code == 0
+    out = succeed(capsys, "solve", *arguments, "--save", model)
     assert "status      optimal" in out
     assert TITLES.get(variant, "") in out
     code, printed, err = run(capsys, "predict", model, table)
@@ -75,7 +74,7 @@ def test_every_machine_solves_saves_and_predicts(capsys, table, tmp_path, varian
     assert said in err
     if learnt != "none":  # what is said of the rows that trained it is what is said of them when they come back
         assert out.split("training    ")[1].split("\n")[0] in err
-    assert run(capsys, "predict", model, table, "--output", written)[0] == 0
+    succeed(capsys, "predict", model, table, "--output", written)
     rows = [line.split(",") for line in written.read_text().splitlines()]
     header = {"numbers": ["prediction"], "ranks": ["score"]}.get(learnt, ["label", "decision"])
     assert rows[0] == header
@@ -110,7 +109,7 @@ def test_a_file_that_waits_for_its_predictions_needs_neither_target_nor_groups(c
     model, waiting = tmp_path / "m.npz", tmp_path / "waiting.csv"
     waiting.write_text("area,rooms,town\n70,2,a\n90,4,b\n")
     for variant, read in (("epsilon-svr", PRICE), ("ranking", RANKS)):
-        assert run(capsys, "solve", table, "--variant", variant, *read, "--save", model)[0] == 0
+        succeed(capsys, "solve", table, "--variant", variant, *read, "--save", model)
         code, out, err = run(capsys, "predict", model, waiting)
         assert (code, err) == (0, "2 predictions\n")
         low, high = map(float, out.split())
