@@ -46,23 +46,6 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def test_solve_prints_the_summary_saves_and_predicts_the_same(capsys, table, tmp_path):
-    model = tmp_path / "model.npz"
-    out = succeed(capsys, "solve", table, "--target", "kind", "--drop", "id", "--standardise", "--kernel", "rbf",
-                       "--save", model)  # fmt: skip
-    assert "60 rows x 4 features" in out
-    assert "status      optimal" in out
-    accuracy = out.split("accuracy ")[1].split()[0]
-    code, out, err = run(capsys, "predict", model, table)
-    assert code == 0
-    assert set(out.split()) == {"cat", "dog"}
-    assert f"60 predictions, accuracy {accuracy}" in err
-    written = tmp_path / "out.csv"
-    succeed(capsys, "predict", model, table, "--output", written)
-    assert written.read_text().splitlines()[0] == "label,decision"
-    assert len(written.read_text().splitlines()) == 61
-
-
 @pytest.mark.slow
 def test_derive_prints_every_step_and_writes_the_page(table, tmp_path):
     """To a pipe that has none of its letters."""
@@ -413,10 +396,8 @@ def test_a_limited_address_space_ends_in_a_sentence(tmp_path, room, named):
     [
         (["solve"], bytes(range(256)) * 20, "not a text file"),
         (["solve"], b"x,kind\n,a\n2,b\n", "--drop-missing"),
-        (["compare"], b"x,kind\n", "no rows"),
         (["compare"], b"x,kind\n1,a\n2,a\n", "two classes"),
         (["derive", "c", "--data"], b"", "is empty"),
-        (["derive", "c", "--data"], b'x,kind\n1,"a\n2,b\n', "line 2"),
         (["solve"], None, "a folder without files"),
     ],
 )

@@ -128,15 +128,8 @@ def test_groups_of_a_ranking_stay_together(table):
         assert not {*whole.table.groups[split.train]} & {*whole.table.groups[split.test]}
 
 
-def test_the_figures_are_those_of_scikit_learn(table):
-    rng = np.random.default_rng(1)
+def test_the_figures_of_novelty_are_those_of_scikit_learn(table):
     numbers = sample_of(table, "numbers", target="price", drop=["bought", "street"])
-    f = numbers.y + rng.normal(size=N)
-    assert compute_scores(numbers, f) == {
-        "R²": metrics.r2_score(numbers.y, f), "mean absolute error": metrics.mean_absolute_error(numbers.y, f),
-    }  # fmt: skip
-    loss = compute_scores(numbers, f, 0.9)["mean pinball loss"]
-    assert loss == metrics.mean_pinball_loss(numbers.y, f, alpha=0.9)
     sides = Dataset(numbers.table, np.where(np.arange(N) % 4, 1, -1), target_kind="none")
     predicted = np.where(np.arange(N) % 3, 1, -1)
     found = compute_scores(sides, predicted)
@@ -194,7 +187,6 @@ def test_pictures(capsys, table, tmp_path, options, name, begins):
         ([*FEATURES, "--plot", "x.png", "--axes", "age", "visit"], "'visits'"),
         ([*FEATURES, "--plot", "x.png", "--axes", "age", "age"], "twice"),
         ([*PRICE, "--variant", "nu-svr", "--plot", "x.png", "--axes", "age", "visits"], "leave --axes"),
-        ([*RANKING, "--plot", "x.png", "--axes", "age", "visits"], "leave --axes"),
         ([*FEATURES, "--plot", "x.jpg"], ".png, .svg or .pdf"),
         ([*FEATURES, "--plot", "/nowhere/x.png"], "no directory /nowhere"),
         ([*FEATURES, "--class-weight", "balance"], "balanced or LABEL=WEIGHT"),

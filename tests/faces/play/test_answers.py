@@ -161,23 +161,6 @@ def test_at_any_alpha_the_samples_shares_add_up_to_the_gap(machine, kernel):
             assert answer["status"] == "optimal"
 
 
-def test_the_worst_sample_is_named_and_told_with_whom_it_moves():
-    held = make_state("c")
-    answer = ask("solve", held, alpha=[0.0] * 16)
-    assert answer["status"] != "optimal"
-    worst = int(np.argmax(answer["samples"]["gap"]))
-    assert f"Sample {worst} " in answer["sentence"]
-    assert "the dual value gains" in answer["sentence"]
-    assert answer["samples"]["verdict"][worst].startswith("Violated: (C − α) ξ")
-    assert re.search(r"raise its α and α of sample \d+ by as much", answer["samples"]["verdict"][worst])
-    assert answer["plane"]["closest"] is None
-    assert answer["plane"]["hulls"]
-    assert answer["plane"]["missing"] == "No closest points: every α is 0."
-    everything = ask("solve", held, alpha=[1.0] * 16)
-    outside = int(np.argmax(everything["samples"]["margin_product"]))
-    assert "lower its α" in everything["samples"]["verdict"][outside]
-
-
 def test_an_alpha_that_is_not_feasible_is_repaired_and_its_equations_are_measured_as_it_stands():
     held = make_state("c", parameters={"C": 2.0})
     alpha = [0.5] * 16
@@ -194,22 +177,16 @@ def test_an_alpha_that_is_not_feasible_is_repaired_and_its_equations_are_measure
     assert not answer["derivation"]["trusted"]
 
 
-def test_both_sides_of_the_equations_are_there():
-    steps = ask("solve", make_state("c", "rbf"))["derivation"]["steps"]
-    told = {tag: step for tag, step in steps.items() if step["left"] is not None}
-    assert {"CSVM.4", "CSVM.5", "CSVM.14"} <= set(told)
-    for step in told.values():
-        assert {"left", "right", "description", "residual", "reason", "relation"} <= set(step)
-        assert step["residual"] <= 1e-6
-    assert ask("solve", make_state("c"))["derivation"]["trusted"]
-
-
 @for_each("machine, kernel", [(name, each) for name in MACHINES for each in BY_TURNS[name]])
 def test_the_steps_of_every_machine_are_those_that_are_measured(machine, kernel):
     held = make_state(machine, kernel)
     answer = ask("steps", held)
-    tags = [step["tag"] for step in answer["steps"]]
-    assert tags == list(ask("solve", held, show=["derivation"])["derivation"]["steps"])
+    measured = ask("solve", held, show=["derivation"])["derivation"]
+    assert [step["tag"] for step in answer["steps"]] == list(measured["steps"])
+    assert measured["trusted"]
+    with_sides = [step for step in measured["steps"].values() if step["left"] is not None]
+    assert len(with_sides) >= 3
+    assert all(step["residual"] <= 1e-6 for step in with_sides)
     for step in answer["steps"]:
         assert step["mathml"].startswith("<math") == (not step["absent"])
         lines = step["code"].splitlines()
@@ -272,6 +249,11 @@ def test_the_closest_points_are_as_far_apart_as_w_says(machine):
     if machine == "hard":
         assert plane["cap"] == 1.0
         assert np.hypot(*apart) == pytest.approx(answer["width"])
+        return
+    idle = ask("solve", make_state(machine), alpha=[0.0] * 16)["plane"]
+    if machine == "c":
+        assert (idle["closest"], idle["missing"]) == (None, "No closest points: every α is 0.")
+        assert idle["hulls"]
 
 
 def test_of_more_features_two_are_shown_and_the_others_held_at_their_medians():

@@ -79,7 +79,7 @@ def measure_distance(point: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
     return float(np.linalg.norm(a + part * (b - a) - point))
 
 
-@for_each("machine", OTHERS)
+@for_each("machine", [*OTHERS, "c", "nu", "hinge"])
 def test_each_sample_has_a_sentence_and_every_letter_of_its_machine_a_number(machine):
     held = machine_state(machine)
     written = next(each for each in ask("catalogue")["machines"] if each["name"] == held["machine"])

@@ -70,12 +70,6 @@ def test_it_takes_every_machine(given):
     assert playground.result.alpha == pytest.approx(qpsvm.solve(given).alpha)
 
 
-def test_without_a_problem_it_begins_with_a_scene():
-    playground = qpsvm.Playground()
-    assert len(playground.state["points"]) == 40
-    assert ask_widget(playground, {"id": 1, "ask": "catalogue"})["start"] == playground.state
-
-
 def test_messages_are_answered():
     playground = qpsvm.Playground(problem())
     catalogue = ask_widget(playground, {"id": 1, "ask": "catalogue"})
@@ -83,6 +77,9 @@ def test_messages_are_answered():
     answer = ask_widget(playground, {"id": 2, "ask": "solve", "state": playground.state})
     assert answer["samples"]["alpha"] == pytest.approx(playground.result.alpha)
     assert "error" in ask_widget(playground, "nonsense")
+    scene = qpsvm.Playground()
+    assert len(scene.state["points"]) == 40
+    assert ask_widget(scene, {"id": 1, "ask": "catalogue"})["start"] == scene.state
 
 
 def test_a_state_from_the_page_or_from_python_is_checked_and_followed():
@@ -94,10 +91,6 @@ def test_a_state_from_the_page_or_from_python_is_checked_and_followed():
     with pytest.raises(RequestError, match=r"state\.points must be a list"):
         playground.state = {"points": 3, "labels": []}
     assert len(playground.state["points"]) == 2
-
-
-def test_a_state_without_a_problem_says_why():
-    playground = qpsvm.Playground()
     playground.state = {"points": [[0, 0]], "labels": [1]}
     with pytest.raises(RequestError, match="class -1 has no point"):
         playground.problem  # noqa: B018
