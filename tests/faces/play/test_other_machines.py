@@ -124,13 +124,16 @@ def test_labels_are_not_needed_and_no_sample_is_an_error_in_words(machine):
     assert "error" not in ask("solve", {**without, "points": [[1.0, 2.0]]})
 
 
-@for_each("machine", OTHERS)
-def test_a_problem_of_python_is_shown_as_it_is(machine):
-    problem = read_state(machine_state(machine, "rbf")).build_problem()
+@for_each(
+    "machine, kernel",
+    [*((machine, "rbf") for machine in OTHERS), ("hard", "linear"), ("nu", "polynomial"), ("hinge", "sigmoid")],
+)
+def test_a_problem_of_python_is_shown_as_it_is(machine, kernel):
+    problem = read_state(machine_state(machine, kernel)).build_problem()
     start = build_start(problem)
     again = start.state.build_problem()
     assert type(again) is type(problem)
-    assert again.title == problem.title
+    assert (again.title, again.psd) == (problem.title, problem.psd)
     assert np.array_equal(again.X, problem.X)
     assert np.array_equal(again.samples.target, problem.samples.target)
 

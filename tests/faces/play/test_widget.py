@@ -55,21 +55,6 @@ def test_a_machine_without_classes_is_shown_and_may_become_one_with_two(kind):
     assert playground.problem.classes.tolist() == [-1, 1]
 
 
-@for_each(
-    "given",
-    [
-        qpsvm.NuSVM([[0, 0], [1, 1], [2, 3]], [0, 1, 1], nu=0.4, kernel=qpsvm.Polynomial(2, 0.5, 1.0)),
-        qpsvm.HardMargin([[0, 0], [1, 1]], [False, True]),
-        qpsvm.PrimalHinge([[0, 0], [1, 1]], [3, 4], lam=0.2, intercept=None, kernel=qpsvm.Sigmoid(0.1), psd="clip"),
-    ],
-)
-def test_it_takes_every_machine(given):
-    playground = qpsvm.Playground(given)
-    assert playground.problem.title == given.title
-    assert playground.problem.psd == given.psd
-    assert playground.result.alpha == pytest.approx(qpsvm.solve(given).alpha)
-
-
 def test_messages_are_answered():
     playground = qpsvm.Playground(problem())
     catalogue = ask_widget(playground, {"id": 1, "ask": "catalogue"})
