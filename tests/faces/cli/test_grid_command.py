@@ -90,6 +90,8 @@ def test_leave_one_out_is_what_solves_without_each_row_say(capsys, table, tmp_pa
         (["path"], "give the values of a parameter"),
         (["path", "--C", "a,b"], "expected numbers separated by commas"),
         (["path", "--C", "1,2", "--plot", "x.png"], "add --exact"),
+        (["path", "--exact"], "give the values of a parameter"),
+        (["path", "--nu", "0.1,0.2"], "--nu belongs to the variant nu"),
         (["path", "--exact", "--C", "1"], "two ends of one interval"),
         (["path", "--exact", "--C", "1,2,3"], "3 of --C"),
         (["path", "--exact", "--C", "2,1"], "an interval goes from a low to a higher number"),

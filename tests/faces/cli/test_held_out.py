@@ -187,6 +187,7 @@ def test_pictures(capsys, table, tmp_path, options, name, begins):
         ([*FEATURES, "--plot", "x.png", "--axes", "age", "visit"], "'visits'"),
         ([*FEATURES, "--plot", "x.png", "--axes", "age", "age"], "twice"),
         ([*PRICE, "--variant", "nu-svr", "--plot", "x.png", "--axes", "age", "visits"], "leave --axes"),
+        ([*RANKING, "--plot", "x.png", "--axes", "age", "visits"], "a ranking is drawn by its pairs"),
         ([*FEATURES, "--plot", "x.jpg"], ".png, .svg or .pdf"),
         ([*FEATURES, "--plot", "/nowhere/x.png"], "no directory /nowhere"),
         ([*FEATURES, "--class-weight", "balance"], "balanced or LABEL=WEIGHT"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +128,15 @@ def test_grids_of_a_regression(capsys, table, tmp_path, monkeypatch):
     registry = {name: qpsvm.backends.REGISTRY[name] for name in ("cvxopt", "interior_point")}
     monkeypatch.setattr(qpsvm.backends.registry, "REGISTRY", registry)
     assert succeed(capsys, "compare", table, "--variant", "nu-svr", *PRICE).count("optimal") == 4
+
+
+@pytest.mark.slow
+@for_each("variant", ["epsilon-svr", "svdd", "ranking"])
+def test_derive_measures_every_step(capsys, table, variant):
+    out = succeed(capsys, "derive", variant, "--data", table, *READ[VARIANTS[variant]._target_kind])
+    residuals = [float(value) for value in re.findall(r"  residual (\d\S*)$", out, re.MULTILINE)]
+    assert len(residuals) >= 8
+    assert max(residuals) <= 1e-8
 
 
 def test_the_groups_of_a_table_are_a_column_and_those_of_a_libsvm_file_its_qid(capsys, table, tmp_path):

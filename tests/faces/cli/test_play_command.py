@@ -104,6 +104,7 @@ def test_of_many_rows_some_are_shown_and_it_says_so(served, tmp_path, capsys):
         (["--target", "kind"], "--target needs a file: add --data FILE, or leave it out"),
         (["--standardise"], "--standardise needs a file"),
         (["--axes", "a", "b"], "--axes needs a file"),
+        (["--nu", "0.3"], "--nu belongs to the variant nu"),
         (["--variant", "nu", "--nu", "2"], "nu must be in (0, 1]"),
         (["--data", "nothing.csv"], "does not exist"),
         (["--port", "x"], "invalid int value"),

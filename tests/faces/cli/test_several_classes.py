@@ -166,6 +166,7 @@ def test_rows_of_weight_0_take_no_part(capsys, tmp_path, iris):
         (["play", "--variant", "crammer-singer", "--data"], "--positive LABEL"),
         (["cross-validate", "--C", "1", "--scoring", "acuracy"], "did you mean 'accuracy'"),
         (["cross-validate"], "such as --C"),
+        (["cross-validate", "--C=-1,1"], "C must be positive"),
     ],
 )
 def test_what_is_refused_says_what_to_take(capsys, iris, arguments, words):
