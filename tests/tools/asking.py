@@ -17,6 +17,10 @@ _numbers = itertools.count(1)
 #: Kernels with parameters that are accepted: a sigmoid kernel needs its matrix repaired.
 USABLE = {name: {"name": name, **({"psd": "clip"} if name == "sigmoid" else {})} for name in KERNELS}
 PAIRS = [(machine, kernel) for machine in MACHINES for kernel in KERNELS]
+#: Each machine with the linear kernel, and with one of the others by turns.
+BY_TURNS = {
+    machine: ("linear", kernel) for machine, kernel in zip(MACHINES, itertools.cycle(list(KERNELS)[1:]), strict=False)
+}
 #: The machines by their target: two classes, numbers, none.
 LEARNT = {
     what: [name for name, each in MACHINES.items() if each.learnt == what] for what in ("labels", "numbers", "none")

@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from each import for_each
 
 from qpsvm.faces.cli import main
 from qpsvm.faces.cli.commands.example import TABLES
@@ -50,8 +51,8 @@ def test_the_tables_are_what_is_said_of_them(folder, capsys):
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(TABLES)
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
+@for_each(
+    "name, words",
     [
         ("custmers.csv", "did you mean 'customers.csv'"),
         ("nowhere/iris.csv", "no directory"),

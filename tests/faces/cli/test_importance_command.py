@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import run
+from command_line import fail, run, succeed
+from each import for_each
 from sklearn.datasets import load_iris
 from sklearn.inspection import permutation_importance
 
@@ -40,21 +41,8 @@ def lines(out: str) -> dict[str, list[str]]:
 
 def test_of_numbers_it_is_what_scikit_learn_says_of_the_features(capsys, table):
     """Where every column is one feature, shuffled places are shuffled values: the same draws."""
-    arguments = [
-        table,
-        "--target",
-        "size",
-        "--drop",
-        "kind",
-        "--drop",
-        "town",
-        "--variant",
-        "epsilon-svr",
-        "--kernel",
-        "rbf",
-    ]
-    code, out, _ = run(capsys, "importance", *arguments, "--repeats", "5", "--seed", "3")
-    assert code == 0
+    arguments = ["--target", "size", "--drop", "kind,town", "--variant", "epsilon-svr", "--kernel", "rbf"]
+    out = succeed(capsys, "importance", table, *arguments, "--repeats", "5", "--seed", "3")
     file = read_table(table, target="size", drop=["kind", "town"], wanted="numbers")
     machine = SVR(C=1, epsilon=0.1, gamma="scale").fit(file.X, file.y)
     found = permutation_importance(machine, file.X, file.y, n_repeats=5, random_state=3)
@@ -68,8 +56,7 @@ def test_of_numbers_it_is_what_scikit_learn_says_of_the_features(capsys, table):
 def test_held_out_rows_and_weights(capsys, table, tmp_path):
     picture = tmp_path / "importance.svg"
     how = ["--target", "kind", "--drop", "size", "--standardise", "--class-weight", "balanced", "--test-size", "0.3"]
-    code, out, _ = run(capsys, "importance", table, *how, "--plot", picture)
-    assert code == 0
+    out = succeed(capsys, "importance", table, *how, "--plot", picture)
     assert b"<svg" in picture.read_bytes()
     assert "balanced accuracy" in out
     assert "36 held-out rows" in out
@@ -98,16 +85,13 @@ def test_the_features_of_a_category_are_shuffled_together(table):
     np.testing.assert_allclose(weights, model.w * file.X.std(axis=0))
 
 
-@pytest.mark.parametrize(
-    "machine", [[], ["--variant", "crammer-singer"], ["--multi-class", "ovr"], ["--kernel", "rbf"]]
-)
+@for_each("machine", [[], ["--variant", "crammer-singer"], ["--multi-class", "ovr"], ["--kernel", "rbf"]])
 def test_several_classes(capsys, tmp_path, machine):
     data = load_iris()
     path = tmp_path / "iris.csv"
     rows = (",".join([*map(repr, x), str(t)]) for x, t in zip(data.data.tolist(), data.target, strict=True))
     path.write_text("\n".join(["sl,sw,pl,pw,k", *rows]) + "\n")
-    code, out, _ = run(capsys, "importance", path, "--target", "k", *machine, "--repeats", "5")
-    assert code == 0
+    out = succeed(capsys, "importance", path, "--target", "k", *machine, "--repeats", "5")
     assert next(iter(lines(out))) == "pl"
     assert ("f of 2" in out) == (machine in (["--variant", "crammer-singer"], ["--multi-class", "ovr"]))
     if not machine:
@@ -117,8 +101,8 @@ def test_several_classes(capsys, tmp_path, machine):
         assert float(lines(out)["pl"][0]) == pytest.approx(found.importances_mean[2], abs=2e-4)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
+@for_each(
+    "options, words",
     [
         (["--variant", "one-class"], "learns neither"),
         (["--target", "kind", "--repeats", "0"], "1 or more"),
@@ -128,7 +112,4 @@ def test_several_classes(capsys, tmp_path, machine):
     ],
 )
 def test_what_is_refused(capsys, table, options, words):
-    code, _, err = run(capsys, "importance", table, *options)
-    assert code == 2
-    assert words in err
-    assert len(err.splitlines()) == 1
+    assert words in fail(capsys, "importance", table, *options)

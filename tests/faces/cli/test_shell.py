@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -63,9 +62,3 @@ def test_another_environment_of_the_same_interpreter_is_another(environment, tmp
 def test_without_an_interpreter_of_its_own_it_is_python(monkeypatch):
     monkeypatch.setattr(sys, "executable", "")
     assert find_command() == "python -m qpsvm"
-
-
-def test_the_line_works_as_it_is_printed():
-    line = find_command("--version")
-    done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=120)
-    assert done.stdout.startswith("qpsvm "), done.stderr

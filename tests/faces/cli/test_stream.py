@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import run
+from command_line import fail, run, succeed
+from each import for_each
 from sklearn.datasets import dump_svmlight_file
 
 import qpsvm
@@ -55,14 +56,13 @@ def scores(path: Path) -> np.ndarray:
 def test_every_format_has_the_answer_of_the_text_in_memory_and_predicts_it(capsys, folder):
     code = run(capsys, "solve", folder / "all.csv", *TARGET, "--standardise", "--save", folder / "own.npz")[0]
     assert code == 0
-    assert run(capsys, "predict", folder / "own.npz", folder / "all.csv", "--output", folder / "own.txt")[0] == 0
+    succeed(capsys, "predict", folder / "own.npz", folder / "all.csv", "--output", folder / "own.txt")
     for given, *how in (
         ("part-*.parquet", *TARGET, "--stream"), ("part-*.parquet", *TARGET), ("all.feather", *TARGET, "--stream"),
         ("all.csv", *TARGET, "--stream"), ("all.npy", "--target", "-1", "--stream"),
         ("all.npy", "--target", folder / "y.npy", "--drop", "4"),
     ):  # fmt: skip
-        code, found, _ = run(capsys, "solve", folder / given, *how, "--standardise", "--save", folder / "m.npz")
-        assert code == 0
+        found = succeed(capsys, "solve", folder / given, *how, "--standardise", "--save", folder / "m.npz")
         assert "240 rows x 4 features" in found
         assert ("read in blocks" in found) == ("--stream" in how)
         assert re.search(r"gap +\d\.?\d*e-(0[7-9]|[1-9]\d)", found)
@@ -75,8 +75,7 @@ def test_every_format_has_the_answer_of_the_text_in_memory_and_predicts_it(capsy
 
 def test_sparse_rows_are_scaled_and_not_shifted(capsys, folder):
     arguments = ["--stream", "--standardise", "--save", folder / "m.npz"]
-    code, out, _ = run(capsys, "solve", folder / "all.libsvm", *arguments)
-    assert code == 0
+    out = succeed(capsys, "solve", folder / "all.libsvm", *arguments)
     assert "their means are not subtracted" in out
     w = qpsvm.load(folder / "m.npz").w
     scaled = X / X.std(axis=0)
@@ -99,14 +98,13 @@ def test_rows_that_do_not_train_are_the_same_ones(capsys, folder):
 def test_numbers_and_no_target_at_all(capsys, folder):
     beside = ["--drop", "city", "--drop", "y", "--stream", "--save", folder / "m.npz"]
     svr = ["--variant", "epsilon-svr", "--target", "t", *beside]
-    code, out, _ = run(capsys, "solve", folder / "part-*.parquet", *svr)
-    assert code == 0
+    out = succeed(capsys, "solve", folder / "part-*.parquet", *svr)
     assert "target from" in out
     code, out, said = run(capsys, "predict", folder / "m.npz", folder / "part-1.parquet")
+    assert code == 0
     assert len(out.split()) == 80
     assert "R²" in said
-    code, out, _ = run(capsys, "solve", folder / "all.feather", "--variant", "one-class", "--kernel", "linear", *beside)
-    assert code == 0
+    out = succeed(capsys, "solve", folder / "all.feather", "--variant", "one-class", "--kernel", "linear", *beside)
     assert "no target needed" in out
 
 
@@ -145,16 +143,11 @@ def test_what_cannot_be_done_in_blocks_is_said(capsys, folder):
         ((parts, *TARGET, "--scheduler", "somewhere"), "tcp://"),
         ((parts, *TARGET, "--scheduler", "threads", "--cv", "3"), "--cv"),
     ):
-        code, _, said = run(capsys, "solve", *arguments)
-        assert code == 2, arguments
-        assert words in said, said
-        assert said.count("\n") == 1
+        assert words in fail(capsys, "solve", *arguments)
     (folder / "new.csv").write_text("x0,x1,x2\n1,2,3\n")
     run(capsys, "solve", parts, *TARGET, "--save", folder / "m.npz")
     for given, words in (("new.csv", "no column 'x3'"), ("all.npy", "is a npy file")):
-        code, _, said = run(capsys, "predict", folder / "m.npz", folder / given, "--stream")
-        assert code == 2
-        assert words in said
+        assert words in fail(capsys, "predict", folder / "m.npz", folder / given, "--stream")
 
 
 def test_three_classes_are_set_against_each_other_by_name(capsys, folder):
@@ -162,13 +155,11 @@ def test_three_classes_are_set_against_each_other_by_name(capsys, folder):
 
     three = np.digitize(T, [-1.0, 1.0])
     parquet.write_table(pyarrow.table({**dict(zip(NAMES, X.T, strict=True)), "k": three}), folder / "three.parquet")
-    code, out, _ = run(capsys, "solve", folder / "three.parquet", "--target", "k", "--stream")
-    assert code == 0
+    out = succeed(capsys, "solve", folder / "three.parquet", "--target", "k", "--stream")
     assert "read in blocks" in out
     held = run(capsys, "solve", folder / "three.parquet", "--target", "k")[1]
     assert out.split("training")[1] == held.split("training")[1]
-    code, out, _ = run(capsys, "solve", folder / "three.parquet", "--target", "k", "--stream", "--positive", "2")
-    assert code == 0
+    out = succeed(capsys, "solve", folder / "three.parquet", "--target", "k", "--stream", "--positive", "2")
     assert "labels 2:" in out
 
 
@@ -191,7 +182,7 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize("terminal", [True, False])
+@for_each("terminal", [True, False])
 def test_a_line_says_how_far_it_is_on_a_terminal_only(monkeypatch, terminal):
     shown = Terminal() if terminal else io.StringIO()
     monkeypatch.setattr(ticker.sys, "stderr", shown)

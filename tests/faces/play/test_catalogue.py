@@ -6,6 +6,7 @@ import inspect
 
 import pytest
 from asking import ask
+from each import for_each
 
 from qpsvm import backends
 from qpsvm.derivation.registry import STEPS
@@ -26,7 +27,7 @@ def test_every_machine_and_kernel_of_the_command_line_is_there():
         assert machine.learnt == VARIANTS[name]._target_kind
 
 
-@pytest.mark.parametrize("name", machine_catalogue.MACHINES)
+@for_each("name", machine_catalogue.MACHINES)
 def test_the_parameters_are_the_constructors(name):
     machine = machine_catalogue.MACHINES[name]
     taken = inspect.signature(machine.kind).parameters
@@ -40,7 +41,7 @@ def test_the_parameters_are_the_constructors(name):
     assert not left_out
 
 
-@pytest.mark.parametrize("name", kernel_catalogue.KERNELS)
+@for_each("name", kernel_catalogue.KERNELS)
 def test_the_kernels_parameters_are_the_constructors(name):
     kernel = kernel_catalogue.KERNELS[name]
     assert {p.name for p in kernel.parameters} - {"psd"} == set(inspect.signature(kernel.kind).parameters)
@@ -70,7 +71,5 @@ def test_the_solvers_are_backends_that_end_after_so_many_iterations():
 
 def test_every_tag_is_one_of_the_machines_steps():
     for name, machine in machine_catalogue.MACHINES.items():
-        if machine.kind not in STEPS:
-            continue  # nobody has listed its steps yet
         steps = ask("steps", {"points": [], "labels": [], "machine": name})["steps"]
         assert set(machine.tags.values()) <= {step["tag"] for step in steps}

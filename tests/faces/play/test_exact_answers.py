@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from asking import LEARNT, ask, make_state
+from each import for_each
 
 import qpsvm
 from qpsvm.faces.play import machine_catalogue
@@ -19,8 +22,7 @@ def drop_point(held: dict, i: int) -> dict:
     return held | {key: [held[key][j] for j in rest] for key in ("points", "labels")}
 
 
-@pytest.mark.parametrize("machine", machine_catalogue.MACHINES)
-@pytest.mark.parametrize("i", [0, 5])
+@for_each("machine, i", product(machine_catalogue.MACHINES, [0, 5]))
 def test_the_machine_without_a_sample_is_that_of_the_others(machine, i):
     held, box = make_state(machine, "linear"), [-3.0, 5.0, -2.0, 4.0]
     answer = ask("without", held, sample=i, grid=9, box=box)

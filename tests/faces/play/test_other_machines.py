@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from asking import LEARNT, ask, make_samples, make_state
+from each import for_each
 
 import qpsvm
 from qpsvm.base.errors import UnsupportedError
@@ -25,8 +26,7 @@ def machine_state(machine: str, kernel: str = "linear") -> dict:
     return make_state(machine, kernel)
 
 
-@pytest.mark.parametrize("machine", REGRESSIONS)
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@for_each("machine, kernel", product(REGRESSIONS, ["linear", "rbf"]))
 def test_the_curve_is_the_prediction_and_the_tube_is_epsilon(machine, kernel):
     held, box = machine_state(machine, kernel), [-3.0, 5.0, -2.0, 4.0]
     answer, problem = ask("solve", held, box=box), read_state(held).build_problem()
@@ -57,8 +57,7 @@ def test_of_a_regression_with_more_features_one_is_shown_against_the_target():
     assert refused["error"]["field"] == "state.axes[1]"
 
 
-@pytest.mark.parametrize("machine", [*OTHERS, "hard", "c", "nu", "hinge"])
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@for_each("machine, kernel", product([*OTHERS, "hard", "c", "nu", "hinge"], ["linear", "rbf"]))
 def test_at_an_optimum_every_sample_is_on_the_path(machine, kernel):
     answer = ask("solve", machine_state(machine, kernel))
     table, pair = answer["samples"], answer["pair"]
@@ -80,7 +79,7 @@ def measure_distance(point: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
     return float(np.linalg.norm(a + part * (b - a) - point))
 
 
-@pytest.mark.parametrize("machine", OTHERS)
+@for_each("machine", [*OTHERS, "c", "nu", "hinge"])
 def test_each_sample_has_a_sentence_and_every_letter_of_its_machine_a_number(machine):
     held = machine_state(machine)
     written = next(each for each in ask("catalogue")["machines"] if each["name"] == held["machine"])
@@ -116,7 +115,7 @@ def test_the_ball_is_the_librarys():
         assert abs(level) <= max(answer["samples"]["yf"])
 
 
-@pytest.mark.parametrize("machine", [*REGRESSIONS, *LEARNT["none"]])
+@for_each("machine", [*REGRESSIONS, *LEARNT["none"]])
 def test_labels_are_not_needed_and_no_sample_is_an_error_in_words(machine):
     held = machine_state(machine)
     without = {key: value for key, value in held.items() if key != "labels"}
@@ -125,13 +124,17 @@ def test_labels_are_not_needed_and_no_sample_is_an_error_in_words(machine):
     assert "error" not in ask("solve", {**without, "points": [[1.0, 2.0]]})
 
 
-@pytest.mark.parametrize("machine", OTHERS)
-def test_a_problem_of_python_is_shown_as_it_is(machine):
-    problem = read_state(machine_state(machine, "rbf")).build_problem()
+@for_each(
+    "machine, kernel",
+    [*((machine, "rbf") for machine in OTHERS), ("hard", "linear"), ("nu", "polynomial"), ("hinge", "sigmoid")],
+)
+def test_a_problem_of_python_is_shown_as_it_is(machine, kernel):
+    state = make_state("hinge", kernel, parameters={"intercept": "none"})
+    problem = read_state(state if machine == "hinge" else machine_state(machine, kernel)).build_problem()
     start = build_start(problem)
     again = start.state.build_problem()
     assert type(again) is type(problem)
-    assert again.title == problem.title
+    assert (again.title, again.psd) == (problem.title, problem.psd)
     assert np.array_equal(again.X, problem.X)
     assert np.array_equal(again.samples.target, problem.samples.target)
 
@@ -151,7 +154,7 @@ def test_what_the_page_does_not_know_is_not_dropped_in_silence():
         build_start(qpsvm.CSVM([[0.0, 0.0], [2.0, 2.0]], [0, 1], constraints=rows))
 
 
-@pytest.mark.parametrize("machine", ["epsilon-svr", "nu-svr", "one-class", "squared-hinge"])
+@for_each("machine", ["epsilon-svr", "nu-svr", "one-class", "squared-hinge"])
 def test_an_iterate_of_a_solver_can_be_held(machine):
     held = make_state(machine, **make_samples(10))
     run = ask("run", held, solver="interior_point")
@@ -161,7 +164,12 @@ def test_an_iterate_of_a_solver_can_be_held(machine):
     assert again["dual"] == pytest.approx(middle["dual"], rel=1e-6, abs=1e-9)
 
 
-def test_curved_machines_say_why_there_are_no_hulls():
-    assert "curved" in ask("solve", machine_state("huber-hinge"))["plane"]["missing"]
+def test_without_hulls_the_page_says_why():
+    without = make_state("hinge", parameters={"intercept": "none"})
+    for held, why in ((make_state("c", "rbf"), ""), (without, ""), (machine_state("huber-hinge"), "curved")):
+        plane = ask("solve", held)["plane"]
+        assert plane["hulls"] is None
+        assert plane["missing"].startswith("No hulls here: ")
+        assert why in plane["missing"]
     squared = machine_catalogue.MACHINES["squared-hinge"]
     assert squared.kinds[2] == squared.kind._kind_labels.curved_description

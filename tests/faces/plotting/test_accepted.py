@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pytest
+from each import for_each
 from matplotlib import pyplot
 
 import qpsvm
@@ -18,7 +18,6 @@ from qpsvm import plotting
 from qpsvm.faces.plotting.accepted import GROUPS, PICTURES, accepts, as_markdown, find_group
 from qpsvm.machines import registry
 
-mpl.use("Agg")
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(24, 4))
 SIDE = np.arange(24) % 2
@@ -99,19 +98,24 @@ def outcome_of(picture: str, name: str, samples: str) -> tuple[bool, Exception |
     return outcome(picture, *solve_machine(name, samples))
 
 
-#: Every machine with two features and with four; the first of each group with one, and as a kernel matrix.
-CASES = [(name, "2") for name in MAKE] + [
-    pytest.param(name, samples, marks=pytest.mark.slow)
-    for name, samples in (
-        *((name, "4") for name in MAKE),
-        *((next(name for name in MAKE if name in entry.machines), samples)
-          for entry in GROUPS.values() for samples in ("1", "matrix")),
-    )
-]  # fmt: skip
+#: The first machine of each group.
+FIRST = [next(name for name in MAKE if name in entry.machines) for entry in GROUPS.values()]
 
 
-@pytest.mark.parametrize(("name", "samples"), CASES)
-def test_a_picture_is_drawn_or_the_refusal_names_one_that_is(name, samples):
+@pytest.mark.slow
+@pytest.mark.parametrize("samples", ["1", "4", "matrix"])
+@for_each("name", FIRST)
+def test_of_other_samples_a_picture_is_drawn_or_the_refusal_names_one_that_is(name, samples):
+    check_pictures(name, samples)
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_a_picture_is_drawn_or_the_refusal_names_one_that_is(name):
+    check_pictures(name, "2")
+
+
+def check_pictures(name: str, samples: str) -> None:
+    """Check that a machine has each picture, or is sent to one that it has."""
     problem, result = solve_machine(name, samples)
     for picture in PICTURES:
         drawn, error = outcome_of(picture, name, samples)
@@ -145,11 +149,10 @@ def distances(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     return np.sqrt(((points[:, None] - start - along[..., None] * way) ** 2).sum(axis=2)).min(axis=1)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", MAKE)
-def test_every_certified_optimum_lies_on_the_path_of_complementarity(name, weighted):
+@for_each("name", MAKE)
+def test_every_certified_optimum_lies_on_the_path_of_complementarity(name):
     """No further than the gap allows: a row's term of P − D is at least C, or 1/(2δ), times the distance squared."""
-    problem, result = solve_machine(name, weighted=weighted)
+    problem, result = solve_machine(name, weighted=True)
     assert result.status == "optimal"
     ax = plotting.complementarity(problem, result)
     (path,) = [line for line in ax.lines if line.get_label() == "optimal"]
@@ -168,7 +171,7 @@ def test_every_certified_optimum_lies_on_the_path_of_complementarity(name, weigh
     assert np.ptp(points[:, 0]) > 0.1  # there is something to see
 
 
-@pytest.mark.parametrize("name", MAKE)
+@for_each("name", MAKE)
 def test_duality_meets_at_the_optimum(name):
     problem, result = solve_machine(name, weighted=True)
     lines = {line.get_label().split()[0]: line.get_ydata() for line in plotting.duality(problem, result).lines}
@@ -179,7 +182,7 @@ def test_duality_meets_at_the_optimum(name):
     assert primal[-1] - dual[-1] <= 3 * rounding
 
 
-@pytest.mark.parametrize("name", ["CSVM", "SVDD", "EpsilonSVR", "Ranking", "CrammerSinger"])
+@for_each("name", ["CSVM", "SVDD", "EpsilonSVR", "Ranking", "CrammerSinger"])
 def test_the_norm_in_feature_space_is_that_of_the_coefficients(name):
     y, make = MAKE[name]
     problem = make(X[:, :2], *(() if y is None else (y,)), kernel=qpsvm.RBF(0.3))
@@ -219,9 +222,7 @@ def test_duality_has_the_prices_of_rows_of_ones_own():
     assert lines["dual"][-1] == pytest.approx(result.dual, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("d", "kernel", "other"), [(2, "linear", "hulls"), (2, "rbf", "boundary"), (4, "rbf", "decisions")]
-)
+@for_each("d, kernel, other", [(2, "linear", "hulls"), (2, "rbf", "boundary"), (4, "rbf", "decisions")])
 def test_what_does_not_meet_is_drawn_by_another_picture(d, kernel, other):
     problem = qpsvm.HardMargin(np.repeat(X[:12, :d], 2, axis=0), SIDE, kernel=kernel)
     result = qpsvm.solve(problem, check=False)

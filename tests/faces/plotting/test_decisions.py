@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
 import numpy as np
 import pytest
+from each import for_each
 from matplotlib.patches import StepPatch
 from sklearn.datasets import load_iris
 
 import qpsvm
 from qpsvm.faces import plotting
 
-mpl.use("Agg")
 DATA = load_iris()
 TWO = DATA.target > 0
 X, Y = DATA.data[TWO], DATA.target[TWO]
 WEIGHTS = np.where(np.arange(len(Y)) % 5, 1.0, 0.0)
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS])
+@for_each("weights", [None, WEIGHTS])
 def test_each_class_has_an_area_of_one_and_those_on_the_wrong_side_are_counted(weights):
     problem = qpsvm.CSVM(X, Y, 0.01, sample_weight=weights)
     result = qpsvm.solve(problem)
@@ -37,7 +36,7 @@ def test_each_class_has_an_area_of_one_and_those_on_the_wrong_side_are_counted(w
     ax.figure.draw_without_rendering()
 
 
-@pytest.mark.parametrize("machine", [qpsvm.OneClass, qpsvm.SVDD])
+@for_each("machine", [qpsvm.OneClass, qpsvm.SVDD])
 def test_inside_and_outside(machine):
     problem = machine(X, nu=0.2, kernel="rbf")
     result = qpsvm.solve(problem)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 from sklearn.datasets import make_moons
@@ -10,7 +9,6 @@ from sklearn.datasets import make_moons
 import qpsvm
 from qpsvm.faces import plotting
 
-mpl.use("Agg")
 X, Y = make_moons(60, noise=0.3, random_state=0)
 PROBLEM = qpsvm.CSVM(X[:40], Y[:40], kernel=qpsvm.RBF(1.0))
 PATH = qpsvm.exact_path(PROBLEM, "C", 0.05, 20)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
 import numpy as np
 import pytest
+from each import for_each
 from sklearn.datasets import make_moons
 
 import qpsvm
 from qpsvm.faces import plotting
 from qpsvm.faces.plotting.influential import AREA_RANGE, MIN_AREA
 
-mpl.use("Agg")
 X, Y = make_moons(30, noise=0.3, random_state=0)
 
 
@@ -26,7 +25,7 @@ MACHINES = {
 }
 
 
-@pytest.mark.parametrize("which", list(MACHINES))
+@for_each("which", MACHINES)
 def test_areas_are_influences(which):
     problem = MACHINES[which]()
     result = qpsvm.solve(problem)

@@ -1,14 +1,12 @@
 """The picture of what is inside and what is outside, measured on the axes."""
 
-import matplotlib as mpl
 import numpy as np
 import pytest
+from each import for_each
 
 import qpsvm
 from qpsvm import RBF, SVDD, OneClass
 from qpsvm.faces import plotting
-
-mpl.use("Agg")
 
 
 def cloud(d: int = 2) -> np.ndarray:
@@ -19,7 +17,7 @@ def legend_texts(ax) -> list[str]:
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
-@pytest.mark.parametrize("problem", [OneClass(cloud(), 0.23, RBF(0.5)), SVDD(cloud(), 0.23)], ids=lambda p: p.title)
+@for_each("problem", [OneClass(cloud(), 0.23, RBF(0.5)), SVDD(cloud(), 0.23)])
 def test_samples_are_drawn_by_kind_and_counted(problem):
     result = qpsvm.solve(problem)
     ax = plotting.novelty(problem, result, resolution=30)

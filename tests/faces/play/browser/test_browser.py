@@ -5,11 +5,8 @@ What the page shows is compared with what the copied program computes: that is, 
 
 from __future__ import annotations
 
-import json
 import re
 import statistics
-import subprocess
-import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -58,7 +55,7 @@ def test_a_sample_is_dragged_with_the_mouse(visit: Open) -> None:
     agrees(page)
 
 
-def test_a_sample_is_dragged_with_a_finger(visit: Open) -> None:
+def test_a_finger_drags_a_sample_and_scrolls_beside_them(visit: Open) -> None:
     page = visit("#scene=apart", width=390, height=844, has_touch=True, is_mobile=True)
     finger = page.page.context.new_cdp_session(page.page)
     before = page.centre(1)
@@ -67,6 +64,13 @@ def test_a_sample_is_dragged_with_a_finger(visit: Open) -> None:
     after = page.centre(1)
     assert after == pytest.approx((before[0] - 40, before[1] - 30), abs=3)
     agrees(page)
+    places = [page.sample(i).get_attribute("transform") for i in range(page.n)]
+    box = page.page.locator("svg.plane").bounding_box()
+    assert box is not None
+    x, y = box["x"] + 40, box["y"] + box["height"] - 60
+    page.touch(finger, *((x, y - 40 * step) for step in range(8)))
+    page.wait_until("() => scrollY > 100")
+    assert [page.sample(i).get_attribute("transform") for i in range(page.n)] == places
 
 
 def test_of_samples_that_lie_close_the_nearest_is_taken(visit: Open) -> None:
@@ -75,18 +79,6 @@ def test_of_samples_that_lie_close_the_nearest_is_taken(visit: Open) -> None:
     page.drag(1, 0, 60)
     moved = [page.sample(i).get_attribute("transform") != place for i, place in enumerate(places)]
     assert moved == [False, True, False, False, False]
-
-
-def test_a_finger_beside_the_samples_scrolls_and_moves_nothing(visit: Open) -> None:
-    page = visit("#scene=apart", width=390, height=844, has_touch=True, is_mobile=True)
-    finger = page.page.context.new_cdp_session(page.page)
-    places = [page.sample(i).get_attribute("transform") for i in range(page.n)]
-    box = page.page.locator("svg.plane").bounding_box()
-    assert box is not None
-    x, y = box["x"] + 40, box["y"] + box["height"] - 60
-    page.touch(finger, *((x, y - 40 * step) for step in range(8)))
-    page.wait_until("() => scrollY > 100")
-    assert [page.sample(i).get_attribute("transform") for i in range(page.n)] == places
 
 
 def test_a_sample_is_moved_flipped_doubled_and_deleted_with_keys(visit: Open) -> None:
@@ -145,30 +137,22 @@ def test_every_scene(visit: Open) -> None:
 
 
 @pytest.mark.slow
-def test_every_machine_with_its_kernels(visit: Open) -> None:
-    """Linear, and the others by turns: `test_answers` has every machine with every kernel, without a page."""
-    others = [kernel for kernel in KERNELS if kernel != "linear"]
+def test_every_machine_with_a_kernel(visit: Open) -> None:
+    """One kernel each, by turns: `test_answers` has every machine with every kernel, without a page."""
     page = visit("#scene=apart")
     page.click("[data-panel=derivation] > summary")
     for turn, machine in enumerate(MACHINES):
         if page.page.input_value("[data-control=machine]") != machine:
             page.choose("machine", machine)
-        for kernel in (others[turn % len(others)], "linear"):
+        kernel = list(KERNELS)[turn % len(KERNELS)]
+        if page.page.input_value("[data-control=kernel]") != kernel:
             page.choose("kernel", kernel)
-            if page.data("error") == "IndefiniteKernelError":  # of a sigmoid kernel: the page says what would work
-                page.click("button.hint")
-            assert page.data("status") == "optimal", (machine, kernel)
-            assert page.data("error") == "", (machine, kernel)
-            page.page.locator(".step[data-tag]").nth(5).wait_for()
-            agrees(page)
-
-
-def test_the_copied_program_is_a_program(visit: Open) -> None:
-    page = visit("#scene=xor")
-    text = page.python() + "\nimport json; print(json.dumps(result.alpha.tolist()))\n"
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, encoding="utf-8", check=True)
-    alpha = np.array(json.loads(done.stdout.splitlines()[-1]))
-    assert np.abs(page.alpha() - alpha).max() <= 1e-9 * max(1.0, alpha.max())
+        if page.data("error") == "IndefiniteKernelError":  # of a sigmoid kernel: the page says what would work
+            page.click("button.hint")
+        assert page.data("status") == "optimal", (machine, kernel)
+        assert page.data("error") == "", (machine, kernel)
+        page.page.locator(".step[data-tag]").nth(5).wait_for()
+        agrees(page)
 
 
 @pytest.mark.slow

@@ -180,18 +180,17 @@ def test_words_can_be_read_in_light_and_dark(scheme: str, visit: Open) -> None:
     assert worst[0][0] >= CONTRAST, worst
 
 
-@pytest.mark.parametrize("kernel", [qpsvm.Linear(), qpsvm.RBF(1 / 3)], ids=["linear", "rbf"])
-def test_the_page_of_a_derivation(kernel: qpsvm.Kernel, browser: Browser, tmp_path: Path) -> None:
+def test_the_page_of_a_derivation(browser: Browser, tmp_path: Path) -> None:
     held = make_samples(20, apart=4.0)
     X, y = held["points"], held["labels"]
     context = browser.new_context(color_scheme="dark")
     faults = watch(context, "")
     page = context.new_page()
     for problem in (
-        qpsvm.HardMargin(X, y, kernel=kernel),
-        qpsvm.CSVM(X, y, kernel=kernel),
-        qpsvm.NuSVM(X, y, nu=0.3, kernel=kernel),
-        qpsvm.PrimalHinge(X, y, kernel=kernel),
+        qpsvm.HardMargin(X, y, kernel=qpsvm.RBF(1 / 3)),
+        qpsvm.CSVM(X, y),
+        qpsvm.NuSVM(X, y, nu=0.3, kernel=qpsvm.RBF(1 / 3)),
+        qpsvm.PrimalHinge(X, y),
     ):
         path = tmp_path / "derivation.html"
         qpsvm.derive(problem, qpsvm.solve(problem)).to_html(path)

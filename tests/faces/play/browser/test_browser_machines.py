@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import for_each
 
 from qpsvm.faces.play.start import SCENES
 
@@ -80,9 +81,7 @@ def test_the_address_of_a_regression_has_no_classes_and_leads_back(visit):
     assert page.n == before
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, scene in SCENES.items() if scene.state.machine in ("one-class", "svdd")]
-)
+@for_each("name", [name for name, scene in SCENES.items() if scene.state.machine in ("one-class", "svdd")])
 def test_novelty_has_a_boundary_levels_and_no_hulls(visit, name):
     page = visit(f"#scene={name}")
     assert page.page.get_attribute("path[data-level=zero]", "d").startswith("M")

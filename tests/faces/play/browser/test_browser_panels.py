@@ -78,6 +78,12 @@ def test_the_prices_of_a_machine_without_a_bound(visit: Open) -> None:
     page.do(lambda: page.page.keyboard.press("End"))
     assert page.alpha()[0] > 0
     assert gap(page) > OPTIMAL
+    page.click("[data-action=zero]")
+    said = page.figure("repair")
+    assert "feasible as it is" not in said
+    assert "α changed by at most 1 of the largest α" in said
+    assert "stretched" in said
+    assert "the feasible α" in page.page.locator(".certificate .sentence").inner_text()
     page.click(".chip [data-action=back]")
     assert gap(page) <= OPTIMAL
 
@@ -232,6 +238,7 @@ def test_an_inseparable_hard_margin_shows_the_proof(visit: Open) -> None:
     assert page.page.locator("g.hulls .hull.full").count() == 2
     assert page.page.locator("path[data-level=zero]").get_attribute("d") == ""
     assert page.page.locator(".complaint:visible", has_text="separa").count() == 1
+    assert "the hulls meet" in page.figure("verdict")
     page.choose("machine", "c")
     assert page.data("status") == "optimal"
     assert page.page.locator("[data-meeting]").count() == 0
@@ -290,11 +297,6 @@ def test_the_page_writes_the_letters_of_the_machine(visit: Open) -> None:
         assert (f"or α is {bound}" in shown) if bound else ("or α is" not in shown), machine
 
 
-def test_a_proof_says_what_each_sample_has_to_do_with_it(visit: Open) -> None:
-    page = visit("#scene=inseparable")
-    assert "the hulls meet" in page.figure("verdict")
-
-
 def test_the_names_of_a_file_are_not_those_of_a_scene(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "fish.csv"
     path.write_text("length,weight,kind\n1,1,eel\n2,3,eel\n5,4,ray\n6,7,ray\n", encoding="utf-8")
@@ -339,14 +341,3 @@ def test_the_path_of_one_machine_is_not_left_beside_the_words_of_another(visit: 
     assert not stairs.get_attribute("d")
     page.type_value("nu", 0.5)
     assert len(stairs.get_attribute("d").split("L")) == 4
-
-
-def test_a_hard_margin_says_what_became_of_an_alpha(visit: Open) -> None:
-    page = visit("#scene=apart")
-    page.solve_alone()
-    page.click("[data-action=zero]")
-    said = page.figure("repair")
-    assert "feasible as it is" not in said
-    assert "α changed by at most 1 of the largest α" in said
-    assert "stretched" in said
-    assert "the feasible α" in page.page.locator(".certificate .sentence").inner_text()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from browsing import Visit
+from each import for_each
 
 Open = Callable[..., Visit]
 pytestmark = pytest.mark.slow
@@ -40,7 +41,7 @@ def test_an_address_restores_what_is_looked_at(visit: Open) -> None:
     assert other.hash() == address
 
 
-@pytest.mark.parametrize("kind", ["svg", "png"])
+@for_each("kind", ["svg", "png"])
 def test_the_plane_is_saved_as_a_picture(kind: str, visit: Open, tmp_path: Path) -> None:
     page = visit("#scene=clouds")
     with page.page.expect_download() as waiting:
@@ -77,7 +78,7 @@ def test_a_lecture_goes_on_with_keys(visit: Open) -> None:
     assert "present" not in page.page.url
 
 
-@pytest.mark.parametrize("size", [(1366, 768), (1920, 1080)])
+@for_each("size", [(1366, 768), (1920, 1080)])
 def test_the_plane_is_as_large_as_the_window_allows_and_says_what_to_do(size: tuple[int, int], visit: Open) -> None:
     width, height = size
     page = visit("#scene=clouds", width=width, height=height)
