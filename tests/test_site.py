@@ -183,7 +183,7 @@ def problems_of_the_page() -> dict[str, tuple[str, qpsvm.Problem]]:
         "for large C": ("augmented_lagrangian", qpsvm.CSVM(*few, C=1e6)),
         "for ν-SVMs and hard margins with many rows": ("interior_point", qpsvm.NuSVM(*samples(2000, 5))),
         "with a kernel it is": ("kernel_newton", qpsvm.CSVM(*few, kernel="rbf")),
-        "for rankings": ("interior_point", qpsvm.Ranking(few[0], few[1], kernel="rbf")),
+        "for rankings of many pairs": ("interior_point", qpsvm.Ranking(*samples(100, 5), kernel="rbf")),
     }
 
 

@@ -5,7 +5,7 @@
 | linear, few rows, or more features      | kernel_newton        | augmented_lagrangian, interior_point |
 | linear                                  | augmented_lagrangian | interior_point, kernel_newton        |
 | another kernel                          | kernel_newton        | interior_point                       |
-| the same, rows combine samples          | interior_point       | cvxopt                               |
+| the same, many pairs of samples         | interior_point       | kernel_newton                        |
 | several classes in one program          | sequential_dual      | cvxopt                               |
 | the same, linear and quick              | interior_point       | sequential_dual                      |
 
@@ -38,6 +38,9 @@ FEW_LINEAR_ROWS, FEW_SQUARED_ROWS, MAX_FEW_LINEAR_ROWS_SCALE, WIDE_ROWS = 300, 1
 #: Maximum number of rows for CVXOPT, which cannot be interrupted, on the dual and on the primal of a kernel machine:
 #: each takes about 3 s.
 DUAL_ROWS, PRIMAL_ROWS = 2000, 400
+#: Pairs per sample of a ranking with a kernel up to which the dual of the pairs is solved first, in .05 to 1.1 of the
+#: time of the primal; of 20 times as many it takes up to ten times as long, because its Hessian has a low rank.
+MAX_PAIRS_PER_SAMPLE = 5.0
 #: Maximum number of rows of a kernel machine for CVXPY.
 CVXPY_ROWS = 4000
 #: Products of an interior point step of a linear machine of several classes up to which a solve takes about 10 ms, 1 s
@@ -156,6 +159,8 @@ def _order_for_kernel(size: Size, external: list[RankedBackend]) -> list[RankedB
     """
     smaller_form: Form | None = "primal" if size.samples else None
     built_in = [RankedBackend("kernel_newton"), RankedBackend("interior_point", smaller_form)]
+    if size.samples and size.rows > MAX_PAIRS_PER_SAMPLE * size.samples:
+        built_in.reverse()
     cvxopt = [RankedBackend("cvxopt", "dual", DUAL_ROWS), RankedBackend("cvxopt", "primal", PRIMAL_ROWS)]
     return [*built_in, *cvxopt, *external, RankedBackend("cvxpy", smaller_form, CVXPY_ROWS)]
 

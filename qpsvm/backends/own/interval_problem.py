@@ -1,4 +1,4 @@
-"""Convert the dual of a machine with one or two α per sample to the form of `solvers.kernel.dual` (`IntervalProblem`).
+"""Convert the dual of a machine to the form of the kernel solvers, `solvers.kernel.dual` (`IntervalProblem`).
 
 There β ranges over intervals, and its sum is given:
 
@@ -19,6 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from qpsvm.backends.own.linear_rows import fold_losses
 from qpsvm.base.arrays.types import FloatArray, Matrix
@@ -26,6 +27,7 @@ from qpsvm.base.errors import UnsupportedError
 from qpsvm.program.svm_dual import DualGroup, SVMDual
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.combined_blocks import CombinedBlocks
 from qpsvm.space.kernels.extended_blocks import ExtendedBlocks
 from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.gram import KernelGram
@@ -39,10 +41,10 @@ INTERVAL_WIDENING, SUM_WIDENING = 2.0, 1.1
 
 @dataclass(frozen=True, eq=False)
 class IntervalProblem:
-    """A machine and its problem over intervals, (IVAL.1) to (IVAL.6).
+    """A machine and its problem over intervals, (IVAL.1) to (IVAL.7).
 
-    problem: Over the n samples, and β₀ of (IVAL.6).
-    curvature (n,): δ by sample; None if the machine has no curvature.
+    problem: Over the k samples, or the k rows of (IVAL.7), and β₀ of (IVAL.6).
+    curvature (k,): δ; None if the machine has no curvature.
     balance: The group with the column c·s; None if there is none.
     kappa: κ of (IVAL.6); None if Σβ is given.
     """
@@ -66,7 +68,7 @@ class IntervalProblem:
         others = [group for group in svm.groups if group is not balance]
         mass = others[0].total / _compute_factor(svm, others[0], is_balance=False) if others else None
         problem = _build_intervals(svm, total, mass, name)
-        curvature = svm.curvature[: svm.n] + 0.0 if svm.has_curvature else None
+        curvature = svm.curvature[: problem.n] + 0.0 if svm.has_curvature else None
         if has_sum:
             return cls(svm, problem, curvature, balance, None)
         kappa = float(getattr(svm.gram, "offset", 0.0)) if balance is None else factor * factor / balance.ridge
@@ -78,20 +80,23 @@ class IntervalProblem:
             blocks = self.svm.gram.blocks
         else:
             blocks = KernelBlocks(kernel, X, inner_products(X, X) if full_matrix is None else full_matrix)
+        if _combines_samples(self.svm):
+            blocks = CombinedBlocks(blocks, _build_mix(self.svm))
         if self.curvature is None and self.kappa is None:
             return blocks
         return ExtendedBlocks(blocks, self.curvature, self.kappa)
 
     def compute_beta(self, alpha: FloatArray) -> FloatArray:
-        """Compute β (n,), and β₀ of (IVAL.6), from α (m,)."""
-        beta = self.svm.beta(alpha)
+        """Compute β (k,), and β₀ of (IVAL.6), from α (m,)."""
+        beta = self.svm.sign * alpha if _combines_samples(self.svm) else self.svm.beta(alpha)
         return beta if self.kappa is None else np.append(beta, -beta.sum())
 
     def compute_alpha(self, beta: FloatArray) -> FloatArray:
         """Compute α (m,) from what the solver returns."""
-        beta, problem = beta[: self.svm.n], self.problem
-        if not self.svm.is_two_sided:
-            return np.maximum(self.svm.sign * beta, 0.0)
+        problem, svm = self.problem, self.svm
+        beta = beta if self.kappa is None else beta[:-1]
+        if not svm.is_two_sided:
+            return np.maximum(svm.sign * beta, 0.0)
         alpha_plus, alpha_minus = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
         shortfall = 0.0 if problem.mass is None else 0.5 * (problem.mass - float(np.abs(beta).sum()))
         if shortfall > MIN_SHARED_ALPHA * problem.total_penalty:  # (KDUAL.8)
@@ -117,13 +122,25 @@ def _find_balance(svm: SVMDual, name: str) -> DualGroup | None:
     return balance
 
 
+def _combines_samples(svm: SVMDual) -> bool:
+    """Return whether rows are as in (IVAL.7)."""
+    return not svm.has_one_row_per_sample and not svm.is_two_sided
+
+
+def _build_mix(svm: SVMDual) -> sp.csr_array:
+    """Return A of (COMBINE.1), (m, n)."""
+    if svm.mix is not None:
+        return svm.mix
+    return sp.csr_array((np.ones(svm.m), svm.rows, np.arange(svm.m + 1)), shape=(svm.m, svm.n))
+
+
 def _compute_factor(svm: SVMDual, group: DualGroup, is_balance: bool) -> float:
     """Return c of (IVAL.3)."""
     return float(group.column[0] * svm.sign[0] if is_balance else group.column[0])
 
 
 def _build_intervals(svm: SVMDual, total: float, mass: float | None, name: str) -> KernelDual:
-    """Return the problem over β (n,) with the given sums, (IVAL.1) or (IVAL.2). Raises UnsupportedError."""
+    """Return the problem over β (k,) with the given sums, (IVAL.1) or (IVAL.2). Raises UnsupportedError."""
     level, upper, n = svm.level + 0.0, _compute_finite_bounds(svm), svm.n
     if not svm.is_two_sided:
         signed_upper = svm.sign * upper

@@ -57,7 +57,7 @@ CURVED = ONE_FUNCTION - {
 #: Traits of machines without a free intercept, whose intervals are bounded, or curved.
 NO_SUM = ONE_FUNCTION - {
     "linear", "level 0", "partly bounded", "partly curved", "balance", "sum", "balance and total", "one row",
-    "other rows", "several α per sample",
+    "other rows",
 }  # fmt: skip
 #: Maximum number of rows of a linear machine with curvature.
 MAX_LINEAR_CURVED_ROWS = 1000

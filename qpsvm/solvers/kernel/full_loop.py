@@ -97,11 +97,14 @@ class FullLoop:
         self._data: NDArray[np.float32] | KernelSamples | None = None
         self._blocks: BlockLoop | None = None
         self._has_converged = True
-        blocks, n = engines.blocks, engines.problem.n
-        self._samples = KernelSamples.from_blocks(blocks, engines.problem)
+        blocks, problem = engines.blocks, engines.problem
+        self._samples = KernelSamples.from_blocks(blocks, problem)
         self._on_samples = blocks.allows_single and self._samples is not None
-        fits_memory = min(SETTINGS.max_gram_bytes, 0.5 * find_available_memory()) >= 4.0 * n * n
-        self._can_resume = core.compiled is not None and (self._on_samples or fits_memory)
+        fits_memory = min(SETTINGS.max_gram_bytes, 0.5 * find_available_memory()) >= 4.0 * problem.n**2
+        self._has_all_rows = self._on_samples or fits_memory
+        has_start = self.point is not None or not problem.total  # else 0 is not feasible
+        self._can_use_blocks = core.compiled is not None and problem.mass is None and has_start
+        self._can_resume = core.compiled is not None and (self._has_all_rows or self._can_use_blocks)
         self._needs_gram = not self._can_resume and self._samples is None
         self._tol = SETTINGS.first_tol if self._can_resume else SETTINGS.single_run_tol
 
@@ -113,6 +116,10 @@ class FullLoop:
             return
         start_time, gap = effort.clock.seconds, np.inf
         while not effort.is_over():
+            if self._has_left_blocks and not self._has_all_rows:
+                engines.update_best("libsvm", self.point)
+                engines.solve_with_gram()
+                return
             if not self._run_loop():
                 continue
             is_last = self._tol <= SETTINGS.last_tol or not self._can_resume
@@ -130,16 +137,14 @@ class FullLoop:
         """Run the loop; return whether it converged, or stopped at rounding or its own limit."""
         engines, point, problem = self._engines, self.point, self._engines.problem
         start, u = (None, None) if point is None or not self._can_resume else (point.beta, point.u)
-        has_start = start is not None or not problem.total  # else 0 is not feasible
-        if self._blocks is None and self._can_resume and problem.mass is None and has_start:
+        has_just_left_blocks = False
+        if self._can_use_blocks and not self._has_left_blocks:
+            if self._blocks is None:
+                self._blocks = BlockLoop(engines.blocks, problem, engines.effort)
             zero = np.zeros(problem.n)
-            self._blocks = BlockLoop(engines.blocks, problem, engines.effort)
-            self.point = point or problem.build_point(zero, zero)
-        has_left_blocks = False
-        if self._blocks is not None and self._blocks.can_continue:
-            assert self.point is not None
-            result = self._blocks.run(self._tol, self.point.beta, self.point.u)
-            has_left_blocks = not self._blocks.can_continue
+            point = point or problem.build_point(zero, zero)
+            result = self._blocks.run(self._tol, point.beta, point.u)
+            has_just_left_blocks = self._has_left_blocks
         else:
             if self._data is None:
                 self._data = self._build_data()
@@ -151,7 +156,12 @@ class FullLoop:
         )
         engines.effort.report("loop", problem.n, self.point.gap)
         self._has_converged = result.converged
-        return result.converged or not (has_left_blocks or engines.effort.is_late())
+        return result.converged or not (has_just_left_blocks or engines.effort.is_late())
+
+    @property
+    def _has_left_blocks(self) -> bool:
+        """Whether blocks were tried and given up."""
+        return self._blocks is not None and not self._blocks.can_continue
 
     def _build_data(self) -> NDArray[np.float32] | KernelSamples | None:
         """Return the samples if the loop evaluates the kernel, else K; None if time runs out."""

@@ -52,6 +52,29 @@ def test_exact_rationals_confirm_it(name, intercept, kernel, n):
     assert not find_faults(problem, result, 1e-9)
 
 
+@for_each("n", (3, 12))
+def test_pairs_are_ranked_by_their_own_dual(n):
+    rng = np.random.default_rng(n)
+    problem = qpsvm.Ranking(
+        rng.normal(size=(n, 2)), rng.normal(size=n), C=3.0, kernel=RBF(0.5), groups=np.arange(n) // 4
+    )
+    result = qpsvm.solve(problem, backend="kernel_newton", tol=1e-9)
+    assert not find_faults(problem, result, 1e-9)
+    assert qpsvm.solve(problem, backend="kernel_newton", start=result.alpha).status == "optimal"
+
+
+def test_many_pairs_are_ranked_without_their_whole_matrix(monkeypatch):
+    from qpsvm.space.kernels.combined_blocks import CombinedBlocks
+
+    monkeypatch.setattr(CombinedBlocks, "all", None)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 3))
+    problem = qpsvm.Ranking(
+        X, np.sin(X[:, 0]) + 0.3 * rng.normal(size=900), kernel=RBF(0.5), groups=np.arange(900) // 6
+    )
+    assert qpsvm.solve(problem, backend="kernel_newton").status == "optimal"
+
+
 @for_each("name, intercept", cover_pairs(NAMES, INTERCEPTS))
 def test_the_working_set_loop_finds_what_an_interior_point_finds(name, intercept):
     """Of more rows than those whose whole Gram matrix is computed."""
