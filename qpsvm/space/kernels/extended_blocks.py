@@ -19,6 +19,9 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import Precomputed
 
+#: Up to this many rows K is stored beside its extension, which takes as much memory again.
+SHARED_ROWS = 2000
+
 
 class ExtendedBlocks(KernelBlocks):
     """(EXTEND.1) by blocks; its rows are not samples.
@@ -43,8 +46,10 @@ class ExtendedBlocks(KernelBlocks):
         return diagonal if self.corner is None else np.where(rows == self._last, self.corner, diagonal)
 
     def all(self) -> FloatArray:
-        """Compute and cache the matrix, (n, n), from that of K, which is cached too."""
-        if self.full_matrix is None:
+        """Compute and cache the matrix, (n, n); of few rows K is cached too, for other uses."""
+        if self.full_matrix is None and self.blocks.full_matrix is None and self.n > SHARED_ROWS:
+            self.full_matrix = freeze(self.compute_symmetric(None))
+        elif self.full_matrix is None:
             K = np.zeros((self.n, self.n))
             K[: self._last, : self._last] = self.blocks.all()
             if self.added is not None:
