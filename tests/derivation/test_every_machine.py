@@ -58,8 +58,9 @@ def less_alpha(problem: Any, result: SVMResult) -> SVMResult:
 
 
 def negative_alpha(_: Any, result: SVMResult) -> SVMResult:
-    alpha = result.alpha.copy()
-    alpha[np.argmin(np.where(result.upper > 0, alpha, np.inf))] = -0.1 * alpha.max()
+    """The smallest α, and of equal ones that of the row farthest from its margin, whose product is not 0."""
+    alpha, distance = result.alpha.copy(), np.abs(result.yf - result.margin)
+    alpha[np.lexsort((-distance, np.where(result.upper > 0, alpha, np.inf)))[0]] = -0.1 * alpha.max()
     return replace(result, alpha=alpha)
 
 
