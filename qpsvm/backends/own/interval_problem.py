@@ -10,6 +10,7 @@ There β ranges over intervals, and its sum is given:
     (IVAL.6)  without an equality one more variable β₀ = −Σβ costs ½κβ₀² − tβ₀, and the multiplier of this equality is
               b = t − κβ₀:  κ = c²/R and t = −ce/R for a penalised multiplier with the column c·s;  κ = 1, t = 0 if it
               is in the kernel, K + 1;  κ = t = 0 without an intercept.  |β₀| ≤ Σ max |β_i| holds anyway
+    (IVAL.7)  rows that combine samples, or share them:  one β for each row, and A K Aᵀ of (COMBINE.1) for K
 
 The solver's β is converted back to α, and its b and ε to the multipliers of the groups.
 """
