@@ -36,6 +36,9 @@ MAX_NORM_OF_ZERO = 10.0
 ROUNDING_NORM = 1e-12
 #: Largest number of times that a point is evaluated in double-double and pushed.
 MAX_REFINEMENTS = 3
+#: P is evaluated again if the bound of its error by kernel values is above this share of it, with at most so many of
+#: them: the errors of more cancel, and double-double takes a microsecond for each.
+VISIBLE_ERROR, MAX_SUPPORT_VECTORS = 1e-9, 100
 #: Rows are not evaluated in double-double if ½‖w − w(α)‖² is more than this share of the gap.
 MAX_DISTANCE_SHARE = 0.5
 
@@ -72,8 +75,28 @@ class GapRefiner:
             if self.space.origin is None:  # ‖x − c‖² may be the last digits of ‖x‖²
                 refined = self._evaluator.evaluate_rows(refined, np.arange(self.svm.m)) or refined
             refined = update_objectives(self.gap_bounder, refined)  # from R², not from ½‖w‖² and μ
+        elif self._may_round_objectives(refined) and has_time():
+            refined = self._sharpen_objectives(refined)
         is_same = refined.yf is certificate.yf and refined.rho == certificate.rho
         return refined.replace(measured=certificate.gap if is_same else self._measure_gap(refined))
+
+    def _may_round_objectives(self, point: Certificate) -> bool:
+        """Return whether the kernel values known a priori may have a visible part in P, by way of ½‖w‖²."""
+        if point.w is not None or point.explicit is not None or point.evaluated is not None:
+            return False
+        if np.count_nonzero(point.coef) > MAX_SUPPORT_VECTORS:
+            return False
+        error = 0.5 * point.unit * float(np.abs(point.coef) @ self.gap_bounder.bound_value_radii(point))
+        return error > VISIBLE_ERROR * abs(point.primal)
+
+    def _sharpen_objectives(self, point: Certificate) -> Certificate:
+        """Return the point with its values from f at all support vectors in double-double, unless that is too slow."""
+        rows = np.flatnonzero(self.svm.at_rows(point.coef))
+        evaluated = self._evaluator.evaluate_rows(point, rows)
+        if evaluated is None:
+            return point
+        evaluated = self.gap_bounder.update_gap(evaluated)
+        return update_objectives(self.gap_bounder, evaluated) if evaluated.gap <= point.gap else point
 
     def find_zero_point(self, point: Certificate) -> Certificate | None:
         """Return the point with the value 0, (VANISH.1), if w(α) is negligible; otherwise None."""

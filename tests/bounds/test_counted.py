@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from each import for_each
-from judge import exact_gram, find_faults
+from hostile import draw_hostile_problem
+from judge import exact_gram, find_faults, judge
 
 import qpsvm
 from qpsvm import RBF, Linear, Polynomial, Precomputed
@@ -156,6 +157,16 @@ def test_twins_far_out_are_judged_rightly(C):
     X, y = twins(1e7)
     problem = qpsvm.CSVM(X, y, C, RBF(1.0))
     assert not find_faults(problem, qpsvm.solve(problem, check=False), 1e-6)
+
+
+def test_objective_values_of_huge_multipliers_are_those_of_rationals():
+    """½‖w‖² of kernel values in doubles is wrong from the eighth digit on, the gap is not."""
+    problem, options = draw_hostile_problem(254_586)
+    result = qpsvm.solve(problem, **options)
+    assert result.alpha.max() > 1e8
+    verdict = judge(problem, result)
+    assert result.primal == pytest.approx(float(verdict.primal), rel=1e-12)
+    assert result.dual == pytest.approx(float(verdict.dual), rel=1e-11)
 
 
 def test_a_matrix_is_taken_at_its_word():
