@@ -89,7 +89,7 @@ PLAIN = {
         for form in ("coo", "csr", "csc", "dok", "lil", "dia")
     },
     "matrix classes": (
-        sp.csr_matrix([[2, 1], [1, 2]]), [1, -1], sp.csc_matrix([[1, 1]]), [1], np.matrix([[1, -1]]), [0], 0, 1,
+        sp.csr_matrix([[2, 1], [1, 2]]), [1, -1], sp.csc_matrix([[1, 1]]), [1], np.array([[1, -1]]).view(np.matrix), [0], 0, 1,
     ),
     "twice the same entry": (sp.coo_array(([1.0, 1.0, 1.0, 1.0, 2.0], ([0, 0, 0, 1, 1], [0, 0, 1, 0, 1]))), *LISTS[1:]),
 }  # fmt: skip
