@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -24,10 +22,6 @@ ALL_CELLS = [Cell(variant, kernel, 1.0) for variant in VARIANTS for kernel in KE
 CELLS = [cell for cell in ALL_CELLS if cell.kernel in ("linear", "rbf")]
 #: Those whose primal and dual are each other's number for number; λ puts the primal hinge problem in other units.
 SAME_UNITS = [cell for cell in CELLS if not cell.variant.startswith("hinge")]
-
-#: What CVXOPT can be asked for: it asks a tenth of it of the rows too, and 1e-10 is their rounding, which it meets on
-#: one processor and not on another.
-CVXOPT_TOL = 1e-8
 
 
 def solve_program(qp: QP, solver: str = "cvxpy", tol: float = 1e-9) -> QPSolution:
@@ -61,14 +55,19 @@ def same_numbers(one: QP, other: QP, tolerance: float = 1e-13) -> bool:
 
 
 @pytest.mark.slow
-@for_each("cell, solver", zip(CELLS, itertools.cycle(["cvxopt", "cvxpy", "osqp"]), strict=False))
-def test_the_mechanical_dual_has_the_optimum_and_the_multipliers_of_the_hand_derived_one(cell, solver):
+@for_each("cell", CELLS)
+def test_the_mechanical_dual_has_the_optimum_and_the_multipliers_of_the_hand_derived_one(cell):
     problem, known = cell.build_problem(), solve_reference(cell.variant, cell.kernel)
-    answer = solve_program(dualise(problem.qp("primal")), solver, CVXOPT_TOL if solver == "cvxopt" else 1e-9)
+    primal = problem.qp("primal")
+    answer = solve_program(dualise(primal))
     assert answer.reported is Status.OPTIMAL
     assert answer.objective == pytest.approx(-known.primal, rel=1e-6, abs=1e-9)
     margin = answer.qp.split(answer.x)["margin"] / known.unit  # λα for the primal hinge problem (PHINGE.16)
     assert margin == pytest.approx(known.alpha[problem.active_rows], abs=1e-6 * max(1.0, known.alpha.max()))
+    if cell in SAME_UNITS:  # the multipliers of stationarity are x
+        x = primal.split(answer.qp.multiplier("stationarity", answer.z, answer.y))
+        assert x["b"][0] == pytest.approx(known.b, abs=1e-5 * max(1.0, abs(known.b)))
+        assert x["w"] == pytest.approx(answer.qp.split(answer.x)["v"], abs=1e-6)  # v = Fᵀx, and F = (I, 0)ᵀ
 
 
 @for_each("cell", ALL_CELLS)
@@ -85,28 +84,6 @@ def test_reduced_it_is_the_hand_derived_dual_number_for_number(cell):
 def test_the_dual_of_the_dual_is_the_primal_number_for_number(cell):
     problem = cell.build_problem()
     assert same_numbers(dualise(problem.qp("dual"), reduced=True), problem.qp("primal"))
-
-
-@pytest.mark.slow
-@for_each("cell", CELLS)
-@for_each("reduced", [False, True])
-@for_each("form", ["primal", "dual"])
-def test_the_dual_of_the_dual_has_the_optimum(cell, form, reduced):
-    qp = cell.build_problem().qp(form)
-    again = dualise(dualise(qp, reduced=reduced), reduced=reduced)
-    value = solve_reference(cell.variant, cell.kernel).primal
-    assert solve_program(again).objective == pytest.approx(value if form == "primal" else -value, rel=1e-6, abs=1e-9)
-
-
-@pytest.mark.slow
-@for_each("cell", SAME_UNITS)
-def test_the_multipliers_of_stationarity_are_x(cell):
-    answer = solve_program(dualise(cell.build_problem().qp("primal")))
-    x = answer.qp.multiplier("stationarity", answer.z, answer.y)
-    primal = cell.build_problem().qp("primal")
-    known = solve_reference(cell.variant, cell.kernel)
-    assert primal.split(x)["b"][0] == pytest.approx(known.b, abs=1e-5 * max(1.0, abs(known.b)))
-    assert primal.split(x)["w"] == pytest.approx(answer.qp.split(answer.x)["v"], abs=1e-6)  # v = Fᵀx, and F = (I, 0)ᵀ
 
 
 def test_v_is_as_short_as_P_has_rank():
