@@ -219,11 +219,6 @@ def test_infeasible_and_unbounded_are_each_others_dual(solver, reduced):
     assert solve_program(dualise(UNBOUNDED, reduced=reduced), solver).reported is Status.INFEASIBLE
 
 
-def test_cvxopt_claims_no_optimum_of_either():
-    for qp in (INFEASIBLE, dualise(INFEASIBLE), dualise(INFEASIBLE, reduced=True)):
-        assert solve_program(qp, "cvxopt").reported is not Status.OPTIMAL
-
-
 def test_a_qp_that_is_not_convex_has_no_dual():
     with pytest.raises(qpsvm.UnsupportedError, match=r"eigenvalue -1.*not convex"):
         dualise(QP(P=Dense(np.array([[0.0, 1.0], [1.0, 0.0]])), q=np.zeros(2)))

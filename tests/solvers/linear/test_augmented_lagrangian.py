@@ -117,15 +117,6 @@ def test_scale_of_the_data_does_not_matter():
     assert max(steps) - min(steps) <= 3
 
 
-def test_limits_in_the_working_set():
-    X, y = blobs(25_000, 4)
-    for limit in range(1, 40, 6):
-        solution = solve_linear(X, y, 1.0, max_iter=limit)
-        assert solution.iterations <= limit
-        assert solution.alpha.shape == y.shape
-        assert np.isfinite(solution.w).all()
-
-
 @for_each("shape", [(25_000, 4), (400, 6), (30, 100)])
 def test_the_interrupt_key_ends_a_run_between_steps(shape, monkeypatch):
     X, y = blobs(*shape)
