@@ -174,16 +174,6 @@ def test_what_takes_no_such_machine_is_for_study_or_absent_has_no_turn(monkeypat
 # --- handing over -----------------------------------------------------------------------------------------------------
 
 
-def test_an_engine_that_finds_nothing_hands_over(fakes, monkeypatch):
-    quick, fake = fakes
-    quick.sleeps = 0.1
-    in_order(monkeypatch, "quick", "kernel_newton", "fake")
-    result = solve(csvm())
-    assert quick.compiled == 1
-    assert (result.backend, result.status) == ("kernel_newton", "optimal")
-    assert not fake.compiled
-
-
 def test_a_follower_whose_set_up_is_too_long_is_left_out_and_said(fakes, monkeypatch):
     quick, fake = fakes
     fake.setup, fake.sleeps = 3600.0, 60.0
