@@ -92,6 +92,12 @@ def test_every_engine_is_certified(engine: str, kind: str) -> None:
         assert certified(solution, X, y, penalties, RBF(0.2)) <= 1.01 * TOL
 
 
+def test_a_matrix_that_is_given_wins_over_the_kernel() -> None:
+    X, y = samples(120, 3, "plain", 5)
+    solution = solve_kernel(RBF(99.0), X, y, 1.0, gram=RBF(0.3)(X, X))
+    assert certified(solution, X, y, 1.0, RBF(0.3)) <= TOL
+
+
 def test_start_is_used() -> None:
     X, y = samples(500, 4, "plain", 6)
     first = solve_kernel(RBF(0.2), X, y, 1.0)
@@ -142,7 +148,9 @@ def test_few_support_vectors_need_no_gram_matrix(C: float) -> None:
     assert blocks.full_matrix is None
     assert certified(solution, X, y, C, RBF(0.5)) <= TOL
     everything = np.arange(len(y))
-    assert np.abs(blocks.product(everything, solution.beta, everything) - solution.u).max() <= 1e-2
+    apart = np.abs(blocks.product(everything, solution.beta, everything) - solution.u)
+    assert apart.max() <= 1e-2
+    assert apart[(np.abs(solution.beta) > 0) & (np.abs(solution.beta) < C)].max() <= 1e-9
 
 
 def test_a_stuck_newton_step_widens_its_free_set() -> None:
