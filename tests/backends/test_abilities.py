@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -48,8 +49,7 @@ TRAITS = {
 
 
 @pytest.mark.parametrize("name", REGISTRY)
-@pytest.mark.parametrize("kernel", KERNELS)
-@for_each("machine", MACHINES)
+@for_each("machine, kernel", itertools.product(MACHINES, KERNELS))
 def test_a_backend_takes_what_it_says_and_nothing_else(machine, kernel, name):
     """By compiling: `compile` looks at the QP's numbers, and knows nothing of what is said."""
     backend, problem = get(name), MACHINES[machine](KERNELS[kernel])
@@ -63,7 +63,7 @@ def test_a_backend_takes_what_it_says_and_nothing_else(machine, kernel, name):
             assert said, (form, "it takes this and does not say so")
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@for_each("name", REGISTRY)
 def test_what_is_refused_is_said_before_anything_is_built_with_one_that_can(name):
     backend = get(name)
     for kernel in KERNELS.values():
@@ -92,7 +92,7 @@ def test_more_rows_than_a_backend_takes_are_said():
         qpsvm.solve(problem, "kernel_newton")
 
 
-@pytest.mark.parametrize("name", [name for name in REGISTRY if name != "sequential_dual"])  # it takes no QP
+@for_each("name", [name for name in REGISTRY if name != "sequential_dual"])  # it takes no QP
 def test_a_start_is_used_or_refused_and_never_ignored(name):
     """CVXPY's check looked at its own settings alone, and a start was lost."""
     problem = CSVM(X, Y, 1.0, RBF(0.2) if name == "kernel_newton" else "linear")
@@ -108,8 +108,8 @@ def test_a_start_is_used_or_refused_and_never_ignored(name):
             compiled.solve(start=start)
 
 
-@pytest.mark.parametrize("asked", [{"time_limit": 9.0}, {"max_iter": 99}, {"start": [0.0, 0.0]}])
-@pytest.mark.parametrize("name", REGISTRY)
+@for_each("asked", [{"time_limit": 9.0}, {"max_iter": 99}, {"start": [0.0, 0.0]}])
+@for_each("name", REGISTRY)
 def test_what_is_refused_of_a_qp_is_said_with_backends_that_take_it(name, asked):
     qp = qpsvm.QP(P=np.eye(2), q=[-3.0, 0.0], G=[[1.0, 1.0]], h=[2.0])  # no machine's dual
     backend = get(name)
@@ -127,7 +127,7 @@ def test_what_is_refused_of_a_qp_is_said_with_backends_that_take_it(name, asked)
             assert solve(each) is not None
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@for_each("name", REGISTRY)
 def test_abilities_are_complete(name):
     backend, can = get(name), get(name).abilities
     assert backend.name == name
@@ -146,8 +146,7 @@ def test_every_trait_has_words():
 # --- traits -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("machine", MACHINES)
+@for_each("machine, kernel", itertools.product(MACHINES, KERNELS))
 def test_traits_of_the_machines(machine, kernel):
     problem = MACHINES[machine](KERNELS[kernel])
     word = "linear" if kernel == "linear" else "kernel"
@@ -196,7 +195,7 @@ CHANGED = {
 PLAIN = {"level 1", "bounded", "flat", "balance", "unpenalised", "one α per sample", "one function"}
 
 
-@pytest.mark.parametrize("change", CHANGED)
+@for_each("change", CHANGED)
 def test_traits_of_duals_that_no_machine_has_yet(change):
     svm, other = CHANGED[change]
     for linear, word in ((True, "linear"), (False, "kernel")):
@@ -205,7 +204,7 @@ def test_traits_of_duals_that_no_machine_has_yet(change):
         assert len(found) == len(PLAIN) + 1, "one of each kind"
 
 
-@pytest.mark.parametrize("change", CHANGED)
+@for_each("change", CHANGED)
 def test_a_new_machine_is_taken_by_those_that_take_anything_and_no_one_has_to_name_it(change):
     svm, other = CHANGED[change]
     traits = find_dual_traits(svm, False)

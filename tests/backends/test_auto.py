@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import for_each
 from matrix import SAMPLES
 
 import qpsvm
@@ -122,7 +123,7 @@ FEW, MORE, MANY_ROWS = samples(FEW_LINEAR_ROWS), samples(FEW_LINEAR_ROWS + 1), s
 NEWTON, AUGMENTED, INTERIOR = "kernel_newton", "augmented_lagrangian", "interior_point"
 
 
-@pytest.mark.parametrize(("problem", "ours"), [
+@for_each("problem, ours", [
     (CSVM(*FEW), [NEWTON, AUGMENTED, INTERIOR]), (CSVM(*MANY_ROWS), [AUGMENTED, INTERIOR, NEWTON]),
     (CSVM(*MORE), [AUGMENTED, INTERIOR, NEWTON]), (CSVM(*FEW, C=1e4), [AUGMENTED, INTERIOR, NEWTON]),
     (CSVM(FEW[0] * 100, FEW[1]), [AUGMENTED, INTERIOR, NEWTON]),
@@ -131,7 +132,7 @@ NEWTON, AUGMENTED, INTERIOR = "kernel_newton", "augmented_lagrangian", "interior
     (NuSVM(*FEW, 0.3), [NEWTON, INTERIOR]), (NuSVM(*MANY_ROWS, 0.3), [INTERIOR, NEWTON]),
     (NuSVM(*samples(WIDE_ROWS + 1, WIDE_ROWS + 1), 0.3), [NEWTON, INTERIOR]),
     (HardMargin(*FEW), [NEWTON, INTERIOR]), (HardMargin(*MANY_ROWS), [INTERIOR, NEWTON]),
-], ids=repr)  # fmt: skip
+])  # fmt: skip
 def test_linear_machines(problem, ours):
     last = ["cvxpy"] if len(problem.y) > DUAL_ROWS else ["cvxopt on the dual form", "cvxpy"]
     assert order(problem) == [*ours, *last]
@@ -172,16 +173,6 @@ def test_what_takes_no_such_machine_is_for_study_or_absent_has_no_turn(monkeypat
 
 
 # --- handing over -----------------------------------------------------------------------------------------------------
-
-
-def test_an_engine_that_finds_nothing_hands_over(fakes, monkeypatch):
-    quick, fake = fakes
-    quick.sleeps = 0.1
-    in_order(monkeypatch, "quick", "kernel_newton", "fake")
-    result = solve(csvm())
-    assert quick.compiled == 1
-    assert (result.backend, result.status) == ("kernel_newton", "optimal")
-    assert not fake.compiled
 
 
 def test_a_follower_whose_set_up_is_too_long_is_left_out_and_said(fakes, monkeypatch):
@@ -280,8 +271,7 @@ def test_what_an_import_maps_counts_where_address_space_is_limited(fakes, monkey
     check_available_memory(csvm(), quick, "dual", Backend.requirements(quick, size, "dual"))
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize("n", [100, 5000])
+@for_each("kernel, n", [("linear", 5000), ("rbf", 100)])
 def test_every_backend_says_what_it_needs(kernel, n):
     size = measure_size(CSVM(*samples(n, 10), kernel=kernel))
     for backend in backends.iter_backends():

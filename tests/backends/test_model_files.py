@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from each import for_each
 
 import qpsvm
 from qpsvm.backends.external.mps_lines import normalise_lines
@@ -49,7 +50,7 @@ def read(folder: Path, text: str, ending: str = ".mps") -> qpsvm.QP:
     return qpsvm.read_model(path)
 
 
-@pytest.mark.parametrize(("old", "new", "message"), [
+@for_each("old, new, message", [
     (" x second 2", " x third 2", "line 9: COLUMNS has the row 'third', which ROWS does not have"),
     (" x second 2", " x second two", "line 9: 'two' is not a number"),
     (" x second 2", " x second 2 second 3", "line 9: COLUMNS has an entry of 'second x' already, in line 9"),
@@ -96,8 +97,7 @@ def test_a_model_is_what_its_lines_say(tmp_path):
     assert (qp.lb.tolist(), qp.ub.tolist()) == ([0.0, -np.inf], [3.0, np.inf])
 
 
-@pytest.mark.parametrize("cost", [-3.0, 0.0])
-@pytest.mark.parametrize("ending", [".mps", ".qps", ".lp"])
+@for_each("cost, ending", [(-3.0, ".mps"), (0.0, ".qps"), (-3.0, ".lp"), (0.0, ".lp")])
 def test_variables_without_cost_keep_their_places(tmp_path, ending, cost):
     """HiGHS leaves them out of COLUMNS, and out of an LP file's objective, and reads them as the last."""
     rows = {"G": [[0.0, 0.0, 1.0, 0.0]], "h": [2.0], "lb": [0.0, -1.0, 0.0, -np.inf]}
@@ -120,7 +120,7 @@ def test_both_triangles_are_what_qmatrix_holds(tmp_path):
     assert read(tmp_path, text).P.dense().tolist() == [[2.0, 1.0], [1.0, 4.0]]
 
 
-@pytest.mark.parametrize(("old", "new"), [
+@for_each("old, new", [
     (" rhs first 4 second 1", " first 4 second 1"),
     (" UP bnd x 3\n FR bnd y", " UP x 3\n FR y"),
     (" FR bnd y", " FR bnd y 0"),
@@ -172,7 +172,7 @@ def test_names_with_blanks_are_read_in_the_fixed_format(tmp_path):
         read(tmp_path, FIXED.replace("1.0   row", "1.0e  row"))  # on which HiGHS's own reader goes on forever
 
 
-@pytest.mark.parametrize(("text", "message"), [
+@for_each("text, message", [
     (LINEAR.replace("subject to", "subject"), "model.lp: line 3, character 1: expected"),
     (LINEAR.replace(">= 1", ">= one"), "model.lp: line 4"),
     ("hello", "model.lp: "),
@@ -186,7 +186,7 @@ def test_why_highs_refuses_a_file_is_said(tmp_path, capfd, text, message):
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(("ending", "original"), [(".mps", MODEL), (".mps", FIXED), (".lp", LINEAR)])
+@for_each("ending, original", [(".mps", MODEL), (".mps", FIXED), (".lp", LINEAR)])
 def test_damaged_models_are_errors_of_ours_or_models(tmp_path, ending, original):
     rng, loaded = np.random.default_rng(7), 0
     letters = list(" \n\t-+.0123456789exyNLGERHS*[]^/:\u00e9\0")

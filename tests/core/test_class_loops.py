@@ -80,8 +80,8 @@ def take_arguments(**changes):
     return [*(given | changes).values()]
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
+@for_each(
+    "changes, words",
     [
         ({"label": np.full(40, 4)}, "index of a class"),
         ({"label": np.arange(39) % 4}, "one number for each sample"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -67,7 +66,7 @@ def gap_of(X, y, loss, alpha, w, b):
 @pytest.mark.usefixtures("level")
 @for_each("name, kind, unit", cover_pairs(LOSSES, ("dense", "short", "long"), (0.0, 1.0)))
 def test_it_ends_at_the_optimum(name, kind, unit):
-    X, y = table(kind=kind)
+    X, y = table(d=29, kind=kind)
     loss = LOSSES[name]
     alpha, w, (b, passes, work, done, gap, dual) = descend(X, y, loss, unit)
     assert done
@@ -79,17 +78,6 @@ def test_it_ends_at_the_optimum(name, kind, unit):
     assert 0.0 <= gap <= 1e-9 * abs(dual)
     assert dual == pytest.approx(loss.compute_dual_value(alpha) - 0.5 * float(w @ w) - 0.5 * b * b, rel=1e-9)
     assert gap_of(X, y, loss, alpha, w, b) <= 1e-8 * abs(dual)
-
-
-@for_each("name", LOSSES)
-def test_a_free_intercept_balances_alpha(name):
-    X, y = table()
-    loss = LOSSES[name]
-    signs = y if loss.is_one_sided else np.ones(60)
-    alpha, w, (b, _, _, done, _, dual) = descend(X, signs, loss, 2.0, free=True)
-    assert done
-    assert abs(float(signs @ alpha)) <= 1e-4 * float(np.abs(alpha).sum())
-    assert gap_of(X, signs, loss, alpha, w, b) <= 1e-4 * abs(dual)
 
 
 @pytest.mark.usefixtures("level")
@@ -105,15 +93,9 @@ def test_features_that_are_alike_take_no_more_passes(name, free):
     assert passes <= 2000
     assert work <= 2e6
     assert ((alpha >= loss.low) & (alpha <= loss.high)).all()
+    assert not free or abs(float(signs @ alpha)) <= 1e-4 * float(np.abs(alpha).sum())
     np.testing.assert_allclose(w, X.T @ (signs * alpha), atol=1e-7)
     assert gap_of(X, signs, loss, alpha, w, b) <= 1e-4 * abs(dual) if free else 1e-7 * abs(dual)
-
-
-@pytest.mark.usefixtures("level")
-def test_all_levels_and_layouts_agree():
-    answers = [descend(*table(53, 29, kind, seed=3), Loss(1.0))[0] for kind in ("dense", "short", "long")]
-    for first, second in pairwise(answers):
-        np.testing.assert_allclose(first, second, atol=1e-6)
 
 
 def test_it_goes_on_from_a_start():

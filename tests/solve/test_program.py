@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
 from exact_program import compute_optimum
 
 import qpsvm
@@ -51,37 +52,6 @@ def test_the_optimum_is_between_both_sides():
     assert seen["optimal"] > 12 * seen["other"]
 
 
-@pytest.mark.parametrize("form", ["dual", "primal"])
-@pytest.mark.parametrize("kernel", [qpsvm.Linear(), qpsvm.RBF(0.5)])
-def test_a_machines_qps_have_its_optimum(form, kernel):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 3))
-    problem = qpsvm.CSVM(X, np.sign(X[:, 0] + 0.5 * rng.normal(size=40)), kernel=kernel)
-    result, sign = qpsvm.solve(problem.qp(form)), 1.0 if form == "primal" else -1.0
-    optimal = qpsvm.solve(problem)
-    assert result.status == "optimal"
-    assert result.dual <= sign * optimal.primal + optimal.gap * abs(optimal.primal)
-    assert result.primal >= sign * optimal.dual - optimal.gap * abs(optimal.primal)
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        {"G": [[1.0, 0.0], [-1.0, 0.0]], "h": [0.0, -1.0]},
-        {"A": [[1.0, 1.0]], "b": [-1.0], "lb": 0.0},
-        {"A": [[1.0, 1.0], [1.0, 1.0]], "b": [1.0, 2.0]},
-    ],
-)
-@pytest.mark.filterwarnings("ignore:.*:RuntimeWarning")
-def test_infeasible_is_proven(rows):
-    qp = qpsvm.QP(**PLANE, **rows)
-    result = qpsvm.solve(qp, check=False)
-    assert result.status == "infeasible"
-    assert QPBounds(qp).bound_below(np.zeros(2), result.y, result.z, rows_only=True).value > -math.inf
-    with pytest.raises(qpsvm.SolverError, match="no point satisfies"):
-        qpsvm.solve(qp)
-
-
 def test_where_nothing_can_be_shown_that_is_said():
     F = np.random.default_rng(1).normal(size=(400, 60))
     qp = qpsvm.QP(P=F @ F.T, q=-F @ np.ones(60))  # FFᵀ as rounded may have an eigenvalue below 0
@@ -90,13 +60,6 @@ def test_where_nothing_can_be_shown_that_is_said():
     assert result.dual == -math.inf
     assert "LowRank" in result.summary()
     assert qpsvm.solve(qpsvm.QP(P=qpsvm.LowRank(F), q=qp.q), "osqp").status == "optimal"
-
-
-def test_what_is_unbounded_is_never_optimal():
-    for q, P in (([-1.0, 0.0], np.zeros((2, 2))), ([1.0, -1.0], [[1.0, 1.0], [1.0, 1.0]])):
-        result = qpsvm.solve(qpsvm.QP(P=P, q=q), check=False)
-        assert result.status != "optimal"
-        assert result.dual == -math.inf
 
 
 def test_bounds_that_overflow_are_no_crash():
@@ -151,7 +114,7 @@ def round_trips() -> list[qpsvm.QP]:
 
 
 @pytest.mark.parametrize("ending", [".npz", ".mps", ".qps", ".lp"])
-@pytest.mark.parametrize("which", range(3))
+@for_each("which", range(3))
 def test_a_file_holds_the_same_program(tmp_path, which, ending):
     if ending != ".npz":
         pytest.importorskip("highspy")
@@ -250,7 +213,7 @@ def test_solvers_that_qpsolvers_does_not_reach_are_named():
         qpsvm.QP.from_qpsolvers(3)
 
 
-@pytest.mark.parametrize("backend", ["cvxopt", "osqp", "clarabel"])
+@for_each("backend", ["cvxopt", "osqp", "clarabel"])
 def test_a_set_without_room_has_a_face(backend):
     """x₁ + x₂ ≤ 1 from both sides of one plane, x₃ = 0 by x₃ + x₄ ≤ 0, and an equality that says the same again."""
     qp = qpsvm.QP(
@@ -341,7 +304,7 @@ def by_hand() -> dict[str, tuple[qpsvm.QP, qpsvm.Problem]]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("words", list(by_hand()))
+@for_each("words", by_hand())
 def test_a_machines_dual_written_by_hand_is_recognised(words):
     qp, problem = by_hand()[words]
     result, other, machine = qpsvm.solve(qp), qpsvm.solve(qp, "cvxopt"), qpsvm.solve(problem)

@@ -159,6 +159,8 @@ def test_what_has_none_is_proven(backend):
         assert proves_infeasible(qp, result), seed
         assert np.isnan(result.x).all()
         assert result.primal == result.dual == np.inf
+        with pytest.raises(qpsvm.SolverError, match="no point satisfies"):
+            qpsvm.solve(qp, backend)
         qp = unbounded(np.random.default_rng(seed))
         result = qpsvm.solve(qp, backend, check=False)
         assert result.status == "unbounded", (seed, result.message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import for_each
 
 import qpsvm
 from qpsvm.program.all_in_one import AllInOneDual
@@ -22,9 +23,9 @@ def build_dual(label, C, shared, intercept):
     return AllInOneDual(label, int(label.max()) + 1, np.full(len(label), C), 1.0, shared, intercept)
 
 
-@pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize("intercept", ["free", "penalised", None])
-@pytest.mark.parametrize(("C", "scale"), [(0.01, 1.0), (1.0, 1.0), (100.0, 1.0), (1.0, 100.0), (1e-3, 1e-3)])
+@for_each("shared", [True, False])
+@for_each("intercept", ["free", "penalised", None])
+@for_each("C, scale", [(0.01, 1.0), (1.0, 1.0), (100.0, 1.0), (1.0, 100.0), (1e-3, 1e-3)])
 def test_primal_and_dual_value_are_the_same(shared, intercept, C, scale):
     X, label = overlapping(scale=scale)
     dual = build_dual(label, C, shared, intercept)

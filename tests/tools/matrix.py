@@ -28,8 +28,6 @@ SERIOUS = {backend.name: backend.abilities for backend in iter_backends() if not
 BACKENDS = tuple(name for name, can in SERIOUS.items() if all(can.accepts_every_machine(form) for form in FORMS))
 #: The backends that accept any QP.
 GENERAL = tuple(name for name, can in SERIOUS.items() if can.accepts_any_qp)
-#: The backends that accept some machines and forms only; they have tests of their own.
-PARTIAL = tuple(name for name in SERIOUS if name not in BACKENDS)
 SCALES = (1e-6, 1.0, 1e8)
 
 

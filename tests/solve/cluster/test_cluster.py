@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
 
 import qpsvm
 from qpsvm.base.errors import ClusterError, DataError, DataTypeError, ParameterTypeError, UnknownOptionError
@@ -88,7 +89,7 @@ def agrees(result, known):
 
 
 @cluster
-@pytest.mark.parametrize("name", MACHINES)
+@for_each("name", MACHINES)
 @pytest.mark.usefixtures("remote_table")
 def test_every_linear_machine(worker_rows, name):
     problem, here = make_machine(name, worker_rows, there=True), make_machine(name, X)
@@ -192,7 +193,7 @@ def test_frames_and_names_of_columns():
         qpsvm.CSVM(frame[list("abcde")], Y[:-1])
 
 
-@pytest.mark.parametrize(("spoil", "said"), [
+@for_each("spoil, said", [
     (lambda Z: Z.map_blocks(lambda part: np.where(part == part.max(), np.nan, part)), r"partition 0 of X: .*row \d+"),
     (lambda Z: Z.astype(complex), "type complex"), (lambda Z: Z[:, 0], "2 dimensions"), (lambda Z: Z[:0], "empty"),
 ])  # fmt: skip
@@ -227,7 +228,7 @@ def test_a_time_limit_is_kept_between_graphs(remote_table, monkeypatch):  # noqa
     assert time.monotonic() - began < 10.0
 
 
-@pytest.mark.parametrize("values", [
+@for_each("values", [
     np.zeros(3000), np.ones(3000), rng.integers(-1, 2, 3000).astype(float), rng.normal(size=3000), np.arange(3.0),
     np.where(rng.random(3000) < 0.1, rng.normal(size=3000), 5.0), np.array([-0.0] * 2000 + [1e-320, -2.0]),
 ])  # fmt: skip

@@ -184,7 +184,7 @@ def test_every_kind_is_solved(kind, n, kernel: Kernel):
         assert gap(kernel(X, X), problem, solution.beta) <= 2 * TOL
 
 
-@pytest.mark.parametrize("kind", ["tube", "nu", "quantile", "levels"])
+@for_each("kind", ["hinge", "tube", "nu", "quantile", "levels"])
 def test_parts_of_many_rows_are_as_good_as_the_whole(kind):
     """Beyond 2000 rows the Gram matrix is not made, unless LIBSVM's own loop does not know the problem."""
     X, t = table(2050, 4)

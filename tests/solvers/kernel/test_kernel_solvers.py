@@ -12,7 +12,7 @@ import qpsvm
 from qpsvm.base.arrays.frozen import repeat_value
 from qpsvm.solvers.kernel import libsvm as kernel_libsvm
 from qpsvm.solvers.kernel import newton_step
-from qpsvm.solvers.kernel.dual import KernelDual, spread_residue
+from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet
 from qpsvm.solvers.kernel.newton_step import polish_by_newton
@@ -20,7 +20,7 @@ from qpsvm.solvers.kernel.solve import ENGINES, KernelSolution
 from qpsvm.solvers.kernel.solve import solve_kernel as solve_dual
 from qpsvm.solvers.kernel.working_set import WorkingSet
 from qpsvm.space.kernels.blocks import KernelBlocks
-from qpsvm.space.kernels.functions import RBF, Polynomial
+from qpsvm.space.kernels.functions import RBF
 
 TOL = 1e-6
 
@@ -92,24 +92,9 @@ def test_every_engine_is_certified(engine: str, kind: str) -> None:
         assert certified(solution, X, y, penalties, RBF(0.2)) <= 1.01 * TOL
 
 
-@pytest.mark.slow
-@for_each("engine", ["auto", "libsvm"])
-def test_engines_for_many_rows(engine: str) -> None:
-    X, y = samples(2400, 6, "plain", 4)
-    solution = solve_kernel(RBF(0.02), X, y, 1.0, tol=TOL, engine=engine)
-    assert certified(solution, X, y, 1.0, RBF(0.02)) <= TOL
-    u = KernelBlocks(RBF(0.02), X).product(np.arange(len(y)), solution.beta, np.arange(len(y)))
-    free = (np.abs(solution.beta) > 0) & (np.abs(solution.beta) < 1.0)
-    assert np.abs(u - solution.u)[free].max() <= 1e-9
-    assert np.abs(u - solution.u).max() <= 1e-2
-
-
-def test_other_kernels_and_explicit_matrices() -> None:
+def test_a_matrix_that_is_given_wins_over_the_kernel() -> None:
     X, y = samples(120, 3, "plain", 5)
-    kernel = Polynomial(2, 0.5, 1.0)
-    assert certified(solve_kernel(kernel, X, y, 1.0), X, y, 1.0, kernel) <= TOL
-    K = RBF(0.3)(X, X)
-    solution = solve_kernel(RBF(99.0), X, y, 1.0, gram=K)  # which wins over the kernel
+    solution = solve_kernel(RBF(99.0), X, y, 1.0, gram=RBF(0.3)(X, X))
     assert certified(solution, X, y, 1.0, RBF(0.3)) <= TOL
 
 
@@ -142,12 +127,6 @@ def test_polish_never_lets_the_dual_fall() -> None:
     assert polish_by_newton(K, problem, beta, 1e-9, 40).point.gap <= 1e-9
 
 
-def test_residue_goes_where_there_is_room() -> None:
-    beta = spread_residue(np.array([0.5, 0.0, 1.0]), np.zeros(3), np.ones(3), -1.0)
-    assert beta.sum() == pytest.approx(1.0)
-    assert beta[1] == 0.0
-
-
 def test_one_newton_step_with_the_right_split_ends_at_rounding() -> None:
     X, y = samples(300, 3, "plain", 10)
     problem, K = KernelDual.from_hinges(y, np.full(300, 2.0)), RBF(0.3)(X, X)
@@ -169,7 +148,9 @@ def test_few_support_vectors_need_no_gram_matrix(C: float) -> None:
     assert blocks.full_matrix is None
     assert certified(solution, X, y, C, RBF(0.5)) <= TOL
     everything = np.arange(len(y))
-    assert np.abs(blocks.product(everything, solution.beta, everything) - solution.u).max() <= 1e-2
+    apart = np.abs(blocks.product(everything, solution.beta, everything) - solution.u)
+    assert apart.max() <= 1e-2
+    assert apart[(np.abs(solution.beta) > 0) & (np.abs(solution.beta) < C)].max() <= 1e-9
 
 
 def test_a_stuck_newton_step_widens_its_free_set() -> None:
@@ -196,14 +177,6 @@ def test_equal_rows_are_made_one(engine: str) -> None:
     groups = np.unique(np.column_stack([X, y]), axis=0, return_inverse=True)[1].ravel()
     free = (np.abs(solution.beta) > 0) & (np.abs(solution.beta) < C)
     assert np.bincount(groups[free]).max() <= 1  # (KTIES.2)
-
-
-@pytest.mark.slow
-def test_nearly_all_rows_free() -> None:
-    X, y = samples(2500, 12, "plain", 11)
-    solution = solve_kernel(RBF(1.0), X, y, 100.0, tol=TOL)
-    assert (np.abs(solution.beta) > 0).mean() > 0.9
-    assert certified(solution, X, y, 100.0, RBF(1.0)) <= TOL
 
 
 def test_one_number_for_all_is_seen_to_be_one() -> None:

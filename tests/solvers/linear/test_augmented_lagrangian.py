@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from each import for_each
+from hostile import SPOILERS, draw_samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pairwise import cover_pairs
@@ -40,71 +41,22 @@ def certified_gap(X, y, C, intercept, solution):
     return qpsvm.CSVM(X, y, C, intercept=intercept).certify(solution.alpha, solution.w).gap
 
 
-def hostile():
-    random = np.random.default_rng(1)
-    X, y = blobs()
-    constant, huge_constant = X.copy(), X.copy()
-    constant[:, 1], huge_constant[:, 1] = 3.0, 1e6
-    rare, few = blobs(2000, share=0.0)
-    wide = sp.random_array((60, 2000), density=0.01, random_state=random, format="csr")
-    return {
-        "plain": (X, y),
-        "column scales": (X * 10.0 ** np.linspace(-8, 8, 5), y),
-        "offset": (X + 1e6, y),
-        "mixed offsets": (X + np.array([1e6, 0, -1e6, 3, 1e3]), y),
-        "heavy tails": (random.standard_t(1.2, X.shape) + 0.5 * y[:, None], y),
-        "log-normal": (np.exp(3 * random.standard_normal(X.shape)) * (1 + 0.3 * y[:, None]), y),
-        "constant column": (constant, y),
-        "large constant column": (huge_constant, y),
-        "duplicate columns": (np.hstack([X, X, 2 * X]), y),
-        "collinear columns": (np.hstack([X, X @ random.standard_normal((5, 4))]), y),
-        "duplicate rows": (np.vstack([X, X]), np.concatenate([y, y])),
-        "opposite labels": (np.vstack([X, X]), np.concatenate([y, -y])),
-        "imbalance": (rare, few),
-        "separable": blobs(separation=8.0),
-        "no signal": blobs(separation=0.0),
-        "n < d": blobs(20, 50),
-        "n << d": blobs(60, 300),
-        "two rows": (np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([1.0, -1.0])),
-        "two equal rows": (np.ones((2, 2)), np.array([1.0, -1.0])),
-        "one row of a class": (X[:50], np.concatenate([[1.0], -np.ones(49)])),
-        "zeros": (np.zeros((30, 3)), y[:30]),
-        "binary": ((X > 0).astype(float), y),
-        "sparse": (sp.csr_array(X * (random.random(X.shape) < 0.3)), y),
-        "sparse and wide": (wide, y[:60]),
-        "tiny": (X * 1e-10, y),
-    }
-
-
-HOSTILE = hostile()
 #: Beyond C·max‖x‖² of about 1e14 the rounding of α alone exceeds the tolerance; an honest reason is enough there.
 ROUNDING = 1e13
 
 
 @pytest.mark.slow
-@for_each("name, C, intercept", cover_pairs(HOSTILE, tuple(10.0 ** np.arange(-6, 9, 2)), INTERCEPTS))
-def test_hostile_data_are_certified_or_honestly_given_up(name, C, intercept):
-    X, y = HOSTILE[name]
-    solution = solve_linear(X, y, C, intercept=intercept, tol=TOL)
-    gap = certified_gap(X, y, C, intercept, solution)
-    assert solution.reason in ("converged", "numerical_error")
-    if C * float(np.asarray((X * X).sum(axis=1)).max()) < ROUNDING:
-        assert solution.reason == "converged"
-        assert gap <= CERTIFIED
-
-
-@for_each("C", [0.01, 1.0, 100.0])
-@for_each("intercept", INTERCEPTS)
-def test_values_agree_with_cvxopt(C, intercept):
-    X, y = blobs(80, 4, seed=3)
-    reference = qpsvm.solve(qpsvm.CSVM(X, y, C, intercept=intercept), "cvxopt", tol=1e-8)
-    solution = solve_linear(X, y, C, intercept=intercept, tol=1e-9)
-    decision = X @ solution.w + solution.b
-    penalty = 0.5 * solution.b**2 if intercept == "penalised" else 0.0
-    primal = 0.5 * solution.w @ solution.w + penalty + C * np.maximum(0, 1 - y * decision).sum()
-    assert primal == pytest.approx(reference.primal, rel=1e-7)
-    assert certified_gap(X, y, C, intercept, solution) <= 1e-8
-    np.testing.assert_allclose(decision, reference.decision_function(X), atol=1e-4)
+@for_each("spoiler, C, intercept", cover_pairs(SPOILERS, tuple(10.0 ** np.arange(-6, 9, 2)), INTERCEPTS))
+def test_hostile_data_are_certified_or_honestly_given_up(spoiler, C, intercept):
+    for seed in range(3):
+        X, y = draw_samples(np.random.default_rng(seed), spoiler, 121)
+        X = sp.csr_array(X) if seed == 2 else X
+        solution = solve_linear(X, y, C, intercept=intercept, tol=TOL)
+        gap = certified_gap(X, y, C, intercept, solution)
+        assert solution.reason in ("converged", "numerical_error")
+        if C * float(np.asarray((X * X).sum(axis=1)).max()) < ROUNDING:
+            assert solution.reason == "converged"
+            assert gap <= CERTIFIED
 
 
 @pytest.mark.slow
@@ -165,15 +117,6 @@ def test_scale_of_the_data_does_not_matter():
     assert max(steps) - min(steps) <= 3
 
 
-def test_limits_in_the_working_set():
-    X, y = blobs(25_000, 4)
-    for limit in range(1, 40, 6):
-        solution = solve_linear(X, y, 1.0, max_iter=limit)
-        assert solution.iterations <= limit
-        assert solution.alpha.shape == y.shape
-        assert np.isfinite(solution.w).all()
-
-
 @for_each("shape", [(25_000, 4), (400, 6), (30, 100)])
 def test_the_interrupt_key_ends_a_run_between_steps(shape, monkeypatch):
     X, y = blobs(*shape)
@@ -198,16 +141,6 @@ def test_a_start_at_the_solution_is_kept():
     assert warm.iterations <= 2
     near = solve_linear(X, y, 1.3, start=(cold.w, cold.b, cold.alpha))
     assert certified_gap(X, y, 1.3, "free", near) <= CERTIFIED
-
-
-@for_each("size", [21_000, 300])
-def test_any_start_will_do(size):
-    X, y = blobs(size, 4)
-    random = np.random.default_rng(0)
-    for scale in (0.0, 1.0, 1e6):
-        start = (scale * random.standard_normal(4), scale, scale * random.standard_normal(size))
-        solution = solve_linear(X, y, 1.0, start=start)
-        assert certified_gap(X, y, 1.0, "free", solution) <= CERTIFIED
 
 
 @for_each("shape, factor, intercept", cover_pairs(((3000, 8), (30_000, 8), (40, 200)), (0.5, 1.2, 3.0), INTERCEPTS))

@@ -301,24 +301,11 @@ def test_levels_and_losses_that_differ_by_row(intercept):
         assert find_faults(problem, result, TOL) == []
 
 
-def test_ranking_is_hinges_of_differences():
-    X, _, t = table(60)
-    problem = qpsvm.Ranking(X, np.round(t))
-    result = solve_unpolished(problem)
-    assert result.status == "optimal"
-    pairs = problem.pairs
-    m = (X[pairs[:, 0]] - X[pairs[:, 1]]) @ result.w
-    assert 0.5 * result.w @ result.w + np.maximum(1.0 - m, 0.0).sum() == pytest.approx(result.primal, rel=TOL)
-    peer = qpsvm.solve(problem, "liblinear", polish=False)
-    assert peer.status == "optimal"
-    assert peer.primal == pytest.approx(result.primal, rel=2 * TOL)
-
-
 # --- starts and limits ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("rows", [600, 21_000])
+@for_each("name", NAMES)
+@for_each("rows", [600, 21_000])
 def test_a_neighbour_is_a_start(name, rows):
     X, y, t = table(rows)
     near = solve_unpolished(machines(X, y, t)[name])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
+from each import for_each
 
 import qpsvm
 from qpsvm.data.rows import as_row_source
@@ -30,8 +30,8 @@ def start(problem: RowProblem) -> LinearStart:
     return LinearStart(np.zeros(problem.rows.d + 1), None, problem.losses.first_sigma)
 
 
-@pytest.mark.parametrize("intercept", ["free", "penalised"])
-@pytest.mark.parametrize("seed", range(12))
+@for_each("intercept", ["free", "penalised"])
+@for_each("seed", range(12))
 def test_the_gradient_is_zero(seed, intercept):
     problem, budget = draw_problem(seed, intercept=intercept), Budget()
     point = minimise_squared(problem, start(problem), budget)

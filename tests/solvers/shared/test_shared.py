@@ -20,12 +20,6 @@ RNG = np.random.default_rng(0)
 # --- the budget -------------------------------------------------------------------------------------------------------
 
 
-def test_a_budget_without_limits_is_never_spent():
-    budget = Budget()
-    budget.steps = 10**9
-    assert budget.find_stop_reason() is None
-
-
 def test_a_budget_counts_steps_and_looks_ahead():
     budget = Budget(2, 1000.0)
     assert budget.find_stop_reason() is None

@@ -203,18 +203,6 @@ def test_projected_gradient_meets_the_kkt_conditions(kind):
     assert r.residual == pytest.approx(p.stationarity(r.x, r.y, np.zeros(0), r.z_box), rel=1e-3, abs=1e-12 * scale)
 
 
-@pytest.mark.slow
-@for_each("kind", ["c", "nu weighted", "penalised"])
-def test_plain_steps_descend_to_the_same_point(kind):
-    p = dual(kind)
-    r = gradient_run(p, max_iter=4_000)
-    assert r.objective == pytest.approx(p.optimum(), rel=1e-3)
-    values = r.trace.history[:, 1]
-    assert (np.diff(values) <= 1e-12 * np.abs(values).max()).all()
-    faster = gradient_run(p, max_iter=4_000, accelerated=True)
-    assert faster.trace.iterations < r.trace.iterations
-
-
 @for_each("accelerated", [False, True])
 def test_a_step_that_is_too_long_is_found_by_curvature(accelerated, monkeypatch):
     """Power iterations end below the largest eigenvalue; descent must not depend on how far below."""
