@@ -1,7 +1,5 @@
 """Warm starts: they change the time and not the answer."""
 
-import pickle
-
 import numpy as np
 import pytest
 from sklearn.datasets import make_moons
@@ -11,20 +9,27 @@ from qpsvm import CSVM, RBF, DataError, HardMargin, NuSVM, PrimalHinge, Unsuppor
 
 X, Y = make_moons(400, noise=0.25, random_state=0)
 K = RBF(1.0)
-NEIGHBOURS = {
-    "C, kernel": (CSVM(X, Y, 1.0, K), CSVM(X, Y, 1.3, K)),
-    "C, linear": (CSVM(X, Y, 1.0), CSVM(X, Y, 0.7)),
-    "gamma": (CSVM(X, Y, 1.0, K), CSVM(X, Y, 1.0, RBF(1.1))),
-    "lambda": (PrimalHinge(X, Y, 0.01), PrimalHinge(X, Y, 0.02)),
-    "penalised": (PrimalHinge(X, Y, 0.01, intercept="penalised"), PrimalHinge(X, Y, 0.02, intercept="penalised")),
-    "nu": (NuSVM(X, Y, 0.5, K), NuSVM(X, Y, 0.52, K)),
-    "nu to C": (NuSVM(X, Y, 0.5, K), CSVM(X, Y, 1.0, K)),
-    "C to nu": (CSVM(X, Y, 1.0, K), NuSVM(X, Y, 0.5, K)),
-    "fewer rows": (CSVM(X[:200], Y[:200], 1.0, K), CSVM(X, Y, 1.0, K)),
-    "fewer rows, linear": (CSVM(X[:200], Y[:200], 1.0), CSVM(X, Y, 1.0)),
-    "weights": (CSVM(X, Y, 1.0, K), CSVM(X, Y, 1.0, K, sample_weight=np.arange(400) % 3)),
-    "soft to hard": (CSVM(X, Y, 1e4, RBF(20.0)), HardMargin(X, Y, RBF(20.0))),
-}
+
+
+def build_neighbours() -> dict[str, tuple[qpsvm.Problem, qpsvm.Problem]]:
+    """Build pairs of problems whose solutions are near each other; nothing of them is known yet."""
+    return {
+        "C, kernel": (CSVM(X, Y, 1.0, K), CSVM(X, Y, 1.3, K)),
+        "C, linear": (CSVM(X, Y, 1.0), CSVM(X, Y, 0.7)),
+        "gamma": (CSVM(X, Y, 1.0, K), CSVM(X, Y, 1.0, RBF(1.1))),
+        "lambda": (PrimalHinge(X, Y, 0.01), PrimalHinge(X, Y, 0.02)),
+        "penalised": (PrimalHinge(X, Y, 0.01, intercept="penalised"), PrimalHinge(X, Y, 0.02, intercept="penalised")),
+        "nu": (NuSVM(X, Y, 0.5, K), NuSVM(X, Y, 0.52, K)),
+        "nu to C": (NuSVM(X, Y, 0.5, K), CSVM(X, Y, 1.0, K)),
+        "C to nu": (CSVM(X, Y, 1.0, K), NuSVM(X, Y, 0.5, K)),
+        "fewer rows": (CSVM(X[:200], Y[:200], 1.0, K), CSVM(X, Y, 1.0, K)),
+        "fewer rows, linear": (CSVM(X[:200], Y[:200], 1.0), CSVM(X, Y, 1.0)),
+        "weights": (CSVM(X, Y, 1.0, K), CSVM(X, Y, 1.0, K, sample_weight=np.arange(400) % 3)),
+        "soft to hard": (CSVM(X, Y, 1e4, RBF(20.0)), HardMargin(X, Y, RBF(20.0))),
+    }
+
+
+NEIGHBOURS = build_neighbours()
 
 
 @pytest.mark.slow
@@ -40,7 +45,7 @@ def test_a_start_changes_the_time_and_not_the_answer(name, backend):
 
 @pytest.mark.parametrize(("name", "backend"), [("C, kernel", "kernel_newton"), ("C, linear", "augmented_lagrangian")])
 def test_the_fast_solvers_take_fewer_steps_from_a_start(name, backend):
-    before, problem = pickle.loads(pickle.dumps(NEIGHBOURS[name]))  # without a known Gram matrix
+    before, problem = build_neighbours()[name]
     assert solve(problem, backend, start=solve(before)).iterations < solve(problem, backend).iterations
     again = solve(before, backend, start=solve(before))
     assert again.gap <= 1e-12
