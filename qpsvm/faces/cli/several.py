@@ -24,8 +24,8 @@ from qpsvm import backends
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import InfeasibleNuError, NotSeparableError, ParameterError, QPSVMError, QPSVMWarning
 from qpsvm.data.rows import RowSource
-from qpsvm.estimators.inputs import compute_class_factors
 from qpsvm.estimators.svc import KernelClassifier
+from qpsvm.estimators.targets import compute_class_factors
 from qpsvm.faces.cli.data import ALL_IN_ONE_NAMES, Dataset, build_class_weights, take_rows
 from qpsvm.faces.cli.problem_options import KERNEL_DEFAULTS, VARIANTS, build_kernel, collect_parameters
 from qpsvm.machines import CrammerSinger, Problem, registry
