@@ -1,7 +1,7 @@
 """Build the steps of a machine with linear constraints, (OWN.1) to (OWN.13).
 
 Constraints add the same terms in every machine: to the Lagrangian, to w, to the balance of b, and a block of
-multipliers. So these are the steps of `shared`, with the terms of `ConstraintTerms`. The steps specific to the machine
+multipliers. So these are the shared steps, with the terms of `ConstraintTerms`. The steps specific to the machine
 are those of the problem without constraints, because its w differs.
 """
 
@@ -17,8 +17,18 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.expressions import Equation, EquationLine, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps.formulas import MAX_NAMED, collect_bounds, number_steps, read_f_scale, step
-from qpsvm.derivation.steps.shared import MachineSteps
+from qpsvm.derivation.steps.assemble import iter_sensitivity_steps
+from qpsvm.derivation.steps.duality import (
+    build_dual_step,
+    build_strong_duality_step,
+    build_substitution_step,
+    build_weak_duality_step,
+)
+from qpsvm.derivation.steps.formulas import MAX_NAMED, Formulas, collect_bounds, number_steps, read_f_scale, step
+from qpsvm.derivation.steps.primal import build_lagrangian_step, build_primal_step
+from qpsvm.derivation.steps.recovery import build_recovered_f_step
+from qpsvm.derivation.steps.slackness import build_box_step, build_slackness_step
+from qpsvm.derivation.steps.stationarity import build_b_step, build_other_variable_step, build_w_step
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.machines import SVDD, Constraints, OneClass, Problem, ValueConstraints
 from qpsvm.machines.problem.forms import add_constraints_to_primal, build_constrained_qp
@@ -52,7 +62,7 @@ def read_claimed_lhs(at: Any) -> FloatArray:
     return np.asarray(collect_bounds(at) + (table["value"] - table["bound"]))
 
 
-def steps(problem: Problem, machine: MachineSteps) -> tuple[Step, ...]:
+def steps(problem: Problem, machine: Formulas) -> tuple[Step, ...]:
     """Return all steps, in order, from those of the machine without constraints."""
     terms = machine.constraint_terms
     assert terms is not None
@@ -84,7 +94,7 @@ def steps(problem: Problem, machine: MachineSteps) -> tuple[Step, ...]:
     lhs_equality = line(lhs_of_w, "=", lhs_of_alpha, shown=False, **fields)
     reason = "b is penalised itself, so the derivative gives b." if machine.has_penalised_b else (
         "The balance of the samples becomes one of the samples and the multipliers of the constraints.")  # fmt: skip
-    stationarity_in_b = machine.build_b_step() if machine.b == "b" else machine.build_other_variable_step()
+    stationarity_in_b = build_b_step(machine) if machine.b == "b" else build_other_variable_step(machine)
     constraint_steps = (
         step(
             "Rows over w",
@@ -112,18 +122,19 @@ def steps(problem: Problem, machine: MachineSteps) -> tuple[Step, ...]:
             "" if has_value_rows else "all rows are over w, (OWN.1)",
         ),
         extend_step(
-            machine.build_primal_step(
+            build_primal_step(
+                machine,
                 "The objective and the constraints of the machine are unchanged, and the linear constraints are added, "
-                "without slack."
+                "without slack.",
             ),
             add_constraints_to_primal,
             *hidden_lines,
         ),
-        machine.build_lagrangian_step(
-            first="Every constraint gets a multiplier π_j, in addition to those of the machine."
+        build_lagrangian_step(
+            machine, first="Every constraint gets a multiplier π_j, in addition to those of the machine."
         ),
         extend_step(
-            machine.build_w_step("an active constraint contributes −π_j g_j, as a sample of negative sign would"),
+            build_w_step(machine, "an active constraint contributes −π_j g_j, as a sample of negative sign would"),
             None,
             lhs_equality,
         ),
@@ -133,30 +144,34 @@ def steps(problem: Problem, machine: MachineSteps) -> tuple[Step, ...]:
             function=ConstraintRows.extend_dual,
             absent="" if count else "there is no b",
         ),
-        machine.build_box_step(
+        build_box_step(
+            machine,
             "Multipliers of inequalities are not negative. A constraint has no slack, so "
-            "nothing bounds its multiplier above."
+            "nothing bounds its multiplier above.",
         ),
-        machine.build_slackness_step(
+        build_slackness_step(
+            machine,
             "Either a constraint holds with equality or its multiplier is zero. The multiplier is minus the derivative "
             "of the optimum: if h increases by a small t, the optimum decreases by πt. Other products are unchanged.",
             build_constraint_table,
         ),
-        machine.build_substitution_step(
+        build_substitution_step(
+            machine,
             "the terms of b and ξ cancel as without constraints, and besides the square the terms of the bounds remain",
             "what ξ gave",
         ),
         extend_step(
-            machine.build_dual_step(
-                "each constraint is one more sample, of sign −1 and level −h, whose multiplier has no upper bound"
+            build_dual_step(
+                machine,
+                "each constraint is one more sample, of sign −1 and level −h, whose multiplier has no upper bound",
             ),
             build_constrained_qp,
         ),
-        machine.build_recovered_f_step(),
-        machine.build_strong_duality_step("samples and rows"),
-        machine.build_weak_duality_step(),
+        build_recovered_f_step(machine),
+        build_strong_duality_step(machine, "samples and rows"),
+        build_weak_duality_step(machine),
     )
-    return number_steps("OWN", *(replace(item, tag="") for item in constraint_steps), *machine.iter_sensitivity_steps())
+    return number_steps("OWN", *(replace(item, tag="") for item in constraint_steps), *iter_sensitivity_steps(machine))
 
 
 def extend_step(machine_step: Step, function: Callable[..., Any] | None, *lines: EquationLine) -> Step:

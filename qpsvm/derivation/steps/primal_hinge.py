@@ -10,8 +10,10 @@ from qpsvm.derivation.quantities import At
 from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.formulas import step
-from qpsvm.derivation.steps.shared import MachineSteps
+from qpsvm.derivation.steps.assemble import build_steps
+from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step
+from qpsvm.derivation.steps.formulas import Formulas, step
+from qpsvm.derivation.steps.primal import build_lagrangian_step, build_loss_step, build_primal_step
 from qpsvm.derivation.steps.two_class import build_two_class
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, largest_of, total
@@ -36,7 +38,7 @@ SYMBOLS = {
 }
 
 
-def build_terms(problem: PrimalHinge) -> MachineSteps:
+def build_terms(problem: PrimalHinge) -> Formulas:
     """Build the terms of the machine."""
     return build_two_class(problem, UPPER, total(SHARES * sym.XI), unit=LAM)
 
@@ -50,24 +52,27 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
     )  # fmt: skip
     c_svm_value = letter("", lambda at: -at.problem.lam * at.problem.equivalent_c_svm().qp("dual").objective(at.alpha),
                    "-lam * c_svm.objective(alpha)", "λ times the value of the C-SVM's dual at α")  # fmt: skip
-    return machine.build_steps(
+    return build_steps(
+        machine,
         "PHINGE",
-        first=machine.build_loss_step(
+        first=build_loss_step(
+            machine,
             "The mean hinge loss is the empirical risk: p_i is 1/n, or sample i's share of all weights. A sample "
             "beyond its margin has no loss. The norm keeps w short.",
             total(SHARES * largest_of(0, 1 - machine.compared_value)),
             "Primal",
         ),
-        primal=machine.build_primal_step(
+        primal=build_primal_step(
+            machine,
             "The maximum of two linear functions is the smallest ξ_i above both: the kink becomes two linear "
             "constraints.",
             title="Primal as a QP",
         ),
-        lagrangian=machine.build_lagrangian_step(
-            first="The multipliers are written λα_i and λη_i, so that α and η mean the same as in the C-SVM."
+        lagrangian=build_lagrangian_step(
+            machine, first="The multipliers are written λα_i and λη_i, so that α and η mean the same as in the C-SVM."
         ),
-        substitution=machine.build_substitution_step(eta="η"),
-        dual=machine.build_dual_step("n variables in a box, and one equality, only for a free intercept"),
+        substitution=build_substitution_step(machine, eta="η"),
+        dual=build_dual_step(machine, "n variables in a box, and one equality, only for a free intercept"),
         besides=(
             step(
                 "The same as a C-SVM",

@@ -10,8 +10,11 @@ from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.formulas import RowTerms, build_value_line, step
-from qpsvm.derivation.steps.shared import MachineSteps
+from qpsvm.derivation.steps.assemble import build_steps
+from qpsvm.derivation.steps.duality import build_dual_step, build_strong_duality_step, build_substitution_step
+from qpsvm.derivation.steps.formulas import Formulas, RowTerms, build_value_line, step
+from qpsvm.derivation.steps.primal import build_lagrangian_step, build_primal_step
+from qpsvm.derivation.steps.stationarity import build_w_line
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, operation, total
 from qpsvm.derivation.terms import SUM, term
@@ -37,11 +40,11 @@ SYMBOLS = {
 }
 
 
-def build_terms(problem: Ranking) -> MachineSteps:
+def build_terms(problem: Ranking) -> Formulas:
     """Build the terms of the machine."""
     rows = RowTerms(ALPHA, XI, SCORE_DIFFERENCE, term(1), ETA, XI, C)
     quadratic = letter(r"\alpha^{\top}AKA^{\top}\alpha", "quadratic", "alpha @ A @ K @ A.T @ alpha")
-    return MachineSteps(
+    return Formulas(
         problem, (rows,), total(C * XI, "k"), linear=(total(ALPHA, "k"),), coef=BETA, quadratic=HALF * quadratic,
         pair_factor=r"\beta_i\beta_j", compared_value=SCORE_DIFFERENCE, row="k", matrix=r"X^{\top}A^{\top}\alpha",
     )  # fmt: skip
@@ -76,7 +79,8 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
         "", evaluate_difference_svm, "norm(w)**2 / 2 + C @ maximum(1 - z @ w, 0)",
         "the value of the C-SVM over differences"
     )  # fmt: skip
-    return terms.build_steps(
+    return build_steps(
+        terms,
         "RANK",
         first=step(
             "Order",
@@ -90,28 +94,30 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             ), lambda at: "" if at.on_margin.any() else
             "no pair is just in order: every one is apart by more than 1, or by less"),
         ),
-        primal=terms.build_primal_step(
+        primal=build_primal_step(
+            terms,
             "Pairs far apart are traded off against slack. ξ_k is the shortfall to 1 in pair k, and C_k is the "
             "penalty per unit of slack."
         ),
-        lagrangian=terms.build_lagrangian_step("α_k for the order of a pair and η_k for ξ_k ≥ 0"),
+        lagrangian=build_lagrangian_step(terms, "α_k for the order of a pair and η_k for ξ_k ≥ 0"),
         w=step(
             "Stationarity in w",
             "At a minimum over w the Lagrangian is flat: w is a combination of differences. Sample by sample it is "
             "what it wins as the better one less what it loses as the worse one.",
             Equation("below", (
-                terms.build_w_line(stationary, pairs),
-                terms.build_w_line(rf"\phantom{{{stationary}w}}", left=""),
+                build_w_line(terms, stationary, pairs),
+                build_w_line(terms, rf"\phantom{{{stationary}w}}", left=""),
                 r"\beta=A^{\top}\alpha",
             )),
             construction="" if problem.space.is_linear else "f is computed from α, and w is never formed",
         ),
         b=None,
         intercept=None,
-        substitution=terms.build_substitution_step(
+        substitution=build_substitution_step(
+            terms,
             "ξ drops out, half of the quadratic term cancels, and only kernel values are left"
         ),
-        dual=terms.build_dual_step("a variable for each pair, in a box, and no equality"),
+        dual=build_dual_step(terms, "a variable for each pair, in a box, and no equality"),
         f=step(
             "Recovering f",
             "Put the stationarity in w into f: products of features are kernel values, so β is all that a score "
@@ -123,7 +129,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             )),
             construction="" if problem.space.is_linear else "the decision function is this sum",
         ),
-        strong=terms.build_strong_duality_step("pairs"),
+        strong=build_strong_duality_step(terms, "pairs"),
         last=step(
             "The same as a C-SVM of differences",
             "A difference is a sample of class +1, and a hyperplane through the origin should have all differences on "
