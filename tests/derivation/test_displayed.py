@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from displayed import DisplayReport, Symbols, evaluate_display
+from displayed import DisplayReport, evaluate_display
 from displayed_letters import JOINT, Space, bind_symbols, compute_dual, compute_primal, draw_point, find_optimal_point
+from displayed_parser import Symbols
 from pairwise import cover_pairs
 
 import qpsvm

@@ -13,7 +13,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from displayed import Symbols, Tensor, as_scalar
+from displayed_arrays import Tensor, as_scalar
+from displayed_parser import Symbols
 
 import qpsvm
 from qpsvm.base.arrays.frozen import copy_without_cache
