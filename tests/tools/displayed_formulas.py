@@ -122,7 +122,7 @@ def has_no_labels(problem: Any) -> bool:
     return isinstance(problem, (qpsvm.OneClass, qpsvm.SVDD))
 
 
-def row_features(problem: Any, space: Space) -> np.ndarray:
+def compute_row_features(problem: Any, space: Space) -> np.ndarray:
     """Return φ of each row (m, D); of a ranking the difference of a pair."""
     if isinstance(problem, REGRESSION):
         return np.tile(space.samples, (2, 1))
@@ -136,7 +136,7 @@ def find_misses(problem: Any, space: Space, at: Point) -> np.ndarray:
     if isinstance(problem, qpsvm.SVDD):
         c, R2 = at.w, float(at.w @ at.w + 2 * at.b)
         return np.square(space.samples - c).sum(axis=1) - R2
-    sf = get_signs(problem) * (row_features(problem, space) @ at.w + at.b)
+    sf = get_signs(problem) * (compute_row_features(problem, space) @ at.w + at.b)
     if isinstance(problem, qpsvm.NuSVM):
         return at.level - sf
     if isinstance(problem, qpsvm.OneClass):
@@ -151,10 +151,10 @@ def compute_slacks(problem: Any, space: Space, at: Point) -> tuple[np.ndarray, n
     """Return ξ and ζ (m,) over the rows of the dual."""
     if at.xi is not None:
         return at.xi, np.zeros_like(at.xi) if at.zeta is None else at.zeta
-    short = np.maximum(find_misses(problem, space, at), 0.0)
+    shortfall = np.maximum(find_misses(problem, space, at), 0.0)
     if isinstance(problem, qpsvm.HuberHinge):
-        return np.minimum(short, problem.width), np.maximum(short - problem.width, 0.0)
-    return short, np.zeros_like(short)
+        return np.minimum(shortfall, problem.width), np.maximum(shortfall - problem.width, 0.0)
+    return shortfall, np.zeros_like(shortfall)
 
 
 def compute_primal(problem: Any, space: Space, at: Point) -> float:
@@ -187,19 +187,19 @@ def get_alpha_bounds(problem: Any, alpha: np.ndarray) -> np.ndarray:
     return np.full(len(alpha), alpha.max()) if is_squared(problem) or np.isinf(C).all() else C
 
 
-def compute_lagrangian(problem: Any, space: Space, at: Point, said: str) -> float:
+def compute_lagrangian(problem: Any, space: Space, at: Point, text: str) -> float:
     """Return L without a user's constraints; for arguments with ½ at half of w and b, for ᾱ at bound − α."""
     xi, zeta = compute_slacks(problem, space, at)
     C, alpha, kept = compute_penalties(problem) / get_unit(problem), at.alpha, xi
     if isinstance(problem, qpsvm.HuberHinge):
         kept = zeta
     bound = get_alpha_bounds(problem, alpha)
-    half = 0.5 if r"\tfrac12" in said else 1.0
-    alpha = bound - alpha if r"\bar" in said else alpha
-    moved = Point(alpha, half * at.w, half * at.b, at.level, xi=xi, zeta=zeta)
-    off = alpha @ (xi + zeta - find_misses(problem, space, moved))
-    room = 0.0 if is_squared(problem) or np.isinf(C).all() else (C - alpha) @ kept
-    return float(compute_primal(problem, space, moved) - get_unit(problem) * (off + room))
+    half = 0.5 if r"\tfrac12" in text else 1.0
+    alpha = bound - alpha if r"\bar" in text else alpha
+    point = Point(alpha, half * at.w, half * at.b, at.level, xi=xi, zeta=zeta)
+    alpha_product = alpha @ (xi + zeta - find_misses(problem, space, point))
+    eta_product = 0.0 if is_squared(problem) or np.isinf(C).all() else (C - alpha) @ kept
+    return float(compute_primal(problem, space, point) - get_unit(problem) * (alpha_product + eta_product))
 
 
 def compute_dual(problem: Any, at: Point) -> float:

@@ -22,6 +22,7 @@ from displayed_formulas import (
     compute_lagrangian,
     compute_penalties,
     compute_primal,
+    compute_row_features,
     compute_slacks,
     get_alpha_bounds,
     get_signs,
@@ -30,7 +31,6 @@ from displayed_formulas import (
     get_weights,
     read_constraints,
     read_rhs,
-    row_features,
 )
 from displayed_parser import Symbols
 
@@ -46,7 +46,7 @@ def bind_symbols(problem: Any, space: Space, at: Point) -> Symbols:
     values, functions = names.values, names.functions
     Phi, alpha, s, C = space.samples, at.alpha, get_signs(problem), compute_penalties(problem)
     xi, zeta = compute_slacks(problem, space, at)
-    rows = row_features(problem, space)
+    rows = compute_row_features(problem, space)
     ball = isinstance(problem, qpsvm.SVDD)
     w_of_alpha = rows.T @ (s * alpha)
     K, P, D = Phi @ Phi.T, compute_primal(problem, space, at), compute_dual(problem, at)
@@ -56,12 +56,12 @@ def bind_symbols(problem: Any, space: Space, at: Point) -> Symbols:
             return float(at.w @ at.w) + 2 * at.b - np.square(features - at.w).sum(axis=1)
         return features @ at.w + at.b
 
-    def of_point(text: str) -> Tensor:
+    def evaluate_f(text: str) -> Tensor:
         found = names.point(text)
         return Tensor(f(found.a), found.axes[:1])
 
     functions |= {
-        "f": of_point, "K": lambda text: evaluate_kernel(names, text), r"\varphi": names.point,
+        "f": evaluate_f, "K": lambda text: evaluate_kernel(names, text), r"\varphi": names.point,
         "c" if ball else "w": lambda _: Tensor(w_of_alpha, (".",)),
         "P": lambda text: as_scalar(0.0 if text == "0,0,0" else P), "D": lambda _: as_scalar(D),
         "L": lambda text: as_scalar(compute_lagrangian(problem, space, at, text)),
@@ -80,65 +80,84 @@ def bind_symbols(problem: Any, space: Space, at: Point) -> Symbols:
     u = K @ _compute_beta(problem, s * alpha)
     values["u"] = u
     if isinstance(problem, BINARY):
-        Q = K * np.outer(s, s)
-        values |= {"y": s, "Q": Q, "C": C, "p": C, "a": C, r"\eta": C - alpha}
-        values[r"\nu_\max"] = 2 * min(C[s > 0].sum(), C[s < 0].sum()) / C.sum() if np.isfinite(C).all() else 1.0
-        values |= {"S_+": C[s > 0].sum(), "S_-": C[s < 0].sum(), "S": C.sum()}
-        if isinstance(problem, qpsvm.PrimalHinge):
-            values |= {r"\lambda": problem.lam, r"\eta": C / problem.lam - alpha, "C": C / problem.lam}
-        if isinstance(problem, qpsvm.SquaredHinge):
-            values |= {"D": np.diag(1 / (2 * C)), "D_ii": Tensor(1 / (2 * C), ("i",))}
-        if isinstance(problem, qpsvm.HuberHinge):
-            h, t = problem.width, np.linspace(0, 3, 31)
-            psi = C[:, None] * np.where(t <= h, t**2 / (2 * h), t - h / 2)
-            values |= {r"\kappa": h, "D": np.diag(h / C), "D_ii": Tensor(h / C, ("i",)), "t": Tensor(t, ("t",))}
-            functions[r"\psi_i"] = lambda _: Tensor(psi, ("i", "t"))
-        if isinstance(problem, qpsvm.NuSVM):
-            values |= {"s": at.level - at.b, "t": at.level + at.b}
-        ends = {r"\min_+": u[s > 0].min(), r"\max_-": u[s < 0].max(), r"\min_-": u[s < 0].min()}
-        functions |= {key: (lambda _, end=end: as_scalar(end)) for key, end in ends.items()}
-        values[r"\delta"] = (u[s > 0].min() - u[s < 0].max()) / 2
+        _bind_two_class(problem, at, names)
     if isinstance(problem, REGRESSION):
-        t, (above, below) = get_targets(problem), np.split(alpha, 2)
-        half = np.split(C, 2)
-        base = half[0] + half[1] if isinstance(problem, qpsvm.QuantileSVR) else half[0]
-        values |= {
-            "t": t, r"\alpha^+": above, r"\alpha^-": below, r"\alpha^\pm": np.array([above, below]),
-            r"\beta": above - below,
-            r"\xi": xi[:n], r"\xi^*": xi[n:], r"\eta": half[0] - above, r"\eta^*": half[1] - below, "C": base,
-            r"\tau": getattr(problem, "quantile", 0.0), r"\Sigma_C": base.sum(),
-            r"\varepsilon": at.level if isinstance(problem, qpsvm.NuSVR) else getattr(problem, "epsilon", 0.0),
-        }  # fmt: skip
+        _bind_regression(problem, at, xi, names)
     if isinstance(problem, qpsvm.OneClass):
         values |= {r"\rho": -at.b, "S": C.sum(), "Q": K, r"\eta": C - alpha, "C": C}
     if ball:
         R2 = float(at.w @ at.w + 2 * at.b)
         values |= {"c": at.w, "R": np.sqrt(max(R2, 0.0)), r"\mu": at.b, "C": C, "Q": K, r"\kappa": K[0, 0]}
     if isinstance(problem, qpsvm.Ranking):
-        names.points["z_k"] = rows
-        names.rewrites |= {
-            "f(x_{i_k})-f(x_{j_k})": r"\langle w,z_k\rangle", r"\varphi(x_{i_k})-\varphi(x_{j_k})": "z_k"
-        }  # fmt: skip
-        A = np.zeros((len(rows), n))
-        A[np.arange(len(rows)), problem.pairs[:, 0]], A[np.arange(len(rows)), problem.pairs[:, 1]] = 1.0, -1.0
-        values |= {"A": A, r"\beta": A.T @ alpha, "C": C, "y": np.ones(len(rows))}
-    turned = get_alpha_bounds(problem, alpha) - alpha
-    values |= {r"\bar\alpha": turned, "P": as_scalar(P)}
+        _bind_ranking(problem, rows, at, names)
+    complement = get_alpha_bounds(problem, alpha) - alpha
+    values |= {r"\bar\alpha": complement, "P": as_scalar(P)}
     functions["P^*"] = lambda text: solve_perturbed(problem, text)
     if "C" in values:
         values[r"\Delta"] = Tensor(np.asarray(values["C"]) / 100, ("i",))
     if isinstance(problem, REGRESSION):
-        values |= {r"\bar\alpha^+": turned[:n], r"\bar\alpha^-": turned[n:]}
+        values |= {r"\bar\alpha^+": complement[:n], r"\bar\alpha^-": complement[n:]}
     if problem.constraints:
         _bind_constraints(problem, space, at, names)
     return names
+
+
+def _bind_two_class(problem: Any, at: Point, names: Symbols) -> None:
+    """Bind the symbols of a two-class machine."""
+    values, functions = names.values, names.functions
+    alpha, s, C, K, u = at.alpha, get_signs(problem), compute_penalties(problem), values["K"], values["u"]
+    Q = K * np.outer(s, s)
+    values |= {"y": s, "Q": Q, "C": C, "p": C, "a": C, r"\eta": C - alpha}
+    values[r"\nu_\max"] = 2 * min(C[s > 0].sum(), C[s < 0].sum()) / C.sum() if np.isfinite(C).all() else 1.0
+    values |= {"S_+": C[s > 0].sum(), "S_-": C[s < 0].sum(), "S": C.sum()}
+    if isinstance(problem, qpsvm.PrimalHinge):
+        values |= {r"\lambda": problem.lam, r"\eta": C / problem.lam - alpha, "C": C / problem.lam}
+    if isinstance(problem, qpsvm.SquaredHinge):
+        values |= {"D": np.diag(1 / (2 * C)), "D_ii": Tensor(1 / (2 * C), ("i",))}
+    if isinstance(problem, qpsvm.HuberHinge):
+        h, t = problem.width, np.linspace(0, 3, 31)
+        psi = C[:, None] * np.where(t <= h, t**2 / (2 * h), t - h / 2)
+        values |= {r"\kappa": h, "D": np.diag(h / C), "D_ii": Tensor(h / C, ("i",)), "t": Tensor(t, ("t",))}
+        functions[r"\psi_i"] = lambda _: Tensor(psi, ("i", "t"))
+    if isinstance(problem, qpsvm.NuSVM):
+        values |= {"s": at.level - at.b, "t": at.level + at.b}
+    ends = {r"\min_+": u[s > 0].min(), r"\max_-": u[s < 0].max(), r"\min_-": u[s < 0].min()}
+    functions |= {key: (lambda _, end=end: as_scalar(end)) for key, end in ends.items()}
+    values[r"\delta"] = (u[s > 0].min() - u[s < 0].max()) / 2
+
+
+def _bind_regression(problem: Any, at: Point, xi: np.ndarray, names: Symbols) -> None:
+    """Bind the symbols of a regression, with ξ and ξ* in `xi` (2n,)."""
+    values, n, alpha, C = names.values, problem.n, at.alpha, compute_penalties(problem)
+    t, (above, below) = get_targets(problem), np.split(alpha, 2)
+    half = np.split(C, 2)
+    base = half[0] + half[1] if isinstance(problem, qpsvm.QuantileSVR) else half[0]
+    values |= {
+        "t": t, r"\alpha^+": above, r"\alpha^-": below, r"\alpha^\pm": np.array([above, below]),
+        r"\beta": above - below,
+        r"\xi": xi[:n], r"\xi^*": xi[n:], r"\eta": half[0] - above, r"\eta^*": half[1] - below, "C": base,
+        r"\tau": getattr(problem, "quantile", 0.0), r"\Sigma_C": base.sum(),
+        r"\varepsilon": at.level if isinstance(problem, qpsvm.NuSVR) else getattr(problem, "epsilon", 0.0),
+    }  # fmt: skip
+
+
+def _bind_ranking(problem: Any, differences: np.ndarray, at: Point, names: Symbols) -> None:
+    """Bind the symbols of a ranking, with the features of the pairs' differences (m, D)."""
+    values, n, alpha, C = names.values, problem.n, at.alpha, compute_penalties(problem)
+    names.points["z_k"] = differences
+    names.rewrites |= {
+        "f(x_{i_k})-f(x_{j_k})": r"\langle w,z_k\rangle", r"\varphi(x_{i_k})-\varphi(x_{j_k})": "z_k"
+    }  # fmt: skip
+    A = np.zeros((len(differences), n))
+    A[np.arange(len(differences)), problem.pairs[:, 0]], A[np.arange(len(differences)), problem.pairs[:, 1]] = 1.0, -1.0
+    values |= {"A": A, r"\beta": A.T @ alpha, "C": C, "y": np.ones(len(differences))}
 
 
 def _bind_constraints(problem: Any, space: Space, at: Point, names: Symbols) -> None:
     """Bind the symbols of a user's constraints."""
     g, c, h, A = read_constraints(problem, space)
     lam, ball, values = at.multipliers, isinstance(problem, qpsvm.SVDD), names.values
-    w_of_both = row_features(problem, space).T @ (get_signs(problem) * at.alpha) - g.T @ lam / get_unit(problem)
+    w_of_both = compute_row_features(problem, space).T @ (get_signs(problem) * at.alpha) - g.T @ lam / get_unit(problem)
     values |= {"g": g, "d" if ball else "c": c, "h_j": Tensor(h, ("j",)), "A": A, r"\pi": lam}
     values |= {"h_l": Tensor(read_rhs(problem), ("l",)), "D": as_scalar(compute_dual(problem, at))}
     values[r"\Delta"] = Tensor(np.abs(read_rhs(problem)).max() / 100)
@@ -148,12 +167,12 @@ def _bind_constraints(problem: Any, space: Space, at: Point, names: Symbols) -> 
                       ("Gw", r"\langle g_j,w\rangle"), (r"2Gc+2\mu d", r"2\langle g_j,c\rangle+2d_j\mu")):  # fmt: skip
         names.rewrites[rf"{said}\le h"] = rf"{row}\le h_j"
 
-    def of_L(text: str) -> Tensor:
+    def evaluate_lagrangian(text: str) -> Tensor:
         half = 0.5 if r"\tfrac12" in text else 1.0
         rows = lam @ compute_constraint_slack(problem, space, half * at.w, half * at.b)
         return as_scalar(compute_lagrangian(problem, space, at, text) - rows)
 
-    names.functions["L"] = of_L
+    names.functions["L"] = evaluate_lagrangian
 
 
 def _bind_all_in_one(problem: Any, space: Space, at: Point) -> Symbols:
@@ -175,11 +194,11 @@ def _bind_all_in_one(problem: Any, space: Space, at: Point) -> Symbols:
     P = norm + (C @ xi if one else (C[:, None] * xi).sum())
     D = -float(problem.qp("dual").objective(alpha[~own]))
     left = C[:, None] - (alpha.sum(axis=1)[:, None] if one else alpha)
-    turned = np.where(own, 0.0, left / (k - 1) if one else left)
+    complement = np.where(own, 0.0, left / (k - 1) if one else left)
     names = Symbols({}, {"x_": Phi, "x": space.new})
 
     def L(text: str) -> Tensor:
-        half, used = 0.5 if r"\tfrac12" in text else 1.0, turned if r"\bar" in text else alpha
+        half, used = 0.5 if r"\tfrac12" in text else 1.0, complement if r"\bar" in text else alpha
         short = np.where(own, 0.0, 1 - half * (f[np.arange(n), y][:, None] - f))
         slack = xi[:, None] if one else xi
         room = (C - used.sum(axis=1)) @ xi if one else ((C[:, None] - used) * xi)[~own].sum()
@@ -187,14 +206,14 @@ def _bind_all_in_one(problem: Any, space: Space, at: Point) -> Symbols:
         off = (used * np.where(own, 0.0, slack - short)).sum()
         return as_scalar(half**2 * norm + cost - off - room)
 
-    def of_point(text: str, index: str) -> Tensor:
+    def evaluate_f(text: str, index: str) -> Tensor:
         found = names.point(text)
         values = found.a @ W.T + b
         if index == "y_i":
             return Tensor(values[np.arange(n), y], ("i",))
         return Tensor(values, (found.axes[0], index))
 
-    names.functions |= {"f": of_point, r"\varphi": names.point, "K": lambda text: evaluate_kernel(names, text), "L": L,
+    names.functions |= {"f": evaluate_f, r"\varphi": names.point, "K": lambda text: evaluate_kernel(names, text), "L": L,
                         "w": lambda _, index: Tensor(w_of_alpha, (index, "."))}  # fmt: skip
     names.vectors |= {"w"}
     names.values |= {
@@ -203,7 +222,7 @@ def _bind_all_in_one(problem: Any, space: Space, at: Point) -> Symbols:
         "L": D, "D": as_scalar(D),
         "w_y_i": Tensor(W[y], ("i", ".")), r"\beta_iy_i": Tensor(beta[np.arange(n), y], ("i",)),
         "c": Tensor(np.arange(k), ("c",)), "d": Tensor(np.arange(k), ("d",)), "y": Tensor(y, ("i",)), "k": k,
-        r"\bar\alpha": turned,
+        r"\bar\alpha": complement,
     }  # fmt: skip
     names.mask = Tensor(~own, ("i", "c"))
     names.rewrites |= {r"\quad (c\ne y_i)": "", r"\ (c\ne y_i)": ""}
@@ -231,9 +250,9 @@ def solve_perturbed(problem: Any, text: str) -> Tensor:
         problems = [problem.replace(C=each) for each in C]
     else:
         h = read_rhs(problem)
-        moved = h + sign * np.abs(h).max() / 100 * np.eye(len(h))
-        problems = [copy_without_cache(problem) for _ in moved]
-        for other, each in zip(problems, moved, strict=True):
+        perturbed = h + sign * np.abs(h).max() / 100 * np.eye(len(h))
+        problems = [copy_without_cache(problem) for _ in perturbed]
+        for other, each in zip(problems, perturbed, strict=True):
             (item,) = problem.constraints
             over_w = isinstance(item, qpsvm.Constraints)
             other.constraints = (qpsvm.Constraints(item.G, each, c=item.c) if over_w

@@ -11,13 +11,13 @@ from displayed_formulas import (
     Space,
     compute_constraint_slack,
     compute_penalties,
+    compute_row_features,
     find_misses,
     get_signs,
     get_unit,
     has_no_labels,
     is_squared,
     read_constraints,
-    row_features,
 )
 
 import qpsvm
@@ -52,7 +52,7 @@ def draw_point(problem: Any, space: Space, rng: np.random.Generator, recovered: 
     w, b, level = rng.normal(size=D), float(rng.normal()), float(rng.uniform(0.5, 1.0))
     b = abs(b) if isinstance(problem, qpsvm.SVDD) else b  # R² is positive
     if recovered:
-        w = row_features(problem, space).T @ (get_signs(problem) * alpha)
+        w = compute_row_features(problem, space).T @ (get_signs(problem) * alpha)
         w -= read_constraints(problem, space)[0].T @ lam / get_unit(problem) if rows else 0.0
     if problem.intercept == "penalised" and recovered:
         b = float(get_signs(problem) @ alpha) - (
