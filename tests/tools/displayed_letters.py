@@ -213,8 +213,8 @@ def _bind_all_in_one(problem: Any, space: Space, at: Point) -> Symbols:
             return Tensor(values[np.arange(n), y], ("i",))
         return Tensor(values, (found.axes[0], index))
 
-    names.functions |= {"f": evaluate_f, r"\varphi": names.point, "K": lambda text: evaluate_kernel(names, text), "L": L,
-                        "w": lambda _, index: Tensor(w_of_alpha, (index, "."))}  # fmt: skip
+    names.functions |= {"f": evaluate_f, r"\varphi": names.point, "K": lambda text: evaluate_kernel(names, text),
+                        "L": L, "w": lambda _, index: Tensor(w_of_alpha, (index, "."))}  # fmt: skip
     names.vectors |= {"w"}
     names.values |= {
         r"\alpha": alpha, r"\beta": beta, "w": W, "b": b, "C": C, r"\xi": xi, "P": as_scalar(P),
