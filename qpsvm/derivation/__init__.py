@@ -12,8 +12,8 @@ yᵀα, and 0: 0.25 on one side, 0.25 on the other
 
 `step` defines a step, `quantities` evaluates α, w, b, … at a point, `residual` computes a residual from two sides, and
 `headline` summarises the residuals. An equation is one expression, built from `terms` and `expressions`: its LaTeX, its
-text, its code and its value come from the same parts. `steps.formulas` defines the terms of a machine, `steps.shared`
-the steps that all machines share, and `steps.two_class` the terms of two-class machines. One file per machine (`c_svm`,
+text, its code and its value come from the same parts. `steps.formulas` defines the terms of a machine, `steps.assemble`
+puts the steps in order, and `steps.two_class` defines the terms of two-class machines. One file per machine (`c_svm`,
 `nu_svm`, …) defines its own terms and steps, and `registry` finds that file. `source` finds the lines of the library
 that implement the equations, and `written` formats the text and numbers of `display`.
 """

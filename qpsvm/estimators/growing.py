@@ -21,8 +21,10 @@ from qpsvm.base.errors import AbsentError, DataError, UnsupportedError
 from qpsvm.data.kinds import is_stored
 from qpsvm.data.rows import RowSource
 from qpsvm.data.rows.memory import ChangeGuard
-from qpsvm.estimators import inputs
 from qpsvm.estimators.base import Estimator, fit_atomically
+from qpsvm.estimators.samples import prepare_batch
+from qpsvm.estimators.sklearn_checks import translate_sklearn_errors
+from qpsvm.estimators.targets import check_same_length, check_targets, check_weights
 
 
 class StoredSamples(NamedTuple):
@@ -130,12 +132,12 @@ class IncrementalEstimator(Estimator):
         n, change_guard = X.shape[0], ChangeGuard([X], "X")
         change_guard.start_run()
         change_guard.end_run()
-        target, weight = self._prepare_target(y, n), inputs.check_weights(sample_weight, n)
+        target, weight = self._prepare_target(y, n), check_weights(sample_weight, n)
         self._stored_samples = StoredSamples(X, target, weight, change_guard)
 
     def _prepare_target(self, y: Any, n: int) -> NDArray[Any] | None:
         """Return a copy of the target of the samples, (n,)."""
-        return None if self._ignores_target else np.array(inputs.check_targets(y, n))
+        return None if self._ignores_target else np.array(check_targets(y, n))
 
     def _find_previous(self) -> StoredSamples | None:
         """Return the earlier samples; None before the first. Raises UnsupportedError."""
@@ -154,8 +156,8 @@ class IncrementalEstimator(Estimator):
         self._check_parameters()
         if isinstance(X, RowSource) or is_stored(X):
             raise UnsupportedError("partial_fit keeps its samples in memory: fit takes those that are stored elsewhere")
-        checked = inputs.prepare_batch(self, X, self._find_previous() is None)
-        weight = inputs.check_weights(sample_weight, checked.shape[0])
+        checked = prepare_batch(self, X, self._find_previous() is None)
+        weight = check_weights(sample_weight, checked.shape[0])
         return StoredSamples(checked.copy(), None, None if weight is None else np.array(weight))
 
     def _fit_all(self, batch: StoredSamples) -> None:
@@ -227,9 +229,9 @@ class IncrementalClassifier(IncrementalEstimator):
         return self
 
     def _prepare_target(self, y: Any, n: int) -> NDArray[Any] | None:
-        with inputs.translate_sklearn_errors():
+        with translate_sklearn_errors():
             labels = np.array(column_or_1d(y))
-        inputs.check_same_length(len(labels), n)
+        check_same_length(len(labels), n)
         return labels
 
     def _check_labels(self, y: Any, classes: Any, n: int) -> NDArray[Any]:
@@ -237,7 +239,7 @@ class IncrementalClassifier(IncrementalEstimator):
         if y is None:
             raise DataError("requires y to be passed, but the target y is None")
         labels: Any = self._prepare_target(y, n)
-        with inputs.translate_sklearn_errors():
+        with translate_sklearn_errors():
             requested = None if classes is None else np.unique(column_or_1d(classes))
         previous = self._find_previous()
         first_labels: Any = labels if previous is None else previous.y

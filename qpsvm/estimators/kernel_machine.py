@@ -16,8 +16,11 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, DataTypeError, UnsupportedError
 from qpsvm.data.rows import RowSource
-from qpsvm.estimators import inputs
 from qpsvm.estimators.base import AnyModel, Estimator, build_model
+from qpsvm.estimators.dask_samples import refuse_dask
+from qpsvm.estimators.kernel_parameter import build_kernel, evaluate_kernel
+from qpsvm.estimators.samples import densify_if_small, prepare_samples, prepare_training
+from qpsvm.estimators.stored_samples import learn_columns
 from qpsvm.machines import Problem
 from qpsvm.many.multiclass.together import LazyResults
 from qpsvm.result.svm_result import SVMResult
@@ -65,7 +68,7 @@ class KernelMachine(Estimator):
 
     def _open_samples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """Open stored samples; a user's kernel function gets samples of any kind, such as text, unchanged."""
-        inputs.refuse_dask(self, X)
+        refuse_dask(self, X)
         return (X, y, sample_weight) if self._has_kernel_function else super()._open_samples(X, y, sample_weight)
 
     @property
@@ -89,13 +92,13 @@ class KernelMachine(Estimator):
             X = source.matrix()
         if self._has_kernel_function:
             self._function_samples = X
-            matrix: Any = inputs.evaluate_kernel(self.kernel, X, X)
+            matrix: Any = evaluate_kernel(self.kernel, X, X)
             self.n_features_in_ = X.shape[1] if getattr(X, "ndim", 0) == 2 else 1
             self.shape_fit_ = X.shape if hasattr(X, "shape") else (_num_samples(X),)
         else:
             if self.kernel == "precomputed" and sp.issparse(X):
                 raise DataTypeError("Sparse precomputed kernels are not supported.")
-            matrix = inputs.prepare_training(self, X)
+            matrix = prepare_training(self, X)
             if self.kernel == "precomputed" and matrix.shape[0] != matrix.shape[1]:
                 raise DataError(
                     "Precomputed matrix must be a square matrix. "
@@ -103,10 +106,10 @@ class KernelMachine(Estimator):
                 )
             self.shape_fit_ = matrix.shape
         if source is not None:
-            inputs.learn_columns(self, source)
+            learn_columns(self, source)
         self._sparse = matrix.is_sparse if isinstance(matrix, RowSource) else sp.issparse(matrix)
-        matrix = inputs.densify_if_small(matrix)
-        kernel = inputs.build_kernel(self, matrix)
+        matrix = densify_if_small(matrix)
+        kernel = build_kernel(self, matrix)
         self._gamma = getattr(kernel, "gamma", 0.0)
         return matrix, kernel
 
@@ -118,10 +121,10 @@ class KernelMachine(Estimator):
         if not hasattr(self, "_scores"):
             check_is_fitted(self)
         if self._function_samples is not None:
-            return inputs.evaluate_kernel(self.kernel, X, self._function_samples)
+            return evaluate_kernel(self.kernel, X, self._function_samples)
         if sp.issparse(X) and not self._sparse:
             raise DataError(f"cannot use sparse input in {type(self).__name__!r} trained on dense data")
-        matrix = inputs.densify_if_small(inputs.prepare_samples(self, X))
+        matrix = densify_if_small(prepare_samples(self, X))
         if isinstance(matrix, RowSource):
             return matrix
         needs_sparse = sp.issparse(self._scores.vectors)

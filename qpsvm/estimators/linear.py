@@ -27,17 +27,19 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.data.kinds import is_dask
 from qpsvm.data.rows import RowSource
-from qpsvm.estimators import inputs
 from qpsvm.estimators.base import AnyModel, Estimator, build_linear_scores, build_model
+from qpsvm.estimators.dask_samples import map_partitions, prepare_dask
 from qpsvm.estimators.growing import IncrementalClassifier, IncrementalEstimator
-from qpsvm.estimators.inputs import StoredScoreMixin
 from qpsvm.estimators.intervals import IntervalRegressor
 from qpsvm.estimators.l1_penalty import solve_l1_classes
 from qpsvm.estimators.left_out import to_memory
 from qpsvm.estimators.parameter_checks import check_choice
 from qpsvm.estimators.parameter_table import PARAMETERS, ParameterInfo
 from qpsvm.estimators.probabilities import ProbableClassifier
+from qpsvm.estimators.samples import densify_if_small, prepare_samples, prepare_training
 from qpsvm.estimators.several import predict_labels
+from qpsvm.estimators.stored_samples import StoredScoreMixin
+from qpsvm.estimators.targets import check_targets, check_weights
 from qpsvm.machines import EpsilonSVR
 from qpsvm.many.multiclass.regression import as_single_result, can_solve_regression, solve_regression
 from qpsvm.many.multiclass.split import Split
@@ -106,7 +108,7 @@ class LinearMachine(Estimator):
         check_is_fitted(self)
         if is_dask(X):
             raise UnsupportedError("sets, intervals and bounds need samples in memory, not in a Dask collection")
-        return self._augment(to_memory(inputs.densify_if_small(inputs.prepare_samples(self, X))))[0]
+        return self._augment(to_memory(densify_if_small(prepare_samples(self, X))))[0]
 
     @staticmethod
     def _split_weights(w: FloatArray | None, b: FloatArray, s: float) -> tuple[FloatArray, FloatArray]:
@@ -123,10 +125,10 @@ class LinearMachine(Estimator):
         """Evaluate f of each machine, (m, P); for a Dask collection, a Dask array."""
         check_is_fitted(self)
         if is_dask(X):
-            array = inputs.prepare_dask(self, X)
+            array = prepare_dask(self, X)
             w, b = np.atleast_2d(as_dense(self.coef_)), self.intercept_
-            return inputs.map_partitions(partial(_evaluate_planes, w=w, b=b), array, len(w), np.float64)
-        matrix = inputs.densify_if_small(inputs.prepare_samples(self, X))
+            return map_partitions(partial(_evaluate_planes, w=w, b=b), array, len(w), np.float64)
+        matrix = densify_if_small(prepare_samples(self, X))
         coef: Any = self.coef_ if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
         if isinstance(matrix, RowSource):
             return np.asarray(matrix.margins(np.ascontiguousarray(as_dense(coef).T)) + self.intercept_)
@@ -251,7 +253,7 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         deadline = None if self.time_limit is None else monotonic() + self.time_limit
-        matrix = inputs.densify_if_small(inputs.prepare_training(self, X), linear=True)
+        matrix = densify_if_small(prepare_training(self, X), linear=True)
         codes, weight = self._encode_labels(y, matrix.shape[0], sample_weight, True)
         if self.penalty == "l1":
             self._fit_l1(matrix, codes, weight, deadline)
@@ -263,7 +265,7 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
         self._solution, self.results_ = machines, machines.results
         self.coef_, self.intercept_ = self._split_weights(machines.w, machines.b, s)
         self.n_iter_ = int(self._count_iterations(machines.iterations.max()))
-        self._calibrate(machines, inputs.check_weights(sample_weight, len(codes)), deadline)
+        self._calibrate(machines, check_weights(sample_weight, len(codes)), deadline)
 
     def _build_model(self) -> AnyModel:
         return self._add_calibration(super()._build_model())
@@ -286,7 +288,7 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
 
     def predict(self, X: Any) -> Any:
         values, to_labels = self._evaluate(X), partial(predict_labels, classes=self.classes_)
-        return inputs.map_partitions(to_labels, values, None, self.classes_.dtype) if is_dask(X) else to_labels(values)
+        return map_partitions(to_labels, values, None, self.classes_.dtype) if is_dask(X) else to_labels(values)
 
 
 class LinearSVR(IncrementalEstimator, IntervalRegressor, StoredScoreMixin, RegressorMixin, LinearMachine):  # type: ignore[misc]
@@ -332,9 +334,9 @@ class LinearSVR(IncrementalEstimator, IntervalRegressor, StoredScoreMixin, Regre
             )
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        matrix = inputs.densify_if_small(inputs.prepare_training(self, X), linear=True)
+        matrix = densify_if_small(prepare_training(self, X), linear=True)
         n = matrix.shape[0]
-        target, weight = inputs.check_targets(y, n), inputs.check_weights(sample_weight, n)
+        target, weight = check_targets(y, n), check_weights(sample_weight, n)
         augmented, intercept, s = self._augment(matrix)
         problem = EpsilonSVR(
             augmented, target, self.C, self.epsilon, TUBES[self.loss], sample_weight=weight, intercept=intercept,

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.estimators import inputs
 from qpsvm.estimators.base import AnyModel, find_feature_names
 from qpsvm.estimators.bounded import BoundedDetector
 from qpsvm.estimators.growing import IncrementalEstimator
 from qpsvm.estimators.kernel_machine import SingleMachine
+from qpsvm.estimators.kernel_parameter import evaluate_diagonal
 from qpsvm.estimators.parameter_checks import check_share
 from qpsvm.estimators.parameter_table import PARAMETERS, ParameterInfo
+from qpsvm.estimators.targets import check_weights
 from qpsvm.machines import SVDD as BallProblem
 from qpsvm.machines import OneClass
 
@@ -54,7 +55,7 @@ class KernelDetector(IncrementalEstimator, BoundedDetector, OutlierMixin, Single
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         del y
         matrix, kernel = self._prepare_training(X)
-        weight = inputs.check_weights(sample_weight, matrix.shape[0])
+        weight = check_weights(sample_weight, matrix.shape[0])
         self._store_result(matrix, self._solve_one(self._build_problem(matrix, kernel=kernel, weight=weight)))
         self.offset_ = -self.intercept_
 
@@ -178,6 +179,6 @@ class SVDD(KernelDetector):
         """
         matrix, radius = self._prepare_prediction(X), float(self.result_.radius)
         if self._function_samples is not None and diagonal is None:
-            diagonal = inputs.evaluate_diagonal(self.kernel, X)
+            diagonal = evaluate_diagonal(self.kernel, X)
         values = self.result_.model.decision_function(matrix, diagonal=diagonal)
         return snap_margins(values, 0.0 if np.isnan(radius) else radius**2)

@@ -28,10 +28,10 @@ from sklearn.utils.validation import check_is_fitted
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import DataError, UnsupportedError
 from qpsvm.data.kinds import is_dask
-from qpsvm.estimators import inputs
 from qpsvm.estimators.base import AnyModel
 from qpsvm.estimators.bounded import BoundedClassifier
 from qpsvm.estimators.calibration_curve import fit_curve
+from qpsvm.estimators.dask_samples import map_partitions
 from qpsvm.estimators.fold_decisions import compute_fold_decisions
 from qpsvm.estimators.left_out import (
     check_left_out,
@@ -180,7 +180,7 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
             raise NotFittedError("predict_proba is not available when fitted with probability=False: fit again")
         values, sign = self._evaluate(X), -1.0 if self._is_first_positive else 1.0
         if is_dask(values):
-            return inputs.map_partitions(calibration, values, len(self.classes_), np.float64)
+            return map_partitions(calibration, values, len(self.classes_), np.float64)
         return calibration(sign * values)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]

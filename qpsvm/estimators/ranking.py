@@ -11,11 +11,11 @@ import numpy as np
 from qpsvm.base.arrays.checks import as_positive
 from qpsvm.base.errors import DataError
 from qpsvm.data.kinds import is_table
-from qpsvm.estimators import inputs
 from qpsvm.estimators.base import fit_atomically
 from qpsvm.estimators.callbacks import with_fit_callbacks
 from qpsvm.estimators.kernel_machine import SingleMachine
 from qpsvm.estimators.parameter_table import PARAMETERS, ParameterInfo
+from qpsvm.estimators.targets import check_targets, check_weights
 from qpsvm.machines import Ranking
 from qpsvm.many.grid.ordered_pairs import count_ordered_pairs
 
@@ -83,7 +83,7 @@ class RankingSVM(SingleMachine):
         n = matrix.shape[0]
         if n < 2:
             raise DataError(f"n_samples={n}: there are pairs to learn from among two samples or more")
-        target, weight = inputs.check_targets(y, n), inputs.check_weights(sample_weight, n)
+        target, weight = check_targets(y, n), check_weights(sample_weight, n)
         problem = self._build_problem(matrix, target, groups=groups, kernel=kernel, weight=weight)
         self.pairs_ = problem.pairs
         self._store_result(matrix, self._solve_one(problem))
@@ -105,7 +105,7 @@ class RankingSVM(SingleMachine):
         float
         """
         scores = self.predict(X)
-        target = inputs.check_targets(y, len(scores))
+        target = check_targets(y, len(scores))
         among = None if groups is None else np.unique(groups, return_inverse=True)[1]
         right, pairs = count_ordered_pairs(target, scores, among)
         return right / pairs if pairs else 1.0

@@ -15,9 +15,9 @@ from sklearn.base import ClassifierMixin
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.estimators import inputs
 from qpsvm.estimators.base import Estimator, find_feature_names, get_only_result
-from qpsvm.estimators.inputs import StoredScoreMixin
+from qpsvm.estimators.stored_samples import StoredScoreMixin
+from qpsvm.estimators.targets import check_weights, compute_class_factors, encode_labels
 from qpsvm.machines import CrammerSinger, WestonWatkins
 from qpsvm.machines.problem.all_in_one import AllInOneProblem
 from qpsvm.many.multiclass import BinaryMachines, solve_pairs, solve_rest
@@ -52,9 +52,9 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
 
         by_weight: Whether "balanced" counts weights instead of samples.
         """
-        self.classes_, codes = inputs.encode_labels(y, n)
-        weight = inputs.check_weights(sample_weight, n)
-        factors = inputs.compute_class_factors(self.class_weight, self.classes_, y, weight if by_weight else None)
+        self.classes_, codes = encode_labels(y, n)
+        weight = check_weights(sample_weight, n)
+        factors = compute_class_factors(self.class_weight, self.classes_, y, weight if by_weight else None)
         self.class_weight_ = factors
         if (factors == 1.0).all():
             return codes, weight

@@ -19,7 +19,6 @@ from sklearn.utils.validation import _num_samples
 from qpsvm.base.arrays.rounding import gamma as rounding_of
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError
-from qpsvm.estimators import inputs
 from qpsvm.estimators.base import AnyModel, build_model
 from qpsvm.estimators.growing import IncrementalClassifier
 from qpsvm.estimators.kernel_machine import KernelMachine
@@ -28,6 +27,7 @@ from qpsvm.estimators.parameter_checks import check_choice, check_intercept, che
 from qpsvm.estimators.parameter_table import ParameterInfo
 from qpsvm.estimators.probabilities import ProbableClassifier
 from qpsvm.estimators.several import predict_labels
+from qpsvm.estimators.targets import check_weights
 from qpsvm.machines.problem.evidence import attach_class_balance_proof
 from qpsvm.many.multiclass import BinaryMachines
 from qpsvm.result import votes as voting
@@ -67,7 +67,7 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
         machines = self._solve_all(matrix, codes, weight, machine, parameters, kernel, intercept, self._psd_rule)
         self._report_status(machines.status, machines.gap, machines.message, machines.caveats)
         self._store_solution(matrix, codes, machines, kernel)
-        self._calibrate(machines, inputs.check_weights(sample_weight, n), deadline)
+        self._calibrate(machines, check_weights(sample_weight, n), deadline)
 
     def _encode_classes(self, y: Any, n: int, sample_weight: Any) -> tuple[IntArray, FloatArray | None]:
         """Return the class index and the weight of each sample, (n,), after checking the weights of the classes."""

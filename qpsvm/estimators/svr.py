@@ -10,14 +10,14 @@ from sklearn.base import RegressorMixin
 
 from qpsvm.base.arrays.checks import as_real
 from qpsvm.base.errors import ParameterError
-from qpsvm.estimators import inputs
 from qpsvm.estimators.growing import IncrementalEstimator
-from qpsvm.estimators.inputs import StoredScoreMixin
 from qpsvm.estimators.intervals import IntervalRegressor
 from qpsvm.estimators.kernel_machine import SingleMachine
 from qpsvm.estimators.left_out import to_memory
 from qpsvm.estimators.parameter_checks import check_intercept, check_penalty, check_share
 from qpsvm.estimators.parameter_table import ParameterInfo
+from qpsvm.estimators.stored_samples import StoredScoreMixin
+from qpsvm.estimators.targets import check_targets, check_weights
 from qpsvm.machines import EpsilonSVR
 from qpsvm.machines import NuSVR as NuProblem
 from qpsvm.machines import QuantileSVR as QuantileProblem
@@ -43,7 +43,7 @@ class KernelRegressor(IncrementalEstimator, IntervalRegressor, StoredScoreMixin,
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         matrix, kernel = self._prepare_training(X)
         n = matrix.shape[0]
-        target, weight = inputs.check_targets(y, n), inputs.check_weights(sample_weight, n)
+        target, weight = check_targets(y, n), check_weights(sample_weight, n)
         for C in LARGE_PENALTIES if math.inf == self.C else (self.C,):
             result = self._solve_one(self._build_problem(matrix, target, kernel=kernel, weight=weight, C=C))
             reached = math.inf == self.C and bool((result.kind == AT_BOUND).any())

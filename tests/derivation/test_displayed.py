@@ -14,8 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from displayed import DisplayReport, Symbols, evaluate_display
-from displayed_letters import JOINT, Space, bind_symbols, compute_dual, compute_primal, draw_point, find_optimal_point
+from displayed import DisplayReport, evaluate_display
+from displayed_formulas import JOINT, Space, compute_dual, compute_primal
+from displayed_letters import bind_symbols
+from displayed_parser import Symbols
+from displayed_points import draw_point, find_optimal_point
 from pairwise import cover_pairs
 
 import qpsvm

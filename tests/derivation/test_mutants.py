@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from displayed_letters import Space, draw_point, find_optimal_point
+from displayed_formulas import Space
+from displayed_points import draw_point, find_optimal_point
 from test_displayed import AT_ANY_ALPHA, AT_ANY_POINT, IDENTITIES, letters, name, problem_of, read_step
 
 import qpsvm

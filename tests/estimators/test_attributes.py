@@ -156,7 +156,7 @@ def test_sparse_samples_are_dense_ones(kind):
 
 
 def test_many_sparse_samples_stay_sparse(monkeypatch):
-    monkeypatch.setattr("qpsvm.estimators.inputs.DENSE_VALUES", 10)
+    monkeypatch.setattr("qpsvm.estimators.samples.MAX_DENSE_SIZE", 10)
     for kind in (SVC, LinearSVC, SVR):
         own, target = data(kind)
         sparse = kind().fit(sp.csr_array(own), target)

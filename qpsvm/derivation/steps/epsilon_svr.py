@@ -9,8 +9,18 @@ from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps import two_sided as two
-from qpsvm.derivation.steps.formulas import case
-from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, MachineSteps
+from qpsvm.derivation.steps.assemble import build_steps
+from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step
+from qpsvm.derivation.steps.formulas import Formulas, case
+from qpsvm.derivation.steps.primal import (
+    NO_MULTIPLIER_NEEDED,
+    build_lagrangian_step,
+    build_loss_step,
+    build_primal_step,
+)
+from qpsvm.derivation.steps.recovery import build_recovered_b_step
+from qpsvm.derivation.steps.slackness import build_kinds_step
+from qpsvm.derivation.steps.stationarity import build_curved_xi_step, build_xi_step
 from qpsvm.derivation.term_builders import largest_of, total
 from qpsvm.machines import EpsilonSVR
 
@@ -20,7 +30,7 @@ CURVES = (two.ABOVE / (2 * two.C), two.BELOW / (2 * two.C))
 SYMBOLS = two.SYMBOLS
 
 
-def build_terms(problem: EpsilonSVR) -> MachineSteps:
+def build_terms(problem: EpsilonSVR) -> Formulas:
     """Build the terms of the machine."""
     if problem.loss == "absolute":
         return two.build_terms(problem, total(two.C * (two.XI + two.XI_STAR)))
@@ -56,24 +66,29 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
     beyond_by = two.EPSILON + letter(
         r"\tfrac{\alpha^\pm_i}{2C_i}", lambda at: at.svm.curvature * at.alpha, "alpha / tile(2 * C, 2)", "α^±_i/(2C_i)"
     )  # fmt: skip
-    return tube.build_steps(
+    return build_steps(
+        tube,
         "ESVR",
-        first=tube.build_loss_step(
+        first=build_loss_step(
+            tube,
             "A prediction within ε of its target has no loss. Beyond that, sample i is penalised by C_i per unit "
             "beyond ε" + (", squared." if squared else ", so that a single outlier pulls with a bounded force."),
             total(two.C * (beyond**2 if squared else beyond)),
         ),
-        primal=tube.build_primal_step(
+        primal=build_primal_step(
+            tube,
             "The loss is the smallest ξ_i and ξ*_i above three linear functions: its kinks become linear constraints, "
-            "one for each side of f."
+            "one for each side of f.",
         ),
-        lagrangian=tube.build_lagrangian_step(
+        lagrangian=build_lagrangian_step(
+            tube,
             two.MULTIPLIERS,
             f"The rows get multipliers, α⁺_i above f, α⁻_i below. ξ ≥ 0 needs none: {NO_MULTIPLIER_NEEDED}."
             if squared
             else "",
         ),
-        xi=tube.build_curved_xi_step(
+        xi=build_curved_xi_step(
+            tube,
             "The penalty per unit of ξ_i grows with ξ_i, so that at the minimum α is the slope of the loss: a sample "
             "pulls the more, the further it is beyond the tube.",
             *(
@@ -82,15 +97,17 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
             ),
         )
         if squared
-        else tube.build_xi_step(),
-        substitution=tube.build_substitution_step(
+        else build_xi_step(tube),
+        substitution=build_substitution_step(
+            tube,
             "half of each quadratic term cancels, and the remaining terms of the slacks are a square of α",
             "ξ = α⁺/(2C), ξ* = α⁻/(2C)",
         )
         if squared
-        else tube.build_substitution_step(eta=two.ETA),
-        dual=tube.build_dual_step("2n variables, but only β = α⁺ − α⁻ meets the kernel"),
-        intercept=tube.build_recovered_b_step(
+        else build_substitution_step(tube, eta=two.ETA),
+        dual=build_dual_step(tube, "2n variables, but only β = α⁺ − α⁻ meets the kernel"),
+        intercept=build_recovered_b_step(
+            tube,
             build_edge_case(0, squared),
             build_edge_case(1, squared),
             line(sym.U, "=", sym.kernel_sum(two.BETA), measured=False, left="u_i&"),
@@ -98,7 +115,8 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
             if squared
             else "On an edge of the tube f is known",
         ),
-        kinds=tube.build_kinds_step(
+        kinds=build_kinds_step(
+            tube,
             two.INSIDE,
             case(
                 Subset("alpha > 0", lambda at: at.alpha > 0),
@@ -108,5 +126,5 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
             text=": inside the tube, and beyond it by as much as α says.",
         )
         if squared
-        else tube.build_kinds_step(*two.KINDS),
+        else build_kinds_step(tube, *two.KINDS),
     )

@@ -10,8 +10,11 @@ from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.formulas import case, step
-from qpsvm.derivation.steps.shared import MachineSteps
+from qpsvm.derivation.steps.assemble import build_steps
+from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step
+from qpsvm.derivation.steps.formulas import Formulas, case, step
+from qpsvm.derivation.steps.primal import build_lagrangian_step, build_primal_step
+from qpsvm.derivation.steps.slackness import build_box_step, build_kinds_step, build_slackness_step
 from qpsvm.derivation.steps.two_class import build_margin_step, build_two_class
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, dot, operation, total
@@ -29,7 +32,7 @@ SYMBOLS = {
 }
 
 
-def build_terms(problem: HardMargin) -> MachineSteps:
+def build_terms(problem: HardMargin) -> Formulas:
     """Build the terms of the machine."""
     return build_two_class(problem, None, None, slack=None, penalised_slack=None)
 
@@ -45,30 +48,36 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
     lower_bound = dot(1, sym.ALPHA) ** 2 / (2 * norm2)
     optimum = HALF * letter(r"\|w^*\|^2", "square_of_w", "norm(w)**2")
     free = line(sym.ALPHA, ">", 0)
-    return hull.build_steps(
+    return build_steps(
+        hull,
         "HARD",
         first=build_margin_step(hull),
-        primal=hull.build_primal_step(
+        primal=build_primal_step(
+            hull,
             "Maximising 2/‖w‖ is minimising ½‖w‖², a convex function, under one linear constraint per sample. The "
             "levels ±1 fix the scale of w."
         ),
-        lagrangian=hull.build_lagrangian_step(
+        lagrangian=build_lagrangian_step(
+            hull,
             first="Every constraint gets a multiplier, the cost of a unit of violation."
         ),
         xi=None,
-        box=hull.build_box_step(
+        box=build_box_step(
+            hull,
             "Multipliers of inequalities are not negative. They have no upper bound, because hard "
             "constraints must not be violated at any cost.",
         ),
-        slackness=hull.build_slackness_step(
+        slackness=build_slackness_step(
+            hull,
             "A sample beyond its margin has α = 0: only those on the margin, the support vectors, hold the "
             "hyperplane.",
             compute_gap_term,
         ),
-        substitution=hull.build_substitution_step(
+        substitution=build_substitution_step(
+            hull,
             "b drops out, half of the quadratic term cancels, and only kernel values are left", ""
         ),
-        dual=hull.build_dual_step("one variable per sample, and one equality"),
+        dual=build_dual_step(hull, "one variable per sample, and one equality"),
         intercept=step(
             "Recovering b",
             "The plane is as far from the nearest sample of one class as from that of the other, with u = K(α∘y). Both "
@@ -81,7 +90,8 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             ), lambda at: "" if at.on_margin.any() else "no sample has α > 0"),
             hard.find_middle_intercept,
         ),
-        kinds=hull.build_kinds_step(
+        kinds=build_kinds_step(
+            hull,
             case(sym.ZERO, (sym.ALPHA, "=", 0), (hull.compared_value, "≥", 1)),
             case(sym.POSITIVE, (sym.ALPHA, ">", 0), (hull.compared_value, "=", 1)),
         ),

@@ -6,8 +6,12 @@ from qpsvm.derivation.expressions import Equation, line, write_stationarity
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.formulas import case, step
-from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, MachineSteps
+from qpsvm.derivation.steps.assemble import build_steps
+from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step
+from qpsvm.derivation.steps.formulas import Formulas, case, step
+from qpsvm.derivation.steps.primal import NO_MULTIPLIER_NEEDED, build_lagrangian_step, build_primal_step
+from qpsvm.derivation.steps.slackness import build_kinds_step
+from qpsvm.derivation.steps.stationarity import build_eta_lines
 from qpsvm.derivation.steps.two_class import build_margin_step, build_two_class
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, largest_of, total
@@ -31,7 +35,7 @@ SYMBOLS = {
 }
 
 
-def build_terms(problem: HuberHinge) -> MachineSteps:
+def build_terms(problem: HuberHinge) -> Formulas:
     """Build the terms of the machine."""
     return build_two_class(
         problem, sym.C, total(sym.C * (XI**2 / (2 * WIDTH) + ZETA)), slack=XI + ZETA, penalised_slack=ZETA,
@@ -50,16 +54,19 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
         r"\min\Bigl(C_it,\ \tfrac{C_i}{2\kappa}t^2\Bigr)", smaller_value.value,
         "minimum(C * t, C * t**2 / (2 * kappa))", "min(C_i t, C_i t²/(2κ))"
     )  # fmt: skip
-    return soft.build_steps(
+    return build_steps(
+        soft,
         "HUBER",
         first=build_margin_step(soft),
-        primal=soft.build_primal_step(
+        primal=build_primal_step(
+            soft,
             "Slack has two parts. The penalty of ξ_i is quadratic, and its slope is smaller than that of ζ_i until "
-            "ξ_i = κ; beyond that, ζ_i is cheaper."
+            "ξ_i = κ; beyond that, ζ_i is cheaper.",
         ),
-        lagrangian=soft.build_lagrangian_step(
+        lagrangian=build_lagrangian_step(
+            soft,
             first="The margin rows get multipliers α, and ζ_i ≥ 0 gets η_i. ξ_i ≥ 0 needs none: "
-            f"{NO_MULTIPLIER_NEEDED}."
+            f"{NO_MULTIPLIER_NEEDED}.",
         ),
         level=step(
             "Stationarity in ξ and ζ",
@@ -70,17 +77,19 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
                 "below",
                 (
                     line(XI, "=", CURVE, scale="level", before=write_stationarity(r"\xi_i")),
-                    *soft.build_eta_lines(write_stationarity(r"\zeta_i")),
+                    *build_eta_lines(soft, write_stationarity(r"\zeta_i")),
                 ),
             ),
         ),
         xi=None,
-        substitution=soft.build_substitution_step(
+        substitution=build_substitution_step(
+            soft,
             "ζ drops out, half of each quadratic term cancels, and the remaining terms of ξ are a square of α",
             "ξ = κα/C, η = C − α",
         ),
-        dual=soft.build_dual_step("the box of a C-SVM, and a square"),
-        kinds=soft.build_kinds_step(
+        dual=build_dual_step(soft, "the box of a C-SVM, and a square"),
+        kinds=build_kinds_step(
+            soft,
             case(sym.ZERO, (sym.ALPHA, "=", 0), (soft.compared_value, "≥", 1)),
             case(sym.BETWEEN, (0, "<", sym.ALPHA, "<", sym.C), (soft.compared_value, "=", 1 - CURVE)),
             case(sym.BOUNDED, (sym.ALPHA, "=", sym.C), (soft.compared_value, "≤", 1 - WIDTH)),

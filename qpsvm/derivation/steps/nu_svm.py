@@ -7,8 +7,11 @@ from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.formulas import step
-from qpsvm.derivation.steps.shared import MachineSteps
+from qpsvm.derivation.steps.assemble import build_steps
+from qpsvm.derivation.steps.duality import build_dual_step, build_strong_duality_step, build_substitution_step
+from qpsvm.derivation.steps.formulas import Formulas, step
+from qpsvm.derivation.steps.primal import build_primal_step
+from qpsvm.derivation.steps.stationarity import build_other_variable_step
 from qpsvm.derivation.steps.two_class import build_margin_step, build_nu_step, build_two_class
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, dot, total
@@ -27,7 +30,7 @@ SYMBOLS = {
 }
 
 
-def build_terms(problem: NuSVM) -> MachineSteps:
+def build_terms(problem: NuSVM) -> Formulas:
     """Build the terms of the machine."""
     return build_two_class(
         problem, A, total(A * sym.XI), sym.RHO, other_variables=r",\rho", reward=-(sym.NU * sym.RHO), linear=(),
@@ -52,16 +55,18 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
     nu_max = letter(
         r"\nu_{\max}=\frac{2\min(S_+,S_-)}{S}", lambda at: float(at.problem.nu_max), "nu_max", "ν_max = 2·min(S₊, S₋)/S"
     )
-    return soft.build_steps(
+    return build_steps(
+        soft,
         "NUSVM",
         first=build_margin_step(soft),
-        primal=soft.build_primal_step(
-            "The level ρ of the margin is a variable. −νρ rewards a high level, and the mean slack pays for it: a_i "
-            "is 1/n, or sample i's share of all weights. ν sets this trade-off as a share of samples, not as a penalty."
+        primal=build_primal_step(
+            soft,
+            "The level ρ of the margin is a variable. −νρ rewards a high level, and the mean slack pays for it: a_i is "
+            "1/n, or sample i's share of all weights. ν sets this trade-off as a share of samples, not as a penalty.",
         ),
-        level=soft.build_other_variable_step(" So ν is the total of the multipliers."),
-        substitution=soft.build_substitution_step("b, ρ and ξ drop out, and with them the linear term", "η = a − α"),
-        dual=soft.build_dual_step("the shortest way between two reduced convex hulls, one for each class"),
+        level=build_other_variable_step(soft, " So ν is the total of the multipliers."),
+        substitution=build_substitution_step(soft, "b, ρ and ξ drop out, and with them the linear term", "η = a − α"),
+        dual=build_dual_step(soft, "the shortest way between two reduced convex hulls, one for each class"),
         intercept=step(
             "Recovering b and ρ",
             "With s = ρ − b and t = ρ + b the primal splits into one problem for each class. Each is solved by a "
@@ -81,7 +86,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             general="LEVEL.3",
         ),
         strong=(
-            soft.build_strong_duality_step(),
+            build_strong_duality_step(soft),
             step(
                 "How large ν may be",
                 "The two equalities give each class half of ν, and no class can hold more than its weights.",

@@ -7,8 +7,12 @@ from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps import two_sided as two
-from qpsvm.derivation.steps.formulas import step
-from qpsvm.derivation.steps.shared import MachineSteps
+from qpsvm.derivation.steps.assemble import build_steps
+from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step
+from qpsvm.derivation.steps.formulas import Formulas, step
+from qpsvm.derivation.steps.primal import build_lagrangian_step, build_loss_step, build_primal_step
+from qpsvm.derivation.steps.slackness import build_kinds_step
+from qpsvm.derivation.steps.stationarity import build_other_variable_step
 from qpsvm.derivation.term_builders import HALF, dot, largest_of, total
 from qpsvm.machines import NuSVR
 
@@ -18,7 +22,7 @@ NU_C = sym.NU * two.SIGMA_C
 SYMBOLS = two.SYMBOLS
 
 
-def build_terms(problem: NuSVR) -> MachineSteps:
+def build_terms(problem: NuSVR) -> Formulas:
     """Build the terms of the machine."""
     return two.build_terms(
         problem, total(two.C * (two.XI + two.XI_STAR)), other_variables=r",\varepsilon", reward=NU_C * two.EPSILON,
@@ -33,25 +37,31 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
     half_sum = HALF * NU_C
     weight_beyond = sym.sum_weights_where(two.MISSED, ">", two.EPSILON, two.C)
     weight_outside = sym.sum_weights_where(two.MISSED, "≥", two.EPSILON, two.C)
-    return tube.build_steps(
+    return build_steps(
+        tube,
         "NUSVR",
-        first=tube.build_loss_step(
+        first=build_loss_step(
+            tube,
             "The half width ε of the tube is a variable with the penalty νΣ_C per unit, where Σ_C is the sum of all "
             "C_i. So ν determines the fraction of samples outside the tube, and the noise in the data its width.",
             total(two.C * largest_of(0, two.MISSED - two.EPSILON)),
         ),
-        primal=tube.build_primal_step(
+        primal=build_primal_step(
+            tube,
             "The loss is the smallest ξ_i and ξ*_i above three linear functions, one for each side of f. The last "
             "line implies ε ≥ 0: a negative ε would lower νΣ_Cε by no more than it raises the penalty.",
             line(total(two.C * (two.MISSED + two.EPSILON)) - NU_C * two.EPSILON, "≥", total(two.C * two.MISSED),
                  scale=lambda at: float(total(two.C * (two.MISSED + two.EPSILON)).value(at)) or 1.0),
         ),
-        lagrangian=tube.build_lagrangian_step(two.MULTIPLIERS),
-        level=tube.build_other_variable_step(
+        lagrangian=build_lagrangian_step(tube, two.MULTIPLIERS),
+        level=build_other_variable_step(
+            tube,
             " So ν is the sum of the multipliers divided by its largest possible value.",
         ),
-        substitution=tube.build_substitution_step("b, ε, ξ and ξ* cancel, and with ε the penalty of the tube", two.ETA),
-        dual=tube.build_dual_step("2n variables in a box, and two equalities"),
+        substitution=build_substitution_step(
+            tube, "b, ε, ξ and ξ* cancel, and with ε the penalty of the tube", two.ETA
+        ),
+        dual=build_dual_step(tube, "2n variables in a box, and two equalities"),
         intercept=step(
             "Recovering b and ε",
             "Relative to u = Kβ, b + ε is the upper edge of the tube and b − ε the lower one. Each side has half of "
@@ -63,7 +73,7 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
             )),
             levels.find_soft_minimisers, general="LEVEL.3",
         ),
-        kinds=tube.build_kinds_step(*two.KINDS),
+        kinds=build_kinds_step(tube, *two.KINDS),
         besides=step(
             "What ν bounds",
             "A sample outside the tube has α_i = C_i, so their total weight is at most a fraction ν. A sample inside "

@@ -13,8 +13,11 @@ from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import NotMeasurableError
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.formulas import RowTerms, step
-from qpsvm.derivation.steps.shared import MachineSteps
+from qpsvm.derivation.steps.assemble import build_steps
+from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step
+from qpsvm.derivation.steps.formulas import Formulas, RowTerms, step
+from qpsvm.derivation.steps.primal import build_lagrangian_step, build_primal_step
+from qpsvm.derivation.steps.stationarity import build_other_variable_step
 from qpsvm.derivation.steps.two_class import build_nu_step
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, dot, total
@@ -41,18 +44,18 @@ SYMBOLS = {
 }
 
 
-def build_unlabelled(problem: Problem, rows: RowTerms, penalty: Term, **terms: Any) -> MachineSteps:
+def build_unlabelled(problem: Problem, rows: RowTerms, penalty: Term, **terms: Any) -> Formulas:
     """Build the terms of a machine without labels, which requires f ≥ −slack.
 
     penalty: The slack's part of the primal objective.
-    terms: Further fields of `MachineSteps`.
+    terms: Further fields of `Formulas`.
     """
-    return MachineSteps(
+    return Formulas(
         problem, (rows,), penalty, coef=sym.ALPHA, pair_factor=r"\alpha_i\alpha_j", matrix=r"X^{\top}\alpha", **terms
     )
 
 
-def build_terms(problem: OneClass) -> MachineSteps:
+def build_terms(problem: OneClass) -> Formulas:
     """Build the terms of the machine."""
     rows = RowTerms(sym.ALPHA, sym.XI, sym.PRODUCT, RHO, sym.ETA, sym.XI, S)
     return build_unlabelled(
@@ -73,7 +76,8 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
     max_u = letter(r"\max_i u_i", lambda at: float(at.u.max()), "u.max()", "max u_i")
     primal_at_zero = letter("P(0,0,0)", lambda _: 0.0, "P(0, 0, 0)")
     primal_at_optimum = plane.objective.with_name("the primal's value", r"P(w^*,\rho^*,\xi^*)")
-    return plane.build_steps(
+    return build_steps(
+        plane,
         "ONE",
         first=step(
             "Plane",
@@ -81,19 +85,23 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             "they reach along w/‖w‖.",
             Equation("alone", (line(distance, "=", RHO / sym.NORM, scale=distance_scale),)),
         ),
-        primal=plane.build_primal_step(
+        primal=build_primal_step(
+            plane,
             "−νSρ rewards a plane far from the origin, and a sample on the side of the origin pays for it. S is the "
             "sum of the weights, n without any: ν balances the two in shares of samples."
         ),
-        lagrangian=plane.build_lagrangian_step("α_i for the plane and η_i for ξ_i ≥ 0"),
+        lagrangian=build_lagrangian_step(plane, "α_i for the plane and η_i for ξ_i ≥ 0"),
         b=None,
-        level=plane.build_other_variable_step(
+        level=build_other_variable_step(
+            plane,
             " So ν is the mean of the multipliers, in units of the weights.",
         ),
-        substitution=plane.build_substitution_step(
+        substitution=build_substitution_step(
+            plane,
             "ρ and ξ drop out, and with them everything that is linear in α", "η = s − α"
         ),
-        dual=plane.build_dual_step(
+        dual=build_dual_step(
+            plane,
             "the shortest vector in the reduced convex hull of the samples, in units of νS: where the plane touches "
             "the hull, it is perpendicular to that"
         ),

@@ -10,8 +10,10 @@ from qpsvm.derivation.quantities import At
 from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.formulas import step
-from qpsvm.derivation.steps.shared import MachineSteps
+from qpsvm.derivation.steps.assemble import build_steps
+from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step
+from qpsvm.derivation.steps.formulas import Formulas, step
+from qpsvm.derivation.steps.primal import build_lagrangian_step, build_loss_step, build_primal_step
 from qpsvm.derivation.steps.two_class import build_two_class
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, largest_of, total
@@ -36,7 +38,7 @@ SYMBOLS = {
 }
 
 
-def build_terms(problem: PrimalHinge) -> MachineSteps:
+def build_terms(problem: PrimalHinge) -> Formulas:
     """Build the terms of the machine."""
     return build_two_class(problem, UPPER, total(SHARES * sym.XI), unit=LAM)
 
@@ -44,93 +46,93 @@ def build_terms(problem: PrimalHinge) -> MachineSteps:
 def steps(problem: PrimalHinge) -> tuple[Step, ...]:
     """Return all steps, in order."""
     machine = build_terms(problem)
-    f_of_alpha = letter(
-        r"\sum_j\alpha_j y_j\bigl(K(x_j,x_i)+1\bigr)", lambda at: at.y * (at.dual.P @ at.alpha) / at.unit,
-        "(K + 1) @ (alpha * y)", "Σ_j α_j y_j (K(x_j, x_i) + 1)"
-    )  # fmt: skip
-    c_svm_value = letter("", lambda at: -at.problem.lam * at.problem.equivalent_c_svm().qp("dual").objective(at.alpha),
-                   "-lam * c_svm.objective(alpha)", "λ times the value of the C-SVM's dual at α")  # fmt: skip
-    return machine.build_steps(
+    return build_steps(
+        machine,
         "PHINGE",
-        first=machine.build_loss_step(
+        first=build_loss_step(
+            machine,
             "The mean hinge loss is the empirical risk: p_i is 1/n, or sample i's share of all weights. A sample "
             "beyond its margin has no loss. The norm keeps w short.",
             total(SHARES * largest_of(0, 1 - machine.compared_value)),
             "Primal",
         ),
-        primal=machine.build_primal_step(
+        primal=build_primal_step(
+            machine,
             "The maximum of two linear functions is the smallest ξ_i above both: the kink becomes two linear "
             "constraints.",
             title="Primal as a QP",
         ),
-        lagrangian=machine.build_lagrangian_step(
-            first="The multipliers are written λα_i and λη_i, so that α and η mean the same as in the C-SVM."
+        lagrangian=build_lagrangian_step(
+            machine, first="The multipliers are written λα_i and λη_i, so that α and η mean the same as in the C-SVM."
         ),
-        substitution=machine.build_substitution_step(eta="η"),
-        dual=machine.build_dual_step("n variables in a box, and one equality, only for a free intercept"),
-        besides=(
-            step(
-                "The same as a C-SVM",
-                "Dividing by λ moves the weight from the norm to the loss. The same α is certified for the C-SVM "
-                "unchanged: α and f are the same, and the objective values are divided by λ.",
-                Equation(
-                    "below",
-                    (
-                        line(c_svm_value, "=", sym.CLAIMED, scale="objective_scale", shown=False),
-                        display(1 / LAM * (LAM / 2 * machine.norm + total(SHARES * sym.XI))),
-                        line(
-                            1 / LAM * machine.objective,
-                            "=",
-                            HALF * machine.norm + total(sym.C * sym.XI),
-                            left="",
-                            scale=lambda at: at.objective_scale / at.problem.lam,
-                        ),
-                        line(sym.C, "=", UPPER, before=r",\qquad ", joined=True),
-                    ),
-                ),
-                PrimalHinge.equivalent_c_svm,
-            ),
-            step(
-                "Multipliers of the QP",
-                "A solver of the primal QP returns λα as the multipliers of the margin constraints. With these the "
-                "stationarity of the QP holds, block by block.",
-                Equation(
-                    "below",
-                    (
-                        r"\nabla\,\text{objective}+G^{\top}z+z_{\mathrm{box}}=0",
-                        r"z_i=\lambda\alpha_i,\quad z_{\mathrm{box},\xi_i}=-\lambda\eta_i",
-                        *(
-                            line(build_gradient_term(name), "=", 0, scale=scale, place="entry", shown=False, when=when)
-                            for name, scale, when in BLOCKS
-                        ),
-                    ),
-                    explain_missing_primal,
-                ),
-                Problem.read,
-            ),
-            step(
-                "A feature of ones",
-                "A penalised b is the weight of one more feature, which is 1 for every sample. It adds 1 to every "
-                "inner product, so K + 1 replaces K, and there is no equality constraint.",
-                Equation(
-                    "below",
-                    (
-                        r"f(x_i)=\langle (w,b),\,(\varphi(x_i),1)\rangle",
-                        line(
-                            sym.F,
-                            "=",
-                            f_of_alpha,
-                            left=r"\phantom{f(x_i)}",
-                            scale=lambda at: reference_size(f_of_alpha.value(at), at.f_term_size),
-                        ),
-                    ),
-                ),
-                FeatureSpace.with_penalised_intercept,
-                ""
-                if machine.has_penalised_b
-                else f"intercept={problem.intercept!r}: only a penalised b is a weight like the others",
-            ),
-        ),
+        substitution=build_substitution_step(machine, eta="η"),
+        dual=build_dual_step(machine, "n variables in a box, and one equality, only for a free intercept"),
+        besides=(_build_c_svm_step(machine), _build_qp_multiplier_step(), _build_feature_of_ones_step(machine)),
+    )
+
+
+def _build_c_svm_step(machine: Formulas) -> Step:
+    """Build the step about the C-SVM with C_i = p_i/λ."""
+    c_svm_value = letter(
+        "", lambda at: -at.problem.lam * at.problem.equivalent_c_svm().qp("dual").objective(at.alpha),
+        "-lam * c_svm.objective(alpha)", "λ times the value of the C-SVM's dual at α",
+    )  # fmt: skip
+    scaled_objective = line(
+        1 / LAM * machine.objective, "=", HALF * machine.norm + total(sym.C * sym.XI),
+        left="", scale=lambda at: at.objective_scale / at.problem.lam,
+    )  # fmt: skip
+    return step(
+        "The same as a C-SVM",
+        "Dividing by λ moves the weight from the norm to the loss. The same α is certified for the C-SVM "
+        "unchanged: α and f are the same, and the objective values are divided by λ.",
+        Equation("below", (
+            line(c_svm_value, "=", sym.CLAIMED, scale="objective_scale", shown=False),
+            display(1 / LAM * (LAM / 2 * machine.norm + total(SHARES * sym.XI))),
+            scaled_objective,
+            line(sym.C, "=", UPPER, before=r",\qquad ", joined=True),
+        )),
+        PrimalHinge.equivalent_c_svm,
+    )  # fmt: skip
+
+
+def _build_qp_multiplier_step() -> Step:
+    """Build the step about the multipliers that a solver of the primal QP returns."""
+    gradient_lines = (
+        line(_build_gradient_term(name), "=", 0, scale=scale, place="entry", shown=False, when=when)
+        for name, scale, when in BLOCKS
+    )
+    return step(
+        "Multipliers of the QP",
+        "A solver of the primal QP returns λα as the multipliers of the margin constraints. With these the "
+        "stationarity of the QP holds, block by block.",
+        Equation("below", (
+            r"\nabla\,\text{objective}+G^{\top}z+z_{\mathrm{box}}=0",
+            r"z_i=\lambda\alpha_i,\quad z_{\mathrm{box},\xi_i}=-\lambda\eta_i",
+            *gradient_lines,
+        ), explain_missing_primal),
+        Problem.read,
+    )  # fmt: skip
+
+
+def _build_feature_of_ones_step(machine: Formulas) -> Step:
+    """Build the step about a penalised b as the weight of a constant feature."""
+    f_of_alpha = letter(
+        r"\sum_j\alpha_j y_j\bigl(K(x_j,x_i)+1\bigr)", lambda at: at.y * (at.dual.P @ at.alpha) / at.unit,
+        "(K + 1) @ (alpha * y)", "Σ_j α_j y_j (K(x_j, x_i) + 1)"
+    )  # fmt: skip
+    f_line = line(
+        sym.F, "=", f_of_alpha, left=r"\phantom{f(x_i)}",
+        scale=lambda at: reference_size(f_of_alpha.value(at), at.f_term_size),
+    )  # fmt: skip
+    return step(
+        "A feature of ones",
+        "A penalised b is the weight of one more feature, which is 1 for every sample. It adds 1 to every "
+        "inner product, so K + 1 replaces K, and there is no equality constraint.",
+        Equation("below", (r"f(x_i)=\langle (w,b),\,(\varphi(x_i),1)\rangle", f_line)),
+        FeatureSpace.with_penalised_intercept,
+        ""
+        if machine.has_penalised_b
+        else f"intercept={machine.problem.intercept!r}: only a penalised b is a weight like the others",
     )
 
 
@@ -152,18 +154,18 @@ def compute_gradient_blocks(at: At) -> dict[str, np.ndarray]:
     return blocks | {"xi": blocks["xi"] - at.unit * at.eta}
 
 
-def build_gradient_term(name: str) -> Term:
+def _build_gradient_term(name: str) -> Term:
     """Build the term of a block of the gradient: "w", "b" or "xi"."""
-    letters = {"w": "w", "b": "b", "xi": "ξ"}
+    symbol = {"w": "w", "b": "b", "xi": "ξ"}[name]
     return letter(
         "",
         lambda at: compute_gradient_blocks(at)[name],
         f"gradient[{name!r}]",
-        f"the gradient with respect to {letters[name]}",
+        f"the gradient with respect to {symbol}",
     )
 
 
-def compute_b_scale(at: At) -> float:
+def _compute_b_scale(at: At) -> float:
     """Return the scale of the block of b, as in (PHINGE.5)."""
     return at.unit * (max(at.total, 1 + abs(at.b)) if at.problem.intercept == "penalised" else at.total)
 
@@ -172,5 +174,5 @@ def compute_b_scale(at: At) -> float:
 BLOCKS = (
     ("w", lambda at: at.unit * reference_size(at.w if at.is_linear else at.u, at.w_term_size), None),
     ("xi", lambda at: float(max(at.problem.weight_shares)), None),
-    ("b", compute_b_scale, Subset("'b' not in gradient", lambda at: at.problem.space.computed_intercept is not None)),
+    ("b", _compute_b_scale, Subset("'b' not in gradient", lambda at: at.problem.space.computed_intercept is not None)),
 )

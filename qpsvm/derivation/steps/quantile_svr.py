@@ -10,8 +10,12 @@ from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.steps import two_sided as two
-from qpsvm.derivation.steps.formulas import case, step
-from qpsvm.derivation.steps.shared import MachineSteps
+from qpsvm.derivation.steps.assemble import build_steps
+from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step
+from qpsvm.derivation.steps.formulas import Formulas, case, step
+from qpsvm.derivation.steps.primal import build_lagrangian_step, build_loss_step, build_primal_step
+from qpsvm.derivation.steps.recovery import build_recovered_b_step
+from qpsvm.derivation.steps.slackness import build_kinds_step
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import largest_of, total
 from qpsvm.machines import QuantileSVR
@@ -27,7 +31,7 @@ SYMBOLS = two.SYMBOLS | {
 INSIDE = Subset("(kind_above < 2) & (kind_below < 2)", lambda at: ~np.logical_or(*np.split(sym.BOUNDED(at), 2)))
 
 
-def build_terms(problem: QuantileSVR) -> MachineSteps:
+def build_terms(problem: QuantileSVR) -> Formulas:
     """Build the terms of the machine."""
     penalty = total(two.C * (TAU * two.XI + (1 - TAU) * two.XI_STAR))
     return two.build_terms(problem, penalty, (UPPER, LOWER), None)
@@ -51,29 +55,35 @@ def steps(problem: QuantileSVR) -> tuple[Step, ...]:
     mean = sym.mean("M", sym.T - sym.U, lambda at: np.logical_or(*np.split(sym.is_free(at), 2)))
     below_f = sym.sum_weights_where(sym.T, "<", sym.F, two.C)
     above_f = sym.sum_weights_where(sym.T, ">", sym.F, two.C)
-    return curve.build_steps(
+    return build_steps(
+        curve,
         "QSVR",
-        first=curve.build_loss_step(
+        first=build_loss_step(
+            curve,
             "An underestimate has a loss of τ per unit, an overestimate one of 1 − τ. If all x are "
             "the same, the mean of that loss is smallest at the τ-quantile of t, as the mean square is at the mean.",
             total(two.C * loss),
         ),
-        primal=curve.build_primal_step(
+        primal=build_primal_step(
+            curve,
             "The maximum of two linear functions is the smallest number above both: its kink becomes two linear "
             "constraints, with a slack and a penalty for each side of f."
         ),
-        lagrangian=curve.build_lagrangian_step(two.MULTIPLIERS),
-        substitution=curve.build_substitution_step(eta=two.ETA),
-        dual=curve.build_dual_step(
+        lagrangian=build_lagrangian_step(curve, two.MULTIPLIERS),
+        substitution=build_substitution_step(curve, eta=two.ETA),
+        dual=build_dual_step(
+            curve,
             "only β meets the objective, so that it is a problem of n variables between −(1 − τ)C and τC"
         ),
-        intercept=curve.build_recovered_b_step(
+        intercept=build_recovered_b_step(
+            curve,
             line(sym.B, "=", mean, scale="level", when=Subset("not any(M)", lambda at: sym.is_free(at).any()),
                  setup_code="M = (kind_above == 1) | (kind_below == 1)"),
             line(sym.U, "=", sym.kernel_sum(two.BETA), before=r",\quad ", joined=True, measured=False),
             rf"M=\{{i:{is_between.latex()},\ \beta_i\ne 0\}}", where="On the curve f(x_i) = t_i",
         ),
-        kinds=curve.build_kinds_step(
+        kinds=build_kinds_step(
+            curve,
             case(INSIDE, is_between, (sym.T, "=", sym.F)),
             case(select_at_bound(0), (two.BETA, "=", UPPER), (sym.T, "≥", sym.F), find_largest_bound),
             case(select_at_bound(1), (two.BETA, "=", -LOWER), (sym.T, "≤", sym.F), find_largest_bound),

@@ -10,8 +10,11 @@ from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.formulas import RowTerms, build_value_line, step
-from qpsvm.derivation.steps.shared import MachineSteps
+from qpsvm.derivation.steps.assemble import build_steps
+from qpsvm.derivation.steps.duality import build_dual_step, build_strong_duality_step, build_substitution_step
+from qpsvm.derivation.steps.formulas import Formulas, RowTerms, build_value_line, step
+from qpsvm.derivation.steps.primal import build_lagrangian_step, build_primal_step
+from qpsvm.derivation.steps.stationarity import build_w_line
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, operation, total
 from qpsvm.derivation.terms import SUM, term
@@ -37,17 +40,120 @@ SYMBOLS = {
 }
 
 
-def build_terms(problem: Ranking) -> MachineSteps:
+def build_terms(problem: Ranking) -> Formulas:
     """Build the terms of the machine."""
     rows = RowTerms(ALPHA, XI, SCORE_DIFFERENCE, term(1), ETA, XI, C)
     quadratic = letter(r"\alpha^{\top}AKA^{\top}\alpha", "quadratic", "alpha @ A @ K @ A.T @ alpha")
-    return MachineSteps(
+    return Formulas(
         problem, (rows,), total(C * XI, "k"), linear=(total(ALPHA, "k"),), coef=BETA, quadratic=HALF * quadratic,
         pair_factor=r"\beta_i\beta_j", compared_value=SCORE_DIFFERENCE, row="k", matrix=r"X^{\top}A^{\top}\alpha",
     )  # fmt: skip
 
 
-def combine_differences(at: At, alpha: FloatArray) -> FloatArray:
+def steps(problem: Ranking) -> tuple[Step, ...]:
+    """Return all steps, in order."""
+    machine = build_terms(problem)
+    return build_steps(
+        machine,
+        "RANK",
+        first=_build_order_step(),
+        primal=build_primal_step(
+            machine,
+            "Pairs far apart are traded off against slack. ξ_k is the shortfall to 1 in pair k, and C_k is the "
+            "penalty per unit of slack.",
+        ),
+        lagrangian=build_lagrangian_step(machine, "α_k for the order of a pair and η_k for ξ_k ≥ 0"),
+        w=_build_stationarity_step(machine),
+        b=None,
+        intercept=None,
+        substitution=build_substitution_step(
+            machine, "ξ drops out, half of the quadratic term cancels, and only kernel values are left"
+        ),
+        dual=build_dual_step(machine, "a variable for each pair, in a box, and no equality"),
+        f=_build_score_step(problem),
+        strong=build_strong_duality_step(machine, "pairs"),
+        last=_build_c_svm_step(),
+    )
+
+
+def _build_order_step() -> Step:
+    """Build the step about the margin: the distance along w of a pair whose scores are 1 apart."""
+    distance_along_w = letter(
+        r"\frac{\langle w,\,\varphi(x_{i_k})-\varphi(x_{j_k})\rangle}{\|w\|}",
+        lambda at: at.svm.at_rows(at.values - at.b) / sym.NORM.value(at), "(phi(X[i]) - phi(X[j])) @ w / norm(w)",
+        "⟨w, φ(x_i_k) − φ(x_j_k)⟩/‖w‖"
+    )  # fmt: skip
+    return step(
+        "Order",
+        "A step of length t along w/‖w‖ changes f by t‖w‖. So a pair whose scores are 1 apart is 1/‖w‖ apart along "
+        "w: this is the margin. It is measured at the pairs that are just in order.",
+        Equation("alone", (
+            line(distance_along_w, "=", SCORE_DIFFERENCE / sym.NORM, before=r"\xi_k=0\ \Rightarrow\ ",
+                 rows=sym.ON_MARGIN),
+            line(distance_along_w, "=", 1 / sym.NORM, rows=sym.ON_MARGIN, shown=False),
+            r"\ \ge\ \frac{1}{\|w\|}",
+        ), lambda at: "" if at.on_margin.any() else
+        "no pair is just in order: every one is apart by more than 1, or by less"),
+    )  # fmt: skip
+
+
+def _build_stationarity_step(machine: Formulas) -> Step:
+    """Build the step ∂L/∂w = 0: w as a sum over the pairs, and as one over the samples."""
+    sum_over_pairs = operation(
+        r"\sum_k%s\bigl(\varphi(x_{i_k})-\varphi(x_{j_k})\bigr)", "Σ %s (φ(x_i_k) − φ(x_j_k))",
+        "(phi(X[i]) - phi(X[j])).T @ %s",
+        _combine_differences, ALPHA,
+    )  # fmt: skip
+    stationary = write_stationarity("w")
+    return step(
+        "Stationarity in w",
+        "At a minimum over w the Lagrangian is flat: w is a combination of differences. Sample by sample it is "
+        "what it wins as the better one less what it loses as the worse one.",
+        Equation("below", (
+            build_w_line(machine, stationary, sum_over_pairs),
+            build_w_line(machine, rf"\phantom{{{stationary}w}}", left=""),
+            r"\beta=A^{\top}\alpha",
+        )),
+        construction="" if machine.problem.space.is_linear else "f is computed from α, and w is never formed",
+    )  # fmt: skip
+
+
+def _build_score_step(problem: Ranking) -> Step:
+    """Build the step that recovers f from β."""
+    f = letter("f(x)", "f_between")
+    return step(
+        "Recovering f",
+        "Put the stationarity in w into f: products of features are kernel values, so β is all that a score "
+        "needs. A pair adds α_k to one sample and subtracts it from the other, so β adds up to 0.",
+        Equation("below", (
+            line(f, "=", sym.kernel_sum(BETA, "x"), scale=sym.compute_scale_between, place="between",
+                 left=r"f(x)=\langle w,\varphi(x)\rangle"),
+            line(total(BETA), "=", 0, scale=lambda at: at.total or 1.0),
+        )),
+        construction="" if problem.space.is_linear else "the decision function is this sum",
+    )  # fmt: skip
+
+
+def _build_c_svm_step() -> Step:
+    """Build the step about the C-SVM whose samples are the differences of the pairs."""
+    c_svm_value = letter(
+        "", _evaluate_difference_svm, "norm(w)**2 / 2 + C @ maximum(1 - z @ w, 0)",
+        "the value of the C-SVM over differences"
+    )  # fmt: skip
+    return step(
+        "The same as a C-SVM of differences",
+        "A difference is a sample of class +1, and a hyperplane through the origin should have all differences on "
+        "one side. A negated difference is an equivalent sample of class −1. So the value is that of a C-SVM.",
+        Equation("below", (
+            r"z_k=\varphi(x_{i_k})-\varphi(x_{j_k}),\quad y_k=+1",
+            build_value_line(c_svm_value, "=", sym.CLAIMED),
+            r"\min_{w,\xi}\ \tfrac12\|w\|^2+\sum_k C_k\xi_k",
+            r"\text{subject to}\ y_k\langle w,z_k\rangle\ge 1-\xi_k",
+        )),
+    )  # fmt: skip
+
+
+def _combine_differences(at: At, alpha: FloatArray) -> FloatArray:
     """Return Σ α_k (φ(x_i_k) − φ(x_j_k)), (d,), for a linear kernel; else its products with every φ(x_i), (n,)."""
     if not at.is_linear:
         return at.u
@@ -57,88 +163,7 @@ def combine_differences(at: At, alpha: FloatArray) -> FloatArray:
     return np.asarray((X[pairs[:, 0]] - X[pairs[:, 1]]).T @ alpha)
 
 
-def steps(problem: Ranking) -> tuple[Step, ...]:
-    """Return all steps, in order."""
-    terms = build_terms(problem)
-    pairs = operation(
-        r"\sum_k%s\bigl(\varphi(x_{i_k})-\varphi(x_{j_k})\bigr)", "Σ %s (φ(x_i_k) − φ(x_j_k))",
-        "(phi(X[i]) - phi(X[j])).T @ %s",
-        combine_differences, ALPHA,
-    )  # fmt: skip
-    distance_along_w = letter(
-        r"\frac{\langle w,\,\varphi(x_{i_k})-\varphi(x_{j_k})\rangle}{\|w\|}",
-        lambda at: at.svm.at_rows(at.values - at.b) / sym.NORM.value(at), "(phi(X[i]) - phi(X[j])) @ w / norm(w)",
-        "⟨w, φ(x_i_k) − φ(x_j_k)⟩/‖w‖"
-    )  # fmt: skip
-    f = letter("f(x)", "f_between")
-    stationary = write_stationarity("w")
-    c_svm_value = letter(
-        "", evaluate_difference_svm, "norm(w)**2 / 2 + C @ maximum(1 - z @ w, 0)",
-        "the value of the C-SVM over differences"
-    )  # fmt: skip
-    return terms.build_steps(
-        "RANK",
-        first=step(
-            "Order",
-            "A step of length t along w/‖w‖ changes f by t‖w‖. So a pair whose scores are 1 apart is 1/‖w‖ apart along "
-            "w: this is the margin. It is measured at the pairs that are just in order.",
-            Equation("alone", (
-                line(distance_along_w, "=", SCORE_DIFFERENCE / sym.NORM, before=r"\xi_k=0\ \Rightarrow\ ",
-                     rows=sym.ON_MARGIN),
-                line(distance_along_w, "=", 1 / sym.NORM, rows=sym.ON_MARGIN, shown=False),
-                r"\ \ge\ \frac{1}{\|w\|}",
-            ), lambda at: "" if at.on_margin.any() else
-            "no pair is just in order: every one is apart by more than 1, or by less"),
-        ),
-        primal=terms.build_primal_step(
-            "Pairs far apart are traded off against slack. ξ_k is the shortfall to 1 in pair k, and C_k is the "
-            "penalty per unit of slack."
-        ),
-        lagrangian=terms.build_lagrangian_step("α_k for the order of a pair and η_k for ξ_k ≥ 0"),
-        w=step(
-            "Stationarity in w",
-            "At a minimum over w the Lagrangian is flat: w is a combination of differences. Sample by sample it is "
-            "what it wins as the better one less what it loses as the worse one.",
-            Equation("below", (
-                terms.build_w_line(stationary, pairs),
-                terms.build_w_line(rf"\phantom{{{stationary}w}}", left=""),
-                r"\beta=A^{\top}\alpha",
-            )),
-            construction="" if problem.space.is_linear else "f is computed from α, and w is never formed",
-        ),
-        b=None,
-        intercept=None,
-        substitution=terms.build_substitution_step(
-            "ξ drops out, half of the quadratic term cancels, and only kernel values are left"
-        ),
-        dual=terms.build_dual_step("a variable for each pair, in a box, and no equality"),
-        f=step(
-            "Recovering f",
-            "Put the stationarity in w into f: products of features are kernel values, so β is all that a score "
-            "needs. A pair adds α_k to one sample and subtracts it from the other, so β adds up to 0.",
-            Equation("below", (
-                line(f, "=", sym.kernel_sum(BETA, "x"), scale=sym.compute_scale_between, place="between",
-                     left=r"f(x)=\langle w,\varphi(x)\rangle"),
-                line(total(BETA), "=", 0, scale=lambda at: at.total or 1.0),
-            )),
-            construction="" if problem.space.is_linear else "the decision function is this sum",
-        ),
-        strong=terms.build_strong_duality_step("pairs"),
-        last=step(
-            "The same as a C-SVM of differences",
-            "A difference is a sample of class +1, and a hyperplane through the origin should have all differences on "
-            "one side. A negated difference is an equivalent sample of class −1. So the value is that of a C-SVM.",
-            Equation("below", (
-                r"z_k=\varphi(x_{i_k})-\varphi(x_{j_k}),\quad y_k=+1",
-                build_value_line(c_svm_value, "=", sym.CLAIMED),
-                r"\min_{w,\xi}\ \tfrac12\|w\|^2+\sum_k C_k\xi_k",
-                r"\text{subject to}\ y_k\langle w,z_k\rangle\ge 1-\xi_k",
-            )),
-        ),
-    )  # fmt: skip
-
-
-def evaluate_difference_svm(at: At) -> float:
+def _evaluate_difference_svm(at: At) -> float:
     """Return the value of a C-SVM without intercept over the differences z_k, all of class +1."""
     pairs = at.problem.pairs[at.problem._active_variables]
     active_index = np.cumsum(at.problem.sample_weight > 0) - 1

@@ -27,7 +27,7 @@ from qpsvm.derivation.expressions import Equation, EquationLine, display, line
 from qpsvm.derivation.letter_builder import latex_to_text, letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps.formulas import step
+from qpsvm.derivation.steps.formulas import Formulas, step
 from qpsvm.derivation.term_builders import operation, reindex
 from qpsvm.derivation.terms import Term
 from qpsvm.machines import Problem
@@ -49,8 +49,8 @@ def complement_multipliers(at: Any) -> Any:
     return at.complement_multipliers()
 
 
-def build_machine_saddle(machine: Any) -> Step:
-    """Build the step about the saddle of a machine's Lagrangian, from its `MachineSteps`."""
+def build_machine_saddle(machine: Formulas) -> Step:
+    """Build the step about the saddle of a machine's Lagrangian, from its `Formulas`."""
     alphas = [reindex(rows.alpha, "_l").latex() for rows in machine.rows]
     alpha_l = alphas[0] if len(alphas) == 1 else rf"\max({','.join(alphas)})"
     largest = letter(rf"\max_l {alpha_l}", "largest", "alpha.max()")

@@ -7,8 +7,12 @@ from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.formulas import build_value_line, case, step
-from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, MachineSteps
+from qpsvm.derivation.steps.assemble import build_steps
+from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step
+from qpsvm.derivation.steps.formulas import Formulas, build_value_line, case, step
+from qpsvm.derivation.steps.primal import NO_MULTIPLIER_NEEDED, build_lagrangian_step, build_primal_step
+from qpsvm.derivation.steps.slackness import build_kinds_step
+from qpsvm.derivation.steps.stationarity import build_curved_xi_step
 from qpsvm.derivation.steps.two_class import build_margin_step, build_two_class
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, total
@@ -27,7 +31,7 @@ QUADRATIC_FORM = letter(
 SYMBOLS = {"e": Meaning("e_i, the unit vector of sample i", "(n,)")}
 
 
-def build_terms(problem: SquaredHinge) -> MachineSteps:
+def build_terms(problem: SquaredHinge) -> Formulas:
     """Build the terms of the machine."""
     return build_two_class(
         problem, None, total(C * sym.XI**2), penalised_slack=None, curvature_slack=CURVE,
@@ -39,26 +43,32 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
     """Return all steps, in order."""
     soft = build_terms(problem)
     yf_with_slack = soft.compared_value + CURVE
-    return soft.build_steps(
+    return build_steps(
+        soft,
         "SQHINGE",
         first=build_margin_step(soft),
-        primal=soft.build_primal_step(
+        primal=build_primal_step(
+            soft,
             "A wide margin is weighed against the squares of slack. A little slack costs next to nothing, and a sample "
-            "far on the wrong side costs more than many near their margin."
+            "far on the wrong side costs more than many near their margin.",
         ),
-        lagrangian=soft.build_lagrangian_step(
-            first=f"The margin rows get multipliers. ξ_i ≥ 0 needs none: {NO_MULTIPLIER_NEEDED}."
+        lagrangian=build_lagrangian_step(
+            soft, first=f"The margin rows get multipliers. ξ_i ≥ 0 needs none: {NO_MULTIPLIER_NEEDED}."
         ),
-        xi=soft.build_curved_xi_step(
+        xi=build_curved_xi_step(
+            soft,
             "The penalty of the slack has the slope 2C_iξ_i, which equals the multiplier α_i of the margin row. So α "
             "is the slack in other units, and there is no slack without a multiplier.",
             line(sym.XI, "=", CURVE, scale="level"),
         ),
-        substitution=soft.build_substitution_step(
-            "half of each quadratic term cancels, and the remaining terms of the slack are a square of α", "ξ = α/(2C)"
+        substitution=build_substitution_step(
+            soft,
+            "half of each quadratic term cancels, and the remaining terms of the slack are a square of α",
+            "ξ = α/(2C)",
         ),
-        dual=soft.build_dual_step("α has no upper bound, and the square keeps it from growing"),
-        kinds=soft.build_kinds_step(
+        dual=build_dual_step(soft, "α has no upper bound, and the square keeps it from growing"),
+        kinds=build_kinds_step(
+            soft,
             case(sym.ZERO, (sym.ALPHA, "=", 0), (soft.compared_value, "≥", 1)),
             case(sym.POSITIVE, (sym.ALPHA, ">", 0), (soft.compared_value, "=", 1 - CURVE)),
             text=". No support vector lies on the margin itself: the first bit "

@@ -18,9 +18,13 @@ from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.formulas import RowTerms, iter_minimum, step
+from qpsvm.derivation.steps.assemble import build_steps
+from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step, build_weak_duality_step
+from qpsvm.derivation.steps.formulas import Formulas, RowTerms, iter_minimum, step
 from qpsvm.derivation.steps.one_class import NU_BOUNDS_TEXT, QUADRATIC_FORM, build_unlabelled
-from qpsvm.derivation.steps.shared import MachineSteps
+from qpsvm.derivation.steps.primal import build_lagrangian_step
+from qpsvm.derivation.steps.slackness import build_slackness_step
+from qpsvm.derivation.steps.stationarity import build_other_variable_step, build_w_step
 from qpsvm.derivation.steps.two_class import build_nu_step
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, dot, total
@@ -56,7 +60,7 @@ SYMBOLS = {
 }
 
 
-def build_terms(problem: SVDD) -> MachineSteps:
+def build_terms(problem: SVDD) -> Formulas:
     """Build the terms of the machine."""
     constraint = line(PRODUCT + MU, "≥", HALF * (DIAGONAL - XI), scale="level")
     rows = RowTerms(sym.ALPHA, XI, 2 * PRODUCT + 2 * MU, DIAGONAL, sym.ETA, XI, sym.C, written_constraint=constraint)
@@ -73,23 +77,25 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
     """Return all steps, in order."""
     ball = build_terms(problem)
     square = replace(ball, other_variables=",R^2", rows=(replace(ball.rows[0], high=SQUARE, low=FAR),))
-    return ball.build_steps(
+    return build_steps(
+        ball,
         "SVDD",
         first=build_ball_step(),
         primal=build_primal_steps(ball),
-        lagrangian=ball.build_lagrangian_step("α_i for the ball and η_i for ξ_i ≥ 0"),
-        w=(ball.build_other_variable_step(), ball.build_w_step("the centre is a mean of the samples")),
+        lagrangian=build_lagrangian_step(ball, "α_i for the ball and η_i for ξ_i ≥ 0"),
+        w=(build_other_variable_step(ball), build_w_step(ball, "the centre is a mean of the samples")),
         b=None,
-        slackness=square.build_slackness_step(),
-        substitution=ball.build_substitution_step("μ and ξ drop out"),
-        dual=ball.build_dual_step(
+        slackness=build_slackness_step(square),
+        substitution=build_substitution_step(ball, "μ and ξ drop out"),
+        dual=build_dual_step(
+            ball,
             "minus the variance of the samples, each with the weight α_i. It looks for the weights that spread them "
-            "most"
+            "most",
         ),
         intercept=build_radius_step(),
         besides=build_nu_step(ball, F, 0, term(1), NU_BOUNDS_TEXT),
         linear=build_centre_step(problem),
-        weak=square.build_weak_duality_step(),
+        weak=build_weak_duality_step(square),
         last=(build_translation_step(problem), build_one_class_step(problem)),
     )
 
@@ -109,7 +115,7 @@ def build_ball_step() -> Step:
     )  # fmt: skip
 
 
-def build_primal_steps(ball: MachineSteps) -> tuple[Step, Step]:
+def build_primal_steps(ball: Formulas) -> tuple[Step, Step]:
     """Build the steps of the primal with R², and as a QP with μ."""
     as_written = step(
         "Primal",

@@ -8,8 +8,7 @@ from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.formulas import RowTerms, step
-from qpsvm.derivation.steps.shared import MachineSteps
+from qpsvm.derivation.steps.formulas import Formulas, RowTerms, step
 from qpsvm.derivation.term_builders import HALF, dot, multiply, total
 from qpsvm.derivation.terms import Term, term
 from qpsvm.machines import Problem
@@ -18,7 +17,7 @@ from qpsvm.machines import Problem
 def build_two_class(
     problem: Problem, upper: Term | None, penalty: Term | None, level: Term | float = 1.0, slack: Term | None = sym.XI,
     penalised_slack: Term | None = sym.XI, **terms: Any,
-) -> MachineSteps:  # fmt: skip
+) -> Formulas:  # fmt: skip
     """Build the terms of a machine that requires y f ≥ level − slack.
 
     upper: The upper bound of α; None if there is none.
@@ -26,20 +25,20 @@ def build_two_class(
     level: The required value of y f: 1, or a variable such as ρ.
     slack: The slack of a row; None if the margin is hard.
     penalised_slack: The part of the slack with a linear penalty, whose multiplier is η; None if there is none.
-    terms: Further fields of `MachineSteps`, which override those of this function.
+    terms: Further fields of `Formulas`, which override those of this function.
     """
     compared_value, eta = sym.Y * sym.F, None if upper is None or penalised_slack is None else sym.ETA
     rows = RowTerms(sym.ALPHA, slack, compared_value, term(level), eta, None if eta is None else penalised_slack, upper)
     quadratic = HALF * letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
     dual_terms: dict[str, Any] = {"linear": (total(sym.ALPHA),), "quadratic": quadratic} | terms
-    return MachineSteps(
+    return Formulas(
         problem, (rows,), penalty, coef=sym.ALPHA * sym.Y, pair_factor=r"\alpha_i\alpha_j y_i y_j",
         balance=dot(sym.Y, sym.ALPHA), compared_value=compared_value, level=level, matrix=r"X^{\top}(\alpha\circ y)",
         **dual_terms,
     )  # fmt: skip
 
 
-def build_margin_step(machine: MachineSteps) -> Step:
+def build_margin_step(machine: Formulas) -> Step:
     """Build the step about the distance between the two hyperplanes of the margin."""
     level = machine.level if isinstance(machine.level, Term) else None
     level_latex = level.latex() if level else "1"
@@ -63,7 +62,7 @@ def build_margin_step(machine: MachineSteps) -> Step:
     )
 
 
-def build_nu_step(machine: MachineSteps, compared_value: Term, level: Term | float, alpha_sum: Term, text: str) -> Step:
+def build_nu_step(machine: Formulas, compared_value: Term, level: Term | float, alpha_sum: Term, text: str) -> Step:
     """Build the step about the bounds of ν: weight of margin errors ≤ Σα ≤ weight of support vectors.
 
     A margin error is a sample with compared_value < level.

@@ -12,8 +12,7 @@ from qpsvm.derivation.expressions import EquationLine, Subset, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.steps import letters as sym
-from qpsvm.derivation.steps.formulas import RowTerms, case
-from qpsvm.derivation.steps.shared import MachineSteps
+from qpsvm.derivation.steps.formulas import Formulas, RowTerms, case
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, dot, magnitude, reindex
 from qpsvm.derivation.terms import Term
@@ -70,7 +69,7 @@ def active_penalties(at: At) -> FloatArray:
 def build_terms(
     problem: Problem, penalty: Term, uppers: tuple[Term, Term] = (C, C), width: Term | None = EPSILON,
     linear: bool = True, has_linear_penalty: bool = True, **terms: Any,
-) -> MachineSteps:  # fmt: skip
+) -> Formulas:  # fmt: skip
     """Build the terms of a regression, which requires |t − f| ≤ width + slack.
 
     penalty: The slack's part of the primal objective.
@@ -78,7 +77,7 @@ def build_terms(
     width: The half width of the tube; None for 0.
     linear: Whether the width is in the objective of the dual, as it is unless it is a variable.
     has_linear_penalty: Whether the slack has a linear penalty, hence a multiplier η and an upper bound of α.
-    terms: Further fields of `MachineSteps`.
+    terms: Further fields of `Formulas`.
     """
     rows = []
     for half, (alpha, slack, excess) in enumerate(((ABOVE, XI, sym.T - sym.F), (BELOW, XI_STAR, sym.F - sym.T))):
@@ -89,7 +88,7 @@ def build_terms(
     linear_terms: tuple[Term, ...] = (dot(sym.T, BETA),)
     if width and linear:
         linear_terms = dot(reindex(sym.T), BETA), -(width * dot(1, ABOVE + BELOW))
-    return MachineSteps(
+    return Formulas(
         problem, tuple(rows), penalty, linear=linear_terms, coef=BETA, pair_factor=r"\beta_i\beta_j",
         balance=dot(1, BETA), quadratic=HALF * letter(r"\beta^{\top}K\beta", "quadratic", "beta @ K @ beta"),
         compared_value=sym.F, matrix=r"X^{\top}\beta", sides="sides of f", **terms,

@@ -19,8 +19,8 @@ from qpsvm.base.errors import DataError, ParameterError, QPSVMError
 from qpsvm.estimators.calibration_curve import fit_curve
 from qpsvm.estimators.fold_decisions import N_FOLDS
 from qpsvm.faces.cli.data import Dataset, take_rows
+from qpsvm.faces.cli.multiclass import MulticlassProblem, MulticlassResult
 from qpsvm.faces.cli.problem_options import VARIANTS
-from qpsvm.faces.cli.several import MulticlassProblem, MulticlassResult
 from qpsvm.faces.cli.splits import restrict_rows
 from qpsvm.machines import AllInOneProblem, Problem
 from qpsvm.program.status import Status

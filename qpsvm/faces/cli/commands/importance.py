@@ -23,9 +23,11 @@ from qpsvm.faces import plotting
 from qpsvm.faces.cli.commands.plot import require_picture, write_picture
 from qpsvm.faces.cli.commands.solve import EXIT_CODES, solve_or_raise
 from qpsvm.faces.cli.data import Dataset, read_dataset
+from qpsvm.faces.cli.multiclass import MulticlassProblem
+from qpsvm.faces.cli.predicted_labels import decode_labels
+from qpsvm.faces.cli.problem_choice import choose_problem
 from qpsvm.faces.cli.problem_options import VARIANTS, apply_defaults
 from qpsvm.faces.cli.scores import INDENT, format_notes
-from qpsvm.faces.cli.several import MulticlassProblem, choose_problem, decode_labels
 from qpsvm.faces.cli.splits import SEED, draw_held_out, split_dataset
 from qpsvm.faces.cli.ticker import Ticker
 from qpsvm.many.grid.parameters import format_columns

@@ -12,7 +12,7 @@ import numpy as np
 from qpsvm.base.atomic_files import open_replacement
 from qpsvm.base.errors import MissingExtraError, ParameterError, UnknownOptionError, describe_install, describe_nearest
 from qpsvm.faces import plotting
-from qpsvm.faces.cli.several import MulticlassProblem
+from qpsvm.faces.cli.multiclass import MulticlassProblem
 from qpsvm.faces.cli.terminal import require_writable
 from qpsvm.machines import AllInOneProblem, Problem, Ranking
 

@@ -23,9 +23,9 @@ from qpsvm.data.files import ROW, EncodedTable, Encoding, NewRows, read_with_enc
 from qpsvm.data.files.encoding import UnseenCategories
 from qpsvm.faces.cli.data import match_label, parse_source
 from qpsvm.faces.cli.data_files import FRAMES, find_stored_files, iter_encoded_parts
+from qpsvm.faces.cli.predicted_labels import decode_labels
 from qpsvm.faces.cli.problem_options import LearningTarget, build_text_format, refuse_options
 from qpsvm.faces.cli.scores import describe_predictions
-from qpsvm.faces.cli.several import decode_labels
 from qpsvm.faces.cli.terminal import require_writable
 from qpsvm.faces.cli.ticker import Ticker
 from qpsvm.result.calibration import KEY

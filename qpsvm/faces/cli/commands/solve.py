@@ -25,8 +25,11 @@ from qpsvm.faces.cli.commands.verify import check_options, prove_result, write_e
 from qpsvm.faces.cli.data import Dataset, parse_source, print_columns, read_dataset
 from qpsvm.faces.cli.data_files import describe_source
 from qpsvm.faces.cli.distributed import describe_dataset, open_cluster, read_distributed
+from qpsvm.faces.cli.multiclass import MulticlassProblem
 from qpsvm.faces.cli.options import build_settings
+from qpsvm.faces.cli.predicted_labels import predict_rows
 from qpsvm.faces.cli.probabilities import add_probabilities, check_probability, check_samples
+from qpsvm.faces.cli.problem_choice import choose_problem
 from qpsvm.faces.cli.problem_options import apply_defaults
 from qpsvm.faces.cli.scores import (
     compute_scores,
@@ -36,7 +39,6 @@ from qpsvm.faces.cli.scores import (
     format_notes,
     format_scores,
 )
-from qpsvm.faces.cli.several import MulticlassProblem, choose_problem, predict_rows
 from qpsvm.faces.cli.splits import SEED, draw_dataset_folds, draw_held_out, restrict_rows, split_dataset
 from qpsvm.faces.cli.terminal import require_writable
 from qpsvm.faces.cli.ticker import Ticker

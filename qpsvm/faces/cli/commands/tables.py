@@ -23,9 +23,11 @@ from qpsvm.backends.traits import find_problem_traits
 from qpsvm.base.errors import ParameterError
 from qpsvm.faces.cli.commands.plot import require_picture, write_picture
 from qpsvm.faces.cli.data import Dataset, read_dataset
+from qpsvm.faces.cli.multiclass import MulticlassProblem
+from qpsvm.faces.cli.multiclass_tables import cross_validate_classes, iter_class_comparison
+from qpsvm.faces.cli.problem_choice import choose_problem
 from qpsvm.faces.cli.problem_options import KERNEL_DEFAULTS, PARAMETERS, WORD_CHOICES, apply_defaults
 from qpsvm.faces.cli.scores import format_notes
-from qpsvm.faces.cli.several import MulticlassProblem, choose_problem
 from qpsvm.faces.cli.shell import find_command
 from qpsvm.faces.cli.terminal import require_writable
 from qpsvm.faces.cli.ticker import Ticker
@@ -112,7 +114,7 @@ def _compare(
     n, d = problem.X.shape
     empty = Comparison(problem.title, n, d, settings.tol, (), settings.repeat)
     if isinstance(problem, MulticlassProblem):
-        new_rows = problem.compare(names, form, settings)
+        new_rows = iter_class_comparison(problem, names, form, settings)
     else:
         new_rows = iter_comparison(problem, names, form, settings)
     if as_text:
@@ -173,7 +175,7 @@ def run_cross_validate(options: argparse.Namespace) -> int:
     is_several = isinstance(problem, MulticlassProblem)
     with nullcontext() if options.verbose else Ticker("cross-validating"):
         if is_several:
-            validation: Any = problem.cross_validate(axes, **how, n_jobs=options.n_jobs, bar=options.verbose)
+            validation: Any = cross_validate_classes(problem, axes, **how, n_jobs=options.n_jobs, bar=options.verbose)
         else:
             validation = cross_validate(problem, **how, **axes, **_build_settings(options), check=False)
     best_values = ", ".join(f"{name} = {value:g}" for name, value in validation.best.items())

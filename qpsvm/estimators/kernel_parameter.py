@@ -1,0 +1,68 @@
+"""Build the kernel that an estimator's parameter `kernel` describes, or evaluate one that is a function.
+
+`build_kernel` makes a name a `Kernel` with numbers as parameters, by scikit-learn's rules for gamma. A function is
+evaluated by `evaluate_kernel` and `evaluate_diagonal`; its matrix is then a precomputed kernel.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array
+from sklearn.utils.validation import _num_samples
+
+from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.errors import DataError
+from qpsvm.estimators.sklearn_checks import translate_sklearn_errors
+from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
+from qpsvm.space.kernels.kernel import compute_variance
+
+#: Replaces gamma=0: so small that every kernel value is the same, but large enough that 1/gamma does not overflow.
+MIN_GAMMA = 1e-150
+
+
+def build_kernel(estimator: Any, X: Matrix) -> Kernel:
+    """Build the kernel of an estimator over the samples of its fit, with numbers as parameters."""
+    name = estimator.kernel
+    if isinstance(name, Kernel):
+        return name.resolve(X)
+    if callable(name) or name == "precomputed":
+        return Precomputed()
+    if name == "linear":
+        return Linear()
+    gamma = max(compute_gamma(estimator.gamma, X), MIN_GAMMA)
+    if name == "poly":
+        return Polynomial(estimator.degree, gamma, estimator.coef0)
+    return RBF(gamma) if name == "rbf" else Sigmoid(gamma, estimator.coef0)
+
+
+def compute_gamma(gamma: Any, X: Matrix) -> float:
+    """Compute γ by scikit-learn's rules: "scale" is 1/(d var(X)), or 1 if the variance is 0; "auto" is 1/d."""
+    d: int = X.shape[1]
+    if gamma == "auto":
+        return 1.0 / d
+    if gamma != "scale":
+        return float(gamma)
+    variance = float(X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else compute_variance(X))
+    return 1.0 / (d * variance) if variance > 0.0 else 1.0
+
+
+def evaluate_kernel(kernel: Any, X: Any, Z: Any) -> FloatArray:
+    """Evaluate a user's kernel function on two sets of samples: (m, n). Raises DataError, DataTypeError."""
+    raw = kernel(X, Z)
+    with translate_sklearn_errors():
+        K: FloatArray = check_array(raw.toarray() if sp.issparse(raw) else raw, dtype=np.float64)
+    if K.shape != (_num_samples(X), _num_samples(Z)):
+        raise DataError(
+            f"the kernel returned shape {K.shape} where ({_num_samples(X)}, {_num_samples(Z)}) is expected: X.shape[0] "
+            "should be equal to the rows of the first argument"
+        )
+    return K
+
+
+def evaluate_diagonal(kernel: Any, X: Any) -> FloatArray:
+    """Evaluate K(x, x) of a user's function, a few samples at a time: (m,). Raises DataError, DataTypeError."""
+    batches = (X[i : i + 64] for i in range(0, _num_samples(X), 64))
+    return np.concatenate([evaluate_kernel(kernel, batch, batch).diagonal() for batch in batches])

@@ -1,0 +1,34 @@
+"""Run scikit-learn's checks of arrays with this library's errors, or find that an array needs none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.checks import LARGEST_VALUE
+from qpsvm.base.errors import DataError, DataTypeError, QPSVMError
+
+
+@contextmanager
+def translate_sklearn_errors() -> Iterator[None]:
+    """Translate errors of scikit-learn's checks to errors of this library with the same messages."""
+    try:
+        yield
+    except QPSVMError:
+        raise
+    except TypeError as error:
+        raise DataTypeError(str(error)) from error
+    except ValueError as error:
+        raise DataError(str(error)) from error
+
+
+def is_finite_array(X: Any) -> bool:
+    """Return whether X is a matrix of doubles without NaN or very large values, which needs no further check."""
+    if not (type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size > 0):
+        return False
+    flat = X.ravel(order="K")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.dot(flat, flat) <= LARGEST_VALUE**2)  # then all values are small enough, and none is NaN
