@@ -101,11 +101,13 @@ class FullLoop:
         self._samples = KernelSamples.from_blocks(blocks, problem)
         self._on_samples = blocks.allows_single and self._samples is not None
         fits_memory = min(SETTINGS.max_gram_bytes, 0.5 * find_available_memory()) >= 4.0 * problem.n**2
-        self._has_all_rows = self._on_samples or fits_memory
+        is_compiled = core.compiled is not None
+        self._stores_gram = is_compiled and fits_memory and not self._on_samples
+        self._has_all_rows = self._stores_gram or self._samples is not None
         has_start = self.point is not None or not problem.total  # else 0 is not feasible
-        self._can_use_blocks = core.compiled is not None and problem.mass is None and has_start
-        self._can_resume = core.compiled is not None and (self._has_all_rows or self._can_use_blocks)
-        self._needs_gram = not self._can_resume and self._samples is None
+        self._can_use_blocks = is_compiled and problem.mass is None and has_start
+        self._can_resume = is_compiled and (self._on_samples or self._stores_gram or self._can_use_blocks)
+        self._needs_gram = not (self._can_resume or self._has_all_rows)
         self._tol = SETTINGS.first_tol if self._can_resume else SETTINGS.single_run_tol
 
     def run(self) -> None:
@@ -165,9 +167,7 @@ class FullLoop:
 
     def _build_data(self) -> NDArray[np.float32] | KernelSamples | None:
         """Return the samples if the loop evaluates the kernel, else K; None if time runs out."""
-        if self._can_resume and not self._on_samples:
-            return compute_full_gram(self._engines.blocks, self._engines.effort)
-        return self._samples
+        return compute_full_gram(self._engines.blocks, self._engines.effort) if self._stores_gram else self._samples
 
     def _run_newton_if_cheap(self, is_last: bool, loop_seconds: float) -> bool:
         """Run Newton steps if they are predicted to be cheap; return whether the problem is solved."""
