@@ -36,8 +36,8 @@ MAX_NORM_OF_ZERO = 10.0
 ROUNDING_NORM = 1e-12
 #: Largest number of times that a point is evaluated in double-double and pushed.
 MAX_REFINEMENTS = 3
-#: P is evaluated again if the bound of its error by kernel values is above this share of it, with at most so many of
-#: them: the errors of more cancel, and double-double takes a microsecond for each.
+#: P is evaluated again if the error of kernel values may be more than this share of it, for at most this many support
+#: vectors: the errors of more cancel, and double-double takes a microsecond for each of their kernel values.
 VISIBLE_ERROR, MAX_SUPPORT_VECTORS = 1e-9, 100
 #: Rows are not evaluated in double-double if ½‖w − w(α)‖² is more than this share of the gap.
 MAX_DISTANCE_SHARE = 0.5
@@ -81,7 +81,7 @@ class GapRefiner:
         return refined.replace(measured=certificate.gap if is_same else self._measure_gap(refined))
 
     def _may_round_objectives(self, point: Certificate) -> bool:
-        """Return whether the kernel values known a priori may have a visible part in P, by way of ½‖w‖²."""
+        """Return whether the error of kernel values, as bounded a priori, may be visible in P, through ½‖w‖²."""
         if point.w is not None or point.explicit is not None or point.evaluated is not None:
             return False
         if np.count_nonzero(point.coef) > MAX_SUPPORT_VECTORS:
@@ -90,9 +90,8 @@ class GapRefiner:
         return error > VISIBLE_ERROR * abs(point.primal)
 
     def _sharpen_objectives(self, point: Certificate) -> Certificate:
-        """Return the point with its values from f at all support vectors in double-double, unless that is too slow."""
-        rows = np.flatnonzero(self.svm.at_rows(point.coef))
-        evaluated = self._evaluator.evaluate_rows(point, rows)
+        """Return the point with P and D from f at all support vectors in double-double, unless that is too slow."""
+        evaluated = self._evaluator.evaluate_rows(point, np.flatnonzero(point.alpha))
         if evaluated is None:
             return point
         evaluated = self.gap_bounder.update_gap(evaluated)

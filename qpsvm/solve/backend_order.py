@@ -38,8 +38,8 @@ FEW_LINEAR_ROWS, FEW_SQUARED_ROWS, MAX_FEW_LINEAR_ROWS_SCALE, WIDE_ROWS = 300, 1
 #: Maximum number of rows for CVXOPT, which cannot be interrupted, on the dual and on the primal of a kernel machine:
 #: each takes about 3 s.
 DUAL_ROWS, PRIMAL_ROWS = 2000, 400
-#: Pairs per sample of a ranking with a kernel up to which the dual of the pairs is solved first, in .05 to 1.1 of the
-#: time of the primal; of 20 times as many it takes up to ten times as long, because its Hessian has a low rank.
+#: Largest number of pairs per sample of a ranking with a kernel whose dual is solved first, in .05 to 1.1 times the
+#: time of the primal. With 20 pairs per sample it takes up to ten times as long, because its Hessian has a low rank.
 MAX_PAIRS_PER_SAMPLE = 5.0
 #: Maximum number of rows of a kernel machine for CVXPY.
 CVXPY_ROWS = 4000
@@ -155,7 +155,8 @@ def _order_for_linear(problem: Problem, size: Size, external: list[RankedBackend
 def _order_for_kernel(size: Size, external: list[RankedBackend]) -> list[RankedBackend]:
     """Return the order of backends for a machine with another kernel.
 
-    If each row combines several samples, as in ranking by pairs, the primal is the smaller QP.
+    If each row combines several samples, as in ranking by pairs, the primal is the smaller QP; it comes first if there
+    are many pairs.
     """
     smaller_form: Form | None = "primal" if size.samples else None
     built_in = [RankedBackend("kernel_newton"), RankedBackend("interior_point", smaller_form)]

@@ -54,7 +54,7 @@ CURVED = ONE_FUNCTION - {
     "flat", "partly curved", "no rows", "balance and total", "one row", "other rows", "penalised",
     "several α per sample",
 }  # fmt: skip
-#: Traits of machines without a free intercept, whose intervals are bounded, or curved.
+#: Traits of machines without a free intercept, whose α are bounded, or whose losses are curved.
 NO_SUM = ONE_FUNCTION - {
     "linear", "level 0", "partly bounded", "partly curved", "balance", "sum", "balance and total", "one row",
     "other rows",

@@ -368,7 +368,7 @@ class KernelBlocks:
     def fill(self, out: NDArray[np.float32], start: int) -> None:
         """Fill `out` (r, n) with r rows of K from `start` on, in single precision."""
         rows, everything = np.arange(start, start + len(out)), np.arange(self.n)
-        if self.allows_single and self.full_matrix is None:
+        if self.is_fast and self.allows_single and self.full_matrix is None:
             self._write_block(out, rows, everything, 0)
         else:
             out[...] = self.compute_block(rows, everything, rough=True)

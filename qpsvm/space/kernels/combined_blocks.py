@@ -73,10 +73,6 @@ class CombinedBlocks(KernelBlocks):
         combinations, samples = self._select(rows)
         return np.asarray(combinations @ self.blocks.product(used, beta[used], samples, rough))
 
-    def fill(self, out: NDArray[np.float32], start: int) -> None:
-        """Fill `out` (r, m) with r rows from `start` on, in single precision."""
-        out[...] = self.compute_block(np.arange(start, start + len(out)), np.arange(self.n))
-
     def _select(self, rows: IntArray) -> tuple[sp.csr_array, IntArray]:
         """Return some rows of A, restricted to the samples that they combine, and these: (r, s) and (s,)."""
         combinations = self.mix[rows]

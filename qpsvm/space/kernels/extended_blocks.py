@@ -91,10 +91,6 @@ class ExtendedBlocks(KernelBlocks):
             product[rows == self._last] = self.corner * beta[-1]
         return product
 
-    def fill(self, out: NDArray[np.float32], start: int) -> None:
-        """Fill `out` (r, n) with r rows of the matrix from `start` on, in single precision."""
-        out[...] = self.compute_block(np.arange(start, start + len(out)), np.arange(self.n), rough=True)
-
     def _substitute(self, rows: IntArray) -> IntArray:
         """Return the rows with the first sample in place of the last row of (EXTEND.1)."""
         return rows if self.corner is None else np.where(rows == self._last, 0, rows)

@@ -13,6 +13,8 @@ from pairwise import cover_pairs
 import qpsvm
 from qpsvm import RBF, Polynomial, core
 from qpsvm.solvers.kernel.dual import KernelDual
+from qpsvm.space.kernels.combined_blocks import CombinedBlocks
+from qpsvm.space.kernels.extended_blocks import ExtendedBlocks
 
 TOL = 1e-6
 CLASSIFIERS = {
@@ -64,9 +66,8 @@ def test_pairs_are_ranked_by_their_own_dual(n):
 
 
 def test_many_pairs_are_ranked_without_their_whole_matrix(monkeypatch):
-    from qpsvm.space.kernels.combined_blocks import CombinedBlocks
-
     monkeypatch.setattr(CombinedBlocks, "all", None)
+    monkeypatch.setattr(ExtendedBlocks, "all", None)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(900, 3))
     problem = qpsvm.Ranking(
@@ -113,8 +114,6 @@ def test_a_row_without_a_tube_has_no_kink():
 
 
 def test_squared_losses_of_many_rows_need_no_whole_matrix(monkeypatch):
-    from qpsvm.space.kernels.blocks import KernelBlocks
-
-    monkeypatch.setattr(KernelBlocks, "all", None)
+    monkeypatch.setattr(ExtendedBlocks, "all", None)
     for intercept in ("free", "penalised", None):
         assert qpsvm.solve(build("squared hinge", 2500, kernel=RBF(0.5), intercept=intercept)).status == "optimal"
