@@ -30,6 +30,7 @@ from qpsvm.many.multiclass.gap_bounds import bound_gaps, refine_kernel_points
 from qpsvm.many.multiclass.gather import MachinePoints, build_bounded_points, gather_machines
 from qpsvm.many.multiclass.loops import (
     FINE_ITERATIONS,
+    FINE_LOOP_ROWS,
     choose_tolerances,
     find_max_fine_rows,
     has_loop,
@@ -77,9 +78,9 @@ DEFAULT_OPTIONS = {"backend": "auto", "form": None, "polish": True, "verbose": F
 PRODUCTS_PER_SECOND = 2e9
 #: Seconds that a machine takes per entry of its Gram matrix, by which work is distributed over threads.
 SECONDS_PER_ENTRY = 2e-9
-#: If the exact point of a machine with at most this many rows is not found, its loop runs again, to this tolerance,
-#: which takes less time than `qpsvm.solve`.
-MAX_REPEATED_ROWS, REPEAT_TOLERANCE = 300, 1e-6
+#: If the exact point of a machine with at most `FINE_LOOP_ROWS` rows is not found, its loop runs again, to this share of
+#: the margin, which takes less time than `qpsvm.solve`.
+REPEAT_TOLERANCE = 1e-6
 
 
 def has_default_options(options: Mapping[str, Any]) -> bool:
@@ -331,10 +332,11 @@ def _finish_point(stack: Stack, p: int, points: MachinePoints, gram: MachineGram
     part, nu = stack.row_slice(p), None if stack.nu is None else float(stack.nu[p])
     y, upper, alpha = stack.sign[part], stack.upper[part], points.alpha[part]
     optimum = find_exact_point(gram, y, upper, alpha, nu)
-    if optimum is None and nu is None and len(y) <= MAX_REPEATED_ROWS:
+    if optimum is None and len(y) <= FINE_LOOP_ROWS:
         rows = np.arange(len(y))
-        K = gram.compute_block(rows, rows)
-        repeated = run_single_loop(stack.take_machine(p), K, REPEAT_TOLERANCE, FINE_ITERATIONS)
+        K, beta = gram.compute_block(rows, rows), alpha * y
+        margin = 1.0 if nu is None else float(beta @ (K @ beta)) / nu
+        repeated = run_single_loop(stack.take_machine(p), K, REPEAT_TOLERANCE * margin, FINE_ITERATIONS)
         if repeated is not None:
             points.alpha[part] = alpha = repeated[0]
             optimum = find_exact_point(gram, y, upper, alpha, nu)

@@ -90,8 +90,9 @@ def _solve_together(machines: Split, options: Mapping[str, Any]) -> BinaryMachin
     is_wide = sp.issparse(machines.X) and machines.X.shape[1] > WIDE_COLUMNS
     prefers_newton = machines.machine == "SquaredHinge" and is_newton_suitable(machines.X)
     if not (can_descend and is_wide and not prefers_newton):
-        is_single_large = len(machines.pairs) == 1 and machines.n > FINE_LOOP_ROWS  # not faster than `qpsvm.solve`
-        if not is_single_large and can_solve_in_bulk(machines, options):
+        # `qpsvm.solve` is as fast for one such machine
+        is_solved_alone = len(machines.pairs) == 1 and (machines.kernel_is_linear or machines.n > FINE_LOOP_ROWS)
+        if not is_solved_alone and can_solve_in_bulk(machines, options):
             solved = solve_in_bulk(machines, tol, limit)
             if solved is not None:
                 return solved
