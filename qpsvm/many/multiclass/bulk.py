@@ -78,8 +78,8 @@ DEFAULT_OPTIONS = {"backend": "auto", "form": None, "polish": True, "verbose": F
 PRODUCTS_PER_SECOND = 2e9
 #: Seconds that a machine takes per entry of its Gram matrix, by which work is distributed over threads.
 SECONDS_PER_ENTRY = 2e-9
-#: If the exact point of a machine with at most `FINE_LOOP_ROWS` rows is not found, its loop runs again, to this share of
-#: the margin, which takes less time than `qpsvm.solve`.
+#: If the exact point of a machine with at most `FINE_LOOP_ROWS` rows is not found, its loop runs again, to this share
+#: of the margin, which takes less time than `qpsvm.solve`.
 REPEAT_TOLERANCE = 1e-6
 
 
