@@ -36,10 +36,10 @@ from qpsvm.base.arrays.double_double import UNDERFLOW
 from qpsvm.base.arrays.frozen import cached, find_common_value, repeat_value
 from qpsvm.base.arrays.rounding import UNIT, bound_norm, bound_row_norms, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.space.kernels.blocks import bound_exponent_error
 from qpsvm.space.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Sigmoid
 from qpsvm.space.kernels.gram import KernelGram
 from qpsvm.space.kernels.kernel import squared_norms
+from qpsvm.space.kernels.kernel_blocks import bound_exponent_error
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: The kernels with an ε of their own; of any other kernel, the matrix as computed counts as exact.

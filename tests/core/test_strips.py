@@ -11,8 +11,8 @@ from each import for_each
 
 from qpsvm import core
 from qpsvm.bounds.accuracy import CLIPPING_ERROR, FUNCTION_ROUNDINGS
-from qpsvm.space.kernels.blocks import KernelBlocks, bound_exponent_error
 from qpsvm.space.kernels.functions import RBF, Polynomial
+from qpsvm.space.kernels.kernel_blocks import KernelBlocks, bound_exponent_error
 
 compiled = core.compiled
 pytestmark = pytest.mark.skipif(compiled is None, reason="no compiled core")

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import _ovr_decision_function
 from qpsvm.base.errors import DataError
 from qpsvm.estimators import SVC, SVR, LinearSVC
 from qpsvm.result import votes as voting
-from qpsvm.space.kernels.blocks import FixedVectors
+from qpsvm.space.kernels.fixed_vectors import FixedVectors
 from qpsvm.space.kernels.functions import RBF, Polynomial, Sigmoid
 from qpsvm.space.kernels.scores import ScoreFunctions
 

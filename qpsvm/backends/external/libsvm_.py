@@ -40,6 +40,7 @@ from qpsvm.solvers.kernel.libsvm import (
 )
 from qpsvm.solvers.shared.time_slices import run_sliced
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
+from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 from qpsvm.space.operators import LowRank
 
 #: Maximum number of rows of a linear regression or one-class machine: its loop works on the full Gram matrix.
@@ -208,10 +209,12 @@ class LoopCompiled(Compiled):
         has_given_sum = problem.mass is not None or problem.bound_share is not None
         eps = _choose_eps(limits.tol or DEFAULT_TOLERANCE, has_given_sum) * choose_unit(blocks, problem)
         max_iter = limits.max_iter or max(ITERATIONS_PER_ROW * problem.n, MIN_ITERATIONS)
-        samples = blocks.samples if is_libsvm_problem(problem) else None  # then LIBSVM evaluates the kernel itself
+        samples = None
+        if isinstance(blocks, KernelBlocks) and is_libsvm_problem(problem):
+            samples = blocks.samples  # of which LIBSVM evaluates the kernel itself
         loop = run_libsvm_loop(
             problem, blocks.all() if samples is None else samples, max_iter, clock,
-            gamma=None if samples is None else float(blocks.kernel.gamma),  # type: ignore[attr-defined]
+            gamma=None if samples is None else float(data.kernel.gamma),
             tol=options.get("eps", eps), verbose=limits.verbose,
             settings={name: value for name, value in options.items() if name != "eps"},
         )  # fmt: skip

@@ -27,12 +27,13 @@ from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.program.svm_dual import DualGroup, SVMDual
 from qpsvm.solvers.kernel.dual import KernelDual
-from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.combined_blocks import CombinedBlocks
 from qpsvm.space.kernels.extended_blocks import ExtendedBlocks
 from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.gram import KernelGram
+from qpsvm.space.kernels.gram_blocks import GramBlocks
 from qpsvm.space.kernels.kernel import inner_products
+from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 
 #: The two α of a sample are both increased only if the sum to distribute exceeds this share of the sum of all bounds.
 MIN_SHARED_ALPHA = 1e-15
@@ -75,8 +76,9 @@ class IntervalProblem:
         kappa = float(getattr(svm.gram, "offset", 0.0)) if balance is None else factor * factor / balance.ridge
         return cls(svm, _append_variable(problem, -kappa * total), curvature, balance, kappa)
 
-    def build_blocks(self, kernel: Kernel, X: Matrix, full_matrix: FloatArray | None) -> KernelBlocks:
+    def build_blocks(self, kernel: Kernel, X: Matrix, full_matrix: FloatArray | None) -> GramBlocks:
         """Return the matrix of the problem, from the kernel, the samples, and their Gram matrix if it is known."""
+        blocks: GramBlocks
         if isinstance(self.svm.gram, KernelGram):
             blocks = self.svm.gram.blocks
         else:

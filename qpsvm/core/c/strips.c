@@ -1,6 +1,6 @@
 /* Kernel values fused with what is made of them: sums over rows that nothing is kept of, and matrices.
 
-   (KBLOCK.1) for the RBF kernel, and whole powers of scale·aᵀc + shift. space/kernels/blocks has the equations and what
+   (KBLOCK.1) for the RBF kernel, and whole powers of scale·aᵀc + shift. space/kernels/kernel_blocks has the equations and what
    rounding does to them. */
 #include "core.h"
 #include <stdlib.h>

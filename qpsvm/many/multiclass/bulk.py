@@ -51,9 +51,9 @@ from qpsvm.many.multiclass.stack import (
 )
 from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.program.status import Solver
-from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import Precomputed
 from qpsvm.space.kernels.gram import KernelGram
+from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 from qpsvm.space.kernels.kernel_registry import BUILT_IN_KERNELS
 from qpsvm.space.kernels.psd_rule import TreatedGram, is_psd
 from qpsvm.space.kernels.space import FeatureSpace

@@ -27,7 +27,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.libsvm import LoopResult
-from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.gram_blocks import GramBlocks
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class BlockLoop:
     can_continue: Whether blocks still pay.
     """
 
-    def __init__(self, blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> None:
+    def __init__(self, blocks: GramBlocks, problem: KernelDual, effort: Effort) -> None:
         self.blocks, self.problem, self.effort, self.can_continue = blocks, problem, effort, True
         self.beta = self.u = np.zeros(problem.n)
         n = problem.n

@@ -30,7 +30,7 @@ from qpsvm.solvers.kernel.full_loop import FullLoop
 from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_margin, select_at_point
 from qpsvm.solvers.kernel.newton_step import MAX_EXACT_ROWS, multiply_gram, solve_bordered
 from qpsvm.solvers.kernel.working_set import NEWTON_STEPS, LoopStage, WorkingSet, solve_from
-from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.gram_blocks import GramBlocks
 
 #: Stages of the engine "gram". The loop stops early, because Newton steps compute the last digits with one
 #: factorisation as soon as the split is right; if they fail, a tighter loop follows. The loop stores its matrix in
@@ -75,7 +75,7 @@ class EngineSearch:
         hulls seem to meet.
     """
 
-    def __init__(self, blocks: KernelBlocks, problem: KernelDual, target: float, effort: Effort) -> None:
+    def __init__(self, blocks: GramBlocks, problem: KernelDual, target: float, effort: Effort) -> None:
         self.blocks, self.problem, self.target, self.effort = blocks, problem, target, effort
         self._best: DualPoint | None = None
         self.engine_used = "none"

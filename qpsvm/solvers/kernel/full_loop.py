@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import find_available_memory
-from qpsvm.base.resources.workers import run_tiles, split_strips
+from qpsvm.base.resources.workers import split_strips
 from qpsvm.solvers.kernel.block_loop import BlockLoop
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import ENTRIES, Effort
@@ -31,7 +31,7 @@ from qpsvm.solvers.kernel.initial_sets import estimate_margin
 from qpsvm.solvers.kernel.loop import KernelSamples
 from qpsvm.solvers.kernel.newton_step import find_moving_rows, polish_by_newton
 from qpsvm.solvers.kernel.streamed import StreamedGram
-from qpsvm.space.kernels.blocks import SYMMETRIC_STRIP, KernelBlocks, estimate_entry_seconds
+from qpsvm.space.kernels.gram_blocks import GramBlocks
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ SETTINGS = FullLoopSettings()
 class SearchState(Protocol):
     """The part of `engines.EngineSearch` that the loop uses."""
 
-    blocks: KernelBlocks
+    blocks: GramBlocks
     problem: KernelDual
     target: float
     effort: Effort
@@ -97,23 +97,21 @@ class FullLoop:
         self._data: NDArray[np.float32] | KernelSamples | None = None
         self._blocks: BlockLoop | None = None
         self._has_converged = True
-        blocks, problem = engines.blocks, engines.problem
+        blocks, problem, is_compiled = engines.blocks, engines.problem, core.compiled is not None
         self._samples = KernelSamples.from_blocks(blocks, problem)
-        self._on_samples = blocks.allows_single and self._samples is not None
+        is_single_enough = blocks.allows_single and self._samples is not None  # their rows are in single precision
         fits_memory = min(SETTINGS.max_gram_bytes, 0.5 * find_available_memory()) >= 4.0 * problem.n**2
-        is_compiled = core.compiled is not None
-        self._stores_gram = is_compiled and fits_memory and not self._on_samples
+        self._stores_gram = is_compiled and fits_memory and not is_single_enough
         self._has_all_rows = self._stores_gram or self._samples is not None
         has_start = self.point is not None or not problem.total  # else 0 is not feasible
         self._can_use_blocks = is_compiled and problem.mass is None and has_start
-        self._can_resume = is_compiled and (self._on_samples or self._stores_gram or self._can_use_blocks)
-        self._needs_gram = not (self._can_resume or self._has_all_rows)
+        self._can_resume = is_compiled and (is_single_enough or self._stores_gram or self._can_use_blocks)
         self._tol = SETTINGS.first_tol if self._can_resume else SETTINGS.single_run_tol
 
     def run(self) -> None:
         """Run until the target, a limit or rounding stops the loop; the search keeps the best point."""
         engines, effort = self._engines, self._engines.effort
-        if self._needs_gram:
+        if not (self._can_use_blocks or self._has_all_rows):
             engines.solve_with_gram()
             return
         start_time, gap = effort.clock.seconds, np.inf
@@ -225,14 +223,12 @@ class FullLoop:
             margin = 4.0 * drift  # after many steps u is less accurate than one product
 
 
-def compute_full_gram(blocks: KernelBlocks, effort: Effort) -> NDArray[np.float32] | None:
+def compute_full_gram(blocks: GramBlocks, effort: Effort) -> NDArray[np.float32] | None:
     """Return K, (n, n) in single precision; None if time runs out."""
     n = blocks.n
     K: NDArray[np.float32] = np.empty((n, n), dtype=np.float32)
-    tiles, batch_size = split_strips(n, SYMMETRIC_STRIP), max(1, int(ENTRIES / (n * SYMMETRIC_STRIP)))
-    for first in range(0, len(tiles), batch_size):
+    for strip in split_strips(n, max(1, int(ENTRIES / n))):
         if effort.is_late():
             return None
-        seconds = estimate_entry_seconds(blocks.width) * n * SYMMETRIC_STRIP * batch_size if blocks.is_fast else 0.0
-        run_tiles(lambda tile: blocks.fill(K[tile], tile.start), tiles[first : first + batch_size], seconds)
+        blocks.fill(K[strip], strip.start)
     return K

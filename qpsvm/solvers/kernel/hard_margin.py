@@ -23,8 +23,8 @@ from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.hard_active_set import solve_active_set
 from qpsvm.solvers.kernel.solve import KernelSolution, solve_kernel
 from qpsvm.solvers.shared.budget import StopReason
-from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import Kernel, Linear
+from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 
 #: C, in units of one over the mean of K_ii. Above the last one, α loses the digits that the Newton steps need.
 PENALTIES = (100.0, 1e4, 1e6)

@@ -9,7 +9,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.dual import DualPoint
 from qpsvm.solvers.kernel.effort import ENTRIES, Effort
-from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.gram_blocks import GramBlocks
 
 #: Relative error of a kernel value in single precision, times four. In u the errors add up like a random walk: ε of
 #: (KSET.3) is four of its standard deviations, between these limits.
@@ -49,7 +49,7 @@ def estimate_margin(beta: FloatArray) -> float:
 
 
 def stream_product(
-    blocks: KernelBlocks, support: IntArray, weights: FloatArray, rows: IntArray, effort: Effort
+    blocks: GramBlocks, support: IntArray, weights: FloatArray, rows: IntArray, effort: Effort
 ) -> FloatArray | None:
     """Compute rough Σ_j weights_j K(x_j, x_i) over j in `support` for i in `rows`: (r,); None if time runs out."""
     total, step = np.zeros(len(rows)), max(1, int(ENTRIES / max(len(rows), 1)))

@@ -25,9 +25,10 @@ from qpsvm.base.resources.clock import Clock
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.libsvm import LoopResult, is_libsvm_problem, run_libsvm_loop
 from qpsvm.solvers.shared.budget import MAX_ITERATIONS
-from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.extended_blocks import ExtendedBlocks
 from qpsvm.space.kernels.functions import RBF, Linear, Polynomial
+from qpsvm.space.kernels.gram_blocks import GramBlocks
+from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 
 #: Rows from which u of a uniform β is estimated.
 LANDMARKS = 100
@@ -51,7 +52,7 @@ class KernelSamples:
     corner: float | None = None
 
     @classmethod
-    def from_blocks(cls, blocks: KernelBlocks, problem: KernelDual) -> KernelSamples | None:
+    def from_blocks(cls, blocks: GramBlocks, problem: KernelDual) -> KernelSamples | None:
         """Return the samples of a Gram matrix; None if the loop cannot evaluate its kernel."""
         if core.compiled is None:
             return cls._from_samples(blocks) if is_libsvm_problem(problem) else None
@@ -61,8 +62,8 @@ class KernelSamples:
         return None if samples is None else replace(samples, added=blocks.added, corner=blocks.corner)
 
     @classmethod
-    def _from_samples(cls, blocks: KernelBlocks) -> KernelSamples | None:
-        if blocks.samples is None:
+    def _from_samples(cls, blocks: GramBlocks) -> KernelSamples | None:
+        if not isinstance(blocks, KernelBlocks) or blocks.samples is None:
             return None
         assert isinstance(blocks.kernel, RBF)
         return cls(blocks.kernel, blocks.samples)

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from qpsvm.base.arrays.frozen import freeze
-from qpsvm.base.arrays.ties import find_ties
+from qpsvm.base.arrays.ties import Ties, find_ties
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import ParameterError
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
@@ -35,8 +35,8 @@ from qpsvm.solvers.kernel.engines import EngineSearch
 from qpsvm.solvers.kernel.newton_step import MAX_EXACT_ROWS
 from qpsvm.solvers.kernel.tube_search import SETTINGS, find_tube_start
 from qpsvm.solvers.shared.budget import StopReason
-from qpsvm.space.kernels.blocks import KernelBlocks
-from qpsvm.space.kernels.functions import Precomputed
+from qpsvm.space.kernels.gram_blocks import GramBlocks
+from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 
 Engine = Literal["auto", "gram", "libsvm"]
 ENGINES = ("auto", "gram", "libsvm")
@@ -76,7 +76,7 @@ class KernelSolution:
 
 
 def solve_kernel(
-    blocks: KernelBlocks,
+    blocks: GramBlocks,
     problem: KernelDual,
     *,
     tol: float = 1e-6,
@@ -99,16 +99,18 @@ def solve_kernel(
         raise ParameterError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
     effort = Effort(time_limit, max_iter, verbose)
     with np.errstate(all="ignore"):
-        has_samples = not isinstance(blocks.kernel, Precomputed)  # rows of a (repaired) Gram matrix are not samples
-        if problem.is_nu_svm and engine == "auto" and has_samples:
-            meeting_beta = find_meeting_point(blocks.X, problem)
-            if meeting_beta is not None:
-                return KernelSolution(meeting_beta, 0.0, np.zeros(problem.n), 0.0, "equal rows", 0, "converged")
-        may_have_ties = blocks.is_fast and blocks.full_matrix is None and problem.n > TIES_FROM
-        ties = find_ties(blocks.X, *list_tie_labels(problem), min_share=WORTHWHILE) if may_have_ties else None
+        ties: Ties | None = None
+        if isinstance(blocks, KernelBlocks):
+            if problem.is_nu_svm and engine == "auto" and blocks.has_samples:
+                meeting_beta = find_meeting_point(blocks.X, problem)
+                if meeting_beta is not None:
+                    return KernelSolution(meeting_beta, 0.0, np.zeros(problem.n), 0.0, "equal rows", 0, "converged")
+            if blocks.is_fast and blocks.full_matrix is None and problem.n > TIES_FROM:
+                ties = find_ties(blocks.X, *list_tie_labels(problem), min_share=WORTHWHILE)
         if ties is None:
             point, used_engine = _solve_scaled(blocks, problem, start, engine, tol, effort, brief)
         else:
+            assert isinstance(blocks, KernelBlocks)
             merged_blocks = KernelBlocks(blocks.kernel, blocks.X[ties.first_rows])
             start = None if start is None else ties.sum_groups(start)
             point, used_engine = _solve_scaled(merged_blocks, merge_ties(problem, ties), start, engine, tol, effort)
@@ -118,7 +120,7 @@ def solve_kernel(
 
 
 def _solve_scaled(
-    blocks: KernelBlocks,
+    blocks: GramBlocks,
     problem: KernelDual,
     start: FloatArray | None,
     engine: str,
@@ -158,7 +160,7 @@ def _solve_scaled(
 
 
 def _solve_with_tube(
-    blocks: KernelBlocks, problem: KernelDual, start: FloatArray | None, engine: str, tol: float, effort: Effort
+    blocks: GramBlocks, problem: KernelDual, start: FloatArray | None, engine: str, tol: float, effort: Effort
 ) -> EngineSearch:
     """Solve the ν-SVR (KDUAL.7), or the ε-SVR with ε = 0 if its Σ|β| is at most m: (KDUAL.8).
 
@@ -195,7 +197,7 @@ def _solve_with_tube(
     return without_tube if is_feasible and without_tube.best_point.gap < engines.best_point.gap else engines
 
 
-def choose_unit(blocks: KernelBlocks, problem: KernelDual) -> float:
+def choose_unit(blocks: GramBlocks, problem: KernelDual) -> float:
     """Return the unit by which targets, tube and β are divided: a spread of the targets, or of f at equal shares."""
     level = problem.level
     largest_level = float(np.abs(level).max(initial=0.0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.gram_blocks import GramBlocks
 
 
 class StreamedGram:
@@ -15,7 +15,7 @@ class StreamedGram:
     takes several times as long.
     """
 
-    def __init__(self, blocks: KernelBlocks, rough: bool = True) -> None:
+    def __init__(self, blocks: GramBlocks, rough: bool = True) -> None:
         self.rough, self._blocks, self._all_rows = rough, blocks, np.arange(blocks.n)
         self._block_rows, self._block = self._all_rows[:0], np.empty((0, 0))
 

@@ -18,7 +18,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import EngineSearch
-from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.gram_blocks import GramBlocks
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ SETTINGS = TubeSearchSettings()
 
 
 def find_tube_start(
-    blocks: KernelBlocks, problem: KernelDual, effort: Effort, start: DualPoint | None = None
+    blocks: GramBlocks, problem: KernelDual, effort: Effort, start: DualPoint | None = None
 ) -> tuple[FloatArray, FloatArray] | None:
     """Find rough β and u, (n,), by (KTUBE.2); None if time runs out or the search fails.
 
@@ -83,14 +83,14 @@ def find_tube_start(
     return None if below is None or above is None else _interpolate_start(below, above, problem.mass)
 
 
-def _estimate_first_tube(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> float:
+def _estimate_first_tube(blocks: GramBlocks, problem: KernelDual, effort: Effort) -> float:
     """Return ε of f = 0; for many rows that of a solved subset, whose penalties are scaled to the total of all rows."""
     if problem.n <= SETTINGS.subset_rows:
         return problem.compute_multipliers(np.zeros(problem.n)).tube
     rows = np.sort(np.random.default_rng(0).permutation(problem.n)[: SETTINGS.subset_rows])
     share = float(problem.high[rows].sum()) / float(problem.high.sum())
     subset = problem.restrict_rows(rows).scale_by(1.0 / share)
-    subset_blocks = KernelBlocks(blocks.kernel, blocks.X[rows], blocks.compute_symmetric(rows))
+    subset_blocks = GramBlocks(len(rows), blocks.width, blocks.compute_symmetric(rows))
     start = find_tube_start(subset_blocks, subset, effort)
     return subset.compute_multipliers(np.zeros(subset.n) if start is None else start[1]).tube
 

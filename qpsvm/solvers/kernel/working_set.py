@@ -34,7 +34,7 @@ from qpsvm.solvers.kernel.newton_step import (
     multiply_gram,
     polish_by_newton,
 )
-from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.gram_blocks import GramBlocks
 
 #: Limit of the Newton steps between two scans of the rows outside.
 NEWTON_STEPS = 10
@@ -68,7 +68,7 @@ class WorkingSet:
     is_full: Whether W is all rows.
     """
 
-    def __init__(self, blocks: KernelBlocks, problem: KernelDual, initial: InitialSet, effort: Effort) -> None:
+    def __init__(self, blocks: GramBlocks, problem: KernelDual, initial: InitialSet, effort: Effort) -> None:
         self.blocks, self.problem, self.effort = blocks, problem, effort
         self.rows, self.beta, self.u = initial.rows, initial.beta.copy(), initial.u.copy()
         self._is_warm = initial.is_warm
@@ -212,7 +212,7 @@ class LoopStage:
 
 
 def solve_from(
-    blocks: KernelBlocks, problem: KernelDual, initial: InitialSet, stages: tuple[LoopStage, ...], target: float,
+    blocks: GramBlocks, problem: KernelDual, initial: InitialSet, stages: tuple[LoopStage, ...], target: float,
     effort: Effort,
 ) -> DualPoint | None:  # fmt: skip
     """Solve over all rows to a relative gap of `target`; return None if time runs out before any point is known.

@@ -13,61 +13,38 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import freeze
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.space.kernels.blocks import KernelBlocks
-from qpsvm.space.kernels.functions import Precomputed
+from qpsvm.space.kernels.gram_blocks import GramBlocks
 
 
-class CombinedBlocks(KernelBlocks):
-    """(COMBINE.1) by blocks; its rows are not samples.
+class CombinedBlocks(GramBlocks):
+    """(COMBINE.1) by blocks, always in double precision.
 
     blocks: K, (n, n).
     mix: A (m, n).
     """
 
-    def __init__(self, blocks: KernelBlocks, mix: sp.csr_array) -> None:
-        super().__init__(Precomputed(), blocks.X)
-        self.blocks, self.mix, self.n = blocks, mix, int(mix.shape[0])
+    def __init__(self, blocks: GramBlocks, mix: sp.csr_array) -> None:
+        super().__init__(int(mix.shape[0]), blocks.width)
+        self.blocks, self.mix = blocks, mix
 
-    def diagonal(self, rows: IntArray) -> FloatArray:
-        """(A K Aᵀ)_kk of some rows: (r,)."""
-        if self.full_matrix is not None:
-            return super().diagonal(rows)
+    def _compute_diagonal(self, rows: IntArray) -> FloatArray:
         combinations, samples = self._select(rows)
         products = combinations @ self.blocks.compute_block(samples, samples)
         return np.asarray(combinations.multiply(products).sum(axis=1)).ravel()
 
-    def all(self) -> FloatArray:
-        """Compute and cache the matrix, (m, m), from K, which is cached too."""
-        if self.full_matrix is None:
-            self.full_matrix = freeze(np.asarray(self.mix @ (self.mix @ self.blocks.all()).T))
-        return self.full_matrix
+    def _compute_all(self) -> FloatArray:
+        """Compute the matrix from K, which is cached too."""
+        return np.asarray(self.mix @ (self.mix @ self.blocks.all()).T)
 
-    def compute_block(self, rows: IntArray, columns: IntArray, rough: bool = False) -> NDArray[Any]:
-        """Compute the values of some rows and columns: (r, c); always in double precision."""
-        if self.full_matrix is not None:
-            return super().compute_block(rows, columns, rough)
+    def _compute_block(self, rows: IntArray, columns: IntArray, rough: bool) -> NDArray[Any]:
+        del rough
         left, left_samples = self._select(rows)
         right, right_samples = self._select(columns)
         K = self.blocks.compute_block(left_samples, right_samples)
         return np.asarray(left @ (right @ K.T).T)
 
-    def compute_symmetric(
-        self, rows: IntArray | None, rough: bool = False, out: NDArray[Any] | None = None
-    ) -> NDArray[Any]:
-        """Compute the values of some rows with each other, (r, r), in `out` or a new array; all rows if None."""
-        rows = np.arange(self.n) if rows is None else rows
-        K = self.compute_block(rows, rows, rough)
-        if out is None:
-            return K
-        out[...] = K
-        return out
-
-    def product(self, support: IntArray, weights: FloatArray, rows: IntArray, rough: bool = False) -> FloatArray:
-        """Return Σ_j weights_j (A K Aᵀ)_ij over j in `support` for i in `rows`: (r,)."""
-        if self.full_matrix is not None:
-            return super().product(support, weights, rows, rough)
+    def _compute_product(self, support: IntArray, weights: FloatArray, rows: IntArray, rough: bool) -> FloatArray:
         beta = self.mix[support].T @ weights
         used = beta.nonzero()[0]
         combinations, samples = self._select(rows)

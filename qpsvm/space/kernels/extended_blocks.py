@@ -14,73 +14,55 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import freeze
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.space.kernels.blocks import KernelBlocks
-from qpsvm.space.kernels.functions import Precomputed
+from qpsvm.space.kernels.gram_blocks import GramBlocks
 
 #: Up to this many rows K is stored beside its extension, which takes as much memory again.
 SHARED_ROWS = 2000
 
 
-class ExtendedBlocks(KernelBlocks):
-    """(EXTEND.1) by blocks; its rows are not samples.
+class ExtendedBlocks(GramBlocks):
+    """(EXTEND.1) by blocks.
 
     blocks: K, (n, n).
     added (n,): δ; None for 0.
     corner: κ; None if there is no further row.
     """
 
-    def __init__(self, blocks: KernelBlocks, added: FloatArray | None, corner: float | None) -> None:
-        super().__init__(Precomputed(), blocks.X)
+    def __init__(self, blocks: GramBlocks, added: FloatArray | None, corner: float | None) -> None:
+        super().__init__(blocks.n + (corner is not None), blocks.width)
         self.blocks, self.added, self.corner, self._last = blocks, added, corner, blocks.n
-        self.n = blocks.n + (corner is not None)
         self.allows_single = blocks.allows_single
 
-    def diagonal(self, rows: IntArray) -> FloatArray:
-        """K_ii of some rows: (r,)."""
+    def _compute_diagonal(self, rows: IntArray) -> FloatArray:
         samples = self._substitute(rows)
         diagonal = self.blocks.diagonal(samples)
         if self.added is not None:
             diagonal = diagonal + self.added[samples]
         return diagonal if self.corner is None else np.where(rows == self._last, self.corner, diagonal)
 
-    def all(self) -> FloatArray:
-        """Compute and cache the matrix, (n, n); of few rows K is cached too, for other uses."""
-        if self.full_matrix is None and self.blocks.full_matrix is None and self.n > SHARED_ROWS:
-            self.full_matrix = freeze(self.compute_symmetric(None))
-        elif self.full_matrix is None:
-            K = np.zeros((self.n, self.n))
-            K[: self._last, : self._last] = self.blocks.all()
-            if self.added is not None:
-                K.flat[: self._last * (self.n + 1) : self.n + 1] += self.added
-            if self.corner is not None:
-                K[-1, -1] = self.corner
-            self.full_matrix = freeze(K)
-        return self.full_matrix
+    def _compute_all(self) -> FloatArray:
+        if self.blocks.full_matrix is None and self.n > SHARED_ROWS:
+            return self._compute_symmetric(None, False, None)
+        K = np.zeros((self.n, self.n))
+        K[: self._last, : self._last] = self.blocks.all()
+        if self.added is not None:
+            K.flat[: self._last * (self.n + 1) : self.n + 1] += self.added
+        if self.corner is not None:
+            K[-1, -1] = self.corner
+        return K
 
-    def compute_block(self, rows: IntArray, columns: IntArray, rough: bool = False) -> NDArray[Any]:
-        """Compute K[rows][:, columns]: (r, c)."""
-        if self.full_matrix is not None:
-            return super().compute_block(rows, columns, rough)
+    def _compute_block(self, rows: IntArray, columns: IntArray, rough: bool) -> NDArray[Any]:
         K = self.blocks.compute_block(self._substitute(rows), self._substitute(columns), rough)
         _, i, j = np.intersect1d(rows, columns, return_indices=True)
         return self._extend(K, rows, columns, (i, j))
 
-    def compute_symmetric(
-        self, rows: IntArray | None, rough: bool = False, out: NDArray[Any] | None = None
-    ) -> NDArray[Any]:
-        """Compute K[rows][:, rows], (r, r), in `out` or a new array; all rows if None."""
-        if self.full_matrix is not None:
-            return super().compute_symmetric(rows, rough, out)
+    def _compute_symmetric(self, rows: IntArray | None, rough: bool, out: NDArray[Any] | None) -> NDArray[Any]:
         rows = np.arange(self.n) if rows is None else rows
         K, i = self.blocks.compute_symmetric(self._substitute(rows), rough, out), np.arange(len(rows))
         return self._extend(K, rows, rows, (i, i))
 
-    def product(self, support: IntArray, weights: FloatArray, rows: IntArray, rough: bool = False) -> FloatArray:
-        """Return Σ_j weights_j K_ij over j in `support` for i in `rows`: (r,)."""
-        if self.full_matrix is not None:
-            return super().product(support, weights, rows, rough)
+    def _compute_product(self, support: IntArray, weights: FloatArray, rows: IntArray, rough: bool) -> FloatArray:
         beta = np.zeros(self.n)
         beta[support] = weights
         is_sample = support < self._last

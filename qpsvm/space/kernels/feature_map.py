@@ -31,7 +31,7 @@ from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.data.rows.blocks import PRODUCT_SECONDS
-from qpsvm.space.kernels.blocks import FixedVectors
+from qpsvm.space.kernels.fixed_vectors import FixedVectors
 from qpsvm.space.kernels.functions import RBF, Gamma, Kernel, Linear, Precomputed, resolve_gamma
 from qpsvm.space.kernels.kernel_registry import as_kernel
 

@@ -10,8 +10,8 @@ import numpy as np
 from qpsvm.base.arrays.frozen import freeze, multiply
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.resources.limits import BLOCK_NUMBERS, check_memory
-from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF, Kernel
+from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 from qpsvm.space.kernels.kernel_registry import BUILT_IN_KERNELS
 from qpsvm.space.kernels.psd_rule import check_range, check_symmetric
 from qpsvm.space.operators import Operator, scale_both_sides, scale_rows

@@ -29,9 +29,10 @@ from scipy.linalg import lapack, solve_triangular
 from qpsvm.base.arrays.checks import as_positive
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.data.rows import RowSource
-from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.feature_map import FeatureMap, Fit, as_approximable, sample_rows
 from qpsvm.space.kernels.functions import Kernel
+from qpsvm.space.kernels.gram_blocks import GramBlocks
+from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 
 EPS = float(np.finfo(np.float64).eps)
 #: Largest number of rows among which the pivots are chosen, and largest number of entries of the factor of K over them.
@@ -60,7 +61,7 @@ SETTINGS = PivotedCholeskySettings()
 
 
 def factorise_pivoted(
-    blocks: KernelBlocks,
+    blocks: GramBlocks,
     rows: IntArray,
     weights: FloatArray,
     target: float,
@@ -98,7 +99,7 @@ class PivotedFactor:
     L: FloatArray
     pivots: IntArray
 
-    def __init__(self, blocks: KernelBlocks, rows: IntArray, row_weights: FloatArray, target: float) -> None:
+    def __init__(self, blocks: GramBlocks, rows: IntArray, row_weights: FloatArray, target: float) -> None:
         self.blocks, self.rows, self.row_weights, self.target = blocks, rows, row_weights, target
         self.residual = blocks.diagonal(rows).astype(np.float64)
         self.max_diagonal = float(self.residual.max(initial=0.0))

@@ -27,8 +27,9 @@ from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.base.resources.workers import run_tiles, split_strips
 from qpsvm.data.rows import RowSource
 from qpsvm.data.rows.blocks import compute_tile_rows
-from qpsvm.space.kernels.blocks import FixedVectors, estimate_entry_seconds
+from qpsvm.space.kernels.fixed_vectors import FixedVectors
 from qpsvm.space.kernels.functions import LOWEST_EXPONENT, RBF, Kernel, Precomputed
+from qpsvm.space.kernels.kernel_blocks import estimate_entry_seconds
 from qpsvm.space.kernels.kernel_registry import BUILT_IN_KERNELS
 
 #: Smallest estimated seconds for which threads are used: limiting BLAS to one thread and back takes some 0.1 ms.

@@ -28,11 +28,11 @@ from qpsvm.base.errors import DataError, IndefiniteKernelError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import CentredRows, RowSource, RowsWithOnes, as_row_source
 from qpsvm.space.intercept import Intercept
-from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Precomputed
 from qpsvm.space.kernels.gram import CACHE_ROWS, KernelGram
 from qpsvm.space.kernels.kernel import squared_norms
+from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 from qpsvm.space.kernels.kernel_registry import BUILT_IN_KERNELS
 from qpsvm.space.kernels.positive_part import PositivePart
 from qpsvm.space.kernels.psd_rule import PSDRule, TreatedGram, centre_twice, check_symmetric, is_psd

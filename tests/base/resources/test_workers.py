@@ -17,7 +17,7 @@ from qpsvm.base.resources.interrupt import defer_interrupt, is_interrupted
 from qpsvm.base.resources.limits import count_spare_threads, limit_blas_threads
 from qpsvm.base.resources.workers import run_tiles, split_range, split_strips
 from qpsvm.data.rows import CentredRows, RowsWithOnes, as_row_source
-from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 
 #: Seconds of work that no machine has less time for: threads always pay.
 LONG = 1e3

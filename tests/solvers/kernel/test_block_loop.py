@@ -12,8 +12,8 @@ from qpsvm.solvers.kernel.block_loop import BlockLoop
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import EngineSearch
-from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF
+from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 
 pytestmark = pytest.mark.skipif(core.compiled is None, reason="blocks are solved by the compiled loop")
 

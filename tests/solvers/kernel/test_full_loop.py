@@ -14,7 +14,7 @@ from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import EngineSearch
 from qpsvm.solvers.kernel.full_loop import FullLoop
 from qpsvm.solvers.kernel.streamed import StreamedGram
-from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 
 
 def noisy(n: int, d: int = 3) -> tuple[np.ndarray, np.ndarray]:

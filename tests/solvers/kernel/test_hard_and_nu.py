@@ -14,7 +14,7 @@ from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.hard_active_set import solve_active_set
 from qpsvm.solvers.kernel.hard_margin import compute_hard_gap, solve_kernel_hard
 from qpsvm.solvers.kernel.solve import solve_kernel
-from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 
 
 def clouds(n: int, d: int, apart: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

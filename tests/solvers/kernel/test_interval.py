@@ -20,8 +20,8 @@ from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.libsvm import run_libsvm_loop
 from qpsvm.solvers.kernel.solve import solve_kernel
 from qpsvm.solvers.kernel.tube_search import find_tube_start
-from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF, Kernel, Polynomial
+from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 
 TOL = 1e-6
 KINDS = ("hinge", "tube", "no tube", "nu", "quantile", "one class", "levels")

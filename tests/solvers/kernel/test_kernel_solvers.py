@@ -19,8 +19,8 @@ from qpsvm.solvers.kernel.newton_step import polish_by_newton
 from qpsvm.solvers.kernel.solve import ENGINES, KernelSolution
 from qpsvm.solvers.kernel.solve import solve_kernel as solve_dual
 from qpsvm.solvers.kernel.working_set import WorkingSet
-from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF
+from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 
 TOL = 1e-6
 

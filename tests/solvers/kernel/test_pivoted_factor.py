@@ -16,7 +16,7 @@ from qpsvm import CSVM, RBF, Polynomial
 from qpsvm.base.errors import DataError
 from qpsvm.bounds import points
 from qpsvm.bounds.points import Span
-from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 from qpsvm.space.kernels.pivoted_cholesky import factorise_pivoted
 from qpsvm.space.kernels.space import FeatureSpace
 

@@ -9,10 +9,10 @@ from each import for_each
 from pairwise import cover_pairs
 
 from qpsvm import RBF, Polynomial
-from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.combined_blocks import CombinedBlocks
 from qpsvm.space.kernels.extended_blocks import ExtendedBlocks
 from qpsvm.space.kernels.functions import Precomputed, Sigmoid
+from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 
 N = 40
 KERNELS = (RBF(0.3), Polynomial(2, 0.5, 1.0), Sigmoid(0.1, 0.2), Precomputed())

@@ -9,9 +9,9 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise
 
 import qpsvm
-from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import LOWEST_EXPONENT, resolve_gamma
 from qpsvm.space.kernels.gram import KernelGram
+from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 from qpsvm.space.kernels.space import pivoted_cholesky
 
 RNG = np.random.default_rng(11)

@@ -36,9 +36,9 @@ from qpsvm.base.arrays.double_double import TINY, UNDERFLOW
 from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.proof.kernels.exponential import LOWEST, Exponential
-from qpsvm.space.kernels.blocks import DENSE_BYTES, EXPONENT_ERROR, bound_exponent_error
 from qpsvm.space.kernels.functions import RBF, Polynomial, Sigmoid
 from qpsvm.space.kernels.kernel import squared_norms
+from qpsvm.space.kernels.kernel_blocks import DENSE_BYTES, EXPONENT_ERROR, bound_exponent_error
 
 #: Returns K̂ of some rows and columns, at most `ROWS` × `COLUMNS`, and additional radii, or None for 0.
 Block = Callable[[slice, slice], tuple[FloatArray, FloatArray | None]]

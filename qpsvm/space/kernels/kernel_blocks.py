@@ -17,12 +17,6 @@ Single precision is only used to predict which rows matter, and where a solve ma
 Integer powers (γxᵀz + r)^p are computed by the core, too, with (d + 3)p + p − 1 roundings, which `accuracy` counts. For
 rows so long that (KBLOCK.1) would cancel, sparse samples too wide to store densely, and every other kernel, values are
 computed by the kernel object; an explicit Gram matrix is read.
-
-`FixedVectors` computes kernel values of new samples with fixed vectors, and prepares the vectors once. For the RBF
-kernel these are the vectors of (KBLOCK.2), so that one matrix product gives the exponents. Its error is
-EPS(‖a‖ + ‖c‖)², for a sample √(2γ)(x − μ) = a and a vector c, where μ is the mean of the vectors. It suffices that
-‖c‖ ≤ L for all vectors, with (2L)² EPS = `EXPONENT_ERROR`: a sample with ‖a‖ > 2L has a distance of more than L from
-each of them, L²/2 is more than 5000, and with any rounding such an exponent stays below the lowest one.
 """
 
 from __future__ import annotations
@@ -40,13 +34,13 @@ from qpsvm.base.arrays.frozen import as_read_only, cached, freeze
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.workers import run_tiles, split_range, split_strips
-from qpsvm.space.kernels.functions import LOWEST_EXPONENT, RBF, Kernel, Polynomial, exp_in_place
+from qpsvm.space.kernels.functions import LOWEST_EXPONENT, RBF, Kernel, Polynomial, Precomputed, exp_in_place
+from qpsvm.space.kernels.gram_blocks import STRIP, GramBlocks
 from qpsvm.space.kernels.kernel import squared_norms
 from qpsvm.space.kernels.kernel_registry import BUILT_IN_KERNELS
 
-#: Rows × columns of one block in a product: 256 × 512 entries of eight bytes fit in the second-level cache. (With
-#: smaller ones, more time is spent between calls, when no other thread can run.)
-STRIP, TILE = 256, 512
+#: Columns of one block of a product, which has `STRIP` rows.
+TILE = 512
 #: Number of rows of a product processed at a time, with one partial sum per strip for each.
 AT_ONCE = 32_768
 #: Number of tasks for the threads.
@@ -68,12 +62,8 @@ DENSE_BYTES = 4e8
 ENTRY_SECONDS, FEATURE_SECONDS = 1.5e-9, 3e-11
 #: Entries times features (plus 32 for the exponential) of one call of the core: some milliseconds.
 AT_A_TIME = 2e8
-#: An array for a growing matrix has this many times the rows needed at first.
-ROOM = 1.25
 #: Largest degree of a polynomial in the core, where powers are C's `int`.
 LARGEST_POWER = 1000
-#: Seconds to copy a number to newly allocated memory.
-COPY_SECONDS = 5e-10
 
 
 def bound_exponent_error(d: int) -> float:
@@ -81,7 +71,7 @@ def bound_exponent_error(d: int) -> float:
     return gamma(1.5 * d + 12.0)
 
 
-class KernelBlocks:
+class KernelBlocks(GramBlocks):
     """The Gram matrix of n samples, by blocks.
 
     kernel: A kernel whose parameters are all numbers.
@@ -90,18 +80,16 @@ class KernelBlocks:
     """
 
     def __init__(self, kernel: Kernel, X: Matrix, gram: FloatArray | None = None) -> None:
-        self.n = int(X.shape[0])
+        super().__init__(int(X.shape[0]), int(X.shape[1]), gram)
         self.kernel, self.X = kernel, X
-        self.full_matrix: FloatArray | None = None if gram is None else as_read_only(gram)
         self.streamed = 0  # entries evaluated for products of `KernelGram`, and not kept
         self._a: FloatArray | None = None  # (n, d) of (KBLOCK.1), with −½‖a‖² (n,)
         self._half: FloatArray = freeze(np.empty(0))
-        self.allows_single = False
-        self.samples: FloatArray | None = None
+        self.samples: FloatArray | None = None  # (n, d), dense, where (KBLOCK.1) is used
         self.longest = 0.0  # bound of (‖a‖ + ‖c‖)² in (KBLOCK.1), where that is used
         self.needs_floor = True  # whether an exponent may be so low that it is raised
         self.is_exact = False  # whether `full_matrix` was made by differences, without cancellation
-        self.terms = int(X.shape[1])  # products that are not 0 in the d of (KBLOCK.1)
+        self.terms = self.width  # products that are not 0 in the d of (KBLOCK.1)
         self.centre: FloatArray | None = (
             None  # (d,) taken off the rows that `full_matrix` was made of, if not their mean
         )
@@ -167,6 +155,11 @@ class KernelBlocks:
         return symmetric
 
     @property
+    def has_samples(self) -> bool:
+        """Whether the rows of X are samples; those of a Gram matrix are not."""
+        return not isinstance(self.kernel, Precomputed)
+
+    @property
     def is_fast(self) -> bool:
         """Whether blocks come from (KBLOCK.1)."""
         return self._a is not None
@@ -176,16 +169,9 @@ class KernelBlocks:
         """‖a‖² of (KBLOCK.1) for every row, (n,), where that is used."""
         return None if self._a is None else -2.0 * self._half
 
-    @property
-    def width(self) -> int:
-        """d."""
-        return int(self.X.shape[1])
-
     def _estimate_seconds(self, entries: float) -> float:
         """Estimate the seconds of one core for some entries; 0 if only one thread may compute them."""
-        if self.full_matrix is not None or not isinstance(self.kernel, BUILT_IN_KERNELS):
-            return 0.0
-        return estimate_entry_seconds(self.width) * entries
+        return estimate_entry_seconds(self.width) * entries if isinstance(self.kernel, BUILT_IN_KERNELS) else 0.0
 
     @cached
     def _core_arguments(self) -> tuple[Any, ...] | None:
@@ -220,30 +206,18 @@ class KernelBlocks:
         """Return the precision of values: single if `rough` and accurate enough."""
         return np.float32 if rough and self.allows_single else np.float64
 
-    def diagonal(self, rows: IntArray) -> FloatArray:
-        """K_ii of some rows: (r,)."""
-        if self.full_matrix is not None:
-            return np.asarray(self.full_matrix.diagonal()[rows])
+    def _compute_diagonal(self, rows: IntArray) -> FloatArray:
         return self.kernel.diagonal(self.X[rows])
 
-    def all(self) -> FloatArray:
-        """Compute and cache the full Gram matrix, (n, n) float64."""
-        if self.full_matrix is None:
-            self.full_matrix = freeze(self.compute_symmetric(None))
-        return self.full_matrix
-
-    def compute_block(self, rows: IntArray, columns: IntArray, rough: bool = False) -> NDArray[Any]:
-        """Compute K[rows][:, columns]: (r, c) float64, or float32 if `rough` and accurate enough."""
-        if self.full_matrix is not None:
-            return self.full_matrix[rows[:, None], columns]
+    def _compute_block(self, rows: IntArray, columns: IntArray, rough: bool) -> NDArray[Any]:
         if not self._uses_strips:
             return self.kernel(self.X[rows], self.X[columns])
         out = np.empty((len(rows), len(columns)), dtype=self._choose_type(rough))
 
-        def fill(tile: slice) -> None:
-            self._write_block(out, rows[tile], columns, tile.start)
+        def write(strip: slice) -> None:
+            self._write_block(out, rows[strip], columns, strip.start)
 
-        run_tiles(fill, split_strips(len(rows), STRIP), self._estimate_seconds(out.size))
+        run_tiles(write, split_strips(len(rows), STRIP), self._estimate_seconds(out.size))
         return out
 
     def _write_block(
@@ -265,68 +239,37 @@ class KernelBlocks:
             for tile in split_strips(top, STRIP):
                 out[tile, top : top + len(rows)] = strip[:, tile].T
 
-    def compute_symmetric(
-        self, rows: IntArray | None, rough: bool = False, out: NDArray[Any] | None = None
-    ) -> NDArray[Any]:
-        """Compute K[rows][:, rows], (r, r), in `out` or a new array; all rows if None; `rough`: see `compute_block`."""
-        if self.full_matrix is None and not self._uses_strips and rows is None:
-            return self.kernel(self.X, self.X)
-        index = np.arange(self.n) if rows is None else rows
-        if self.full_matrix is not None or not self._uses_strips:
-            return self.compute_block(index, index)
-        out = np.empty((len(index),) * 2, dtype=self._choose_type(rough)) if out is None else out
-        return self._fill_symmetric(out, index, 0)
+    def _compute_symmetric(self, rows: IntArray | None, rough: bool, out: NDArray[Any] | None) -> NDArray[Any]:
+        if not self._uses_strips:
+            return self.kernel(self.X, self.X) if rows is None else super()._compute_symmetric(rows, rough, out)
+        rows = np.arange(self.n) if rows is None else rows
+        out = np.empty((len(rows),) * 2, dtype=self._choose_type(rough)) if out is None else out
+        self._fill_symmetric(out, rows, 0)
+        return out
 
-    def grow_symmetric(self, K: NDArray[Any], rows: IntArray, added: IntArray, rough: bool = False) -> NDArray[Any]:
-        """Extend K over `rows`, (r, r), to K over `rows` followed by `added`, (r + a, r + a).
+    def _extend_symmetric(self, out: NDArray[Any], rows: IntArray, start: int, rough: bool) -> None:
+        if self._uses_strips:
+            self._fill_symmetric(out, rows, start)
+        else:
+            super()._extend_symmetric(out, rows, start, rough)
 
-        If K is the leading block of an array that is large enough, this array is used; else a larger one is allocated.
-        """
-        r, everything = len(rows), np.concatenate([rows, added])
-        m = len(everything)
-        out = K if K.base is None else K.base
-        fits = out.ndim == 2 and min(out.shape) >= m and out.flags.writeable and out.flags.c_contiguous
-        if not fits or K.strides != out.strides or not np.may_share_memory(out[:1, :1], K[:1, :1]):
-            out = np.empty((int(ROOM * m),) * 2, dtype=K.dtype)
-
-            def copy(tile: slice) -> None:
-                out[tile, :r] = K[tile]
-
-            run_tiles(copy, split_strips(r, STRIP), COPY_SECONDS * r * r)
-        if self.full_matrix is None and self._uses_strips:
-            return self._fill_symmetric(out, everything, r)[:m, :m]
-        out[r:m, :m] = self.compute_block(added, everything, rough)
-        out[:r, r:m] = out[r:m, :r].T
-        return out[:m, :m]
-
-    def _fill_symmetric(self, out: NDArray[Any], rows: IntArray, start: int) -> NDArray[Any]:
-        """Fill the leading block of an array with K over `rows`, from row `start` on, and return the array."""
+    def _fill_symmetric(self, out: NDArray[Any], rows: IntArray, start: int) -> None:
+        """Fill the leading block of an array with K over `rows`, from row `start` on."""
         m = len(rows)
         height = m if m <= ONE_PRODUCT_ROWS else SYMMETRIC_STRIP
 
-        def fill(tile: slice) -> None:
-            first, end = tile.start + start, tile.stop + start
+        def write(strip: slice) -> None:
+            first, end = strip.start + start, strip.stop + start
             self._write_block(out, rows[first:end], rows[:end], first, True)
 
-        run_tiles(fill, split_strips(m - start, height)[::-1], self._estimate_seconds(0.5 * (m - start) * (m + start)))
-        return out
+        run_tiles(write, split_strips(m - start, height)[::-1], self._estimate_seconds(0.5 * (m - start) * (m + start)))
 
-    def product(self, support: IntArray, weights: FloatArray, rows: IntArray, rough: bool = False) -> FloatArray:
-        """Return Σ_j weights_j K(x_j, x_i) over j in `support` for i in `rows`: (r,) float64; no values are cached.
-
-        rough: Allow single precision for the kernel values (relative error about 1e-6).
-        """
+    def _compute_product(self, support: IntArray, weights: FloatArray, rows: IntArray, rough: bool) -> FloatArray:
         out = np.zeros(len(rows))
-        if not len(support) or not len(rows):
-            return out
-        if self.full_matrix is not None and len(rows) == self.n:
-            for strip in split_strips(len(support), STRIP):
-                out += np.dot(weights[strip], self.full_matrix[support[strip]])
-            return out[rows]
-        if self.full_matrix is not None or not self._uses_strips:
+        if not self._uses_strips:
 
-            def multiply(tile: slice) -> None:
-                out[tile] = np.dot(self.compute_block(rows[tile], support), weights)  # `@` blocks other threads
+            def multiply(strip: slice) -> None:
+                out[strip] = np.dot(self._compute_block(rows[strip], support, False), weights)  # `@` blocks threads
 
             run_tiles(multiply, split_strips(len(rows), STRIP), self._estimate_seconds(len(rows) * len(support)))
             return out
@@ -365,13 +308,16 @@ class KernelBlocks:
         run_tiles(add, list(product(tiles, runs)), self._estimate_seconds(columns.shape[1] * len(left)))
         return np.asarray(sums.sum(axis=0, dtype=np.float64))
 
-    def fill(self, out: NDArray[np.float32], start: int) -> None:
-        """Fill `out` (r, n) with r rows of K from `start` on, in single precision."""
-        rows, everything = np.arange(start, start + len(out)), np.arange(self.n)
-        if self.is_fast and self.allows_single and self.full_matrix is None:
-            self._write_block(out, rows, everything, 0)
-        else:
-            out[...] = self.compute_block(rows, everything, rough=True)
+    def _compute_rows(self, out: NDArray[np.float32], start: int) -> None:
+        if not (self.is_fast and self.allows_single):
+            super()._compute_rows(out, start)
+            return
+
+        def write(strip: slice) -> None:
+            first, columns = start + strip.start, np.arange(self.n)
+            self._write_block(out, np.arange(first, start + strip.stop), columns, strip.start)
+
+        run_tiles(write, split_strips(len(out), SYMMETRIC_STRIP), self._estimate_seconds(out.size))
 
 
 def scale_samples(X: FloatArray, origin: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
@@ -389,29 +335,3 @@ def as_core_indices(rows: IntArray) -> NDArray[np.int64]:
 def estimate_entry_seconds(width: int) -> float:
     """Estimate the seconds of an entry of an RBF Gram matrix over `width` features."""
     return ENTRY_SECONDS + FEATURE_SECONDS * width
-
-
-class FixedVectors:
-    """A kernel with a fixed second argument.
-
-    kernel: A kernel whose parameters are all numbers.
-    vectors (s, d): The second argument, which must not be changed; s may be 0.
-    """
-
-    def __init__(self, kernel: Kernel, vectors: Matrix) -> None:
-        self.kernel, self.vectors = kernel, vectors
-        self._right: FloatArray | None = None
-        if isinstance(kernel, RBF) and not sp.issparse(vectors) and len(vectors):
-            self._origin = freeze(np.add.reduce(vectors) / len(vectors))
-            self._scale = math.sqrt(2.0 * float(kernel.gamma))
-            c, half = scale_samples(vectors, self._origin, self._scale)
-            if -8.0 * float(half.min()) * EPS <= EXPONENT_ERROR:  # see the docstring of the module
-                self._right = freeze(np.hstack([c, np.ones((len(c), 1)), half[:, None]])).T
-
-    def __call__(self, X: Matrix) -> FloatArray:
-        """Return K(x_i, v_j) as a new array (m, s), for X (m, d)."""
-        if self._right is None or sp.issparse(X):
-            return self.kernel(X, self.vectors)
-        a, half = scale_samples(X, self._origin, self._scale)
-        exponents: FloatArray = np.hstack([a, half[:, None], np.ones((len(a), 1))]) @ self._right
-        return exp_in_place(exponents)
