@@ -31,6 +31,7 @@ def find_run_status(run: LoopOutcome, max_iter: int, clock: Clock) -> tuple[Stat
     """Return the status, and its text, of a loop that does not check a clock itself."""
     if run.converged:
         return translate_stop_reason("converged")
-    if run.iterations >= max_iter:
+    reason = clock.find_stop_reason()
+    if run.iterations >= max_iter and reason != "interrupted":
         return translate_stop_reason("iteration_limit")
-    return translate_stop_reason(clock.find_stop_reason() or "time_limit")
+    return translate_stop_reason(reason or "time_limit")

@@ -110,8 +110,9 @@ def solve(
 
     Notes
     -----
-    On Ctrl-C the built-in solvers, LIBSVM and LIBLINEAR return their best point so far, and the result has the status
-    `interrupted`; a second Ctrl-C raises `KeyboardInterrupt`. Most other third-party solvers raise it at once.
+    On Ctrl-C the built-in solvers return their best point so far, and the result has the status `interrupted`; a second
+    Ctrl-C raises `KeyboardInterrupt`. LIBSVM and LIBLINEAR notice it when their loop ends. Most other third-party
+    solvers raise it at once.
 
     At the time limit, the best point so far is certified, and the result has the status `time_limit` unless it is
     optimal. The limit may be exceeded by one step of the solver and by one certificate. A certificate takes

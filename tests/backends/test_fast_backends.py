@@ -11,8 +11,6 @@ from each import for_each
 
 import qpsvm
 from qpsvm.backends.external import libsvm_
-from qpsvm.solvers.kernel import libsvm
-from qpsvm.solvers.shared import time_slices
 from qpsvm.space.operators import LowRank
 
 RNG = np.random.default_rng(0)
@@ -194,21 +192,3 @@ def test_libsvm_keeps_a_time_limit(machine, monkeypatch):
     assert result.gap < np.inf
     assert result.iterations > 0
     assert time.monotonic() - began < 30  # of hours
-
-
-@pytest.mark.parametrize("problem", [GAUSSIAN, qpsvm.EpsilonSVR(X, X[:, 1], kernel=qpsvm.RBF())])
-def test_what_a_child_process_needs_is_loaded_before_it_begins(problem, monkeypatch):
-    """Else each of them imports scikit-learn anew, which took longer than a limit of 2 seconds."""
-    cached, before = (libsvm_.build_silent_class, libsvm.find_compiled_loop), []
-
-    def run_in_process(function, arguments, *_):
-        before.append(sum(each.cache_info().currsize for each in cached))
-        return function(*arguments)
-
-    monkeypatch.setattr(time_slices, "run_in_child", run_in_process)
-    monkeypatch.setattr(time_slices, "AT_ONCE", 0.0)
-    for each in cached:
-        each.cache_clear()
-    assert qpsvm.solve(problem, "libsvm", check=False).gap < 1e-3
-    assert before
-    assert all(before)

@@ -289,11 +289,8 @@ def test_other_threads_run_meanwhile() -> None:
 
 
 def test_a_kernel_solve_imports_no_scikit_learn() -> None:
-    """Nor makes it a child process."""
     text = """
 import sys, numpy, qpsvm
-from qpsvm.base.resources import child_process
-child_process.run_apart = None
 X = numpy.random.default_rng(0).normal(size=(800, 3))
 assert qpsvm.solve(qpsvm.CSVM(X, X[:, 0] * X[:, 1] > 0.1, 10.0, "rbf")).status == "optimal"
 print([name for name in sys.modules if name.startswith("sklearn")])

@@ -1,9 +1,8 @@
 """Solve linear machines by LIBLINEAR, through scikit-learn: dual coordinate descent (Hsieh et al. 2008).
 
 It uses LIBLINEAR's own stopping rule. LIBLINEAR returns w; α is read off features that are added to the rows
-(`solvers.linear.liblinear`). Its loop checks neither a clock nor Ctrl-C, so it is run in slices, long ones in a child
-process (`run_sliced`). `augmented_lagrangian` starts with a loop of the same kind if that is faster, and resumes from
-its result.
+(`solvers.linear.liblinear`). Its loop checks neither a clock nor Ctrl-C (`run_in_slices`). `augmented_lagrangian`
+starts with a loop of the same kind if that is faster, and resumes from its result.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ class LiblinearCompiled(Compiled):
         clock = Clock(limits.time_limit)
         run = liblinear.run_liblinear(
             data.X, rows.sign, rows.losses, data.fit_intercept, eps=float(options.get("eps", eps)),
-            max_passes=max_passes, clock=clock, verbose=limits.verbose,
+            max_passes=max_passes, clock=clock,
         )  # fmt: skip
         status, raw = find_run_status(run, max_passes, clock)
         w = np.append(run.w, run.b) if data.fit_intercept else run.w

@@ -1,6 +1,6 @@
 """Solve duals by LIBSVM, through scikit-learn's SVC and NuSVC: SMO (Chang & Lin 2011) with its own stopping rule.
 
-LIBSVM's loop checks neither a clock nor Ctrl-C, so it is run in slices, long ones in a child process (`run_sliced`).
+LIBSVM's loop checks neither a clock nor Ctrl-C (`run_in_slices`).
 With samples of several classes, `fit_classes` fits all one-vs-one machines in a single call.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -38,7 +39,7 @@ from qpsvm.solvers.kernel.libsvm import (
     is_libsvm_problem,
     run_libsvm_loop,
 )
-from qpsvm.solvers.shared.time_slices import run_sliced
+from qpsvm.solvers.shared.time_slices import run_in_slices
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 from qpsvm.space.operators import LowRank
@@ -140,14 +141,11 @@ class LibsvmCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         data, statement = self.data, self.statement
         kind, settings = self._choose_estimator(limits, options)
-        build_silent_class(kind)  # imports the class now; otherwise each child process would, within the time limit
         clock, n, max_iter = Clock(limits.time_limit), len(data.y), limits.max_iter or self._find_default_max_iter()
-        arguments = (kind, settings, data.X, data.y, data.sample_weight / data.sample_weight.max())
+        loop = partial(fit, kind, settings, data.X, data.y, data.sample_weight / data.sample_weight.max())
         try:
-            fitted = run_sliced(
-                fit, arguments, n, max_iter, self._bound_iterations, self._build_initial_fit, clock, limits.verbose
-            )
-        except FloatingPointError as error:  # rounding: LIBSVM may reject the largest feasible ν as infeasible
+            fitted = run_in_slices(loop, max_iter, self._bound_iterations, self._build_initial_fit, clock)
+        except ValueError as error:  # rounding: LIBSVM may reject the largest feasible ν as infeasible
             return build_failed_solution(self.qp, self._describe_solver(str(error)))
         status, raw = find_run_status(fitted, max_iter, clock)
         coefficients = np.zeros(n)
@@ -215,7 +213,7 @@ class LoopCompiled(Compiled):
         loop = run_libsvm_loop(
             problem, blocks.all() if samples is None else samples, max_iter, clock,
             gamma=None if samples is None else float(data.kernel.gamma),
-            tol=options.get("eps", eps), verbose=limits.verbose,
+            tol=options.get("eps", eps),
             settings={name: value for name, value in options.items() if name != "eps"},
         )  # fmt: skip
         status, raw = find_run_status(loop, max_iter, clock)

@@ -82,9 +82,7 @@ class Effort:
         limit = SETTINGS.iterations_per_row * problem.n + SETTINGS.min_iterations
         if self.loop_iterations is not None:
             limit = min(limit, max(self.loop_iterations - self.iterations, 1))
-        result = run_working_set_loop(
-            problem, data, tol, start=start, u=u, max_iter=limit, clock=self.clock, verbose=self.verbose
-        )
+        result = run_working_set_loop(problem, data, tol, start=start, u=u, max_iter=limit, clock=self.clock)
         self.is_shortened |= self.seconds is not None and not result.converged and result.iterations < limit
         self.iterations += result.iterations
         return result

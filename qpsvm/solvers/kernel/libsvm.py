@@ -7,10 +7,6 @@ LIBSVM takes only some forms of (KDUAL.1), each as a machine of its own:
     (KLOOP.2)  any other box without a kink is shifted by its middle m:  β = m + β′, t′ = t − Km,  and Σβ′ = e − Σm by
                one more row of zeros in K, with a target larger than all others: it ends at its bound
 
-The compiled loop has no stop flag, but it ends as soon as no pair of rows violates its condition, and no comparison
-with a NaN gradient is a violation. So a child process that runs it on X stops it by writing NaN into its copy of X: the
-next rows of K spoil the gradient, two entries of α are lost, and all others are returned.
-
 scikit-learn's public classes take about a millisecond to check and copy their input, more than the loop itself takes
 for n ≤ 500. So its compiled function is called directly if it passes a test on a few points, and the class otherwise.
 Source: Fan, Chen & Lin, *Working set selection using second order information* (2005).
@@ -26,11 +22,10 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.resources.child_process import is_child, on_stop_request
 from qpsvm.base.resources.clock import Clock
 from qpsvm.solvers.kernel.dual import KINK_TOL, KernelDual
 from qpsvm.solvers.shared.budget import MAX_ITERATIONS
-from qpsvm.solvers.shared.time_slices import AT_ONCE, run_sliced
+from qpsvm.solvers.shared.time_slices import run_in_slices
 
 #: scikit-learn's names of LIBSVM's machines, and LIBSVM's numbers.
 SVM_TYPES = {"SVC": 0, "NuSVC": 1, "OneClassSVM": 2, "SVR": 3, "NuSVR": 4}
@@ -51,9 +46,6 @@ ITERATION_SECONDS, ENTRY_SECONDS = 1e-7, 1e-8
 EVALUATION_SECONDS, FEATURE_SECONDS = 35e-9, 1e-9
 #: Target of the extra row of (KLOOP.2), in units of the largest possible gradient of the other rows.
 EXTRA_TARGET = 100.0
-#: If the loop starts with few nonzero entries, at most this many times as many rows are expected to become support
-#: vectors, so that few iterations are worth a slice.
-SUPPORT_GROWTH = 2
 #: Σ|β| is below its limit if it is smaller by more than this share.
 MASS_TOL = 1e-6
 
@@ -89,7 +81,6 @@ def run_libsvm_loop(
     *,
     gamma: float | None = None,
     tol: float = 1e-3,
-    verbose: bool = False,
     settings: Mapping[str, Any] | None = None,
 ) -> LoopResult:
     """Run the loop until no pair of rows violates its condition by more than tol, or a limit is reached.
@@ -99,7 +90,7 @@ def run_libsvm_loop(
 
     Shapes: data (n, n), or (n, d) with gamma.
     """
-    n, run = problem.n, _LibsvmRun(data, gamma, tol, max_iter, clock or Clock(), verbose, settings or {})
+    n, run = problem.n, _LibsvmRun(data, gamma, tol, max_iter, clock or Clock(), settings or {})
     total = problem.total - problem.fixed_sum
     if problem.is_standard_hinge and not total:
         raw = run("SVC", problem.sign, problem.weight, {})
@@ -148,7 +139,7 @@ def _run_shifted(problem: KernelDual, run: _LibsvmRun, total: float) -> LoopResu
     extended = np.zeros((n + 1, n + 1))
     extended[:n, :n] = run.data
     max_gradient = float(np.abs(target).max()) + float(np.abs(run.data).max()) * float(half.sum())
-    extended_run = _LibsvmRun(extended, None, run.tol, run.max_iter, run.clock, run.verbose, run.settings)
+    extended_run = _LibsvmRun(extended, None, run.tol, run.max_iter, run.clock, run.settings)
     targets = np.append(target, -np.sign(total) * EXTRA_TARGET * max_gradient)
     raw = extended_run("SVR", targets, np.append(half, abs(total)), {"epsilon": float(np.mean(problem.tube))})
     return LoopResult(middle + raw.beta[:n], raw.iterations, raw.converged)
@@ -158,10 +149,10 @@ class _LibsvmRun:
     """Runs of the loop on the same data, within the same limits."""
 
     def __init__(
-        self, data: FloatArray, gamma: float | None, tol: float, max_iter: int | None, clock: Clock, verbose: bool,
+        self, data: FloatArray, gamma: float | None, tol: float, max_iter: int | None, clock: Clock,
         settings: Mapping[str, Any],
     ) -> None:  # fmt: skip
-        self.data, self.gamma, self.tol, self.clock, self.verbose = data, gamma, tol, clock, verbose
+        self.data, self.gamma, self.tol, self.clock = data, gamma, tol, clock
         self.max_iter, self.settings = max_iter or MAX_ITERATIONS, settings
 
     def __call__(
@@ -204,18 +195,13 @@ class _LibsvmRun:
     def _run_within_limits(
         self, kind: str, target: FloatArray, weights: FloatArray, settings: dict[str, Any], start_rows: float
     ) -> LoopResult:
-        """Run the loop at once if it surely ends in time, else by slices of iterations."""
-        n, evaluates_kernel = len(target), self.gamma is not None
-        width = self.data.shape[1] if evaluates_kernel else None
-        find_compiled_loop(kind)  # fills the cache here; otherwise each child process would import and test it again
-        arguments = kind, np.ascontiguousarray(self.data, dtype=np.float64), target, weights, settings
-        bound_iterations_within = partial(bound_iterations, n=n, width=width, start_rows=start_rows)
-        if bound_iterations_within(min(AT_ONCE, self.clock.remaining)) >= self.max_iter:  # nearly always for few rows
-            return _fit_libsvm(*arguments, self.max_iter)
-        n_active = min(int(SUPPORT_GROWTH * start_rows) + 1, n) if start_rows else n  # rows that are expected to move
-        return run_sliced(
-            _fit_libsvm, arguments, n_active, self.max_iter, bound_iterations_within,
-            lambda: LoopResult(np.zeros(n), 0, False), self.clock, self.verbose, can_stop=evaluates_kernel,
+        """Run the loop within the time limit and the limit of iterations."""
+        n, width = len(target), None if self.gamma is None else self.data.shape[1]
+        data = np.ascontiguousarray(self.data, dtype=np.float64)
+        return run_in_slices(
+            partial(_fit_libsvm, kind, data, target, weights, settings), self.max_iter,
+            partial(bound_iterations, n=n, width=width, start_rows=start_rows),
+            lambda: LoopResult(np.zeros(n), 0, False), self.clock,
         )  # fmt: skip
 
 
@@ -242,21 +228,15 @@ def bound_iterations(
 def _fit_libsvm(
     kind: str, data: FloatArray, target: FloatArray, weights: FloatArray, settings: dict[str, Any], max_iter: int
 ) -> LoopResult:
-    """Run the compiled function or, without it, the class of scikit-learn: in this process, also if it is a child."""
-    beta, was_stopped = np.zeros(len(target)), False
-    fit = find_compiled_loop(kind)
+    """Run the compiled function or, without it, the class of scikit-learn."""
+    beta, fit = np.zeros(len(target)), find_compiled_loop(kind)
     if fit is not None:
-        is_stoppable = settings["kernel"] != "precomputed" and is_child()
-        if is_stoppable:
-            data = data.copy()  # the original may be in memory shared with the parent
-            on_stop_request(partial(data.fill, np.nan))
         labels = (target > 0).astype(np.float64) if kind in ("SVC", "NuSVC") else target
         try:
             output = _call_compiled(fit, kind, data, labels, weights, max_iter, **settings)
         except ValueError as error:
             raise FloatingPointError(str(error)) from error
         support, coefficients, finished, iterations = output[0], output[3][0], output[7] == 0, output[8]
-        was_stopped = is_stoppable and bool(np.isnan(data[0, 0]))
     else:
         import sklearn
 
@@ -267,10 +247,7 @@ def _fit_libsvm(
         support, coefficients = model.support_, model.dual_coef_[0]
         finished, iterations = model.fit_status_ == 0, model.n_iter_
     beta[support] = coefficients
-    if not np.isfinite(np.add.reduce(beta)):  # of a loop that was stopped
-        beta = np.nan_to_num(beta)
-    n_iterations = int(np.add.reduce(iterations, axis=None))
-    return LoopResult(beta, n_iterations, bool(finished) and not was_stopped and len(beta) > 0)
+    return LoopResult(beta, int(np.add.reduce(iterations, axis=None)), bool(finished) and len(beta) > 0)
 
 
 def _call_compiled(

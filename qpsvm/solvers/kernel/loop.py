@@ -91,7 +91,6 @@ def run_working_set_loop(
     u: FloatArray | None = None,
     max_iter: int | None = None,
     clock: Clock | None = None,
-    verbose: bool = False,
 ) -> LoopResult:
     """Run the loop until no pair of rows violates its condition by more than tol, or a limit is reached.
 
@@ -99,7 +98,7 @@ def run_working_set_loop(
     """
     clock = clock or Clock()
     if core.compiled is None:
-        return _run_libsvm(problem, data, tol, max_iter, clock, verbose)
+        return _run_libsvm(problem, data, tol, max_iter, clock)
     beta = _find_start(problem, data, start)
     has_g = False
     g = np.array(problem.level)
@@ -178,12 +177,11 @@ def _run_libsvm(
     tol: float,
     max_iter: int | None,
     clock: Clock,
-    verbose: bool,
 ) -> LoopResult:
     """Run LIBSVM's loop on samples if it has the kernel and the machine, else on the Gram matrix."""
     if isinstance(data, KernelSamples):
         if isinstance(data.kernel, RBF) and is_libsvm_problem(problem):
             gamma = float(data.kernel.gamma)
-            return run_libsvm_loop(problem, data.X, max_iter, clock, gamma=gamma, tol=tol, verbose=verbose)
+            return run_libsvm_loop(problem, data.X, max_iter, clock, gamma=gamma, tol=tol)
         data = data.kernel(data.X, data.X)
-    return run_libsvm_loop(problem, data, max_iter, clock, tol=tol, verbose=verbose)
+    return run_libsvm_loop(problem, data, max_iter, clock, tol=tol)

@@ -10,17 +10,16 @@ last bit. The intercept is the weight of a constant feature 1, and is penalised.
 short rows, or if α is mostly at bounds. The losses are the hinge, the squared hinge, and the ε-insensitive loss and its
 square, with one ε for all rows.
 
-The loop polls neither clock nor Ctrl-C, and always starts at α = 0: a short run is made in this process, a long one in
-a child process (`run_sliced`). Its random generator is global to the process. It is reseeded for each run, so that
-results are reproducible, but two threads share it. As for LIBSVM, the compiled function behind scikit-learn's class is
-called directly if it passes a test on four points.
+The loop polls neither clock nor Ctrl-C, and always starts at α = 0 (`run_in_slices`). Its random generator is global to
+the process. It is reseeded for each run, so that results are reproducible, but two threads share it. As for LIBSVM, the
+compiled function behind scikit-learn's class is called directly if it passes a test on four points.
 
 Source: Hsieh, Chang, Lin, Keerthi & Sundararajan, *A dual coordinate descent method for large-scale linear SVM* (2008).
 """
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from qpsvm.base.resources.clock import Clock
 from qpsvm.solvers.linear.descent import DescentResult, count_entries
 from qpsvm.solvers.linear.row_problem import RowLosses
 from qpsvm.solvers.shared.budget import MAX_ITERATIONS
-from qpsvm.solvers.shared.time_slices import run_sliced
+from qpsvm.solvers.shared.time_slices import run_in_slices
 
 #: δ of (COORD.2) in units of the root of the mean squared length of the rows.
 RELATIVE_DELTA = 1e-9
@@ -42,9 +41,6 @@ AT_BOUND = 1e-12
 HINGE_DUAL, SQUARED_HINGE_DUAL, TUBE_DUAL, SQUARED_TUBE_DUAL = 3, 1, 13, 12
 #: Seconds of a pass over all rows, per number and per row.
 NUMBER_SECONDS, ROW_SECONDS = 4e-9, 2e-8
-#: Share of this time that a pass takes on average, because of shrinking. Under a time limit the full time is assumed;
-#: without one, the average decides whether a child process is worth its 30 ms.
-MEAN_SHARE = 0.15
 #: Bytes per stored number of X: the CSR form, temporary arrays while it is built, and LIBLINEAR's copy.
 NUMBER_BYTES = 45.0
 
@@ -97,7 +93,6 @@ def run_liblinear(
     eps: float,
     max_passes: int,
     clock: Clock | None = None,
-    verbose: bool = False,
     mean: FloatArray | None = None,
 ) -> DescentResult:
     """Run (COORD.1) until no row violates its optimality condition by more than eps, or a limit is reached.
@@ -107,19 +102,15 @@ def run_liblinear(
     mean: Subtracted from each row if X is dense; None to leave the rows as they are.
     """
     n, d = X.shape
-    clock = clock or Clock()
     seconds = NUMBER_SECONDS * (count_entries(X) + 2 * n) + ROW_SECONDS * n
-    seconds *= MEAN_SHARE if clock.limit is None else 1.0
-
-    def build_empty() -> DescentResult:
-        return DescentResult(np.zeros(d), 0.0, np.zeros(n), 0, False)
-
-    # A run of fewer passes starts again from 0, and nearly all runs need more, so it is made only if time may run out.
-    min_passes = max_passes if clock.limit is None else 1
-    return run_sliced(
-        run_passes, (X, y, losses, intercept, eps, mean), min_passes, max_passes,
-        lambda allowed: int(min(allowed / seconds, MAX_ITERATIONS)), build_empty, clock, verbose,
-    )  # fmt: skip
+    try:
+        return run_in_slices(
+            partial(run_passes, X, y, losses, intercept, eps, mean), max_passes,
+            lambda allowed: int(min(allowed / seconds, MAX_ITERATIONS)),
+            lambda: DescentResult(np.zeros(d), 0.0, np.zeros(n), 0, False), clock or Clock(),
+        )  # fmt: skip
+    except ValueError as error:
+        raise FloatingPointError(str(error)) from error
 
 
 def run_passes(

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import threading
 import time
 import warnings
@@ -11,18 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from processes import children, seconds_of
 from sklearn.datasets import make_classification
 
-from qpsvm import CSVM, RBF, InaccurateWarning, core, solve
+from qpsvm import CSVM, RBF, InaccurateWarning, solve
+from qpsvm.backends.external import libsvm_
 from qpsvm.base.resources import interrupt
-from qpsvm.base.resources.child_process import ForkedProcess
-from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.gap_refiner import GapRefiner
 from qpsvm.solve.request import INTERRUPTED_CERTIFICATE_SECONDS
-from qpsvm.solvers.kernel.dual import KernelDual
-from qpsvm.solvers.kernel.libsvm import run_libsvm_loop
-from qpsvm.solvers.shared import time_slices
 
 X, Y = make_classification(3000, 20, n_informative=10, flip_y=0.2, random_state=0)
 NOISE = np.where(np.random.default_rng(0).random(len(X)) < 0.5, 0, 1)
@@ -91,110 +85,19 @@ def test_other_handlers_and_threads_are_left_alone():
     assert found == ["optimal"]
 
 
-# --- LIBSVM's compiled loop, which answers nothing --------------------------------------------------------------------
+def test_a_press_during_a_loop_that_cannot_be_interrupted_is_noticed_at_its_end(monkeypatch):
+    """LIBSVM's point is certified, and the result says that the key was pressed."""
 
-#: Noise, a large C and a tiny tolerance: the loop would take hours.
-ENDLESS = {
-    "libsvm": lambda: solve(CSVM(X, NOISE, 1e6, RBF(0.05)), "libsvm", eps=1e-12, check=False, polish=False),
-    "kernel_newton": lambda: solve(
-        CSVM(np.tile(X, (3, 1)) + SPREAD, np.tile(NOISE, 3), 1e6, RBF(0.05)), "kernel_newton", engine="libsvm",
-        tol=1e-12, check=False, polish=False,
-    ),
-}  # fmt: skip
+    def press_and_fit(*arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+        return fit(*arguments)
 
-
-#: Those that run apart: with the core, our own loop looks at the key itself (tests/core/test_loop.py).
-APART = [backend for backend in ENDLESS if backend == "libsvm" or core.compiled is None]
-
-
-@pytest.fixture
-def child_loop(monkeypatch):
-    """Set when the loop has been running in a child for a moment."""
-    running = threading.Event()
-    true = ForkedProcess.is_ready
-
-    def note_ready(self, seconds):
-        answer = true(self, seconds)
-        running.set()
-        return answer
-
-    monkeypatch.setattr(ForkedProcess, "is_ready", note_ready)
-    return running
-
-
-def press_when_apart(running: threading.Event, times: int) -> None:
-    """Press the key when the loop runs apart; again when that has been noted."""
-
-    def press() -> None:
-        assert running.wait(100)
-        for _ in range(times):
-            os.kill(os.getpid(), signal.SIGINT)
-            while not interrupt._InterruptState.was_pressed:  # two at once would be one
-                time.sleep(0.001)
-
-    threading.Thread(target=press, daemon=True).start()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="looks for forks")
-@pytest.mark.parametrize("backend", APART)
-def test_one_press_ends_the_compiled_loop_with_a_certified_point(backend, child_loop):
-    before = children()  # of other tests: what multiprocessing keeps, for one
-    press_when_apart(child_loop, 1)
-    result = ENDLESS[backend]()
+    fit = libsvm_.fit
+    monkeypatch.setattr(libsvm_, "fit", press_and_fit)
+    result = solve(CSVM(X, NOISE, 10.0, RBF(0.05)), "libsvm", max_iter=50, check=False)
     assert result.status == "interrupted"
     assert np.isfinite(result.alpha).all()
     assert result.gap < np.inf
-    assert children() <= before
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="looks for forks")
-@pytest.mark.parametrize("backend", APART)
-def test_two_presses_end_everything(backend, child_loop, monkeypatch):
-    monkeypatch.setattr(time_slices, "GRACE", 100.0)  # the second press does not wait for that
-    monkeypatch.setattr(ForkedProcess, "request_stop", lambda _: None)
-    before = children()
-    press_when_apart(child_loop, 2)
-    with pytest.raises(KeyboardInterrupt):
-        ENDLESS[backend]()
-    assert children() <= before
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert not interrupt.is_interrupted()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="looks for forks")
-@pytest.mark.parametrize("kind", ["hinge", "tube"])
-def test_what_the_loop_has_found_is_not_lost(kind, monkeypatch):
-    """A loop over samples is hurried to its end: what comes back is better than nothing at all.
-
-    It is hurried later and later, until it had found something: how long that takes is the machine's affair.
-    """
-    Z, t = np.tile(X, (2, 1)) + SPREAD[: 2 * len(X)], np.tile(Y, 2)
-    n = len(t)
-    problem = {
-        "hinge": KernelDual.from_hinges(np.where(t > 0, 1.0, -1.0), np.full(n, 1e3)),
-        "tube": KernelDual(np.full(n, 1e3), t + SPREAD[:n, 0], np.full(n, -1e3), 1e-3),
-    }[kind]
-    monkeypatch.setattr(time_slices, "GRACE", 100.0)
-    monkeypatch.setattr(time_slices, "AT_ONCE", 0.0)
-    others = children()
-
-    class Late(Clock):
-        after = 0.2  # seconds of the child's processor time
-
-        def find_stop_reason(self):
-            return "interrupted" if seconds_of(children() - others) > self.after else None
-
-    for _ in range(9):
-        result = run_libsvm_loop(problem, Z, clock=Late(), gamma=0.05, tol=1e-12)
-        assert not result.converged
-        if np.count_nonzero(result.beta) > 1:
-            break
-        Late.after *= 2.0
-    assert result.iterations > 0
-    assert np.count_nonzero(result.beta) > 1
-    assert abs(result.beta.sum()) <= 1e-9 * np.abs(result.beta).sum()
-    assert np.isfinite(Z).all()
 
 
 def test_the_key_belongs_to_the_main_thread():

@@ -40,6 +40,7 @@ def problem_of(X, y, C, intercept):
     return qpsvm.CSVM(X, y, C, intercept=intercept)
 
 
+@pytest.mark.skipif(core.compiled is None, reason="descent needs the compiled core")
 @for_each("C, intercept, sparse", cover_pairs((0.01, 1.0, 1e3, "each"), INTERCEPTS, (True, False)))
 def test_what_begins_with_it_is_solved(C, intercept, sparse):
     X, y = draw_texts()
@@ -53,6 +54,7 @@ def test_what_begins_with_it_is_solved(C, intercept, sparse):
     )
 
 
+@pytest.mark.skipif(core.compiled is None, reason="descent needs the compiled core")
 def test_centring_is_that_of_the_rows():
     random = np.random.default_rng(0)
     X, y = random.standard_normal((80, 3)) + np.array([100.0, -50.0, 0.0]), np.where(np.arange(80) % 2, 1.0, -1.0)
@@ -179,7 +181,6 @@ def test_limits_are_kept_and_said():
 
 
 def test_under_a_time_limit_what_surely_ends_is_made_here(monkeypatch):
-    """A child process took half of a second's limit to begin, and nothing was left of its passes."""
     C, made = np.full(len(Y), 2.0), []
     monkeypatch.setattr(liblinear, "NUMBER_SECONDS", 1e-4)
 
@@ -217,6 +218,7 @@ def test_one_pair_prints_nothing(capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.skipif(core.compiled is None, reason="descent needs the compiled core")
 def test_with_a_start_there_are_newton_steps_only():
     wide, y = draw_texts(500, 4000)
     first = solve_linear(wide, y, 1.0, intercept="penalised")

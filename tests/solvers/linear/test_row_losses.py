@@ -14,6 +14,7 @@ from pairwise import cover_pairs
 from stated_machines import StatedProblem
 
 import qpsvm
+from qpsvm import core
 from qpsvm.backends.own.augmented_lagrangian_ import AugmentedLagrangianBackend
 from qpsvm.backends.own.linear_rows import build_linear_rows
 from qpsvm.backends.problem_size import measure_size
@@ -460,6 +461,7 @@ def test_what_it_does_not_have():
         qpsvm.solve(qpsvm.QuantileSVR(X, t, quantile=0.8, intercept="penalised"), "liblinear")
 
 
+@pytest.mark.skipif(core.compiled is None, reason="descent needs the compiled core")
 @for_each("name", ["squared hinge", "absolute", "squared"])
 @for_each("intercept", INTERCEPTS)
 def test_it_goes_first_on_wide_sparse_rows(name, intercept):
