@@ -126,7 +126,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             Equation("alone", (
                 line(primal_at_zero, "=", 0, measured=False),
                 line(-(HALF * QUADRATIC_FORM), "≤", primal_at_optimum, "≤", 0, scale="objective_scale",
-                     at=sym.with_needed_slack, before=r"\quad\Longrightarrow\quad "),
+                     map_point=sym.with_needed_slack, before=r"\quad\Longrightarrow\quad "),
             )),
         ),
             step(
