@@ -95,10 +95,8 @@ class EquationLine:
 
         first: A name for the first side; "" for its own code.
         """
-        sides = [
-            first or strip_brackets(self.sides[0].python()),
-            *(strip_brackets(side.python()) for side in self.sides[1:]),
-        ]
+        sides = [strip_brackets(side.python()) for side in self.sides]
+        sides[0] = first or sides[0]
         if not all(sides):
             return []
         mask = self.rows.code if self.rows else ""

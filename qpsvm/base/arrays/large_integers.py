@@ -34,8 +34,8 @@ def check_not_rounded(original: Any, values: Matrix, name: str, columns: Sequenc
         entries = original.tocoo()
         position = find_first_rounded(entries.data)
         if position is not None:
-            index = (int(entries.row[position]), int(entries.col[position]))
-            raise build_rounding_error(entries.data[position], name, index, columns)
+            cell = (int(entries.row[position]), int(entries.col[position]))
+            raise build_rounding_error(entries.data[position], name, cell, columns)
         return
     raw = original if isinstance(original, np.ndarray) else None
     if raw is None and has_large_integers(values):

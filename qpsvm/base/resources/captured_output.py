@@ -89,10 +89,7 @@ class _CapturingStream:
 
 
 class _Redirection:
-    """Redirection of descriptors 1 and 2 to one file, as long as any thread captures them.
-
-    saved: Duplicates of the original descriptors.
-    """
+    """Redirection of descriptors 1 and 2 to a file, as long as any thread captures them; `saved` has the originals."""
 
     def __init__(self) -> None:
         self.n_captures = 0

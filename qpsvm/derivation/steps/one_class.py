@@ -134,7 +134,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             "The bounds then determine α = s. No sample need be inside, and ρ has no largest value: the reward of a "
             "larger ρ equals the penalty of the slacks.",
             Equation("alone", (
-                line(letter(r"\alpha", text="α_i"), "=", letter("s", "C", text="s_i"), scale="largest",
+                line(letter(r"\alpha", text="α_i"), "=", letter("s", "C", text="s_i"), scale="max_alpha",
                      before=r"\nu=1\quad\Longrightarrow\quad "),
                 line(RHO, "≥", max_u, before=r",\quad ", scale="level"),
             ), lambda at: "" if at.problem.nu == 1.0 else f"ν is {at.problem.nu:g}, so that there is a choice"),
