@@ -69,7 +69,7 @@ class OneClass(NoveltyProblem):
     kernel : Kernel, str or callable, default=RBF()
         A kernel object, its name, or a function `(X, Z) -> (n, m)`.
     sample_weight : array_like, shape (n,), optional
-        s_i, the penalty of a unit of slack; 1 if omitted.
+        Penalty s_i of a unit of slack; 1 if omitted.
 
     Raises
     ------

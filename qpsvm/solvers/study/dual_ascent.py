@@ -199,20 +199,20 @@ def find_disjoint_combination(A: FloatArray) -> FloatArray:
         raise UnsupportedError(f"projected gradient takes at most 2 equality rows, got {len(A)}; use cvxopt or osqp")
     if len(A) < 2 or not A.any():
         return np.eye(len(A))
-    size = np.abs(A).max(axis=1)
-    size[size == 0] = 1.0
-    columns = A / size[:, None]
+    row_scale = np.abs(A).max(axis=1)
+    row_scale[row_scale == 0] = 1.0
+    columns = A / row_scale[:, None]
     norms = np.hypot(columns[0], columns[1])
-    p = columns[:, norms.argmax()] / norms.max()
-    off_p = np.abs(p[0] * columns[1] - p[1] * columns[0]) > ROUNDING * norms
-    i = int(np.where(off_p, norms, 0.0).argmax())
-    r = columns[:, i] / norms[i] if off_p.any() else np.array([-p[1], p[0]])
-    if np.any(off_p & (np.abs(r[0] * columns[1] - r[1] * columns[0]) > ROUNDING * norms)):
+    p = columns[:, norms.argmax()] / norms.max()  # the direction of the largest column
+    is_off_p = np.abs(p[0] * columns[1] - p[1] * columns[0]) > ROUNDING * norms
+    i = int(np.where(is_off_p, norms, 0.0).argmax())
+    r = columns[:, i] / norms[i] if is_off_p.any() else np.array([-p[1], p[0]])
+    if np.any(is_off_p & (np.abs(r[0] * columns[1] - r[1] * columns[0]) > ROUNDING * norms)):
         raise UnsupportedError(
             "projected gradient takes two equality rows only if their columns point in two directions, as those of "
             "the ν-SVM dual do; use cvxopt or osqp"
         )
-    return np.asarray(np.array([[r[1], -r[0]], [-p[1], p[0]]]) / size)
+    return np.asarray(np.array([[r[1], -r[0]], [-p[1], p[0]]]) / row_scale)
 
 
 def find_knapsack_multiplier(v: FloatArray, a: FloatArray, beta: float, lb: FloatArray, ub: FloatArray) -> float:
