@@ -160,8 +160,8 @@ def check_tasks(page: Page, bundle: Any, tasks: list[dict[str, Any]]) -> int:
         at = build_quantities(problem, result)
         for step in derivation.steps:
             for line, sides in zip(javascript.select_lines(step), said["terms"].get(step.tag, []), strict=True):
-                point = at if line.at is None else line.at(at)
-                if line.at is letters.make_suboptimal:  # the page has no other α than its own
+                point = at if line.map_point is None else line.map_point(at)
+                if line.map_point is letters.make_suboptimal:  # the page has no other α than its own
                     point = letters.with_needed_slack(at)
                 if line.when is not None and not line.when(point):
                     continue

@@ -1,7 +1,7 @@
 """Define equations as expressions, which are displayed as LaTeX, text or Python and evaluated.
 
 An `EquationLine` compares terms, as in 0 ≤ α ≤ C, and an `Equation` is the lines of one step. Both sides of a line are
-evaluated at a point, a `Quantities`. So what is displayed is what is measured: no equation is written twice.
+evaluated at a point, a `Quantities`. The same terms give the display and the residual: no equation is written twice.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from qpsvm.derivation.relative_size import VANISHING, reference_size
 from qpsvm.derivation.residual import BothSides, NotMeasurableError, Relation, find_worst_entry
 from qpsvm.derivation.terms import Term, term
 
-#: Code of a comparison that is longer than this is written in several lines.
+#: Code of a comparison that is longer than this is split into several lines.
 MAX_COLUMNS = 100
-#: A side that several lines share, and that is longer than this, gets this name in code.
+#: In code a side that several lines share gets this name if it is longer than this.
 SHARED_NAME, MAX_UNNAMED = "value", 30
 #: Relations in LaTeX and in Python, and the relation that is measured: a strict inequality is measured as a weak one.
 RELATIONS: dict[str, tuple[str, str, Relation]] = {
     "=": ("=", "==", "="), "≤": (r"\le ", "<=", "≤"), "≥": (r"\ge ", ">=", "≥"), "<": ("<", "<", "≤"),
-    ">": (">", ">", "≥"), ":": (r":\ ", "==", "="),
+    ">": (">", ">", "≥"),
 }  # fmt: skip
 
 
@@ -50,9 +50,9 @@ class EquationLine:
 
     scale: What a difference of the sides is divided by: an attribute of the point, or a function of it; None for the
         size of the last term.
-    before, after: LaTeX in front of the line and behind it, which is displayed only.
+    before, after: LaTeX in front of the line and after it, which is displayed only.
     joined: Whether the line follows the previous one without a break.
-    at: Function from the given point to the point at which the line is evaluated; None for the given point.
+    map_point: Function from the given point to the point at which the line is evaluated; None for the given point.
     rows: The entries to which the line applies; None for all.
     place: What the entries are, for messages: "sample", "constraint", "entry" and so on; "" for rows of the dual.
     shown: Whether the line is displayed; otherwise it is only measured.
@@ -71,7 +71,7 @@ class EquationLine:
     before: str = ""
     after: str = ""
     joined: bool = False
-    at: Callable[[Any], Any] | None = None
+    map_point: Callable[[Any], Any] | None = None
     rows: Subset | None = None
     place: str = ""
     shown: bool = True
@@ -87,49 +87,49 @@ class EquationLine:
         chain = self.sides[0].latex() if self.left is None else self.left
         for relation, side in zip(self.relations, self.sides[1:], strict=True):
             chain += RELATIONS[relation][0] + side.latex()
-        given = "" if self.premise is None else rf"{self.premise.latex()} &\;\Rightarrow\; "
-        return self.before + given + chain + self.after
+        premise = "" if self.premise is None else rf"{self.premise.latex()} &\;\Rightarrow\; "
+        return self.before + premise + chain + self.after
 
     def python(self, first: str = "") -> list[str]:
         """Return code that is true at an optimum: one expression per relation, none if a side has no code.
 
         first: A name for the first side; "" for its own code.
         """
-        sides = [
-            first or strip_brackets(self.sides[0].python()),
-            *(strip_brackets(side.python()) for side in self.sides[1:]),
-        ]
+        sides = [strip_brackets(side.python()) for side in self.sides]
+        sides[0] = first or sides[0]
         if not all(sides):
             return []
         mask = self.rows.code if self.rows else ""
         unless = f"{self.when.code} or " if self.when else ""
         code = [] if self.premise is None else replace(self.premise, rows=self.rows).python()
-        is_equality_chain = set(self.relations) == {"="}
         for k, relation in enumerate(self.relations):
-            left, right = sides[0 if is_equality_chain else k], sides[k + 1]
+            left, right = sides[0 if self._is_equality_chain else k], sides[k + 1]
             if left != right:
                 code.append(unless + build_comparison(left, relation, right, mask))
         return code
 
     def iter_sides(self, at: Any) -> Iterator[BothSides]:
         """Yield both sides of each relation at a point. In a chain of equalities each is compared with the first."""
-        at = at if self.at is None else self.at(at)
+        if self.map_point is not None:
+            at = self.map_point(at)
         rows = None if self.rows is None else np.flatnonzero(self.rows(at))
         if (rows is not None and not len(rows)) or (self.when is not None and not self.when(at)):
             return
         values = [side.value(at) for side in self.sides]
         scale = self._evaluate_scale(at)
-        is_equality_chain = set(self.relations) == {"="}
-        for k in sorted(range(len(self.relations)), reverse=is_equality_chain):
-            first = 0 if is_equality_chain else k
-            caption = (
-                self.caption(at) if self.caption else f"{self.sides[first].text()}, and {self.sides[k + 1].text()}"
-            )
+        preferred = None if self._is_equality_chain else self._mark_inside(values, scale)
+        for k in sorted(range(len(self.relations)), reverse=self._is_equality_chain):
+            first = 0 if self._is_equality_chain else k
+            terms = f"{self.sides[first].text()}, and {self.sides[k + 1].text()}"
+            caption = self.caption(at) if self.caption else terms
             relation = RELATIONS[self.relations[k]][2]
-            preferred = None if is_equality_chain else self._mark_inside(values, scale)
             yield self._compare(at, values[first], relation, values[k + 1], caption, scale, rows, preferred)
         if self.premise is not None:
-            yield from replace(self.premise, rows=self.rows, at=None).iter_sides(at)
+            yield from replace(self.premise, rows=self.rows, map_point=None).iter_sides(at)
+
+    @property
+    def _is_equality_chain(self) -> bool:
+        return set(self.relations) == {"="}
 
     def _evaluate_scale(self, at: Any) -> Any:
         """Return what differences of the sides are divided by; None for the size of the last term."""
@@ -144,7 +144,7 @@ class EquationLine:
             (right - left) * (-1 if relation in "≥>" else 1)
             for left, right, relation in zip(values[:-1], values[1:], self.relations, strict=True)
         ]
-        return np.logical_and.reduce(np.broadcast_arrays(*(values > min_difference for values in differences)))
+        return np.logical_and.reduce(np.broadcast_arrays(*(difference > min_difference for difference in differences)))
 
     def _compare(
         self, at: Any, left: Any, relation: Relation, right: Any, caption: str, scale: Any, rows: Any, preferred: Any
@@ -165,60 +165,6 @@ class EquationLine:
             left, relation, right, caption.replace("{", "{{").replace("}", "}}") + ", of {i}", scale,
             lambda i: at.name_entry(self.place, int(i if rows is None else rows[i]), count), preferred,
         )  # fmt: skip
-
-
-def build_comparison(left: str, relation: str, right: str, mask: str = "") -> str:
-    """Build code that is true if a relation holds, up to `tol`, at all entries or at those of a mask."""
-    if left == "0":
-        left, relation, right = right, {"≤": "≥", "<": ">"}.get(relation, relation), left
-    function = ""
-    if relation in "=:":
-        function = "isclose" if mask else "allclose"
-        sides = [f"{left},", f"{right}, atol=tol"]
-    elif relation in "<≤":
-        sides = [left, f"<= {shift_by_tol(right, '+')}"]
-    else:
-        sides = [left, f">= {shift_by_tol(right, '-')}"]
-    arguments = " ".join(sides)
-    if len(arguments) > MAX_COLUMNS:
-        arguments = "".join(f"\n    {summand}" for side in sides for summand in split_long_sum(side))
-    if not mask:
-        return f"{function or 'all'}({arguments})"
-    return f"all({function}({arguments})[{mask}])"
-
-
-def shift_by_tol(code: str, sign: str) -> str:
-    """Return the code of a bound that is shifted by `tol`."""
-    if code == "0":
-        return "tol" if sign == "+" else "-tol"
-    return f"{code} {sign} tol"
-
-
-def split_long_sum(code: str) -> list[str]:
-    """Split a long sum into lines, which break before a sign outside of brackets."""
-    if len(code) <= MAX_COLUMNS:
-        return [code]
-    lines = []
-    start = 0  # of the current line
-    depth = 0  # of brackets
-    for k, character in enumerate(code):
-        depth += (character in "([") - (character in ")]")
-        if not depth and character in "+-" and code[k - 1 : k + 2] == f" {character} ":
-            lines.append(code[start : k - 1])
-            start = k
-    return [*lines, code[start:]]
-
-
-def strip_brackets(code: str) -> str:
-    """Strip the brackets around one name, or around all of the code."""
-    code = re.sub(r"(?<![\w)\]])\((\w+)\)", r"\1", code)
-    depths = [code[: k + 1].count("(") - code[: k + 1].count(")") for k in range(len(code))]
-    return code[1:-1] if code.startswith("(") and 0 not in depths[:-1] else code
-
-
-def line(first: Term | float, *rest: Any, **fields: Any) -> EquationLine:
-    """Build a line of terms with the relations between them: line(a, "=", b, "≤", c)."""
-    return EquationLine((term(first), *map(term, rest[1::2])), tuple(rest[::2]), **fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,6 +237,11 @@ class Equation:
         )
 
 
+def line(first: Term | float, *rest: Any, **fields: Any) -> EquationLine:
+    """Build a line of terms with the relations between them: line(a, "=", b, "≤", c)."""
+    return EquationLine((term(first), *map(term, rest[1::2])), tuple(rest[::2]), **fields)
+
+
 def display(value: Term, before: str = "", after: str = "") -> EquationLine:
     """Build a line of one term, which is displayed and not measured."""
     return EquationLine((value,), (), before=before, after=after, measured=False)
@@ -309,6 +260,55 @@ def iter_constraints(*lines: EquationLine | None) -> Iterator[EquationLine]:
 
 
 def write_stationarity(*letters: str) -> str:
-    """Return the LaTeX of ∂L/∂(letter) = 0 with an arrow, to precede what follows."""
+    """Return the LaTeX of ∂L/∂(letter) = 0 for each letter, with an arrow to the equation that follows."""
     derivatives = "=".join(rf"\frac{{\partial L}}{{\partial {latex}}}" for latex in letters)
     return rf"{derivatives}=0\quad\Longrightarrow\quad "
+
+
+def build_comparison(left: str, relation: str, right: str, mask: str = "") -> str:
+    """Build code that is true if a relation holds, up to `tol`, at all entries or at those of a mask."""
+    if left == "0":
+        left, relation, right = right, {"≤": "≥", "<": ">"}.get(relation, relation), left
+    function = ""
+    if relation == "=":
+        function = "isclose" if mask else "allclose"
+        sides = [f"{left},", f"{right}, atol=tol"]
+    elif relation in "<≤":
+        sides = [left, f"<= {shift_by_tol(right, '+')}"]
+    else:
+        sides = [left, f">= {shift_by_tol(right, '-')}"]
+    arguments = " ".join(sides)
+    if len(arguments) > MAX_COLUMNS:
+        arguments = "".join(f"\n    {summand}" for side in sides for summand in split_long_sum(side))
+    if not mask:
+        return f"{function or 'all'}({arguments})"
+    return f"all({function}({arguments})[{mask}])"
+
+
+def shift_by_tol(code: str, sign: str) -> str:
+    """Return the code of a bound that is shifted by `tol`."""
+    if code == "0":
+        return "tol" if sign == "+" else "-tol"
+    return f"{code} {sign} tol"
+
+
+def split_long_sum(code: str) -> list[str]:
+    """Split a long sum into lines, which break before a sign outside of brackets."""
+    if len(code) <= MAX_COLUMNS:
+        return [code]
+    lines = []
+    start = 0  # of the current line
+    depth = 0  # of brackets
+    for k, character in enumerate(code):
+        depth += (character in "([") - (character in ")]")
+        if not depth and character in "+-" and code[k - 1 : k + 2] == f" {character} ":
+            lines.append(code[start : k - 1])
+            start = k
+    return [*lines, code[start:]]
+
+
+def strip_brackets(code: str) -> str:
+    """Strip the brackets around single names, and those around all of the code."""
+    code = re.sub(r"(?<![\w)\]])\((\w+)\)", r"\1", code)
+    depths = [code[: k + 1].count("(") - code[: k + 1].count(")") for k in range(len(code))]
+    return code[1:-1] if code.startswith("(") and 0 not in depths[:-1] else code

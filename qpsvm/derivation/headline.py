@@ -68,13 +68,13 @@ def assess_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, 
     gap_text = (
         f"a certified relative gap of {gap:.1e}" if np.isfinite(gap) else "no certified gap: it separates nothing"
     )
-    relative_change = relative_to(float(np.abs(feasible(at.problem.svm, alpha) - alpha).max()), at.largest)
+    relative_change = relative_to(float(np.abs(feasible(at.problem.svm, alpha) - alpha).max()), at.max_alpha)
     if max(relative_change, at.alpha_without_weight) > AGREEMENT_TOL:
         return (
             f"NOT FEASIBLE: at the α given, {describe_violation(at)}. The residuals are those of the α given; the "
             f"feasible α that the library makes of it has {gap_text}"
         ), False
-    if relative_to(float(np.abs(certified - alpha).max()), at.largest) > AGREEMENT_TOL:
+    if relative_to(float(np.abs(certified - alpha).max()), at.max_alpha) > AGREEMENT_TOL:
         return (
             f"NOT OPTIMAL: the α given is feasible, but a multiple of it is better, which has {gap_text}. The "
             "residuals are those of the α given"
@@ -114,7 +114,7 @@ def measure_decision_difference(at: Quantities[Any]) -> float:
 
 def find_contradiction(at: Quantities[Any], measured: Mapping[str, Measurement]) -> str:
     """Describe what contradicts the gap of a result, or return ""."""
-    if relative_to(residuals.compute_primal_residual(at.dual, at.dual_point), at.largest) > AGREEMENT_TOL:
+    if relative_to(residuals.compute_primal_residual(at.dual, at.dual_point), at.max_alpha) > AGREEMENT_TOL:
         return describe_violation(at)
     return describe_failures(measured, at.result.gap)
 
@@ -128,7 +128,7 @@ def has_equal_values(at: Quantities[Any]) -> bool:
     difference = max(abs(at.primal_value - at.dual_value), *map(abs, claimed))
     return (
         at.rows_agree and relative_to(residuals.compute_primal_residual(at.dual, at.dual_point),
-        at.largest) <= AGREEMENT_TOL and difference <= AGREEMENT_TOL * at.objective_scale
+        at.max_alpha) <= AGREEMENT_TOL and difference <= AGREEMENT_TOL * at.objective_scale
     )  # fmt: skip
 
 

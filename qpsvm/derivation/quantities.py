@@ -3,8 +3,8 @@
 A `Quantities` is the point at which the equations are evaluated: the argument that is called `at` everywhere in this
 package. A symbol is an attribute, or is computed from attributes.
 
-Everything is computed again from α, ξ, ρ and the decision function of the result, so a result that was changed does
-not pass. Only the kinds of samples, C − α and the claimed objective values are read from the result.
+All symbols are computed again from α, ξ, ρ and the decision function of the result, so a wrong result has large
+residuals. Only the kinds of samples, C − α and the claimed objective values are read from the result.
 
 Every machine has the symbols of its dual, (DUAL.1): some are vectors over the n samples of positive weight, others over
 the m rows of the dual. If f is a multiple of the dual's f, as in an SVDD, it is converted to the dual's units.
@@ -35,9 +35,9 @@ from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Linear, Precomputed
 
 #: Targets whose spread is less than this share of their size count as constant.
-SPREAD = 1e-6
-#: New samples on which decision functions are compared.
-NEW_SAMPLES = 200
+MIN_TARGET_SPREAD = 1e-6
+#: Maximum number of new samples on which decision functions are compared.
+MAX_NEW_SAMPLES = 200
 
 P = TypeVar("P", bound=Problem)
 
@@ -52,29 +52,30 @@ class Quantities(Generic[P]):
     beta: Coefficients of the samples in f, the sums of α_k s_k over their rows: (n,).
     eta: Multipliers of ξ ≥ 0 from the result: C − α, (m,), in the units of α.
     hard: Mask of the hard rows: (m,).
-    total, largest: Σ |α_i| and max |α_i|.
-    alpha_scale: Estimate of the largest possible α_i, never 0: `largest`, or else the largest finite bound.
+    alpha_sum, max_alpha: Σ |α_i| and max |α_i|.
+    alpha_scale: Scale of α, never 0: `max_alpha`, or if that is 0 the largest finite bound.
     box: Scale of the bounds of α, (m,): C, or `alpha_scale` if C is infinite.
-    rho, unit: Margin level ρ, 1 except in the ν-SVM; the objective's factor in front of ½‖w‖².
-    is_linear, w: Whether w is a vector in the space of the samples, and that vector: (d,).
+    rho: Margin level ρ, 1 except in the ν-SVM.
+    unit: Factor of ½‖w‖² in the objective.
+    is_linear, w: Whether w is a vector in the space of the samples; that vector, (d,), only if so.
     """
 
     def __init__(self, problem: P, result: SVMResult) -> None:
         self.problem = problem
         self.result = result
         self.kernel = problem.kernel
-        if isinstance(problem.kernel, FeatureMap):  # then the samples are the features
+        if isinstance(problem.kernel, FeatureMap):
             self.kernel, self.result = Linear(), replace(result, model=result.model.linear_model)
         self.y = self.svm.sign
         self.C = self.svm.upper
-        with np.errstate(all="ignore"):  # an α may be so large that its products overflow
+        with np.errstate(all="ignore"):  # products of a huge α may overflow
             self.alpha = problem._restrict_to_dual(result.alpha)
             self.eta = problem._restrict_to_dual(result.upper - result.alpha)
             self.beta = self.svm.beta(self.alpha)
-            self.total = float(np.abs(self.alpha).sum())
-            self.largest = float(np.abs(self.alpha).max())
+            self.alpha_sum = float(np.abs(self.alpha).sum())
+            self.max_alpha = float(np.abs(self.alpha).max())
         is_bounded = np.isfinite(self.C)
-        self.alpha_scale = self.largest or float(self.C[is_bounded].max(initial=0.0)) or 1.0
+        self.alpha_scale = self.max_alpha or float(self.C[is_bounded].max(initial=0.0)) or 1.0
         self.box = np.where(is_bounded, self.C, self.alpha_scale)
         self.hard = ~is_bounded & (self.svm.curvature == 0.0)
         self.rho = result.rho
@@ -98,7 +99,7 @@ class Quantities(Generic[P]):
 
     def complement_multipliers(self) -> Self:
         """Return the point with C − α in place of α, or the largest α less α if C is infinite."""
-        return self.with_symbols(alpha=np.where(np.isfinite(self.C), self.C, self.largest) - self.alpha)
+        return self.with_symbols(alpha=np.where(np.isfinite(self.C), self.C, self.max_alpha) - self.alpha)
 
     def make_suboptimal(self) -> Self:
         """Return the point with the same w, b and ξ, and a feasible α that is not optimal.
@@ -106,23 +107,15 @@ class Quantities(Generic[P]):
         This α is the midpoint of α and the feasible α closest to 0.
         """
         svm = self.problem.svm
-        middle = 0.5 * (self.all_multipliers + feasible(svm, np.zeros(svm.m)))
+        midpoint = 0.5 * (self.all_multipliers + feasible(svm, np.zeros(svm.m)))
         names_of_w = (
-            "f",
-            "values",
-            "b",
-            "xi",
-            "square_of_w",
-            "half_norm",
-            "level",
-            "objective_scale",
-            *self.symbols_of_w,
-        )
-        other = self.with_symbols()
+            "f", "values", "b", "xi", "square_of_w", "half_norm", "level", "objective_scale", *self.symbols_of_w,
+        )  # fmt: skip
+        other = copy(self)
         for name in [name for name in vars(other) if isinstance(getattr(type(self), name, None), cached_property)]:
             del other.__dict__[name]
         other.__dict__ |= {name: getattr(self, name) for name in names_of_w}
-        return other._with_multipliers(middle)
+        return other._with_multipliers(midpoint)
 
     #: Names of further symbols that depend on w only.
     symbols_of_w: tuple[str, ...] = ()
@@ -134,7 +127,7 @@ class Quantities(Generic[P]):
         return self
 
     def compute_symbols(self, b: float) -> dict[str, Any]:
-        """Return the symbols of w(α) and an intercept b, by name: f, ‖w‖², b, and the slacks that α gives."""
+        """Return the symbols of w(α) and an intercept b, by name: f, ‖w‖², b, and the slacks ξ and ζ."""
         square = self.quadratic
         values = self.u + b
         if self.intercept_in_kernel:  # only ‖w‖² + b² and ⟨w, φ(x)⟩ + b are known
@@ -171,9 +164,7 @@ class Quantities(Generic[P]):
         count: The number of entries.
         """
         if place == "between":
-            return (
-                f"{self.name_sample(i)} and the next, half way" if self.new_samples is not None else self.name_sample(i)
-            )
+            return self.name_sample(i) + ("" if self.new_samples is None else " and the next, half way")
         if place == "product":
             return f"the product with φ(x) at {self.name_sample(i)}"
         if not place and count == self.svm.m:
@@ -305,7 +296,7 @@ class Quantities(Generic[P]):
         space = self.problem.space
         w = space.weights(coef)
         coef_sum = float(coef.sum())
-        if space.origin is None or space.is_affine or abs(coef_sum) <= VANISHING * self.total:
+        if space.origin is None or space.is_affine or abs(coef_sum) <= VANISHING * self.alpha_sum:
             return w
         return w + coef_sum * np.asarray(space.origin)
 
@@ -399,7 +390,7 @@ class Quantities(Generic[P]):
         """Violations of the dual's point other than of the box and the equalities: none."""
         return {}
 
-    rows_agree = True  # there are no linear constraints
+    rows_agree = True  # whether the linear constraints hold: here there are none
 
     @cached_property
     def primal_value(self) -> float:
@@ -442,14 +433,14 @@ class Quantities(Generic[P]):
 
     @cached_property
     def new_samples(self) -> Matrix | None:
-        """New samples, half way between neighbouring rows: (k, d), k ≤ `NEW_SAMPLES`.
+        """New samples half way between consecutive rows: (k, d), k ≤ `MAX_NEW_SAMPLES`.
 
         None for a precomputed kernel, which has no values at new samples; for psd="clip", whose f at new samples does
-        not have the coefficients β; and for a single sample, which has no neighbour.
+        not have the coefficients β; and for a single sample.
         """
         if isinstance(self.problem.kernel, Precomputed) or self.problem.psd == "clip" or self.X.shape[0] < 2:
             return None
-        rows = self.X[: NEW_SAMPLES + 1]
+        rows = self.X[: MAX_NEW_SAMPLES + 1]
         return (rows[:-1] + rows[1:]) / 2
 
     @property
@@ -458,7 +449,7 @@ class Quantities(Generic[P]):
         return self.values if self.new_samples is None else self.evaluate_decision(self.new_samples)
 
     def sum_kernels_between(self, coef: FloatArray) -> FloatArray:
-        """Return Σ coef_i K(x_i, x) at the points of `f_between`, for coef (n,): (k,)."""
+        """Return Σ coef_i K(x_i, x) at the points of `f_between`, (k,); without new samples coef (n,) has to be β."""
         if self.new_samples is None:
             return self.u
         return np.asarray(self.kernel(self.new_samples, self.X) @ coef)
@@ -468,7 +459,7 @@ class Quantities(Generic[P]):
     @cached_property
     def f_term_size(self) -> float:
         """Size of the terms of f, Σ |β_i| · max K_ii, relative to which f is rounded."""
-        return self._absolute_sum * self._largest_square
+        return self._absolute_sum * self._max_squared_norm
 
     @cached_property
     def u_term_size(self) -> float:
@@ -481,16 +472,16 @@ class Quantities(Generic[P]):
     @cached_property
     def w_term_size(self) -> float:
         """Size of the terms of w, Σ |β_i| · max ‖φ(x_i)‖."""
-        return self._absolute_sum * float(np.sqrt(self._largest_square))
+        return self._absolute_sum * float(np.sqrt(self._max_squared_norm))
 
     @cached_property
     def _absolute_sum(self) -> float:
-        """Σ |α_k| over all rows of all samples: at least Σ |β_i|."""
+        """Σ |α_k| over all rows of all samples: an upper bound of Σ |β_i|."""
         return float(self.problem.svm.sum_absolute_alpha(np.abs(self.all_multipliers)).sum())
 
     @property
-    def _largest_square(self) -> float:
-        """max ‖φ(x_i)‖², at least 0: if all samples are equal, rounding may make it negative."""
+    def _max_squared_norm(self) -> float:
+        """max ‖φ(x_i)‖² of centred samples; rounding may make it negative if all are equal, then 0."""
         return max(float(self.problem.space.centred_gram.diagonal().max()), 0.0)
 
     @cached_property
@@ -501,7 +492,8 @@ class Quantities(Generic[P]):
         targets, because adding a constant to all of them changes b only.
         """
         if self.svm.is_two_sided:
-            return max(float(np.ptp(self.problem._active_target)), SPREAD * float(np.abs(self.svm.level).max())) or 1.0
+            spread = float(np.ptp(self.problem._active_target))
+            return max(spread, MIN_TARGET_SPREAD * float(np.abs(self.svm.level).max())) or 1.0
         level_is_variable = any(group.multiplier == "rho" for group in self.svm.margin_groups)
         level = self.rho if level_is_variable else float(np.abs(self.margin).max()) or abs(self.b)
         if level <= VANISHING * self.f_term_size and self.svm.is_homogeneous:
@@ -514,7 +506,7 @@ class Quantities(Generic[P]):
         values = [abs(value) for value in (self.result.primal, self.result.dual) if np.isfinite(value)]
         if not values:
             return 1.0
-        hulls_meet = self.svm.is_homogeneous and self.rho == 0.0  # w is rounding: take the size of its terms
+        hulls_meet = self.svm.is_homogeneous and self.rho == 0.0  # w is only rounding: take the size of its terms
         min_size = 0.5 * self.w_term_size * self.w_term_size if hulls_meet else 0.0
         return max(*values, min_size) or 1.0
 

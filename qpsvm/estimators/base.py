@@ -96,31 +96,32 @@ class GapWarning(InaccurateWarning, ConvergenceWarning):  # type: ignore[misc]
 class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """The base of all estimators."""
 
-    #: Names of the parameters in addition to those of the base classes; and parameters that differ from the table, or
-    #: are not in it.
+    #: Names of the parameters that a class adds to those of its base classes.
     _parameter_names: ClassVar[tuple[str, ...]] = (
         "tol", "verbose", "max_iter", "backend", "constraints", "warm_start", "time_limit",
     )  # fmt: skip
+    #: Parameters that are not in the table `PARAMETERS`, or differ from it.
     _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {}
     #: Names of the attributes set by a fit.
-    _attributes: ClassVar[tuple[str, ...]] = ()
+    _attribute_names: ClassVar[tuple[str, ...]] = ()
     #: Whether this fit continues the last one with additional samples.
     _continues: bool = False
-    #: Feature names of a `qpsvm.Table`, for which there is no `feature_names_in_`; else None.
+    #: Feature names of a `qpsvm.Table`, which has no `feature_names_in_`; None if the samples are no table.
     _columns: tuple[str, ...] | None = None
-    #: The result of an estimator with one machine.
+    #: The results of the machines, if the estimator has no `results_`.
     _results: Sequence[SVMResult]
-    #: All parameters, in the order of `__init__`; and the number of positional ones.
+    #: All parameters, in the order of `__init__`.
     _parameters: ClassVar[Mapping[str, ParameterInfo]] = {}
-    _positional: ClassVar[int] = 0
+    #: Number of positional parameters.
+    _n_positional: ClassVar[int] = 0
 
     if TYPE_CHECKING:
 
         def __init__(self, *first: Any, **named: Unpack[EstimatorSettings]) -> None: ...
 
-    def __init_subclass__(cls, **how: Any) -> None:
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         """Build the constructor and the documentation of a class of this library from its parameter names."""
-        super().__init_subclass__(**how)
+        super().__init_subclass__(**kwargs)
         if not cls.__module__.startswith("qpsvm."):
             return
         bases = [base for base in cls.__mro__ if issubclass(base, Estimator)]
@@ -128,12 +129,12 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         names = dict.fromkeys(name for base in bases for name in vars(base).get("_parameter_names", ()))
         cls._parameters = {name: table[name] for name in names if name in table}
         defaults = {name: parameter.default for name, parameter in cls._parameters.items()}
-        cls.__init__ = build_constructor(defaults, cls._positional)  # type: ignore[method-assign]
+        cls.__init__ = build_constructor(defaults, cls._n_positional)  # type: ignore[method-assign]
         if cls.__doc__ is not None:  # removed by python -OO
-            cls.__doc__ = build_docstring(cls.__doc__, cls._parameters, (*cls._attributes, "notes_"))
+            cls.__doc__ = build_docstring(cls.__doc__, cls._parameters, (*cls._attribute_names, "notes_"))
 
     def _check_parameters(self) -> None:
-        """Check what does not depend on data. Raises ParameterError, ParameterTypeError, UnknownOptionError."""
+        """Check the parameters without data. Raises ParameterError, ParameterTypeError, UnknownOptionError."""
         for name, parameter in self._parameters.items():
             value = getattr(self, name)
             if parameter.check is not None and value is not parameter.default:
@@ -168,22 +169,22 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         Warns
         -----
         GapWarning
-            The certified gap is above `tol`; it is a `ConvergenceWarning` too.
+            The certified gap is above `tol`; a `ConvergenceWarning`.
         ChangedKernelWarning
             The kernel matrix is indefinite, `psd` is None, and its positive part was used instead.
         DegenerateWarning
-            f is constant, as if ρ of a ν-SVM is 0.
+            f is constant, as in a ν-SVM with ρ = 0.
         """
         self._check_parameters()
         self.__dict__.pop("_training_samples", None)
         self._columns = tuple(X.columns) if is_table(X) else None
-        opened = self._open_samples(X, y, sample_weight)
-        self._fit(*opened)
-        self._store_samples(opened[1], opened[2])
+        X, y, sample_weight = self._open_samples(X, y, sample_weight)
+        self._fit(X, y, sample_weight)
+        self._store_samples(y, sample_weight)
         return self
 
     def _store_samples(self, y: Any, sample_weight: Any) -> None:
-        """Store the samples for a later `partial_fit`, if there is one."""
+        """Store the samples for a later `partial_fit`, in classes that have one."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit checked parameters to samples that may be stored. Raises QPSVMError."""
@@ -238,9 +239,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         The last solution is kept if `warm_start` is set.
         """
         state = dict(super().__getstate__())
-        removed = ("_split", "_stored_samples", "_training_samples", *(() if self._is_warm_started else ("_solution",)))
-        for name in removed:
+        for name in ("_split", "_stored_samples", "_training_samples"):
             state.pop(name, None)
+        if not self._is_warm_started:
+            state.pop("_solution", None)
         share_vectors = partial(_share_vectors, vectors=state.get("_computed_vectors"))
         for name in ("results_", "_results"):
             if isinstance(state.get(name), LazyResults):
@@ -289,7 +291,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         result = getattr(self, "result_", None)
         return () if result is None else tuple(map(str, result.list_hints(find_feature_names(self))))
 
-    def _all_results(self) -> list[SVMResult]:
+    def _list_results(self) -> list[SVMResult]:
         """Return the result of each machine. Raises UnsupportedError if a pickle left one out."""
         return list(getattr(self, "results_", None) or self._results)
 
@@ -319,12 +321,15 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _find_start(self, problem: Problem) -> SVMResult | FloatArray | None:
         """Return the last result, or its α followed by zeros for new samples; None if neither fits the problem."""
         last = getattr(self, "result_", None) if self._is_warm_started else None
-        n_new = problem.n - len(last.coef) if isinstance(last, SVMResult) else -1
-        if n_new <= 0:
-            return last if n_new == 0 else None
-        assert last is not None
+        if not isinstance(last, SVMResult):
+            return None
+        n_new = problem.n - len(last.coef)
+        if n_new == 0:
+            return last
+        if n_new < 0 or not self._continues:
+            return None
         alpha = last.alpha.reshape(problem._variables_per_sample, -1)
-        return np.hstack([alpha, np.zeros((problem._variables_per_sample, n_new))]).ravel() if self._continues else None
+        return np.hstack([alpha, np.zeros((problem._variables_per_sample, n_new))]).ravel()
 
     def _solve_certified(self, problem: Problem, start: SVMResult | FloatArray | None) -> SVMResult:
         """Solve one problem with `qpsvm.solve`, and return its certified result. Raises QPSVMError."""
@@ -352,7 +357,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             warnings.warn(self._describe_gap(status, gap, message), GapWarning, stacklevel=find_caller_level())
 
     def _describe_gap(self, status: Sequence[Status], gap: Any, message: str) -> str:
-        """Describe the largest gap of the machines that are not optimal."""
+        """Describe the largest gap of the machines whose status is not optimal."""
         not_optimal = [k for k, each in enumerate(status) if each is not Status.OPTIMAL]
         worst = max(not_optimal, key=lambda k: float(gap[k]))
         count = f" of {len(not_optimal)} of {len(status)} machines" if len(status) > 1 else ""
@@ -368,9 +373,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if not kernel_caveats or getattr(self, "psd", "") is not None:
             return ""
         most_negative = min(kernel_caveats, key=lambda caveat: caveat.eigenvalue)
-        which = _describe_count(len(kernel_caveats), n_machines)
+        count = _describe_count(len(kernel_caveats), n_machines)
         return (
-            f"{most_negative.text}{which}; the most negative one is {most_negative.eigenvalue:.3g}. That "
+            f"{most_negative.text}{count}; the most negative one is {most_negative.eigenvalue:.3g}. That "
             "is another problem than scikit-learn's, which has no certified optimum. Choose psd='clip' for this one "
             "without a warning, psd='raise' for an error, psd='shift', or another kernel, gamma or coef0"
         )
@@ -386,20 +391,16 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _describe_early_stop(self, status: Status) -> str:
         """Return scikit-learn's message for a limit that was reached, or ""."""
-        limits = {Status.ITERATION_LIMIT: "max_iter", Status.TIME_LIMIT: "time_limit"}
-        if status not in limits:
+        name = {Status.ITERATION_LIMIT: "max_iter", Status.TIME_LIMIT: "time_limit"}.get(status)
+        if name is None:
             return ""
-        name = limits[status]
         return (
             f"Solver terminated early ({name}={getattr(self, name)!r}).  Consider pre-processing your data with "
             "StandardScaler or MinMaxScaler. "
         )
 
     def _count_iterations(self, iterations: Any) -> Any:
-        """Return the iterations that `max_iter` counts, without the later steps of polishing.
-
-        At least one, as in scikit-learn.
-        """
+        """Return the iterations that `max_iter` limits, without polishing; at least one, as in scikit-learn."""
         iterations = np.maximum(iterations, 1)
         return iterations if self.max_iter in (NO_LIMIT, None) else np.minimum(iterations, int(self.max_iter))
 
@@ -411,9 +412,9 @@ def build_model(
     by_class: bool = True,
     break_ties: bool = False,
 ) -> AnyModel:
-    """Build the model of decision functions; classes are None for a machine that predicts f itself.
+    """Build the model that predicts by decision functions; a linear one has w only, without support vectors.
 
-    A linear model has w only, without support vectors.
+    classes: None for a machine that predicts f itself.
     """
     d = int(estimator.n_features_in_)
     vectors: Any = scores.support.astype(np.intp) if isinstance(scores.kernel, Precomputed) else scores.vectors
@@ -455,7 +456,7 @@ def get_only_result(results: Sequence[SVMResult]) -> SVMResult:
 
 
 def find_caller_level() -> int:
-    """Find the `stacklevel` with which a warning points at the line of the caller's code."""
+    """Find the `stacklevel` with which a warning points at the line of the user's code."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("qpsvm.", "sklearn.")):
         level, frame = level + 1, frame.f_back
@@ -469,12 +470,8 @@ def _describe_count(n_concerned: int, n_machines: int) -> str:
 
 def _share_vectors(result: Any, vectors: Any) -> Any:
     """Share the support vectors (s, d) with the model of a result that has equal ones: a file stores them once."""
-    own_vectors = result.model.vectors
-    if (
-        not isinstance(vectors, np.ndarray)
-        or not isinstance(own_vectors, np.ndarray)
-        or not np.array_equal(own_vectors, vectors)
-    ):
+    has_arrays = isinstance(vectors, np.ndarray) and isinstance(result.model.vectors, np.ndarray)
+    if not has_arrays or not np.array_equal(result.model.vectors, vectors):
         return result
     shared_result = copy(result)
     object.__setattr__(shared_result, "model", copy(result.model))

@@ -57,7 +57,7 @@ class BoundedEstimator(Estimator):
         """Bound f of every machine: (m, P) each."""
         check_is_fitted(self)
         points = self._prepare_points(X)
-        results = self._all_results()
+        results = self._list_results()
         if diagonal is not None and len(results) > 1:
             raise UnsupportedError("each machine has a kernel matrix of its own: ask results_[k].decision_bounds")
         bounds = [result.decision_bounds(points, diagonal=diagonal) for result in results]
@@ -87,7 +87,7 @@ class BoundedRegressor(BoundedEstimator):
         sklearn.exceptions.NotFittedError, DataError, DataTypeError, UnsupportedError, ParameterError
         """
         check_is_fitted(self)
-        proven: NDArray[np.bool_] = self._all_results()[0].proven(
+        proven: NDArray[np.bool_] = self._list_results()[0].proven(
             self._prepare_points(X), within=within, diagonal=diagonal
         )
         return proven

@@ -1,4 +1,4 @@
-"""Call scikit-learn's callbacks at the beginning and end of a fit, in the versions that have them."""
+"""Call scikit-learn's callbacks at the beginning and end of a fit (`with_fit_callbacks`); before 1.9 there are none."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def with_fit_callbacks(fit: Fit) -> Fit:
     """Decorate a `fit` so that the estimator's callbacks are called at its beginning and end."""
 
     @functools.wraps(fit)
-    def watched_fit(self: Any, X: Any, *args: Any, **named: Any) -> Any:
+    def fit_with_callbacks(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         if not getattr(self, "_skl_callbacks", None):
-            return fit(self, X, *args, **named)
-        given = {**dict(zip(("y", "sample_weight"), args, strict=False)), **named}
-        recorded = {"X": X, "y": given.get("y"), "metadata": {"sample_weight": given.get("sample_weight")}}
+            return fit(self, X, *args, **kwargs)
+        data = {**dict(zip(("y", "sample_weight"), args, strict=False)), **kwargs}
+        callback_data = {"X": X, "y": data.get("y"), "metadata": {"sample_weight": data.get("sample_weight")}}
         context = self._init_callback_context()
-        context.call_on_fit_task_begin(estimator=self, **recorded)
-        fit(self, X, *args, **named)
-        context.call_on_fit_task_end(estimator=self, **recorded, reconstruction_attributes={})
+        context.call_on_fit_task_begin(estimator=self, **callback_data)
+        fit(self, X, *args, **kwargs)
+        context.call_on_fit_task_end(estimator=self, **callback_data, reconstruction_attributes={})
         return self
 
-    return cast(Fit, with_callbacks(watched_fit))
+    return cast(Fit, with_callbacks(fit_with_callbacks))
 
 
 __all__ = ["CallbackSupportMixin", "with_fit_callbacks"]

@@ -67,7 +67,7 @@ class IntervalRegressor(BoundedRegressor):
 
     def _fit_left_out(self) -> tuple[LeaveOneOut, FloatArray]:
         """Fit the machine without each sample; also return the targets (n,). Raises UnsupportedError, SolverError."""
-        (result,) = self._all_results()
+        (result,) = self._list_results()
         problem = result.problem
         if not isinstance(problem, Problem):
             raise UnsupportedError(

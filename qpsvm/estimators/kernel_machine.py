@@ -211,7 +211,7 @@ def _list_arguments(problem_class: Any) -> frozenset[str]:
 class SingleMachine(KernelMachine):
     """Base of the estimators with a kernel that consist of one machine."""
 
-    _attributes: ClassVar[tuple[str, ...]] = (
+    _attribute_names: ClassVar[tuple[str, ...]] = (
         "support_", "support_vectors_", "n_support_", "dual_coef_", "coef_", "intercept_", "fit_status_", "gap_",
         "result_", "n_iter_", "shape_fit_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip

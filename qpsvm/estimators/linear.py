@@ -66,7 +66,7 @@ class LinearMachine(Estimator):
         "fit_intercept": ParameterInfo("bool", "False for f(x) = ⟨w, x⟩.", True, as_flag),
         "verbose": replace(PARAMETERS["verbose"], default=0),
     }
-    _attributes: ClassVar[tuple[str, ...]] = (
+    _attribute_names: ClassVar[tuple[str, ...]] = (
         "coef_", "intercept_", "n_iter_", "fit_status_", "gap_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
 
@@ -174,7 +174,7 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
     """
 
     _parameter_names: ClassVar[tuple[str, ...]] = ("penalty", "loss", "multi_class", "class_weight", "n_jobs")
-    _positional: ClassVar[int] = 2
+    _n_positional: ClassVar[int] = 2
     _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
         "penalty": ParameterInfo(
             '{"l2", "l1"}',
@@ -191,7 +191,9 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
             "ovr", check_choice("ovr", "crammer_singer", "weston_watkins"),
         ),
     }  # fmt: skip
-    _attributes: ClassVar[tuple[str, ...]] = (*LinearMachine._attributes, "classes_", "results_", "class_weight_")
+    _attribute_names: ClassVar[tuple[str, ...]] = (
+        *LinearMachine._attribute_names, "classes_", "results_", "class_weight_",
+    )  # fmt: skip
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -241,10 +243,10 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
             raise AttributeError("penalty='l1' is not a machine with a dual of its own: see coef_, intercept_ and gap_")
         return super().result_
 
-    def _all_results(self) -> list[SVMResult]:
+    def _list_results(self) -> list[SVMResult]:
         if self.penalty == "l1":
             raise UnsupportedError("penalty='l1' has no bounds on f: its optimum need not be unique")
-        return super()._all_results()
+        return super()._list_results()
 
     def _build_split(self) -> Split:
         if self.penalty == "l1":
@@ -324,7 +326,7 @@ class LinearSVR(IncrementalEstimator, IntervalRegressor, StoredScoreMixin, Regre
             "epsilon_insensitive", check_choice(*TUBES),
         ),
     }  # fmt: skip
-    _attributes: ClassVar[tuple[str, ...]] = (*LinearMachine._attributes, "result_")
+    _attribute_names: ClassVar[tuple[str, ...]] = (*LinearMachine._attribute_names, "result_")
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -44,7 +44,7 @@ class KernelDetector(IncrementalEstimator, BoundedDetector, OutlierMixin, Single
             check_share,
         )
     }
-    _attributes: ClassVar[tuple[str, ...]] = (*SingleMachine._attributes, "offset_")
+    _attribute_names: ClassVar[tuple[str, ...]] = (*SingleMachine._attribute_names, "offset_")
     _labels: ClassVar[tuple[int, int] | None] = (-1, 1)
 
     def _open_samples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
@@ -153,7 +153,7 @@ class SVDD(KernelDetector):
             text=f'{PARAMETERS["kernel"].text} With "precomputed", new samples need K(x, x) as `diagonal`.',
         )
     }
-    _attributes: ClassVar[tuple[str, ...]] = (*KernelDetector._attributes, "radius_", "center_")
+    _attribute_names: ClassVar[tuple[str, ...]] = (*KernelDetector._attribute_names, "radius_", "center_")
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         super()._fit(X, y, sample_weight)

@@ -45,7 +45,7 @@ class RankingSVM(SingleMachine):
         "C": ParameterInfo("float", "Penalty of slack of a pair, positive.", 1.0, as_positive),
         "kernel": replace(PARAMETERS["kernel"], default="linear"),
     }
-    _attributes: ClassVar[tuple[str, ...]] = (*SingleMachine._attributes, "pairs_")
+    _attribute_names: ClassVar[tuple[str, ...]] = (*SingleMachine._attribute_names, "pairs_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -47,7 +47,7 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
         "class_weight", "decision_function_shape", "break_ties", "random_state", "fit_intercept",
         "multi_class", "n_jobs",
     )  # fmt: skip
-    _attributes: ClassVar[tuple[str, ...]] = (
+    _attribute_names: ClassVar[tuple[str, ...]] = (
         "classes_", "support_", "support_vectors_", "n_support_", "dual_coef_", "coef_", "intercept_", "fit_status_",
         "gap_", "results_", "n_iter_", "class_weight_", "shape_fit_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip

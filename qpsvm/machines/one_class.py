@@ -5,7 +5,7 @@ Derivation
 With the weights s_i (1 without), S = Σs_i and f(x) = ⟨w, φ(x)⟩ − ρ:
 
     (ONE.1)  plane:  f = 0 is ρ/‖w‖ away from the origin; ρ is a variable, which −νSρ makes large, and a sample on the
-             side of the origin pays for the slack ξ_i that takes it there
+             side of the origin is penalised by its slack ξ_i = ρ − ⟨w, φ(x_i)⟩
     (ONE.2)  primal:  minimise ½‖w‖² − νSρ + Σ s_i ξ_i  over w, ρ, ξ  subject to  ⟨w, φ(x_i)⟩ ≥ ρ − ξ_i,  ξ_i ≥ 0
     (ONE.3)  Lagrangian:  L = ½‖w‖² − νSρ + Σ s_i ξ_i − Σ α_i (⟨w, φ(x_i)⟩ − ρ + ξ_i) − Σ η_i ξ_i,  α, η ≥ 0
     (ONE.4)  ∂L/∂w = 0:  w = Σ α_i φ(x_i)
@@ -16,22 +16,22 @@ With the weights s_i (1 without), S = Σs_i and f(x) = ⟨w, φ(x)⟩ − ρ:
     (ONE.9)  substitution of (ONE.4) to (ONE.6):  L = −½ Σ_ij α_i α_j K(x_i, x_j)
     (ONE.10)  dual:  minimise ½αᵀQα  subject to  1ᵀα = νS,  0 ≤ α_i ≤ s_i,  Q_ij = K(x_i, x_j)
     (ONE.11)  w is recovered from α:  f(x) = Σ α_i K(x_i, x) − ρ
-    (ONE.12)  ρ is recovered:  a weighted quantile of u = Kα, Σ of s_i over u_i < ρ at most νS, over u_i ≤ ρ at least;
-              where samples have 0 < α_i < s_i, all of them have u_i = ρ, and ρ is their mean
+    (ONE.12)  ρ is recovered:  a weighted quantile of u = Kα, Σ s_i over u_i < ρ is at most νS, over u_i ≤ ρ at least;
+              all samples with 0 < α_i < s_i have u_i = ρ, so ρ is the mean of their u_i
     (ONE.13)  three kinds of samples:  α_i = 0 and f ≥ 0, inside;  0 < α_i < s_i and f = 0, on the boundary;  α_i = s_i
               and f ≤ 0, outside
-    (ONE.14)  strong duality:  the optimal values of (ONE.2) and (ONE.10) differ in sign only
+    (ONE.14)  strong duality:  the optimal values of (ONE.2) and (ONE.10) differ only in sign
     (ONE.15)  what ν bounds, by (ONE.5) and (ONE.13):  the share of weight with f < 0 is at most ν, the share of weight
-              that supports is at least ν
-    (ONE.16)  linear kernel only:  w = Σ α_i x_i has one weight a feature, and f(x) = wᵀx − ρ
+              of support vectors is at least ν
+    (ONE.16)  linear kernel only:  w = Σ α_i x_i has one weight per feature, and f(x) = wᵀx − ρ
     (ONE.17)  weak duality:  for every α of (ONE.10) and every w, ρ, ξ of (ONE.2),  P(w, ρ, ξ) − D(α) =
               ½‖w − w(α)‖² + Σ [(s_i − α_i) ξ_i + α_i (⟨w, φ(x_i)⟩ − ρ + ξ_i)] ≥ 0
     (ONE.18)  the origin among the samples:  w = 0, ρ = 0 is feasible with the value 0, so that the optimum is at most
               0, and 0 exactly where Σ α_i φ(x_i) = 0 for some α of (ONE.10)
-    (ONE.19)  ν = 1:  α = s is the only feasible point, and every ρ ≥ max u_i is as good
+    (ONE.19)  ν = 1:  α = s is the only feasible point, and every ρ ≥ max u_i is optimal
 
-f = ⟨w, φ(x)⟩ + b with b = −ρ is what the machines have in common. Samples may not be centred: 1ᵀα is not 0, and the
-origin has a meaning. Where all K(x, x) are one number, as for an RBF kernel, the same samples are outside of the
+In the notation of the other machines f = ⟨w, φ(x)⟩ + b with b = −ρ. Samples may not be centred: 1ᵀα is not 0, and w
+depends on the origin. If K(x, x) is the same for all samples, as with an RBF kernel, the same samples are outside the
 smallest ball of `SVDD`, (SVDD.20).
 """
 
@@ -55,8 +55,8 @@ from qpsvm.program.specification import Equality, Specification
 from qpsvm.space.kernels.functions import RBF
 from qpsvm.space.kernels.psd_rule import PSDRule
 
-#: How far K(x, x) may differ between samples, relative, where it is one number: a few roundings.
-CONSTANT = 1e-14
+#: K(x, x) counts as constant up to this relative difference between samples, a few rounding errors.
+CONSTANT_TOL = 1e-14
 
 
 class OneClass(NoveltyProblem):
@@ -65,11 +65,11 @@ class OneClass(NoveltyProblem):
     Parameters
     ----------
     nu : float, default=0.5
-        In (0, 1]: at most this share of the weights is outside, at least this share belongs to support vectors.
+        In (0, 1]: at most this share of the weight is outside, at least this share belongs to support vectors.
     kernel : Kernel, str or callable, default=RBF()
         A kernel object, its name, or a function `(X, Z) -> (n, m)`.
     sample_weight : array_like, shape (n,), optional
-        A unit outside costs s_i.
+        Penalty s_i of a unit of slack; 1 if omitted.
 
     Raises
     ------
@@ -81,13 +81,13 @@ class OneClass(NoveltyProblem):
     See Also
     --------
     SVDD : The smallest ball around most samples, whatever the origin.
-    NuSVM : Two classes, and ν.
+    NuSVM : Two classes, with ν in place of C.
 
     Notes
     -----
-    Where the origin is in the reduced hull of the samples, as it may be with a linear kernel, the optimum is w = 0,
-    and its value is 0, (ONE.18). A result counts as optimal there if no entry of w(α) is more than the rounding of its
-    own sum. Move the samples away from the origin, or take another kernel.
+    If the origin is in the reduced hull of the samples, as it may be with a linear kernel, the optimum is w = 0 with
+    the value 0, (ONE.18). A result then counts as optimal if no entry of w(α) exceeds the rounding error of its sum.
+    Move the samples away from the origin, or take another kernel.
 
     References
     ----------
@@ -96,7 +96,7 @@ class OneClass(NoveltyProblem):
 
     Examples
     --------
-    What ν bounds, (ONE.15), and what is said of new samples:
+    What ν bounds, (ONE.15), and the predictions for new samples:
 
     >>> import numpy as np
     >>> import qpsvm
@@ -122,7 +122,7 @@ class OneClass(NoveltyProblem):
         constraints: Any = None,
     ) -> None:
         samples = build_unlabelled_samples(X, sample_weight)
-        super().__init__(samples, kernel, None, psd, constraints, nu=nu)  # Σα ≠ 0: nothing may be centred
+        super().__init__(samples, kernel, None, psd, constraints, nu=nu)  # Σα ≠ 0: no centring
 
     def _compute_extras(
         self, certificate: Certificate
@@ -136,17 +136,17 @@ class OneClass(NoveltyProblem):
         return Specification(np.ones(len(s)), 0.0, s, groups=(plane,))  # (ONE.2), (ONE.10)
 
     def equivalent_svdd(self) -> Problem:
-        """Return the SVDD with the same samples inside and outside: for kernels whose K(x, x) is one number, (SVDD.20).
+        """Return the SVDD with the same samples inside and outside, for kernels with a constant K(x, x), (SVDD.20).
 
         Returns
         -------
         SVDD
-            With the same ν. Its α is this one divided by ν Σs; its f is 2/(ν Σs) times this one.
+            With the same ν. Its α is that of this machine divided by ν Σs, its f that of this one times 2/(ν Σs).
 
         Raises
         ------
         UnsupportedError
-            K(x, x) differs between samples: says of which.
+            K(x, x) differs between samples; the message names two.
 
         Examples
         --------
@@ -165,14 +165,14 @@ class OneClass(NoveltyProblem):
 
 
 def check_constant_diagonal(problem: Problem) -> None:
-    """Check that a plane and a ball are equivalent for the kernel of a problem. Raises UnsupportedError."""
+    """Check that K(x, x) is the same for all samples, so that a plane and a ball agree. Raises UnsupportedError."""
     diagonal = problem.space.gram.diagonal()
-    least, most = int(np.argmin(diagonal)), int(np.argmax(diagonal))
-    low, high = float(diagonal[least]), float(diagonal[most])
-    if high - low > CONSTANT * high:
-        rows = problem.active_rows
+    low_index, high_index = int(np.argmin(diagonal)), int(np.argmax(diagonal))
+    low, high = float(diagonal[low_index]), float(diagonal[high_index])
+    if high - low > CONSTANT_TOL * high:
+        low_row, high_row = problem.active_rows[[low_index, high_index]]
         raise UnsupportedError(
             f"a one-class SVM and an SVDD are the same where K(x, x) is one number; with {problem.kernel} it is "
-            f"{low:g} at row {rows[least]} and {high:g} at row {rows[most]}; take an RBF kernel, or divide K(x, z) by "
+            f"{low:g} at row {low_row} and {high:g} at row {high_row}; take an RBF kernel, or divide K(x, z) by "
             "the square root of K(x, x) K(z, z)"
         )

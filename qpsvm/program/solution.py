@@ -30,25 +30,27 @@ class QPSolution:
     ----------
     qp : QP
     reported : Status
-        What the solver claims, translated; not certified. `compute_duality_gap()` and the residuals measure it.
+        The solver's status, translated; a claim, which `duality_gap()` and the residuals check.
     x : ndarray, shape (n,), or None
-        None where the solver gave no point.
+        None if the solver returned no point.
     y : ndarray, shape (p,)
+        Multipliers of Ax = b.
     z : ndarray, shape (m,)
+        Multipliers of Gx ≤ h.
     solver : Solver
         Name, version and raw status.
     box : ndarray, shape (n,), or None
-        Multipliers of the bounds as the solver gives them; None where it works without.
+        Multipliers of the bounds as the solver returns them; None if it returns none.
     iterations : int or None
     solve_time : float
         Seconds inside the solver.
     v : ndarray or None
-        Zᵀx of a solver that works in the lifted form: for the dual of a linear SVM, an explicit w.
+        Zᵀx, if the solver works in the lifted form; for the dual of a linear SVM this is w.
 
     See Also
     --------
-    compile : What it is the answer of.
-    SVMResult : The certified answer to a problem.
+    compile : Prepares a QP for a solver.
+    SVMResult : The certified solution of a problem.
 
     Examples
     --------
@@ -81,7 +83,7 @@ class QPSolution:
         return build_repr("QPSolution", **{name: getattr(self, name) for name in parts}, **gap)
 
     def replace(self, **parts: Any) -> QPSolution:
-        """Return a copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time.
+        """Return a copy with some attributes replaced, as `dataclasses.replace` does, but faster.
 
         Parameters
         ----------
@@ -91,7 +93,7 @@ class QPSolution:
         Returns
         -------
         QPSolution
-            What is measured on the parts is measured again.
+            Its residuals and its gap are those of the new attributes.
 
         Examples
         --------
@@ -101,13 +103,13 @@ class QPSolution:
         >>> solution.replace(x=np.array([2.0])).objective
         -4.0
         """
-        twin: QPSolution = copy_without_cache(self)  # without z_box, which is measured on the parts
-        twin.__dict__.update(parts)
-        return twin
+        solution: QPSolution = copy_without_cache(self)  # without z_box, which depends on the parts
+        solution.__dict__.update(parts)
+        return solution
 
     @cached
     def z_box(self) -> FloatArray | None:
-        """Multipliers of the bounds, (n,): the solver's, or those that satisfy (QP.1); None without a point."""
+        """Multipliers of the bounds, (n,): `box`, or else those that solve (QP.1); None without a point."""
         if self.x is None or self.box is not None:
             return self.box
         return -compute_lagrangian_gradient(self.qp, self.x, self.y, self.z)
@@ -128,7 +130,7 @@ class QPSolution:
         Returns
         -------
         float
-            In the units of the row that it belongs to.
+            In the units of its row.
 
         Raises
         ------

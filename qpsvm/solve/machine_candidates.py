@@ -1,4 +1,4 @@
-"""List the backends to try on a machine, and run them (`iter_candidates`)."""
+"""List the backends to try on a machine (`iter_candidates`), as candidates that can be run."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from qpsvm.solve.request import SolveRequest
 class MachineCandidate(Candidate[SVMResult]):
     """A backend for one form of a machine.
 
-    size: Of the machine.
-    needed: Time and memory to start.
+    size: Size of the machine, from which time and memory are estimated.
+    needed: Time and memory of the set-up.
     """
 
     problem: Problem
@@ -42,7 +42,7 @@ class MachineCandidate(Candidate[SVMResult]):
         return self.needed.seconds
 
     def run(self, clock: Clock) -> SVMResult:
-        """Compile, solve and certify, as `run_backend` does."""
+        """Compile, solve and certify by `run_backend`."""
         max_iter = self.request.max_iter or self.max_iter or self.backend.find_default_max_iter(self.size)
         return run_backend(self.problem, self.backend, self.form, self.needed, self.request, clock, max_iter)
 
@@ -56,10 +56,9 @@ class MachineCandidate(Candidate[SVMResult]):
 def iter_candidates(
     problem: Problem, backend: str, form: Form | None, request: SolveRequest
 ) -> Iterator[MachineCandidate]:
-    """Yield the backends and forms to try, in order, with their requirements; several only with "auto".
+    """Yield the candidates to try, in order: the named backend, or with "auto" all that support the request.
 
-    If a named backend does not support the request, this raises an error, before anything is built; with "auto", such
-    backends are skipped.
+    A named backend that does not support the request is an error, raised before anything is built.
 
     Raises UnsupportedError, UnknownOptionError, MissingExtraError.
     """
@@ -68,8 +67,8 @@ def iter_candidates(
     is_named = not is_auto(backend)
     traits = find_problem_traits(problem)
     ranked = [RankedBackend(backend)] if is_named else _rank_and_log(problem, request)
-    of_form = (each for each in ranked if form is None or each.form in (None, form))
-    candidates = (_build_candidate(problem, each, form or each.form, request) for each in of_form)
+    matching = (each for each in ranked if form is None or each.form in (None, form))
+    candidates = (_build_candidate(problem, each, form or each.form, request) for each in matching)
 
     def check(candidate: MachineCandidate) -> None:
         if reason := candidate.backend.explain_refusal(traits, candidate.size.rows, candidate.form):
@@ -83,16 +82,15 @@ def iter_candidates(
 def _build_candidate(
     problem: Problem, ranked: RankedBackend, form: Form | None, request: SolveRequest
 ) -> MachineCandidate:
-    """Build the candidate of a backend: in the given form, else in one that can use the start or certifies best."""
+    """Build the candidate of a backend: in the given form, else the one that uses the start, else the preferred one."""
     backend = ranked.backend_object
     if form is None:
         can_warm_start = request.can_warm_start(backend, "dual")
         form = "dual" if can_warm_start else backend.preferred_form(problem.space.is_linear)
     size = measure_size(problem, form)
-    needed = backend.requirements(size, form)
     return MachineCandidate(
         backend=backend, request=request, max_iter=ranked.max_iter, problem=problem, form=form,
-        size=size, needed=needed,
+        size=size, needed=backend.requirements(size, form),
     )  # fmt: skip
 
 
@@ -108,14 +106,15 @@ def _rank_and_log(problem: Problem, request: SolveRequest) -> Iterable[RankedBac
 def _check_request(candidate: MachineCandidate, is_named: bool) -> None:
     """Check that a backend supports the start, limits and options of its request.
 
-    Checking options imports the solver's package. It is omitted if "auto" will not start the backend anyway.
+    Checking options imports the solver's package. With "auto" this is omitted if the set-up alone would exceed the time
+    limit, so that the backend will not be started.
 
     Raises UnsupportedError, UnknownOptionError.
     """
     backend, form, request = candidate.backend, candidate.form, candidate.request
     if is_named and request.start is not None and not request.can_warm_start(backend, form):
         raise backend.build_warm_start_error(form)
-    can_stop = request.time_limit is None or backend.abilities.supports("time_limit")
-    will_not_start = can_stop and request.explain_late_start(candidate.setup_seconds) is not None
+    supports_time_limit = request.time_limit is None or backend.abilities.supports("time_limit")
+    will_not_start = supports_time_limit and request.explain_late_start(candidate.setup_seconds) is not None
     if request.has_requirements and (is_named or not will_not_start):
         backend.check_request(request.build_limits(backend), request.options)

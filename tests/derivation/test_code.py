@@ -65,11 +65,11 @@ def wrong_values(derivation: Any) -> Iterator[str]:
         for each, side in sides(step.measure):
             if not side.python() or (each.when is not None and not each.when(at)):
                 continue
-            point = at if each.at is None else each.at(at)
+            point = at if each.map_point is None else each.map_point(at)
             here = names | {
                 "M": getattr(each.setup_code and eval(each.setup_code[4:], dict(names)), "copy", lambda: None)()
             }
-            here |= {} if each.at is None else collect_names([step], point)
+            here |= {} if each.map_point is None else collect_names([step], point)
             found, value = eval(side.python(), here), side.value(point)
             if not np.allclose(np.ravel(found), np.ravel(value), rtol=1e-7, atol=1e-8):
                 yield f"{step.tag}: {side.python()} = {found}, {value}".replace("\n", "")

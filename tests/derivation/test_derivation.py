@@ -265,7 +265,7 @@ def test_a_new_machine_is_a_file_of_steps_and_a_line_in_the_registry(monkeypatch
 
     def balance(at: Quantities[Toy]) -> float:
         """The classes pull with the same total force."""
-        return abs(float(at.y @ at.alpha)) / at.total
+        return abs(float(at.y @ at.alpha)) / at.alpha_sum
 
     def steps(problem: Toy) -> tuple[qpsvm.derivation.Step, ...]:
         text = f"{problem.n} samples pull."

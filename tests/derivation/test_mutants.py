@@ -117,7 +117,7 @@ def is_equivalent(line: EquationLine, one: Term, other: Term, points: list[Any])
     """Say whether a change changes nothing where the equation is to hold, such as a slack's where there is none."""
     found = []
     for point in points:
-        at = point if line.at is None else line.at(point)
+        at = point if line.map_point is None else line.map_point(point)
         try:
             with np.errstate(all="ignore"):
                 found.append(np.allclose(one.value(at), other.value(at), rtol=1e-9, atol=1e-9))

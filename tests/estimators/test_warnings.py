@@ -53,13 +53,13 @@ def test_a_kernel_matrix_that_was_clipped_by_default_is_warned_of(machine, y):
     assert said.category is qpsvm.ChangedKernelWarning
     assert issubclass(said.category, qpsvm.QPSVMWarning)
     assert said.filename == __file__
-    least = min(caveat.eigenvalue for result in machine._all_results() for caveat in result.caveats)
+    least = min(caveat.eigenvalue for result in machine._list_results() for caveat in result.caveats)
     text = str(said.message)
     assert least < 0.0
     assert f"the most negative one is {least:.3g}" in text
     assert text.startswith(type(machine).__name__)
     assert all(word in text for word in ("psd='clip'", "psd='raise'", "psd='shift'", "gamma", "coef0"))
-    machines = len(machine._all_results())
+    machines = len(machine._list_results())
     assert (f"(of {machines} of {machines} machines)" in text) == (machines > 1)
     assert machine.get_params()["psd"] is None
     f = getattr(machine, "decision_function", machine.predict)(X)

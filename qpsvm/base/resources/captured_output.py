@@ -1,8 +1,8 @@
 """Capture output that compiled solvers print although it was switched off (`capture_output`).
 
-OSQP and SCS write to Python's `sys.stdout`. There only what the capturing thread writes is taken: others print on.
-HiGHS writes to the file descriptors of the process. While these are redirected, `print` of other threads still reaches
-its old place; what else writes to the descriptors then, such as a child process, is captured with the rest.
+OSQP and SCS write to Python's `sys.stdout`, which is replaced by a stream that keeps the text of capturing threads and
+passes on that of others. HiGHS writes to the file descriptors of the process, which are redirected to a file. Meanwhile
+`print` of other threads takes a detour to the original target, but other output, as of a child process, is captured.
 """
 
 from __future__ import annotations
@@ -24,40 +24,58 @@ STREAMS = {"stdout": 1, "stderr": 2}
 
 
 class CapturedOutput:
-    """The captured text, complete when the block has ended.
-
-    text: Without blank lines at its ends.
-    """
+    """The captured text without blank lines at its ends; empty until the block has ended."""
 
     text = ""
 
     @property
     def first_line(self) -> str:
-        """First line, after ": "; empty if nothing was printed."""
+        """The first line, with ": " in front, to end a message; "" if nothing was printed."""
         return f": {self.text.splitlines()[0]}" if self.text else ""
+
+
+@contextmanager
+def capture_output(name: str, verbose: bool = False, descriptors: bool = False) -> Iterator[CapturedOutput]:
+    """Capture what this thread prints, and with `descriptors` what compiled code prints anywhere in the process.
+
+    With `verbose` nothing is captured. Captured text is logged at DEBUG, as printed by the named solver.
+    """
+    captured = CapturedOutput()
+    if verbose:
+        yield captured
+        return
+    streams = _start_capture(descriptors)
+    try:
+        yield captured
+    finally:
+        captured.text = _end_capture(streams, descriptors).strip()
+        if captured.text:
+            LOGGER.debug("%s printed: %s", name, captured.text)
 
 
 class _CapturingStream:
     """Replacement of a stream of `sys`, which collects the output of capturing threads, and passes on that of others.
 
-    stream: None in a program without a console, where Python's C functions would write to the descriptor.
+    stream: The original; None in a program without a console.
+    detour: Stream to the original target of the descriptor, while that is redirected.
+    texts: Captured text by thread, one buffer per nested block, the innermost last.
     """
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
-        self.detour: IO[str] | None = None  # to where the stream leads, while its descriptor is redirected
-        self.texts: dict[int, list[io.StringIO]] = {}  # by thread, the innermost block last
+        self.detour: IO[str] | None = None
+        self.texts: dict[int, list[io.StringIO]] = {}
 
     def write(self, text: str) -> int:
         """Write the text, or collect it if this thread captures."""
-        own = self.texts.get(threading.get_ident())
-        if own:
-            return own[-1].write(text)
+        buffers = self.texts.get(threading.get_ident())
+        if buffers:
+            return buffers[-1].write(text)
         if self.stream is None:
             return len(text)
         if self.detour is None:
             return self.stream.write(text)  # type: ignore[no-any-return]
-        with _LOCK:  # or the detour may be closed meanwhile
+        with _LOCK:  # otherwise another thread may close the detour
             return (self.detour or self.stream).write(text)
 
     def flush(self) -> None:
@@ -71,7 +89,7 @@ class _CapturingStream:
 
 
 class _Redirection:
-    """Redirection of descriptors 1 and 2 to a file, as long as any thread captures them."""
+    """Redirection of descriptors 1 and 2 to a file, as long as any thread captures them; `saved` has the originals."""
 
     def __init__(self) -> None:
         self.n_captures = 0
@@ -79,22 +97,23 @@ class _Redirection:
         self.file: IO[bytes] | None = None
 
     def enter(self) -> None:
+        """Begin the capture of a thread; the first one redirects."""
         self.n_captures += 1
         if self.n_captures > 1:
             return
         for name in STREAMS:
-            with suppress(AttributeError, OSError, ValueError):  # None, or closed
+            with suppress(AttributeError, OSError, ValueError):  # no stream, or a closed one
                 getattr(sys, name).flush()
         _flush_c()
-        with suppress(OSError):  # no room for a file: nothing is captured
+        with suppress(OSError):  # no space for a file: nothing is captured
             self.file = tempfile.TemporaryFile()  # noqa: SIM115
             for descriptor in STREAMS.values():
-                with suppress(OSError):  # closed, as in a program without a console
+                with suppress(OSError):  # a closed descriptor, as without a console
                     self.saved[descriptor] = os.dup(descriptor)
                     os.dup2(self.file.fileno(), descriptor)
 
     def leave(self) -> str:
-        """End the capture of a thread; return the text to the last one."""
+        """End the capture of a thread; the last one restores the descriptors and gets all text, others ""."""
         self.n_captures -= 1
         if self.n_captures:
             return ""
@@ -116,27 +135,8 @@ _LOCK = threading.RLock()
 _REDIRECTION = _Redirection()
 
 
-@contextmanager
-def capture_output(name: str, verbose: bool = False, descriptors: bool = False) -> Iterator[CapturedOutput]:
-    """Capture what this thread prints, and with `descriptors` what compiled code prints anywhere in the process.
-
-    Nothing is captured where `verbose`. What was is a message of the logger "qpsvm" at DEBUG, under the name.
-    """
-    captured = CapturedOutput()
-    if verbose:
-        yield captured
-        return
-    streams = _start_capture(descriptors)
-    try:
-        yield captured
-    finally:
-        captured.text = _end_capture(streams, descriptors).strip()
-        if captured.text:
-            LOGGER.debug("%s printed: %s", name, captured.text)
-
-
 def _start_capture(descriptors: bool) -> list[_CapturingStream]:
-    """Start to capture; return the streams of this thread."""
+    """Replace the streams, and redirect the descriptors if asked; return the replacements."""
     with _LOCK:
         if descriptors:
             _REDIRECTION.enter()
@@ -164,7 +164,7 @@ def _duplicate_stream(stream: Any, descriptor: int, saved: int) -> IO[str] | Non
 
 
 def _end_capture(streams: list[_CapturingStream], descriptors: bool) -> str:
-    """End the capture; return the text."""
+    """Restore what no thread captures any more; return the text of this block."""
     thread = threading.get_ident()
     with _LOCK:
         texts = []
@@ -187,7 +187,7 @@ def _end_capture(streams: list[_CapturingStream], descriptors: bool) -> str:
 
 @cache
 def _c_library() -> Any:
-    """Return the C library, whose buffers have to be flushed; None if it is not found."""
+    """Return the C library; None if it is not found."""
     import ctypes  # imported late: few solvers need it
 
     try:
@@ -197,6 +197,7 @@ def _c_library() -> Any:
 
 
 def _flush_c() -> None:
+    """Write what C functions have buffered to the descriptors."""
     library = _c_library()
     if library is not None:
         library.fflush(None)

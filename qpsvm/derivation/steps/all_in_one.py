@@ -350,7 +350,7 @@ def build_weak_duality_step(terms: AllInOneTerms) -> Step:
         "the library certifies with. It is measured at half of α.",
         Equation("aligned", (
             line(name_primal(terms) - D, "=", difference, "≥", 0, scale="objective_scale", left="P-D&",
-                 at=lambda at: at.make_suboptimal()),
+                 map_point=lambda at: at.make_suboptimal()),
         )),
         AllInOneDual.compute_gap_terms, general="JOINT.6",
     )  # fmt: skip

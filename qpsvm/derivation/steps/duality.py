@@ -42,9 +42,9 @@ def build_substitution_step(machine: Formulas, consequence: str = "", eta: str =
     )  # fmt: skip
     L = lagrangian.with_name(f"L at {machine.w}(α)")
     lines = (
-        build_value_line(L, "=", sym.QP_VALUE, at=sym.substitute_w), display(lagrangian, "L&="),
-        *(line(L, "=", side, scale="objective_scale", left="&", at=at)
-          for side, at in zip(sides, (sym.substitute_w, sym.substitute_w_and_b, sym.substitute_w), strict=True)),
+        build_value_line(L, "=", sym.QP_VALUE, map_point=sym.substitute_w), display(lagrangian, "L&="),
+        *(line(L, "=", side, scale="objective_scale", left="&", map_point=map_point)
+          for side, map_point in zip(sides, (sym.substitute_w, sym.substitute_w_and_b, sym.substitute_w), strict=True)),
     )  # fmt: skip
     consequence = consequence or (
         f"what {'b and ' if b_term else ''}the slack added cancels, half of the quadratic term cancels, and "
@@ -105,7 +105,7 @@ def build_strong_duality_step(machine: Formulas, rows: str = "samples") -> Step:
                     machine.objective.with_name("the primal's value"),
                     "=",
                     machine.build_dual_value().with_name("the dual's value"),
-                    at=sym.with_needed_slack,
+                    map_point=sym.with_needed_slack,
                 ),
             ),
         ),
@@ -132,7 +132,7 @@ def build_weak_duality_step(machine: Formulas) -> Step:
         broken=r"\\ &\quad ",
     )
     lines = (
-        build_value_line(D, "≤", P, at=sym.make_suboptimal, caption=_describe_weak_duality),
+        build_value_line(D, "≤", P, map_point=sym.make_suboptimal, caption=_describe_weak_duality),
         display(P - D),
         display(difference, r"\quad=", r"\ \ge\ 0"),
         build_value_line(
@@ -141,7 +141,7 @@ def build_weak_duality_step(machine: Formulas) -> Step:
             difference.with_name("the sum of terms that are not negative"),
             "≥",
             0,
-            at=sym.make_suboptimal,
+            map_point=sym.make_suboptimal,
         ),
     )
     return step(

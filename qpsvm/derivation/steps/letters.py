@@ -236,7 +236,7 @@ def measure_violation(at: At) -> float:
 def compute_balance_scale(at: Any) -> float:
     """Return the scale of the balance of samples and constraints."""
     constraint_total = float(np.abs(at.rows.c) @ np.abs(at.constraint_multipliers)) if at.problem.constraints else 0.0
-    return float(at.total) + constraint_total or 1.0
+    return float(at.alpha_sum) + constraint_total or 1.0
 
 
 def project_multipliers(at: Any) -> FloatArray:

@@ -126,7 +126,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             Equation("alone", (
                 line(primal_at_zero, "=", 0, measured=False),
                 line(-(HALF * QUADRATIC_FORM), "≤", primal_at_optimum, "≤", 0, scale="objective_scale",
-                     at=sym.with_needed_slack, before=r"\quad\Longrightarrow\quad "),
+                     map_point=sym.with_needed_slack, before=r"\quad\Longrightarrow\quad "),
             )),
         ),
             step(
@@ -134,7 +134,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             "The bounds then determine α = s. No sample need be inside, and ρ has no largest value: the reward of a "
             "larger ρ equals the penalty of the slacks.",
             Equation("alone", (
-                line(letter(r"\alpha", text="α_i"), "=", letter("s", "C", text="s_i"), scale="largest",
+                line(letter(r"\alpha", text="α_i"), "=", letter("s", "C", text="s_i"), scale="max_alpha",
                      before=r"\nu=1\quad\Longrightarrow\quad "),
                 line(RHO, "≥", max_u, before=r",\quad ", scale="level"),
             ), lambda at: "" if at.problem.nu == 1.0 else f"ν is {at.problem.nu:g}, so that there is a choice"),

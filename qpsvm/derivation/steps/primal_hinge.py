@@ -167,7 +167,7 @@ def _build_gradient_term(name: str) -> Term:
 
 def _compute_b_scale(at: At) -> float:
     """Return the scale of the block of b, as in (PHINGE.5)."""
-    return at.unit * (max(at.total, 1 + abs(at.b)) if at.problem.intercept == "penalised" else at.total)
+    return at.unit * (max(at.alpha_sum, 1 + abs(at.b)) if at.problem.intercept == "penalised" else at.alpha_sum)
 
 
 #: The blocks of the primal QP's stationarity, their scales, and the points that have them; None for all points.

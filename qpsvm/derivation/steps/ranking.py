@@ -128,7 +128,7 @@ def _build_score_step(problem: Ranking) -> Step:
         Equation("below", (
             line(f, "=", sym.kernel_sum(BETA, "x"), scale=sym.compute_scale_between, place="between",
                  left=r"f(x)=\langle w,\varphi(x)\rangle"),
-            line(total(BETA), "=", 0, scale=lambda at: at.total or 1.0),
+            line(total(BETA), "=", 0, scale=lambda at: at.alpha_sum or 1.0),
         )),
         construction="" if problem.space.is_linear else "the decision function is this sum",
     )  # fmt: skip

@@ -53,7 +53,7 @@ def build_machine_saddle(machine: Formulas) -> Step:
     """Build the step about the saddle of a machine's Lagrangian, from its `Formulas`."""
     alphas = [reindex(rows.alpha, "_l").latex() for rows in machine.rows]
     alpha_l = alphas[0] if len(alphas) == 1 else rf"\max({','.join(alphas)})"
-    largest = letter(rf"\max_l {alpha_l}", "largest", "alpha.max()")
+    largest = letter(rf"\max_l {alpha_l}", "max_alpha", "alpha.max()")
     other_multipliers = tuple(
         display((rows.upper or largest) - rows.alpha, rows.alpha.latex().replace(r"\alpha", r"\bar\alpha") + "=")
         for rows in machine.rows

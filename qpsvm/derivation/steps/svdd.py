@@ -1,6 +1,6 @@
 """Build the steps of the SVDD, (SVDD.1) to (SVDD.20).
 
-If the samples of a linear kernel are centred for the computation, by (SVDD.19), everything is measured in these
+If the samples of a linear kernel are centred for the computation, by (SVDD.19), symbols are evaluated in the centred
 coordinates: in the caller's, R² could be a small difference of large numbers.
 """
 
@@ -33,17 +33,17 @@ from qpsvm.machines import SVDD
 from qpsvm.machines.one_class import check_constant_diagonal
 from qpsvm.result.model import Model
 
-# In the dual's units f, w and ξ are half of what they are here, and the level is K(x_i, x_i)/2.
+# f, w and ξ of the SVDD are twice those in the units of its dual, where the level is K(x_i, x_i)/2.
 XI = letter(r"\xi_i", sym.read_part("xi", factor=2.0))
 MU = letter(r"\mu", "b")
 F = letter("f(x_i)", lambda at: 2.0 * (at.values - at.svm.level), "f(X)")
 PRODUCT = letter(r"\langle c,\varphi(x_i)\rangle", lambda at: at.values - at.b, "(phi(X) @ c)")
 DIAGONAL = letter("K(x_i,x_i)", lambda at: 2.0 * at.svm.level, "K.diagonal()")
 C2 = letter(r"\|c\|^2", "square_of_w", "norm(c)**2")
-SQUARE = letter("R^2", lambda at: at.square_of_w + 2.0 * at.b, "R**2")
-DISTANCE = letter(r"\|\varphi(x_i)-c\|", lambda at: measure_distances(at), "norm(phi(X) - c, axis=1)")
-FAR = letter(r"\|\varphi(x_i)-c\|^2", lambda at: SQUARE.value(at) - F.value(at), "norm(phi(X) - c, axis=1)**2")
-OWN_LENGTH = letter("K(x,x)", sym.compute_diagonal_between, "K(x, x).diagonal()")
+R2 = letter("R^2", lambda at: at.square_of_w + 2.0 * at.b, "R**2")
+DISTANCE = letter(r"\|\varphi(x_i)-c\|", lambda at: compute_distances(at), "norm(phi(X) - c, axis=1)")
+DISTANCE2 = letter(r"\|\varphi(x_i)-c\|^2", lambda at: R2.value(at) - F.value(at), "norm(phi(X) - c, axis=1)**2")
+NEW_DIAGONAL = letter("K(x,x)", sym.compute_diagonal_between, "K(x, x).diagonal()")
 RADIUS = letter("R", lambda at: float(at.result.extras["radius"]))
 ALPHA_SUM = dot(1, sym.ALPHA)
 #: Meanings of the symbols of this machine.
@@ -61,22 +61,22 @@ SYMBOLS = {
 
 
 def build_terms(problem: SVDD) -> Formulas:
-    """Build the terms of the machine."""
+    """Build the terms of the SVDD, with μ in place of R²."""
     constraint = line(PRODUCT + MU, "≥", HALF * (DIAGONAL - XI), scale="level")
     rows = RowTerms(sym.ALPHA, XI, 2 * PRODUCT + 2 * MU, DIAGONAL, sym.ETA, XI, sym.C, written_constraint=constraint)
     return build_unlabelled(
         problem, rows, total(sym.C * XI), linear=(total(sym.ALPHA * DIAGONAL),), quadratic=QUADRATIC_FORM,
         other_variables=r",\mu", reward=2 * MU, equality=(-(2 * MU), ALPHA_SUM, term(1)), intercept_term=2 * MU,
         norm_factor=None, product_factor=2.0, compared_value=F, level=0.0, w="c", b="μ",
-        f_by_w=r"f(x)=R^2-\|\varphi(x)-c\|^2", subtracted_term=OWN_LENGTH,
-        f=letter("f(x)", lambda at: 2.0 * at.f_between - OWN_LENGTH.value(at)),
+        f_by_w=r"f(x)=R^2-\|\varphi(x)-c\|^2", subtracted_term=NEW_DIAGONAL,
+        f=letter("f(x)", lambda at: 2.0 * at.f_between - NEW_DIAGONAL.value(at)),
     )  # fmt: skip
 
 
 def steps(problem: SVDD) -> tuple[Step, ...]:
     """Return all steps, in order."""
     ball = build_terms(problem)
-    square = replace(ball, other_variables=",R^2", rows=(replace(ball.rows[0], high=SQUARE, low=FAR),))
+    with_radius = replace(ball, other_variables=",R^2", rows=(replace(ball.rows[0], high=R2, low=DISTANCE2),))
     return build_steps(
         ball,
         "SVDD",
@@ -85,7 +85,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         lagrangian=build_lagrangian_step(ball, "α_i for the ball and η_i for ξ_i ≥ 0"),
         w=(build_other_variable_step(ball), build_w_step(ball, "the centre is a mean of the samples")),
         b=None,
-        slackness=build_slackness_step(square),
+        slackness=build_slackness_step(with_radius),
         substitution=build_substitution_step(ball, "μ and ξ drop out"),
         dual=build_dual_step(
             ball,
@@ -95,7 +95,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         intercept=build_radius_step(),
         besides=build_nu_step(ball, F, 0, term(1), NU_BOUNDS_TEXT),
         linear=build_centre_step(problem),
-        weak=build_weak_duality_step(square),
+        weak=build_weak_duality_step(with_radius),
         last=(build_translation_step(problem), build_one_class_step(problem)),
     )
 
@@ -123,10 +123,10 @@ def build_primal_steps(ball: Formulas) -> tuple[Step, Step]:
         "enclosing ball. C_i is sample i's share of all weights, over ν. They add up to 1/ν ≥ 1, so that −R² in "
         "place of R² would cost at least what it saves, as the last line says: R² ≥ 0 need not be asked for.",
         Equation("below", (
-            *iter_minimum(r"c,R^2,\xi", SQUARE + ball.penalty),
-            *iter_constraints(line(FAR, "≤", SQUARE + XI, scale="level"), line(XI, "≥", 0, scale="level")),
-            line(total(sym.C * (FAR + SQUARE)) - SQUARE, "≥", total(sym.C * FAR),
-                 scale=lambda at: float(at.C @ np.abs(FAR.value(at))) + abs(float(SQUARE.value(at)))),
+            *iter_minimum(r"c,R^2,\xi", R2 + ball.penalty),
+            *iter_constraints(line(DISTANCE2, "≤", R2 + XI, scale="level"), line(XI, "≥", 0, scale="level")),
+            line(total(sym.C * (DISTANCE2 + R2)) - R2, "≥", total(sym.C * DISTANCE2),
+                 scale=lambda at: float(at.C @ np.abs(DISTANCE2.value(at))) + abs(float(R2.value(at)))),
         )),
     )  # fmt: skip
     as_qp = step(
@@ -135,8 +135,8 @@ def build_primal_steps(ball: Formulas) -> tuple[Step, Step]:
         "constraints to the objective, and the result is a QP.",
         Equation("below", (
             display(ball.objective, rf"\min_{{{ball.variables}}}\ "),
-            line(MU, "=", HALF * (SQUARE - C2), before=r",\qquad ", joined=True, measured=False),
-            build_qp_line(), *iter_constraints(ball.rows[0].constraint, line(XI, "≥", 0, scale="level")),
+            line(MU, "=", HALF * (R2 - C2), before=r",\qquad ", joined=True, measured=False),
+            build_radius_line(), *iter_constraints(ball.rows[0].constraint, line(XI, "≥", 0, scale="level")),
         )),
         SVDD._build_specification,
     )  # fmt: skip
@@ -150,10 +150,10 @@ def build_radius_step() -> Step:
         "For a given centre, only R² and the slacks depend on R. The best R² has a share ν of the weights beyond "
         "it: a weighted quantile of the squared distances.",
         Equation("below", (
-            line(SQUARE, "=", C2 + 2 * MU, scale="level"),
-            sym.build_quantile_line(FAR, ">", SQUARE, sym.C, term(1)),
-            build_qp_line(),
-            line(FAR, "=", SQUARE, rows=sym.ON_MARGIN, scale="level", shown=False),
+            line(R2, "=", C2 + 2 * MU, scale="level"),
+            sym.build_quantile_line(DISTANCE2, ">", R2, sym.C, term(1)),
+            build_radius_line(),
+            line(DISTANCE2, "=", R2, rows=sym.ON_MARGIN, scale="level", shown=False),
             line(0, "<", sym.ALPHA, "<", sym.C, measured=False, after=r"\ \Rightarrow\ \|\varphi(x_i)-c\|=R"),
         )),
         levels.find_soft_minimisers, general="LEVEL.3",
@@ -164,8 +164,9 @@ def build_centre_step(problem: SVDD) -> Step:
     """Build the step of the centre as a vector, for a linear kernel."""
     transposed = letter(r"X^{\top}\alpha", "w_of_alpha", "X.T @ alpha")
     squared_distance = letter(
-        r"\|x-c\|^2", lambda at: compute_distances(at, at.w_of_alpha) ** 2, "norm(X - c, axis=1)**2", "‖x_i − c(α)‖²"
-    )
+        r"\|x-c\|^2", lambda at: compute_linear_distances(at, at.w_of_alpha) ** 2,
+        "norm(X - c, axis=1)**2", "‖x_i − c(α)‖²",
+    )  # fmt: skip
     return step(
         "Centre of a linear kernel",
         "Where φ(x) = x, the centre is a point among the samples. Distances from it are evaluated by differences, "
@@ -206,20 +207,20 @@ def build_one_class_step(problem: SVDD) -> Step:
     """Build the step about the one-class SVM, (SVDD.20), which is this machine if K(x, x) is constant."""
     kappa = letter(r"\kappa", lambda at: float(at.problem.space.gram.diagonal()[0]))
     diagonal = letter("", lambda at: at.problem.space.gram.diagonal(), "K.diagonal()")
-    lengths = total(sym.ALPHA * diagonal).with_name("Σ α_i K(x_i, x_i)", "K(x,x)")
+    mean_diagonal = total(sym.ALPHA * diagonal).with_name("Σ α_i K(x_i, x_i)", "K(x,x)")
     return step(
         "The one-class SVM",
         "Where all samples have one length in feature space, Σ α_i K(x_i, x_i) is a constant. What is left is the "
         "dual of a one-class SVM, in other units.",
         Equation("alone", (
-            line(lengths, "=", kappa, after=r"\quad\Longrightarrow\quad \min_\alpha\ \alpha^{\top}Q\alpha-\kappa,"
+            line(mean_diagonal, "=", kappa, after=r"\quad\Longrightarrow\quad \min_\alpha\ \alpha^{\top}Q\alpha-\kappa,"
                  r"\qquad f=\frac{2}{\nu S}\,f_{\text{one-class}}"),
         )),
-        absent=explain_varying_length(problem),
+        absent=explain_varying_diagonal(problem),
     )  # fmt: skip
 
 
-def explain_varying_length(problem: SVDD) -> str:
+def explain_varying_diagonal(problem: SVDD) -> str:
     """Explain why (SVDD.20) implies nothing for this problem, or return ""."""
     try:
         check_constant_diagonal(problem)
@@ -228,26 +229,26 @@ def explain_varying_length(problem: SVDD) -> str:
     return ""
 
 
-def build_qp_line() -> EquationLine:
-    """Build the line ‖c‖² + 2μ = R², of a linear kernel in the caller's coordinates, as in (SVDD.2)."""
+def build_radius_line() -> EquationLine:
+    """Build the line ‖c‖² + 2μ = R², for a linear kernel in the caller's coordinates, as in (SVDD.2)."""
 
     def norm(at: At) -> float:
         return float(at.result.centre @ at.result.centre) if at.is_linear else at.square_of_w
 
-    square_of_radius = letter(
+    squared_radius = letter(
         "", lambda at: norm(at) + (at.result.b if at.is_linear else 2.0 * at.b), "norm(c)**2 + 2 * mu", "‖c‖² + 2μ"
     )
-    return line(square_of_radius, "=", RADIUS**2, scale=lambda at: max(at.objective_scale, norm(at)), shown=False)
+    return line(squared_radius, "=", RADIUS**2, scale=lambda at: max(at.objective_scale, norm(at)), shown=False)
 
 
-def measure_distances(at: At) -> FloatArray:
+def compute_distances(at: At) -> FloatArray:
     """Return ‖φ(x_i) − c‖ of each sample, for a linear kernel from differences: (n,)."""
     if not at.is_linear:
-        return np.asarray(np.sqrt(np.maximum(FAR.value(at), 0.0)))
-    return compute_distances(at, at.w)
+        return np.asarray(np.sqrt(np.maximum(DISTANCE2.value(at), 0.0)))
+    return compute_linear_distances(at, at.w)
 
 
-def compute_distances(at: At, centre: FloatArray) -> FloatArray:
-    """Return ‖x_i − c‖ of each sample for a centre (d,): (n,)."""
+def compute_linear_distances(at: At, centre: FloatArray) -> FloatArray:
+    """Return ‖x_i − c‖ of each sample for a linear kernel and a centre (d,): (n,)."""
     X = at.X if isinstance(at.X, np.ndarray) else at.X.toarray()
     return np.asarray(np.linalg.norm(X - centre, axis=1))

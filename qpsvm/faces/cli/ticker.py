@@ -23,9 +23,9 @@ BAR_WIDTH = 20
 
 
 class Ticker(logging.Handler):
-    """Shows, while the block runs, the activity, the elapsed time, and the last progress that a solver logged.
+    """Context manager that shows the activity, the elapsed time, and the last logged progress while its block runs.
 
-    It is a handler of the log, from which it takes the progress; a thread draws the line.
+    As a log handler it stores the last record of a solver and the last count of finished solves; a thread draws them.
 
     activity: Description of the activity. It may be changed as the work proceeds.
     verbose: Print on standard output.
@@ -44,7 +44,7 @@ class Ticker(logging.Handler):
     def __enter__(self) -> Ticker:
         self._start = time.perf_counter()
         if self._draws_line or self._verbose:
-            self._level = PROGRESS.level
+            self._previous_level = PROGRESS.level
             PROGRESS.setLevel(logging.DEBUG)
             PROGRESS.addHandler(self)
             self._thread = threading.Thread(target=self._tick, name="qpsvm line", daemon=True)
@@ -58,20 +58,20 @@ class Ticker(logging.Handler):
         if self._thread is not None:
             self._thread.join()
             PROGRESS.removeHandler(self)
-            PROGRESS.setLevel(self._level)
+            PROGRESS.setLevel(self._previous_level)
         if self._draws_line:
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Store a record in place of the previous one of its kind."""
+        """Store the record of a solver or a count in place of the previous one."""
         if "total" in record.__dict__:
             self._count_record = record
         else:
             self._solver_record = record
 
     def _tick(self) -> None:
-        """Show the line again and again, until the work is done."""
+        """Update the line at regular intervals until the block ends."""
         while not self._done.wait(UPDATE_SECONDS if self._draws_line else PULSE_SECONDS):
             seconds = time.perf_counter() - self._start
             if self._count_record is None:
@@ -88,7 +88,7 @@ class Ticker(logging.Handler):
 
 
 def _describe_progress(record: logging.LogRecord | None, seconds: float) -> str:
-    """Describe the progress that a solver logged: pass, gap, and rows per second."""
+    """Describe the progress that a solver logged: stage, passes, gap, and rows per second; "" without a record."""
     if record is None:
         return ""
     values = record.__dict__
@@ -108,8 +108,8 @@ def _draw_bar(record: logging.LogRecord, seconds: float) -> str:
 
 
 def _format_large(value: float) -> str:
-    """Format a large number in a few characters."""
-    for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+    """Format a number with three digits and an SI prefix."""
+    for size, prefix in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if value >= size:
-            return f"{value / size:.3g}{letter}"
+            return f"{value / size:.3g}{prefix}"
     return f"{value:.3g}"

@@ -14,14 +14,14 @@ from qpsvm.machines.problem.penalties import check_penalties, format_penalty
 
 
 class Hyperparameter(NamedTuple):
-    """A parameter of machines: its letter, for people, what it is, and the check of a value by its name."""
+    """A parameter of machines; `check(value, name)` returns the checked value of the parameter, or raises an error."""
 
     symbol: str
     description: str
     check: Callable[[Any, str], Any]
 
 
-#: Those that machines name in `_hyperparameters`. A C may be one for each sample, `check_penalties`.
+#: The hyperparameters by name. A C may also be one number per sample, which `check_penalties` checks.
 HYPERPARAMETERS = {
     "C": Hyperparameter("C", "penalty of slack", as_positive),
     "nu": Hyperparameter("ν", "bound on the share of errors, or of rows outside", as_share),
@@ -46,11 +46,11 @@ def check_hyperparameter(name: str, value: Any, samples: TrainingSamples) -> Any
     """Check a hyperparameter and return it. Raises ParameterError, ParameterTypeError, UnknownOptionError."""
     if name == "C":
         return check_penalties(value, samples)
-    return HYPERPARAMETERS[name].check(value, name) if name in HYPERPARAMETERS else value  # one of a user's machine
+    return HYPERPARAMETERS[name].check(value, name) if name in HYPERPARAMETERS else value  # a third party's parameter
 
 
 def format_hyperparameter(name: str, value: Any) -> str:
-    """Format a hyperparameter for a title; "" if it is not a number."""
+    """Format a hyperparameter for a title as ", symbol = value"; "" if it is a text."""
     if isinstance(value, str):
         return ""
     number = format_penalty(value) if isinstance(value, np.ndarray) else f"{value:g}"

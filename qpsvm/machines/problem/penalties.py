@@ -1,4 +1,4 @@
-"""Compute the penalties C_i s_i of the samples from C and the weights (`compute_upper_bounds`)."""
+"""Compute the penalties C_i s_i of the samples from C and the weights s (`compute_upper_bounds`)."""
 
 from __future__ import annotations
 
@@ -15,41 +15,40 @@ from qpsvm.data.samples import TrainingSamples
 
 
 def check_penalties(C: float | ArrayLike, samples: TrainingSamples) -> FloatArray:
-    """C as a number for each sample, (n,), of which C times the weight is still a number.
+    """Return C as one number per sample, (n,), for which no C_i s_i overflows.
 
     Raises ParameterError, ParameterTypeError.
     """
-    found = as_penalties(C, samples.n)
-    heaviest = _find_largest(samples.weight)
-    if _find_largest(found) * heaviest > LARGEST_VALUE:
+    penalties = as_penalties(C, samples.n)
+    if _find_largest(penalties) * _find_largest(samples.weight) > LARGEST_VALUE:
         raise ParameterError("C times sample_weight is too large: the objective overflows; divide by a constant")
-    return found
-
-
-def _find_largest(vector: FloatArray) -> float:
-    common = find_common_value(vector)
-    return float(vector.max(initial=0.0)) if common is None else common
+    return penalties
 
 
 def compute_upper_bounds(C: FloatArray, samples: TrainingSamples) -> RationalVector | FloatArray:
-    """Compute C_i · s_i of the samples that take part, for C (n,): C itself if there are no weights."""
+    """Compute C_i s_i of the samples of positive weight, for C (n,); C itself if all weights are 1."""
     return C if find_common_value(samples.weight) == 1.0 else compute_active_penalties(C, samples)
 
 
 def compute_active_penalties(C: FloatArray, samples: TrainingSamples) -> RationalVector:
-    """Compute C_i · s_i of the samples that take part as exact numbers."""
+    """Compute C_i s_i of the samples of positive weight exactly, for C (n,)."""
     return multiply_exactly(samples.select_active(samples.weight), samples.select_active(C))
 
 
 def sum_weights(samples: TrainingSamples) -> Fraction:
-    """Σs, exactly."""
+    """Return Σ s_i exactly."""
     return sum_floats(samples.select_active(samples.weight))
 
 
 def format_penalty(C: FloatArray) -> str:
-    """Format C (n,) for a title: one number, or the smallest and the largest; "" for a process without samples."""
+    """Format C (n,) for a title: one number, or the smallest and the largest; "" without samples."""
     if not len(C):
         return ""
     common = find_common_value(C)
     low, high = (float(C.min()), float(C.max())) if common is None else (common, common)
     return f"{low:g}" if low == high else f"{low:g} … {high:g}"
+
+
+def _find_largest(vector: FloatArray) -> float:
+    common = find_common_value(vector)
+    return float(vector.max(initial=0.0)) if common is None else common

@@ -5,7 +5,8 @@
     (INFLUENCE.3)  ‖w − w₋ᵢ‖² ≤ ψ_i(f₋ᵢ) − ψ_i(f), the loss of (DUAL.3) of sample i under the machine without it, minus
                    that under the full machine, if the other losses do not depend on i.  All are 0 if α_i = 0
 
-The last one is strong convexity, twice: P(w₋ᵢ) ≥ P(w) + ½‖w − w₋ᵢ‖², and the same for P₋ᵢ = P − ψ_i from w₋ᵢ to w.
+(INFLUENCE.3) adds two bounds of strong convexity: P(w₋ᵢ) ≥ P(w) + ½‖w − w₋ᵢ‖², and the same for P₋ᵢ = P − ψ_i with w
+and w₋ᵢ exchanged.
 
 Sources: Cook, *Detection of influential observation in linear regression*, Technometrics 19 (1977); Bousquet &
 Elisseeff, *Stability and generalization*, JMLR 2 (2002), for the argument of (INFLUENCE.3).
@@ -34,11 +35,11 @@ class Influence:
     Attributes
     ----------
     distance : ndarray, shape (n,)
-        ‖w − w₋ᵢ‖ in the feature space of the kernel; 0 if the machine is the same, NaN if there is none.
+        ‖w − w₋ᵢ‖ in the feature space of the kernel; 0 if the machine is the same, NaN if there is no machine.
     largest : ndarray, shape (n,)
         The largest |f(x_j) − f₋ᵢ(x_j)| over all samples x_j.
     mean : ndarray, shape (n,)
-        Its mean over all samples.
+        The mean of |f(x_j) − f₋ᵢ(x_j)| over all samples x_j.
     norm : float
         ‖w‖, for comparison with the distances.
     gap : ndarray, shape (n,)
@@ -48,7 +49,7 @@ class Influence:
 
     See Also
     --------
-    influence : Computes one.
+    influence : Computes it.
 
     Examples
     --------
@@ -67,13 +68,13 @@ class Influence:
 
     @property
     def order(self) -> IntArray:
-        """Samples whose removal changes f, the largest mean change first; each other one could be left out alone."""
+        """Samples whose removal changes f, the largest mean change first."""
         influential = np.flatnonzero(self.largest > 0.0)
         return np.asarray(influential[np.argsort(-self.mean[influential], kind="stable")])
 
     def __repr__(self) -> str:
-        first = "".join(f", most of row {row}" for row in self.order[:1])
-        return f"<Influence: {len(self.order)} of {len(self.distance)} samples matter{first}, {self.left_out.status}>"
+        largest = "".join(f", most of row {row}" for row in self.order[:1])
+        return f"<Influence: {len(self.order)} of {len(self.distance)} samples matter{largest}, {self.left_out.status}>"
 
 
 def influence(
@@ -94,7 +95,7 @@ def influence(
     result : SVMResult, optional
         The result of this problem; computed if omitted.
     groups : array_like, shape (n,), optional
-        Labels: samples with the same one are left out together, and have the influence of their group.
+        Labels: samples with the same label are left out together, and have the influence of their group.
     tol : float, default=1e-9
         Relative gap up to which a machine counts as optimal.
     time_limit : float, optional
@@ -105,7 +106,7 @@ def influence(
     Returns
     -------
     Influence
-        Distances of w and of f, one for each sample.
+        Distances of w and of f, one per sample.
 
     Raises
     ------
@@ -123,8 +124,8 @@ def influence(
 
     Notes
     -----
-    The influence of a sample depends on the others: of two equal samples on the margin one may replace the other.
-    `groups` leaves them out together.
+    The influence of a sample depends on the others: of two equal samples on the margin one may replace the other, so
+    both may have none. `groups` leaves them out together.
 
     Examples
     --------
@@ -139,35 +140,34 @@ def influence(
     """
     if isinstance(problem, Problem) and problem._diagonal_weight:
         raise UnsupportedError("f of an SVDD is more than a sum of kernel values: take a OneClass of these samples")
-    found = leave_one_out(problem, result, groups, tol=tol, time_limit=time_limit, verbose=verbose)
-    functions = found.functions
-    distance, norm = _compute_distances(problem, functions)
+    left_out = leave_one_out(problem, result, groups, tol=tol, time_limit=time_limit, verbose=verbose)
+    functions = left_out.functions
+    distances, norm = _compute_distances(problem, functions)
     values = functions.evaluate_distinct(problem.X)
     differences = np.abs(values - values[:, :1])  # (INFLUENCE.2)
-    w, largest, mean = (
-        _select_by_sample(functions, values_of_functions, found.gap)
-        for values_of_functions in (distance, differences.max(axis=0), differences.mean(axis=0))
+    distance, largest, mean = (
+        _select_by_sample(functions, values_of_functions, left_out.gap)
+        for values_of_functions in (distances, differences.max(axis=0), differences.mean(axis=0))
     )
-    return Influence(w, largest, mean, norm, found.gap, found)
+    return Influence(distance, largest, mean, norm, left_out.gap, left_out)
 
 
 def _compute_distances(problem: Problem, functions: LeaveOneOutFunctions) -> tuple[FloatArray, float]:
-    """Return (INFLUENCE.1) of each function, and ‖w‖ of the first."""
+    """Return (INFLUENCE.1) of each distinct function, (k,), and ‖w‖ of the first, which is that of all samples."""
     coef = np.array(functions.coef)
     differences = coef - coef[0]
-    differences[0] = coef[0]
+    differences[0] = coef[0]  # for ‖w‖
     if functions.has_weights:
-        sizes = np.linalg.norm(differences, axis=1)
+        distances = np.linalg.norm(differences, axis=1)
     else:
-        sizes = np.sqrt(
-            np.maximum(np.einsum("kj,jk->k", differences, compute_kernel_matrix(problem) @ differences.T), 0.0)
-        )
-    norm, sizes[0] = float(sizes[0]), 0.0
-    return sizes, norm
+        products = compute_kernel_matrix(problem) @ differences.T
+        distances = np.sqrt(np.maximum(np.einsum("kj,jk->k", differences, products), 0.0))
+    norm, distances[0] = float(distances[0]), 0.0
+    return distances, norm
 
 
 def _select_by_sample(functions: LeaveOneOutFunctions, values: FloatArray, gap: FloatArray) -> FloatArray:
-    """Return the value of each sample from that of its function; NaN without one, or if not reached."""
+    """Return the value of each sample's function, (n,), from those of the functions, (k,); NaN if there is none."""
     return np.where((functions.function_index < 0) | np.isnan(gap), np.nan, values[functions.function_index])
 
 
