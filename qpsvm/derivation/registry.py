@@ -43,7 +43,7 @@ def build_steps(problem: Problem) -> tuple[Step, ...]:
     if not kinds:
         supported = ", ".join(kind.__name__ for kind in STEPS)
         raise UnsupportedError(f"{type(problem).__name__} has no derivation; those that have one: {supported}")
-    if isinstance(problem, Problem) and problem.constraints:
+    if problem.constraints:
         modules = [import_module(STEPS[kind].__module__) for kind in kinds]
         build_terms = next(module.build_terms for module in modules if hasattr(module, "build_terms"))
         steps = constraint_steps.steps(problem, build_terms(problem))
@@ -62,7 +62,7 @@ def collect_meanings(problem: Problem) -> dict[str, Meaning]:
     meanings = dict(SYMBOLS)
     for kind in [kind for kind in reversed(type(problem).__mro__) if kind in STEPS]:
         meanings |= getattr(import_module(STEPS[kind].__module__), "SYMBOLS", {})
-    if isinstance(problem, Problem) and problem.constraints:
+    if problem.constraints:
         meanings |= constraint_steps.build_meanings(problem)
     return meanings | {name: meanings.pop(name) for name in ("L", "P", "D")}
 
