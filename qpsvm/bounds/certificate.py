@@ -234,9 +234,8 @@ class Certificate:
     @property
     def terms(self) -> FloatArray:
         """Terms g of (CERT.1), (m,), in the units of the objective; infinite at an infeasible point."""
-        return self.unit * compute_gap_terms(
-            self.alpha, self.svm.upper, self.yf, self.margin, self.svm.curvature, self.primal
-        )
+        svm = self.svm
+        return svm.unit * compute_gap_terms(self.alpha, svm.upper, self.yf, self.margin, svm.curvature, self.primal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,12 +267,7 @@ def compute_row_terms(
 
 
 def compute_gap_terms(
-    alpha: FloatArray,
-    upper: FloatArray,
-    yf: FloatArray,
-    margin: FloatArray,
-    curvature: FloatArray,
-    primal: float,
+    alpha: FloatArray, upper: FloatArray, yf: FloatArray, margin: FloatArray, curvature: FloatArray, primal: float
 ) -> FloatArray:
     """Return the terms g of (CERT.1), (m,), of a point with a known primal value; infinite if that is infinite.
 

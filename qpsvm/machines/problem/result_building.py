@@ -54,32 +54,17 @@ def build_svm_result(
         low, high = low + shift, high + shift
     return build_frozen(
         SVMResult,
-        alpha=expand(certificate.alpha),
-        constraints=table,
+        alpha=expand(certificate.alpha), constraints=table,
         coef=samples.expand_active(multiply(f_scale, certificate.coef[: svm.n])),
-        b=model.b,
-        b_interval=(f_scale * low, f_scale * high),
-        rho=extras.get("rho", certificate.rho),
-        primal=certificate.primal,
-        dual=certificate.dual,
-        gap=certificate.gap,
-        rounding=certificate.rounding,
+        b=model.b, b_interval=(f_scale * low, f_scale * high), rho=extras.get("rho", certificate.rho),
+        primal=certificate.primal, dual=certificate.dual, gap=certificate.gap, rounding=certificate.rounding,
         kind=expand(kind) if svm.rows is None else samples.expand_active(merge_kinds_by_sample(svm, kind)),
-        yf=yf,
-        margin=margin,
-        upper=expand(svm.upper),
-        curvature=expand(svm.curvature),
-        unit=svm.unit / f_scale,
-        model=model,
-        extras=extras,
-        intervals=intervals,
-        target=problem._regression_target,
-        kinds=problem._kind_labels,
-        pairs=problem._sample_pairs,
-        problem=copy_without_cache(problem),
-        caveats=find_caveats(problem, full_certificate),
+        yf=yf, margin=margin, upper=expand(svm.upper), curvature=expand(svm.curvature), unit=svm.unit / f_scale,
+        model=model, extras=extras, intervals=intervals,
+        target=problem._regression_target, kinds=problem._kind_labels, pairs=problem._sample_pairs,
+        problem=copy_without_cache(problem), caveats=find_caveats(problem, full_certificate),
         **{"title": problem.title, **record},
-    )
+    )  # fmt: skip
 
 
 def remove_constraints(certificate: Certificate) -> Certificate:
