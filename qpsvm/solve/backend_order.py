@@ -145,12 +145,12 @@ def _order_for_linear(problem: Problem, size: Size, external: list[RankedBackend
     newton, interior, augmented = map(RankedBackend, ("kernel_newton", "interior_point", "augmented_lagrangian"))
     n, d, svm = size.rows, size.features, problem._dual_structure
     is_squared = svm.has_curvature and not svm.is_bounded
-    few = (
+    has_few_rows = (
         n <= (FEW_SQUARED_ROWS if is_squared else FEW_LINEAR_ROWS)
         and _estimate_objective_scale(problem) <= MAX_FEW_ROWS_SCALE
     )
-    wide = n <= d and (n <= WIDE_ROWS or not augmented.is_eligible(problem, size))
-    built_in = [newton, augmented, interior] if few or wide else [augmented, interior, newton]
+    is_wide = n <= d and (n <= WIDE_ROWS or not augmented.is_eligible(problem, size))
+    built_in = [newton, augmented, interior] if has_few_rows or is_wide else [augmented, interior, newton]
     return [*built_in, RankedBackend("cvxopt", "dual", CVXOPT_DUAL_ROWS), *external, RankedBackend("cvxpy")]
 
 

@@ -72,7 +72,7 @@ def _build_hessian_rows(program: QPBounds) -> FloatArray:
     return np.vstack([as_dense(Z).T, np.diag(diagonal)])
 
 
-def _multiply_hessian(program: QPBounds, d: list[Fraction], support: list[int]) -> list[Fraction]:
+def _compute_twice_product(program: QPBounds, d: list[Fraction], support: list[int]) -> list[Fraction]:
     """Return 2Pd (n,) exactly, for the direction with entries d at `support` and 0 elsewhere."""
     if program.factor is None:  # P counts as ½(P + Pᵀ)
         P = program.qp.P.dense()
@@ -123,7 +123,7 @@ def _check_ray(program: QPBounds, G: FloatArray, support: list[int], d: list[Fra
         return None
     direction = np.zeros(program.qp.n)
     direction[support] = as_multiple(d)
-    twice_Pd = _multiply_hessian(program, d, support)
+    twice_Pd = _compute_twice_product(program, d, support)
     if not any(twice_Pd):
         return Ray(direction, 0.0)
     largest_entry = max(map(abs, d))
