@@ -1,21 +1,21 @@
 """Describe machines by traits, which decide whether a backend supports them (`find_problem_traits`).
 
-A backend lists the traits that it supports, so it needs no list of machines. A machine has one trait of each kind, by
-its dual (DUAL.1):
+A backend lists the traits that it supports instead of machines, and supports a machine if it supports all its traits.
+A machine has one trait of each kind, by its dual (DUAL.1), in which e is the right-hand side of an equality row:
 
-| kind         | traits                                                   | in (DUAL.1)                            |
-|--------------|----------------------------------------------------------|----------------------------------------|
-| kernel       | linear, kernel                                           | φ(x) = x, or not                       |
-| level        | level 1, level 0, other levels                           | ℓ                                      |
-| upper bounds | bounded, unbounded, partly bounded                       | U finite in all, no, or some rows      |
-| curvature    | flat, curved, partly curved                              | δ = 0, δ > 0, or δ = 0 in some rows    |
-| equalities   | no rows, balance, sum, balance and total, one row, other | none; sᵀα = 0, e; and 1ᵀα = ν; others |
-| intercept    | unpenalised, penalised                                   | whether the multiplier of E is penalised |
-| samples      | one α per sample, two-sided α, several α per sample      | number of α per sample                 |
-| functions    | one function, several functions                          | number of decision functions           |
+| kind         | traits                                              | in (DUAL.1)                                 |
+|--------------|-----------------------------------------------------|---------------------------------------------|
+| kernel       | linear, kernel                                      | φ(x) = x, or not                            |
+| level        | level 1, level 0, other levels                      | ℓ                                           |
+| upper bounds | bounded, unbounded, partly bounded                  | U finite in all, no, or some rows           |
+| curvature    | flat, curved, partly curved                         | δ = 0, δ > 0, or δ = 0 in some rows         |
+| equalities   | no rows, balance, sum                               | none; sᵀα = 0; sᵀα = e ≠ 0                  |
+|              | balance and total, one row, other rows              | sᵀα = 0 and 1ᵀα = e ≠ 0; another; others    |
+| intercept    | unpenalised, penalised                              | no group of rows with a ridge, or one       |
+| samples      | one α per sample, two-sided α, several α per sample | number of α per sample                      |
+| functions    | one function, several functions                     | number of decision functions                |
 
-Of a machine with several decision functions no further traits are stated but its kernel: a backend accepts all such
-machines or none.
+A machine with several decision functions has two traits only, of kernel and functions: a backend accepts all or none.
 """
 
 from __future__ import annotations
@@ -60,26 +60,29 @@ TRAIT_DESCRIPTIONS = {
     "several functions": "a machine that learns several classes in one program",
 }
 Traits = frozenset[str]
-#: All traits: those of a solver that accepts any QP; and those of all machines with one decision function.
+#: All traits; and those of machines with one decision function.
 ALL_TRAITS: Traits = frozenset(TRAIT_DESCRIPTIONS)
 ONE_FUNCTION = ALL_TRAITS - {"several functions"}
 
 
-def find_dual_traits(svm: SVMDual, linear: bool) -> Traits:
-    """Return the traits of a dual.
+def find_problem_traits(problem: Problem) -> Traits:
+    """Return the traits of a problem's dual, without computing its Gram matrix."""
+    return find_dual_traits(problem._dual_structure, problem.space.is_linear)
 
-    linear: Whether its kernel is linear.
 
-    The traits are cached in the dual and in its copies with another Gram matrix.
+def find_dual_traits(svm: SVMDual, is_linear: bool) -> Traits:
+    """Return the traits of a dual with a linear kernel, or another.
+
+    They are cached in the dual, and so in its copies with another Gram matrix.
     """
     cache = svm.__dict__.setdefault("traits", {})
-    if linear not in cache:
-        cache[linear] = _compute_dual_traits(svm, linear)
-    return cache[linear]  # type: ignore[no-any-return]
+    if is_linear not in cache:
+        cache[is_linear] = _compute_dual_traits(svm, is_linear)
+    return cache[is_linear]  # type: ignore[no-any-return]
 
 
-def _compute_dual_traits(svm: SVMDual, linear: bool) -> Traits:
-    kernel = "linear" if linear else "kernel"
+def _compute_dual_traits(svm: SVMDual, is_linear: bool) -> Traits:
+    kernel = "linear" if is_linear else "kernel"
     if svm.classes is not None:
         return frozenset((kernel, "several functions"))
     return frozenset(
@@ -121,8 +124,8 @@ def _classify_curvature(svm: SVMDual) -> str:
     """Return the trait of the curvature of the losses."""
     if not svm.has_curvature:
         return "flat"
-    everywhere = find_common_value(svm.curvature) is not None or bool((svm.curvature > 0.0).all())
-    return "curved" if everywhere else "partly curved"
+    is_everywhere = find_common_value(svm.curvature) is not None or bool((svm.curvature > 0.0).all())
+    return "curved" if is_everywhere else "partly curved"
 
 
 def _classify_equalities(svm: SVMDual) -> str:
@@ -140,13 +143,8 @@ def _classify_equalities(svm: SVMDual) -> str:
 
 
 def _is_constant(column: FloatArray, sign: FloatArray | None = None) -> bool:
-    """Return whether a column (m,), or a column times the sign, is one number other than 0."""
-    if column is sign:
+    """Return whether a column (m,), or its product with `sign`, is constant and not 0."""
+    if column is sign:  # signs are ±1
         return True
     values = column if sign is None else column * sign
     return bool(len(values) and values[0] and (values == values[0]).all())
-
-
-def find_problem_traits(problem: Problem) -> Traits:
-    """Return the traits of a problem's dual, without computing its Gram matrix."""
-    return find_dual_traits(problem._dual_structure, problem.space.is_linear)

@@ -1,7 +1,7 @@
 """Define a feasible primal-dual pair with its gap, a sum of nonnegative terms, one per row (`Certificate`).
 
-The notation is that of `svm_dual`. s_k f should reach the margin m_k = ℓ_k − Σ E_kg μ_g, over all groups but the
-intercept: 1 for a C-SVM, ρ for a ν-SVM. Its violation is t_k = m_k − s_k f(x_r(k)).
+The notation is that of `svm_dual`. On row k, s_k f should reach the margin m_k = ℓ_k − Σ E_kg μ_g, summed over all
+groups g but the intercept: 1 for a C-SVM, ρ for a ν-SVM. Its violation is t_k = m_k − s_k f(x_r(k)).
 
     (GAP.1)  P(w, μ) − D(α) = ½‖w − w(α)‖² + Σ g_k + ½Σ R_g (μ_g − (E_gᵀα − e_g)/R_g)²   for any w, μ, feasible α
     (CERT.1)  g_k = ψ_k(t_k) + ½δ_kα_k² − α_kt_k ≥ 0, by (LOSS.3);  where δ = 0 that is
@@ -32,7 +32,7 @@ from qpsvm.program.losses import compute_block_terms, compute_gap_term, compute_
 from qpsvm.program.svm_dual import DualGroup, SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: Largest increase of the gap, relative to the objective, for averaging b over the margin vectors: rounding.
+#: Largest increase of the gap, relative to the objective, that counts as rounding when b is averaged (`is_as_good`).
 AVERAGING_SLACK = 1e-14
 #: Number of rows processed at a time: vectors of a quarter of a megabyte.
 ROWS_AT_A_TIME = 32_768
@@ -64,7 +64,7 @@ class Certificate:
     multipliers : mapping of str to float
         μ of the groups other than the intercept, by name.
     intervals : mapping of str to (float, float)
-        Intervals of equally good values of these; empty if unknown.
+        Interval of equally good values of each; empty if unknown.
     b : float
         Intercept, in the coordinates of the caller's feature space.
     b_interval : tuple of float
@@ -84,25 +84,25 @@ class Certificate:
     factor : float
         coef is factor·β, or factor·explicit, up to rounding.
     explicit : ndarray, shape (n,), or None
-        Coefficients of a w over few samples, in place of w(α), for a kernel that is not linear.
+        Coefficients of a w other than w(α), over few samples, for a kernel that is not linear.
     half_norm : float
         ½‖w‖².
     offset : float
         ‖w − w(α)‖.
     placed : int
-        How often y f was recomputed for another b or factor, with a few roundings each time.
+        Number of times that yf was updated for another b or factor, with a few roundings each time.
     weight_radius : float or None
         Error bound of `offset`; None if only the a-priori bound is known.
     value_radius : ndarray, shape (n,), or None
         Error bound of K coef at each sample; None if only the a-priori bound is known.
     evaluated : EvaluatedViolations or None
-        t from an evaluation in double-double; None if only that of y f, with its a-priori bound, is known.
+        t from an evaluation in double-double; None if only yf, with its a-priori bound, is known.
     contributing : ndarray of int, or None
-        Rows whose terms of the gap, with the rounding bound, are not exactly 0.
+        Rows whose terms of the gap, including the rounding bound, are not exactly 0.
     size : float
         Lower bound of the denominator of the gap; NaN if no rounding bound was added.
     kind : ndarray of int8, shape (m,), or None
-        Which rows are at a bound; None if not determined yet.
+        Kind of each row: 0 for α = 0, 1 for a free α, 2 for α at its bound; None if not determined yet.
     intercepts : ndarray, shape (k,), or None
         For an all-in-one machine, b of each class in the caller's coordinates; its levels are multipliers, and b is 0.
 
@@ -227,16 +227,15 @@ class Certificate:
 
     @property
     def gradient(self) -> FloatArray:
-        """Gradient of the dual's Lagrangian, δα − t, (m,); at an optimum ≥ 0 if α = 0, 0 if free, ≤ 0 if α = U."""
+        """Gradient δα − t of the dual's Lagrangian, (m,); at an optimum ≥ 0 if α = 0, 0 if α is free, ≤ 0 if α = U."""
         violation = self.violation
         return self.svm.curvature * self.alpha - violation if self.svm.has_curvature else -violation
 
     @property
     def terms(self) -> FloatArray:
         """Terms g of (CERT.1), (m,), in the units of the objective; infinite at an infeasible point."""
-        return self.unit * objective_terms(
-            self.alpha, self.svm.upper, self.yf, self.margin, self.svm.curvature, self.primal
-        )
+        svm = self.svm
+        return svm.unit * compute_gap_terms(self.alpha, svm.upper, self.yf, self.margin, svm.curvature, self.primal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +254,7 @@ class GapParts:
         return self.difference / self.size if self.size > 0.0 and math.isfinite(self.difference) else math.inf
 
 
-def compute_gap_terms(
+def compute_row_terms(
     alpha: FloatArray,
     upper: FloatArray,
     yf: FloatArray,
@@ -267,28 +266,23 @@ def compute_gap_terms(
     return compute_gap_term(alpha, t, upper, np.zeros_like(alpha) if curvature is None else curvature)
 
 
-def objective_terms(
-    alpha: FloatArray,
-    upper: FloatArray,
-    yf: FloatArray,
-    margin: FloatArray,
-    curvature: FloatArray,
-    primal: float,
+def compute_gap_terms(
+    alpha: FloatArray, upper: FloatArray, yf: FloatArray, margin: FloatArray, curvature: FloatArray, primal: float
 ) -> FloatArray:
-    """Return the terms g of (CERT.1), (m,), of a point with a known primal value.
+    """Return the terms g of (CERT.1), (m,), of a point with a known primal value; infinite if that is infinite.
 
-    If that value is finite, hard rows reach their margin up to rounding.
+    Hard rows count as satisfied: with a finite primal value, they reach their margin up to rounding.
     """
     if math.isinf(primal):
         return np.full(len(alpha), np.inf)
-    reached = np.where(np.isinf(upper) & (curvature == 0.0), np.maximum(yf, margin), yf)
-    return compute_gap_terms(alpha, upper, reached, margin, curvature)
+    satisfied_yf = np.where(np.isinf(upper) & (curvature == 0.0), np.maximum(yf, margin), yf)
+    return compute_row_terms(alpha, upper, satisfied_yf, margin, curvature)
 
 
 def sum_gap_terms(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: FloatArray) -> tuple[float, float]:
     """Return Σ g_k of (CERT.1) and Σ ψ_k(t_k) over all rows at f = u + b, u (n,) at the samples.
 
-    Rows are processed in blocks that fit in the cache: with 10⁷ rows, allocating whole vectors takes longer than the
+    Rows are processed in parts that fit in the cache: with 10⁷ rows, allocating whole vectors takes longer than the
     arithmetic. Hard rows count as satisfied; callers check that.
     """
     terms, losses = 0.0, 0.0
@@ -298,23 +292,23 @@ def sum_gap_terms(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, marg
         terms = float(compute_block_terms(alpha, t, upper, curvature, svm.block).sum())
         T = find_block_maximum(t, svm.block)
         return terms, float(compute_loss(T, upper[:: svm.block], curvature[:: svm.block]).sum())
-    is_linear = svm.hard_rows is None and not svm.has_curvature
+    only_hinges = svm.hard_rows is None and not svm.has_curvature
     for start in range(0, len(alpha), ROWS_AT_A_TIME):
-        block = slice(start, start + ROWS_AT_A_TIME)
-        a, C = alpha[block], svm.upper[block]
-        t = values[block] + b
-        t *= svm.sign[block]
-        np.subtract(margin[block] if common is None else common, t, out=t)
-        if is_linear:
+        part = slice(start, start + ROWS_AT_A_TIME)
+        a, U = alpha[part], svm.upper[part]
+        t = values[part] + b
+        t *= svm.sign[part]
+        np.subtract(margin[part] if common is None else common, t, out=t)
+        if only_hinges:
             xi = np.maximum(t, 0.0)
-            losses += float(C @ xi)
-            np.subtract(xi, t, out=t)  # y f − m + ξ
-            terms += float((C - a) @ xi) + float(a @ t)  # (CERT.1), (CSVM.8), (NUSVM.9), (PHINGE.8)
+            losses += float(U @ xi)
+            np.subtract(xi, t, out=t)  # s f − m + ξ
+            terms += float((U - a) @ xi) + float(a @ t)  # (CERT.1), (CSVM.8), (NUSVM.9), (PHINGE.8)
             continue
         if svm.hard_rows is not None:
-            np.minimum(t, 0.0, out=t, where=svm.hard_rows[block])
-        losses += float(compute_loss(t, C, svm.curvature[block]).sum())
-        terms += float(compute_gap_term(a, t, C, svm.curvature[block]).sum())  # (CERT.1)
+            np.minimum(t, 0.0, out=t, where=svm.hard_rows[part])
+        losses += float(compute_loss(t, U, svm.curvature[part]).sum())
+        terms += float(compute_gap_term(a, t, U, svm.curvature[part]).sum())  # (CERT.1)
     return terms, losses
 
 
@@ -325,20 +319,20 @@ def find_middle(low: float, high: float) -> float:
     return high if math.isinf(low) else low + (high - low) / 2
 
 
-def prefer_average(quantile: float, average: float, size: float) -> bool:
-    """Return whether the gap at the averaged b is as good as at the minimiser (a quantile), up to rounding."""
-    return average <= quantile * (1 + 1e-9) + AVERAGING_SLACK * size
+def is_as_good(average_gap: float, least_gap: float, size: float) -> bool:
+    """Return whether P − D at the averaged b is that at the best b, up to rounding; `size` is that of the objective."""
+    return average_gap <= least_gap * (1 + 1e-9) + AVERAGING_SLACK * size
 
 
 @dataclass(frozen=True, eq=False)
 class PrimalPoint:
-    """A primal candidate, without multipliers.
+    """The w of a primal candidate, without multipliers. It is w(α), unless `difference` or `coef` is given.
 
     u (n,): Decision values without the intercept.
     w (d,): Weight vector; None for a kernel that is not linear.
     half_norm: ½‖w‖².
-    difference (d,): w − w(α); None if that is 0, or w is None.
-    coef (n,): c of w = Σ_j c_j φ(x_j), if they differ from those of w(α); else None.
+    difference (d,): w − w(α), for a linear kernel.
+    coef (n,): c of w = Σ_j c_j φ(x_j), for another kernel.
     distance, distance_radius: With `coef`, ‖w − w(α)‖ as computed, and a bound on how much larger the exact value is.
     """
 
@@ -355,8 +349,8 @@ class PrimalPoint:
         w, difference = (None if vector is None else factor * vector for vector in (self.w, self.difference))
         return PrimalPoint(factor * self.u, w, self.half_norm * factor * factor, difference)  # factor² may underflow
 
-    def half_distance(self, growth: float = 0.0) -> float:
-        """Return ½‖(1 + growth)w − w(α)‖², or an upper bound."""
+    def bound_half_distance(self, growth: float = 0.0) -> float:
+        """Return ½‖(1 + growth)w − w(α)‖², or with `coef` an upper bound."""
         if self.coef is not None:
             return 0.5 * (self.distance + growth * math.sqrt(2.0 * self.half_norm)) ** 2
         if self.difference is None or self.w is None:
@@ -372,7 +366,7 @@ def build_kernel_point(space: FeatureSpace, coef: FloatArray) -> PrimalPoint:
 
 
 def get_multiplier(point: Certificate, group: DualGroup) -> float:
-    """Return μ of a group: a margin, or else the intercept in the coordinates of the computation."""
+    """Return μ of a group; that of the intercept is in the coordinates of the computation."""
     return point.multipliers.get(group.multiplier, point.level)
 
 

@@ -23,7 +23,7 @@ from qpsvm.base.arrays.frozen import build_frozen
 from qpsvm.base.arrays.rounding import compute_relative_gap
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
-from qpsvm.bounds.certificate import Certificate, PrimalPoint, find_middle, prefer_average, sum_gap_terms
+from qpsvm.bounds.certificate import Certificate, PrimalPoint, find_middle, is_as_good, sum_gap_terms
 from qpsvm.bounds.class_intercepts import find_class_intercepts
 from qpsvm.bounds.class_space import build_plane
 from qpsvm.bounds.hard_margin import compute_reach, find_middle_intercept, normalise_direction
@@ -245,7 +245,7 @@ def build_candidate(
     factor = 1.0 + growth
     primal = factor * factor * point.half_norm + at.losses
     primal += sum(group.total * at.multipliers[group.multiplier] for group in svm.groups)
-    difference = point.half_distance(growth) + at.terms  # (GAP.1), (HARD.16), (CSVM.16), (NUSVM.19), (PHINGE.19)
+    difference = point.bound_half_distance(growth) + at.terms  # (GAP.1), (HARD.16), (CSVM.16), (NUSVM.19), (PHINGE.19)
     for group in svm.penalised_groups:
         mu = at.multipliers[group.multiplier]
         primal += 0.5 * group.ridge * mu * mu
@@ -283,9 +283,9 @@ def find_best_multipliers(
         size = 2.0 * point.half_norm if svm.is_homogeneous else abs(float(svm.level @ a))
         best = _evaluate_thetas(svm, a, u, cast("list[float]", averages))
         cost = _compute_cost(svm, best, dual_multipliers)
-        if not prefer_average(0.0, cost, size):  # 0 is a lower bound for any μ
+        if not is_as_good(cost, 0.0, size):  # 0 is a lower bound for any μ
             minimiser = _evaluate_thetas(svm, a, u, middles)
-            if not prefer_average(_compute_cost(svm, minimiser, dual_multipliers), cost, size):
+            if not is_as_good(cost, _compute_cost(svm, minimiser, dual_multipliers), size):
                 best = minimiser
     else:
         best = _evaluate_thetas(svm, a, u, middles)
@@ -384,6 +384,6 @@ def _build_certificate(space: FeatureSpace, svm: SVMDual, dual: DualPoint, best:
         b_interval=(min(low + shift, plane.b), max(high + shift, plane.b)), intervals=intervals,
         w=plane.w, coef=plane.coef, primal=svm.unit * best.primal, dual=svm.unit * dual_value, gap=best.gap,
         level=plane.level, level_radius=plane.level_radius, factor=factor, half_norm=factor * factor * point.half_norm,
-        offset=math.sqrt(2.0 * point.half_distance(best.growth)),
+        offset=math.sqrt(2.0 * point.bound_half_distance(best.growth)),
         explicit=point.coef, weight_radius=point.distance_radius,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Find the steps of every machine, in the module of `steps` with its name (`build_steps`)."""
+"""Find the steps of a machine's derivation (`build_steps`), which are in a module of `steps` named after it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from qpsvm.derivation.symbols import SYMBOLS, Meaning
 from qpsvm.machines import CrammerSinger, Problem, WestonWatkins, registry
 from qpsvm.machines.problem import constraints
 
-#: For each class of problems, the function that lists its steps in order. A subclass has the steps of its parent.
+#: The function of each class of problems that builds its steps in order. A subclass has the steps of its parent.
 STEPS: dict[type[Problem], Callable[[Any], tuple[Step, ...]]] = {
     **{
         registry.load_machine(name): import_module(f"qpsvm.derivation.steps.{file}").steps
@@ -32,25 +32,25 @@ STEPS: dict[type[Problem], Callable[[Any], tuple[Step, ...]]] = {
 
 
 def build_steps(problem: Problem) -> tuple[Step, ...]:
-    """Return the steps of a problem in order, each with the statement in the docstring of the machine's module.
+    """Build the steps of a problem in order, each with its statement in the docstring of the machine's module.
 
     With linear constraints, the steps are those of `linear_constraints` for every machine. A step that the docstring
     does not mention keeps its own statement.
 
     Raises UnsupportedError.
     """
-    kind = next((kind for kind in type(problem).__mro__ if kind in STEPS), None)
-    if kind is None:
+    kinds = [kind for kind in type(problem).__mro__ if kind in STEPS]
+    if not kinds:
         supported = ", ".join(kind.__name__ for kind in STEPS)
         raise UnsupportedError(f"{type(problem).__name__} has no derivation; those that have one: {supported}")
-    if isinstance(problem, Problem) and problem.constraints:
-        modules = [import_module(STEPS[base].__module__) for base in type(problem).__mro__ if base in STEPS]
+    if problem.constraints:
+        modules = [import_module(STEPS[kind].__module__) for kind in kinds]
         build_terms = next(module.build_terms for module in modules if hasattr(module, "build_terms"))
         steps = constraint_steps.steps(problem, build_terms(problem))
         statements = parse_statements(constraints)
     else:
-        steps = STEPS[kind](problem)
-        statements = parse_statements(inspect.getmodule(kind))
+        steps = STEPS[kinds[0]](problem)
+        statements = parse_statements(inspect.getmodule(kinds[0]))
     statements = statements | parse_statements(sensitivity)
     return tuple(
         _make_picklable(replace(step, statement=statements.get(step.tag, step.statement)), problem) for step in steps
@@ -58,18 +58,17 @@ def build_steps(problem: Problem) -> tuple[Step, ...]:
 
 
 def collect_meanings(problem: Problem) -> dict[str, Meaning]:
-    """Collect the meanings of the symbols of a problem's equations."""
-    kinds = [kind for kind in reversed(type(problem).__mro__) if kind in STEPS]
+    """Collect the meanings of the symbols of a problem's equations; L, P and D are the last."""
     meanings = dict(SYMBOLS)
-    for kind in kinds:
+    for kind in [kind for kind in reversed(type(problem).__mro__) if kind in STEPS]:
         meanings |= getattr(import_module(STEPS[kind].__module__), "SYMBOLS", {})
-    if isinstance(problem, Problem) and problem.constraints:
+    if problem.constraints:
         meanings |= constraint_steps.build_meanings(problem)
-    return meanings | {name: meanings.pop(name) for name in ("L", "P", "D")}  # these last
+    return meanings | {name: meanings.pop(name) for name in ("L", "P", "D")}
 
 
 def _make_picklable(step: Step, problem: Problem) -> Step:
-    """Return the step with an equation that can be pickled: by how it is found, instead of its functions."""
+    """Return the step with an equation that is pickled as a call of `find_equation`: its functions cannot be."""
     if not isinstance(step.measure, Equation):
         return step
     equation = replace(step.measure, origin=partial(find_equation, problem, step.tag))
@@ -77,14 +76,14 @@ def _make_picklable(step: Step, problem: Problem) -> Step:
 
 
 def find_equation(problem: Problem, tag: str) -> Any:
-    """Return the equation of a step."""
+    """Find the equation of a problem's step by its tag."""
     return next(step.measure for step in build_steps(problem) if step.tag == tag)
 
 
 def select_steps(steps: tuple[Step, ...], tags: Sequence[str], where: str) -> tuple[Step, ...]:
     """Return the steps with these tags, in the order of `steps`.
 
-    where: Where a tag was not found, for the message.
+    where: The place of the steps, for the message about a tag that is not among them.
 
     Raises UnknownOptionError, ParameterTypeError.
     """

@@ -1,4 +1,4 @@
-"""Build the constructors and docstrings of estimators from the tables of parameters (`build_constructor`)."""
+"""Build constructors and docstrings of estimators from the parameter table (`build_constructor`, `build_docstring`)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class EstimatorSettings(TypedDict, total=False):
 def build_constructor(defaults: Mapping[str, Any], positional: int = 0) -> Callable[..., None]:
     """Build an `__init__` that stores every parameter as given, with the signature that scikit-learn reads.
 
-    positional: Number of positional parameters.
+    defaults: The parameters with their defaults, in order; only the first `positional` can be passed by position.
     """
     kinds = [inspect.Parameter.POSITIONAL_OR_KEYWORD] * positional + [inspect.Parameter.KEYWORD_ONLY] * len(defaults)
     types = {name: kind.__forward_arg__ for name, kind in EstimatorSettings.__annotations__.items()}
@@ -64,12 +64,12 @@ def build_constructor(defaults: Mapping[str, Any], positional: int = 0) -> Calla
     ])  # fmt: skip
 
     def __init__(self: Any, *first: Any, **named: Any) -> None:
-        if not first and named.keys() <= defaults.keys():
+        if not first and named.keys() <= defaults.keys():  # the usual call, which needs no binding
             self.__dict__.update({**defaults, **named})
             return
         try:
             given = signature.bind(self, *first, **named).arguments
-        except TypeError as error:  # an unknown name, with the nearest one
+        except TypeError as error:
             unknown = next((name for name in named if name not in defaults), None)
             near = "" if unknown is None else f"; {errors.describe_nearest(unknown, defaults)}"
             raise errors.ParameterTypeError(f"{type(self).__name__}() {error}{near}") from None

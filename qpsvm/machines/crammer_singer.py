@@ -30,8 +30,8 @@ the class of sample i, every c ≠ y is a rival, and C_i = C s_i with the weight
 
 Implementation
 --------------
-`build_primal_qp` of `forms` is (CSMC.2), `build_dual_qp` is (CSMC.9). With a penalised intercept, or none, it is the
-machine of LIBLINEAR's solver 4, which scikit-learn calls LinearSVC(multi_class="crammer_singer").
+`build_primal_qp` of `class_forms` is (CSMC.2), `build_dual_qp` is (CSMC.9). With a penalised intercept, or none, it is
+the machine of LIBLINEAR's solver 4, which scikit-learn calls LinearSVC(multi_class="crammer_singer").
 """
 
 from __future__ import annotations

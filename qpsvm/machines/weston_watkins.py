@@ -33,7 +33,7 @@ its penalty, C times the weight s_i, and P the objective of (WWMC.2).
 
 Implementation
 --------------
-`build_primal_qp` of `forms` is (WWMC.2), `build_dual_qp` is (WWMC.9).
+`build_primal_qp` of `class_forms` is (WWMC.2), `build_dual_qp` is (WWMC.9).
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ class QP(Exchange):
     Parameters
     ----------
     P : Operator, array_like or SciPy sparse, shape (n, n)
-        Symmetric; positive semidefinite where it counts, which is not checked here. For a linear program, a sparse
-        matrix without entries.
+        Symmetric; positive semidefinite at least on the directions d with Ad = 0, which is not checked here. For a
+        linear program, a sparse matrix without entries.
     q : array_like, shape (n,)
         Linear part of the objective.
     r : float
@@ -65,16 +65,16 @@ class QP(Exchange):
     constraints : mapping of name to Rows
         Every row of G has one name, or none has any; the same holds for A.
     formula : str
-        The objective as a person writes it.
+        The objective as text, to be printed.
     title : str
-        What this QP is.
+        What this QP is, in words.
     statement : Statement, optional
-        The SVM whose dual it is, where a problem made it.
+        The SVM of which this is the dual, if a problem built it.
 
     Raises
     ------
     DataError
-        Shapes that do not fit, numbers that are not finite, lb > ub; a P that is not symmetric.
+        Shapes do not fit, numbers are not finite, lb > ub, or P is not symmetric.
     DataTypeError
         Text, complex numbers or objects where numbers belong.
     TooLargeError
@@ -88,7 +88,7 @@ class QP(Exchange):
 
     Notes
     -----
-    A QP holds arrays of float64 and, for P, an `Operator`. What is given as such is kept by reference, read-only.
+    A QP holds arrays of float64 and, for P, an `Operator`. Arguments of these types are not copied, but made read-only.
 
     Examples
     --------
@@ -178,7 +178,7 @@ class QP(Exchange):
         Raises
         ------
         DataError, DataTypeError
-            No vector of n numbers.
+            Not a vector of n numbers.
 
         Examples
         --------
@@ -206,7 +206,7 @@ class QP(Exchange):
         Raises
         ------
         DataError, DataTypeError
-            No vector of n numbers.
+            Not a vector of n numbers.
 
         Examples
         --------
@@ -227,11 +227,11 @@ class QP(Exchange):
         Parameters
         ----------
         name : str
-            Of the group, a key of `constraints`.
+            Name of the group, a key of `constraints`.
         z : array_like, shape (m,)
-            Of the rows of G.
+            Multipliers of the rows of G.
         y : array_like, shape (p,)
-            Of the rows of A.
+            Multipliers of the rows of A.
 
         Returns
         -------
@@ -243,7 +243,7 @@ class QP(Exchange):
         UnknownOptionError
             No group of that name.
         DataError
-            Another number of multipliers than rows.
+            The number of multipliers is not that of rows.
 
         Examples
         --------
@@ -292,21 +292,21 @@ class QP(Exchange):
         Z, d = factor
         k = Z.shape[1]
         lift = sp.hstack([sp.csc_array(Z).T, -sp.eye_array(k)], format="csc")
-        wide_A = lift if self.A is None else sp.vstack([_pad_columns(self.A, k), lift], format="csc")
-        known = 0 if self.A is None else self.A.shape[0]
+        A = lift if self.A is None else sp.vstack([_pad_columns(self.A, k), lift], format="csc")
+        p = 0 if self.A is None else self.A.shape[0]
         lb, ub = self.bounds
         return QP(
             P=Diagonal(np.concatenate([d, np.ones(k)])), q=np.concatenate([self.q, np.zeros(k)]), r=self.r,
             G=None if self.G is None else _pad_columns(self.G, k), h=self.h,
-            A=wide_A, b=np.concatenate([np.zeros(0) if self.b is None else self.b, np.zeros(k)]),
+            A=A, b=np.concatenate([np.zeros(0) if self.b is None else self.b, np.zeros(k)]),
             lb=np.concatenate([lb, np.full(k, -np.inf)]), ub=np.concatenate([ub, np.full(k, np.inf)]),
             variables={**self.variables, "v": slice(self.n, self.n + k)},
-            constraints={**self.constraints, "lift": Rows("A", slice(known, known + k), "v = Zᵀx")},
+            constraints={**self.constraints, "lift": Rows("A", slice(p, p + k), "v = Zᵀx")},
             formula="½ vᵀv + ½ xᵀdiag(d)x + qᵀx", title=f"{self.title}, lifted",
         )  # fmt: skip
 
     def scaled(self, variables: Mapping[str, float], rows: Mapping[str, float], objective: float) -> QP:
-        """Return the QP in x̃ with x = s∘x̃, one block of variables at a time, objective and rows times constants.
+        """Return the QP in x̃ with x = s∘x̃, s constant in each block of variables, and scale the rows and objective.
 
         Parameters
         ----------
@@ -320,12 +320,12 @@ class QP(Exchange):
         Returns
         -------
         QP
-            With the same names.
+            With the same names of variables and constraints.
 
         Raises
         ------
         ParameterError, ParameterTypeError
-            A factor that is not positive and finite; no mappings.
+            A factor is not positive and finite, or factors are not given as a mapping.
 
         Examples
         --------
@@ -354,7 +354,7 @@ class QP(Exchange):
         )  # fmt: skip
 
     def _copy_with(self, **changed: Any) -> QP:
-        """Return a copy with other numbers of the same shapes, not checked again."""
+        """Return a copy with other numbers of the same shapes, without the checks of the constructor."""
         copy = object.__new__(QP)
         copy.__dict__.update(self.__dict__)
         copy.__dict__.update(changed)

@@ -18,7 +18,7 @@ from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import AbsentError, ParameterTypeError, QPSVMError
 from qpsvm.base.html import Cell, render_table
-from qpsvm.bounds.certificate import objective_terms
+from qpsvm.bounds.certificate import compute_gap_terms
 from qpsvm.data.rows import as_row_source
 from qpsvm.program.status import Solver, Status
 from qpsvm.result.caveats import Caveat
@@ -195,7 +195,7 @@ class SVMResult(Certified):
     @cached
     def terms(self) -> FloatArray:
         """Terms of P − D, one per α, (CERT.1), in the units of the objective: (m,)."""
-        return self.unit * objective_terms(self.alpha, self.upper, self.yf, self.margin, self.curvature, self.primal)
+        return self.unit * compute_gap_terms(self.alpha, self.upper, self.yf, self.margin, self.curvature, self.primal)
 
     @property
     def _listed_kind(self) -> NDArray[np.int8]:

@@ -3,11 +3,11 @@
 | machine                                 | first                | then                                 |
 |-----------------------------------------|----------------------|--------------------------------------|
 | linear, few rows, or more features      | kernel_newton        | augmented_lagrangian, interior_point |
-| linear                                  | augmented_lagrangian | interior_point, kernel_newton        |
+| linear, others                          | augmented_lagrangian | interior_point, kernel_newton        |
 | another kernel                          | kernel_newton        | interior_point                       |
-| the same, many pairs of samples         | interior_point       | kernel_newton                        |
-| several classes in one program          | sequential_dual      | cvxopt                               |
-| the same, linear and quick              | interior_point       | sequential_dual                      |
+| another kernel, many pairs of samples   | interior_point       | kernel_newton                        |
+| several classes in one program          | sequential_dual      | cvxopt, or linear interior_point     |
+| several classes, linear and small       | interior_point       | sequential_dual                      |
 
 CVXOPT, registered backends and CVXPY follow; they share no code with these. Backends that are not installed or do not
 accept the machine are skipped. The next backend is tried if the previous one does not support the requested limits, or
@@ -17,7 +17,7 @@ if its point could not be certified.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,27 +30,26 @@ from qpsvm.backends.traits import find_problem_traits
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.machines.problem.problem import Problem
 
-#: A linear machine has few rows if they are at most `FEW_LINEAR_ROWS`, or `FEW_SQUARED_ROWS` if its losses are squared,
-#: and Σ_i C_i K_ii is at most `MAX_FEW_LINEAR_ROWS_SCALE`: above it, most α are free or keep moving between their
-#: bounds, and their Gram matrix is singular. It is wide if it has at most `WIDE_ROWS` rows and at least as many
-#: features.
-FEW_LINEAR_ROWS, FEW_SQUARED_ROWS, MAX_FEW_LINEAR_ROWS_SCALE, WIDE_ROWS = 300, 100, 8000.0, 1000
-#: Maximum number of rows for CVXOPT, which cannot be interrupted, on the dual and on the primal of a kernel machine:
-#: each takes about 3 s.
-DUAL_ROWS, PRIMAL_ROWS = 2000, 400
+#: Maximum number of rows of a linear machine with few rows: in general, and with squared losses. And its maximum of
+#: Σ_i C_i K_ii: above it, most α are free or keep moving between their bounds, and their Gram matrix is singular.
+FEW_LINEAR_ROWS, FEW_SQUARED_ROWS, MAX_FEW_ROWS_SCALE = 300, 100, 8000.0
+#: Maximum number of rows of a linear machine that counts as wide if it has at least as many features.
+WIDE_ROWS = 1000
+#: Maximum number of rows for CVXOPT, which cannot be interrupted: on the dual, and on the primal of a kernel machine
+#: (each takes about 3 s), and on the dual of a machine of several classes (at most 1 s).
+CVXOPT_DUAL_ROWS, CVXOPT_PRIMAL_ROWS, CVXOPT_CLASS_ROWS = 2000, 400, 2000
 #: Largest number of pairs per sample of a ranking with a kernel whose dual is solved first, in .05 to 1.1 times the
 #: time of the primal. With 20 pairs per sample it takes up to ten times as long, because its Hessian has a low rank.
 MAX_PAIRS_PER_SAMPLE = 5.0
 #: Maximum number of rows of a kernel machine for CVXPY.
 CVXPY_ROWS = 4000
 #: Products of an interior point step of a linear machine of several classes up to which a solve takes about 10 ms, 1 s
-#: and 100 s. The first are tried before the sequential dual method; the second if there are enough samples for each
-#: number in w, since their classes overlap more often, which makes that method slow; the third after it.
-SMALL_PRODUCTS, QUICK_PRODUCTS, MAX_PRODUCTS, MIN_SAMPLES_PER_WEIGHT = 1e7, 1e9, 3e10, 10.0
-#: Rows of the dual of such a machine up to which CVXOPT takes at most a second.
-DENSE_ROWS = 2000
-#: Limits on the steps per sample of the sequential dual method before a quick method and before a slow one, and the
-#: least number of steps that counts. A step of a linear machine takes some microseconds.
+#: and 100 s: see `_start_for_linear_classes`.
+SMALL_PRODUCTS, QUICK_PRODUCTS, MAX_PRODUCTS = 1e7, 1e9, 3e10
+#: With this many samples for each number in w, classes overlap more often, which makes the sequential dual method slow.
+MIN_SAMPLES_PER_WEIGHT = 10.0
+#: Limits on the steps per sample of a trial of the sequential dual method, before a quick method and before a slow one;
+#: and the least limit on all steps. A step of a linear machine takes some microseconds.
 SHORT_TRIAL_STEPS, LONG_TRIAL_STEPS, MIN_TRIAL_STEPS = 100, 400, 20_000
 
 
@@ -60,7 +59,7 @@ class RankedBackend:
 
     form: The form to solve; None for the backend's preferred form.
     max_rows: The maximum number of rows for which it is tried.
-    max_iter: Limit on the iterations of a brief first attempt; None for none.
+    max_iter: Limit on the iterations of a trial; None for none.
     """
 
     backend: str
@@ -77,7 +76,7 @@ class RankedBackend:
         return self.backend if self.form is None else f"{self.backend} on the {self.form} form"
 
     def is_eligible(self, problem: Problem, size: Size) -> bool:
-        """Return whether the backend is installed, not for study only, and accepts the machine."""
+        """Return whether the backend is installed, not educational, and accepts the machine."""
         if size.rows > self.max_rows or (
             self.backend not in registry.REGISTRY and self.backend not in registry.EXTERNAL_BACKENDS
         ):
@@ -94,7 +93,6 @@ def rank_backends(problem: Problem) -> Iterator[RankedBackend]:
     """Yield the backends that accept a problem, best first; each is checked only when it is requested."""
     size = measure_size(problem)
     external = [RankedBackend(name) for name in registry.EXTERNAL_BACKENDS if name in registry.EXTERNAL_FOR_AUTO]
-    order: Iterable[RankedBackend]
     if problem._dual_structure.classes is not None:
         order = _order_for_classes(problem, size, external)
     elif size.is_linear:
@@ -104,32 +102,36 @@ def rank_backends(problem: Problem) -> Iterator[RankedBackend]:
     return (backend for backend in order if backend.is_eligible(problem, size))
 
 
-def _order_for_classes(problem: Problem, size: Size, external: list[RankedBackend]) -> Iterator[RankedBackend]:
-    """Yield the order of backends for a machine of several classes.
+def _order_for_classes(problem: Problem, size: Size, external: list[RankedBackend]) -> list[RankedBackend]:
+    """Return the order of backends for a machine of several classes."""
+    sequential, cvxopt = RankedBackend("sequential_dual", "dual"), RankedBackend("cvxopt", "dual", CVXOPT_CLASS_ROWS)
+    if size.is_linear:
+        backends = [*_start_for_linear_classes(size), sequential, cvxopt]
+    elif cvxopt.is_eligible(problem, size):
+        backends = [_build_trial(LONG_TRIAL_STEPS, size), cvxopt, sequential]
+    else:
+        backends = [sequential]
+    last_form: Form = "primal" if size.is_linear else "dual"
+    return [*backends, RankedBackend("cvxopt", "primal"), *external, RankedBackend("cvxpy", last_form)]
 
-    The sequential dual method is first tried with a limit on its steps if another can take over.
+
+def _start_for_linear_classes(size: Size) -> list[RankedBackend]:
+    """Return what a linear machine of several classes starts with, before the sequential dual method without a limit.
+
+    A quick interior point method comes first, one that takes at most 100 s after a trial of the sequential dual method.
     """
-    follow_up, is_first, trial_steps = RankedBackend("cvxopt", "dual", DENSE_ROWS), False, LONG_TRIAL_STEPS
-    can_take_over = follow_up.is_eligible(problem, size)
-    if size.is_linear:
-        follow_up, products = RankedBackend("interior_point", "dual"), _count_interior_products(size)
-        may_overlap = size.samples >= MIN_SAMPLES_PER_WEIGHT * size.features
-        can_take_over, is_first = (
-            products <= MAX_PRODUCTS,
-            products <= (QUICK_PRODUCTS if may_overlap else SMALL_PRODUCTS),
-        )
-        trial_steps = SHORT_TRIAL_STEPS if products <= QUICK_PRODUCTS else LONG_TRIAL_STEPS
-    if can_take_over:
-        if not is_first:
-            max_iter = max(MIN_TRIAL_STEPS, trial_steps * size.samples)
-            yield RankedBackend("sequential_dual", "dual", max_iter=max_iter)
-        yield follow_up
-    yield RankedBackend("sequential_dual", "dual")
-    if size.is_linear:
-        yield RankedBackend("cvxopt", "dual", DENSE_ROWS)
-    yield RankedBackend("cvxopt", "primal")
-    yield from external
-    yield RankedBackend("cvxpy", "primal" if size.is_linear else "dual")
+    interior, products = RankedBackend("interior_point", "dual"), _count_interior_products(size)
+    may_overlap = size.samples >= MIN_SAMPLES_PER_WEIGHT * size.features
+    if products <= (QUICK_PRODUCTS if may_overlap else SMALL_PRODUCTS):
+        return [interior]
+    steps = SHORT_TRIAL_STEPS if products <= QUICK_PRODUCTS else LONG_TRIAL_STEPS
+    return [_build_trial(steps, size), interior] if products <= MAX_PRODUCTS else []
+
+
+def _build_trial(steps_per_sample: int, size: Size) -> RankedBackend:
+    """Build a trial of the sequential dual method with a limit on its steps, after which another can take over."""
+    max_iter = max(MIN_TRIAL_STEPS, steps_per_sample * size.samples)
+    return RankedBackend("sequential_dual", "dual", max_iter=max_iter)
 
 
 def _count_interior_products(size: Size) -> float:
@@ -143,13 +145,13 @@ def _order_for_linear(problem: Problem, size: Size, external: list[RankedBackend
     newton, interior, augmented = map(RankedBackend, ("kernel_newton", "interior_point", "augmented_lagrangian"))
     n, d, svm = size.rows, size.features, problem._dual_structure
     is_squared = svm.has_curvature and not svm.is_bounded
-    few = (
+    has_few_rows = (
         n <= (FEW_SQUARED_ROWS if is_squared else FEW_LINEAR_ROWS)
-        and _estimate_objective_scale(problem) <= MAX_FEW_LINEAR_ROWS_SCALE
+        and _estimate_objective_scale(problem) <= MAX_FEW_ROWS_SCALE
     )
-    wide = n <= d and (n <= WIDE_ROWS or not augmented.is_eligible(problem, size))
-    built_in = [newton, augmented, interior] if few or wide else [augmented, interior, newton]
-    return [*built_in, RankedBackend("cvxopt", "dual", DUAL_ROWS), *external, RankedBackend("cvxpy")]
+    is_wide = n <= d and (n <= WIDE_ROWS or not augmented.is_eligible(problem, size))
+    built_in = [newton, augmented, interior] if has_few_rows or is_wide else [augmented, interior, newton]
+    return [*built_in, RankedBackend("cvxopt", "dual", CVXOPT_DUAL_ROWS), *external, RankedBackend("cvxpy")]
 
 
 def _order_for_kernel(size: Size, external: list[RankedBackend]) -> list[RankedBackend]:
@@ -162,14 +164,15 @@ def _order_for_kernel(size: Size, external: list[RankedBackend]) -> list[RankedB
     built_in = [RankedBackend("kernel_newton"), RankedBackend("interior_point", smaller_form)]
     if size.samples and size.rows > MAX_PAIRS_PER_SAMPLE * size.samples:
         built_in.reverse()
-    cvxopt = [RankedBackend("cvxopt", "dual", DUAL_ROWS), RankedBackend("cvxopt", "primal", PRIMAL_ROWS)]
-    return [*built_in, *cvxopt, *external, RankedBackend("cvxpy", smaller_form, CVXPY_ROWS)]
+    cvxopt_dual = RankedBackend("cvxopt", "dual", CVXOPT_DUAL_ROWS)
+    cvxopt_primal = RankedBackend("cvxopt", "primal", CVXOPT_PRIMAL_ROWS)
+    return [*built_in, cvxopt_dual, cvxopt_primal, *external, RankedBackend("cvxpy", smaller_form, CVXPY_ROWS)]
 
 
 def _estimate_objective_scale(problem: Problem) -> float:
-    """Return Σ C_i times the mean of K_ii, or with curvature Σ 1/δ_i times it: a dimensionless number.
+    """Return Σ C_i times the mean of K_ii, or for squared losses Σ 1/δ_i times it: a dimensionless number.
 
-    It is 0 if α has no bound, and if the sum of α is given, as in a ν-SVM, because C says little about its scale.
+    It is 0 for a hard margin, and if the sum of α is given, as in a ν-SVM, because C says little about its scale.
     """
     svm = problem._dual_structure
     if svm.is_homogeneous or (not svm.is_bounded and not (svm.has_curvature and bool((svm.curvature > 0.0).all()))):

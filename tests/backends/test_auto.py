@@ -30,10 +30,10 @@ from qpsvm.program.status import Solver, Status
 from qpsvm.solve import attempt, request
 from qpsvm.solve.attempt import check_available_memory
 from qpsvm.solve.backend_order import (
+    CVXOPT_DUAL_ROWS,
+    CVXOPT_PRIMAL_ROWS,
     CVXPY_ROWS,
-    DUAL_ROWS,
     FEW_LINEAR_ROWS,
-    PRIMAL_ROWS,
     WIDE_ROWS,
     RankedBackend,
     rank_backends,
@@ -119,7 +119,7 @@ def order(problem: Problem) -> list[str]:
 
 # --- the rule ---------------------------------------------------------------------------------------------------------
 
-FEW, MORE, MANY_ROWS = samples(FEW_LINEAR_ROWS), samples(FEW_LINEAR_ROWS + 1), samples(DUAL_ROWS + 1)
+FEW, MORE, MANY_ROWS = samples(FEW_LINEAR_ROWS), samples(FEW_LINEAR_ROWS + 1), samples(CVXOPT_DUAL_ROWS + 1)
 NEWTON, AUGMENTED, INTERIOR = "kernel_newton", "augmented_lagrangian", "interior_point"
 
 
@@ -134,14 +134,16 @@ NEWTON, AUGMENTED, INTERIOR = "kernel_newton", "augmented_lagrangian", "interior
     (HardMargin(*FEW), [NEWTON, INTERIOR]), (HardMargin(*MANY_ROWS), [INTERIOR, NEWTON]),
 ])  # fmt: skip
 def test_linear_machines(problem, ours):
-    last = ["cvxpy"] if len(problem.y) > DUAL_ROWS else ["cvxopt on the dual form", "cvxpy"]
+    last = ["cvxpy"] if len(problem.y) > CVXOPT_DUAL_ROWS else ["cvxopt on the dual form", "cvxpy"]
     assert order(problem) == [*ours, *last]
 
 
 def test_machines_of_another_kernel():
     for kind in (CSVM, NuSVM):
-        for n in (PRIMAL_ROWS, DUAL_ROWS, DUAL_ROWS + 1, CVXPY_ROWS + 1):
-            exact = ["cvxopt on the dual form"] * (n <= DUAL_ROWS) + ["cvxopt on the primal form"] * (n <= PRIMAL_ROWS)
+        for n in (CVXOPT_PRIMAL_ROWS, CVXOPT_DUAL_ROWS, CVXOPT_DUAL_ROWS + 1, CVXPY_ROWS + 1):
+            exact = ["cvxopt on the dual form"] * (n <= CVXOPT_DUAL_ROWS) + ["cvxopt on the primal form"] * (
+                n <= CVXOPT_PRIMAL_ROWS
+            )
             assert order(kind(*samples(n), kernel="rbf")) == [NEWTON, INTERIOR, *exact, *["cvxpy"] * (n <= CVXPY_ROWS)]
     for intercept in ("penalised", None):
         assert order(PrimalHinge(*FEW, kernel="rbf", intercept=intercept))[0] == NEWTON

@@ -256,11 +256,11 @@ def test_the_distance_of_a_point_that_is_stretched() -> None:
     w, own, growth = np.array([3.0, 4.0]), np.array([1.0, 5.0]), 0.5
     apart = float(np.linalg.norm(w - own))
     explicit = PrimalPoint(np.zeros(2), w, 12.5, w - own)
-    assert PrimalPoint(np.zeros(2), w, 12.5).half_distance(growth) == 0.5 * (growth * 5.0) ** 2
-    assert explicit.half_distance(growth) == pytest.approx(0.5 * float(np.square(1.5 * w - own).sum()))
+    assert PrimalPoint(np.zeros(2), w, 12.5).bound_half_distance(growth) == 0.5 * (growth * 5.0) ** 2
+    assert explicit.bound_half_distance(growth) == pytest.approx(0.5 * float(np.square(1.5 * w - own).sum()))
     spanned = PrimalPoint(np.zeros(2), None, 12.5, coef=w, distance=apart)
-    assert spanned.half_distance(growth) >= explicit.half_distance(growth)
-    assert spanned.half_distance() == pytest.approx(0.5 * apart**2)
+    assert spanned.bound_half_distance(growth) >= explicit.bound_half_distance(growth)
+    assert spanned.bound_half_distance() == pytest.approx(0.5 * apart**2)
 
 
 # --- a user's rows ----------------------------------------------------------------------------------------------------

@@ -96,8 +96,10 @@ MUTANTS = [
     Mutant("base/arrays/double_double.py", "values = values - heads", "values = 0.0 * heads", ROUNDING),
     Mutant("bounds/gap_bounder.py", "= self._value_radius(point, rows) + self", "= self", COUNTED),
     # --- the point that is certified
-    Mutant("bounds/certify.py", "point.half_distance(growth) + at.terms", "at.terms", ROUNDING),
-    Mutant("bounds/certify.py", "offset=math.sqrt(2.0 * point.half_distance(best.growth))", "offset=0.0", ROUNDING),
+    Mutant("bounds/certify.py", "point.bound_half_distance(growth) + at.terms", "at.terms", ROUNDING),
+    Mutant(
+        "bounds/certify.py", "offset=math.sqrt(2.0 * point.bound_half_distance(best.growth))", "offset=0.0", ROUNDING
+    ),
     Mutant(
         "bounds/certificate.py", "(self.distance + growth * math.sqrt(2.0 * self.half_norm))", "self.distance", ROUNDING
     ),

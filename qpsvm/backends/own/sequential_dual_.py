@@ -1,4 +1,4 @@
-"""Solve a machine of several classes by the sequential dual method (`SequentialDualBackend`)."""
+"""Solve an all-in-one multiclass machine one sample at a time, as a backend (`SequentialDualBackend`)."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from qpsvm.program.svm_dual import SVMDual
 from qpsvm.solvers.sequential import solve_sequential
 from qpsvm.solvers.shared.budget import Budget
 
-#: The tolerances of its runs, for violations of the optimality conditions as shares of the level. The point of each run
-#: is polished, and often no finer run is needed.
+#: Tolerances of successive runs: the largest violation of the optimality conditions, relative to the margin level. The
+#: point of each run is polished and certified, so that a finer run is often not needed.
 TOLERANCES = (0.02, 3e-3, 1e-4, 1e-6, 1e-8)
-#: Number of (n, k) arrays that it and the certificate hold at once.
-ARRAYS = 24
-#: Default limits on its steps: per sample, and in all; the larger one counts.
+#: Number of (n, k) arrays that the solver and the certificate hold at once.
+N_ARRAYS = 24
+#: Default limit on the steps, each over one sample: this many per sample, but not fewer than the second number in all.
 STEPS_PER_SAMPLE, MIN_STEPS = 2000, 20_000
 
 
 class SequentialDualBackend(Backend):
-    """`solvers.sequential.solve_sequential`."""
+    """Backend for `solvers.sequential.solve_sequential`."""
 
     name = "sequential_dual"
     abilities = Abilities(
@@ -41,12 +41,12 @@ class SequentialDualBackend(Backend):
     )
 
     def requirements(self, size: Size, form: Form) -> Requirements:  # noqa: ARG002  (there is one form)
-        """Return the time for the Gram matrix, and the memory for it and for arrays of all samples and classes."""
+        """Return the time for the Gram matrix, and the memory for it and for `N_ARRAYS` arrays (n, k)."""
         gram_bytes = 0.0 if size.is_linear else 8.0 * size.samples**2
-        return Requirements(size.gram_seconds, 8.0 * ARRAYS * (size.rows + size.samples) + gram_bytes)
+        return Requirements(size.gram_seconds, 8.0 * N_ARRAYS * (size.rows + size.samples) + gram_bytes)
 
     def compile(self, qp: QP) -> NoReturn:  # noqa: ARG002
-        """Raise an error: it takes a machine, not a QP."""
+        """Raise UnsupportedError: the method solves a machine, not a QP."""
         raise UnsupportedError(f"{self.name} takes a machine of several classes, not a QP; use cvxopt or osqp")
 
     def can_solve_dual(self, svm: SVMDual) -> bool:
@@ -54,14 +54,14 @@ class SequentialDualBackend(Backend):
         return svm.classes is not None
 
     def find_default_max_iter(self, size: Size) -> int:
-        """Return the largest number of steps over one sample."""
+        """Return the default limit on the steps."""
         return max(MIN_STEPS, STEPS_PER_SAMPLE * size.samples)
 
     def solve_dual(self, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualSolution:  # noqa: ARG002
-        """Solve the dual; the start may have intercepts as well as α."""
+        """Solve the dual from the given α and intercepts, if any."""
         dual, gram = get_class_dual(svm)
         alpha = None if limits.start is None else dual.unflatten_alpha(limits.start)
         b = None if limits.start_multipliers is None else dual.extract_intercepts(limits.start_multipliers)
         budget = Budget(limits.max_iter, limits.time_limit, limits.verbose)
-        found = solve_sequential(gram, dual, limits.tol or TOLERANCES[-1], budget, alpha, b)
-        return build_class_solution(self, dual, found)
+        solution = solve_sequential(gram, dual, limits.tol or TOLERANCES[-1], budget, alpha, b)
+        return build_class_solution(self, dual, solution)

@@ -5,12 +5,14 @@
     (RAY.2)  for a program within rounding of this one: P + E replaces P, with Ed = −Pd and
              E_ij = P_ij² (λ_i d_j + λ_j d_i), which minimises Σ (E_ij/P_ij)² over all symmetric E
 
-HiGHS proposes d. The support of d, and the rows of G that are tight (Gd = 0), are read off its proposal; d is then a
-rational null vector, on that support, of P, A and the tight rows of G, or, in a second attempt, of A and these rows.
+HiGHS proposes d in floats, and (RAY.1) is then made to hold exactly, in rational numbers. The support of the proposal
+and the rows of G that are tight on it (Gd = 0) are kept: d is a rational vector near it, on that support, in the null
+space of P, A and these rows. If none of these satisfies (RAY.1), P is left out, and (RAY.2) tried.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -30,7 +32,7 @@ ENTRY_TOL = 1e-8
 
 
 class Ray(NamedTuple):
-    """A direction d (n,) that satisfies (RAY.1) after relative changes of entries of at most `change`."""
+    """A direction d (n,) that satisfies (RAY.1) after relative changes of the entries of P of at most `change`."""
 
     direction: FloatArray
     change: float
@@ -39,7 +41,7 @@ class Ray(NamedTuple):
 def find_ray(program: QPBounds, allowed: float) -> Ray | None:
     """Find a direction with (RAY.1), or with (RAY.2) for relative changes of P of at most `allowed`; None without one.
 
-    qᵀd has to be negative for all relative changes of q up to `allowed` as well.
+    qᵀd is also negative for all relative changes of q up to `allowed`.
     """
     n = program.qp.n
     if n * n > MAX_MULTIPLICATIONS:
@@ -51,8 +53,9 @@ def find_ray(program: QPBounds, allowed: float) -> Ray | None:
     G = as_dense(program.G)
     is_tight = np.abs(G @ proposal) <= ENTRY_TOL * np.maximum(np.abs(G) @ np.abs(proposal), 1e-300)
     rows = np.vstack([as_dense(program.A), G[is_tight]])[:, support]
-    curved = _build_curved_rows(program)[:, support]
-    for system in (np.vstack([curved[np.abs(curved).max(axis=1, initial=0.0) > 0.0], rows]), rows):
+    hessian_rows = _build_hessian_rows(program)[:, support]
+    nonzero_rows = hessian_rows[np.abs(hessian_rows).max(axis=1, initial=0.0) > 0.0]
+    for system in (np.vstack([nonzero_rows, rows]), rows):
         d = find_null_vector(system, proposal[support])
         ray = None if d is None else _check_ray(program, G, support.tolist(), d, allowed)
         if ray is not None:
@@ -60,8 +63,8 @@ def find_ray(program: QPBounds, allowed: float) -> Ray | None:
     return None
 
 
-def _build_curved_rows(program: QPBounds) -> FloatArray:
-    """Return a matrix (k, n) with the null space of P."""
+def _build_hessian_rows(program: QPBounds) -> FloatArray:
+    """Return a matrix (k, n) with the null space of P: P itself, or for P = ZZᵀ + D the rows of Zᵀ and D."""
     if program.factor is None:
         assert program.P is not None
         return program.P
@@ -69,37 +72,37 @@ def _build_curved_rows(program: QPBounds) -> FloatArray:
     return np.vstack([as_dense(Z).T, np.diag(diagonal)])
 
 
-def _multiply_hessian(program: QPBounds, d: list[Fraction], support: list[int]) -> list[Fraction]:
+def _compute_twice_product(program: QPBounds, d: list[Fraction], support: list[int]) -> list[Fraction]:
     """Return 2Pd (n,) exactly, for the direction with entries d at `support` and 0 elsewhere."""
-    if program.factor is None:
-        rows = program.qp.P.dense()
-        pairs = zip(rows[:, support].tolist(), rows.T[:, support].tolist(), strict=True)
-        return [
-            sum((v * (Fraction(a) + Fraction(b)) for v, a, b in zip(d, row, column, strict=True)), Fraction(0))
-            for row, column in pairs
-        ]
+    if program.factor is None:  # P counts as ½(P + Pᵀ)
+        P = program.qp.P.dense()
+        pairs = zip(P[:, support].tolist(), P.T[:, support].tolist(), strict=True)
+        return [_dot_exactly(d, row) + _dot_exactly(d, column) for row, column in pairs]
     Z, diagonal = as_dense(program.factor[0]), program.factor[1]
-    within = [
-        sum((v * Fraction(a) for v, a in zip(d, column, strict=True)), Fraction(0)) for column in Z[support].T.tolist()
-    ]
-    products = [2 * sum((v * Fraction(a) for v, a in zip(within, row, strict=True)), Fraction(0)) for row in Z.tolist()]
+    Z_products = [_dot_exactly(d, column) for column in Z[support].T.tolist()]
+    products = [2 * _dot_exactly(Z_products, row) for row in Z.tolist()]
     for j, value in zip(support, d, strict=True):
         products[j] += 2 * value * Fraction(float(diagonal[j]))
     return products
+
+
+def _dot_exactly(d: Iterable[Fraction], row: Iterable[float]) -> Fraction:
+    """Return the exact product of two vectors of equal length."""
+    return sum((value * Fraction(entry) for value, entry in zip(d, row, strict=True)), Fraction(0))
 
 
 def _propose_direction(program: QPBounds) -> FloatArray | None:
     """Propose a direction (n,) with a largest entry of 1, by HiGHS over the numerical null space of P."""
     dense = program.qp.P.dense()
     values, vectors = np.linalg.eigh(0.5 * (dense + dense.T))
-    curved = np.abs(values) > EIGENVALUE_TOL * max(float(np.abs(values).max()), np.finfo(float).tiny)
-    equal = sp.csr_array(np.vstack([vectors[:, curved].T, as_dense(program.A)]))
+    is_curved = np.abs(values) > EIGENVALUE_TOL * max(float(np.abs(values).max()), np.finfo(float).tiny)
+    zero_rows = sp.csr_array(np.vstack([vectors[:, is_curved].T, as_dense(program.A)]))
     bounds = [
         (0.0 if np.isfinite(lb) else -1.0, 0.0 if np.isfinite(ub) else 1.0)
         for lb, ub in zip(program.lb, program.ub, strict=True)
     ]
     q = program.qp.q / (float(np.abs(program.qp.q).max()) or 1.0)
-    equalities, inequalities = (equal, np.zeros(equal.shape[0])), (program.G, np.zeros(len(program.h)))
+    equalities, inequalities = (zero_rows, np.zeros(zero_rows.shape[0])), (program.G, np.zeros(len(program.h)))
     proposal = solve_linear_program(q, bounds, equalities, inequalities, program.seconds)
     if proposal is None or not q @ proposal.x < -ENTRY_TOL:
         return None
@@ -108,43 +111,41 @@ def _propose_direction(program: QPBounds) -> FloatArray | None:
 
 def _check_ray(program: QPBounds, G: FloatArray, support: list[int], d: list[Fraction], allowed: float) -> Ray | None:
     """Return the ray with entries d at `support`; None if (RAY.1) and (RAY.2) fail."""
-    n = program.qp.n
-    entries = dict(zip(support, d, strict=True))
-    for j, value in entries.items():
+    for j, value in zip(support, d, strict=True):
         if (value < 0 and np.isfinite(program.lb[j])) or (value > 0 and np.isfinite(program.ub[j])):
             return None
-    cost = [entries[j] * Fraction(float(program.qp.q[j])) for j in support]
+    cost = [value * Fraction(float(program.qp.q[j])) for j, value in zip(support, d, strict=True)]
     if not sum(cost, Fraction(0)) < -Fraction(allowed) * sum(map(abs, cost), Fraction(0)):
         return None
-    for row in as_dense(program.A).tolist():
-        if sum((entries[j] * Fraction(row[j]) for j in support), Fraction(0)):
-            return None
-    for row in G.tolist():
-        if sum((entries[j] * Fraction(row[j]) for j in support), Fraction(0)) > 0:
-            return None
-    direction = np.zeros(n)
+    if any(_dot_exactly(d, row) for row in as_dense(program.A)[:, support].tolist()):
+        return None
+    if any(_dot_exactly(d, row) > 0 for row in G[:, support].tolist()):
+        return None
+    direction = np.zeros(program.qp.n)
     direction[support] = as_multiple(d)
-    curved = _multiply_hessian(program, d, support)
-    if not any(curved):
+    twice_Pd = _compute_twice_product(program, d, support)
+    if not any(twice_Pd):
         return Ray(direction, 0.0)
     largest_entry = max(map(abs, d))
-    slope = np.array([float(value / (2 * largest_entry)) for value in curved])
-    scaled = np.array([float(entries.get(j, 0) / largest_entry) for j in range(n)])
-    change = _bound_change(program.qp.P.dense(), scaled, slope)
+    Pd = np.array([float(value / (2 * largest_entry)) for value in twice_Pd])
+    scaled = np.zeros(program.qp.n)
+    scaled[support] = [float(value / largest_entry) for value in d]
+    change = _bound_change(program.qp.P.dense(), scaled, Pd)
     return Ray(direction, change) if change <= allowed else None
 
 
-def _bound_change(P: FloatArray, d: FloatArray, slope: FloatArray) -> float:
-    """Bound the largest |E_ij/P_ij| of (RAY.2) from above; one more entry of each row removes the rounding of Ed + Pd.
+def _bound_change(P: FloatArray, d: FloatArray, Pd: FloatArray) -> float:
+    """Bound the largest |E_ij/P_ij| of (RAY.2) from above, for d and Pd (n,).
 
-    That entry is on the diagonal, because another one would change a second row, unless d_i = 0.
+    Rounding leaves a residual Ed + Pd, which a further change of one entry per row removes. If d_i ≠ 0 that is E_ii,
+    which occurs in no other row; else it is the E_ij with the largest |P_ij d_j|, and E_ji is multiplied by d_i = 0.
     """
     squares = P * P
     weights = squares * np.outer(d, d)
     weights[np.diag_indices(len(P))] += squares @ (d * d)
-    factors = np.linalg.lstsq(weights, -slope, rcond=None)[0]
+    factors = np.linalg.lstsq(weights, -Pd, rcond=None)[0]
     E = squares * (np.outer(factors, d) + np.outer(d, factors))
-    residual = np.abs(slope + E @ d) + gamma(len(P) + 8) * (np.abs(E) @ np.abs(d) + np.abs(slope))
+    residual = np.abs(Pd + E @ d) + gamma(len(P) + 8) * (np.abs(E) @ np.abs(d) + np.abs(Pd))
     sizes = np.abs(P)
     with np.errstate(divide="ignore", invalid="ignore"):
         changes = np.where(sizes > 0.0, np.abs(E) / sizes, 0.0)

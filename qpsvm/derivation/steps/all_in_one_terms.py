@@ -1,8 +1,8 @@
 """Define the terms of an all-in-one multiclass machine (`AllInOneTerms`), and its symbols.
 
-Each class c has a decision function f_c. For each sample i and each rival c of its class y_i, a constraint requires
-f_{y_i}(x_i) − f_c(x_i) ≥ 1 − slack: a row. In the machine of Crammer and Singer the rivals of a sample share one slack
-ξ_i, in that of Weston and Watkins each has its own, ξ_ic.
+Each class c has a decision function f_c. A row is a sample i with a rival c of its class y_i, and the constraint
+f_{y_i}(x_i) − f_c(x_i) ≥ 1 − slack. In the machine of Crammer and Singer the rivals of a sample share one slack ξ_i, in
+that of Weston and Watkins each has its own, ξ_ic. Values of rows are vectors (m,) with m = n(k − 1).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from qpsvm.derivation.terms import PRODUCT, SUM, Term
 from qpsvm.machines import CrammerSinger
 from qpsvm.machines.problem.all_in_one import AllInOneProblem
 
-#: The index of a row: a sample and a class that is not its own.
+#: The index of a sum over all rows: what follows Σ_ in Σ_i Σ_{c≠y_i}.
 RIVALS = r"i\sum_{c\ne y_i}"
 BETA_SUM = Term((r"\sum_i\beta_{ic}", "Σ_i β_ic", "beta.sum(axis=0)"), lambda at: at.beta_sums, rank=PRODUCT)
 B = letter("b_c", lambda at: at.beta_sums if at.intercept_in_kernel else at.b)
@@ -44,12 +44,12 @@ ALPHA_SUM = Term(
 
 
 def read_by_row(name: str) -> Any:
-    """Return a function that reads an attribute (n, k) or (n, 1) of a point for each row, (m,)."""
+    """Return a function of a point that reads its attribute, (n, k) or (n, 1), for each row: (m,)."""
     return lambda at: at.dual.flatten_alpha(np.broadcast_to(getattr(at, name), at.alpha.shape))
 
 
 ALPHA = letter(r"\alpha_{ic}", read_by_row("alpha"))
-#: f of a sample's own class less that of a rival.
+#: f of a sample's own class minus that of a rival.
 F_DIFFERENCE = letter(
     r"f_{y_i}(x_i)-f_c(x_i)", lambda at: at.dual.level - read_by_row("shortfalls")(at), "f_y - f_c", rank=SUM
 )
@@ -57,13 +57,13 @@ F_DIFFERENCE = letter(
 
 @dataclass(frozen=True, eq=False)
 class AllInOneTerms:
-    """Terms of an all-in-one machine."""
+    """Terms of the equations of an all-in-one machine."""
 
     problem: AllInOneProblem
 
     @property
     def has_shared_slack(self) -> bool:
-        """Whether the rivals of a sample share one slack, and so the bound C_i of Σ_c α_ic."""
+        """Whether the rivals of a sample share one slack, so that C_i bounds Σ_c α_ic."""
         return isinstance(self.problem, CrammerSinger)
 
     @property
@@ -83,7 +83,7 @@ class AllInOneTerms:
 
     @property
     def slack_scale(self) -> dict[str, Any]:
-        """The scale of differences in a line with one entry per slack, as an argument of `line`."""
+        """Argument `scale` of `line` for an equation with one entry per slack: the unit of its differences."""
         return {"scale": "C" if self.has_shared_slack else get_penalties}
 
     # --- the primal ---------------------------------------------------------------------------------------------------
@@ -97,14 +97,14 @@ class AllInOneTerms:
 
     @cached_property
     def xi(self) -> Term:
-        """Each slack once."""
+        """Each slack once: one per sample if it is shared, else one per row."""
         if self.has_shared_slack:
             return letter(r"\xi_i", lambda at: at.xi.max(axis=1), "xi", "ξ_i")
         return self.xi_of_row
 
     @cached_property
     def C(self) -> Term:
-        """The penalty of a unit of each slack."""
+        """The penalty per unit of each slack."""
         return letter("C_i", "C" if self.has_shared_slack else get_penalties)
 
     @cached_property
@@ -115,7 +115,7 @@ class AllInOneTerms:
 
     @cached_property
     def bound_slack(self) -> Term:
-        """The slack to the constraint of each row."""
+        """The left-hand side of the constraint of each row minus its right-hand side, ≥ 0."""
         return F_DIFFERENCE - 1 + self.xi_of_row
 
     @cached_property
@@ -128,7 +128,7 @@ class AllInOneTerms:
 
     @cached_property
     def used(self) -> Term:
-        """The multipliers that a penalty C_i bounds: α_ic, or their sum over the rivals that share a slack."""
+        """What a penalty C_i bounds: α_ic, or the sum of α_ic over the rivals that share a slack."""
         return ALPHA_SUM if self.has_shared_slack else ALPHA
 
     @cached_property
@@ -139,12 +139,12 @@ class AllInOneTerms:
 
     @cached_property
     def margin_products(self) -> Term:
-        """The sum of α times the slack to the constraint."""
+        """The sum of α_ic times `bound_slack` over all rows."""
         return total(ALPHA * self.bound_slack, RIVALS)
 
     @cached_property
     def slack_product(self) -> Term:
-        """A slack times its multiplier C − α."""
+        """Each slack times its multiplier η."""
         return (self.C - self.used) * self.xi
 
     @cached_property
@@ -163,7 +163,7 @@ class AllInOneTerms:
         return add(total(ALPHA, RIVALS), -self.quadratic, self.square_of_b and -self.square_of_b)
 
 
-#: Line: the balance of each class, if the intercepts are free.
+#: The balance of each class, Σ_i β_ic = 0, which free intercepts require.
 BALANCE = line(BETA_SUM, "=", 0, scale="beta_sum_scale")
 
 
@@ -173,10 +173,10 @@ def get_penalties(at: AllInOneQuantities) -> FloatArray:
 
 
 def select_kind(kind: int) -> Subset:
-    """Return the rows of a kind: 0 for α = 0, 1 for a free α, 2 for α at its bound."""
+    """Select the rows of a kind: 0 for α = 0, 1 for a free α, 2 for α at its bound."""
     return Subset(f"kind == {kind}", lambda at: read_kinds(at) == kind)
 
 
 def read_kinds(at: AllInOneQuantities) -> Any:
-    """Return the kind, 0, 1 or 2, of each row: (m,)."""
+    """Return the kind of each row as in `select_kind`: (m,)."""
     return at.dual.flatten_alpha(at.problem.samples.select_active(at.result.kind))

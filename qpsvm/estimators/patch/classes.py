@@ -1,11 +1,10 @@
-"""Define the estimators by which `patch_sklearn` replaces those of scikit-learn.
+"""Define the estimators by which `patch_sklearn` replaces those of scikit-learn: the stand-ins (`CLASSES`).
 
-Each class is an estimator of this library with the name and the defaults of scikit-learn's class, so that it solves the
-same problem. If it cannot (probabilities, an L1 penalty, an indefinite kernel, …), it fits scikit-learn's own class,
-delegates predictions and attributes to that, and logs the reason.
+Each is an estimator of this library with the name and the defaults of scikit-learn's class, so that it solves the same
+problem. If it cannot (probabilities, an L1 penalty, an indefinite kernel, …), it fits the class that it replaces, the
+original, delegates predictions and attributes to that, and logs the reason.
 
-The classes are in a module of their own, under scikit-learn's names, so that a pickle written after `patch_sklearn` can
-be read without it.
+The stand-ins are attributes of this module, so that a pickle written after `patch_sklearn` can be read without it.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ from qpsvm.space.kernels.functions import Kernel
 
 log = logging.getLogger("qpsvm.patch")
 
-#: Errors after which scikit-learn's class is fitted, which may support what this library does not, or raises its own
-#: error. A proof that there is no solution (`NotSeparableError`) is not among them. `MarginNotFoundError` is raised,
-#: too, although it is a subclass of one of them: LIBSVM would not terminate.
+#: Errors after which the original is fitted, which may support what this library does not, or raises its own error. A
+#: proof that there is no solution (`NotSeparableError`) is not among them. `MarginNotFoundError` is a subclass of one
+#: of them, but is raised as well: LIBSVM would not terminate.
 FALLBACK_ERRORS = (
     errors.UnsupportedError, errors.ParameterError, errors.UnknownOptionError, errors.DataError,
     errors.IndefiniteKernelError, errors.TooLargeError, errors.SolverError,
 )  # fmt: skip
-#: Methods delegated to scikit-learn's estimator if that was fitted.
+#: Methods delegated to the original if that was fitted.
 DELEGATED_METHODS = ("predict", "decision_function", "score_samples")
 
 
 class StandInMeta(type):
-    """Metaclass of a class that replaces another: its instances include those of the original class."""
+    """Metaclass of the stand-ins: `isinstance` also accepts instances of the original."""
 
     def __instancecheck__(cls, thing: object) -> bool:
         original = vars(cls).get("original")
@@ -48,7 +47,7 @@ class StandInMeta(type):
 
 
 def delegate_to_fallback(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a method to call that of scikit-learn's estimator if that was fitted."""
+    """Decorate a method to call that of the original if that was fitted."""
 
     @wraps(method)
     def delegate(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -67,15 +66,15 @@ def read_defaults(kind: type) -> dict[str, Any]:
 
 
 class StandIn(metaclass=StandInMeta):
-    """Base of the replacements: a fit that may fall back to scikit-learn, and methods of the fallback."""
+    """Base of the stand-ins: a fit that may fall back to the original, and attributes of the fallback."""
 
     #: The class of scikit-learn that this one replaces.
     original: ClassVar[type]
-    #: The fitted estimator of scikit-learn; None if this library fitted.
+    #: The fitted instance of the original; None if this library fitted.
     fallback_: Any
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit by this library or, if it raises an error, by scikit-learn's own class.
+        """Fit by this library or, if it raises one of `FALLBACK_ERRORS`, by the original.
 
         Shapes: X (n, d), y (n,), sample_weight (n,). Raises QPSVMError.
         """
@@ -96,9 +95,9 @@ class StandIn(metaclass=StandInMeta):
         return self._fit_fallback(refusal, X, y, sample_weight)
 
     def _fit_fallback(self, refusal: errors.QPSVMError, X: Any, y: Any, sample_weight: Any) -> Self:
-        """Fit scikit-learn's own class, and delete all fitted attributes of this object."""
-        why = " ".join(str(refusal).split())
-        log.warning("%s falls back to scikit-learn's own: %s", type(self).__name__, why)
+        """Fit the original, and delete all fitted attributes of this object."""
+        reason = " ".join(str(refusal).split())
+        log.warning("%s falls back to scikit-learn's own: %s", type(self).__name__, reason)
         for name in self._learnt:
             del vars(self)[name]
         fallback = self._build_fallback()
@@ -107,28 +106,28 @@ class StandIn(metaclass=StandInMeta):
         return self
 
     def _needs_qpsvm(self) -> bool:
-        """Return whether a parameter is given that scikit-learn's class does not have, so that there is no fallback."""
-        own_names = read_defaults(self._find_stand_in()).keys() - read_defaults(self.original).keys()
-        has_own = any(not self._is_default(name) for name in own_names)
-        return has_own or isinstance(getattr(self, "kernel", None), Kernel)
+        """Return whether a parameter is given that the original does not have, so that there is no fallback."""
+        extra_names = read_defaults(self._find_stand_in()).keys() - read_defaults(self.original).keys()
+        has_extra = any(not self._is_default(name) for name in extra_names)
+        return has_extra or isinstance(getattr(self, "kernel", None), Kernel)
 
     def _build_fallback(self) -> Any:
-        """Build scikit-learn's estimator with the given parameters, and its own defaults for the others."""
+        """Build an instance of the original with the given parameters, and its own defaults for the others."""
         names = [name for name in read_defaults(self.original) if not self._is_default(name)]
         return self.original(**{name: getattr(self, name) for name in names})
 
     def _is_default(self, name: str) -> bool:
-        """Return whether a parameter has the default of this library's class."""
+        """Return whether a parameter has the default of the stand-in."""
         value, default = getattr(self, name), read_defaults(self._find_stand_in())[name]
         return value is default or (isinstance(value, type(default)) and bool(value == default))
 
     @classmethod
     def _find_stand_in(cls) -> type:
-        """Find the class of this module that this class is or derives from."""
+        """Find the stand-in that this class is or derives from."""
         return next(kind for kind in cls.__mro__ if "original" in vars(kind))
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of scikit-learn's estimator, if that was fitted."""
+        """Return an attribute of the fallback, if that was fitted."""
         fallback = vars(self).get("fallback_")
         if fallback is None or name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -136,14 +135,14 @@ class StandIn(metaclass=StandInMeta):
 
 
 def _has_probabilities(self: Any) -> bool:
-    """Return True if there are probabilities, which are those of scikit-learn. Raises AttributeError."""
+    """Return True if there are probabilities, for `available_if`. Raises AttributeError if not."""
     if self.probability in (False, "deprecated"):
         raise AttributeError("predict_proba is not available when probability=False")
     return True
 
 
-class ProbableStandIn(StandIn):
-    """A classifier with probabilities if scikit-learn's own class was fitted."""
+class ProbabilityStandIn(StandIn):
+    """Base of the classifiers that leave probabilities to the original."""
 
     probability: Any
     _wants_probabilities: bool
@@ -157,16 +156,16 @@ class ProbableStandIn(StandIn):
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        """Predict the probabilities of the classes, by scikit-learn's own class: (m, k)."""
+        """Predict the probabilities of the classes by the original: (m, k)."""
         return self._get_fallback().predict_proba(X)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
-        """Predict the logarithms of the probabilities of the classes, by scikit-learn's own class: (m, k)."""
+        """Predict the logarithms of the probabilities of the classes by the original: (m, k)."""
         return self._get_fallback().predict_log_proba(X)
 
     def _get_fallback(self) -> Any:
-        """Return scikit-learn's fitted estimator. Raises sklearn.exceptions.NotFittedError."""
+        """Return the fitted instance of the original. Raises sklearn.exceptions.NotFittedError."""
         check_is_fitted(self)
         if self.fallback_ is None:
             raise NotFittedError("predict_proba is not available when fitted with probability=False")
@@ -174,20 +173,21 @@ class ProbableStandIn(StandIn):
 
 
 class LinearStandIn(StandIn):
-    """A linear classifier that leaves the L1 penalty to scikit-learn, which is faster, without a certificate."""
+    """Base of the classifier that leaves the L1 penalty to the original: faster, but without a certificate."""
 
     def _check_l1(self) -> None:
         raise errors.UnsupportedError("penalty='l1': qpsvm.estimators.LinearSVC certifies it, in more time")
 
 
-#: The default of `probability`: scikit-learn deprecates the parameter, and warns of any other value.
-NO_PROBABILITIES = read_defaults(sklearn_classes.SVC).get("probability", False)
+#: Default of `probability` in the installed scikit-learn, which may deprecate it and warn of any other value.
+DEFAULT_PROBABILITY = read_defaults(sklearn_classes.SVC).get("probability", False)
 
 
 def build_stand_in(estimator: Any, base: type = StandIn, **defaults: Any) -> type:
-    """Build a class that replaces scikit-learn's estimator of the same name, with other defaults than this library's.
+    """Build the stand-in for scikit-learn's class of the same name.
 
     estimator: The class of this library that fits.
+    defaults: Of the parameters whose defaults differ from those of `estimator`.
     """
     name, parameters = estimator.__name__, estimator._parameters
     methods = [method for method in DELEGATED_METHODS if hasattr(estimator, method)]
@@ -201,15 +201,15 @@ def build_stand_in(estimator: Any, base: type = StandIn, **defaults: Any) -> typ
 
 # An indefinite kernel matrix, as of "sigmoid", is left to scikit-learn, whose result differs from that of psd="clip".
 # `LinearSVC` and `LinearSVR` penalise the intercept, like those of scikit-learn.
-SVC = build_stand_in(estimators.SVC, ProbableStandIn, psd="raise", probability=NO_PROBABILITIES)
-NuSVC = build_stand_in(estimators.NuSVC, ProbableStandIn, psd="raise", probability=NO_PROBABILITIES)
+SVC = build_stand_in(estimators.SVC, ProbabilityStandIn, psd="raise", probability=DEFAULT_PROBABILITY)
+NuSVC = build_stand_in(estimators.NuSVC, ProbabilityStandIn, psd="raise", probability=DEFAULT_PROBABILITY)
 LinearSVC = build_stand_in(estimators.LinearSVC, LinearStandIn, intercept_scaling=1)
 SVR = build_stand_in(estimators.SVR, psd="raise")
 NuSVR = build_stand_in(estimators.NuSVR, psd="raise")
 LinearSVR = build_stand_in(estimators.LinearSVR, intercept_scaling=1.0)
 OneClassSVM = build_stand_in(estimators.OneClassSVM, psd="raise")
 
-#: The replacements by name.
+#: The stand-ins by name.
 CLASSES: dict[str, type] = {
     kind.__name__: kind for kind in (SVC, NuSVC, LinearSVC, SVR, NuSVR, LinearSVR, OneClassSVM)
 }  # fmt: skip

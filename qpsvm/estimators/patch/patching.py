@@ -29,7 +29,7 @@ PACKAGES_WITH_ORIGINALS = ("qpsvm", "sklearnex", "daal4py")
 MAX_LISTED = 5
 
 _lock = threading.RLock()
-#: The replaced classes of each patched name, by module; `_lock` guards them.
+#: For each patched name, the class that each module had under it, by the module's name; guarded by `_lock`.
 _replaced: dict[str, dict[str, type]] = {}
 
 
@@ -98,9 +98,9 @@ def patch_sklearn(names: str | Iterable[str] | None = None) -> Patch:
     with _lock:
         new = tuple(name for name in wanted if getattr(svm, name) is not CLASSES[name])
         for name in new:
-            holders = _find_holders(name, {getattr(svm, name), _find_original(name)})
-            _replaced[name] = {where: getattr(module, name) for where, module in holders.items()}
-            for module in holders.values():
+            modules = _find_modules(name, {getattr(svm, name), _find_original(name)})
+            _replaced[name] = {path: getattr(module, name) for path, module in modules.items()}
+            for module in modules.values():
                 setattr(module, name, CLASSES[name])
         if new:
             log.info("sklearn.svm: %s taken over by qpsvm", ", ".join(new))
@@ -140,12 +140,12 @@ def unpatch_sklearn(names: str | Iterable[str] | None = None) -> None:
     with _lock:
         for name in [name for name in _resolve_names(names) if name in _replaced]:
             previous = _replaced.pop(name)
-            for where, module in _find_holders(name, {CLASSES[name]}).items():
-                setattr(module, name, previous.get(where, previous[svm.__name__]))
+            for path, module in _find_modules(name, {CLASSES[name]}).items():
+                setattr(module, name, previous.get(path, previous[svm.__name__]))
 
 
 def _resolve_names(names: str | Iterable[str] | None) -> list[str]:
-    """Return the requested names of classes, all by default. Raises UnknownOptionError."""
+    """Return the given names as a list; all by default. Raises UnknownOptionError."""
     if names is None:
         return list(CLASSES)
     wanted = [names] if isinstance(names, str) else list(names)
@@ -156,28 +156,29 @@ def _resolve_names(names: str | Iterable[str] | None) -> list[str]:
 
 
 def _find_original(name: str) -> type:
-    """Find scikit-learn's own class."""
+    """Return scikit-learn's own class of this name."""
     original: type = vars(CLASSES[name])["original"]
     return original
 
 
-def _find_holders(name: str, values: set[type]) -> dict[str, ModuleType]:
+def _find_modules(name: str, classes: set[type]) -> dict[str, ModuleType]:
     """Find the modules of scikit-learn in which a name is one of these classes, except that of its definition."""
     return {
-        where: module
-        for where, module in sys.modules.copy().items()
-        if where.partition(".")[0] == "sklearn" and where != DEFINING_MODULE and vars(module).get(name) in values
+        path: module
+        for path, module in sys.modules.copy().items()
+        if path.partition(".")[0] == "sklearn" and path != DEFINING_MODULE and vars(module).get(name) in classes
     }
 
 
 def _warn_of_earlier_imports(names: tuple[str, ...]) -> None:
     """Log the modules outside scikit-learn that imported a class before the patch, and so keep it."""
     originals = {_find_original(name) for name in names}.union(*(_replaced[name].values() for name in names))
-    outside = {id(module): (where, module) for where, module in reversed(sys.modules.copy().items())
-               if where.partition(".")[0] not in ("sklearn", *PACKAGES_WITH_ORIGINALS)}  # fmt: skip
+    # a module with several names is listed once, under the first
+    outside = {id(module): (path, module) for path, module in reversed(sys.modules.copy().items())
+               if path.partition(".")[0] not in ("sklearn", *PACKAGES_WITH_ORIGINALS)}  # fmt: skip
     imports = [
-        f"{where}.{name}"
-        for where, module in reversed(outside.values())
+        f"{path}.{name}"
+        for path, module in reversed(outside.values())
         for name, value in getattr(module, "__dict__", {}).copy().items()
         if isinstance(value, type) and value in originals
     ]

@@ -1,4 +1,8 @@
-"""Build the result of a certified point (`build_svm_result`)."""
+"""Build the result of a certified point (`build_svm_result`).
+
+A certificate has the rows of the dual, which leaves out samples of weight 0 and adds linear constraints. A result has
+the rows of all samples, and a table of the constraints. Its f is `_f_scale` times that of the dual (2 for an SVDD).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import build_frozen, copy_without_cache, freeze, multiply
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines.problem.caveats import find_caveats
 from qpsvm.machines.problem.certifier import classify_samples
@@ -24,67 +29,46 @@ from qpsvm.space.kernels.functions import Precomputed
 def build_svm_result(
     problem: DualStatement, certificate: Certificate, has_time: bool = True, **record: Any
 ) -> SVMResult:
-    """Build the result with the record of the solve; rows of samples of weight 0 have α = 0 and C = 0.
+    """Build the result; rows of samples of weight 0 have α = 0 and C = 0.
 
     has_time: Whether there is time to bound the objectives for the exact kernel, with a pivoted factor.
-
-    If f is a multiple of that of the dual, as in an SVDD, so are b, w, the coefficients and the violations.
+    record: Fields about the solve.
     """
-    samples, space, size = problem.samples, problem.space, problem._f_scale
+    samples, f_scale, full_certificate = problem.samples, problem._f_scale, certificate
     expand = (lambda values: values) if samples.all_weights_positive else problem._expand_from_dual
-    full_certificate = certificate
-    kind, table = classify_samples(space, certificate) if certificate.kind is None else certificate.kind, None
+    kind = classify_samples(problem.space, certificate) if certificate.kind is None else certificate.kind
+    table = None
     if problem._constraint_rows is not None:
-        table = build_constraint_table(certificate, problem._constraint_rows, size)
+        table = build_constraint_table(certificate, problem._constraint_rows, f_scale)
         certificate = remove_constraints(certificate)
         kind = kind[: certificate.svm.m]
     svm = certificate.svm
     model = _build_model(problem, certificate)
-    shown_yf, shown_margin = certificate.yf, certificate.margin
-    if problem._diagonal_weight:
-        shown_yf, shown_margin = -size * certificate.violation, np.zeros(svm.m)
-    yf, margin = expand(shown_yf), expand(shown_margin)
-    if not samples.all_weights_positive:
-        problem._fill_inactive(np.flatnonzero(samples.weight == 0), model, certificate, yf, margin)
+    yf, margin = _compute_margins(problem, certificate, model)
     extras, intervals = problem._compute_extras(certificate)
     if has_time and isinstance(problem.kernel, FeatureMap):
         extras = {**extras, **bound_exact_objectives(problem, certificate, model)}
     low, high = certificate.b_interval
     if certificate.w is not None:
-        shift = model.b / size - certificate.b
+        shift = model.b / f_scale - certificate.b
         low, high = low + shift, high + shift
     return build_frozen(
         SVMResult,
-        alpha=expand(certificate.alpha),
-        constraints=table,
-        coef=samples.expand_active(multiply(size, certificate.coef[: svm.n])),
-        b=model.b,
-        b_interval=(size * low, size * high),
-        rho=extras.get("rho", certificate.rho),
-        primal=certificate.primal,
-        dual=certificate.dual,
-        gap=certificate.gap,
-        rounding=certificate.rounding,
+        alpha=expand(certificate.alpha), constraints=table,
+        coef=samples.expand_active(multiply(f_scale, certificate.coef[: svm.n])),
+        b=model.b, b_interval=(f_scale * low, f_scale * high), rho=extras.get("rho", certificate.rho),
+        primal=certificate.primal, dual=certificate.dual, gap=certificate.gap, rounding=certificate.rounding,
         kind=expand(kind) if svm.rows is None else samples.expand_active(merge_kinds_by_sample(svm, kind)),
-        yf=yf,
-        margin=margin,
-        upper=expand(svm.upper),
-        curvature=expand(svm.curvature),
-        unit=svm.unit / size,
-        model=model,
-        extras=extras,
-        intervals=intervals,
-        target=problem._regression_target,
-        kinds=problem._kind_labels,
-        pairs=problem._sample_pairs,
-        problem=copy_without_cache(problem),
-        caveats=find_caveats(problem, full_certificate),
+        yf=yf, margin=margin, upper=expand(svm.upper), curvature=expand(svm.curvature), unit=svm.unit / f_scale,
+        model=model, extras=extras, intervals=intervals,
+        target=problem._regression_target, kinds=problem._kind_labels, pairs=problem._sample_pairs,
+        problem=copy_without_cache(problem), caveats=find_caveats(problem, full_certificate),
         **{"title": problem.title, **record},
-    )
+    )  # fmt: skip
 
 
 def remove_constraints(certificate: Certificate) -> Certificate:
-    """Restrict the certificate to the rows of the machine itself, with b in f as without linear constraints."""
+    """Restrict the certificate to the rows of the samples; b, a multiplier with linear constraints, is part of f."""
     constraints = certificate.svm.linear_constraints
     assert constraints is not None
     machine, multipliers = constraints.unconstrained_dual, dict(certificate.multipliers)
@@ -99,10 +83,10 @@ def remove_constraints(certificate: Certificate) -> Certificate:
     )  # fmt: skip
 
 
-def build_constraint_table(certificate: Certificate, rows: ConstraintRows, size: float) -> NDArray[np.void]:
-    """Build the table `SVMResult.constraints`: (p,).
+def build_constraint_table(certificate: Certificate, rows: ConstraintRows, f_scale: float) -> NDArray[np.void]:
+    """Build the table `SVMResult.constraints`, (p,), in the units of the user's f.
 
-    The left-hand side, in terms of the user's f, is h minus the slack that the certificate has.
+    The left-hand side of a constraint is its bound h plus its violation, which is negative if it has slack.
     """
     constraints = certificate.svm.linear_constraints
     assert constraints is not None
@@ -110,9 +94,9 @@ def build_constraint_table(certificate: Certificate, rows: ConstraintRows, size:
     violation = certificate.best_violation[constraint_rows]
     multipliers = certificate.alpha[constraint_rows]
     columns = {
-        "value": rows.original_h + rows.scale * size * violation, "bound": rows.original_h,
-        "violation": rows.scale * size * np.maximum(violation, 0.0),
-        "multiplier": certificate.unit * multipliers / rows.scale / size,
+        "value": rows.original_h + rows.scale * f_scale * violation, "bound": rows.original_h,
+        "violation": rows.scale * f_scale * np.maximum(violation, 0.0),
+        "multiplier": certificate.unit * multipliers / rows.scale / f_scale,
         "gap": certificate.unit * multipliers * np.abs(violation),  # (OWN.8)
     }  # fmt: skip
     table = np.empty(rows.p, dtype=[("name", f"U{LONGEST_NAME}"), *((name, "f8") for name in columns)])
@@ -130,21 +114,33 @@ def merge_kinds_by_sample(svm: SVMDual, kind: NDArray[np.int8]) -> NDArray[np.in
     return kinds
 
 
+def _compute_margins(problem: DualStatement, certificate: Certificate, model: Model) -> tuple[FloatArray, FloatArray]:
+    """Compute s f and the margin that it should reach, for all samples: 0 if f contains the level, as in an SVDD."""
+    yf, margin = certificate.yf, certificate.margin
+    if problem._diagonal_weight:
+        yf, margin = -problem._f_scale * certificate.violation, np.zeros(certificate.svm.m)
+    if not problem.samples.all_weights_positive:
+        yf, margin = problem._expand_from_dual(yf), problem._expand_from_dual(margin)
+        problem._fill_inactive(np.flatnonzero(problem.samples.weight == 0), model, certificate, yf, margin)
+    return yf, margin
+
+
 def _build_model(problem: DualStatement, certificate: Certificate) -> Model:
-    samples, space, size = problem.samples, problem.space, problem._f_scale
+    """Build the model that predicts: with w if the feature space is explicit, else with the support vectors."""
+    samples, space, f_scale = problem.samples, problem.space, problem._f_scale
     d = samples.X.shape[1]
     common: dict[str, Any] = {
-        "kernel": space.kernel, "classes": problem._predicted_labels, "b": size * certificate.b, "n_features": d,
+        "kernel": space.kernel, "classes": problem._predicted_labels, "b": f_scale * certificate.b, "n_features": d,
         "feature_names": samples.feature_names, "diagonal": problem._diagonal_weight, "metadata": {},
     }  # fmt: skip
     if certificate.w is not None:
-        common["b"] = size * space.to_caller_intercept(certificate.w, certificate.b)
-        w, radius = multiply(size, space.to_caller_weights(certificate.w)), None
+        common["b"] = f_scale * space.to_caller_intercept(certificate.w, certificate.b)
+        w, radius = multiply(f_scale, space.to_caller_weights(certificate.w)), None
         if space.is_affine:  # with linear constraints, b is what was certified
             radius = problem._compute_extras(certificate)[0]["radius"]
         return build_frozen(Model, coef=np.zeros(0), vectors=np.zeros((0, d)), w=w, radius=radius, **common)
     support = certificate.coef.nonzero()[0]  # including points of linear constraints
     vectors = samples.active_rows[support] if isinstance(space.kernel, Precomputed) else space.X[support]
     return build_frozen(
-        Model, coef=multiply(size, certificate.coef[support]), vectors=freeze(vectors), w=None, **common
+        Model, coef=multiply(f_scale, certificate.coef[support]), vectors=freeze(vectors), w=None, **common
     )

@@ -362,7 +362,7 @@ def _iter_outcomes(
         share_gram(problem)
         for fold in folds:
             fold_problem = FoldProblem(problem, fold)
-            results = solve_points(fold_problem.problem, points, options, refuse=False)
+            results = solve_points(fold_problem.problem, points, options, raise_infeasible=False)
             for result in results:  # one by one, for the progress bar
                 if isinstance(result, InfeasibleNuError):  # returned instead of raised
                     yield Outcome(np.nan, np.inf, str(Status.INFEASIBLE), 0)

@@ -108,7 +108,7 @@ class Path(Sequence[SVMResult]):
         return iter(self.results)
 
     def columns(self) -> dict[str, list[Any]]:
-        """Return the table of `print`, a list per column: `pandas.DataFrame(path.columns())`.
+        """Return the table that `print` shows, one list per column, as for `pandas.DataFrame`.
 
         Returns
         -------
@@ -147,15 +147,15 @@ def path(problem: Problem, *, verbose: bool = False, n_jobs: int | None = None, 
     Parameters
     ----------
     problem : Problem
-        Its own values of these parameters are not used. If C differs between samples, the given C is the mean, and the
-        ratios are kept. If the kernel does not vary, kernel values are cached in `problem`, and shared by all solves.
+        Its own values of the varied parameters are not used. If C differs between samples, each given C is the mean,
+        and the ratios are kept. If the kernel does not vary, all solves share the kernel values cached in `problem`.
     verbose : bool, default=False
         Show a progress bar if tqdm is installed, else lines of progress.
     n_jobs : int, optional
-        Number of parallel processes, one kernel each, by joblib; −1 is one per core.
+        Number of parallel processes by joblib, −1 for one per core; each solves all points of one kernel.
     **options
         The values of one or more parameters, by name: `C`, `nu`, `lam`, `epsilon`, `quantile`, `width`, or a parameter
-        of the kernel (`gamma`, `degree`, `coef0`). All others are for `qpsvm.solve`. A `start` is used for every solve.
+        of the kernel (`gamma`, `degree`, `coef0`). All others are options of `qpsvm.solve`, the same for every point.
 
     Returns
     -------
@@ -165,11 +165,11 @@ def path(problem: Problem, *, verbose: bool = False, n_jobs: int | None = None, 
     Raises
     ------
     UnsupportedError
-        A machine and a kernel without any parameter.
+        Neither the machine nor the kernel has a parameter.
     UnknownOptionError
         No such parameter; the message names the nearest.
     ParameterError, ParameterTypeError
-        No parameter given; not a vector of positive and finite values; not a problem.
+        No parameter is given; its values are not a vector of positive finite numbers; `problem` is no problem.
     KeyboardInterrupt
         Ctrl-C was pressed. It ends the whole path, although `solve` would return the best point so far.
 
@@ -181,8 +181,8 @@ def path(problem: Problem, *, verbose: bool = False, n_jobs: int | None = None, 
     Notes
     -----
     Each C is started from the solutions of the next smaller ones. As long as the same samples are free, α is linear in
-    C, and the start is optimal (Hastie, Rosset, Tibshirani & Zhu, *The entire regularization path
-    for the support vector machine*, JMLR 5, 2004); it is certified like any other.
+    C, and the extrapolated start is optimal (Hastie, Rosset, Tibshirani & Zhu, *The entire regularization path for the
+    support vector machine*, JMLR 5, 2004); it is certified like any other.
 
     Examples
     --------
@@ -227,5 +227,5 @@ def _solve_group(
     """Solve the points of one kernel, and yield their results in the same order."""
     problem = grid.problem.replace(**kernel)
     for result in solve_points(problem, points, options):
-        assert not isinstance(result, InfeasibleNuError)  # raised by `solve_points`, because `refuse` is set
+        assert not isinstance(result, InfeasibleNuError)  # `solve_points` raises it
         yield result

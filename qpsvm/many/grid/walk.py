@@ -97,11 +97,11 @@ def build_progress_bar(total: int, verbose: bool, unit: str) -> Any:
 
 
 def solve_points(
-    problem: Problem, points: Sequence[Mapping[str, Any]], options: Mapping[str, Any], refuse: bool = True
+    problem: Problem, points: Sequence[Mapping[str, Any]], options: Mapping[str, Any], raise_infeasible: bool = True
 ) -> Iterator[SVMResult | InfeasibleNuError]:
     """Solve the points in this order.
 
-    An infeasible ν raises InfeasibleNuError if `refuse`, else the error is yielded. Raises KeyboardInterrupt.
+    An infeasible ν raises InfeasibleNuError if `raise_infeasible`, else the error is yielded. Raises KeyboardInterrupt.
     """
     name = options.get("backend", "auto")
     # a named backend without warm starts would refuse a start
@@ -113,7 +113,7 @@ def solve_points(
         try:
             step = replace_hyperparameters(problem, point)
         except InfeasibleNuError as error:
-            if refuse:
+            if raise_infeasible:
                 raise
             yield error
             continue

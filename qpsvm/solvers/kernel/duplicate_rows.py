@@ -1,16 +1,15 @@
 """Merge equal rows of a kernel dual, and split α over them again (`merge_ties`, `split_ties`).
 
-Tables of counts, codes and rounded measurements have many rows that are equal, label included:
+Tables of counts, codes and rounded measurements have many rows that are equal, label included. Each group of such rows
+(ties) is solved as one row:
 
     (KTIES.1)  the rows i of a group g of equal rows (same x and label y, or same level ℓ and tube ε) enter (KDUAL.1)
                only by their sum Σ_g α_i, which is between 0 and Σ_g C_i
     (KTIES.2)  every α with the same sums has the same objective;  if the rows of a group are filled one after the
                other, at most one of them ends strictly between its bounds
 
-The gap does not change, and the support is as small as possible.
-
-If there are enough equal samples x with both labels, they solve a ν-SVM (`find_meeting_point`). ΣU₊ and ΣU₋ are the
-sums of the bounds of the rows at x with label +1 and −1, and m is the prescribed sum of all α, half of it per label:
+If enough samples x occur with both labels, a ν-SVM needs no solver (`find_cancelling_beta`). ΣU₊ and ΣU₋ are the sums
+of the bounds of the rows at x with label +1 and −1, and m is the prescribed sum of all α, half of it per label:
 
     (KTIES.3)  if Σ_x min(ΣU₊, ΣU₋) ≥ m/2, both labels can have the same Σα at each x, and m/2 in total:  then w(α) = 0,
                and ½‖w(α)‖² cannot be smaller
@@ -26,27 +25,28 @@ from qpsvm.base.arrays.ties import Ties, find_ties
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.solvers.kernel.dual import SUM_TOL, KernelDual
 
-#: Equal rows are searched if there are more rows than the first, which takes a hundredth of the time of the solve, and
-#: merged if that removes at least the second as a share of the rows, which is worth a second set of arrays.
-TIES_FROM, WORTHWHILE = 500, 0.15
+#: Ties are searched for in more rows than this: the search takes a hundredth of the time of the solve.
+MIN_ROWS_FOR_TIES = 500
+#: Minimum share of the rows that merging must remove to be worth a second set of arrays.
+MIN_MERGED_SHARE = 0.15
 
 
-def find_meeting_point(X: Matrix, problem: KernelDual) -> FloatArray | None:
+def find_cancelling_beta(X: Matrix, problem: KernelDual) -> FloatArray | None:
     """Return β (n,) of (KTIES.3), with few nonzero entries; None if (KTIES.3) does not hold."""
     ties, (plus, minus) = find_ties(X), problem.target_sums
     assert ties is not None
-    high, low = ties.sum_groups(problem.high), -ties.sum_groups(problem.low)
-    shared = np.minimum(high, low)
-    mass_before = np.asarray(np.cumsum(shared, dtype=np.longdouble) - shared, dtype=float)
-    if plus != -minus or mass_before[-1] + shared[-1] < (1.0 - SUM_TOL) * plus:
+    high, low = ties.sum_groups(problem.high), -ties.sum_groups(problem.low)  # ΣU₊ and ΣU₋
+    capacity = np.minimum(high, low)
+    capacity_before = np.asarray(np.cumsum(capacity, dtype=np.longdouble) - capacity, dtype=float)
+    if plus != -minus or capacity_before[-1] + capacity[-1] < (1.0 - SUM_TOL) * plus:
         return None
-    shared_mass = np.clip(plus - mass_before, 0.0, shared)
-    shares = [shared_mass / np.where(bound > 0.0, bound, 1.0) for bound in (high, low)]
+    sums = np.clip(plus - capacity_before, 0.0, capacity)  # Σα of each label: one x after the other is filled
+    shares = [sums / np.where(bound > 0.0, bound, 1.0) for bound in (high, low)]
     return ties.expand_groups(shares[0]) * problem.high + ties.expand_groups(shares[1]) * problem.low
 
 
 def list_tie_labels(problem: KernelDual) -> list[FloatArray]:
-    """List the values, (n,) each, that tied rows must share besides x."""
+    """List the values, (n,) each, that ties must share besides x, as arguments of `find_ties`."""
     # the levels of a ν-SVM are all 0 and do not tell its classes apart, so labels are compared, too
     labels = [problem.sign] if problem.is_nu_svm else []
     return [problem.level, *labels, *([] if isinstance(problem.tube, float) else [problem.tube])]

@@ -18,7 +18,7 @@ from qpsvm.base.arrays.frozen import repeat_value
 from qpsvm.base.arrays.ties import find_ties
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.solvers.kernel.dual import KernelDual
-from qpsvm.solvers.kernel.duplicate_rows import TIES_FROM, WORTHWHILE
+from qpsvm.solvers.kernel.duplicate_rows import MIN_MERGED_SHARE, MIN_ROWS_FOR_TIES
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.hard_active_set import solve_active_set
 from qpsvm.solvers.kernel.solve import KernelSolution, solve_kernel
@@ -62,8 +62,8 @@ def solve_kernel_hard(
             return small_solution
     blocks = gram if isinstance(gram, KernelBlocks) else KernelBlocks(kernel, X, gram)
     ties = (
-        find_ties(X, y, min_share=WORTHWHILE)
-        if blocks.is_fast and blocks.full_matrix is None and len(y) > TIES_FROM
+        find_ties(X, y, min_share=MIN_MERGED_SHARE)
+        if blocks.is_fast and blocks.full_matrix is None and len(y) > MIN_ROWS_FOR_TIES
         else None
     )
     if ties is not None:

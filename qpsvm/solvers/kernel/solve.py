@@ -22,9 +22,9 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import ParameterError
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.duplicate_rows import (
-    TIES_FROM,
-    WORTHWHILE,
-    find_meeting_point,
+    MIN_MERGED_SHARE,
+    MIN_ROWS_FOR_TIES,
+    find_cancelling_beta,
     list_tie_labels,
     merge_ties,
     split_ties,
@@ -102,11 +102,11 @@ def solve_kernel(
         ties: Ties | None = None
         if isinstance(blocks, KernelBlocks):
             if problem.is_nu_svm and engine == "auto" and blocks.has_samples:
-                meeting_beta = find_meeting_point(blocks.X, problem)
-                if meeting_beta is not None:
-                    return KernelSolution(meeting_beta, 0.0, np.zeros(problem.n), 0.0, "equal rows", 0, "converged")
-            if blocks.is_fast and blocks.full_matrix is None and problem.n > TIES_FROM:
-                ties = find_ties(blocks.X, *list_tie_labels(problem), min_share=WORTHWHILE)
+                cancelling_beta = find_cancelling_beta(blocks.X, problem)
+                if cancelling_beta is not None:
+                    return KernelSolution(cancelling_beta, 0.0, np.zeros(problem.n), 0.0, "equal rows", 0, "converged")
+            if blocks.is_fast and blocks.full_matrix is None and problem.n > MIN_ROWS_FOR_TIES:
+                ties = find_ties(blocks.X, *list_tie_labels(problem), min_share=MIN_MERGED_SHARE)
         if ties is None:
             point, used_engine = _solve_scaled(blocks, problem, start, engine, tol, effort, brief)
         else:
