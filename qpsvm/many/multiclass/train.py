@@ -20,7 +20,7 @@ from qpsvm.base.errors import DataError
 from qpsvm.data.rows import RowSource
 from qpsvm.many.multiclass.bulk import can_solve_in_bulk, solve_in_bulk
 from qpsvm.many.multiclass.descent import can_solve_by_descent, solve_by_descent
-from qpsvm.many.multiclass.loops import FINE_LOOP_ROWS
+from qpsvm.many.multiclass.loops import find_max_fine_rows
 from qpsvm.many.multiclass.one_by_one import DEFAULT_TOLERANCE, solve_each
 from qpsvm.many.multiclass.split import Split, split_classes
 from qpsvm.many.multiclass.squared_hinge import can_solve_squared, solve_squared
@@ -91,7 +91,7 @@ def _solve_together(machines: Split, options: Mapping[str, Any]) -> BinaryMachin
     prefers_newton = machines.machine == "SquaredHinge" and is_newton_suitable(machines.X)
     if not (can_descend and is_wide and not prefers_newton):
         # `qpsvm.solve` is as fast for one such machine
-        is_solved_alone = len(machines.pairs) == 1 and (machines.kernel_is_linear or machines.n > FINE_LOOP_ROWS)
+        is_solved_alone = len(machines.pairs) == 1 and machines.n > find_max_fine_rows(machines)
         if not is_solved_alone and can_solve_in_bulk(machines, options):
             solved = solve_in_bulk(machines, tol, limit)
             if solved is not None:
