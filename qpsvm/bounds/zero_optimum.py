@@ -22,11 +22,12 @@ import math
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from qpsvm.base.arrays.double_double import sum_with_bound
 from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, bound_norm, gamma
 from qpsvm.base.arrays.ties import find_ties
-from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.bounds import levels
 from qpsvm.bounds.accuracy import MAX_DOUBLE_DOUBLE_PRODUCTS
 from qpsvm.bounds.certificate import Certificate
@@ -165,19 +166,25 @@ class ZeroOptimum:
         if self.svm.intercept is None or self.svm.intercept.total:
             constraints = self.svm.linear_constraints
             is_sample = 1.0 if constraints is None else support < constraints.unconstrained_dual.n
-            return self._bound_rounding(sharp[0], sharp[1], abs(rows).T @ (is_sample * np.abs(beta[support])), terms)
+            size = abs(rows).T @ (is_sample * np.abs(beta[support]))
+            return self._bound_rounding(sharp[0], sharp[1], size, terms, size == 0.0)
         mean = np.asarray(rows.sum(axis=0)).ravel() / max(terms, 1)  # β = 0: no rows
         surplus, error = sum_with_bound(beta)
         weights = sharp[0] - mean * surplus
         means = (mean, self.space.samples.means())  # that of the support, or of all rows if it is closer
         size = np.min([(np.abs(as_dense(rows) - centre).T @ np.abs(beta[support])) for centre in means], axis=0)
         radii = sharp[1] + np.abs(mean) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(weights)
-        return self._bound_rounding(weights, radii, size, terms)
+        return self._bound_rounding(weights, radii, size, terms, _find_constant_columns(rows))
 
     @staticmethod
-    def _bound_rounding(weights: FloatArray, radii: FloatArray, size: FloatArray, terms: int) -> float | None:
-        """Bound ‖weights‖ from above, (d,) each; None if a weight exceeds the rounding of a sum of that size."""
-        if not (np.maximum(np.abs(weights), radii) <= gamma(terms + 2) * size).all():
+    def _bound_rounding(
+        weights: FloatArray, radii: FloatArray, size: FloatArray, terms: int, is_constant: NDArray[np.bool_]
+    ) -> float | None:
+        """Bound ‖weights‖ from above, (d,) each; None if a weight exceeds the rounding of a sum of that size.
+
+        is_constant (d,): The columns whose weight is 0 for any α, and only its evaluation is rounded.
+        """
+        if not (is_constant | (np.maximum(np.abs(weights), radii) <= gamma(terms + 2) * size)).all():
             return None
         return bound_norm(np.abs(weights) + radii) * FEW_ROUNDINGS
 
@@ -228,3 +235,9 @@ class ZeroOptimum:
     def _is_constant(self, dense: FloatArray) -> bool:
         """Return whether all rows (k, d) are equal, bit for bit."""
         return bool((dense == dense[:1][:1]).all())
+
+
+def _find_constant_columns(rows: Matrix) -> NDArray[np.bool_]:
+    """Return the mask of the columns (d,) in which all rows (k, d) have the same number."""
+    dense = as_dense(rows)
+    return np.asarray((dense == dense[:1]).all(axis=0))
