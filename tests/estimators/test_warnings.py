@@ -62,11 +62,13 @@ def test_a_kernel_matrix_that_was_clipped_by_default_is_warned_of(machine, y):
     machines = len(machine._list_results())
     assert (f"(of {machines} of {machines} machines)" in text) == (machines > 1)
     assert machine.get_params()["psd"] is None
-    f = getattr(machine, "decision_function", machine.predict)(X)
+    values = {None: getattr(machine, "decision_function", machine.predict)(X)}
     for psd in ("clip", "shift"):
         other, silence = fit_with_warnings(clone(machine).set_params(psd=psd), X, y)
         assert not silence
-        assert psd == "shift" or (getattr(other, "decision_function", other.predict)(X) == f).all()  # the default
+        values[psd] = getattr(other, "decision_function", other.predict)(X)
+    # clipping is the default; how far a point is polished depends on the time that it took
+    assert np.abs(values["clip"] - values[None]).max() < 1e-2 * np.abs(values["shift"] - values[None]).max()
     with pytest.raises(qpsvm.IndefiniteKernelError):
         clone(machine).set_params(psd="raise").fit(X, y)
 
