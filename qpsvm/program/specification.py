@@ -168,37 +168,25 @@ class PrimalNotation(NamedTuple):
 def build_primal_qp(specification: Specification, Z: Matrix, intercept: Intercept, notation: PrimalNotation) -> QP:
     """Build (RECORD.4) with the slacks of (RECORD.5), for samples in explicit coordinates. Shapes: Z (n, r)."""
     groups, m, r = specification.build_groups(intercept), len(specification.sign), Z.shape[1]
-    upper, curvature = (
-        specification.to_rationals(specification.upper),
-        specification.to_rationals(specification.curvature),
-    )
+    upper = specification.to_rationals(specification.upper)
+    curvature = specification.to_rationals(specification.curvature)
     bounded, curved = ~upper.infinite_mask, as_floats(curvature) > 0.0
     with_xi, with_zeta = np.flatnonzero(bounded | curved), np.flatnonzero(bounded & curved)
     unit, zeros = round_to_nearest(specification.unit), np.zeros(m)
     penalty = as_floats(scale_exactly(upper, specification.unit)) / notation.size
     quadratic_penalty = zeros
     if curved.any():
-        quadratic_penalty = (
-            np.where(curved, as_floats(divide_exactly(curvature, specification.unit)), 0.0) / notation.size**2
-        )
+        quadratic_penalty = as_floats(divide_exactly(curvature, specification.unit)) / notation.size**2
+        quadratic_penalty = np.where(curved, quadratic_penalty, 0.0)
     signs = [-1.0 if notation.symbols.get(group.multiplier) == "rho" else 1.0 for group in groups]  # b = −ρ
     totals = [sign * unit * group.total for sign, group in zip(signs, groups, strict=True)]
     h = 0.0 - as_floats(specification.to_rationals(specification.level))
     if specification.diagonal:
         h = h - float(specification.diagonal) * squared_norms(Z)
-    points = (
-        specification.mix @ Z
-        if specification.mix is not None
-        else Z
-        if specification.rows is None
-        else Z[specification.rows]
-    )
-    points = (
-        sp.diags_array(-specification.sign) @ points if sp.issparse(points) else -specification.sign[:, None] * points
-    )
     columns = [-sign * group.column[:, None] for sign, group in zip(signs, groups, strict=True)]
     slack = -sp.eye_array(m, format="csc") / notation.size
-    blocks = [points, *columns, *(slack[:, part] for part in (with_xi, with_zeta) if len(part))]
+    blocks = [-_take_signed_points(specification, Z), *columns]
+    blocks += [slack[:, part] for part in (with_xi, with_zeta) if len(part)]
     f, norm = "(wᵀx_i + b)" if intercept else "wᵀx_i", "(‖w‖² + b²)" if intercept == "penalised" else "‖w‖²"
     n_blocks, n_free = len(notation.rows), r + len(groups)
     lengths = {"w": r, **{group.multiplier: 1 for group in groups}}
@@ -224,3 +212,15 @@ def build_primal_qp(specification: Specification, Z: Matrix, intercept: Intercep
         },
         formula=notation.objective.format(norm=norm), title=notation.title,
     )  # fmt: skip
+
+
+def _take_signed_points(specification: Specification, Z: Matrix) -> Matrix:
+    """Return s_k times the sample, or the combination of samples, of each row: (m, r)."""
+    points = Z
+    if specification.mix is not None:
+        points = specification.mix @ Z
+    elif specification.rows is not None:
+        points = Z[specification.rows]
+    if sp.issparse(points):
+        return sp.diags_array(specification.sign) @ points
+    return specification.sign[:, None] * points

@@ -392,11 +392,10 @@ class QPBounds:
         if vector is None or vector[-1] <= 0 or any(value < 0 for value in vector[n + p :]):
             return None
         v = [value / vector[-1] for value in vector]
-        terms = [sum((a * Fraction(b) for a, b in zip(v, column, strict=True)), Fraction(0)) for column in M.T.tolist()]
-        curved = [sum((a * Fraction(b) for a, b in zip(v, row, strict=False)), Fraction(0)) for row in self.P.tolist()]
+        terms = [_multiply_exactly(v, column) for column in M.T.tolist()]
+        curved = [_multiply_exactly(v, row) for row in self.P.tolist()]
         value = Fraction(self.qp.r) - sum((a * b for a, b in zip(v, curved, strict=False)), Fraction(0)) / 2
-        sides = np.concatenate([self.b, self.h[tight]]).tolist()
-        value -= sum((a * Fraction(b) for a, b in zip(v[n:-1], sides, strict=True)), Fraction(0))
+        value -= _multiply_exactly(v[n:-1], np.concatenate([self.b, self.h[tight]]).tolist())
         for c, low, high in zip(terms, self.lb.tolist(), self.ub.tolist(), strict=True):
             end = low if c > 0 else high
             if c and math.isinf(end):
@@ -595,3 +594,8 @@ class QPBounds:
         value, rounding = sum_with_bound(np.array([0.5 * square, linear, self.qp.r]))
         error += rounding + 4.0 * 2.0**-53 * (abs(square) + abs(linear) + abs(self.qp.r))
         return value + error * FEW_ROUNDINGS
+
+
+def _multiply_exactly(fractions: list[Fraction], floats: list[float]) -> Fraction:
+    """Return the sum of the products, up to the end of the shorter list."""
+    return sum((a * Fraction(b) for a, b in zip(fractions, floats, strict=False)), Fraction(0))
