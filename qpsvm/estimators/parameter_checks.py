@@ -1,4 +1,4 @@
-"""Check the values of parameters of estimators; the `make_…` functions return such checks (`Check`)."""
+"""Check the values of parameters of estimators (`Check`)."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def make_integer_check(requirement: str, is_valid: Callable[[int], bool], allow_
     return check
 
 
-def make_check_unless(is_exempt: Callable[[Any], bool], check: Check) -> Check:
-    """Make a check that skips exempt values."""
+def check_unless(is_exempt: Callable[[Any], bool], check: Check) -> Check:
+    """Return a check that skips exempt values."""
     return lambda value, name: None if is_exempt(value) else check(value, name)
 
 
@@ -66,7 +66,7 @@ def is_infinite(value: Any) -> bool:
 check_share = make_range_check("above 0 and at most 1", lambda value: 0.0 < value <= 1.0)
 check_not_negative = make_range_check("0 or positive", lambda value: value >= 0.0)
 #: A positive, finite number, or infinity.
-check_penalty = make_check_unless(is_infinite, as_positive)
+check_penalty = check_unless(is_infinite, as_positive)
 
 
 def check_gamma(value: Any, name: str) -> None:

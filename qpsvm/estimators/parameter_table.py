@@ -18,9 +18,9 @@ from qpsvm.estimators.parameter_checks import (
     check_not_negative,
     check_probability,
     check_share,
+    check_unless,
     is_kernel,
     is_none,
-    make_check_unless,
     make_choice_check,
     make_integer_check,
 )
@@ -91,7 +91,7 @@ PARAMETERS: dict[str, ParameterInfo] = {
         'dict, "balanced" or None',
         "Factors of C by label.",
         None,
-        make_check_unless(lambda value: isinstance(value, Mapping), make_choice_check("balanced", None)),
+        check_unless(lambda value: isinstance(value, Mapping), make_choice_check("balanced", None)),
     ),
     "coef0": ParameterInfo("float", 'Constant of "poly" and "sigmoid".', 0.0, as_real),
     "constraints": ParameterInfo(
@@ -127,19 +127,19 @@ PARAMETERS: dict[str, ParameterInfo] = {
         "float",
         "If given, the intercept is penalised as by LIBLINEAR; scikit-learn's default is 1.",
         None,
-        make_check_unless(is_none, as_real),
+        check_unless(is_none, as_real),
     ),
     "kernel": ParameterInfo(
         '{"linear", "poly", "rbf", "sigmoid", "precomputed"}, Kernel or callable',
         "A name, a kernel of this library, or a function `(X, Z) -> (n, m)`.",
         "rbf",
-        make_check_unless(is_kernel, make_choice_check(*KERNELS)),
+        check_unless(is_kernel, make_choice_check(*KERNELS)),
     ),
     "max_iter": ParameterInfo(
         "int",
         "Largest number of iterations of the solver, without its final polishing; −1 for no limit.",
         NO_LIMIT,
-        make_check_unless(
+        check_unless(
             is_none,
             make_integer_check("a positive whole number, or -1 for no limit", lambda value: value == -1 or value > 0),
         ),
@@ -155,9 +155,7 @@ PARAMETERS: dict[str, ParameterInfo] = {
         "int",
         "Number of joblib processes for the machines of several classes.",
         None,
-        make_check_unless(
-            is_none, make_integer_check("a whole number other than 0, or None", lambda value: value != 0)
-        ),
+        check_unless(is_none, make_integer_check("a whole number other than 0, or None", lambda value: value != 0)),
     ),
     "nu": ParameterInfo(
         "float",
@@ -177,7 +175,7 @@ PARAMETERS: dict[str, ParameterInfo] = {
         'What to do with an indefinite kernel matrix, as "sigmoid" may have: project it, add to its diagonal, or raise '
         "`IndefiniteKernelError`. None projects it with a `ChangedKernelWarning`.",
         None,
-        make_check_unless(is_none, make_choice_check("raise", "clip", "shift")),
+        check_unless(is_none, make_choice_check("raise", "clip", "shift")),
     ),
     "random_state": ParameterInfo("int or None", "Without effect: nothing is random."),
     "shrinking": ParameterInfo("bool", LIBSVM_ONLY, True, as_flag),
@@ -185,7 +183,7 @@ PARAMETERS: dict[str, ParameterInfo] = {
         "float",
         "Seconds for the whole fit; after them it ends with the best certified points and a `GapWarning`.",
         None,
-        make_check_unless(is_none, as_positive),
+        check_unless(is_none, as_positive),
     ),
     "tol": ParameterInfo(
         "float",

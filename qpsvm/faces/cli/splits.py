@@ -26,7 +26,7 @@ DEFAULT_SEED = 0
 
 
 def draw_held_out(dataset: Dataset, test_share: float, seed: int) -> Fold:
-    """Draw a share of the rows as test rows at random, stratified by class; a ranking with groups is split into whole groups."""
+    """Draw test rows at random, stratified by class; a ranking with groups is split into whole groups."""
     from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 
     rows, labels, groups = _list_active_rows(dataset)

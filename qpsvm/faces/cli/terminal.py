@@ -1,9 +1,8 @@
 r"""Write to terminals, pipes and files that do not accept every output.
 
-`spell_unencodable` replaces symbols that the encoding lacks: ν becomes nu, ≥ becomes >=. Other characters that it lacks,
-for example in a user's labels, are escaped like \xe4, so that different texts remain different. `ignore_closed_pipe`
-lets the program continue when the reader of its output has gone. `require_writable` checks output files before the work
-starts, so that no result is lost.
+`spell_unencodable` replaces symbols that the encoding lacks: ν becomes nu, ≥ becomes >=. Others, for example in a
+user's labels, are escaped like \xe4, so that different texts remain different. `ignore_closed_pipe` lets the program
+continue when the reader of its output has gone. `require_writable` checks output files before the work starts.
 """
 
 from __future__ import annotations
