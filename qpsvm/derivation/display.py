@@ -86,9 +86,8 @@ class ShownStep:
         if self.left is None or self.right is None:
             return ""
         holds = self.residual is not None and self.residual <= RESIDUAL_TOL
-        digits = DIGITS[0]
-        if not holds:
-            digits = next((k for k in DIGITS if f"{self.left:.{k}g}" != f"{self.right:.{k}g}"), DIGITS[-1])
+        visible = (k for k in DIGITS if f"{self.left:.{k}g}" != f"{self.right:.{k}g}")
+        digits = DIGITS[0] if holds else next(visible, DIGITS[-1])
         left, right = (
             f"{value:.{TINY_DIGITS if holds and abs(value) < TINY else digits}g}" for value in (self.left, self.right)
         )

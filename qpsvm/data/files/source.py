@@ -55,12 +55,10 @@ def translate_memory_errors(path: FilePath) -> Iterator[None]:
 
 
 def refuse_device(path: str | PathLike[str], seekable: bool = False) -> None:
-    """Refuse devices other than terminals; if `seekable`, also terminals, pipes and sockets. Raises FileFormatError.
-
-    seekable: Whether the content is read more than once.
-    """
+    """Refuse devices other than terminals; if read more than once (`seekable`), also terminals, pipes and sockets."""
     mode = os.stat(path).st_mode
-    if (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)) and (seekable or not _is_terminal(path)):
+    is_terminal = os.path.realpath(path).startswith(("/dev/pts/", "/dev/tty"))  # as /dev/stdin may be
+    if (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)) and (seekable or not is_terminal):
         raise FileFormatError(f"{path} is a device, not a file with rows")
     if seekable and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
         what = "pipe" if stat.S_ISFIFO(mode) else "socket"
@@ -151,11 +149,6 @@ def _read_raw_bytes(path: FilePath) -> bytes:
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
         why = error.strerror if isinstance(error, OSError) else None
         raise FileFormatError(f"{path} cannot be read: {why or error}") from error
-
-
-def _is_terminal(path: str | PathLike[str]) -> bool:
-    """Return whether the path is a terminal, as /dev/stdin may be."""
-    return os.path.realpath(path).startswith(("/dev/pts/", "/dev/tty"))
 
 
 def _find_decompressor(signature: bytes) -> Any:

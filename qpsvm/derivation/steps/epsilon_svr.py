@@ -94,26 +94,23 @@ def build_squared_loss_steps(tube: Formulas) -> dict[str, Step]:
         line(alpha, "=", 2 * two.C * xi, scale=sym.read_part("box", half))
         for half, (alpha, xi) in enumerate(((two.ABOVE, two.XI), (two.BELOW, two.XI_STAR)))
     ]
-    kind = Subset("alpha > 0", lambda at: at.alpha > 0)
+    is_support = Subset("alpha > 0", lambda at: at.alpha > 0)
     return {
         "lagrangian": build_lagrangian_step(
             tube, first=f"The rows get multipliers, α⁺_i above f, α⁻_i below. ξ ≥ 0 needs none: {NO_MULTIPLIER_NEEDED}."
         ),
         "xi": build_curved_xi_step(
-            tube,
-            "The penalty per unit of ξ_i grows with ξ_i, so that at the minimum α is the slope of the loss: a sample "
-            "pulls the more, the further it is beyond the tube.",
+            tube, "The penalty per unit of ξ_i grows with ξ_i, so that at the minimum α is the slope of the loss: a "
+            "sample pulls the more, the further it is beyond the tube.",
             *slopes,
         ),
         "substitution": build_substitution_step(
-            tube,
-            "half of each quadratic term cancels, and the remaining terms of the slacks are a square of α",
+            tube, "half of each quadratic term cancels, and the remaining terms of the slacks are a square of α",
             "ξ = α⁺/(2C), ξ* = α⁻/(2C)",
         ),
         "kinds": build_kinds_step(
-            tube,
-            two.INSIDE,
-            case(kind, (two.ALPHA_OF_ROW, ">", 0), (two.MISSED_OF_ROW, "=", beyond_by)),
+            tube, two.INSIDE,
+            case(is_support, (two.ALPHA_OF_ROW, ">", 0), (two.MISSED_OF_ROW, "=", beyond_by)),
             text=": inside the tube, and beyond it by as much as α says.",
         ),
     }  # fmt: skip

@@ -22,9 +22,7 @@ OPERATIONS = {
     ast.Lt: "less", ast.LtE: "atMost", ast.Gt: "more", ast.GtE: "atLeast", ast.Eq: "equal",
 }  # fmt: skip
 #: Functions of arrays, which have the same names in `o`; methods of arrays are translated to them.
-FUNCTIONS = frozenset({
-    "sum", "abs", "norm", "mean", "maximum", "minimum", "max", "min", "tile", "sqrt", "diagonal",
-})  # fmt: skip
+FUNCTIONS = frozenset({"sum", "abs", "norm", "mean", "maximum", "minimum", "max", "min", "tile", "sqrt", "diagonal"})
 #: Methods of `p` that replace functions of samples.
 SAMPLE_FUNCTIONS = {"f": "f", "phi": "phi", "K": "gram"}
 #: Symbols that are attributes of `p`.

@@ -20,10 +20,7 @@ MAX_GAP_RATIO, NEGLIGIBLE_GAP = 1.5, 1e-13
 
 
 def enclose_optima(problem: DualStatement, result: SVMResult) -> NearOptimum:
-    """Return a set that contains every exact optimum, from a proven gap of the result.
-
-    Raises ParameterTypeError, DataError, UnsupportedError.
-    """
+    """Return a set that contains every exact optimum. Raises ParameterTypeError, DataError, UnsupportedError."""
     has_feature_map = isinstance(problem.kernel, FeatureMap)
     if has_feature_map and problem._dual_structure.classes is not None:
         raise UnsupportedError("no bounds for several classes in one program over a map of features: take pairs")

@@ -84,10 +84,9 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
 
     Raises
     ------
-    DataError
-        Samples, labels or weights of a wrong shape, not finite, or of one class; a kernel matrix that is not square.
-    DataTypeError
-        Samples, labels or weights that are not numbers, or labels without an order.
+    DataError, DataTypeError
+        Samples, labels or weights of a wrong shape or type, or not finite; labels of one class, or that cannot be
+        sorted; a kernel matrix that is not square.
     ParameterError, ParameterTypeError, UnknownOptionError
         A parameter that is out of range, of a wrong type, or unknown.
 
@@ -614,10 +613,7 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
 
 
 def check_result_matches(problem: Problem, result: object) -> None:
-    """Check that a result has the rows, features, classes, kernel, constraints and variables of a problem.
-
-    Raises ParameterTypeError, DataError.
-    """
+    """Check that a result has the data, kernel and variables of a problem. Raises ParameterTypeError, DataError."""
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"a problem such as CSVM(X, y) comes first, got {type(problem).__name__}")
     if not isinstance(result, SVMResult):
