@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 #: Module and class of each machine.
-FILES = {
+MACHINES = {
     "c": ("c_svm", "CSVM"),
     "nu": ("nu_svm", "NuSVM"),
     "hard": ("hard_margin", "HardMargin"),
@@ -32,19 +32,19 @@ ALL_IN_ONE = {
 }
 #: Modules that are imported on demand, with the names that they export.
 LAZY_IMPORTS = {
-    f"qpsvm.machines.{file}": (name,) for file, name in (*FILES.values(), *ALL_IN_ONE.values()) if name != "CSVM"
+    f"qpsvm.machines.{file}": (name,) for file, name in (*MACHINES.values(), *ALL_IN_ONE.values()) if name != "CSVM"
 }
 
 
 def load_machine(name: str) -> Any:
     """Import and return the class of a machine, by its name on the command line."""
-    file, class_name = {**FILES, **ALL_IN_ONE}[name]
+    file, class_name = {**MACHINES, **ALL_IN_ONE}[name]
     return getattr(import_module(f"qpsvm.machines.{file}"), class_name)
 
 
 def is_registered(machine: type) -> bool:
-    """Return whether a class is in `FILES`: all of these have an exact program, a user's machine may have none."""
-    return (machine.__module__.removeprefix("qpsvm.machines."), machine.__name__) in FILES.values()
+    """Return whether a class is in `MACHINES`: all of these have an exact program, a user's machine may have none."""
+    return (machine.__module__.removeprefix("qpsvm.machines."), machine.__name__) in MACHINES.values()
 
 
 @cache
@@ -62,7 +62,7 @@ def list_options(machine: Any) -> tuple[str, ...]:
 
 def find_default(option: str) -> Any:
     """Return the default of an option: that of the first machine that has it."""
-    owner = next(machine for machine in map(load_machine, FILES) if option in list_options(machine))
+    owner = next(machine for machine in map(load_machine, MACHINES) if option in list_options(machine))
     return _read_defaults(owner)[option]
 
 

@@ -19,7 +19,7 @@ from qpsvm.space.kernels.kernel_registry import FUNCTIONS, KERNELS
 #: How a machine uses the target: as classes, as real numbers, as ranks that order the rows, or not at all.
 LearningTarget = Literal["labels", "numbers", "ranks", "none"]
 #: The classes of the machines by their names on the command line (`--variant`).
-VARIANTS: dict[str, Any] = {name: registry.load_machine(name) for name in (*registry.FILES, *registry.ALL_IN_ONE)}
+VARIANTS: dict[str, Any] = {name: registry.load_machine(name) for name in (*registry.MACHINES, *registry.ALL_IN_ONE)}
 #: Numeric hyperparameters of the machines, with descriptions.
 PARAMETERS = {name: parameter.description for name, parameter in HYPERPARAMETERS.items() if name != "loss"}
 #: Hyperparameters whose values are words, with the default first; grids do not vary them.

@@ -19,8 +19,8 @@ from qpsvm.many.exact.rows import Data, SignedRows
 
 #: Limit of the steps per call. Each may add a row to F: the arrays grow if they have space for fewer than the second.
 MAX_STEPS, MIN_SPARE_ROWS = 32, 8
-#: Why a call ended, numbered as in the C code: the path ends; the limit is reached; values have to be recomputed; the
-#: next step is unusual; `ActiveSet` has to add a row to F, or to move one from F to its upper or its lower bound.
+#: Why a call ended, numbered as in the C code: the path ends; the limit is reached, or rounding has grown, and another
+#: call continues; the next step is unusual; `ActiveSet` has to add a row to F, or to move one to its hi or its lo.
 END, FULL, AGAIN, UNUSUAL, ENTERS, LEAVES_UP, LEAVES_DOWN = range(7)
 #: Empty arrays that the C code gets if the steps are not recorded.
 NO_RECORD: Any = (np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int8))

@@ -33,7 +33,8 @@ class NumericalTrouble(ArithmeticError):
 def factorise(M: FloatArray, shift: float | FloatArray | None = None, single: bool = False) -> Factor | None:
     """Return the lower Cholesky factor of M + diag(shift), in Fortran order; None if that is not positive definite.
 
-    M (k, k) is symmetric; shift is (k,) or one number. `single`: in single precision, at half the cost.
+    M (k, k) is symmetric; shift is (k,) or one number. The upper triangle of the result is arbitrary.
+    single: Use single precision, at half the cost.
     """
     shifted: Any = M.astype(np.float32 if single else np.float64, order="C")  # its transpose is in Fortran order
     if shift is not None:
