@@ -18,7 +18,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import qpsvm
-from qpsvm.derivation.display import HOLDS, Code, ShownDerivation, ShownStep
+from qpsvm.derivation.display import RESIDUAL_TOL, Code, ShownDerivation, ShownStep
 from qpsvm.derivation.written.page import INDEX
 
 
@@ -91,7 +91,7 @@ def build_verdict(step: ShownStep) -> nodes.container:
     """Both sides of the equation and the residual, or why there is none."""
     if step.residual is None:
         return nodes.container("", build_paragraph(step.reason), classes=["residual"])
-    state = "holds" if step.residual <= HOLDS else "fails"
+    state = "holds" if step.residual <= RESIDUAL_TOL else "fails"
     found = nodes.container("", classes=["residual"])
     if step.sides_text:
         found += nodes.paragraph("", "", nodes.strong("", step.sides_text), *mark_indices(f"   {step.description}"))

@@ -1,4 +1,4 @@
-"""Hold the displayed text and numbers of a derivation (`ShownDerivation`), from which every format is written."""
+"""Define what is displayed of a derivation (`ShownDerivation`): the texts and numbers that every format writes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 from qpsvm.base.arrays.types import FloatArray
 
-#: Largest residual of an equation that counts as true, as it is at a polished optimum.
-HOLDS = 1e-8
-#: Sign between two sides that violate a relation, by the relation.
-FAILS = {"=": "≠", "≤": ">", "≥": "<"}
-#: Numbers of digits of both sides. If a relation fails, the first with which they look different is used.
+#: An equation counts as true up to this residual; a polished optimum satisfies all equations to this accuracy.
+RESIDUAL_TOL = 1e-8
+#: The sign that is displayed in place of a relation that does not hold.
+NEGATIONS = {"=": "≠", "≤": ">", "≥": "<"}
+#: Significant digits of both sides. If a relation fails, the first number that shows a difference is used.
 DIGITS = (6, 9, 12, 17)
-#: Smaller numbers are displayed with few digits, because they are rounding in nearly every problem.
+#: Sides below `TINY` of a true equation are displayed with few digits: they are mostly rounding errors.
 TINY, TINY_DIGITS = 1e-10, 2
 
 
@@ -21,9 +21,9 @@ TINY, TINY_DIGITS = 1e-10, 2
 class Code:
     """Displayed source code of a function.
 
-    where: Its name, file and line, such as "CSVM._primal, qpsvm/machines/c_svm.py:117".
-    text: Its source, with the docstring shortened to its first line.
-    lines: The indices of the lines that state the equation.
+    where: The function's name, file and line, such as "CSVM._primal, qpsvm/machines/c_svm.py:117".
+    text: The source, with the docstring shortened to its first line.
+    lines: The indices of the lines of `text` that state the equation.
     excerpt: For a long function, the lines around the equation; None for a short one.
     """
 
@@ -35,20 +35,20 @@ class Code:
 
 @dataclass(frozen=True)
 class ShownStep:
-    """Displayed step: its equation, its code and its residual.
+    """One displayed step: its equation, its code and its residual.
 
     tag, title, text, latex, statement: As in `Step`.
-    code: The equation as code, as it is evaluated.
-    library: The function of the library that implements the equation; None if there is none besides `code`.
+    code: The code by which the residual of the equation is evaluated.
+    library: The function of the library that implements the equation; None if `code` is all there is.
     solved: Whether there is a solution to measure.
     residual: The equation's relative violation; None if it was not measured.
     reason: Why there is no residual, or "".
     left, right: Both sides of the equation; None if they were not measured.
     relation, description: The relation of the sides if the equation holds, and their description.
     construction: Why the equation holds for any α, or "".
-    absent: Whether the step does not exist for this problem: then only the reason is displayed.
+    absent: Whether the step does not apply to this problem; then only the reason is displayed.
     proven_text: The proven bound as text, such as "proven ≤ 1.3e-17"; "" without a proof.
-    proven_description: What it bounds, as a sentence without the full stop; or "".
+    proven_description: What is bounded, as a sentence without the full stop; or "".
     """
 
     tag: str
@@ -85,14 +85,13 @@ class ShownStep:
         """Both sides as text, such as "2.5 = 2.5" or "1e-16 ≈ 0"; empty if they were not measured."""
         if self.left is None or self.right is None:
             return ""
-        holds = self.residual is not None and self.residual <= HOLDS
-        digits = DIGITS[0]
-        if not holds:
-            digits = next((k for k in DIGITS if f"{self.left:.{k}g}" != f"{self.right:.{k}g}"), DIGITS[-1])
+        holds = self.residual is not None and self.residual <= RESIDUAL_TOL
+        visible = (k for k in DIGITS if f"{self.left:.{k}g}" != f"{self.right:.{k}g}")
+        digits = DIGITS[0] if holds else next(visible, DIGITS[-1])
         left, right = (
             f"{value:.{TINY_DIGITS if holds and abs(value) < TINY else digits}g}" for value in (self.left, self.right)
         )
-        relation = self.relation if holds else FAILS[self.relation]
+        relation = self.relation if holds else NEGATIONS[self.relation]
         return f"{left} {'≈' if relation == '=' and left != right else relation} {right}"
 
     @property
@@ -131,13 +130,13 @@ class Symbol:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """The samples in a plane, with the lines on which f has some levels.
+    """A plot of the samples in a plane, with level lines of f.
 
     points (k, 2): The samples.
-    side (k,): The side of each sample, or its class.
+    side (k,): Whether the target of each sample is above the median.
     captions: A description of each sample.
     symbol_names: For each sample the names of its nonzero symbols.
-    lines: Levels of f, each with the pieces of its line.
+    lines: Pairs of a level of f and its level line, as segments (start, end).
     axes: The labels of the axes.
     """
 
@@ -154,10 +153,10 @@ class ShownDerivation:
     """Displayed derivation: all steps under a headline.
 
     title: The problem with its parameters.
-    headline: Meaning of the residuals.
-    trusted: Whether they are those of an optimum of this problem.
+    headline: What the residuals mean.
+    trusted: Whether the residuals are those of an optimum of this problem.
     steps: The displayed steps.
-    proven: What is proven about the result as a whole, in sentences; "" without a proof.
+    proven: What has been proven about the result as a whole, in sentences; "" without a proof.
     key: The symbols of the equations.
     picture: The samples in a plane; None if there is no picture.
     """

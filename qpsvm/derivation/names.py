@@ -16,7 +16,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities
 from qpsvm.derivation.constraint_quantities import ConstraintQuantities
-from qpsvm.derivation.display import HOLDS
+from qpsvm.derivation.display import RESIDUAL_TOL
 from qpsvm.derivation.key import iter_letters
 from qpsvm.derivation.quantities import Quantities
 from qpsvm.derivation.residual import NotMeasurableError
@@ -67,7 +67,7 @@ def collect_names(steps: Iterable[Step], at: Quantities[Any] | AllInOneQuantitie
     result = at.result
     gap = result.gap if result.status is Status.OPTIMAL else 0.0
     names = FUNCTIONS | {
-        "tol": max(HOLDS, np.sqrt(gap)) * max(1.0, at.objective_scale, at.alpha_scale, at.level),
+        "tol": max(RESIDUAL_TOL, np.sqrt(gap)) * max(1.0, at.objective_scale, at.alpha_scale, at.level),
         "result": result,
     }
     names |= collect_all_in_one_names(at) if isinstance(at, AllInOneQuantities) else collect_single_names(at)

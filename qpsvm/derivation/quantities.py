@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.bounds.repair import feasible
 from qpsvm.data.rows import RowSource
-from qpsvm.derivation.display import HOLDS
+from qpsvm.derivation.display import RESIDUAL_TOL
 from qpsvm.derivation.relative_size import VANISHING, reference_size
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.certifier import classify_by_bounds
@@ -397,7 +397,7 @@ class Quantities(Generic[P]):
         """P(w, b, ξ) with the smallest ξ that (w, b) allows; infinite if a hard row is violated."""
         violation = np.maximum(self.margin - self.y * self.f, 0)
         levels = sum(group.total * self.multipliers[group.multiplier] for group in self.svm.groups if group.total)
-        if (violation[self.hard] > HOLDS * self.level).any():
+        if (violation[self.hard] > RESIDUAL_TOL * self.level).any():
             return np.inf
         return float(self.unit * (self.half_norm + float(self.compute_losses(violation).sum()) + levels))
 

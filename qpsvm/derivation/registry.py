@@ -24,7 +24,7 @@ from qpsvm.machines.problem import constraints
 STEPS: dict[type[Problem], Callable[[Any], tuple[Step, ...]]] = {
     **{
         registry.load_machine(name): import_module(f"qpsvm.derivation.steps.{file}").steps
-        for name, (file, _) in registry.FILES.items()
+        for name, (file, _) in registry.MACHINES.items()
     },
     CrammerSinger: all_in_one.steps,
     WestonWatkins: all_in_one.steps,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.certify import evaluate
-from qpsvm.derivation.display import HOLDS
+from qpsvm.derivation.display import RESIDUAL_TOL
 from qpsvm.derivation.relative_size import relative_to
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.result_building import build_svm_result
@@ -114,7 +114,7 @@ def find_worst_entry(
     residuals = np.divide(violation, scale, out=violation.copy(), where=scale > 0.0)
     worst_residual = float(residuals.max())
     i = int(residuals.argmax())
-    if relation == "=" and worst_residual <= HOLDS:
+    if relation == "=" and worst_residual <= RESIDUAL_TOL:
         i = int(np.abs(right).argmax())
     elif worst_residual == 0.0:
         bound_slack = right - left if relation == "≤" else left - right
@@ -134,6 +134,6 @@ def choose_shown_sides(sides: tuple[BothSides, ...]) -> BothSides:
     The first is also chosen if a residual is NaN, as there is no largest one then.
     """
     residuals = [both.residual for both in sides]
-    if any(map(math.isnan, residuals)) or max(residuals) <= HOLDS:
+    if any(map(math.isnan, residuals)) or max(residuals) <= RESIDUAL_TOL:
         return sides[0]
     return sides[residuals.index(max(residuals))]

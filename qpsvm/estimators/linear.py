@@ -33,7 +33,7 @@ from qpsvm.estimators.growing import IncrementalClassifier, IncrementalEstimator
 from qpsvm.estimators.intervals import IntervalRegressor
 from qpsvm.estimators.l1_penalty import solve_l1_classes
 from qpsvm.estimators.left_out import to_memory
-from qpsvm.estimators.parameter_checks import check_choice
+from qpsvm.estimators.parameter_checks import make_choice_check
 from qpsvm.estimators.parameter_table import PARAMETERS, ParameterInfo
 from qpsvm.estimators.probabilities import ProbableClassifier
 from qpsvm.estimators.samples import densify_if_small, prepare_samples, prepare_training
@@ -180,15 +180,15 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
             '{"l2", "l1"}',
             '"l1" sets weights to 0: solved by LIBLINEAR in scikit-learn, certified here; the intercept is penalised.',
             "l2",
-            check_choice("l2", "l1"),
+            make_choice_check("l2", "l1"),
         ),
         "loss": ParameterInfo(
-            '{"squared_hinge", "hinge"}', "A slack ξ costs C ξ² or C ξ.", "squared_hinge", check_choice(*LOSSES)
+            '{"squared_hinge", "hinge"}', "A slack ξ costs C ξ² or C ξ.", "squared_hinge", make_choice_check(*LOSSES)
         ),
         "multi_class": ParameterInfo(
             '{"ovr", "crammer_singer", "weston_watkins"}',
             "For more than two classes: one machine per class against all others, or one program over all classes.",
-            "ovr", check_choice("ovr", "crammer_singer", "weston_watkins"),
+            "ovr", make_choice_check("ovr", "crammer_singer", "weston_watkins"),
         ),
     }  # fmt: skip
     _attribute_names: ClassVar[tuple[str, ...]] = (
@@ -323,7 +323,7 @@ class LinearSVR(IncrementalEstimator, IntervalRegressor, StoredScoreMixin, Regre
         "epsilon": replace(PARAMETERS["epsilon"], default=0.0),
         "loss": ParameterInfo(
             '{"epsilon_insensitive", "squared_epsilon_insensitive"}', "An error e costs C e or C e².",
-            "epsilon_insensitive", check_choice(*TUBES),
+            "epsilon_insensitive", make_choice_check(*TUBES),
         ),
     }  # fmt: skip
     _attribute_names: ClassVar[tuple[str, ...]] = (*LinearMachine._attribute_names, "result_")

@@ -15,36 +15,37 @@ from qpsvm.machines.problem.parameter_checks import make_range_check
 from qpsvm.result.calibration import METHODS
 from qpsvm.space.kernels.functions import Kernel
 
-#: A check of one parameter by value and name; it raises an error for an invalid value.
+#: A check of a parameter, called with its value and its name; it raises an error for an invalid value.
 Check = Callable[[Any, str], object]
 
 
-def check_choice(*known: Any) -> Check:
-    """Return a check of a value that is one of a few."""
+def make_choice_check(*options: Any) -> Check:
+    """Make a check that a value is one of `options`, of the same type."""
 
     def check(value: Any, name: str) -> None:
-        if not any(value is option or (type(value) is type(option) and value == option) for option in known):
-            near = errors.suggest_names(value, known)
-            words = ", ".join(sorted(format_value(option) for option in known))
-            raise errors.UnknownOptionError(" ".join([f"{name} is {format_value(value)};", *near, f"known: {words}"]))
+        if not any(value is option or (type(value) is type(option) and value == option) for option in options):
+            suggestions = errors.suggest_names(value, options)
+            known = ", ".join(sorted(format_value(option) for option in options))
+            parts = [f"{name} is {format_value(value)};", *suggestions, f"known: {known}"]
+            raise errors.UnknownOptionError(" ".join(parts))
 
     return check
 
 
-def check_integer(words: str, fits: Callable[[int], bool], flags: bool = False) -> Check:
-    """Return a check of an integer; True and False are refused unless `flags`."""
+def make_integer_check(requirement: str, is_valid: Callable[[int], bool], allow_bool: bool = False) -> Check:
+    """Make a check of an integer; `requirement` describes a valid one. True and False are refused unless allowed."""
 
     def check(value: Any, name: str) -> None:
-        number = isinstance(value, numbers.Integral) and (flags or not isinstance(value, bool))
-        if not number or not fits(value):
-            raise errors.ParameterTypeError(f"{name} must be {words}, got {value!r}")
+        is_integer = isinstance(value, numbers.Integral) and (allow_bool or not isinstance(value, bool))
+        if not is_integer or not is_valid(value):
+            raise errors.ParameterTypeError(f"{name} must be {requirement}, got {value!r}")
 
     return check
 
 
-def check_unless(exempt: Callable[[Any], bool], check: Check) -> Check:
-    """Return a check that exempts some values."""
-    return lambda value, name: None if exempt(value) else check(value, name)
+def check_unless(is_exempt: Callable[[Any], bool], check: Check) -> Check:
+    """Return a check that skips exempt values."""
+    return lambda value, name: None if is_exempt(value) else check(value, name)
 
 
 def is_none(value: Any) -> bool:
@@ -69,27 +70,26 @@ check_penalty = check_unless(is_infinite, as_positive)
 
 
 def check_gamma(value: Any, name: str) -> None:
-    """Check a number that is not negative, or the name of a rule."""
-    (check_choice("scale", "auto") if isinstance(value, str) else check_not_negative)(value, name)
+    """Check a number that is not negative, or a rule: "scale" or "auto"."""
+    (make_choice_check("scale", "auto") if isinstance(value, str) else check_not_negative)(value, name)
 
 
 def check_probability(value: Any, name: str) -> None:
-    """Check a flag, or the name of a kind of curve."""
-    (check_choice(*METHODS, "leave-one-out", "leave-one-out-isotonic") if isinstance(value, str) else as_flag)(
-        value, name
-    )
+    """Check a flag, or the name of a calibration method."""
+    methods = (*METHODS, "leave-one-out", "leave-one-out-isotonic")
+    (make_choice_check(*methods) if isinstance(value, str) else as_flag)(value, name)
 
 
-def check_intercept(instead: str) -> Check:
-    """Return a check of `fit_intercept` that refuses False."""
+def make_intercept_check(alternative: str) -> Check:
+    """Make a check of `fit_intercept` that refuses False, and names the estimator that accepts it."""
 
     def check(value: Any, name: str) -> None:
         if not as_flag(value, name):
-            raise errors.UnsupportedError(f"there is an intercept always: take {instead}(fit_intercept=False)")
+            raise errors.UnsupportedError(f"there is an intercept always: take {alternative}(fit_intercept=False)")
 
     return check
 
 
 def check_backend(value: Any, name: str) -> None:
     """Check that the value is one of `qpsvm.backends.names()`, or "auto"."""
-    check_choice("auto", *backends.names())(value, name)
+    make_choice_check("auto", *backends.names())(value, name)

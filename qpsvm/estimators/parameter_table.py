@@ -14,15 +14,15 @@ from qpsvm.base.arrays.checks import as_flag, as_positive, as_real, as_tolerance
 from qpsvm.estimators.parameter_checks import (
     Check,
     check_backend,
-    check_choice,
     check_gamma,
-    check_integer,
     check_not_negative,
     check_probability,
     check_share,
     check_unless,
     is_kernel,
     is_none,
+    make_choice_check,
+    make_integer_check,
 )
 
 #: Scikit-learn's names of kernels.
@@ -91,7 +91,7 @@ PARAMETERS: dict[str, ParameterInfo] = {
         'dict, "balanced" or None',
         "Factors of C by label.",
         None,
-        check_unless(lambda value: isinstance(value, Mapping), check_choice("balanced", None)),
+        check_unless(lambda value: isinstance(value, Mapping), make_choice_check("balanced", None)),
     ),
     "coef0": ParameterInfo("float", 'Constant of "poly" and "sigmoid".', 0.0, as_real),
     "constraints": ParameterInfo(
@@ -101,17 +101,17 @@ PARAMETERS: dict[str, ParameterInfo] = {
         '{"ovr", "ovo"}',
         "For more than two classes: one score per class, or the value of each pair.",
         "ovr",
-        check_choice("ovr", "ovo"),
+        make_choice_check("ovr", "ovo"),
     ),
     "degree": ParameterInfo(
-        "int", 'Degree of "poly".', 3, check_integer("a whole number from 0 on", lambda value: value >= 0)
+        "int", 'Degree of "poly".', 3, make_integer_check("a whole number from 0 on", lambda value: value >= 0)
     ),
     "dual": ParameterInfo(
         '"auto" or bool',
         "Without effect, since every solution is certified by both forms; combinations that LIBLINEAR does not support "
         "raise an error.",
         "auto",
-        check_choice("auto", True, False),
+        make_choice_check("auto", True, False),
     ),
     "epsilon": ParameterInfo(
         "float", "Half the width of the tube within which errors are not penalised.", 0.1, check_not_negative
@@ -133,7 +133,7 @@ PARAMETERS: dict[str, ParameterInfo] = {
         '{"linear", "poly", "rbf", "sigmoid", "precomputed"}, Kernel or callable',
         "A name, a kernel of this library, or a function `(X, Z) -> (n, m)`.",
         "rbf",
-        check_unless(is_kernel, check_choice(*KERNELS)),
+        check_unless(is_kernel, make_choice_check(*KERNELS)),
     ),
     "max_iter": ParameterInfo(
         "int",
@@ -141,7 +141,7 @@ PARAMETERS: dict[str, ParameterInfo] = {
         NO_LIMIT,
         check_unless(
             is_none,
-            check_integer("a positive whole number, or -1 for no limit", lambda value: value == -1 or value > 0),
+            make_integer_check("a positive whole number, or -1 for no limit", lambda value: value == -1 or value > 0),
         ),
     ),
     "multi_class": ParameterInfo(
@@ -149,13 +149,13 @@ PARAMETERS: dict[str, ParameterInfo] = {
         "For more than two classes: one machine per pair of classes, one per class against all others, or one program "
         "over all classes.",
         "ovo",
-        check_choice("ovo", "ovr", "crammer_singer", "weston_watkins"),
+        make_choice_check("ovo", "ovr", "crammer_singer", "weston_watkins"),
     ),
     "n_jobs": ParameterInfo(
         "int",
         "Number of joblib processes for the machines of several classes.",
         None,
-        check_unless(is_none, check_integer("a whole number other than 0, or None", lambda value: value != 0)),
+        check_unless(is_none, make_integer_check("a whole number other than 0, or None", lambda value: value != 0)),
     ),
     "nu": ParameterInfo(
         "float",
@@ -175,7 +175,7 @@ PARAMETERS: dict[str, ParameterInfo] = {
         'What to do with an indefinite kernel matrix, as "sigmoid" may have: project it, add to its diagonal, or raise '
         "`IndefiniteKernelError`. None projects it with a `ChangedKernelWarning`.",
         None,
-        check_unless(is_none, check_choice("raise", "clip", "shift")),
+        check_unless(is_none, make_choice_check("raise", "clip", "shift")),
     ),
     "random_state": ParameterInfo("int or None", "Without effect: nothing is random."),
     "shrinking": ParameterInfo("bool", LIBSVM_ONLY, True, as_flag),
@@ -195,7 +195,7 @@ PARAMETERS: dict[str, ParameterInfo] = {
         "bool or int",
         "Whether to report progress; for several machines, how many are done.",
         False,
-        check_integer("a flag or a whole number from 0 on", lambda value: value >= 0, flags=True),
+        make_integer_check("a flag or a whole number from 0 on", lambda value: value >= 0, allow_bool=True),
     ),
     "warm_start": ParameterInfo(
         "bool", "Start from the last solution, if the number of samples is the same.", False, as_flag

@@ -23,7 +23,7 @@ from qpsvm.estimators.base import AnyModel, build_model
 from qpsvm.estimators.growing import IncrementalClassifier
 from qpsvm.estimators.kernel_machine import KernelMachine
 from qpsvm.estimators.left_out import to_memory
-from qpsvm.estimators.parameter_checks import check_choice, check_intercept, check_penalty, check_share
+from qpsvm.estimators.parameter_checks import check_penalty, check_share, make_choice_check, make_intercept_check
 from qpsvm.estimators.parameter_table import ParameterInfo
 from qpsvm.estimators.probabilities import ProbableClassifier
 from qpsvm.estimators.several import predict_labels
@@ -257,12 +257,14 @@ class NuSVC(KernelClassifier):
             0.5,
             check_share,
         ),
-        "fit_intercept": ParameterInfo("bool", "Must be True: a ν-SVM has an intercept.", True, check_intercept("SVC")),
+        "fit_intercept": ParameterInfo(
+            "bool", "Must be True: a ν-SVM has an intercept.", True, make_intercept_check("SVC")
+        ),
         "multi_class": ParameterInfo(
             '{"ovo", "ovr"}',
             "For more than two classes: one machine per pair of classes, or one per class against all others.",
             "ovo",
-            check_choice("ovo", "ovr"),
+            make_choice_check("ovo", "ovr"),
         ),
     }
 

@@ -14,7 +14,7 @@ from qpsvm.estimators.growing import IncrementalEstimator
 from qpsvm.estimators.intervals import IntervalRegressor
 from qpsvm.estimators.kernel_machine import SingleMachine
 from qpsvm.estimators.left_out import to_memory
-from qpsvm.estimators.parameter_checks import check_intercept, check_penalty, check_share
+from qpsvm.estimators.parameter_checks import check_penalty, check_share, make_intercept_check
 from qpsvm.estimators.parameter_table import ParameterInfo
 from qpsvm.estimators.stored_samples import StoredScoreMixin
 from qpsvm.estimators.targets import check_targets, check_weights
@@ -114,7 +114,9 @@ class NuSVR(KernelRegressor):
             0.5,
             check_share,
         ),
-        "fit_intercept": ParameterInfo("bool", "Must be True: a ν-SVR has an intercept.", True, check_intercept("SVR")),
+        "fit_intercept": ParameterInfo(
+            "bool", "Must be True: a ν-SVR has an intercept.", True, make_intercept_check("SVR")
+        ),
     }
 
 

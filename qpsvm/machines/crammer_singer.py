@@ -45,13 +45,13 @@ class CrammerSinger(AllInOneProblem):
     Parameters
     ----------
     y : array_like of shape (n,), or str
-        Labels of two classes or more: numbers, text or booleans. Of a file also the name of a column.
+        Labels of two classes or more: numbers, text or booleans. If X is a file, also the name of a column.
     C : float or array_like, shape (n,), default=1
         Penalty per unit of slack, positive; one for all samples, or one per sample.
     sample_weight : array_like, shape (n,), optional
         C_i = C · s_i; a sample of weight 0 takes no part.
     intercept : "free", "penalised" or None, default="free"
-        Outside the norm, inside it, or absent. LIBLINEAR has the last two.
+        Whether b is outside the norm, inside it, or absent. LIBLINEAR has the last two.
 
     See Also
     --------

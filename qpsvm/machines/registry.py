@@ -1,7 +1,7 @@
-"""List the machines by their names on the command line and on the page. A new machine is a file, and a line here.
+"""List the machines (SVM formulations) by their names on the command line and on the interactive page (`load_machine`).
 
-All else is read off its class: its own parameters, whether its intercept may be chosen, its kernel by default, and what
-it learns of a sample. The file with the steps of its derivation has the name of its own.
+A new machine is a module of `qpsvm.machines`, a module of the same name in `qpsvm.derivation.steps`, and a line here.
+Its options, their defaults and its default kernel are read from the class.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-#: The file of each machine, and its class.
-FILES = {
+#: Module and class of each machine.
+MACHINES = {
     "c": ("c_svm", "CSVM"),
     "nu": ("nu_svm", "NuSVM"),
     "hard": ("hard_margin", "HardMargin"),
@@ -25,47 +25,47 @@ FILES = {
     "svdd": ("svdd", "SVDD"),
     "ranking": ("ranking", "Ranking"),
 }
-#: Those of several classes in one program.
+#: The same for the machines that learn several classes in one program.
 ALL_IN_ONE = {
     "crammer-singer": ("crammer_singer", "CrammerSinger"),
     "weston-watkins": ("weston_watkins", "WestonWatkins"),
 }
-#: The modules that are imported on demand.
+#: Modules that are imported on demand, with the names that they export.
 LAZY_IMPORTS = {
-    f"qpsvm.machines.{file}": (name,) for file, name in (*FILES.values(), *ALL_IN_ONE.values()) if name != "CSVM"
+    f"qpsvm.machines.{file}": (name,) for file, name in (*MACHINES.values(), *ALL_IN_ONE.values()) if name != "CSVM"
 }
 
 
-def load_machine(word: str) -> Any:
-    """Import and return the class of a machine."""
-    file, name = {**FILES, **ALL_IN_ONE}[word]
-    return getattr(import_module(f"qpsvm.machines.{file}"), name)
+def load_machine(name: str) -> Any:
+    """Import and return the class of a machine, by its name on the command line."""
+    file, class_name = {**MACHINES, **ALL_IN_ONE}[name]
+    return getattr(import_module(f"qpsvm.machines.{file}"), class_name)
 
 
-def is_registered(kind: type) -> bool:
-    """Return whether a class is one of these machines, which all have an exact program; one of a user's is not."""
-    return (kind.__module__.removeprefix("qpsvm.machines."), kind.__name__) in FILES.values()
+def is_registered(machine: type) -> bool:
+    """Return whether a class is in `MACHINES`: all of these have an exact program, a user's machine may have none."""
+    return (machine.__module__.removeprefix("qpsvm.machines."), machine.__name__) in MACHINES.values()
 
 
 @cache
-def _read_defaults(kind: Any) -> dict[str, Any]:
-    """Return the defaults of a constructor by parameter, from the function itself, since Sphinx replaces signatures."""
-    make = kind.__init__
-    names, values = make.__code__.co_varnames[: make.__code__.co_argcount], make.__defaults__ or ()
-    return {**dict(zip(names[len(names) - len(values) :], values, strict=True)), **(make.__kwdefaults__ or {})}
+def _read_defaults(machine: Any) -> dict[str, Any]:
+    """Return the defaults of the constructor; `inspect.signature` would not do, since Sphinx replaces signatures."""
+    init = machine.__init__
+    names, values = init.__code__.co_varnames[: init.__code__.co_argcount], init.__defaults__ or ()
+    return {**dict(zip(names[len(names) - len(values) :], values, strict=True)), **(init.__kwdefaults__ or {})}
 
 
-def list_options(kind: Any) -> tuple[str, ...]:
-    """List the options besides samples and kernel: the hyperparameters, and the intercept if the machine takes one."""
-    return (*kind._hyperparameters, *(("intercept",) if "intercept" in _read_defaults(kind) else ()))
+def list_options(machine: Any) -> tuple[str, ...]:
+    """List the options besides samples and kernel: the hyperparameters, and the intercept if it can be chosen."""
+    return (*machine._hyperparameters, *(("intercept",) if "intercept" in _read_defaults(machine) else ()))
 
 
 def find_default(option: str) -> Any:
     """Return the default of an option: that of the first machine that has it."""
-    kind = next(each for each in map(load_machine, FILES) if option in list_options(each))
-    return _read_defaults(kind)[option]
+    owner = next(machine for machine in map(load_machine, MACHINES) if option in list_options(machine))
+    return _read_defaults(owner)[option]
 
 
-def find_default_kernel(kind: Any) -> str:
-    """Return the name of the default kernel."""
-    return "linear" if type(_read_defaults(kind)["kernel"]).__name__ == "Linear" else "rbf"
+def find_default_kernel(machine: Any) -> str:
+    """Return the name of the default kernel, "linear" or "rbf"."""
+    return "linear" if type(_read_defaults(machine)["kernel"]).__name__ == "Linear" else "rbf"

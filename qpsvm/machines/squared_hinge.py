@@ -65,7 +65,7 @@ class SquaredHinge(Problem):
     C : float or array_like of shape (n,), default=1.0
         Penalty of the squared slack, positive.
     intercept : "free", "penalised" or None, default="free"
-        Outside the norm, inside it, or absent. LIBLINEAR's is penalised.
+        Whether b is outside the norm, inside it, or absent. LIBLINEAR's is penalised.
 
     See Also
     --------

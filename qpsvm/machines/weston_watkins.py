@@ -47,7 +47,7 @@ class WestonWatkins(AllInOneProblem):
     Parameters
     ----------
     y : array_like of shape (n,), or str
-        Labels of two classes or more: numbers, text or booleans. Of a file also the name of a column.
+        Labels of two classes or more: numbers, text or booleans. If X is a file, also the name of a column.
     C : float or array_like, shape (n,), default=1
         Penalty per unit of slack, positive; one for all samples, or one per sample.
     sample_weight : array_like, shape (n,), optional

@@ -73,11 +73,11 @@ def _refine_until_certified(run: BackendRun, budget_clock: Clock) -> SVMResult:
     best: CertifiedPoint | None = None
     for tol in tolerances:
         is_rough = tol != tolerances[-1] and tol is not None and tol > request.tol
-        judged = run.solve(tol, budget_clock.remaining, is_rough)
-        if best is not None and best.certificate.gap < judged.certificate.gap:
-            best = replace(best, status=judged.status)
+        certified = run.solve(tol, budget_clock.remaining, is_rough)
+        if best is not None and best.certificate.gap < certified.certificate.gap:
+            best = replace(best, status=certified.status)
         else:
-            best = judged
+            best = certified
         if best.status is Status.OPTIMAL or best.error or run.is_over:
             break
     assert best is not None  # there is at least one tolerance
@@ -130,24 +130,24 @@ class BackendRun:
             solution = self._call_solver(limits)
             self._pulse.activity = "measuring and polishing the point"
             certification = request.build_certification_limits(len(problem._active_target), self._solve_time, is_rough)
-            judged = problem._judge(solution, request.tol, request.polish, self.form, certification)
-            if is_interrupted() and judged.status is not Status.INTERRUPTED:
-                if judged.status is Status.OPTIMAL or not is_rough:
+            certified = problem._certify_solution(solution, request.tol, request.polish, self.form, certification)
+            if is_interrupted() and certified.status is not Status.INTERRUPTED:
+                if certified.status is Status.OPTIMAL or not is_rough:
                     raise KeyboardInterrupt  # Ctrl-C was pressed after the solver had ended: it must not be ignored
-                judged = replace(judged, status=Status.INTERRUPTED)
+                certified = replace(certified, status=Status.INTERRUPTED)
         self._solver = solution.solver
         if is_logging(request.verbose):
             text = f"{self._solver.name} said {self._solver.status!r}; certified relative gap"
-            log_message(f"{text} {judged.certificate.gap:.3g}", request.verbose)
+            log_message(f"{text} {certified.certificate.gap:.3g}", request.verbose)
         has_iterations = self.max_iter is None or self._iterations < self.max_iter
-        self.is_over = bool({solution.reported, judged.status} & {*USER_STOP_STATUSES}) or not has_iterations
-        self._set_next_start(solution, judged)
-        return judged
+        self.is_over = bool({solution.reported, certified.status} & {*USER_STOP_STATUSES}) or not has_iterations
+        self._set_next_start(solution, certified)
+        return certified
 
-    def build_result(self, judged: CertifiedPoint) -> SVMResult:
+    def build_result(self, certified: CertifiedPoint) -> SVMResult:
         """Build the result of a point, with the record of all solves."""
-        return self.problem._build_judged_result(
-            judged, backend=self.backend.name, iterations=self._iterations or None, build_time=self._build_time,
+        return self.problem._build_certified_result(
+            certified, backend=self.backend.name, iterations=self._iterations or None, build_time=self._build_time,
             solve_time=self._solve_time, solver=self._solver,
         )  # fmt: skip
 
@@ -163,16 +163,16 @@ class BackendRun:
         self._iterations += solution.iterations or 0
         return self._scaled.unscale(solution) if isinstance(solution, QPSolution) and self._scaled else solution
 
-    def _set_next_start(self, solution: QPSolution | DualSolution, judged: CertifiedPoint) -> None:
+    def _set_next_start(self, solution: QPSolution | DualSolution, certified: CertifiedPoint) -> None:
         """Set the start of the next solve: the certified point if it is clearly better than the solver's own.
 
         A compiled QP resumes from its last point by itself.
         """
-        self._start, certificate = None, judged.certificate
+        self._start, certificate = None, certified.certificate
         if not isinstance(solution, DualSolution):
             return
         self._start, self._start_multipliers = solution.alpha, solution.multipliers
-        if certificate.gap < MIN_GAP_RATIO * judged.solver_gap:
+        if certificate.gap < MIN_GAP_RATIO * certified.solver_gap:
             self._start, self._start_multipliers = certificate.alpha, certificate.multipliers
 
 
@@ -183,12 +183,12 @@ def build_unstarted_result(
     log_message(f"{name} was not started: {why}", request.verbose)
     no_solution = DualSolution(Status.TIME_LIMIT, Solver(name, version, f"not started: {why}"))
     limits = request.build_certification_limits(len(problem._active_target), 0.0)
-    judged = replace(problem._judge(no_solution, request.tol, request.polish, "dual", limits), form=form)
-    if judged.status is not Status.OPTIMAL:
+    certified = replace(problem._certify_solution(no_solution, request.tol, request.polish, "dual", limits), form=form)
+    if certified.status is not Status.OPTIMAL:
         note = f"{name} on the {form} form was not started: {why}."
-        judged = replace(judged, message=f"{judged.message} {note}".strip())
-    return problem._build_judged_result(
-        judged, backend=name, iterations=None, build_time=0.0, solve_time=0.0, solver=no_solution.solver
+        certified = replace(certified, message=f"{certified.message} {note}".strip())
+    return problem._build_certified_result(
+        certified, backend=name, iterations=None, build_time=0.0, solve_time=0.0, solver=no_solution.solver
     )
 
 

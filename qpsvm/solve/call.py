@@ -54,10 +54,10 @@ def solve(
         By default the form in which the backend certifies best.
     tol : float
         Relative duality gap up to which the result is `optimal`, including a bound on all rounding errors. If that
-        bound alone is larger, the quantities that matter are evaluated in double-double arithmetic; if this does not
-        suffice, the result is `inaccurate` and says so.
+        bound alone is larger, the terms that cause it are evaluated in double-double arithmetic; if this does not
+        suffice, the result is `inaccurate`.
     polish : bool
-        Improve the solver's point by determining which α are free and which are at a bound, and solving for these.
+        Improve the solver's point: determine which α are free and which are at a bound, and solve for the free ones.
     check : bool
         Raise on an infeasible or failed problem and warn on an inaccurate one; otherwise return the result as it is.
     verbose : bool
@@ -67,10 +67,10 @@ def solve(
     max_iter : int, optional
         Iterations of the solver. Polishing then takes at most as long as the solver did (or a tenth of a second).
     start : SVMResult, or array_like of shape (n,), (2n,) or (n, k), optional
-        Initial point: the result for a neighbouring C, λ, ν or γ, or for a subset of the rows, or an α; of shape (2n,)
-        for regressions, and for machines that learn k classes in one program an `AllInOneResult` or an array of shape
-        (n, k); for a QP, a point x of shape (n,). It affects the time, not the answer. With "auto", backends that
-        cannot use it ignore it.
+        Initial point: the result for a neighbouring C, λ, ν or γ, or for a subset of the rows, or an α of shape (n,);
+        (2n,) for regressions. For machines that learn k classes in one program, an `AllInOneResult` or an array of
+        shape (n, k); for a QP, a point x of shape (n,). It affects the time, not the answer. With "auto", backends
+        that cannot use it ignore it.
     **options
         The solver's own settings, by their own names.
 
@@ -111,8 +111,8 @@ def solve(
     Notes
     -----
     On Ctrl-C the built-in solvers return their best point so far, and the result has the status `interrupted`; a second
-    Ctrl-C raises `KeyboardInterrupt`. LIBSVM and LIBLINEAR notice it when their loop ends. Most other third-party
-    solvers raise it at once.
+    Ctrl-C raises `KeyboardInterrupt`. LIBSVM and LIBLINEAR react only when their loop ends; most other third-party
+    solvers raise `KeyboardInterrupt` at once.
 
     At the time limit, the best point so far is certified, and the result has the status `time_limit` unless it is
     optimal. The limit may be exceeded by one step of the solver and by one certificate. A certificate takes
@@ -151,7 +151,7 @@ def solve(
     if not isinstance(problem, (Problem, QP)):
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), or a QP, got {type(problem).__name__}")
     as_tolerance(tol)
-    Limits(tol, max_iter, time_limit, verbose)  # raises an error if one is invalid
+    Limits(tol, max_iter, time_limit, verbose)  # only to check the values
     clock = Clock(time_limit)
     for name, flag in {"polish": polish, "check": check, "verbose": verbose}.items():
         as_flag(flag, name)

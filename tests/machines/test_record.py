@@ -63,7 +63,7 @@ CASES = [
 
 
 def test_every_machine_is_in_the_registry_and_stated_by_the_checker() -> None:
-    kinds = {registry.load_machine(word) for word in registry.FILES}
+    kinds = {registry.load_machine(word) for word in registry.MACHINES}
     named = [getattr(qpsvm, name) for name in qpsvm.__all__]
     public = {kind for kind in named if isinstance(kind, type) and issubclass(kind, qpsvm.Problem)}
     public -= {qpsvm.CrammerSinger, qpsvm.WestonWatkins}

@@ -13,7 +13,7 @@ from kinds import ALL, data, fitted, values
 
 import qpsvm
 from qpsvm.core import level
-from qpsvm.machines.registry import FILES, load_machine
+from qpsvm.machines.registry import MACHINES, load_machine
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(60, 3))
@@ -34,7 +34,7 @@ def build_problem(word: str, kernel: Any) -> Any:
 def compute_answers() -> dict[str, Any]:
     """Return by name: the status, the gap, the certified objectives, and f at ten samples."""
     found: dict[str, Any] = {}
-    problems = {f"{word} {kernel}": build_problem(word, kernel) for word in FILES for kernel in KERNELS}
+    problems = {f"{word} {kernel}": build_problem(word, kernel) for word in MACHINES for kernel in KERNELS}
     label = np.arange(60) % 3
     for kind in (qpsvm.CrammerSinger, qpsvm.WestonWatkins):
         problems |= {f"{kind.__name__} {kernel}": kind(X + label[:, None], label, kernel=kernel) for kernel in KERNELS}

@@ -1,4 +1,4 @@
-"""Group equal rows of a matrix (`find_ties`)."""
+"""Group equal rows of a matrix (`find_ties`), so that one dual variable can stand for each group (`Ties`)."""
 
 from __future__ import annotations
 
@@ -37,16 +37,15 @@ class Ties:
         return sums
 
     def expand_groups(self, x: FloatArray) -> FloatArray:
-        """Return for each row the entry of x (g,) that belongs to its group: (n,)."""
+        """Return x (g,) repeated for every row of each group, in the order of the rows: (n,)."""
         expanded = np.empty(len(self.order), dtype=x.dtype)
         expanded[self.order] = np.repeat(x, self.sizes)
         return expanded
 
     def distribute_alpha(self, alpha: FloatArray, upper: FloatArray) -> FloatArray:
-        """Distribute sums of α over the groups to the rows: (n,).
+        """Distribute alpha (g,), the sum of α of each group, to the rows: (n,).
 
-        alpha (g,): The sums.
-        upper (n,): Upper bounds of the rows. In each group, one row after the other is filled up to its bound.
+        In each group, one row after the other is filled up to its upper bound, upper (n,).
         """
         sorted_upper = upper[self.order]
         upper_before = np.cumsum(sorted_upper) - sorted_upper
@@ -57,19 +56,19 @@ class Ties:
 
 
 def find_ties(X: Matrix, *labels: FloatArray, min_share: float = 0.0) -> Ties | None:
-    """Group equal rows of X (n, d) with equal labels, (n,) each.
+    """Group rows of X (n, d) that are equal and have equal labels, (n,) each.
 
     Rows are sorted by a random projection, which makes equal rows neighbours. Neighbours with equal projections are
-    then compared entry by entry.
+    then compared entry by entry. If different rows share a projection, a group may be split.
 
-    min_share: Return None if equal projections show that merging removes a smaller share of the rows.
+    min_share: Return None if merging would remove a smaller share of the rows.
     """
     n, d = X.shape
     weights = np.random.default_rng(0).normal(size=d)
     # einsum, because BLAS may round the projections of equal rows differently
     projections = np.einsum("ij,j->i", X, weights) if isinstance(X, np.ndarray) else X @ weights
     order = np.lexsort((*labels, projections))
-    equals_previous = np.logical_and.reduce([v[order[1:]] == v[order[:-1]] for v in (projections, *labels)])
+    equals_previous = np.logical_and.reduce([key[order[1:]] == key[order[:-1]] for key in (projections, *labels)])
     if np.count_nonzero(equals_previous) < min_share * n:
         return None
     candidates = np.flatnonzero(equals_previous)

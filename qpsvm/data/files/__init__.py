@@ -1,9 +1,9 @@
 """Read a CSV or LIBSVM file, or a table in memory, into samples and labels, and later other rows in the same way.
 
 A LIBSVM line is `label index:value index:value ...`. A CSV file has a header line, and commas, semicolons, tabs or |
-between its cells. The content shows which of the two it is, and whether it is packed by xz, gzip or bzip2. A column of
-numbers becomes one feature, one of text a 0/1 feature for each of its categories; identifiers, free text and dates are
-left out unless they are asked for. Lines are counted from 1, as in editors, and rows from 0.
+between its cells. The content shows which of the two it is, and whether it is compressed by xz, gzip or bzip2. A column
+of numbers becomes one feature, one of text a 0/1 feature for each of its categories; identifiers, free text and dates
+are left out unless they are asked for. Lines are counted from 1, as in editors, and rows from 0.
 
 `read_table` reads training samples and learns their `Encoding`; `read_with_encoding` reads new rows by it.
 """

@@ -1,4 +1,4 @@
-"""Read the bytes of a path, or of standard input, as text (`read_bytes`, `open_unpacked`, `open_text`)."""
+"""Read the bytes of a path, or of standard input, as text (`read_bytes`, `open_decompressed`, `open_text`)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ from typing import IO, Any, cast
 
 from qpsvm.base.errors import FileFormatError, MissingFileError, QPSVMError, TooLargeError
 
-#: What is read of a text to tell whether it is CSV or LIBSVM.
-HEAD_BYTES = 1 << 16
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-#: First bytes of packed files with the modules that unpack them; and how many bytes to read for that.
-PACKERS = {rb"\xfd7zXZ\0": "lzma", rb"\x1f\x8b": "gzip", rb"BZh[1-9](1AY&SY|\x17rE8P)": "bz2"}
-MARK_BYTES = 10
+#: Patterns of the first bytes of compressed files, with the modules that decompress them.
+DECOMPRESSORS = {rb"\xfd7zXZ\0": "lzma", rb"\x1f\x8b": "gzip", rb"BZh[1-9](1AY&SY|\x17rE8P)": "bz2"}
+#: Number of bytes that show which pattern matches.
+SIGNATURE_BYTES = 10
 
 
 class StandardInput:
-    """Stands for a path where the data is piped into the process."""
+    """Standard input, used in place of a path."""
 
     def __str__(self) -> str:
         return "standard input"
@@ -56,40 +55,26 @@ def translate_memory_errors(path: FilePath) -> Iterator[None]:
 
 
 def refuse_device(path: str | PathLike[str], seekable: bool = False) -> None:
-    """Refuse what has no end, and where the content is read more than once (`seekable`) what is read only once."""
+    """Refuse devices other than terminals; if read more than once (`seekable`), also terminals, pipes and sockets."""
     mode = os.stat(path).st_mode
-    if (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)) and (seekable or not _is_terminal(path)):
+    is_terminal = os.path.realpath(path).startswith(("/dev/pts/", "/dev/tty"))  # as /dev/stdin may be
+    if (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)) and (seekable or not is_terminal):
         raise FileFormatError(f"{path} is a device, not a file with rows")
     if seekable and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
         what = "pipe" if stat.S_ISFIFO(mode) else "socket"
         raise FileFormatError(f"{path} is a {what}, which can be read only once: write its content into a file first")
 
 
-def _is_terminal(path: str | PathLike[str]) -> bool:
-    """Tell whether the path is a terminal, as /dev/stdin may be."""
-    return os.path.realpath(path).startswith(("/dev/pts/", "/dev/tty"))
-
-
 def read_bytes(path: FilePath, charset: str = "utf-8") -> bytes:
-    """Read the content, unpacked, as UTF-8 without a byte order mark, with a line feed at the end of each line.
+    """Read the content, decompressed, as UTF-8 without a byte order mark, with a line feed at the end of each line.
 
     `charset` is the character encoding of the file. Raises FileFormatError, MissingFileError.
     """
-    try:
-        if not isinstance(path, StandardInput):
-            refuse_device(path)
-        content = path.read_bytes() if isinstance(path, StandardInput) else Path(path).read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        raise MissingFileError(f"{path} does not exist (relative to {Path.cwd()})") from None
-    except FileFormatError:
-        raise
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
-        why = error.strerror if isinstance(error, OSError) else None
-        raise FileFormatError(f"{path} cannot be read: {why or error}") from error
-    packer = _find_packer(content[:MARK_BYTES])
-    if packer is not None:
+    content = _read_raw_bytes(path)
+    decompressor = _find_decompressor(content[:SIGNATURE_BYTES])
+    if decompressor is not None:
         with translate_read_errors(path):
-            content = packer.open(io.BytesIO(content)).read()
+            content = decompressor.open(io.BytesIO(content)).read()
     if codecs.lookup(charset).name != "utf-8":
         try:
             content = content.decode(charset).encode()
@@ -109,36 +94,20 @@ def read_bytes(path: FilePath, charset: str = "utf-8") -> bytes:
     return content
 
 
-def _check_utf_8(path: FilePath, content: IO[bytes]) -> None:
-    """Name the first line that is no text in UTF-8. Raises FileFormatError."""
-    for k, line in enumerate(content, 1):
-        try:
-            line.decode()
-        except UnicodeDecodeError:
-            raise FileFormatError(
-                f"{path}, line {k} is not UTF-8 text; name its encoding (--encoding latin-1, say), or save it in UTF-8"
-            ) from None
-
-
-def _find_packer(mark: bytes) -> Any:
-    """Find the module that unpacks a file with this beginning; None if it is not packed."""
-    return next((import_module(name) for magic, name in PACKERS.items() if re.match(magic, mark)), None)
-
-
-def open_unpacked(path: FilePath) -> IO[bytes]:
-    """Open a file for reading, unpacked if it is packed by xz, gzip or bzip2. Raises FileFormatError."""
+def open_decompressed(path: FilePath) -> IO[bytes]:
+    """Open a file for reading, and decompress xz, gzip and bzip2. Raises FileFormatError."""
     name = str(path)
     try:
         with open(name, "rb") as file:
-            packer = _find_packer(file.read(MARK_BYTES))
-        return cast("IO[bytes]", open(name, "rb") if packer is None else packer.open(name, "rb"))
+            decompressor = _find_decompressor(file.read(SIGNATURE_BYTES))
+        return cast("IO[bytes]", open(name, "rb") if decompressor is None else decompressor.open(name, "rb"))
     except OSError as error:
         raise FileFormatError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 @contextmanager
 def translate_read_errors(path: FilePath) -> Iterator[None]:
-    """Translate errors of reading a damaged `open_unpacked` file in the block. Raises FileFormatError."""
+    """Translate errors of reading a damaged compressed file in the block. Raises FileFormatError."""
     import lzma
     import zlib
 
@@ -151,17 +120,48 @@ def translate_read_errors(path: FilePath) -> Iterator[None]:
 
 
 def decode_text(content: bytes) -> io.TextIOWrapper:
-    """Decode what `read_bytes` returned as text."""
+    """Open content that `read_bytes` returned as text."""
     return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="\n")
 
 
 @contextmanager
 def open_text(path: FilePath) -> Iterator[Iterable[str]]:
-    """Open a file as text, line by line, unpacked, without a byte order mark. Raises FileFormatError."""
-    with translate_read_errors(path), io.TextIOWrapper(open_unpacked(path), encoding="utf-8-sig") as text:
+    """Open a file as text, line by line, decompressed, without a byte order mark. Raises FileFormatError."""
+    with translate_read_errors(path), io.TextIOWrapper(open_decompressed(path), encoding="utf-8-sig") as text:
         try:
             yield text
         except UnicodeDecodeError:
-            with open_unpacked(path) as content:
+            with open_decompressed(path) as content:
                 _check_utf_8(path, content)
             raise
+
+
+def _read_raw_bytes(path: FilePath) -> bytes:
+    try:
+        if isinstance(path, StandardInput):
+            return path.read_bytes()
+        refuse_device(path)
+        return Path(path).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingFileError(f"{path} does not exist (relative to {Path.cwd()})") from None
+    except FileFormatError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
+        why = error.strerror if isinstance(error, OSError) else None
+        raise FileFormatError(f"{path} cannot be read: {why or error}") from error
+
+
+def _find_decompressor(signature: bytes) -> Any:
+    """Return the module that decompresses a file with these first bytes; None if it is not compressed."""
+    return next((import_module(name) for magic, name in DECOMPRESSORS.items() if re.match(magic, signature)), None)
+
+
+def _check_utf_8(path: FilePath, content: IO[bytes]) -> None:
+    """Raise FileFormatError with the number of the first line that is not UTF-8, if there is one."""
+    for k, line in enumerate(content, 1):
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            raise FileFormatError(
+                f"{path}, line {k} is not UTF-8 text; name its encoding (--encoding latin-1, say), or save it in UTF-8"
+            ) from None

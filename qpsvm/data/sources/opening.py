@@ -13,7 +13,7 @@ import numpy as np
 from qpsvm.base.errors import DataTypeError, FileFormatError, MissingFileError, ParameterError
 from qpsvm.data.files.libsvm import refuse_column_options
 from qpsvm.data.files.sheet import detect_format
-from qpsvm.data.files.source import HEAD_BYTES, open_unpacked, refuse_device, translate_read_errors
+from qpsvm.data.files.source import open_decompressed, refuse_device, translate_read_errors
 from qpsvm.data.kinds import is_arrow, is_path
 from qpsvm.data.rows.source import RowSource
 from qpsvm.data.sources import arrays, arrow
@@ -24,6 +24,8 @@ from qpsvm.data.sources.stored import StoredRows
 from qpsvm.data.sources.streamed import StreamedRows
 from qpsvm.data.sources.text import CsvRows, LibsvmRows
 
+#: Number of bytes that show whether a text is CSV or LIBSVM.
+HEAD_BYTES = 1 << 16
 #: The first bytes of the supported binary formats.
 MARKS = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "feather"}
 #: The first bytes of formats that are not tables, with their description in messages.
@@ -215,7 +217,7 @@ def detect_file_format(path: str) -> str:
     suffix = os.path.splitext(path)[1]
     if suffix in (".npy", ".parquet", ".feather", ".arrow"):
         raise FileFormatError(f"{path} is not a {suffix} file, or it is damaged: it does not begin like one")
-    with translate_read_errors(path), open_unpacked(path) as text:
+    with translate_read_errors(path), open_decompressed(path) as text:
         head = text.read(HEAD_BYTES)
     if b"\0" in head:
         raise FileFormatError(

@@ -19,7 +19,7 @@ from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import DataError
 from qpsvm.data.files.libsvm import parse_rows
 from qpsvm.data.files.sheet import MISSING, UNNAMED, Mask, Sheet, open_sheet, parse_numbers
-from qpsvm.data.files.source import open_text, open_unpacked, translate_read_errors
+from qpsvm.data.files.source import open_decompressed, open_text, translate_read_errors
 from qpsvm.data.sources.chosen_columns import check_names, choose_columns
 from qpsvm.data.sources.decoder import Batch, Decoder, DecoderRestart
 from qpsvm.data.sources.stored import IN_MEMORY, FileWatch
@@ -134,7 +134,7 @@ class LibsvmRows(Decoder):
     @staticmethod
     def _iter_texts(path: str) -> Iterator[bytes]:
         """Yield the text of a file in pieces of whole lines."""
-        with translate_read_errors(path), open_unpacked(path) as file:
+        with translate_read_errors(path), open_decompressed(path) as file:
             while lines := file.readlines(LIBSVM_BYTES):
                 yield b"".join(lines).removeprefix(b"\xef\xbb\xbf")
 

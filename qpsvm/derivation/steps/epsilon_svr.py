@@ -1,4 +1,4 @@
-"""Build the steps of the ε-SVR, (ESVR.1) to (ESVR.16), for both losses."""
+"""Build the steps of the ε-SVR, (ESVR.1) to (ESVR.16), for the absolute and the squared loss (`steps`)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from qpsvm.derivation.steps.stationarity import build_curved_xi_step, build_xi_s
 from qpsvm.derivation.term_builders import largest_of, total
 from qpsvm.machines import EpsilonSVR
 
-#: ξ of each row as α gives it, of squared slacks: δ_iα_i.
-CURVES = (two.ABOVE / (2 * two.C), two.BELOW / (2 * two.C))
+#: For the squared loss: ξ_i and ξ*_i at the optimum, as functions of α.
+XI_OF_ALPHA = (two.ABOVE / (2 * two.C), two.BELOW / (2 * two.C))
 #: Meanings of the symbols of this machine.
 SYMBOLS = two.SYMBOLS
 
@@ -34,27 +34,11 @@ def build_terms(problem: EpsilonSVR) -> Formulas:
     """Build the terms of the machine."""
     if problem.loss == "absolute":
         return two.build_terms(problem, total(two.C * (two.XI + two.XI_STAR)))
-    above, below = two.XI - CURVES[0], two.XI_STAR - CURVES[1]
+    above, below = two.XI - XI_OF_ALPHA[0], two.XI_STAR - XI_OF_ALPHA[1]
     return two.build_terms(
         problem, total(two.C * (two.XI**2 + two.XI_STAR**2)), has_linear_penalty=False,
         curvature_term=total((two.ABOVE**2 + two.BELOW**2) / (4 * two.C)),
         curvature_gap=total(two.C * (above**2 + below**2)),
-    )  # fmt: skip
-
-
-def build_edge_case(half: int, squared: bool) -> EquationLine:
-    """Build the line of b at a sample on an edge of the tube, or for squared slacks beyond it by the slack.
-
-    half: The edge: 0 above f, 1 below it.
-    """
-    alpha = (two.ABOVE, two.BELOW)[half]
-    slack = (two.XI, two.XI_STAR)[half] if squared else None
-    b = sym.T - two.EPSILON - slack if half == 0 else sym.T + two.EPSILON + slack
-    premise = line(alpha, ">", 0) if squared else line(0, "<", alpha, "<", two.C)
-    name = ("above", "below")[half]
-    code = f"(alpha_{name} > 0) & (kind_{name} > 0)" if squared else f"kind_{name} == 1"
-    return case(
-        Subset(code, lambda at: np.split(sym.is_free(at), 2)[half]), premise, line(sym.B, "=", b - sym.U, scale="level")
     )  # fmt: skip
 
 
@@ -63,9 +47,6 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
     squared = problem.loss == "squared"
     tube = build_terms(problem)
     beyond = largest_of(0, two.MISSED - two.EPSILON)
-    beyond_by = two.EPSILON + letter(
-        r"\tfrac{\alpha^\pm_i}{2C_i}", lambda at: at.svm.curvature * at.alpha, "alpha / tile(2 * C, 2)", "α^±_i/(2C_i)"
-    )  # fmt: skip
     return build_steps(
         tube,
         "ESVR",
@@ -80,31 +61,6 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
             "The loss is the smallest ξ_i and ξ*_i above three linear functions: its kinks become linear constraints, "
             "one for each side of f.",
         ),
-        lagrangian=build_lagrangian_step(
-            tube,
-            two.MULTIPLIERS,
-            f"The rows get multipliers, α⁺_i above f, α⁻_i below. ξ ≥ 0 needs none: {NO_MULTIPLIER_NEEDED}."
-            if squared
-            else "",
-        ),
-        xi=build_curved_xi_step(
-            tube,
-            "The penalty per unit of ξ_i grows with ξ_i, so that at the minimum α is the slope of the loss: a sample "
-            "pulls the more, the further it is beyond the tube.",
-            *(
-                line(alpha, "=", 2 * two.C * xi, scale=sym.read_part("box", half))
-                for half, (alpha, xi) in enumerate(((two.ABOVE, two.XI), (two.BELOW, two.XI_STAR)))
-            ),
-        )
-        if squared
-        else build_xi_step(tube),
-        substitution=build_substitution_step(
-            tube,
-            "half of each quadratic term cancels, and the remaining terms of the slacks are a square of α",
-            "ξ = α⁺/(2C), ξ* = α⁻/(2C)",
-        )
-        if squared
-        else build_substitution_step(tube, eta=two.ETA),
         dual=build_dual_step(tube, "2n variables, but only β = α⁺ − α⁻ meets the kernel"),
         intercept=build_recovered_b_step(
             tube,
@@ -115,16 +71,62 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
             if squared
             else "On an edge of the tube f is known",
         ),
-        kinds=build_kinds_step(
-            tube,
-            two.INSIDE,
-            case(
-                Subset("alpha > 0", lambda at: at.alpha > 0),
-                (two.ALPHA_OF_ROW, ">", 0),
-                (two.MISSED_OF_ROW, "=", beyond_by),
-            ),
-            text=": inside the tube, and beyond it by as much as α says.",
-        )
-        if squared
-        else build_kinds_step(tube, *two.KINDS),
+        **(build_squared_loss_steps(tube) if squared else build_absolute_loss_steps(tube)),
     )
+
+
+def build_absolute_loss_steps(tube: Formulas) -> dict[str, Step]:
+    """Build the steps that differ for the absolute loss."""
+    return {
+        "lagrangian": build_lagrangian_step(tube, two.MULTIPLIERS),
+        "xi": build_xi_step(tube),
+        "substitution": build_substitution_step(tube, eta=two.ETA),
+        "kinds": build_kinds_step(tube, *two.KINDS),
+    }
+
+
+def build_squared_loss_steps(tube: Formulas) -> dict[str, Step]:
+    """Build the steps that differ for the squared loss."""
+    beyond_by = two.EPSILON + letter(
+        r"\tfrac{\alpha^\pm_i}{2C_i}", lambda at: at.svm.curvature * at.alpha, "alpha / tile(2 * C, 2)", "α^±_i/(2C_i)"
+    )  # fmt: skip
+    slopes = [
+        line(alpha, "=", 2 * two.C * xi, scale=sym.read_part("box", half))
+        for half, (alpha, xi) in enumerate(((two.ABOVE, two.XI), (two.BELOW, two.XI_STAR)))
+    ]
+    is_support = Subset("alpha > 0", lambda at: at.alpha > 0)
+    return {
+        "lagrangian": build_lagrangian_step(
+            tube, first=f"The rows get multipliers, α⁺_i above f, α⁻_i below. ξ ≥ 0 needs none: {NO_MULTIPLIER_NEEDED}."
+        ),
+        "xi": build_curved_xi_step(
+            tube, "The penalty per unit of ξ_i grows with ξ_i, so that at the minimum α is the slope of the loss: a "
+            "sample pulls the more, the further it is beyond the tube.",
+            *slopes,
+        ),
+        "substitution": build_substitution_step(
+            tube, "half of each quadratic term cancels, and the remaining terms of the slacks are a square of α",
+            "ξ = α⁺/(2C), ξ* = α⁻/(2C)",
+        ),
+        "kinds": build_kinds_step(
+            tube, two.INSIDE,
+            case(is_support, (two.ALPHA_OF_ROW, ">", 0), (two.MISSED_OF_ROW, "=", beyond_by)),
+            text=": inside the tube, and beyond it by as much as α says.",
+        ),
+    }  # fmt: skip
+
+
+def build_edge_case(half: int, squared: bool) -> EquationLine:
+    """Build the equation of b at a sample on an edge of the tube, or, for the squared loss, beyond it by its slack.
+
+    half: The edge: 0 above f, 1 below it.
+    """
+    alpha = (two.ABOVE, two.BELOW)[half]
+    slack = (two.XI, two.XI_STAR)[half] if squared else None
+    b = sym.T - two.EPSILON - slack if half == 0 else sym.T + two.EPSILON + slack
+    premise = line(alpha, ">", 0) if squared else line(0, "<", alpha, "<", two.C)
+    name = ("above", "below")[half]
+    code = f"(alpha_{name} > 0) & (kind_{name} > 0)" if squared else f"kind_{name} == 1"
+    return case(
+        Subset(code, lambda at: np.split(sym.is_free(at), 2)[half]), premise, line(sym.B, "=", b - sym.U, scale="level")
+    )  # fmt: skip

@@ -14,7 +14,7 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
-from qpsvm.derivation.display import HOLDS
+from qpsvm.derivation.display import RESIDUAL_TOL
 from qpsvm.derivation.expressions import RELATIONS, EquationLine, Subset, line, shift_by_tol
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
@@ -136,8 +136,8 @@ def build_quantile_line(
 
     far: The relation of a value beyond the level: "<" or ">".
     """
-    beyond = sum_weights_where(value, far, level, weights, HOLDS, side)
-    beyond_or_at = sum_weights_where(value, {"<": "≤", ">": "≥"}[far], level, weights, HOLDS, side)
+    beyond = sum_weights_where(value, far, level, weights, RESIDUAL_TOL, side)
+    beyond_or_at = sum_weights_where(value, {"<": "≤", ">": "≥"}[far], level, weights, RESIDUAL_TOL, side)
     return line(beyond, "≤", share, "≤", beyond_or_at, scale=lambda at: float(share.value(at)), **fields)
 
 
@@ -171,7 +171,7 @@ def make_suboptimal(at: Any) -> Any:
 
 def explain_infeasibility(at: At) -> str:
     """Explain why weak duality implies nothing at a point, or return ""."""
-    if relative_to(measure_violation(at), at.alpha_scale) > HOLDS:
+    if relative_to(measure_violation(at), at.alpha_scale) > RESIDUAL_TOL:
         return "α is not feasible, so that the dual's value bounds nothing"
     finite = np.isfinite(at.primal_value)
     return "" if finite else "a sample is inside its margin, so that the primal's value is infinite"

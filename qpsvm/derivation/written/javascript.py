@@ -1,7 +1,8 @@
-"""Write equations as JavaScript, translated from their Python (`build_module`).
+"""Translate the equations of derivations from Python to JavaScript (`build_module`, `to_javascript`).
 
-So a page evaluates the same equations as the library. Letters become attributes of a point `p`, and operations become
-functions of an object `o`; `docs/chapters/equations.mjs` defines both. Lines with other names are left out.
+The interactive chapters of the documentation thus evaluate the same equations as the library. Symbols become attributes
+of a point `p`, and operations become functions of an object `o`; `docs/chapters/equations.mjs` defines both. Equations
+with symbols or functions that are not defined there are left out.
 """
 
 from __future__ import annotations
@@ -9,93 +10,60 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from qpsvm.derivation.expressions import Equation, EquationLine, strip_brackets
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.terms import TEXT, Term
 
-#: Operations between arrays, by their nodes in Python's grammar.
+#: Functions of `o` that replace Python's operators.
 OPERATIONS = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.MatMult: "matmul",
     ast.Lt: "less", ast.LtE: "atMost", ast.Gt: "more", ast.GtE: "atLeast", ast.Eq: "equal",
 }  # fmt: skip
-#: Functions of arrays. Methods of arrays are translated to these functions.
-FUNCTIONS = frozenset({
-    "sum", "abs", "norm", "mean", "maximum", "minimum", "max", "min", "tile", "sqrt", "diagonal",
-})  # fmt: skip
-#: Functions of samples, which are methods of a point.
+#: Functions of arrays, which have the same names in `o`; methods of arrays are translated to them.
+FUNCTIONS = frozenset({"sum", "abs", "norm", "mean", "maximum", "minimum", "max", "min", "tile", "sqrt", "diagonal"})
+#: Methods of `p` that replace functions of samples.
 SAMPLE_FUNCTIONS = {"f": "f", "phi": "phi", "K": "gram"}
-#: Letters that a page's point has as attributes.
-LETTERS = frozenset({
+#: Symbols that are attributes of `p`.
+SYMBOLS = frozenset({
     "alpha", "alpha_above", "alpha_below", "y", "t", "C", "a", "s", "p", "xi", "xi_star", "zeta", "eta", "eta_star",
     "w", "c", "b", "rho", "mu", "nu", "lam", "epsilon", "tau", "tol", "beta", "u", "K", "Q", "X", "x", "M", "R",
     "w_of_alpha", "c_of_alpha", "result", "half_gap", "s_of_class", "t_of_class", "kappa",
 })  # fmt: skip
 
 
-class NotOnAPage(Exception):
-    """Raised for a letter or a function that a page does not have."""
+def build_module(steps: Mapping[str, Sequence[Step]]) -> str:
+    """Build a JavaScript module that exports the equations of machines: the lines of each step, by machine and tag.
 
+    Parameters
+    ----------
+    steps : mapping of str to sequence of Step
+        The derivation of each machine.
 
-class _Writer(ast.NodeVisitor):
-    """Translate a tree of Python's grammar to JavaScript. Raises NotOnAPage."""
-
-    def generic_visit(self, node: ast.AST) -> str:
-        raise NotOnAPage(ast.unparse(node))
-
-    def visit_Expression(self, node: ast.Expression) -> str:
-        return str(self.visit(node.body))
-
-    def visit_Constant(self, node: ast.Constant) -> str:
-        if isinstance(node.value, str):
-            raise NotOnAPage(node.value)
-        return json.dumps(node.value)
-
-    def visit_Name(self, node: ast.Name) -> str:
-        if node.id not in LETTERS:
-            raise NotOnAPage(node.id)
-        return f"p.{node.id}"
-
-    def visit_BinOp(self, node: ast.BinOp) -> str:
-        return f"o.{OPERATIONS[type(node.op)]}({self.visit(node.left)}, {self.visit(node.right)})"
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> str:
-        inside = str(self.visit(node.operand))
-        return f"o.neg({inside})" if isinstance(node.op, ast.USub) else inside
-
-    def visit_Compare(self, node: ast.Compare) -> str:
-        (operation,), (right,) = node.ops, node.comparators
-        return f"o.{OPERATIONS[type(operation)]}({self.visit(node.left)}, {self.visit(right)})"
-
-    def visit_Attribute(self, node: ast.Attribute) -> str:
-        inside = str(self.visit(node.value))
-        return f"o.transposed({inside})" if node.attr == "T" else f"{inside}.{node.attr}"
-
-    def visit_Subscript(self, node: ast.Subscript) -> str:
-        return f"o.taken({self.visit(node.value)}, {self.visit(node.slice)})"
-
-    def visit_Call(self, node: ast.Call) -> str:
-        arguments = [str(self.visit(argument)) for argument in node.args]
-        arguments += [str(self.visit(keyword.value)) for keyword in node.keywords]
-        if isinstance(node.func, ast.Attribute) and node.func.attr in FUNCTIONS:  # x.max() is max(x)
-            arguments.insert(0, str(self.visit(node.func.value)))
-            name = f"o.{node.func.attr}"
-        elif isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
-            name = f"o.{node.func.id}"
-        elif isinstance(node.func, ast.Name) and node.func.id in SAMPLE_FUNCTIONS:
-            name = f"p.{SAMPLE_FUNCTIONS[node.func.id]}"
-        else:
-            raise NotOnAPage(ast.unparse(node.func))
-        return f"{name}({', '.join(arguments)})"
+    Returns
+    -------
+    str
+        The source code of the module.
+    """
+    rows = []
+    for machine, derivation in steps.items():
+        rows.append(f"  {json.dumps(machine)}: {{")
+        for step in derivation:
+            text = ",\n      ".join(map(build_line, select_lines(step)))
+            if text:
+                rows.append(f"    {json.dumps(step.tag)}: [\n      {text}],")
+        rows.append("  },")
+    return "\n".join(["export const EQUATIONS = {", *rows, "};", ""])
 
 
 def to_javascript(code: str) -> str:
-    """Convert an expression to JavaScript.
+    """Translate an expression to JavaScript.
 
     Parameters
     ----------
     code : str
-        The expression in Python, with letters, numbers and NumPy's operations.
+        The expression in Python, with symbols, numbers and NumPy's operations.
 
     Returns
     -------
@@ -104,8 +72,8 @@ def to_javascript(code: str) -> str:
 
     Raises
     ------
-    NotOnAPage
-        If a page does not have a letter or a function.
+    UntranslatableError
+        If a symbol or a function has no counterpart in JavaScript.
 
     Examples
     --------
@@ -113,21 +81,19 @@ def to_javascript(code: str) -> str:
     >>> to_javascript("sum(alpha) - 0.5 * alpha @ Q @ alpha")
     'o.sub(o.sum(p.alpha), o.matmul(o.matmul(o.mul(0.5, p.alpha), p.Q), p.alpha))'
     """
-    return str(_Writer().visit(ast.parse(code, mode="eval")))
+    return str(_JavaScriptWriter().visit(ast.parse(code, mode="eval")))
 
 
 def select_lines(step: Step) -> list[EquationLine]:
-    """Select the lines of a step that a page can evaluate."""
+    """Return the lines of a step that can be translated and evaluated."""
     if not isinstance(step.measure, Equation) or step.absent:
         return []
     selected = []
     for line in step.measure.lines:
         if isinstance(line, EquationLine) and line.measured:
-            try:
+            with suppress(UntranslatableError):
                 build_line(line)  # called only for the exception
-            except NotOnAPage:
-                continue
-            selected.append(line)
+                selected.append(line)
     return selected
 
 
@@ -145,32 +111,16 @@ def split_summands(side: Term, sign: int = 1) -> list[tuple[int, Term]]:
     return [(sign, side)]
 
 
-def build_sample_function(code: str) -> str:
-    """Build the function of the summands of code such as "sum(xi)" or "0.5 * sum(xi)"; "null" for other code."""
-    tree = ast.parse(code, mode="eval").body
-    factor, sum_tree = "", tree
-    if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult):
-        factor, sum_tree = f"{ast.unparse(tree.left)} * ", tree.right
-    if isinstance(sum_tree, ast.Call) and ast.unparse(sum_tree.func) == "sum" and len(sum_tree.args) == 1:
-        return build_function(f"{factor}({ast.unparse(sum_tree.args[0])})")
-    return "null"
-
-
-def build_function(code: str) -> str:
-    """Build an expression as a function of the point and the operations."""
-    return f"(p, o) => {to_javascript(code)}"
-
-
 def build_line(line: EquationLine) -> str:
-    """Build a line: the terms of its sides with signs, its relations, and its premise, if there is one.
+    """Build the object of a line: the terms of its sides with signs, its relations, and its premise, if it has one.
 
-    Raises NotOnAPage.
+    Raises UntranslatableError.
     """
     sides = []
     for side in line.sides:
         terms = [(sign, strip_brackets(part.python())) for sign, part in split_summands(side)]
         if not all(code for _, code in terms):
-            raise NotOnAPage(side.text())
+            raise UntranslatableError(side.text())
         sides.append(
             ", ".join(
                 f"{{ sign: {sign}, value: {build_function(code)}, each: {build_sample_function(code)} }}"
@@ -183,25 +133,73 @@ def build_line(line: EquationLine) -> str:
     )
 
 
-def build_module(steps: Mapping[str, Sequence[Step]]) -> str:
-    """Build a module that exports the equations of machines: the lines of each step, by machine and tag.
+def build_sample_function(code: str) -> str:
+    """Build the function that returns the summands of "sum(…)" or "factor * sum(…)"; "null" for other code."""
+    tree = ast.parse(code, mode="eval").body
+    factor, sum_tree = "", tree
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult):
+        factor, sum_tree = f"{ast.unparse(tree.left)} * ", tree.right
+    if isinstance(sum_tree, ast.Call) and ast.unparse(sum_tree.func) == "sum" and len(sum_tree.args) == 1:
+        return build_function(f"{factor}({ast.unparse(sum_tree.args[0])})")
+    return "null"
 
-    Parameters
-    ----------
-    steps : mapping of str to sequence of Step
-        The derivation of each machine.
 
-    Returns
-    -------
-    str
-        The module's JavaScript.
-    """
-    rows = []
-    for machine, derivation in steps.items():
-        rows.append(f"  {json.dumps(machine)}: {{")
-        for step in derivation:
-            text = ",\n      ".join(map(build_line, select_lines(step)))
-            if text:
-                rows.append(f"    {json.dumps(step.tag)}: [\n      {text}],")
-        rows.append("  },")
-    return "\n".join(["export const EQUATIONS = {", *rows, "};", ""])
+def build_function(code: str) -> str:
+    """Build the JavaScript function of `p` and `o` that evaluates an expression."""
+    return f"(p, o) => {to_javascript(code)}"
+
+
+class UntranslatableError(Exception):
+    """Raised for a symbol or a function that has no counterpart in JavaScript."""
+
+
+class _JavaScriptWriter(ast.NodeVisitor):
+    """Translate a syntax tree of Python to JavaScript. Raises UntranslatableError."""
+
+    def generic_visit(self, node: ast.AST) -> str:
+        raise UntranslatableError(ast.unparse(node))
+
+    def visit_Expression(self, node: ast.Expression) -> str:
+        return str(self.visit(node.body))
+
+    def visit_Constant(self, node: ast.Constant) -> str:
+        if isinstance(node.value, str):
+            raise UntranslatableError(node.value)
+        return json.dumps(node.value)
+
+    def visit_Name(self, node: ast.Name) -> str:
+        if node.id not in SYMBOLS:
+            raise UntranslatableError(node.id)
+        return f"p.{node.id}"
+
+    def visit_BinOp(self, node: ast.BinOp) -> str:
+        return f"o.{OPERATIONS[type(node.op)]}({self.visit(node.left)}, {self.visit(node.right)})"
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> str:
+        operand = str(self.visit(node.operand))
+        return f"o.neg({operand})" if isinstance(node.op, ast.USub) else operand
+
+    def visit_Compare(self, node: ast.Compare) -> str:
+        (operation,), (right,) = node.ops, node.comparators
+        return f"o.{OPERATIONS[type(operation)]}({self.visit(node.left)}, {self.visit(right)})"
+
+    def visit_Attribute(self, node: ast.Attribute) -> str:
+        owner = str(self.visit(node.value))
+        return f"o.transposed({owner})" if node.attr == "T" else f"{owner}.{node.attr}"
+
+    def visit_Subscript(self, node: ast.Subscript) -> str:
+        return f"o.taken({self.visit(node.value)}, {self.visit(node.slice)})"
+
+    def visit_Call(self, node: ast.Call) -> str:
+        arguments = [str(self.visit(argument)) for argument in node.args]
+        arguments += [str(self.visit(keyword.value)) for keyword in node.keywords]
+        if isinstance(node.func, ast.Attribute) and node.func.attr in FUNCTIONS:  # x.max() is max(x)
+            arguments.insert(0, str(self.visit(node.func.value)))
+            name = f"o.{node.func.attr}"
+        elif isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
+            name = f"o.{node.func.id}"
+        elif isinstance(node.func, ast.Name) and node.func.id in SAMPLE_FUNCTIONS:
+            name = f"p.{SAMPLE_FUNCTIONS[node.func.id]}"
+        else:
+            raise UntranslatableError(ast.unparse(node.func))
+        return f"{name}({', '.join(arguments)})"

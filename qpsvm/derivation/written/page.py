@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from qpsvm.base.errors import MissingExtraError, describe_install
-from qpsvm.derivation.display import HOLDS, Code, Picture, ShownDerivation, ShownStep
+from qpsvm.derivation.display import RESIDUAL_TOL, Code, Picture, ShownDerivation, ShownStep
 
 #: Style of the symbol NAME while it is pointed at or has the focus: it is highlighted everywhere, with its samples.
 HIGHLIGHT = """.SCOPE:has([data-s="NAME"]:is(:hover, :focus)) [data-s="NAME"] { background: #ffd33d; color: #1b1f24; }
@@ -92,7 +92,7 @@ def wrap_preformatted(text: str) -> str:
 
 def _build_context(step: ShownStep, names: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Build the template's values for a step; symbols with these names are tagged in its equation."""
-    state = "" if step.residual is None else "holds" if step.residual <= HOLDS else "fails"
+    state = "" if step.residual is None else "holds" if step.residual <= RESIDUAL_TOL else "fails"
     return {
         "tag": step.tag, "title": step.title,
         "text": mark_indices(" ".join(filter(None, [step.text, step.by_construction]))),

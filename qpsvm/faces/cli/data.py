@@ -30,8 +30,8 @@ from qpsvm.faces.cli.problem_options import (
     LearningTarget,
     build_problem,
     build_text_format,
-    choose_missing,
-    choose_target,
+    choose_missing_policy,
+    choose_target_kind,
     refuse_options,
 )
 from qpsvm.faces.cli.ticker import Ticker
@@ -226,8 +226,8 @@ def _read_source(source: DataSource, options: argparse.Namespace, raw: bool) -> 
     return read_table(
         content,
         target=options.target, drop=options.drop, standardise=options.standardise and not raw,
-        wanted=choose_target(options), groups=options.groups, weights=options.weights, keep=options.keep,
-        date=options.date, missing=choose_missing(options), text_format=build_text_format(options), raw=raw,
+        wanted=choose_target_kind(options), groups=options.groups, weights=options.weights, keep=options.keep,
+        date=options.date, missing=choose_missing_policy(options), text_format=build_text_format(options), raw=raw,
     )  # fmt: skip
 
 

@@ -37,7 +37,7 @@ from qpsvm.data.sources.opening import MARKS, drop_empty_files, expand_paths, op
 from qpsvm.data.sources.spool import DecodedRows, decode_to_scratch, find_scratch_folder
 from qpsvm.data.sources.stored import StoredRows
 from qpsvm.data.sources.text import LibsvmRows, open_csv
-from qpsvm.faces.cli.problem_options import COLUMN_OPTIONS, choose_target, refuse_options
+from qpsvm.faces.cli.problem_options import COLUMN_OPTIONS, choose_target_kind, refuse_options
 from qpsvm.faces.cli.ticker import Ticker
 
 #: Share of the available memory above which a text file is read in blocks by default: its cells and numbers take a few
@@ -217,8 +217,8 @@ def choose_columns(stored: StoredFiles, options: argparse.Namespace) -> tuple[li
         if name and option not in own_files
     }
     sheet = Sheet(stored.paths[0], {name: j for j, name in enumerate(names)})
-    if options.target is None and choose_target(options) != "none":
-        raise build_target_error(sheet, choose_target(options))
+    if options.target is None and choose_target_kind(options) != "none":
+        raise build_target_error(sheet, choose_target_kind(options))
     dropped = [_resolve_name(name, names, stored) for name in split_names(options.drop, names)]
     features = select_features(sheet, columns, dropped)
     target, weights = ({**columns, **own_files}.get(option) for option in special)
@@ -266,7 +266,7 @@ def _convert_target(y: NDArray[Any] | None, options: argparse.Namespace, name: s
     """Convert the target as in text files: to integers if all values are whole. Raises DataTypeError."""
     if y is None:
         return None
-    if choose_target(options) == "numbers" and y.dtype.kind not in "iufb":
+    if choose_target_kind(options) == "numbers" and y.dtype.kind not in "iufb":
         raise DataTypeError(
             f"{name}: the target {options.target!r} contains text, such as {y[0].item()!r}, but the variant "
             f"{options.variant} needs numbers; two-class machines accept labels"

@@ -1,9 +1,8 @@
 r"""Write to terminals, pipes and files that do not accept every output.
 
-`spell_unencodable` replaces symbols that the encoding lacks: ν becomes nu, ≥ becomes >=. All other such characters, for
-example those of a user's labels, are escaped like \xe4, so that different texts remain different. `ignore_closed_pipe`
-goes on when the reader of a pipe is gone. `require_writable` checks output files before the work starts, so that no
-result is lost.
+`spell_unencodable` replaces symbols that the encoding lacks: ν becomes nu, ≥ becomes >=. Others, for example in a
+user's labels, are escaped like \xe4, so that different texts remain different. `ignore_closed_pipe` lets the program
+continue when the reader of its output has gone. `require_writable` checks output files before the work starts.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ SPELLINGS = {
     "∪": "union", "⌊": "floor(", "⌋": ")", "⊥": "is orthogonal to",
     "\N{COMBINING MACRON}": "_mean", "\N{COMBINING TILDE}": "~", "\N{COMBINING CIRCUMFLEX ACCENT}": "^",
 }  # fmt: skip
-#: Name of the error handler that spells them.
-HANDLER = "qpsvm-letters"
+#: Name under which `_spell` is registered as an error handler of encodings.
+ERROR_HANDLER = "qpsvm-letters"
 
 
 @contextmanager
 def spell_unencodable(stream: Any) -> Iterator[None]:
-    """While the block runs, let the text stream accept every character.
+    """Spell out or escape what the encoding of a text stream lacks, while the block runs.
 
     A stream that cannot be reconfigured, such as one substituted by a caller, is left unchanged.
     """
@@ -48,7 +47,7 @@ def spell_unencodable(stream: Any) -> Iterator[None]:
     if before is None or not hasattr(stream, "reconfigure"):
         yield
         return
-    stream.reconfigure(errors=HANDLER)
+    stream.reconfigure(errors=ERROR_HANDLER)
     try:
         yield
     finally:
@@ -57,7 +56,7 @@ def spell_unencodable(stream: Any) -> Iterator[None]:
 
 @contextmanager
 def ignore_closed_pipe() -> Iterator[None]:
-    """While the block runs, go on if the reader of standard output closes the pipe: files are still to be written."""
+    """Ignore a closed pipe at standard output while the block runs, since files are still to be written."""
     before = sys.stdout
     if before is not None:
         sys.stdout = _PipeWriter(before)
@@ -74,7 +73,7 @@ def discard_output() -> None:
 
 
 def require_writable(path: str | None) -> None:
-    """Refuse a file that cannot be written, before any work is done. Raises FileFormatError."""
+    """Check that a file can be written. Raises FileFormatError."""
     if path is None:
         return
     file = Path(os.path.realpath(path))
@@ -93,7 +92,7 @@ def require_writable(path: str | None) -> None:
 
 
 class _PipeWriter:
-    """A text stream that discards what is written after its reader has gone."""
+    """A text stream that discards what is written after the reader of the pipe has gone."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -115,7 +114,7 @@ class _PipeWriter:
 
 
 def _spell(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Spell out unencodable characters, with a blank between them and adjacent words or numbers, or escape them."""
+    """Spell out or escape unencodable characters, with blanks between words; an error handler for codecs."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text, spelled = error.object, ""
@@ -136,4 +135,4 @@ def _spell(error: UnicodeError) -> tuple[str | bytes, int]:
     return spelled, error.end
 
 
-codecs.register_error(HANDLER, _spell)
+codecs.register_error(ERROR_HANDLER, _spell)

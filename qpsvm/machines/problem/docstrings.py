@@ -11,19 +11,19 @@ SHARED = {
     "X": """X : array_like or SciPy sparse, shape (n, d)
     Samples in rows; also a data frame, or what `open_rows` opens. An (n, n) kernel matrix for `Precomputed()`.""",
     "y": """y : array_like of shape (n,), or str
-    Any two labels; the larger in sort order is +1. Of a file also the name of a column.""",
+    Any two labels; the larger in sort order is +1. If X is a file, also the name of a column.""",
     "t": """t : array_like of shape (n,), or str
-    Targets: any finite numbers. Of a file also the name of a column.""",
+    Targets: any finite numbers. If X is a file, also the name of a column.""",
     "kernel": """kernel : Kernel, str or callable, default=Linear()
     A kernel object, its name, or a function `(X, Z) -> (n, m)`.""",
     "sample_weight": """sample_weight : array_like, shape (n,), optional
     C_i = C · s_i.""",
     "psd": """psd : "raise", "clip" or "shift", default="raise"
-    What to do where the Gram matrix is indefinite.""",
+    What to do if the Gram matrix is indefinite.""",
     "constraints": """constraints : Constraints, ValueConstraints, or a list of them, optional
     Linear constraints on w, b and f.""",
     "intercept": """intercept : "free", "penalised" or None, default="free"
-    Outside the norm, inside it, or absent.""",
+    Whether b is outside the norm (not penalised), inside it, or absent.""",
     "class_weight": """class_weight : dict or "balanced", optional
     A factor of C for each class, by its label; "balanced" makes the classes weigh the same. It multiplies
     `sample_weight`.""",

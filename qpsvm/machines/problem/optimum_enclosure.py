@@ -1,4 +1,4 @@
-"""Enclose every exact optimum of a problem, given a result (`enclose_optima`)."""
+"""Enclose every exact optimum of a problem in a ball, (OPTIMA.1), given a result (`enclose_optima`)."""
 
 from __future__ import annotations
 
@@ -15,22 +15,19 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Linear
 
-#: A proven gap is good enough, and not computed with more digits, if it is at most this many times the measured gap,
-MAX_GAP_RATIO = 1.5
-#: or at most this.
-NEGLIGIBLE_GAP = 1e-13
+#: A proven gap is tight enough if it is at most the measured gap times the first number, or at most the second.
+MAX_GAP_RATIO, NEGLIGIBLE_GAP = 1.5, 1e-13
 
 
 def enclose_optima(problem: DualStatement, result: SVMResult) -> NearOptimum:
-    """Return (OPTIMA.1) for a result of a problem. Raises ParameterTypeError, DataError, UnsupportedError."""
-    has_map = isinstance(problem.kernel, FeatureMap)
-    if has_map and problem._dual_structure.classes is not None:
+    """Return a set that contains every exact optimum. Raises ParameterTypeError, DataError, UnsupportedError."""
+    has_feature_map = isinstance(problem.kernel, FeatureMap)
+    if has_feature_map and problem._dual_structure.classes is not None:
         raise UnsupportedError("no bounds for several classes in one program over a map of features: take pairs")
     _check_kernel_unchanged(problem)
     request = build_proof_request(problem, result)
-    distances = OriginDistances(
-        request.space, Linear() if has_map else problem.kernel, _has_translations(request.program)
-    )
+    kernel = Linear() if has_feature_map else problem.kernel
+    distances = OriginDistances(request.space, kernel, _is_translation_invariant(request.program))
     return build_near_optimum(request, distances, _choose_target_gap(result.gap))
 
 
@@ -44,14 +41,15 @@ def _check_kernel_unchanged(problem: MachineStatement) -> None:
 
 
 def _choose_target_gap(measured_gap: float) -> float:
-    """Return the gap up to which a proven gap is good enough, and not computed with more digits."""
+    """Return the gap up to which a proven gap is not computed with more digits."""
     return max(MAX_GAP_RATIO * measured_gap, NEGLIGIBLE_GAP) if math.isfinite(measured_gap) else NEGLIGIBLE_GAP
 
 
-def _has_translations(program: ExactDual) -> bool:
-    """Return whether translating all samples leaves the problem as it is.
+def _is_translation_invariant(program: ExactDual) -> bool:
+    """Return whether translating all samples leaves the problem unchanged.
 
-    It does if b is free, and every dual variable belongs to one sample: no combinations, no linear constraints.
+    It does if b is free and every dual variable belongs to one sample: no combinations, no linear constraints.
     """
-    has_only_samples = not program.n_constraint_rows and program.mix is None
-    return has_only_samples and any(group.multiplier == "b" and not group.ridge for group in program.groups)
+    if program.n_constraint_rows or program.mix is not None:
+        return False
+    return any(group.multiplier == "b" and not group.ridge for group in program.groups)

@@ -1,8 +1,8 @@
-"""Define a machine (`Problem`): its two QPs, how it is solved, certified and read, and its proofs.
+"""Define the base class of the machines, as SVM formulations are called here (`Problem`).
 
-A machine is one file that says what it is called, and what it is: a `Specification`. Both QPs, scaling for a solver,
-reading α from a solution, certificate, proof and polish, and the result follow from that. Here the letters of the QP
-(x, y, z) and of the SVM (α, w, b) meet (`Problem.read`).
+A machine is a subclass that states its formulation as a `Specification`. From it follow both QPs, their scaling for a
+solver, the way from a solution (x, y, z) of a QP to the variables (α, w, b) of the SVM, the certificate, the result and
+the proofs.
 """
 
 from __future__ import annotations
@@ -62,43 +62,42 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
     Parameters
     ----------
     samples : Samples
-        Those of weight 0 take no part; their α is 0.
+        The samples with their weights. Those of weight 0 are left out; their α is 0.
     kernel : Kernel, str or callable
-        For `Precomputed()` the samples are the (n, n) kernel matrix among them.
+        For `Precomputed()`, X is the (n, n) kernel matrix.
     intercept : "free", "penalised" or None
-        Outside the norm, inside it, or absent.
+        Whether b is outside the norm (not penalised), inside it, or absent.
     psd : "raise", "clip" or "shift"
-        What to do where the Gram matrix is indefinite.
+        What to do if the Gram matrix is indefinite.
     constraints : Constraints, ValueConstraints, or a list of them, optional
         Linear constraints on w, b and f.
 
     Attributes
     ----------
     constraints : tuple of Constraints and ValueConstraints
-        Empty where there are none.
+        Empty if there are none.
     X : ndarray, csr_array or RowSource, shape (n, d)
-        The samples as they are computed with. What is not an array stays where it is for a linear kernel, which looks
-        at a block of rows at a time; any other kernel takes them as one array.
+        The samples. For a linear kernel, a `RowSource` is read block by block; for any other kernel, all rows are read
+        into one array.
     kernel : Kernel
-        Every parameter of it is a number.
+        The kernel, with numbers for all parameters.
 
     Raises
     ------
-    DataError
-        Samples, labels or weights of another shape, not finite, or of one class; a kernel matrix that is not square.
-    DataTypeError
-        Samples, labels or weights that are not numbers, or labels without an order.
+    DataError, DataTypeError
+        Samples, labels or weights of a wrong shape or type, or not finite; labels of one class, or that cannot be
+        sorted; a kernel matrix that is not square.
     ParameterError, ParameterTypeError, UnknownOptionError
-        A parameter out of its range, of another type, or of another name.
+        A parameter that is out of range, of a wrong type, or unknown.
 
     See Also
     --------
     CSVM, HardMargin, NuSVM, PrimalHinge : The machines.
-    solve : What solves them all.
+    solve : Solve any of them.
 
     Examples
     --------
-    Everything that is not a machine's own parameter is the same for all of them:
+    All machines have the same interface, apart from their hyperparameters:
 
     >>> import qpsvm
     >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
@@ -110,14 +109,14 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
     primal hinge loss, lambda = 0.01, intercept free, kernel Linear() | optimal
     """
 
-    #: The machines by the names of their classes.
+    #: The machines by class name.
     _registered_machines: ClassVar[dict[str, type[Problem]]] = {}
     _attribute_hints: ClassVar[Mapping[str, str]] = PROBLEM_HINTS
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         complete_docstring(cls)
-        Problem._registered_machines.setdefault(cls.__name__, cls)  # not replaced by a user's machine of that name
+        Problem._registered_machines.setdefault(cls.__name__, cls)  # a user's machine does not replace a built-in one
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.title}; {self.samples!r}>"
@@ -128,22 +127,15 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
     def _repr_html_(self) -> str:
         return render_table([[Cell(label), Cell(text)] for label, text in self._describe_parts()], title=self.title)
 
-    def _describe_parts(self) -> list[tuple[str, str]]:
-        """Describe the parts of the problem: pairs of a label and a short text."""
-        parts = [("machine", type(self).__name__), *self.samples.describe(), ("kernel", str(self.kernel))]
-        names = self._textbook_constraint_rows.names if self.constraints else ()
-        first = f"{', '.join(names[:3])}{', …' if len(names) > 3 else ''}"
-        return [*parts, ("constraints", f"{len(names)} rows: {first}")] if names else parts
-
     @cached
     def svm(self) -> SVMDual:
-        """The dual of this machine, over the samples that take part, with the Gram matrix to compute with."""
+        """The dual over the samples of positive weight, with the Gram matrix that is used in computations."""
         if self.constraints:
             return check_feasible_constraints(self, self._build_full_dual(self.space.centred_gram, self.intercept))
-        centred, kept = self.space.centred_gram, self.space.computed_intercept
-        if kept == self.intercept and not self._diagonal_weight:
+        centred, intercept = self.space.centred_gram, self.space.computed_intercept
+        if intercept == self.intercept and not self._diagonal_weight:
             return self._dual_structure.with_gram(self._extend_gram(centred))
-        return self._build_dual(centred, kept)  # if f includes K(x, x), the levels are those of this Gram matrix
+        return self._build_dual(centred, intercept)  # if f includes K(x, x), the levels are those of this Gram matrix
 
     def replace(self, **parameters: Any) -> Self:
         """Return the problem with other parameters; it shares the samples and, for the same kernel, the Gram matrix.
@@ -151,18 +143,17 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         Parameters
         ----------
         **parameters
-            Of the machine (`C`, `nu`, `lam`) and of its kernel (`gamma`, `degree`, `coef0`), by name; `kernel` and
-            `psd`.
+            Parameters of the machine (`C`, `nu`, `lam`) or its kernel (`gamma`, `degree`, `coef0`), `kernel` or `psd`.
 
         Returns
         -------
         Problem
-            Of the same class. Kernel values that either of the two makes whole and keeps serve both.
+            A problem of the same class. If the kernel is the same, both use the same cached kernel values.
 
         Raises
         ------
         UnknownOptionError, ParameterError, ParameterTypeError
-            A parameter of another name (the nearest is named), out of its range, or of another type.
+            A parameter that is unknown, out of range, or of a wrong type.
 
         Examples
         --------
@@ -175,8 +166,8 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         >>> problem.replace(C=10).space is problem.space
         True
         """
-        same: Self = replace_parameters(self, parameters)
-        return same
+        replaced: Self = replace_parameters(self, parameters)
+        return replaced
 
     def qp(self, form: Form = "dual") -> QP:
         """Return the textbook QP of this problem.
@@ -184,7 +175,7 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         Parameters
         ----------
         form : "dual" or "primal"
-            The primal of a kernel that is not linear is that of the rows of L, K = LLᵀ.
+            For a kernel that is not linear, the samples of the primal are the rows of L, K = LLᵀ.
 
         Returns
         -------
@@ -194,11 +185,11 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         Raises
         ------
         UnknownOptionError
-            Another form.
+            An unknown form.
         IndefiniteKernelError
             The Gram matrix is indefinite and psd="raise".
         TooLargeError
-            The primal of several classes has more numbers than are written down.
+            The primal of several classes is too large to be built.
 
         Examples
         --------
@@ -214,7 +205,7 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         return self._build_qp(check_form(form), textbook=True)
 
     def solver_qp(self, form: Form = "dual") -> ScaledQP:
-        """Return the QP as a solver gets it: scaled, and centred if that changes only rounding.
+        """Return the QP as a solver gets it: scaled, and with centred samples if that changes only rounding errors.
 
         Parameters
         ----------
@@ -224,7 +215,7 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         Returns
         -------
         ScaledQP
-            `qp` is what the solver gets, and `unscale(solution)` brings its answer back to the units of the problem.
+            `qp` is the QP for the solver; `unscale(solution)` returns its solution in the units of the problem.
 
         Raises
         ------
@@ -245,28 +236,19 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         factors = self._compute_scaling(form)
         return ScaledQP(original.scaled(*factors), original, *factors)
 
-    def _deferred_qp(self, form: Form = "dual") -> ScaledQP:
-        """Return the scaled QP as `solver_qp` does, but write a dual down only when its arrays are read."""
-        if check_form(form) == "primal" or self.constraints:
-            return self.solver_qp(form)
-        factors = self._compute_scaling(form)
-        original = DeferredQP(Statement(self._dual_of_qp), lambda: self._build_qp("dual", textbook=False))
-        scaled = DeferredQP(Statement(self._dual_of_qp).scale(*factors), lambda: original.scaled(*factors))
-        return ScaledQP(scaled, original, *factors)
-
     def certify(self, alpha: ArrayLike, w: ArrayLike | None = None, *, tol: float = 0.0) -> Certificate:
         """Turn any α into a feasible primal-dual pair with a certified gap.
 
         Parameters
         ----------
         alpha : array_like, shape (n,), or (2n,) of a regression, or (n, k) of several classes in one program
-            Anything finite; it is repaired first. Indexed by the caller's rows.
+            Any finite values, indexed by the caller's rows. They are made feasible first.
         w : array_like, shape (d,) or (n,), or (k, d) of several classes, optional
-            An explicit weight vector for a linear kernel, as `result.w` has it, used where its primal value is the
-            better one. For another kernel, the coefficients of w = Σ_j w_j φ(x_j): where few of them are not 0, the
-            certificate needs the kernel values of those samples only, however many α are not 0.
+            For a linear kernel, a weight vector in the units of `result.w`; for another kernel, the coefficients of
+            w = Σ_j w_j φ(x_j). It is used if its primal value is better than that of w(α). A sparse w is cheap: the
+            certificate needs only the kernel values of the samples with w_j ≠ 0, however many α are not 0.
         tol : float
-            Relative gap that is small enough: no more digits are computed then.
+            Relative gap below which no more digits are computed.
 
         Returns
         -------
@@ -276,13 +258,13 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         Raises
         ------
         DataError
-            Another shape, or values that are not finite.
+            A wrong shape, or values that are not finite.
         ParameterError
             A tolerance below 0, or not below 1.
 
         Examples
         --------
-        Be the solver: any α gives bounds on the optimal value, ½ here, and the right one gives it exactly.
+        Any α gives bounds on the optimal value, ½ here, and the optimal α gives it exactly:
 
         >>> import qpsvm
         >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
@@ -305,24 +287,24 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         Parameters
         ----------
         alpha : array_like, shape (n,), or (2n,) of a regression, or (n, k) of several classes in one program
-            Anything finite, indexed by the caller's rows. It is made feasible first, by `bounds.repair`, and for a hard
-            margin stretched as far as helps; the result's `alpha` is what that gives. b and ρ are the best for it.
+            Any finite values, indexed by the caller's rows. They are made feasible first, by `bounds.repair`, and for a
+            hard margin scaled by the best factor; `alpha` of the result is the outcome. b and ρ are optimal for it.
         tol : float
             Relative gap, rounding included, up to which the result is `optimal`.
 
         Returns
         -------
         SVMResult
-            `optimal`, or a `candidate`.
+            With the status `optimal` or `candidate`.
 
         Raises
         ------
         DataError, ParameterError
-            Another shape, values that are not finite, or a tolerance that is not positive.
+            A wrong shape, values that are not finite, or a tolerance that is not positive.
 
         Examples
         --------
-        >>> import qpsvm  # the optimum of a neighbouring C is feasible, but no answer yet
+        >>> import qpsvm  # the optimum for a smaller C is feasible, but not optimal
         >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
         >>> near = qpsvm.solve(qpsvm.CSVM(X, y, C=0.1))
         >>> candidate = qpsvm.CSVM(X, y, C=1).at(near.alpha)
@@ -359,31 +341,31 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         Parameters
         ----------
         solution : QPSolution or DualSolution
-            Of `qp(form)`, or of `solver_qp(form)` after `unscale`; or what a solver has found for the dual itself.
+            A solution of `qp(form)`, or of `solver_qp(form)` after `unscale`; or a solver's point of the dual itself.
         tol : float
             Relative gap, rounding included, up to which the result is `optimal`.
         polished : bool
             Whether to improve the solver's point first (`polish`).
         form : "dual" or "primal", optional
-            Read off the variables' names where absent.
+            By default it follows from the names of the variables.
         backend, build_time : str, float
-            Who solved, and seconds, for the record.
+            Name of the backend, and seconds to build its problem; only copied into the result.
         limits : CertificationLimits, optional
             Time that certifying and polishing may take.
 
         Returns
         -------
         SVMResult
-            With `error` set to what `solve(check=True)` raises, or None.
+            Its `error` is the exception that `solve(check=True)` raises, or None.
 
         Raises
         ------
         ParameterTypeError, DataError
-            No solution, or one of another QP.
+            The argument is not a solution, or it is the solution of another QP.
 
         Examples
         --------
-        CVXOPT by hand; what comes back is certified all the same:
+        Call CVXOPT directly; its solution is certified like any other:
 
         >>> import qpsvm
         >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
@@ -392,29 +374,28 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         >>> print(result.status, result.form, result.alpha.round(6))
         optimal primal [0.  0.5 0.5 0. ]
         """
-        return self._build_judged_result(
-            self._judge(solution, tol, polished, form, limits), iterations=solution.iterations,
+        return self._build_certified_result(
+            self._certify_solution(solution, tol, polished, form, limits), iterations=solution.iterations,
             backend=backend or solution.solver.name, build_time=build_time, solve_time=solution.solve_time,
             solver=solution.solver,
         )  # fmt: skip
 
     def read(self, solution: QPSolution, form: Form) -> tuple[FloatArray, FloatArray | None]:
-        """Read α off a solution, and w where it is explicit.
+        """Read α from a solution, and w if the QP has it as a variable.
 
         Parameters
         ----------
         solution : QPSolution
-            Of one of this problem's QPs.
+            A solution of `qp(form)`, or of `solver_qp(form)` after `unscale`.
         form : "dual" or "primal"
-            Which one.
+            The form that was solved.
 
         Returns
         -------
-        alpha : ndarray, shape (rows that take part,)
-            As the solver left it: not repaired. Zeros where it gave no point.
+        alpha : ndarray, shape (m,), for m dual variables
+            As the solver returned it, not made feasible; zeros if it returned no point.
         w : ndarray, shape (d,), or None
-            None where there is none, or it is not finite. Of a kernel that is not linear, coefficients over the samples
-            in its place, (rows that take part,).
+            None if there is no finite w. For a nonlinear kernel, the coefficients of w over the active samples.
 
         Examples
         --------
@@ -432,22 +413,22 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         Parameters
         ----------
         start : SVMResult, or array_like of shape (n,), or (2n,) of a regression
-            A result over the same rows keeps its split: what is at its bound goes to the new bound. From a result
-            over other rows of the same features, α follows from the margins y_i f(x_i) that it gives these.
+            From a result over the same rows, α at its bound is set to the new bound. From a result over other rows
+            with the same features, α is derived from its margins y_i f(x_i) at these rows.
 
         Returns
         -------
-        ndarray, shape (rows that take part,)
-            Feasible.
+        ndarray, shape (m,), for m dual variables
+            A feasible α.
 
         Raises
         ------
         DataError
-            Another shape or other features, or values that are not finite.
+            A wrong shape, other features, or values that are not finite.
 
         Examples
         --------
-        What was at its bound C = 0.1 starts at the new one:
+        The α at the bound C = 0.1 start at the new bound:
 
         >>> import qpsvm
         >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
@@ -460,24 +441,24 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         return self._build_start(start)
 
     def prove(self, result: SVMResult, *, tol: float | None = None) -> Proof:
-        """Prove a theorem about the numbers of a result of this problem, as `result.verify()` returns it.
+        """Prove bounds on the exact gap of a result of this problem, as `result.verify()` does.
 
         Parameters
         ----------
         result : SVMResult
-            Of this problem, optimal or not; `at(alpha)` makes one of any α.
+            A result of this problem, optimal or not; `at(alpha)` builds one from any α.
         tol : float, optional
-            A relative gap that is claimed.
+            A relative gap: the proof then says whether the result attains it.
 
         Returns
         -------
         Proof
-            With a bound of the gap, and claims as sentences.
+            A bound on the gap, and claims as sentences.
 
         Raises
         ------
         ParameterTypeError, DataError
-            Not a result, or over other rows, features or classes.
+            The argument is not a result, or it is over other rows, features or classes.
         UnsupportedError
             A machine or a kernel without an exact statement.
 
@@ -493,26 +474,33 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
 
         return verify_result(self, result, tol)
 
-    def _judge(
+    def _describe_parts(self) -> list[tuple[str, str]]:
+        """Describe the parts of the problem: pairs of a label and a short text."""
+        parts = [("machine", type(self).__name__), *self.samples.describe(), ("kernel", str(self.kernel))]
+        names = self._textbook_constraint_rows.names if self.constraints else ()
+        first = f"{', '.join(names[:3])}{', …' if len(names) > 3 else ''}"
+        return [*parts, ("constraints", f"{len(names)} rows: {first}")] if names else parts
+
+    def _certify_solution(
         self, solution: Any, tol: float, polished: bool, form: Form | None = None,
         limits: CertificationLimits = NO_LIMITS,
     ) -> CertifiedPoint:  # fmt: skip
         """Read α from a solution, polish it if `polished`, and certify it; see `interpret`."""
-        self.samples.check()  # after the solver, before anything is said of its answer
+        self.samples.check()  # they may have changed while the solver ran
         alpha, w, form = self._read_point(solution, form)
         alpha, target_gap = self._fit_to_time(alpha, w, tol, limits.certificate_seconds)
         clock, polish_clock = Clock(), limits.polish_clock
         certificate = self._certifier.certify(alpha, w, target_gap)
         certify_seconds, solver_gap = clock.seconds, certificate.gap
-        if certificate.explicit is not None:  # from here on without it
+        if certificate.explicit is not None:  # later certificates are computed without w
             certify_seconds = max(certify_seconds, estimate_certificate_seconds(self.space, alpha))
         was_stopped = solution.reported in (Status.TIME_LIMIT, Status.INTERRUPTED) and self.svm.m > FEW_ROWS
         if polished and not was_stopped:
             certificate = self._polish(certificate, tol, polish_clock, certify_seconds)
         has_time = not was_stopped and (polish_clock is None or not polish_clock.find_stop_reason())
         certificate = self._bound_rounding(certificate, tol, has_time)
-        judged = self._decide_outcome(certificate, solution.reported, tol, polished and has_time, limits.run_clock)
-        return replace(judged, form=form, solver_gap=solver_gap, has_time=has_time)
+        certified = self._decide_outcome(certificate, solution.reported, tol, polished and has_time, limits.run_clock)
+        return replace(certified, form=form, solver_gap=solver_gap, has_time=has_time)
 
     def _decide_outcome(
         self, certificate: Certificate, reported: Status, tol: float, polished: bool, clock: Clock | None
@@ -537,13 +525,13 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
     def _fit_to_time(
         self, alpha: FloatArray, w: FloatArray | None, tol: float, seconds: float
     ) -> tuple[FloatArray, float]:
-        """Return an α (m,) whose certificate takes at most `seconds` if possible, and the gap that is small enough."""
+        """Return an α (m,) whose certificate takes at most `seconds` if possible, and the gap at which it may stop."""
         target_gap = 0.0 if self.svm.m <= MANY_ROWS else min(GOOD, tol)
         if not self.space.is_linear and seconds < np.inf:
             if w is None and not self.constraints:
                 return find_affordable_alpha(self.space, self.svm, alpha, seconds), target_gap
             if estimate_certificate_seconds(self.space, alpha) > seconds:
-                return alpha, float("inf")  # the solver's own w is all that can be evaluated
+                return alpha, float("inf")  # there is only time to evaluate the solver's own w
         return alpha, target_gap
 
     def _build_start(self, start: SVMResult | ArrayLike) -> FloatArray:
@@ -561,39 +549,48 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         return read_neighbouring_alpha(self, result)
 
     def _read_user_alpha(self, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
-        """Check α as a user gives it, and restrict it to the rows of the dual: (m,)."""
+        """Check the α of a user, and restrict it to the rows of the dual: (m,)."""
         return read_user_alpha(self, alpha, name)
 
-    def _build_judged_result(self, judged: CertifiedPoint, **record: Any) -> SVMResult:
-        """Build the result of a judged point, with the record of the solve."""
+    def _build_certified_result(self, point: CertifiedPoint, **record: Any) -> SVMResult:
+        """Build the result of a certified solution; `record` describes the solve."""
         return self._build_result(
-            judged.certificate, status=judged.status, message=judged.message, error=judged.error, form=judged.form,
-            solver_gap=judged.solver_gap, has_time=judged.has_time, **record,
+            point.certificate, status=point.status, message=point.message, error=point.error, form=point.form,
+            solver_gap=point.solver_gap, has_time=point.has_time, **record,
         )  # fmt: skip
 
     def _read_user_weights(self, w: ArrayLike) -> FloatArray:
-        """Check w as a user gives it, and return it in the units of the dual. Raises DataError."""
+        """Check the w of a user, and return it in the units of the dual. Raises DataError."""
         return read_user_weights(self, w)
 
     def _build_result(self, certificate: Certificate, **record: Any) -> SVMResult:
-        """Build the result of a certified point, with the record of the solve."""
+        """Build the result of a certificate; `record` describes the solve."""
         return build_svm_result(self, certificate, **record)
 
     def _build_qp(self, form: Form, textbook: bool) -> QP:
-        """Return a QP in the caller's own coordinates, as the textbook has it, or in those to compute with."""
+        """Build a QP in the caller's coordinates (`textbook`), or in those that are used in computations."""
         space = self.space
         if self.constraints:
             return build_constrained_qp(self, form, textbook)
         if form == "primal":
             return self._build_primal(space.textbook_coordinates if textbook else space.coordinates)
-        if self.intercept == "penalised":  # a feature of ones behind φ
+        if self.intercept == "penalised":  # φ gets a feature of ones
             svm = self._dual_of_qp
         else:
             svm = self._build_dual(space.gram if textbook and space.is_linear else space.centred_gram, self.intercept)
         return build_dual_qp(svm, self._format_dual_formula(svm), f"{self.title}: dual ({self._dual_tag})")
 
+    def _deferred_qp(self, form: Form = "dual") -> ScaledQP:
+        """Return the scaled QP as `solver_qp` does, but build the arrays of a dual only when they are read."""
+        if check_form(form) == "primal" or self.constraints:
+            return self.solver_qp(form)
+        factors = self._compute_scaling(form)
+        original = DeferredQP(Statement(self._dual_of_qp), lambda: self._build_qp("dual", textbook=False))
+        scaled = DeferredQP(Statement(self._dual_of_qp).scale(*factors), lambda: original.scaled(*factors))
+        return ScaledQP(scaled, original, *factors)
+
     def _compute_scaling(self, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
-        """Compute factors of variables, rows and objective for a solver, as `QP.scaled` takes them."""
+        """Compute the factors of variables, rows and objective that `QP.scaled` takes."""
         return compute_scaling(self.svm, self.space.scale, form, self._variable_names)
 
     def _build_exact_program(self, levels: RationalVector | None = None) -> ExactDual:
@@ -609,17 +606,14 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
 
     def _build_sensitivity(self, result: SVMResult) -> Sensitivity:
         """Return the system that gives the derivatives of the optimum."""
-        from qpsvm.machines.problem.sensitivity import Sensitivity  # the same
+        from qpsvm.machines.problem.sensitivity import Sensitivity  # imported on demand
 
         check_function_count(self, result)
         return Sensitivity(self, result)
 
 
 def check_result_matches(problem: Problem, result: object) -> None:
-    """Check that a result has the rows, features, classes, kernel, constraints and variables of a problem.
-
-    Raises ParameterTypeError, DataError.
-    """
+    """Check that a result has the data, kernel and variables of a problem. Raises ParameterTypeError, DataError."""
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"a problem such as CSVM(X, y) comes first, got {type(problem).__name__}")
     if not isinstance(result, SVMResult):

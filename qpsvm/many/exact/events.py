@@ -1,7 +1,7 @@
-"""Run the ordinary events of a parametric active set in compiled code (CACTIVE of qpsvm/core/c/active.c).
+"""Run the ordinary events of a parametric active set in compiled code, qpsvm/core/c/active.c (`run_compiled`).
 
-`run_compiled` is the entry point. `ActiveSet` handles everything unusual (a tie, a row that would make M singular, a
-large residual), and all events if there is no compiled core.
+`ActiveSet`, which explains the method and its symbols, handles everything unusual (a tie, a row that would make M
+singular, a large residual), and all events if there is no compiled core.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.many.exact.factor import InverseFactor
 from qpsvm.many.exact.rows import Data, SignedRows
 
-#: Limit of the steps per call, and the minimum for which the arrays must have space.
-STEPS, MIN_STEPS = 32, 8
-#: Why a call ended; `AGAIN` and `FULL` need no action. The numbers are those of the C code.
+#: Limit of the steps per call. Each may add a row to F: the arrays grow if they have space for fewer than the second.
+MAX_STEPS, MIN_SPARE_ROWS = 32, 8
+#: Why a call ended, numbered as in the C code: the path ends; the limit is reached, or rounding has grown, and another
+#: call continues; the next step is unusual; `ActiveSet` has to add a row to F, or to move one to its hi or its lo.
 END, FULL, AGAIN, UNUSUAL, ENTERS, LEAVES_UP, LEAVES_DOWN = range(7)
 #: Empty arrays that the C code gets if the steps are not recorded.
 NO_RECORD: Any = (np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int8))
 
 
 class Steps:
-    """Record of successive steps: from s to `end` each, with F and the kinds of all rows.
+    """Record of at most `limit` successive steps: one row of each array per step, `count` of them filled.
 
-    numbers (limit, 2 + 2p + 2 width): s, end, μ, its slope, v_F and its slope, `width` numbers for each of these two.
-    rows (limit, 1 + width): The size of F, and F.
-    kinds (limit, m).
+    numbers (limit, 2 + 2p + 2 width): s at the start and the end, μ, dμ/ds, v_F and dv_F/ds; the last two are padded.
+    rows (limit, 1 + width): The size of F, and F, padded to `width`.
+    kinds (limit, m): `kind` of all rows, as in `ActiveSet`.
     """
 
     def __init__(self, limit: int, m: int, p: int, width: int) -> None:
@@ -43,7 +44,7 @@ class Steps:
     def from_step(
         cls, ends: tuple[float, float], free: IntArray, kind: NDArray[np.int8], values: tuple[FloatArray, ...]
     ) -> Steps:  # fmt: skip
-        """Build the record of a single step, with μ, its slope, v_F and its slope."""
+        """Build the record of a single step; `values` are μ, dμ/ds, v_F and dv_F/ds."""
         steps = cls(1, len(kind), len(values[0]), len(free))
         steps.count = 1
         steps.numbers[0] = np.concatenate([ends, *values])
@@ -76,16 +77,18 @@ class ActiveSetState(Protocol):
 
 
 def run_compiled(state: ActiveSetState, record: Record | None) -> tuple[int, int, int]:
-    """Run at most `STEPS` ordinary events; return why the call ended, the row of the next event, and the steps made."""
+    """Run at most `MAX_STEPS` ordinary events, and pass their steps to `record`.
+
+    Return why the call ended, the row of the next event, and the number of steps.
+    """
     rows, factor = state.rows, state.factor
-    limit = factor.n_spare_rows
-    if limit < MIN_STEPS:
-        factor.grow(STEPS)
-        limit = STEPS
-    limit = min(limit, STEPS)
+    limit = min(factor.n_spare_rows, MAX_STEPS)
+    if limit < MIN_SPARE_ROWS:
+        factor.grow(MAX_STEPS)
+        limit = MAX_STEPS
     steps = None if record is None else state.steps
-    if record is not None and (steps is None or steps.width < factor.count + STEPS):
-        steps = state.steps = Steps(STEPS, rows.m, rows.p, 2 * factor.count + 2 * STEPS)
+    if record is not None and (steps is None or steps.width < factor.count + MAX_STEPS):
+        steps = state.steps = Steps(MAX_STEPS, rows.m, rows.p, 2 * (factor.count + MAX_STEPS))
     arrays = (
         rows.K, rows.E, rows.curvature, rows.ridge, rows.sample, *state.slope.parts, *state.current.parts,
         state.pinned, state.v, state.mu, state.f, state.rate, state.f_rate, state.e_rate, state.kind, factor.W,

@@ -17,11 +17,11 @@ from scipy.linalg import lapack
 from qpsvm.base.arrays.types import FloatArray
 
 #: The first ridge above 0, the factor to the next one, and the largest: a semidefinite matrix needs no more.
-FIRST_RIDGE, GROWTH, MAX_RIDGE = 1e-15, 100.0, 1e-2
-#: If all square roots of pivots exceed this, for a unit diagonal, so few digits are lost that refinement is skipped.
-WELL_CONDITIONED = 1e-3
-#: The same for a factor in single precision: each refinement gains a factor of 10⁷ times the square of the pivot.
-SINGLE_PIVOT = 1e-2
+FIRST_RIDGE, RIDGE_GROWTH, MAX_RIDGE = 1e-15, 100.0, 1e-2
+#: If all diagonal entries of the factor exceed this, for M with a unit diagonal, refinement is not needed.
+MIN_UNREFINED_PIVOT = 1e-3
+#: Above this, a factor in single precision can be refined: each step gains a factor of 10⁷ times its square.
+MIN_SINGLE_PIVOT = 1e-2
 
 Factor: TypeAlias = NDArray[np.floating[Any]]
 
@@ -31,11 +31,12 @@ class NumericalTrouble(ArithmeticError):
 
 
 def factorise(M: FloatArray, shift: float | FloatArray | None = None, single: bool = False) -> Factor | None:
-    """Return the lower factor of M + diag(shift), M (k, k) symmetric, in LAPACK's order; None if there is none.
+    """Return the lower Cholesky factor of M + diag(shift), in Fortran order; None if that is not positive definite.
 
-    It is computed in single precision, at half the cost, if `single`.
+    M (k, k) is symmetric; shift is (k,) or one number. The upper triangle of the result is arbitrary.
+    single: Use single precision, at half the cost.
     """
-    shifted: Any = M.astype(np.float32 if single else np.float64, order="C")  # transposed, it is in Fortran's order
+    shifted: Any = M.astype(np.float32 if single else np.float64, order="C")  # its transpose is in Fortran order
     if shift is not None:
         shifted.flat[:: len(M) + 1] += shift
     factor, info = (lapack.spotrf if single else lapack.dpotrf)(shifted.T, lower=1, clean=0, overwrite_a=1)
@@ -45,10 +46,9 @@ def factorise(M: FloatArray, shift: float | FloatArray | None = None, single: bo
 def factorise_with_ridge(
     M: FloatArray, ridge: float = 0.0, unit: float | FloatArray | None = None, largest: float = MAX_RIDGE
 ) -> tuple[Factor, float]:
-    """Return the factor of M + ρ diag(u), M (k, k), for the first ρ from `ridge` to `largest` that has one, and ρ.
+    """Return the factor of M + ρ diag(u), M (k, k), and ρ: the first one from `ridge` to `largest` for which it exists.
 
     u is `unit`, (k,) or one number; by default the diagonal of M, with 1 in place of entries that are not positive.
-
     Raises NumericalTrouble.
     """
     while ridge <= largest:
@@ -59,7 +59,7 @@ def factorise_with_ridge(
             return factor, ridge
         if not np.isfinite(M).all():
             break
-        ridge = max(FIRST_RIDGE, GROWTH * ridge)
+        ridge = max(FIRST_RIDGE, RIDGE_GROWTH * ridge)
     raise NumericalTrouble("the matrix has no Cholesky factor")
 
 
@@ -70,43 +70,44 @@ class Cholesky:
 
     M (k, k): In C order; stored without a copy.
     ridge: The first ρ to try.
-    single: Factor in single precision if refinement can recover the digits.
+    single: Factorise in single precision if refinement can recover the digits.
     """
 
     def __init__(self, M: FloatArray, ridge: float = 0.0, single: bool = False) -> None:
-        self._matrix, self._size, diagonal = M, 0.0, M.diagonal()
-        if single and (size := float(diagonal.max(initial=0.0))) > 0.0:
-            factor = factorise(M / size, single=True)  # the range of single precision is short
-            if factor is not None and _compute_min_pivot(factor, diagonal / size) > SINGLE_PIVOT:
-                self._factor, self._refinements, self._size = factor, 2, size
+        self._matrix, self._single_scale, diagonal = M, 0.0, M.diagonal()
+        if single and (scale := float(diagonal.max(initial=0.0))) > 0.0:
+            factor = factorise(M / scale, single=True)  # scaled, because single precision overflows early
+            if factor is not None and _compute_min_pivot(factor, diagonal / scale) > MIN_SINGLE_PIVOT:
+                self._factor, self._n_refinements, self._single_scale = factor, 2, scale
                 return
         self._factor, ridge = factorise_with_ridge(M, ridge)
-        self._refinements = 1 if ridge or _compute_min_pivot(self._factor, diagonal) < WELL_CONDITIONED else 0
+        self._n_refinements = 1 if ridge or _compute_min_pivot(self._factor, diagonal) < MIN_UNREFINED_PIVOT else 0
 
     @property
     def is_single(self) -> bool:
         """Whether the factor is in single precision."""
-        return self._size > 0.0
+        return self._single_scale > 0.0
 
     def solve(self, right: FloatArray) -> FloatArray:
         """Return M⁻¹ right, for right (k,) or (k, r)."""
         if not right.size:
             return right
         x = self._solve_once(right)
-        for _ in range(self._refinements):
+        for _ in range(self._n_refinements):
             x += self._solve_once(right - self._matrix @ x)
         return x
 
     def _solve_once(self, right: FloatArray) -> FloatArray:
+        """Solve with the factor, without refinement."""
         if not self.is_single:
             x: FloatArray = lapack.dpotrs(self._factor, right, lower=1)[0]
             return x
-        unit = float(np.abs(right).max()) or 1.0
-        x = lapack.spotrs(self._factor, right / unit, lower=1)[0].astype(np.float64)
-        return x * (unit / self._size)
+        right_scale = float(np.abs(right).max()) or 1.0
+        x = lapack.spotrs(self._factor, right / right_scale, lower=1)[0].astype(np.float64)
+        return x * (right_scale / self._single_scale)
 
 
 def _compute_min_pivot(factor: Factor, diagonal: FloatArray) -> float:
-    """Return the smallest root of a pivot of the factor, for a matrix scaled to a unit diagonal; diagonal (k,)."""
+    """Return the smallest diagonal entry of the factor, of a matrix with this diagonal (k,), scaled to ones."""
     pivots = factor.diagonal()
     return math.sqrt(np.minimum.reduce(pivots * pivots / diagonal, initial=1.0))

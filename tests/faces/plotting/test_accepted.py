@@ -135,7 +135,7 @@ def test_the_table_is_that_of_the_guide_and_names_every_machine_in_its_group():
     guide = Path(__file__).parents[3] / "docs" / "guide" / "pictures.md"
     assert as_markdown() in guide.read_text(encoding="utf-8")
     named = {kind: group for group, entry in GROUPS.items() for kind in entry.machines}
-    assert set(named) == {kind for _, kind in (*registry.FILES.values(), *registry.ALL_IN_ONE.values())}
+    assert set(named) == {kind for _, kind in (*registry.MACHINES.values(), *registry.ALL_IN_ONE.values())}
     for name in MAKE:
         problem = solve_machine(name)[0]
         assert find_group(problem) == named[type(problem).__name__]

@@ -28,7 +28,7 @@ from qpsvm.faces.cli.predicted_labels import decode_labels
 from qpsvm.faces.cli.problem_choice import choose_problem
 from qpsvm.faces.cli.problem_options import VARIANTS, apply_defaults
 from qpsvm.faces.cli.scores import INDENT, format_notes
-from qpsvm.faces.cli.splits import SEED, draw_held_out, split_dataset
+from qpsvm.faces.cli.splits import DEFAULT_SEED, draw_held_out, split_dataset
 from qpsvm.faces.cli.ticker import Ticker
 from qpsvm.many.grid.parameters import format_columns
 from qpsvm.many.grid.scorers import find_scorer, name_scorer
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     apply_defaults(options)
     _check_target(options)
     require_picture(options.plot)
-    seed = SEED if options.seed is None else options.seed
+    seed = DEFAULT_SEED if options.seed is None else options.seed
     training, test = _read_rows(options, seed)
     problem = choose_problem(training, options)
     scored_problem: Any = problem.build_machine(0) if isinstance(problem, MulticlassProblem) else problem

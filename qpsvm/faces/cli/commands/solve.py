@@ -39,7 +39,7 @@ from qpsvm.faces.cli.scores import (
     format_notes,
     format_scores,
 )
-from qpsvm.faces.cli.splits import SEED, draw_dataset_folds, draw_held_out, restrict_rows, split_dataset
+from qpsvm.faces.cli.splits import DEFAULT_SEED, draw_dataset_folds, draw_held_out, restrict_rows, split_dataset
 from qpsvm.faces.cli.terminal import require_writable
 from qpsvm.faces.cli.ticker import Ticker
 from qpsvm.machines import Problem
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
     if options.scheduler is not None:
         return _solve_on_cluster(options)
     require_picture(options.plot)
-    seed = SEED if options.seed is None else options.seed
+    seed = DEFAULT_SEED if options.seed is None else options.seed
     data = _read_split_dataset(options, seed)
     training = data.training
     problem = choose_problem(training, options)
