@@ -1,4 +1,4 @@
-"""Build the rows of the page's table of the selected sample for each machine; default texts of machines (`NOTATION`)."""
+"""Build the page's table of the selected sample for each machine, and hold default texts of machines (`NOTATION`)."""
 
 from __future__ import annotations
 

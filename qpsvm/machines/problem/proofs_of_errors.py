@@ -31,15 +31,6 @@ from qpsvm.machines.problem.proof_record import build_proof_record
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Precomputed
 
-__all__ = [
-    "find_common_point",
-    "is_proven_infeasible",
-    "prove_hulls",
-    "prove_imbalance",
-    "prove_infeasible",
-    "prove_nu_exceeds_balance",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class _HullAttempt:

@@ -104,22 +104,17 @@ class LeaveOutSolver:
         results: list[LeftOutValues | None] = [None] * len(sets)
         if self.tableau is None:
             return results
-        indices, removals = [], []
+        removals: dict[int, Removal] = {}
         for k, samples in enumerate(sets):
             if self.clock.find_stop_reason():
                 break
             with suppress(NoMachine):
                 if (removal := self.removals.build(samples)) is not None:
-                    indices.append(k)
-                    removals.append(removal)
-        optima = self.tableau.find_optima([(removal.pinned, removal.goal) for removal in removals])
-        found = [
-            (k, removal, optimum)
-            for k, removal, optimum in zip(indices, removals, optima, strict=True)
-            if optimum is not None
-        ]
-        values = self._certify_all([removal for _, removal, _ in found], [optimum for _, _, optimum in found])
-        for (k, _, _), result in zip(found, values, strict=True):
+                    removals[k] = removal
+        optima = self.tableau.find_optima([(removal.pinned, removal.goal) for removal in removals.values()])
+        found = {k: optimum for k, optimum in zip(removals, optima, strict=True) if optimum is not None}
+        values = self._certify_all([removals[k] for k in found], list(found.values()))
+        for k, result in zip(found, values, strict=True):
             results[k] = result
             self.n_moved += result is not None
         return results
@@ -159,10 +154,8 @@ class LeaveOutSolver:
         )
         all_columns = np.arange(len(removals))
         gaps = self.piece_certifier.bound_gaps(points, all_columns, all_columns)
-        alphas = [
-            self.signed_rows.compute_alpha(column, removal.dual.upper)
-            for column, removal in zip(v, removals, strict=True)
-        ]
+        uppers = [removal.dual.upper for removal in removals]
+        alphas = list(map(self.signed_rows.compute_alpha, v, uppers))
         coef, b = Decisions(self.problem, self.signed_rows).compute_planes(alphas, list(points.mu.T))
         index = find_intercept_group(self.problem.svm)
         level = np.zeros(len(b)) if index is None else points.mu[index]
@@ -230,20 +223,17 @@ class RemovalBuilder:
         self.depends_on_count = any(name in problem._hyperparameters for name in ("nu", "lam"))
         self.remaining_cache: dict[tuple[int, int], _RemainingData] = {}
         self.is_first_class = np.zeros(len(problem.active_rows), dtype=np.bool_)
-        self.class_sizes: tuple[int, int] | None = None
         if problem.samples.classes is not None:
             self.is_first_class = np.asarray(problem._active_target) > 0.0
-            n_first = int(np.count_nonzero(self.is_first_class))
-            self.class_sizes = n_first, len(self.is_first_class) - n_first
+        self.n_first_class = int(np.count_nonzero(self.is_first_class))
 
     def build(self, samples: IntArray) -> Removal | None:
         """Build the removal of these samples; None if the optimum stays, (LEAVE.2). Raises NoMachine."""
         n_first = int(np.count_nonzero(self.is_first_class[samples]))
-        if len(samples) == len(self.problem.active_rows):
+        n_left, n_first_left = len(self.is_first_class) - len(samples), self.n_first_class - n_first
+        if n_left == 0:
             raise NoMachine("no sample is left")
-        if self.class_sizes is not None and (
-            n_first == self.class_sizes[0] or len(samples) - n_first == self.class_sizes[1]
-        ):
+        if self.problem.samples.classes is not None and n_first_left in (0, n_left):
             raise NoMachine("no other sample of its class is left")
         sample_of_row = self.sample_of_row
         is_removed = sample_of_row == samples[0] if len(samples) == 1 else np.isin(sample_of_row, samples)
