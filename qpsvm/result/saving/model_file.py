@@ -1,8 +1,8 @@
 """Write and read model files (`write_model`, `read_model`).
 
 The attributes of a model are kernel, classes, b, coef, vectors, w, n_features, feature_names and metadata; with one f
-also diagonal and radius, with pairs of classes also counts, by_class and break_ties. A file holds the arrays among them,
-and a header with the others as JSON text. Writing and reading make the same checks. So a model that loads can predict,
+also diagonal and radius, with pairs of classes also counts, by_class and break_ties. A file holds the arrays among them
+and a header, the others as JSON text. Writing and reading make the same checks. So a model that loads can predict,
 even if its file was damaged or forged.
 """
 
