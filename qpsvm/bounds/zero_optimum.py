@@ -87,7 +87,7 @@ class ZeroOptimum:
         return intercept is not None and not (intercept.total and svm.margin_groups)  # 1ᵀβ = 0, or b = −ρ
 
     def _bound_relative_gap(self, norm: float, point: Certificate, is_balanced: bool) -> float:
-        """Return the gap of (VANISH.2) at an exactly feasible α near that of the point, where ‖w(α)‖ ≤ norm."""
+        """Return the gap of (VANISH.2) at an exactly feasible α near that of the point, which has ‖w(α)‖ ≤ norm."""
         if self.svm.is_two_sided and not self.svm.beta(point.alpha).any():
             return 0.0  # feasible by changing both α of a sample equally, which keeps β = 0
         repaired = self.gap_bounder.find_feasible(point)

@@ -32,6 +32,49 @@ from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Precomputed
 
 
+def find_common_point(problem: DualStatement, weights: FloatArray) -> Mapping[int, Fraction] | bool | None:
+    """Return whether the hulls of the classes meet, given weights (n,) of a suspected common point; None if unknown.
+
+    If they meet and exact weights of a common point are known, return these, by sample number, in place of True.
+    """
+    attempt = _try_to_prove_meeting(problem, weights, prefer_exact=False)
+    if attempt.combination is None:
+        return False if _explain_disjoint(problem) else None
+    if attempt.combination.relative_radius:
+        return True
+    return attempt.get_weights_by_sample(problem, 1.0) | attempt.get_weights_by_sample(problem, -1.0)
+
+
+def prove_hulls(problem: DualStatement, weights: FloatArray) -> Proof:
+    """Prove that the hulls of two classes meet, given weights of samples, (n,). Raises UnsupportedError."""
+    attempt = _try_to_prove_meeting(problem, weights, prefer_exact=True)
+    u, v = (attempt.get_weights_by_sample(problem, sign) for sign in (1.0, -1.0))
+    labels, separation = _name_classes(problem.samples)[::-1], _explain_disjoint(problem)
+    proof = prove_hulls_meet(
+        problem.title, (u, v), labels, attempt.point, attempt.combination, separation, attempt.assumptions
+    )
+    return replace(proof, record={**proof.record, "stated": partial(build_proof_record, problem)})
+
+
+def is_proven_infeasible(problem: DualStatement, weights: Mapping[str, float]) -> bool:
+    """Return whether Farkas weights of rows, by name, prove that no (w, b) satisfies all of these rows."""
+    try:
+        return find_combination(*_build_farkas_system(problem, weights)) is not None
+    except UnsupportedError:
+        return False
+
+
+def prove_infeasible(problem: DualStatement, weights: Mapping[str, float]) -> Proof:
+    """Prove that no (w, b) satisfies the rows with these weights, by name. Raises UnsupportedError."""
+    return prove_no_plane(problem.title, *_build_farkas_system(problem, weights))
+
+
+def prove_imbalance(nu: float, samples: Any) -> Proof:
+    """Prove that ν is too large for two classes of samples."""
+    more, less = (sum_floats(samples.weight[samples.target * side > 0]) for side in (1, -1))
+    return prove_nu_exceeds_balance(nu, more, less, _name_classes(samples))
+
+
 @dataclass(frozen=True, eq=False)
 class _HullAttempt:
     """Attempt to prove that the hulls of two classes meet, by weights λ = (u, v)/2 of some samples.
@@ -86,19 +129,6 @@ def _recentre(enclosure: Combination, centres: list[Fraction]) -> Combination:
     return replace(enclosure, relative_radius=round_up(max((radius * a + abs(a - c)) / c for a, c in pairs)))
 
 
-def find_common_point(problem: DualStatement, weights: FloatArray) -> Mapping[int, Fraction] | bool | None:
-    """Return whether the hulls of the classes meet, given weights (n,) of a suspected common point; None if unknown.
-
-    If they meet and exact weights of a common point are known, return these, by sample number, in place of True.
-    """
-    attempt = _try_to_prove_meeting(problem, weights, prefer_exact=False)
-    if attempt.combination is None:
-        return False if _explain_disjoint(problem) else None
-    if attempt.combination.relative_radius:
-        return True
-    return attempt.get_weights_by_sample(problem, 1.0) | attempt.get_weights_by_sample(problem, -1.0)
-
-
 def _explain_disjoint(problem: DualStatement) -> str:
     """Explain why the hulls of two classes do not meet, or return "" if that is not known."""
     X = problem.samples.active_features
@@ -108,36 +138,6 @@ def _explain_disjoint(problem: DualStatement) -> str:
         "no sample is in both of them, and features of different samples are linearly independent for a Gaussian "
         "(Micchelli 1986)"
     )
-
-
-def prove_hulls(problem: DualStatement, weights: FloatArray) -> Proof:
-    """Prove that the hulls of two classes meet, given weights of samples, (n,). Raises UnsupportedError."""
-    attempt = _try_to_prove_meeting(problem, weights, prefer_exact=True)
-    u, v = (attempt.get_weights_by_sample(problem, sign) for sign in (1.0, -1.0))
-    labels, separation = _name_classes(problem.samples)[::-1], _explain_disjoint(problem)
-    proof = prove_hulls_meet(
-        problem.title, (u, v), labels, attempt.point, attempt.combination, separation, attempt.assumptions
-    )
-    return replace(proof, record={**proof.record, "stated": partial(build_proof_record, problem)})
-
-
-def is_proven_infeasible(problem: DualStatement, weights: Mapping[str, float]) -> bool:
-    """Return whether Farkas weights of rows, by name, prove that no (w, b) satisfies all of these rows."""
-    try:
-        return find_combination(*_build_farkas_system(problem, weights)) is not None
-    except UnsupportedError:
-        return False
-
-
-def prove_infeasible(problem: DualStatement, weights: Mapping[str, float]) -> Proof:
-    """Prove that no (w, b) satisfies the rows with these weights, by name. Raises UnsupportedError."""
-    return prove_no_plane(problem.title, *_build_farkas_system(problem, weights))
-
-
-def prove_imbalance(nu: float, samples: Any) -> Proof:
-    """Prove that ν is too large for two classes of samples."""
-    more, less = (sum_floats(samples.weight[samples.target * side > 0]) for side in (1, -1))
-    return prove_nu_exceeds_balance(nu, more, less, _name_classes(samples))
 
 
 def _name_classes(samples: Any) -> tuple[str, str]:
