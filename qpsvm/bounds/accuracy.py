@@ -1,8 +1,8 @@
 """Bound the rounding error of decision values (`Accuracy`).
 
-f(x_i) is a sum over the samples, whose error bound must cost less than the sum itself. So every sample has one number,
-a bound ρ_i of its norm in feature space, and every kernel one number ε: a computed kernel value is within ε ρ_i ρ_j of
-the true one, and |K_ij| ≤ ρ_i ρ_j by Cauchy-Schwarz, with
+f(x_i) is a sum over the samples, and its error bound must cost less than the sum itself. So it uses only one number per
+sample, a bound ρ_i of its norm in feature space, and one per kernel, ε: a computed kernel value is within ε ρ_i ρ_j of
+the true one, and |K_ij| ≤ ρ_i ρ_j (Cauchy-Schwarz), with
 
     (ACC.1)  linear: ρ_i = ‖z_i‖;  RBF: ρ_i = 1;  polynomial: ρ_i = (γ‖x_i‖² + |r|)^(p/2);  a matrix K: ρ_i² = max |K|
 
@@ -42,15 +42,15 @@ from qpsvm.space.kernels.kernel import squared_norms
 from qpsvm.space.kernels.kernel_blocks import bound_exponent_error
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: The kernels with an ε of their own; of any other kernel, the matrix as computed counts as exact.
+#: The kernels with a bound ε; for any other kernel, the matrix as computed counts as exact.
 BOUNDED_KERNELS = (RBF, Polynomial, Sigmoid)
 #: Roundings of exp; and of a power or tanh, in addition to one per factor.
 FUNCTION_ROUNDINGS = 8
 #: Error of a kernel value whose exponent was raised, (ACC.5).
 CLIPPING_ERROR = math.exp(LOWEST_EXPONENT) * (1.0 + 2 * FUNCTION_ROUNDINGS * UNIT)
-#: For pairs of rows of a larger γ‖x‖², distances are computed from differences.
+#: Distances of two rows with a larger γ‖x‖² are computed from differences.
 MAX_PRODUCT_LENGTH = DISTANCE_ERROR / (8.0 * UNIT)
-#: With more entries of linear samples, row norms are computed only where they are needed.
+#: If linear samples have more entries, row norms are computed only where they are needed.
 MANY_ENTRIES = 500_000
 #: Largest number of products of an evaluation in double-double, and number computed at a time.
 MAX_DOUBLE_DOUBLE_PRODUCTS, PRODUCTS_PER_STEP = 30_000_000, 1_000_000
@@ -61,6 +61,7 @@ class Accuracy:
 
     def __init__(self, space: FeatureSpace) -> None:
         self.space = space
+        #: The last β of `bound_norm_sum`, and its result.
         self._last_norm_sum: tuple[FloatArray | None, tuple[float, int]] = None, (0.0, 0)
 
     @cached
@@ -73,14 +74,15 @@ class Accuracy:
         """Upper bounds of ρ of (ACC.1), (n,); None if they are computed only where they are needed."""
         space, kernel = self.space, self.space.kernel
         if space.is_linear:
-            return None if space.rows.entries > MANY_ENTRIES else self._inflate_norms(space.rows.squared_norms())
-        n = space.n
+            if space.rows.entries > MANY_ENTRIES:
+                return None
+            return bound_row_norms(space.rows.squared_norms(), self._max_terms)
         if not space.is_plain or not isinstance(kernel, BOUNDED_KERNELS):
-            # a centred or shifted matrix is a rounded sum, in units of the largest of its terms
-            computed = max(float(np.abs(K.dense()).max()) for K in (space.centred_gram, space.gram))
+            # ρ² is the largest entry of all matrices that a centred or shifted matrix is computed from
+            largest = max(float(np.abs(K.dense()).max()) for K in (space.centred_gram, space.gram))
             original = self._bound_kernel_norms(kernel).max() ** 2 if isinstance(kernel, (Polynomial, Sigmoid)) else 0.0
-            return np.full(n, math.sqrt(max(computed, space.largest, float(original))))
-        return repeat_value(1.0, n) if isinstance(kernel, RBF) else self._bound_kernel_norms(kernel)
+            return np.full(space.n, math.sqrt(max(largest, space.largest, float(original))))
+        return repeat_value(1.0, space.n) if isinstance(kernel, RBF) else self._bound_kernel_norms(kernel)
 
     def _bound_kernel_norms(self, kernel: Polynomial | Sigmoid) -> FloatArray:
         """Return upper bounds of ρ of (ACC.1) for a kernel that is neither centred nor shifted: (n,)."""
@@ -88,11 +90,11 @@ class Accuracy:
         rounding = gamma(self._max_terms + 4)
         if isinstance(kernel, Polynomial):
             return np.asarray(products ** (kernel.degree / 2)) * (1.0 + rounding * (kernel.degree + 4))
-        return np.asarray(np.sqrt(products + 1.0)) * (1.0 + rounding)  # tanh has slope 1 at most
+        return np.asarray(np.sqrt(products + 1.0)) * (1.0 + rounding)  # tanh has a slope of at most 1
 
     @property
     def has_all_norms(self) -> bool:
-        """Whether all ρ_i are known; else they are computed where they are needed, and `max_norm` bounds them all."""
+        """Whether all ρ_i are known; if not, they are computed where they are needed."""
         return self._all_norms is not None
 
     @cached
@@ -102,33 +104,27 @@ class Accuracy:
             common = find_common_value(self._all_norms)
             return float(self._all_norms.max(initial=0.0)) if common is None else common
         rows = self.space.rows
-        return math.sqrt(rows.sum_of_squares()) * (1.0 + gamma(rows.entries))
+        return math.sqrt(rows.sum_of_squares()) * (1.0 + gamma(rows.entries))  # √Σ‖z_i‖²
 
     @property
     def root_square_sum(self) -> float:
         """Upper bound of √Σρ_i²."""
-        if self._all_norms is None:
-            return self.max_norm
-        return bound_norm(self._all_norms)
+        return self.max_norm if self._all_norms is None else bound_norm(self._all_norms)
 
     def bound_norms(self, rows: IntArray | slice) -> FloatArray:
-        """Return upper bounds of ρ_i of some rows: (r,)."""
+        """Return the upper bounds ρ_i of some rows: (r,)."""
         if self._all_norms is not None:
             common = find_common_value(self._all_norms)
             if common is None or isinstance(rows, slice):
                 return self._all_norms[rows]
             return repeat_value(common, len(rows))
-        return self._inflate_norms(squared_norms(self.space.rows.take(rows)))
-
-    def _inflate_norms(self, squares: FloatArray) -> FloatArray:
-        """Return upper bounds of ‖z_i‖, for ‖z_i‖² as computed: (r,)."""
-        return bound_row_norms(squares, self._max_terms)
+        return bound_row_norms(squared_norms(self.space.rows.take(rows)), self._max_terms)
 
     @cached
     def epsilon(self) -> float:
-        """ε: bound of the error of a kernel value, in units of ρ_iρ_j."""
+        """ε, the bound of the error of a kernel value in units of ρ_iρ_j."""
         space, kernel, d = self.space, self.space.kernel, self._max_terms
-        if not space.is_plain:  # eigenvalues and means of the whole matrix: backward stable, n roundings each
+        if not space.is_plain:  # eigenvalues and means of the whole matrix: n roundings each
             return 8.0 * gamma(space.n + d) + space.asymmetry
         if not isinstance(kernel, BOUNDED_KERNELS):
             return space.gram.blocks.asymmetry if isinstance(space.gram, KernelGram) else 0.0
@@ -146,41 +142,41 @@ class Accuracy:
             return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, CLIPPING_ERROR)  # (ACC.4), (ACC.5)
         if blocks is not None and blocks.is_fast:
             error = bound_exponent_error(blocks.terms) * blocks.longest  # (ACC.3)
-        else:  # the distance of two rows longer than `MAX_PRODUCT_LENGTH` is computed from differences
+        else:  # a bound of (ACC.3) with L = 2·length up to `MAX_PRODUCT_LENGTH`, plus one of (ACC.4) beyond it
             centre = None if blocks is None else blocks.centre
             X = space.X if sp.issparse(space.X) else space.X - (space.X.mean(axis=0) if centre is None else centre)
             length = float(kernel.gamma) * float(squared_norms(X).max())
             error = 18.0 * (d + 4) * UNIT * min(length, MAX_PRODUCT_LENGTH) + 6.0 * gamma(d + 4)
-            error += 0.0 if sp.issparse(space.X) else 4.0 * UNIT * math.sqrt(length)
+            error += 0.0 if sp.issparse(space.X) else 4.0 * UNIT * math.sqrt(length)  # centring
         rounded = math.expm1(min(error, 1.0)) + FUNCTION_ROUNDINGS * UNIT
         return min(max(rounded, CLIPPING_ERROR), 1.0)  # (ACC.5), and 0 ≤ K ≤ 1
 
     def compute_radius_factor(self, beta: FloatArray, w: FloatArray | None) -> float:
-        """Return the factor of ρ_i in (ACC.2)."""
+        """Return the factor of ρ_i in (ACC.2), for β (n,) or an explicit w (d,)."""
         if w is not None:
             return gamma(self._max_terms + 6) * bound_norm(w) + UNDERFLOW
-        size, terms = self.bound_norm_sum(beta)
-        return (self.epsilon + gamma(terms + 6)) * size
+        norm_sum, terms = self.bound_norm_sum(beta)
+        return (self.epsilon + gamma(terms + 6)) * norm_sum
 
     def bound_norm_sum(self, beta: FloatArray) -> tuple[float, int]:
-        """Return an upper bound of Σ|β_i| ρ_i, and the number of its nonzero terms."""
+        """Return an upper bound of Σ|β_i| ρ_i, and the number of nonzero β_i."""
         if self._last_norm_sum[0] is beta:
             return self._last_norm_sum[1]
         terms = int(np.count_nonzero(beta))
         common = None if self._all_norms is None else find_common_value(self._all_norms)
         if common is not None:
-            size = common * float(np.add.reduce(np.abs(beta))) * (1.0 + gamma(terms + 1))
+            norm_sum = common * float(np.add.reduce(np.abs(beta))) * (1.0 + gamma(terms + 1))
         else:
             support = beta.nonzero()[0]
-            size = float(np.abs(beta[support]) @ self.bound_norms(support)) * (1.0 + gamma(terms))
-        if not beta.flags.writeable:  # the coefficients of a point do not change
-            self._last_norm_sum = beta, (size, terms)
-        return size, terms
+            norm_sum = float(np.abs(beta[support]) @ self.bound_norms(support)) * (1.0 + gamma(terms))
+        if not beta.flags.writeable:  # only then is the same array the same β later
+            self._last_norm_sum = beta, (norm_sum, terms)
+        return norm_sum, terms
 
     def bound_weight_error(self, beta: FloatArray) -> float:
-        """Bound the norm of the error of Σβ_i z_i, γ ‖Σ|β_i||z_i|‖; linear kernel."""
-        length, count, n = bound_norm(beta), int(np.count_nonzero(beta)), len(beta)
-        size = length * self.root_square_sum
+        """Bound the norm of the error of w = Σβ_i z_i as computed, by γ Σ|β_i|‖z_i‖; linear kernel."""
+        terms = int(np.count_nonzero(beta))
+        size = bound_norm(beta) * self.root_square_sum
         if self._all_norms is not None:
             size = min(size, float(np.abs(beta) @ self._all_norms))
-        return gamma(count + 4) * size * (1.0 + gamma(n + 4))
+        return gamma(terms + 4) * size * (1.0 + gamma(len(beta) + 4))

@@ -1,4 +1,7 @@
-"""Change the hyperplane of a certified point (`rescale`, `shift_multiplier`)."""
+"""Change the decision function or a multiplier of a certified point, keeping its α (`rescale`, `shift_multiplier`).
+
+The gap needs ‖w − w(α)‖. It is not computed again, but bounded: ‖cw − w(α)‖ ≤ ‖w − w(α)‖ + |c − 1| ‖w‖.
+"""
 
 from __future__ import annotations
 
@@ -17,31 +20,34 @@ from qpsvm.space.kernels.space import FeatureSpace
 def rescale(
     space: FeatureSpace, svm: SVMDual, point: Certificate, u: FloatArray, w: FloatArray | None, b: float, factor: float
 ) -> Certificate:
-    """Return the point with decision values (u + b)·factor, u (m,) those of w or coef, as numbers for the user."""
+    """Return the point with f = factor·(u + b), u (m,) over the rows of the dual; w (d,) if it is linear, else None.
+
+    Its gap and objectives are not updated.
+    """
     b *= factor
     total_factor, norm = point.factor * factor, math.sqrt(2.0 * max(point.half_norm, 0.0))
-    own, by = (svm.beta(point.alpha) if point.explicit is None else point.explicit), total_factor
+    coef, coef_factor = (svm.beta(point.alpha) if point.explicit is None else point.explicit), total_factor
     if point.w is not None:
-        offset, by = point.offset + (factor - 1.0) * norm, factor
+        offset, coef_factor = point.offset + abs(factor - 1.0) * norm, factor
     elif point.explicit is not None:
         offset, w = point.offset + abs(factor - 1.0) * norm, None
-    else:
+    else:  # w = total_factor·w(α)
         offset, w = abs(1.0 - 1.0 / total_factor) * factor * norm, None
     multipliers = {name: factor * value for name, value in point.multipliers.items()}
-    plane, moved = build_plane(space, svm, own, w, b, multipliers, by)
+    plane, class_parts = build_plane(space, svm, coef, w, b, multipliers, coef_factor)
     yf = svm.sign * (u * factor + plane.level)
     low, high = point.b_interval
     return point.replace(
         coef=plane.coef, w=plane.w, b=plane.b, b_interval=(min(low, plane.b), max(high, plane.b)),
         level=plane.level, level_radius=plane.level_radius, yf=yf, factor=total_factor,
         half_norm=point.half_norm * factor * factor, offset=offset,
-        placed=point.placed + 1, evaluated=None, **moved,
+        placed=point.placed + 1, evaluated=None, **class_parts,
         value_radius=None if point.value_radius is None else point.value_radius * (factor * FEW_ROUNDINGS),
     )  # fmt: skip
 
 
 def shift_multiplier(svm: SVMDual, point: Certificate, name: str, value: float) -> Certificate:
-    """Return the point with another multiplier of this name, which levels depend on: another ρ, or ε."""
+    """Return the point with another value of a multiplier that margins depend on, such as ρ or ε."""
     multipliers = {**point.multipliers, name: value}
     margin, evaluated = svm.margin(multipliers), point.evaluated
     if evaluated is not None:

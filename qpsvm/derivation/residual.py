@@ -1,9 +1,7 @@
-"""Compute the residual of an equation from its two sides (`BothSides`), relative to a scale.
+"""Compute the residual of an equation or inequality from its two sides (`BothSides`).
 
-A residual is a magnitude, so it is never negative: of an equation the absolute difference of its sides, of an
-inequality the amount by which it is violated, both relative to a scale.
-
-An α given by the user is measured as it is (`choose_point`): it is not repaired, so that its violations are visible.
+It is the absolute difference of the sides of an equation, or the amount by which an inequality is violated, relative to
+a scale. An α given by the user is measured as it is (`choose_point`): it is not repaired, so that its violations show.
 """
 
 from __future__ import annotations
@@ -27,12 +25,12 @@ from qpsvm.result.svm_result import SVMResult
 
 #: A given α counts as equal to the certified one if they differ by at most this many units in the last place of its
 #: largest entry: certification repairs rounding errors in α, and scaling and shifting it takes a few operations.
-ROUNDINGS = 64
+MAX_ULPS = 64
 
 
 def choose_point(problem: Problem, alpha: FloatArray, certified: SVMResult) -> SVMResult:
     """Choose the point to measure at an α (n,): the certified result if it is optimal at this α, else α as given."""
-    rounding = ROUNDINGS * float(np.finfo(float).eps * np.abs(alpha).max())
+    rounding = MAX_ULPS * float(np.finfo(float).eps * np.abs(alpha).max())
     is_unchanged = bool((np.abs(certified.alpha - alpha) <= rounding).all())
     if is_unchanged and certified.status is Status.OPTIMAL:
         return certified
@@ -44,7 +42,7 @@ def evaluate_unrepaired(problem: Problem, alpha: FloatArray) -> SVMResult:
 
     Its primal and dual values are plain objective values, not certified bounds. Rows of weight 0 keep their given α.
     """
-    space = problem.space.without_centring()  # centring is for α with yᵀα = 0
+    space = problem.space.without_centring()  # centring requires yᵀα = 0
     with np.errstate(all="ignore"):  # what overflows is shown as infinite
         point = evaluate(space, problem.svm, problem._restrict_to_dual(alpha))
         result = build_svm_result(
@@ -56,7 +54,7 @@ def evaluate_unrepaired(problem: Problem, alpha: FloatArray) -> SVMResult:
 
 
 class NotMeasurableError(Exception):
-    """Raised if a solution has nothing on which an equation can be measured. The message says what is missing."""
+    """Raised if an equation cannot be measured at a solution. The message says what is missing."""
 
 
 Relation = Literal["=", "≤", "≥"]
@@ -102,12 +100,10 @@ def find_worst_entry(
     """Find the entry with the largest residual; if the relation holds everywhere, the most informative entry.
 
     That is the largest entry of an equation, and the entry of an inequality that is closest to being violated, among
-    the `preferred` entries if there are any.
+    the `preferred` entries if there are any. Arrays have the shape (k,).
 
     label: A template for `str.format`, in which {i} is the name of the entry.
     names: The name of each entry, or a function of its index; None for the index itself.
-
-    Shapes: left, right (k,), scale (k,), names (k,), preferred (k,).
     """
     right, scale = np.broadcast_to(right, left.shape), np.broadcast_to(scale, left.shape)
     violation = compute_violation(left, relation, right)
@@ -117,10 +113,10 @@ def find_worst_entry(
     if relation == "=" and worst_residual <= RESIDUAL_TOL:
         i = int(np.abs(right).argmax())
     elif worst_residual == 0.0:
-        bound_slack = right - left if relation == "≤" else left - right
+        slack = right - left if relation == "≤" else left - right
         if preferred is not None and preferred.any():
-            bound_slack = np.where(preferred, bound_slack, np.inf)
-        i = int(bound_slack.argmin())
+            slack = np.where(preferred, slack, np.inf)
+        i = int(slack.argmin())
     name: str | int = i
     if names is not None:
         name = names(i) if callable(names) else int(names[i])
@@ -129,10 +125,7 @@ def find_worst_entry(
 
 
 def choose_shown_sides(sides: tuple[BothSides, ...]) -> BothSides:
-    """Choose which of several comparisons to show: the one with the largest residual; the first if all hold.
-
-    The first is also chosen if a residual is NaN, as there is no largest one then.
-    """
+    """Choose the comparison with the largest residual; the first if all hold, or if a residual is NaN."""
     residuals = [both.residual for both in sides]
     if any(map(math.isnan, residuals)) or max(residuals) <= RESIDUAL_TOL:
         return sides[0]

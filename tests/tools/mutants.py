@@ -118,7 +118,7 @@ MUTANTS = [
     Mutant("program/losses.py", "term_beyond = np.where(hard, np.inf,", "term_beyond = np.where(hard, 0.0,", TERMS),
     # --- how exactly a kernel value is known
     Mutant("bounds/accuracy.py", "(self.epsilon + gamma(terms + 6))", "gamma(terms)", COUNTED),
-    Mutant("bounds/accuracy.py", "bound_norm(beta),", "float(np.linalg.norm(beta)),", JUDGED),
+    Mutant("bounds/accuracy.py", "bound_norm(beta) *", "float(np.linalg.norm(beta)) *", JUDGED),
     Mutant("bounds/accuracy.py", "rounded = math.expm1(min(error, 1.0))", "rounded = 0.0", COUNTED),
     Mutant(
         "bounds/proof/kernels/points.py",

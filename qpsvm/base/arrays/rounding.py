@@ -1,9 +1,9 @@
-"""Bound the errors of floating-point arithmetic (`gamma`, `bound_norm`).
+"""Bound the errors of floating-point arithmetic (`gamma`, `bound_norm`, `bound_row_norms`).
 
 u = 2⁻⁵³ is the unit roundoff of doubles. A sum of k products is off by at most γ_k Σ|a_i b_i|, in any order:
 
     (ROUND.1)  γ_k = ku/(1 − ku)
-    (ROUND.5)  ‖x‖ ≤ √fl(Σx²) (1 + γ_{k+6}) + √k 2⁻⁵³⁶ for k numbers: the last is what squares lose that underflow
+    (ROUND.5)  ‖x‖ ≤ √fl(Σx²) (1 + γ_{k+6}) + √k 2⁻⁵³⁶ for k numbers; √k 2⁻⁵³⁶ covers squares that underflow
 
 Source: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), chapter 3.
 """
@@ -18,16 +18,16 @@ from qpsvm.base.arrays.types import FloatArray
 
 #: Unit roundoff u of a double.
 UNIT = 2.0**-53
-#: A sum below this share of its terms counts as 0, and numbers that differ by less count as equal.
+#: A sum below this share of its terms counts as 0, and numbers whose relative difference is smaller count as equal.
 ROUNDED = 1e-12
-#: A few roundings, for places where an exact count does not pay.
+#: Factor for a few roundings, where an exact count does not pay.
 FEW_ROUNDINGS = 1.0 + 64.0 * UNIT
 #: Squares of smaller numbers underflow.
 TINY_NORM = 2.0**-536
 
 
 def compute_relative_gap(difference: float, primal: float, dual: float, floor: float = 0.0) -> float:
-    """Return (CERT.3): P − D over max(|P|, |D|, floor); 0 if all are 0, infinite if P is."""
+    """Return the relative gap (CERT.3), P − D over max(|P|, |D|, floor); 0 if P = D, infinite if P or D is."""
     scale = max(abs(primal), abs(dual), floor)
     if difference == 0.0:
         return 0.0
@@ -42,15 +42,15 @@ def gamma(k: float) -> float:
 
 
 def bound_row_norms(squares: FloatArray, k: int) -> FloatArray:
-    """Bound lengths from above by (ROUND.5), (n,), from their squares, each summed from k numbers in any order."""
-    lengths: FloatArray = np.sqrt(squares)
-    lengths *= 1.0 + gamma(k + 6)
-    lengths += math.sqrt(k) * TINY_NORM
-    return lengths
+    """Return upper bounds of norms (n,) from their squares as computed, each a sum over k numbers, by (ROUND.5)."""
+    norms: FloatArray = np.sqrt(squares)
+    norms *= 1.0 + gamma(k + 6)
+    norms += math.sqrt(k) * TINY_NORM
+    return norms
 
 
 def bound_norm(v: FloatArray) -> float:
-    """Bound ‖v‖ from above, in units of its largest entry: squares may underflow, or overflow."""
+    """Return an upper bound of ‖v‖, computed in units of the largest entry, so that no square overflows."""
     largest = float(np.abs(v).max(initial=0.0))
     if largest == 0.0:
         return 0.0

@@ -2,10 +2,10 @@
 
     (SOURCE.1)  Xw,  Xᵀβ = Σ_B X_Bᵀβ_B,  X_JᵀDX_J = Σ_B …,  ‖x_i‖²,  Σ_i x_i,  X_J    over the blocks B of rows
 
-Each is a sum or a sequence over blocks. They are implemented once, in `RowSource`, by one primitive, `map_blocks`: for
-an array in memory (one block, so that a product is one call of the BLAS), for rows that are computed when they are
-needed, and for rows on a cluster, to which tasks are sent. Operators, certificates and linear solvers use only these
-methods. Only the rows of a working set, or the support vectors, are gathered.
+Each is a sum or a sequence over blocks. They are implemented once, in `RowSource`, by one primitive, `map_blocks`,
+which subclasses may override. An array in memory is one block, so that a product is one call of the BLAS; other rows
+are read or computed when they are needed; to rows on a cluster, tasks are sent. Operators, certificates and linear
+solvers use only these methods. Only the rows of a working set, or the support vectors, are gathered.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ T = TypeVar("T")
 
 #: Cost of `RowSource.scan`, two products and the visitor, relative to reading every number once.
 FUSED_PASS_COST = 3.0
-#: Function of a range of rows and of X w there (k,), which it may overwrite; returns weights β (k,), or None for 0.
+#: Function of a range of rows and of X w there (k,), which it may overwrite; returns β (k,) there, or None for 0.
 Visitor: TypeAlias = Callable[[slice, FloatArray], FloatArray | None]
 #: Number of rows that a visitor gets at a time from a remote source: 1 MB of margins.
 VISITED_ROWS = 1 << 17
-#: Function of a block, of positions in it if only some of its rows are selected, and of vectors over these rows.
+#: Function of a block, of positions in it if only some of its rows are selected, and of vectors over its rows; see
+#: `qpsvm.data.rows.tasks`.
 Task: TypeAlias = Callable[..., Any]
 #: Selected rows of a block: the block, their positions in it, and their positions in the selection.
 BlockRows: TypeAlias = tuple[Block, RowIndex, RowIndex]
@@ -76,7 +77,7 @@ class RowSource(metaclass=FastABCMeta):
         """Yield all rows in order, in blocks. May be called repeatedly."""
 
     def map_blocks(
-        self, task: Task, *along: FloatArray, rows: IntArray | None = None, add: bool = False
+        self, task: Task, *vectors: FloatArray, rows: IntArray | None = None, add: bool = False
     ) -> Iterator[tuple[RowIndex, Any]]:
         """Apply a task to each block, in order, and yield its rows with each result.
 
@@ -84,32 +85,28 @@ class RowSource(metaclass=FastABCMeta):
         ----------
         task : callable
             See `tasks`. It must be picklable, because it may be sent to other processes.
-        *along : ndarray of shape (n, …), or (j, …) with `rows`
-            Vectors over the rows, of which a task gets the entries of its rows.
+        *vectors : ndarray of shape (n, …), or (j, …) with `rows`
+            Vectors over the rows; a task gets the entries of its rows.
         rows : ndarray of shape (j,), optional
             The selected rows, in any order. A task then gets their positions in the block, and their positions in
             `rows` are yielded with its result.
         add : bool
-            Whether results, tuples of arrays, may be summed before they are sent here.
+            Whether results, tuples of arrays, may be summed before they are sent here, if they are computed elsewhere.
         """
         del add
         if rows is None:
             for block in self.blocks():
-                yield block.rows, task(block, *(values[block.rows] for values in along))
+                yield block.rows, task(block, *(values[block.rows] for values in vectors))
             return
         for block, block_rows, positions in self.locate_rows(rows):
-            yield positions, task(block, block_rows, *(values[positions] for values in along))
+            yield positions, task(block, block_rows, *(values[positions] for values in vectors))
 
     def sum_blocks(
-        self,
-        task: Task,
-        *along: FloatArray,
-        shapes: tuple[tuple[int, ...], ...],
-        rows: IntArray | None = None,
+        self, task: Task, *vectors: FloatArray, shapes: tuple[tuple[int, ...], ...], rows: IntArray | None = None,
         add: bool = False,
-    ) -> list[FloatArray]:
+    ) -> list[FloatArray]:  # fmt: skip
         """Sum the results of a task, tuples of arrays of these shapes, over the blocks; see `map_blocks`."""
-        return sum_arrays((result for _, result in self.map_blocks(task, *along, rows=rows, add=add)), *shapes)
+        return sum_arrays((result for _, result in self.map_blocks(task, *vectors, rows=rows, add=add)), *shapes)
 
     @property
     @abstractmethod
@@ -191,9 +188,8 @@ class RowSource(metaclass=FastABCMeta):
 
     def weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
         """Return Xᵀβ for β (n,) or (n, r); or X_Jᵀβ for J = rows (j,) and β (j,): (d,) or (d, r)."""
-        shape = (self.d, *beta.shape[1:])
         task = tasks.weights if rows is None else tasks.weights_of_rows
-        return self.sum_blocks(task, beta, rows=rows, shapes=(shape,))[0]
+        return self.sum_blocks(task, beta, rows=rows, shapes=((self.d, *beta.shape[1:]),))[0]
 
     def scan(self, w: FloatArray, visit: Visitor) -> FloatArray:
         """Compute two products in one pass: Xᵀβ, (d,), for the β that the visitor returns for X w, block by block.
@@ -214,9 +210,8 @@ class RowSource(metaclass=FastABCMeta):
 
     def moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
         """Return X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), for J = rows (j,) and D = diag(scale), or the identity."""
-        along = () if scale is None else (scale,)
-        shapes = (self.d, self.d), (self.d,)
-        S, s = self.sum_blocks(tasks.moments, *along, rows=rows, shapes=shapes, add=True)
+        vectors, shapes = () if scale is None else (scale,), ((self.d, self.d), (self.d,))
+        S, s = self.sum_blocks(tasks.moments, *vectors, rows=rows, shapes=shapes, add=True)
         return S, s
 
     def column_squares(self) -> FloatArray:

@@ -44,9 +44,9 @@ class TransformedRows(RowSource):
         return map(self.transform, self.source.blocks())
 
     def map_blocks(
-        self, task: Task, *along: FloatArray, rows: IntArray | None = None, add: bool = False
+        self, task: Task, *vectors: FloatArray, rows: IntArray | None = None, add: bool = False
     ) -> Iterator[tuple[RowIndex, Any]]:
-        return self.source.map_blocks(ComposedTask(self.transform, task), *along, rows=rows, add=add)
+        return self.source.map_blocks(ComposedTask(self.transform, task), *vectors, rows=rows, add=add)
 
     def locate_rows(self, rows: IntArray) -> Iterator[BlockRows]:
         for block, block_rows, positions in self.source.locate_rows(rows):

@@ -155,15 +155,15 @@ class DaskRows(RowSource):
         return compute_calls(calls)
 
     def map_blocks(
-        self, task: Task, *along: FloatArray, rows: IntArray | None = None, add: bool = False
+        self, task: Task, *vectors: FloatArray, rows: IntArray | None = None, add: bool = False
     ) -> Iterator[tuple[RowIndex, Any]]:
         matrix = self.memory_matrix
         if matrix is not None:
             block = as_block(matrix)
             if rows is None:
-                yield ALL, task(block, *along)
+                yield ALL, task(block, *vectors)
             else:
-                yield ALL, task(block, rows, *along)
+                yield ALL, task(block, rows, *vectors)
             return
         import dask
 
@@ -172,7 +172,7 @@ class DaskRows(RowSource):
         positions: list[RowIndex] = []
         for k, block_rows, position in self._locate_partitions(rows):
             row_arguments = () if rows is None else (block_rows,)
-            packed_vectors = [pack(values[position]) for values in along]
+            packed_vectors = [pack(values[position]) for values in vectors]
             calls.append(run(self.parts[k], self.is_sparse, task, *row_arguments, *packed_vectors))
             positions.append(position)
         if add:

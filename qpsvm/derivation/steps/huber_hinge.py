@@ -1,4 +1,7 @@
-"""Build the steps of Huber's hinge, (HUBER.1) to (HUBER.17)."""
+"""Build the steps of Huber's hinge, (HUBER.1) to (HUBER.17).
+
+The slack of a sample is ξ + ζ: the penalty C ξ²/(2κ) of ξ is quadratic, that of ζ, Cζ, is linear.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,9 @@ from qpsvm.derivation.term_builders import HALF, largest_of, total
 from qpsvm.machines import HuberHinge
 
 WIDTH = letter(r"\kappa", lambda at: float(at.problem.width))
-#: The part of the slack with a quadratic penalty.
 XI = letter(r"\xi_i", lambda at: at.xi - at.zeta)
-#: The rest of the slack, with a linear penalty.
 ZETA = letter(r"\zeta_i")
-#: δ_iα_i, which is ξ_i at an optimum.
+#: δ_iα_i = κα_i/C_i, which is ξ_i at an optimum.
 CURVE = WIDTH * sym.ALPHA / sym.C
 #: Meanings of the symbols of this machine.
 SYMBOLS = {
@@ -49,11 +50,12 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
     soft = build_terms(problem)
     t = letter("t", lambda at: at.xi)
     psi = letter(r"\psi_i(t)", lambda at: at.compute_losses(at.xi), "psi")
-    smaller_value = -largest_of(-(sym.C * t), -(sym.C / (2 * WIDTH) * t**2))
-    smaller_price = letter(
-        r"\min\Bigl(C_it,\ \tfrac{C_i}{2\kappa}t^2\Bigr)", smaller_value.value,
+    minimum = -largest_of(-(sym.C * t), -(sym.C / (2 * WIDTH) * t**2))
+    smaller_penalty = letter(
+        r"\min\Bigl(C_it,\ \tfrac{C_i}{2\kappa}t^2\Bigr)", minimum.value,
         "minimum(C * t, C * t**2 / (2 * kappa))", "min(C_i t, C_i t²/(2κ))"
     )  # fmt: skip
+    xi_line = line(XI, "=", CURVE, scale="level", before=write_stationarity(r"\xi_i"))
     return build_steps(
         soft,
         "HUBER",
@@ -73,15 +75,9 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
             "The penalty of ξ_i has the slope C_iξ_i/κ, which equals the multiplier α_i of the margin row: α is the "
             "curved part of the slack in other units. ζ_i is in two constraints, whose multipliers add up to its "
             "penalty.",
-            Equation(
-                "below",
-                (
-                    line(XI, "=", CURVE, scale="level", before=write_stationarity(r"\xi_i")),
-                    *build_eta_lines(soft, write_stationarity(r"\zeta_i")),
-                ),
-            ),
+            Equation("below", (xi_line, *build_eta_lines(soft, write_stationarity(r"\zeta_i")))),
         ),
-        xi=None,
+        xi=None,  # part of "level"
         substitution=build_substitution_step(
             soft,
             "ζ drops out, half of each quadratic term cancels, and the remaining terms of ξ are a square of α",
@@ -103,7 +99,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
             "large one the squared hinge with C_i/(2κ).",
             Equation(
                 "alone",
-                (line(sym.C * (t - WIDTH / 2), "≤", psi, "≤", smaller_price, scale="objective_scale"),),
+                (line(sym.C * (t - WIDTH / 2), "≤", psi, "≤", smaller_penalty, scale="objective_scale"),),
                 lambda at: "" if at.xi.any() else "no sample has slack",
             ),
         ),

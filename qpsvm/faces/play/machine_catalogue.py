@@ -176,11 +176,11 @@ MACHINES: dict[str, PageMachine] = {
     ),
     "huber-hinge": PageMachine(
         "Huber hinge", HuberHinge, "C", {"balance": "HUBER.5", "box": "HUBER.7"}, tighter="raise C", curved=True,
-        path="α is 0, or y f = 1 − κα/C, or α is C", letters=build_curved_symbols(bound="C"),
+        path="α is 0, or y f = 1 − κα/C, or α is C", letters=build_curved_symbols("rest of g", bound="C"),
     ),
     "epsilon-svr": replace(EPSILON_SVR, squared=replace(
         EPSILON_SVR, bound="", share="|β| / largest |β|", against="β / largest |β|", curved=True,
-        letters=build_regression_symbols("", "", squared=True),
+        letters=build_regression_symbols("", ""),
         path="β is 0 inside the tube, and 2C times what is beyond it", box="α⁺_i, α⁻_i ≥ 0",
     )),
     "nu-svr": PageMachine(

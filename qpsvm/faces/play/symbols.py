@@ -1,15 +1,15 @@
-"""List the columns of the page's table of samples for each machine, and the words that describe it (`NOTATION`)."""
+"""Build the page's table of the selected sample for each machine, and hold default texts of machines (`NOTATION`)."""
 
 from __future__ import annotations
 
-#: A column of the table: its name in the answer, its heading in the machine's notation, and what it means.
+#: A row of the table: the name of its number in answers to the page, its symbol, and what it means.
 SymbolRow = tuple[str, str, str]
 ALPHA, GAP = ("alpha", "α", "multiplier"), ("gap", "g", "share of the gap")
-SLACK, SIGNED = ("xi", "ξ", "slack"), ("yf", "y f", "signed margin")
-#: Meaning of the columns with a product of complementary slackness.
+SLACK, YF = ("xi", "ξ", "slack"), ("yf", "y f", "signed margin")
+#: Meaning of a product of complementary slackness.
 ZERO = "0 at an optimum"
-#: Default notation by the kind of target. Each machine fills in {bound}, the upper bound of α, {level}, the margin, and
-#: {twice}, twice the margin.
+#: Default texts of `PageMachine`, by its kind of target and the name of the field. Each machine fills in {bound}, the
+#: upper bound of α, {level}, the margin, and {twice}, twice the margin.
 NOTATION = {
     "labels": {
         "value": "y f", "share": "α / {bound}", "box": "0 ≤ α_i ≤ {bound}", "balance": "yᵀα",
@@ -28,51 +28,54 @@ NOTATION = {
 
 
 def build_two_class_symbols(bound: str, level: str, eta: str) -> tuple[SymbolRow, ...]:
-    """Build the columns for two classes with a hinge loss; an empty bound means a hard margin, without slack."""
+    """Build the rows for two classes with a hinge loss; an empty bound means a hard margin, without slack."""
     if not bound:
-        return ALPHA, SIGNED, GAP, ("margin_product", f"α (y f − {level})", ZERO)
+        return ALPHA, YF, GAP, ("margin_product", f"α (y f − {level})", ZERO)
     return (
-        ALPHA, ("upper", bound, "its bound"), ("eta", f"{eta} = {bound} − α", "multiplier of ξ ≥ 0"), SLACK, SIGNED,
+        ALPHA, ("upper", bound, "its bound"), ("eta", f"{eta} = {bound} − α", "multiplier of ξ ≥ 0"), SLACK, YF,
         GAP, ("margin_product", f"α (y f − {level} + ξ)", ZERO), ("slack_product", f"({bound} − α) ξ", ZERO),
     )  # fmt: skip
 
 
-def build_curved_symbols(curvature: str = "", bound: str = "") -> tuple[SymbolRow, ...]:
-    """Build the columns for two classes with a squared hinge, or, with a bound, with a Huber hinge.
+def build_curved_symbols(slack_product: str, bound: str = "") -> tuple[SymbolRow, ...]:
+    """Build the rows for two classes with a squared hinge, or, with a bound, with a Huber hinge.
 
-    curvature: The product of complementary slackness of ξ, as text.
+    slack_product: The product of complementary slackness of ξ, as text.
     """
     bounds = (("upper", bound, "its bound"),) if bound else ()
     slack = "ξ + ζ" if bound else "ξ"
     return (
-        ALPHA, *bounds, ("xi", slack, "slack"), SIGNED, GAP, ("margin_product", f"α (y f − 1 + {slack})", ZERO),
-        ("slack_product", curvature or "rest of g", ZERO),
+        ALPHA, *bounds, ("xi", slack, "slack"), YF, GAP, ("margin_product", f"α (y f − 1 + {slack})", ZERO),
+        ("slack_product", slack_product, ZERO),
     )  # fmt: skip
 
 
-def build_regression_symbols(above: str, below: str, edge: str = "ε", squared: bool = False) -> tuple[SymbolRow, ...]:
-    """Build the columns for a regression.
+def build_regression_symbols(above: str, below: str, edge: str = "ε") -> tuple[SymbolRow, ...]:
+    """Build the rows for a regression.
 
-    above, below: Upper bounds of α⁺ and of α⁻ as text; empty if there are none.
+    above, below: Upper bounds of α⁺ and of α⁻ as text; both empty for a squared loss.
     edge: Half-width of the tube as text; empty without a tube.
     """
     distance_to_edge = f"{edge} ± (f − t)" if edge else "± (f − t)"
-    bounds: tuple[SymbolRow, ...] = (
-        (("upper", above, "bound of α⁺" if below != above else "their bound"),) if above else ()
-    )
-    bounds += (("lower", f"−{below}", "bound of −α⁻"),) if below and below != above else ()
-    slack = f"({above or 'C'} − α) ξ" if above == below else "(bound − α) ξ"
+    bounds: tuple[SymbolRow, ...] = ()
+    slack_product = "(bound − α) ξ"
+    if not above:
+        slack_product = "C (ξ − α/(2C))²"
+    elif above == below:
+        bounds, slack_product = (("upper", above, "their bound"),), f"({above} − α) ξ"
+    else:
+        bounds = ("upper", above, "bound of α⁺"), ("lower", f"−{below}", "bound of −α⁻")
     return (
         ("alpha", "β = α⁺ − α⁻", "its part in f"), ("alpha_above", "α⁺", "multiplier above f"),
         ("alpha_below", "α⁻", "multiplier below f"), *bounds, ("target", "t", "target"), ("f", "f", "prediction"),
         ("value", "t − f", "residual"), ("xi", "ξ", "beyond the tube" if edge else "its size"), GAP,
         ("margin_product", f"α ({distance_to_edge} + ξ)", ZERO),
-        ("slack_product", "C (ξ − α/(2C))²" if squared else slack, ZERO),
+        ("slack_product", slack_product, ZERO),
     )  # fmt: skip
 
 
 def build_enclosing_symbols(bound: str) -> tuple[SymbolRow, ...]:
-    """Build the columns for a machine that encloses samples without labels."""
+    """Build the rows for a machine that encloses samples without labels."""
     bounds = (("upper", bound, "its bound"),) if bound != "1" else ()
     return (
         ALPHA, *bounds, ("eta", f"η = {bound} − α", "multiplier of ξ ≥ 0"),

@@ -1,7 +1,8 @@
 """Prove that problems are infeasible (`prove_hulls`, `prove_infeasible`, `prove_imbalance`).
 
-A proof consists of weights of rows of the exact program: of samples, and of linear constraints. With these weights, the
-rows sum to a contradiction (Farkas' lemma); for two classes, they are a common point of the convex hulls.
+A proof consists of weights λ ≥ 0 of rows of the exact program, that is of margin rows and linear constraints, whose
+weighted sum is a contradiction (Farkas' lemma). For a hard margin, λ gives a common point of the hulls of the classes.
+Solvers find λ in floats; `find_combination` turns it into exact weights, or proves that exact ones are near.
 """
 
 from __future__ import annotations
@@ -18,9 +19,8 @@ from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.rationals import round_up, sum_floats
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.bounds.proof import infeasible
 from qpsvm.bounds.proof.exact_weights import Combination, ContradictingRows, compute_coordinates, find_combination
-from qpsvm.bounds.proof.infeasible import prove_hulls_meet, prove_nu_exceeds_balance
+from qpsvm.bounds.proof.infeasible import prove_hulls_meet, prove_no_plane, prove_nu_exceeds_balance
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.data.rows import FeatureRows, RowSource, as_row_source
 from qpsvm.machines.hull_distance import find_shared_sample
@@ -31,79 +31,102 @@ from qpsvm.machines.problem.proof_record import build_proof_record
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Precomputed
 
-__all__ = [
-    "find_common_point",
-    "is_proven_infeasible",
-    "prove_hulls",
-    "prove_imbalance",
-    "prove_infeasible",
-    "prove_nu_exceeds_balance",
-]
+
+def find_common_point(problem: DualStatement, weights: FloatArray) -> Mapping[int, Fraction] | bool | None:
+    """Return whether the hulls of the classes meet, given weights (n,) of a suspected common point; None if unknown.
+
+    If they meet and exact weights of a common point are known, return these, by sample number, in place of True.
+    """
+    attempt = _try_to_prove_meeting(problem, weights, prefer_exact=False)
+    if attempt.combination is None:
+        return False if _explain_disjoint(problem) else None
+    if attempt.combination.relative_radius:
+        return True
+    return attempt.get_weights_by_sample(problem, 1.0) | attempt.get_weights_by_sample(problem, -1.0)
+
+
+def prove_hulls(problem: DualStatement, weights: FloatArray) -> Proof:
+    """Prove that the hulls of two classes meet, given weights of samples, (n,). Raises UnsupportedError."""
+    attempt = _try_to_prove_meeting(problem, weights, prefer_exact=True)
+    u, v = (attempt.get_weights_by_sample(problem, sign) for sign in (1.0, -1.0))
+    labels, separation = _name_classes(problem.samples)[::-1], _explain_disjoint(problem)
+    proof = prove_hulls_meet(
+        problem.title, (u, v), labels, attempt.point, attempt.combination, separation, attempt.assumptions
+    )
+    return replace(proof, record={**proof.record, "stated": partial(build_proof_record, problem)})
+
+
+def is_proven_infeasible(problem: DualStatement, weights: Mapping[str, float]) -> bool:
+    """Return whether Farkas weights of rows, by name, prove that no (w, b) satisfies all of these rows."""
+    try:
+        return find_combination(*_build_farkas_system(problem, weights)) is not None
+    except UnsupportedError:
+        return False
+
+
+def prove_infeasible(problem: DualStatement, weights: Mapping[str, float]) -> Proof:
+    """Prove that no (w, b) satisfies the rows with these weights, by name. Raises UnsupportedError."""
+    return prove_no_plane(problem.title, *_build_farkas_system(problem, weights))
+
+
+def prove_imbalance(nu: float, samples: Any) -> Proof:
+    """Prove that ν is too large for two classes of samples."""
+    more, less = (sum_floats(samples.weight[samples.target * side > 0]) for side in (1, -1))
+    return prove_nu_exceeds_balance(nu, more, less, _name_classes(samples))
 
 
 @dataclass(frozen=True, eq=False)
-class _HullMeeting:
+class _HullAttempt:
     """Attempt to prove that the hulls of two classes meet, by weights λ = (u, v)/2 of some samples.
 
     combination: The exact combination that proves it; None if none was found.
-    chosen (k,): Samples of positive weight.
-    halves: λ of these samples: those proven, or those of the error.
+    support (k,): Samples of positive weight.
+    halves: λ of these samples: exact if they are proven, else those given, scaled to add up to ½ in each class.
     point: The common point as text.
     assumptions: Assumptions about the points.
     """
 
     combination: Combination | None
-    chosen: IntArray
+    support: IntArray
     halves: list[Fraction]
     point: str
     assumptions: tuple[str, ...]
 
     def get_weights_by_sample(self, problem: DualStatement, sign: float) -> dict[int, Fraction]:
         """Return the nonzero weights of one class by sample number; they sum to 1."""
-        labels, numbers = problem._active_target[self.chosen].tolist(), problem.active_rows[self.chosen].tolist()
+        labels, numbers = problem._active_target[self.support].tolist(), problem.active_rows[self.support].tolist()
         entries = zip(labels, numbers, self.halves, strict=True)
         return {number: 2 * half for label, number, half in entries if label == sign and half}
 
 
-def _find_meeting(problem: DualStatement, weights: FloatArray, exactly: bool) -> _HullMeeting:
+def _try_to_prove_meeting(problem: DualStatement, weights: FloatArray, prefer_exact: bool) -> _HullAttempt:
     """Try to prove that the hulls of two classes meet, by exact weights near the given floats, (n,).
 
-    exactly: Whether exact weights are searched; otherwise a proof that such weights exist suffices.
+    prefer_exact: Whether to look for exact weights even where proving that they exist is faster.
     """
-    chosen = np.flatnonzero(weights > 0.0)
-    matrix = not isinstance(problem.kernel, (Linear, FeatureMap)) and uses_kernel_matrix(problem)
-    signs = problem._active_target[chosen]
-    rows, assumed = _build_rows(problem, chosen, list(map(str, chosen)), matrix)
-    exact_weights = [Fraction(value) for value in weights[chosen].tolist()]
+    support = np.flatnonzero(weights > 0.0)
+    uses_matrix = not isinstance(problem.kernel, (Linear, FeatureMap)) and uses_kernel_matrix(problem)
+    signs = problem._active_target[support]
+    rows, assumptions = _build_rows(problem, support, list(map(str, support)), uses_matrix)
+    exact_weights = [Fraction(value) for value in weights[support].tolist()]
     sums = {sign: sum(w for w, s in zip(exact_weights, signs, strict=True) if s == sign) for sign in (1.0, -1.0)}
     halves = [w / sums[s] / 2 for w, s in zip(exact_weights, signs, strict=True)]
     point = "Σ u_i φ(x_i) = Σ v_j φ(x_j)"
-    if matrix or isinstance(problem.kernel, Precomputed):
+    if uses_matrix or isinstance(problem.kernel, Precomputed):
         point = "Σ u_i f(x_i) = Σ v_j f(x_j) of every f(x) = Σ a_i K(x_i, x) + b,"
-    proven = find_combination(rows, np.array([float(half) for half in halves]), exactly)
-    if proven is not None and proven.relative_radius:  # of weights that add up to ½ in each class
-        off = (
-            Fraction(proven.relative_radius) * a + abs(a - half) for a, half in zip(proven.weights, halves, strict=True)
-        )
-        proven = replace(
-            proven, relative_radius=round_up(max(error / half for error, half in zip(off, halves, strict=True)))
-        )
+    proven = find_combination(rows, np.array([float(half) for half in halves]), prefer_exact)
+    if proven is not None and proven.relative_radius:
+        proven = _recentre(proven, halves)
     elif proven is not None:
         halves = proven.weights
-    return _HullMeeting(proven, chosen, halves, point, assumed)
+    return _HullAttempt(proven, support, halves, point, assumptions)
 
 
-def find_common_point(problem: DualStatement, weights: FloatArray) -> Mapping[int, Fraction] | bool | None:
-    """Return whether the hulls of the classes meet, given weights (n,) of a suspected common point; None if unknown.
-
-    If exact rational weights were found near the given ones, return these by the index of the sample.
-    """
-    meeting = _find_meeting(problem, weights, exactly=False)
-    if meeting.combination is None:
-        return False if _explain_disjoint(problem) else None
-    return bool(meeting.combination.relative_radius) or meeting.get_weights_by_sample(
-        problem, 1.0
-    ) | meeting.get_weights_by_sample(problem, -1.0)
+def _recentre(enclosure: Combination, centres: list[Fraction]) -> Combination:
+    """Enlarge the radius r of an enclosure of λ around a to one around c: |λ − c| ≤ r a + |a − c|."""
+    radius = Fraction(enclosure.relative_radius)
+    pairs = zip(enclosure.weights, centres, strict=True)
+    return replace(enclosure, relative_radius=round_up(max((radius * a + abs(a - c)) / c for a, c in pairs)))
 
 
 def _explain_disjoint(problem: DualStatement) -> str:
@@ -117,36 +140,6 @@ def _explain_disjoint(problem: DualStatement) -> str:
     )
 
 
-def prove_hulls(problem: DualStatement, weights: FloatArray) -> Proof:
-    """Prove that the hulls of two classes meet, given weights of samples, (n,). Raises UnsupportedError."""
-    meeting = _find_meeting(problem, weights, exactly=True)
-    u, v = (meeting.get_weights_by_sample(problem, sign) for sign in (1.0, -1.0))
-    labels, separation = _name_classes(problem.samples)[::-1], _explain_disjoint(problem)
-    proof = prove_hulls_meet(
-        problem.title, (u, v), labels, meeting.point, meeting.combination, separation, meeting.assumptions
-    )
-    return replace(proof, record={**proof.record, "stated": partial(build_proof_record, problem)})
-
-
-def is_proven_infeasible(problem: DualStatement, weights: Mapping[str, float]) -> bool:
-    """Return whether it is proven that no (w, b) satisfies the rows with weights, by name."""
-    try:
-        return find_combination(*_build_farkas_system(problem, weights)) is not None
-    except UnsupportedError:
-        return False
-
-
-def prove_infeasible(problem: DualStatement, weights: Mapping[str, float]) -> Proof:
-    """Prove that rows with weights, given by name, exclude every point. Raises UnsupportedError."""
-    return infeasible.prove_no_plane(problem.title, *_build_farkas_system(problem, weights))
-
-
-def prove_imbalance(nu: float, samples: Any) -> Proof:
-    """Prove that ν is too large for two classes of samples."""
-    more, less = (sum_floats(samples.weight[samples.target * side > 0]) for side in (1, -1))
-    return prove_nu_exceeds_balance(nu, more, less, _name_classes(samples))
-
-
 def _name_classes(samples: Any) -> tuple[str, str]:
     """Return the names of the classes −1 and +1."""
     first, second = samples.classes.tolist()
@@ -154,7 +147,7 @@ def _name_classes(samples: Any) -> tuple[str, str]:
 
 
 def _build_farkas_system(problem: DualStatement, weights: Mapping[str, float]) -> tuple[ContradictingRows, FloatArray]:
-    """Return the rows with weights, and these; a margin row is called "margin[i]". Raises UnsupportedError."""
+    """Return the named rows and their weights (k,); a margin row is called "margin[i]". Raises UnsupportedError."""
     kernel: Kernel = problem.kernel
     if problem.psd != "raise" and not kernel.is_psd:
         raise UnsupportedError(f"no proof for the kernel {kernel} with psd={problem.psd!r}, which makes another of it")
@@ -163,31 +156,38 @@ def _build_farkas_system(problem: DualStatement, weights: Mapping[str, float]) -
     n_machine_rows, names = len(problem._build_specification().sign), problem._textbook_constraint_rows.names
     row_of_name = {name: n_machine_rows + k for k, name in enumerate(names)}
     chosen = [row_of_name[name] if name in row_of_name else int(name[len("margin[") : -1]) for name in weights]
-    return _build_rows(problem, np.array(chosen), list(weights), False)[0], np.array(list(weights.values()))
+    rows, _ = _build_rows(problem, np.array(chosen), list(weights), uses_matrix=False)
+    return rows, np.array(list(weights.values()))
 
 
 def _build_rows(
-    problem: DualStatement, chosen: IntArray, names: list[str], matrix: bool
+    problem: DualStatement, chosen: IntArray, names: list[str], uses_matrix: bool
 ) -> tuple[ContradictingRows, tuple[str, ...]]:
-    """Build rows (PFARKAS.1) of the exact program, −s_k⟨w, φ_k⟩ − E_k b ≤ −ℓ_k, and the assumptions on their points."""
+    """Build rows (PFARKAS.1) of the exact program, −s_k⟨w, φ_k⟩ − E_k b ≤ −ℓ_k, and the assumptions on their points.
+
+    chosen (k,): The rows.
+    uses_matrix: Whether points are rows of the kernel matrix.
+    """
     program = build_exact_program(problem)
     row_terms = [program.list_row_terms(k) for k in chosen.tolist()]
-    used = sorted({point for row in row_terms for point, _ in row})
-    place = {point: at for at, point in enumerate(used)}
-    kernel, points, assumed = _build_points(problem, np.array(used, dtype=np.intp), matrix)
-    terms = [[(place[point], -factor) for point, factor in row] for row in row_terms]
+    used_points = sorted({point for row in row_terms for point, _ in row})
+    index_of_point = {point: index for index, point in enumerate(used_points)}
+    kernel, points, assumptions = _build_points(problem, np.array(used_points, dtype=np.intp), uses_matrix)
+    terms = [[(index_of_point[point], -factor) for point, factor in row] for row in row_terms]
     balance = next((group for group in program.groups if group.multiplier == "b"), None)
     c = None if balance is None else [-balance.get_entry(k) for k in chosen.tolist()]
     h = [-Fraction(problem._f_scale) * program.level[k] for k in chosen.tolist()]
-    return ContradictingRows(compute_coordinates(kernel, points), terms, c, h, names), assumed
+    return ContradictingRows(compute_coordinates(kernel, points), terms, c, h, names), assumptions
 
 
-def _build_points(problem: DualStatement, places: IntArray, matrix: bool) -> tuple[Kernel, Matrix, tuple[str, ...]]:
-    """Build some points of the program with their kernel, or as rows of its matrix, and the assumptions on them."""
+def _build_points(
+    problem: DualStatement, used_points: IntArray, uses_matrix: bool
+) -> tuple[Kernel, Matrix, tuple[str, ...]]:
+    """Return a kernel, the points of these numbers as rows of its samples (q, d), and the assumptions on them."""
     kernel: Kernel = problem.kernel
     if isinstance(kernel, FeatureMap):
         rows = FeatureRows(as_row_source(problem.samples.active_features), kernel)
-        return Linear(), rows.take(places), ("the features are the floats that the map makes",)
-    if matrix:
-        return Precomputed(), problem.space.gram.dense()[places], build_exact_space(problem).assumptions
-    return kernel, as_row_source(stack_points(problem)).take(places), ()
+        return Linear(), rows.take(used_points), ("the features are the floats that the map makes",)
+    if uses_matrix:
+        return Precomputed(), problem.space.gram.dense()[used_points], build_exact_space(problem).assumptions
+    return kernel, as_row_source(stack_points(problem)).take(used_points), ()

@@ -268,8 +268,8 @@ def _build_result(solver: LeaveOutSolver, found: _Evaluations) -> LeaveOneOut:
     if not problem._all_weights_positive and not found.stop_reason:
         absent = np.flatnonzero(problem.sample_weight == 0.0)  # these do not influence any machine
         diagonal = problem._take_kernel_diagonal(absent)
-        decision[absent] = solver.full.decision_function(problem.X[absent], diagonal=diagonal)
-        gap[absent] = solver.full.gap
+        decision[absent] = solver.full_result.decision_function(problem.X[absent], diagonal=diagonal)
+        gap[absent] = solver.full_result.gap
     statuses = {"": Status.OPTIMAL, "time_limit": Status.TIME_LIMIT, "interrupted": Status.INTERRUPTED}
     status = statuses[found.stop_reason]
     has_decision = np.isfinite(decision) if problem._all_weights_positive else slice(None)
@@ -278,4 +278,4 @@ def _build_result(solver: LeaveOutSolver, found: _Evaluations) -> LeaveOneOut:
     message = "; ".join(notes[:3]) + (f"; and {len(notes) - 3} more" if len(notes) > 3 else "")
     solver.functions.mark_missing(np.flatnonzero(np.isnan(found.decision)))
     error = compute_error(problem, decision)
-    return LeaveOneOut(decision, gap, error, status, message, solver.moved, solver.functions)
+    return LeaveOneOut(decision, gap, error, status, message, solver.n_moved, solver.functions)

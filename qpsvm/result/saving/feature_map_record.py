@@ -1,11 +1,11 @@
 """Save a feature map as a record in the header and arrays (`build_map_record`), and read it (`build_feature_map`).
 
-A model over the features of a map is saved as a linear model of these features, and the map.
+A model over the features of a map is saved as a linear model of these features, and the map: its class, parameters,
+kernel ("of") and measured error in the record, and the points and the factor of its `Fit` in arrays.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -36,8 +36,7 @@ def build_map_record(
     row_map: FeatureMap, build_kernel_record: Callable[[Kernel], dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the record of a fitted map, and its arrays by name."""
-    name = next(name for name, (kind, _) in SAVED_MAPS.items() if type(row_map) is kind)
-    _, parameter_names = SAVED_MAPS[name]
+    name, parameter_names = next((name, keys) for name, (kind, keys) in SAVED_MAPS.items() if type(row_map) is kind)
     fit = row_map.learned_fit
     record = {
         "map": name,
@@ -45,17 +44,16 @@ def build_map_record(
         "error": list(fit.error),
         "of": None if isinstance(row_map, RandomFourier) else build_kernel_record(row_map.exact_kernel),
     }
-    arrays: dict[str, Any] = {"factor": fit.factor}
-    arrays |= build_row_arrays(fit.points, "points")
+    arrays = {"factor": fit.factor, **build_row_arrays(fit.points, "points")}
     return record, {PREFIX + key: value for key, value in arrays.items()}
 
 
-def build_row_arrays(V: Matrix, name: str) -> dict[str, NDArray[Any]]:
+def build_row_arrays(rows: Matrix, name: str) -> dict[str, NDArray[Any]]:
     """Return rows (m, d) as arrays to save: dense rows as one array with this name, sparse rows as the parts of CSR."""
-    if not sp.issparse(V):
-        return {name: np.asarray(V)}
-    V = sp.csr_array(V, dtype=np.float64)
-    return {"data": V.data, "indices": V.indices, "indptr": V.indptr, "rows": np.array(V.shape[0])}
+    if not sp.issparse(rows):
+        return {name: np.asarray(rows)}
+    csr = sp.csr_array(rows, dtype=np.float64)
+    return {"data": csr.data, "indices": csr.indices, "indptr": csr.indptr, "rows": np.array(csr.shape[0])}
 
 
 def build_feature_map(
@@ -67,8 +65,8 @@ def build_feature_map(
 ) -> FeatureMap:
     """Build the map of a record, for samples with d features.
 
-    decode_kernel: Return the kernel of a record.
-    decode_points: Return the points (m, d) of arrays in one of the layouts of support vectors.
+    decode_kernel: Function that returns the kernel of a record.
+    decode_points: Function that returns the points (m, d) of arrays in one of the layouts of support vectors.
 
     Raises DataError, ParameterError, UnknownOptionError, UnsupportedError.
     """
@@ -77,8 +75,7 @@ def build_feature_map(
     if not is_known or set(map_arrays) not in (DENSE_ARRAYS, SPARSE_ARRAYS):
         raise DataError("it has no feature map that this version knows")
     kind, parameter_names = SAVED_MAPS[record["map"]]
-    parameters = record.get("parameters")
-    error = record.get("error")
+    parameters, error = record.get("parameters"), record.get("error")
     if not isinstance(parameters, dict) or set(parameters) != set(parameter_names):
         raise DataError(f"the map {record['map']} does not have the parameters {format_value(parameters)}")
     if not isinstance(error, list) or [type(value) for value in error] != [float, float]:
@@ -90,8 +87,7 @@ def build_feature_map(
         raise DataError(f"the map {row_map} has a gamma that is not a number")
     if "points" in map_arrays:
         map_arrays["vectors"] = map_arrays.pop("points")
-    points = decode_points(map_arrays, d)
-    factor = map_arrays["factor"]
+    points, factor = decode_points(map_arrays, d), map_arrays["factor"]
     if not _has_factor_shape(row_map, points.shape[0], factor):
         raise DataError("the arrays of its feature map do not fit together")
     return row_map.with_fit(Fit(points, factor.astype(np.float64, copy=False), (error[0], error[1])))
@@ -105,4 +101,4 @@ def _has_factor_shape(row_map: FeatureMap, m: int, factor: NDArray[Any]) -> bool
         return factor.shape == (1, m) and m == row_map.components
     if isinstance(row_map, PivotedCholesky):
         return factor.shape == (m, m) and bool((factor.diagonal() > 0.0).all())
-    return factor.shape[0] == m and math.prod(factor.shape) > 0
+    return bool(factor.shape[0] == m)

@@ -1,8 +1,9 @@
 """Write and read model files (`write_model`, `read_model`).
 
-A file holds a header and the arrays of the decision function. The header is JSON text: format, kernel and its
-parameters, number and names of the features, metadata. Writing and reading make the same checks. So a model that loads
-can predict, even if its file was damaged or forged.
+The attributes of a model are kernel, classes, b, coef, vectors, w, n_features, feature_names and metadata; with one f
+also diagonal and radius, with pairs of classes also counts, by_class and break_ties. A file holds the arrays among them
+and a header, the others as JSON text. Writing and reading make the same checks. So a model that loads can predict,
+even if its file was damaged or forged.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,11 +58,11 @@ COMMON_ARRAYS = {"header", "b", "coef"}
 CLASSES_ARRAYS = {"classes"}
 #: Further arrays of a file of pairs: the number of support vectors of each class.
 PAIRS_ARRAYS = {"counts"}
-#: Further entries in the header of a file of pairs, and their types.
-PAIRS_RULES = {"by_class": bool, "break_ties": bool}
+#: Further entries in the header of a file of pairs, true or false.
+PAIRS_RULES = ("by_class", "break_ties")
 #: The other arrays hold w, or the support vectors: dense (by their row numbers for a precomputed kernel) or CSR.
 LAYOUTS = ({"w"}, {"vectors"}, {"data", "indices", "indptr", "rows"})
-#: Types of the entries of arrays, as characters of NumPy's `dtype.kind`: of labels, real numbers and indices.
+#: Types of labels, real numbers and indices in arrays, as characters of NumPy's `dtype.kind`.
 LABEL_KINDS, REAL_KINDS, INDEX_KINDS = "biufSUMm", "f", "iu"
 #: The last character of Unicode.
 LARGEST_CHARACTER = 0x10FFFF
@@ -77,8 +78,11 @@ class _ArrayInfo(Protocol):
     def shape(self) -> tuple[int, ...]: ...
 
 
+ArrayT = TypeVar("ArrayT", bound=_ArrayInfo)
+
+
 def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
-    """Write the attributes of a model. If this fails, an existing file is unchanged.
+    """Write the attributes of a model, by name. If this fails, an existing file is unchanged.
 
     Raises UnsupportedError, ParameterTypeError, DataError, FileAccessError.
     """
@@ -201,8 +205,7 @@ def _check_shapes(header: Mapping[str, Any], arrays: Mapping[str, _ArrayInfo]) -
     The arrays of a feature map itself are checked when they are decoded.
     """
     if header.get("format") == MAP_FORMAT:
-        linear_arrays = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
-        _check_shapes(_build_linear_header(header), linear_arrays)
+        _check_shapes(*_build_linear_part(header, arrays))
         return
     d = _decode_width(header)
     model_format, is_precomputed = header.get("format"), header.get("kernel") == "precomputed"
@@ -235,12 +238,12 @@ def _list_expected_arrays(
 ) -> dict[str, tuple[str, tuple[int, ...]]]:
     """Return the kinds of numbers and the shape that each array of a model must have, by name."""
     is_pairs = model_format == PAIRS_FORMAT
+    k = 2  # number of classes
+    f_shape: tuple[int, ...] = ()  # of an array with one number per f
     n_vectors = 0 if "w" in arrays else _get_length(arrays["coef"], 1 if is_pairs else 0)
     n_stored = _get_length(arrays["data"]) if "data" in arrays else 0
-    k = 2
-    f_shape: tuple[int, ...] = ()  # of one number per decision function
     if is_pairs:
-        k = max(_get_length(arrays["classes"]), 3)
+        k = max(_get_length(arrays["classes"]), 3)  # fewer classes do not have the shape returned here
         f_shape = (k * (k - 1) // 2,)
     elif model_format == ALL_IN_ONE_FORMAT:
         k = max(_get_length(arrays["classes"]), 2)
@@ -282,7 +285,7 @@ def _decode_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]])
     has_several_f = header["format"] in (ALL_IN_ONE_FORMAT, PAIRS_FORMAT)
     further: dict[str, Any] = {} if has_several_f else ball
     if header["format"] == PAIRS_FORMAT:
-        further = {"counts": _check_counts(arrays["counts"], real_arrays["coef"].shape[1]), **_read_rules(header)}
+        further = {"counts": _check_counts(arrays["counts"], real_arrays["coef"].shape[1]), **_decode_rules(header)}
     return {
         "kernel": kernel,
         "classes": arrays.get("classes"),
@@ -308,7 +311,7 @@ def _decode_names(names: Any, d: int) -> tuple[str, ...] | None:
 
 
 def _decode_ball(header: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes `diagonal` and `radius` of a model with one f; 0 and None unless it is an SVDD's.
+    """Return `diagonal` and `radius`, attributes of a model with one f; 0 and None unless they are saved (SVDD).
 
     Raises DataError.
     """
@@ -320,30 +323,31 @@ def _decode_ball(header: Mapping[str, Any]) -> dict[str, Any]:
     return {"diagonal": float(diagonal), "radius": None if radius is None else float(radius)}
 
 
-def _build_linear_header(header: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the header of the linear model over the features of a map. Raises DataError."""
+def _build_linear_part(
+    header: Mapping[str, Any], arrays: Mapping[str, ArrayT]
+) -> tuple[dict[str, Any], dict[str, ArrayT]]:
+    """Return header and arrays of the linear model over the features of a map. Raises DataError."""
     record = header.get("features")
     version = record.get("format") if isinstance(record, dict) else None
     is_known = type(version) is int and version in (CLASSES_FORMAT, DIAGONAL_FORMAT)
     if not is_known or header.get("kernel") != "linear":
         raise DataError("it has no feature map that this version knows")
-    return {**header, "format": version, "feature_names": None}
+    linear_arrays = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
+    return {**header, "format": version, "feature_names": None}, linear_arrays
 
 
 def _decode_map_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """Return the attributes of a linear model over the features of a map, checked."""
     record = header["features"]
-    linear_arrays = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
-    attributes = _decode_model(_build_linear_header(header), linear_arrays)
+    attributes = _decode_model(*_build_linear_part(header, arrays))
     d = _decode_width(record)
     names = _decode_names(record.get("feature_names"), d)
     map_arrays = {name: array for name, array in arrays.items() if name.startswith(PREFIX)}
     row_map = build_feature_map(record, map_arrays, d, _decode_map_kernel, _decode_points)
     if row_map.width != header["n_features"]:
         raise DataError(f"its map makes {row_map.width} features, and w is of {header['n_features']}")
-    return {
-        **attributes, "kernel": row_map, "n_features": d, "vectors": np.zeros((0, d)), "feature_names": names,
-    }  # fmt: skip
+    map_attributes = {"kernel": row_map, "n_features": d, "vectors": np.zeros((0, d)), "feature_names": names}
+    return {**attributes, **map_attributes}
 
 
 def _decode_map_kernel(record: Any) -> Kernel:
@@ -365,7 +369,7 @@ def _decode_points(arrays: Mapping[str, NDArray[Any]], d: int) -> Matrix:
 
 
 def _is_csr_layout(arrays: Mapping[str, NDArray[Any]]) -> bool:
-    """Return whether the arrays of a CSR matrix have suitable types and shapes. Their values are not checked here."""
+    """Return whether the arrays of a CSR matrix have suitable types and shapes, whatever their values are."""
     data, indices, indptr, rows = (arrays[name] for name in ("data", "indices", "indptr", "rows"))
     has_indices = all(array.dtype.kind in INDEX_KINDS for array in (indices, indptr, rows))
     has_shapes = indices.ndim == indptr.ndim == 1 and rows.ndim == 0 and data.shape == indices.shape
@@ -379,12 +383,12 @@ def _check_counts(counts: NDArray[Any], m: int) -> NDArray[np.intp]:
     return counts.astype(np.intp, copy=False)
 
 
-def _read_rules(header: Mapping[str, Any]) -> dict[str, bool]:
-    """Read the rules by which the values of pairs are combined. Raises DataError."""
+def _decode_rules(header: Mapping[str, Any]) -> dict[str, bool]:
+    """Return the rules by which the values of pairs are combined. Raises DataError."""
     rules = {name: header.get(name) for name in PAIRS_RULES}
-    for name, kind in PAIRS_RULES.items():
-        if type(rules[name]) is not kind:
-            raise DataError(f"{name} is {format_value(rules[name])}, which is neither true nor false")
+    for name, rule in rules.items():
+        if type(rule) is not bool:
+            raise DataError(f"{name} is {format_value(rule)}, which is neither true nor false")
     return {name: bool(rule) for name, rule in rules.items()}
 
 

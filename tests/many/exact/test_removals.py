@@ -48,10 +48,10 @@ def test_points_of_the_tableau_are_optima(which, rounded):
     """g = 0 on rows inside, ≥ 0 at lo, ≤ 0 at hi, and Eᵀv = e: without what a certificate says."""
     problem = machine(which, rounded=rounded)
     out = LeaveOutSolver(problem, None, 1e-6, Clock(None))
-    changes = [change for rows in list_groups(problem, None) if (change := out._build_removal(rows)) is not None]
+    changes = [change for rows in list_groups(problem, None) if (change := out.removals.build(rows)) is not None]
     led = out.tableau.find_optima([(change.pinned, change.goal) for change in changes])
     assert sum(point is not None for point in led) >= 0.5 * len(changes)
-    rows = out.rows
+    rows = out.signed_rows
     for change, point in zip(changes, led, strict=True):
         if point is None:
             continue

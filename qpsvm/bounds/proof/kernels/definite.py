@@ -31,7 +31,7 @@ from qpsvm.bounds.proof.kernels.values import ROWS
 #: Largest number of rows for which a proof is tried: 5000 take some seconds.
 MOST_ROWS = 5000
 #: (DEF.4) is tried if σ is larger than this, in roundings of the trace.
-ROUNDED = 512.0
+MAX_SHIFT_ROUNDINGS = 512.0
 #: The shift of the diagonal grows by this factor until there is a Cholesky factor,
 GROWTH = 8.0
 #: at most up to this share of the mean diagonal.
@@ -60,7 +60,7 @@ def definiteness(K: FloatArray, radius: float = 0.0, plane: bool = False) -> Def
         return Definiteness(0.0)
     with np.errstate(all="ignore"):
         sigma = find_psd_shift(K, radius)
-        if not plane or sigma <= ROUNDED * UNIT * float(np.abs(K.diagonal()).sum()):
+        if not plane or sigma <= MAX_SHIFT_ROUNDINGS * UNIT * float(np.abs(K.diagonal()).sum()):
             return Definiteness(sigma)
         a = _offset(K)
         shifted = a[:, None] + a

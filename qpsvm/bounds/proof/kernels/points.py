@@ -77,13 +77,13 @@ class KernelSpace(Space):
         extra = (2.0 * size + lost_size) * lost_size * FEW_ROUNDINGS  # error of δ ± lost
         extra += UNDERFLOW if size or lost_size else 0.0
         square_high, square_low = max(square_high, 0.0) + extra, min(square_low, 0.0) - extra
-        square_low = 0.0 if values.definite or not (size or lost_size) else square_low * FEW_ROUNDINGS
+        square_low = 0.0 if values.is_psd or not (size or lost_size) else square_low * FEW_ROUNDINGS
         half = _widen_interval(0.5 * square, 0.5 * spread)
         own_half = _widen_interval(
             0.5 * square - cross, 0.5 * spread + cross_spread, (square_low * 0.5, square_high * 0.5)
         )
         distance = math.sqrt(square_high) * FEW_ROUNDINGS if square_high >= 0.0 else math.inf
-        floor = 0.0 if values.definite else -math.inf
+        floor = 0.0 if values.is_psd else -math.inf
         return SpaceMeasurement(
             PointValues(u, np.zeros(self.n), radius), distance,
             (max(half[0], floor), half[1]), (max(own_half[0], floor), own_half[1]), 0.5 * square_low,
@@ -144,11 +144,11 @@ class KernelSpace(Space):
 
     def prove_definiteness(self, plane: bool) -> Definiteness:
         """Return whether K is semidefinite, by construction or by a Cholesky factor, (DEF.1)."""
-        if self.kernel_values.definite:
+        if self.kernel_values.is_psd:
             return Definiteness(0.0, built=True)
         if self.n > MOST_ROWS:
             return Definiteness(math.inf)
-        return definiteness(*self.kernel_values.full_matrix(), plane)
+        return definiteness(*self.kernel_values.compute_full_matrix(), plane)
 
 
 def build_space_of_samples(kernel: Kernel, X: Matrix) -> KernelSpace:
@@ -197,7 +197,7 @@ def _sums(values: KernelValues, support: IntArray, weights: FloatArray) -> tuple
     is_other[support] = False
     order = np.concatenate([support, np.flatnonzero(is_other)])
     block, sizes = values.make_block_function(order, s), np.abs(weights)
-    absolute = np.hstack([sizes, values.exponent[support, None] * sizes])
+    absolute = np.hstack([sizes, values.point_errors[support, None] * sizes])
     sums, added, extra_sums = np.zeros((n, q)), np.zeros((n, 2 * q)), np.zeros((n, q))
 
     def add_block(K: FloatArray, extra: FloatArray | None, rows: slice, columns: slice) -> None:
@@ -231,7 +231,7 @@ def _sums_at(values: KernelValues, points: IntArray, support: IntArray, weights:
     """
     s, k = len(support), len(points)
     block, sizes = values.make_block_function(np.concatenate([support, points]), s), np.abs(weights)[:, None]
-    absolute = np.hstack([sizes, values.exponent[support, None] * sizes])
+    absolute = np.hstack([sizes, values.point_errors[support, None] * sizes])
     sums, added, extra_sums = np.zeros(k), np.zeros((k, 2)), np.zeros((k, 1))
     for top in range(0, k, ROWS):
         rows = slice(top, min(top + ROWS, k))
@@ -259,9 +259,10 @@ def _bound_sum_errors(
     """
     s, q = sizes.shape
     terms = min(s, WIDTH) + s // ROWS + s // COLUMNS + 4
-    radii = added[:, :q] * (gamma(terms + 2) + (values.relative + values.exponent[points])[:, None]) + added[:, q:]
-    floors = (values.floor[support] @ sizes) * (1.0 + gamma(s + 2))
-    radii += values.floor[points, None] * floors + extra_sums + s * UNDERFLOW
+    relative_errors = values.relative_error + values.point_errors[points]
+    radii = added[:, :q] * (gamma(terms + 2) + relative_errors[:, None]) + added[:, q:]
+    floors = (values.error_factors[support] @ sizes) * (1.0 + gamma(s + 2))
+    radii += values.error_factors[points, None] * floors + extra_sums + s * UNDERFLOW
     radii *= (1.0 + gamma(terms + 8)) * FEW_ROUNDINGS
     return np.where(np.isnan(radii), np.inf, radii)
 

@@ -1,6 +1,7 @@
 """Compute blocks of kernel values with proven radii, |K̂_ij − K_ij| ≤ |K̂_ij|(c + e_i + e_j) + t_i t_j.
 
-With radii of this form, sums of kernel values need no radius of each value. `RBFValues`:
+Hats mark computed values. The error of a sum Σ_j c_j K̂_ij is bounded from Σ|c_j||K̂_ij|, Σ|c_j||K̂_ij|e_j and Σ|c_j|t_j,
+without a radius of each value. `RBFValues`:
 
     (KVAL.1)  a = fl(s(x − μ)), s = fl(√(2γ)), h = fl(½‖a‖²), and the exponent fl(aᵀc − h_i − h_j), with the error
               (KBLOCK.3)
@@ -40,7 +41,7 @@ from qpsvm.space.kernels.functions import RBF, Polynomial, Sigmoid
 from qpsvm.space.kernels.kernel import squared_norms
 from qpsvm.space.kernels.kernel_blocks import DENSE_BYTES, EXPONENT_ERROR, bound_exponent_error
 
-#: Returns K̂ of some rows and columns, at most `ROWS` × `COLUMNS`, and additional radii, or None for 0.
+#: Function of rows and columns, at most `ROWS` × `COLUMNS`: returns K̂ there, and additional radii, or None for 0.
 Block = Callable[[slice, slice], tuple[FloatArray, FloatArray | None]]
 #: Rows and columns of a block: with its scratch memory it fits in the second-level cache.
 ROWS, COLUMNS = 128, 256
@@ -54,24 +55,27 @@ UNDERFLOWED_EXPONENTIAL = 2.0**-1000
 class KernelValues(ABC):
     """Kernel values over n points, with radii.
 
-    relative: Relative error c, the same for all values.
-    exponent, floor (n,): Relative errors e and absolute errors t of each point.
+    relative_error: c, the relative error of all values.
+    point_errors, error_factors (n,): e, the relative error due to each point, and t, for an absolute error t_i t_j.
     sizes (n,): Numbers with |K_ij| ≤ sizes_i sizes_j.
-    definite: Whether K is positive semidefinite by construction.
+    is_psd: Whether K is positive semidefinite by construction.
     """
 
     n: int
-    relative: float = 0.0
-    exponent: FloatArray
-    floor: FloatArray
+    relative_error: float = 0.0
+    point_errors: FloatArray
+    error_factors: FloatArray
     sizes: FloatArray
-    definite: bool = False
+    is_psd: bool = False
 
     @abstractmethod
     def make_block_function(self, order: IntArray, width: int) -> Block:
-        """Return a function for blocks over points in an order (k,), whose columns are the first `width` of these."""
+        """Return a function of rows and columns, positions in `order` (k,), a selection of points, for blocks of K̂.
 
-    def full_matrix(self) -> tuple[FloatArray, float]:
+        width: Columns are among the first `width` positions.
+        """
+
+    def compute_full_matrix(self) -> tuple[FloatArray, float]:
         """Return K̂ over all points, symmetric, (n, n), and an upper bound of ‖K − K̂‖."""
         n, values = self.n, self.make_block_function(np.arange(self.n), self.n)
         K, squares = np.empty((n, n)), 0.0
@@ -80,8 +84,9 @@ class KernelValues(ABC):
             for first_column in range(top, n, COLUMNS):
                 columns = slice(first_column, min(first_column + COLUMNS, n))
                 block, extra_radii = values(rows, columns)
-                radii = np.abs(block) * (self.relative + self.exponent[rows, None] + self.exponent[columns])
-                radii += self.floor[rows, None] * self.floor[columns]
+                relative_errors = self.relative_error + self.point_errors[rows, None] + self.point_errors[columns]
+                radii = np.abs(block) * relative_errors
+                radii += self.error_factors[rows, None] * self.error_factors[columns]
                 radii = radii if extra_radii is None else radii + extra_radii
                 squares += 2.0 * float(np.square(radii).sum())
                 K[rows, columns], K[columns, rows] = block, block.T
@@ -119,11 +124,11 @@ class MatrixValues(KernelValues):
     def __init__(self, K: FloatArray) -> None:
         self.K = K if np.array_equal(K, K.T) else np.tril(K) + np.tril(K, -1).T
         self.n = len(K)
-        self.exponent = self.floor = np.zeros(self.n)
+        self.point_errors = self.error_factors = np.zeros(self.n)
         column_maxima: FloatArray = np.abs(self.K).max(axis=0, initial=0.0)
         self.sizes = np.sqrt(column_maxima) * FEW_ROUNDINGS
 
-    def full_matrix(self) -> tuple[FloatArray, float]:
+    def compute_full_matrix(self) -> tuple[FloatArray, float]:
         """Return the matrix itself."""
         return self.K, 0.0
 
@@ -133,20 +138,11 @@ class MatrixValues(KernelValues):
         return lambda rows, columns: (self.K[order[rows, None], order[columns]], None)
 
 
-def count_max_products(X: Matrix) -> int:
-    """Return the largest number of nonzero terms of an inner product xᵀz."""
-    return int(np.diff(sp.csr_array(X).indptr).max(initial=0)) if sp.issparse(X) else int(X.shape[1])
-
-
-def densify_if_small(X: Matrix) -> Matrix:
-    """Return the samples as a dense array if it takes at most `DENSE_BYTES`, else as a sparse one."""
-    return as_dense(X) if not sp.issparse(X) or 8.0 * X.shape[0] * X.shape[1] <= DENSE_BYTES else sp.csr_array(X)
-
-
 class ProductValues(KernelValues):
     """Polynomial and sigmoid kernels, functions of b = γxᵀz + r: (KVAL.4) to (KVAL.6).
 
     X (n, d): Samples.
+    magnitude (n,): Numbers with |b_ij| ≤ m_ij = √(magnitude_i magnitude_j).
     """
 
     is_integer_power = False
@@ -157,23 +153,24 @@ class ProductValues(KernelValues):
         self.gamma, self.shift = float(kernel.gamma), float(kernel.coef0)
         self.base_error = gamma(d + 2)
         self.degree = float(kernel.degree) if isinstance(kernel, Polynomial) else 1.0
-        self.exponent = np.zeros(self.n)
+        self.point_errors = np.zeros(self.n)
         with np.errstate(over="ignore", invalid="ignore"):
-            longest = squared_norms(self.X) * ((1.0 + gamma(d + 4)) * self.gamma)
-            self.magnitude = (longest + abs(self.shift)) * FEW_ROUNDINGS + (d + 1) * (self.gamma + 1.0) * TINY
-            self._set_bounds(isinstance(kernel, Sigmoid), d)
+            largest_products = squared_norms(self.X) * ((1.0 + gamma(d + 4)) * self.gamma)
+            self.magnitude = (largest_products + abs(self.shift)) * FEW_ROUNDINGS + (d + 1) * (self.gamma + 1.0) * TINY
+            self._set_bounds(d)
 
-    def _set_bounds(self, sigmoid: bool, d: int) -> None:
-        if sigmoid:
+    def _set_bounds(self, d: int) -> None:
+        """Set `sizes` and `error_factors`, for products of at most d nonzero terms."""
+        if isinstance(self.kernel, Sigmoid):
             self.sizes = np.ones(self.n)
-            self.floor = np.sqrt(self.base_error * self.magnitude + 9.0 * UNIT) * FEW_ROUNDINGS
+            self.error_factors = np.sqrt(self.base_error * self.magnitude + 9.0 * UNIT) * FEW_ROUNDINGS
             return
         power, roundings = compute_power(self.magnitude, self.degree)
         self.sizes = np.sqrt(power * (1.0 + gamma(roundings + 8))) * FEW_ROUNDINGS + TINY
         self.is_integer_power = self.degree.is_integer()
-        self.definite = self.is_integer_power and self.shift >= 0.0
-        spread = gamma(self.degree * (d + 3)) if self.is_integer_power else 0.0
-        self.floor = math.sqrt(spread) * FEW_ROUNDINGS * self.sizes + (self.degree + 1.0) * math.sqrt(UNDERFLOW)
+        self.is_psd = self.is_integer_power and self.shift >= 0.0
+        error = gamma(self.degree * (d + 3)) if self.is_integer_power else 0.0
+        self.error_factors = math.sqrt(error) * FEW_ROUNDINGS * self.sizes + (self.degree + 1.0) * math.sqrt(UNDERFLOW)
 
     def make_block_function(self, order: IntArray, width: int) -> Block:
         """Return a function that computes blocks from the products xᵀz."""
@@ -191,11 +188,80 @@ class ProductValues(KernelValues):
                 return compute_power(b, self.degree)[0], None
             error = (self.base_error * FEW_ROUNDINGS) * np.sqrt(m[rows, None] * m[columns]) * FEW_ROUNDINGS  # (KVAL.5)
             high = b + error
-            ends = [compute_power(np.maximum(part, 0.0), self.degree) for part in (b - error, b, high * FEW_ROUNDINGS)]
-            spread = ends[2][0] - ends[0][0] + 2.0 * gamma(ends[2][1] + 8) * ends[2][0]
-            return ends[1][0], np.where(high < 0.0, np.inf, spread * FEW_ROUNDINGS + UNDERFLOW)
+            (lower, _), (power, _), (upper, roundings) = (
+                compute_power(np.maximum(base, 0.0), self.degree) for base in (b - error, b, high * FEW_ROUNDINGS)
+            )
+            spread = upper - lower + 2.0 * gamma(roundings + 8) * upper
+            return power, np.where(high < 0.0, np.inf, spread * FEW_ROUNDINGS + UNDERFLOW)
 
         return block
+
+
+class RBFValues(KernelValues):
+    """The Gaussian kernel, (KVAL.1) to (KVAL.3).
+
+    X (n, d): Samples.
+    """
+
+    is_psd = True
+
+    def __init__(self, kernel: RBF, X: Matrix) -> None:
+        self.gamma, self.X = float(kernel.gamma), densify_if_small(X)
+        self.n, d = self.X.shape[0], count_max_products(self.X)  # centred samples have no zero entries
+        self.sizes, self.relative_error = np.ones(self.n), 3.0 * UNIT
+        with np.errstate(all="ignore"):
+            centred = self.X if sp.issparse(self.X) or not self.n else self.X - self.X.mean(axis=0)
+            self.scaled: Matrix = centred * math.sqrt(2.0 * self.gamma)
+            self.half_squares = 0.5 * squared_norms(self.scaled)
+            growth = 1.0 + gamma(d + 4) + MAX_EXPONENT_ERROR  # (KVAL.3)
+            self.point_errors = bound_exponent_error(d) * 2.0 * self.half_squares * growth + TINY
+            largest_error = 2.0 * float(self.point_errors.max(initial=0.0))
+            limit = MAX_EXPONENT_ERROR if sp.issparse(self.X) else EXPONENT_ERROR
+            self.uses_differences = not largest_error <= limit  # true for NaN too
+            self.error_factors = np.full(self.n, math.sqrt(UNDERFLOWED_EXPONENTIAL))
+            if self.uses_differences:
+                self._prepare_differences()
+
+    def _prepare_differences(self) -> None:
+        """Prepare (KVAL.2); the radii are infinite if it is not applicable."""
+        d = self.X.shape[1]
+        power = math.frexp(self.gamma)[1] // 2
+        self.scaled_gamma = math.ldexp(self.gamma, -2 * power)
+        is_applicable = not sp.issparse(self.X) and gamma(d + 5) * -LOWEST <= MAX_EXPONENT_ERROR
+        self.scaled = np.ldexp(self.X, power) if is_applicable else self.X
+        self.point_errors = np.zeros(self.n)
+        factor = math.inf
+        if is_applicable and np.isfinite(self.scaled).all():
+            factor = math.sqrt(gamma(d + 6) / math.e * FEW_ROUNDINGS + UNDERFLOWED_EXPONENTIAL) * FEW_ROUNDINGS
+        self.error_factors = np.full(self.n, factor)
+
+    def make_block_function(self, order: IntArray, width: int) -> Block:
+        """Return a function that computes blocks from products, or from differences if these are needed."""
+        samples, half_squares, exp = self.scaled[order], self.half_squares[order], Exponential(ROWS * COLUMNS)
+        products = Products(samples, width)
+
+        def block(rows: slice, columns: slice) -> tuple[FloatArray, FloatArray | None]:
+            if self.uses_differences and isinstance(samples, np.ndarray):
+                from scipy.spatial.distance import cdist
+
+                return exp(cdist(samples[rows], samples[columns], "sqeuclidean") * -self.scaled_gamma), None
+            x = products(rows, columns)
+            if not self.uses_differences:
+                x -= half_squares[rows, None]
+                x -= half_squares[columns]
+            return exp(x), None
+
+        return block
+
+
+def count_max_products(X: Matrix) -> int:
+    """Return the largest number of nonzero terms of an inner product xᵀz."""
+    return int(np.diff(sp.csr_array(X).indptr).max(initial=0)) if sp.issparse(X) else int(X.shape[1])
+
+
+def densify_if_small(X: Matrix) -> Matrix:
+    """Return the samples as a dense array if it takes at most `DENSE_BYTES`, else as a sparse one."""
+    return as_dense(X) if not sp.issparse(X) or 8.0 * X.shape[0] * X.shape[1] <= DENSE_BYTES else sp.csr_array(X)
 
 
 def compute_power(b: FloatArray, p: float) -> tuple[FloatArray, float]:
@@ -212,68 +278,3 @@ def compute_power(b: FloatArray, p: float) -> tuple[FloatArray, float]:
             roundings += 3.0
     assert power is not None
     return power, roundings
-
-
-class RBFValues(KernelValues):
-    """The Gaussian kernel, (KVAL.1) to (KVAL.3).
-
-    X (n, d): Samples.
-    """
-
-    definite = True
-
-    def __init__(self, kernel: RBF, X: Matrix) -> None:
-        self.gamma = float(kernel.gamma)
-        self.X = densify_if_small(X)
-        self.n, d = self.X.shape
-        d = count_max_products(self.X)  # centred samples have no zero entries
-        self.sizes = np.ones(self.n)
-        self.relative = 3.0 * UNIT
-        with np.errstate(all="ignore"):
-            centred = self.X if sp.issparse(self.X) or not self.n else self.X - self.X.mean(axis=0)
-            self.left: Matrix = centred * math.sqrt(2.0 * self.gamma)
-            self.half = half = 0.5 * squared_norms(self.left)
-            self.exponent = (
-                bound_exponent_error(d) * 2.0 * half * (1.0 + gamma(d + 4) + MAX_EXPONENT_ERROR) + TINY
-            )  # (KVAL.3)
-            widest = 2.0 * float(self.exponent.max(initial=0.0))
-            self.uses_differences = not (
-                widest <= EXPONENT_ERROR or (sp.issparse(self.X) and widest <= MAX_EXPONENT_ERROR)
-            )
-            self.floor = np.full(self.n, math.sqrt(UNDERFLOWED_EXPONENTIAL))
-            if self.uses_differences:
-                self._prepare_differences()
-
-    def _prepare_differences(self) -> None:
-        """Prepare (KVAL.2); the radii are infinite if it is not applicable."""
-        d = self.X.shape[1]
-        power = math.frexp(self.gamma)[1] // 2
-        self.factor = math.ldexp(self.gamma, -2 * power)
-        off = gamma(d + 5) * -LOWEST
-        possible = not sp.issparse(self.X) and off <= MAX_EXPONENT_ERROR
-        self.left = np.ldexp(self.X, power) if possible else self.X
-        self.exponent = np.zeros(self.n)
-        if possible and np.isfinite(self.left).all():
-            self.floor = np.full(
-                self.n, math.sqrt(gamma(d + 6) / math.e * FEW_ROUNDINGS + UNDERFLOWED_EXPONENTIAL) * FEW_ROUNDINGS
-            )
-        else:
-            self.floor = np.full(self.n, math.inf)
-
-    def make_block_function(self, order: IntArray, width: int) -> Block:
-        """Return a function that computes blocks from products, or from differences if these are possible."""
-        samples, half, exp = self.left[order], self.half[order], Exponential(ROWS * COLUMNS)
-        products = Products(samples, width)
-
-        def block(rows: slice, columns: slice) -> tuple[FloatArray, FloatArray | None]:
-            if self.uses_differences and isinstance(samples, np.ndarray):
-                from scipy.spatial.distance import cdist
-
-                return exp(cdist(samples[rows], samples[columns], "sqeuclidean") * -self.factor), None
-            x = products(rows, columns)
-            if not self.uses_differences:
-                x -= half[rows, None]
-                x -= half[columns]
-            return exp(x), None
-
-        return block
