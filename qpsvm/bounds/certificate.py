@@ -77,22 +77,22 @@ class Certificate:
     primal, dual, gap : float
         Values in the units of the objective, and the relative gap: (CERT.3) as computed, or, with the rounding
         bound, (COUNT.4).
-    measured : float
+    measured_gap : float
         The gap without the rounding bound; NaN if no rounding bound was added.
-    level, level_radius : float
+    centred_b, centred_b_radius : float
         The intercept in the coordinates of the computation, and a bound of its error.
     factor : float
-        coef is factor·β, or factor·explicit, up to rounding.
-    explicit : ndarray, shape (n,), or None
+        coef is factor·β, or factor·sparse_coef, up to rounding.
+    sparse_coef : ndarray, shape (n,), or None
         Coefficients of a w other than w(α), over few samples, for a kernel that is not linear.
     half_norm : float
         ½‖w‖².
-    offset : float
+    weight_distance : float
         ‖w − w(α)‖.
-    placed : int
+    n_moves : int
         Number of times that yf was updated for another b or factor, with a few roundings each time.
-    weight_radius : float or None
-        Error bound of `offset`; None if only the a-priori bound is known.
+    weight_distance_radius : float or None
+        Error bound of `weight_distance`; None if only the a-priori bound is known.
     value_radius : ndarray, shape (n,), or None
         Error bound of K coef at each sample; None if only the a-priori bound is known.
     evaluated : EvaluatedViolations or None
@@ -135,20 +135,20 @@ class Certificate:
     primal: float
     dual: float
     gap: float
-    measured: float = math.nan
-    level: float = 0.0
-    level_radius: float = 0.0
+    measured_gap: float = math.nan
+    centred_b: float = 0.0
+    centred_b_radius: float = 0.0
     factor: float = 1.0
     half_norm: float = 0.0
-    offset: float = 0.0
-    placed: int = 0
-    weight_radius: float | None = None
+    weight_distance: float = 0.0
+    n_moves: int = 0
+    weight_distance_radius: float | None = None
     value_radius: FloatArray | None = None
     evaluated: EvaluatedViolations | None = None
     contributing: IntArray | None = None
     size: float = math.nan
     multipliers: Mapping[str, float] = field(default_factory=dict)
-    explicit: FloatArray | None = None
+    sparse_coef: FloatArray | None = None
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     kind: NDArray[np.int8] | None = None
     intercepts: FloatArray | None = None
@@ -171,7 +171,7 @@ class Certificate:
     @property
     def rounding(self) -> float:
         """Part of `gap` that only bounds rounding errors; 0 if these were not bounded."""
-        return max(self.gap - self.measured, 0.0) if math.isfinite(self.gap) and self.measured >= 0.0 else 0.0
+        return max(self.gap - self.measured_gap, 0.0) if math.isfinite(self.gap) and self.measured_gap >= 0.0 else 0.0
 
     def __repr__(self) -> str:
         hidden = ("intervals", "kind", "evaluated")
@@ -367,7 +367,7 @@ def build_kernel_point(space: FeatureSpace, coef: FloatArray) -> PrimalPoint:
 
 def get_multiplier(point: Certificate, group: DualGroup) -> float:
     """Return μ of a group; that of the intercept is in the coordinates of the computation."""
-    return point.multipliers.get(group.multiplier, point.level)
+    return point.multipliers.get(group.multiplier, point.centred_b)
 
 
 def has_weight(point: Certificate) -> bool:

@@ -370,7 +370,7 @@ def _build_certificate(space: FeatureSpace, svm: SVMDual, dual: DualPoint, best:
     else:
         plane, changed = build_plane(space, svm, coef, point.w, b, best.multipliers, factor)
     yf = svm.at_rows(point.u) * factor if best.growth or not svm.has_one_row_per_sample else point.u
-    yf += plane.level
+    yf += plane.centred_b
     yf *= svm.sign
     shift = plane.b - b
     intervals = dict(best.intervals)
@@ -383,7 +383,8 @@ def _build_certificate(space: FeatureSpace, svm: SVMDual, dual: DualPoint, best:
         Certificate, svm=svm, alpha=dual.alpha, yf=yf, b=plane.b, **changed,
         b_interval=(min(low + shift, plane.b), max(high + shift, plane.b)), intervals=intervals,
         w=plane.w, coef=plane.coef, primal=svm.unit * best.primal, dual=svm.unit * dual_value, gap=best.gap,
-        level=plane.level, level_radius=plane.level_radius, factor=factor, half_norm=factor * factor * point.half_norm,
-        offset=math.sqrt(2.0 * point.bound_half_distance(best.growth)),
-        explicit=point.coef, weight_radius=point.distance_radius,
+        centred_b=plane.centred_b, centred_b_radius=plane.centred_b_radius, factor=factor,
+        half_norm=factor * factor * point.half_norm,
+        weight_distance=math.sqrt(2.0 * point.bound_half_distance(best.growth)),
+        weight_distance_radius=point.distance_radius, sparse_coef=point.coef,
     )  # fmt: skip

@@ -90,8 +90,8 @@ class ClassSpace(FeatureSpace):
         return ClassPlane(
             np.concatenate([plane.coef for plane in planes]),
             None if w is None else np.concatenate([plane.w for plane in planes]), 0.0, 0.0,
-            2.0 * max(plane.level_radius for plane in planes), np.array([plane.b for plane in planes]),
-            np.array([plane.level for plane in planes]),
+            2.0 * max(plane.centred_b_radius for plane in planes), np.array([plane.b for plane in planes]),
+            np.array([plane.centred_b for plane in planes]),
         )  # fmt: skip
 
 

@@ -40,8 +40,8 @@ def tighten_constraint_radii(
     moved = np.zeros(len(constraint_rows))  # |E μ|, which was added to the level
     for group in svm.margin_groups:
         moved += np.abs(point.multipliers[group.multiplier] * group.column[constraint_rows])
-    roundings = (4.0 + 4.0 * point.placed) * UNIT * (np.abs(t[is_constraint]) + moved)
-    own = gamma(terms + 4 + 4 * point.placed) * sizes + roundings
+    roundings = (4.0 + 4.0 * point.n_moves) * UNIT * (np.abs(t[is_constraint]) + moved)
+    own = gamma(terms + 4 + 4 * point.n_moves) * sizes + roundings
     level_radius = 0.0 if svm.level_radius is None else svm.level_radius[constraint_rows]
     is_exact = (sizes == 0.0) & (moved == 0.0)
     bound = np.where(is_exact, level_radius, (own + level_radius + UNDERFLOW) * ROUNDED_UP)

@@ -76,7 +76,7 @@ class GapBounder:
             half = 0.5 * max(norm - distance, 0.0) ** 2
             return GapParts(difference * FEW_ROUNDINGS, half / FEW_ROUNDINGS, rows)
         if self.accuracy.space.is_affine and point.w is not None:  # ½R², because ½‖w‖² and μ may cancel
-            size = max(self.compute_half_square(point) - point.level_radius, 0.0) + losses[0]
+            size = max(self.compute_half_square(point) - point.centred_b_radius, 0.0) + losses[0]
             return GapParts(difference * FEW_ROUNDINGS, size / FEW_ROUNDINGS, rows)
         size = 0.5 * norm * norm + losses[0]
         if size < NEXT_TO_NOTHING and (difference > 0.0 or has_weight(point)):  # relevant products may have underflowed
@@ -85,7 +85,7 @@ class GapBounder:
         for group in self.svm.groups:
             if group.total:
                 mu = get_multiplier(point, group)
-                size += group.total * mu - abs(group.total) * (abs(mu) * 4.0 * UNIT + point.level_radius)
+                size += group.total * mu - abs(group.total) * (abs(mu) * 4.0 * UNIT + point.centred_b_radius)
         if self.svm.linear_constraints is not None:
             size = max(size, -self._bound_primal_above(point, penalties, losses[1]))
         return GapParts(difference * FEW_ROUNDINGS, size / FEW_ROUNDINGS, rows)
@@ -137,16 +137,18 @@ class GapBounder:
         margin = point.margin[rows] if common_margin is None else common_margin
         t: FloatArray
         if self.svm.is_two_sided and not has_weight(point):  # f = b, so t is rounded only once
-            t = margin - self.svm.sign[rows] * point.level
-            return t, UNIT * np.abs(t) + point.level_radius + self.svm.bound_margin_rounding(point.multipliers, rows)
+            t = margin - self.svm.sign[rows] * point.centred_b
+            return t, UNIT * np.abs(t) + point.centred_b_radius + self.svm.bound_margin_rounding(
+                point.multipliers, rows
+            )
         t = margin - point.yf[rows]
-        relative = (2.0 + 4.0 * point.placed) * UNIT
+        relative = (2.0 + 4.0 * point.n_moves) * UNIT
         absolute: FloatArray | float = self._value_radius(point, rows) + self.svm.bound_margin_rounding(
             point.multipliers, rows
         )
-        absolute += (1 + point.placed) * point.level_radius
+        absolute += (1 + point.n_moves) * point.centred_b_radius
         r = relative * np.abs(t)
-        r += (absolute + relative * (abs(point.level) + np.abs(margin))) * FEW_ROUNDINGS
+        r += (absolute + relative * (abs(point.centred_b) + np.abs(margin))) * FEW_ROUNDINGS
         if self.svm.linear_constraints is not None and point.w is not None:
             tighten_constraint_radii(self.accuracy, self.svm, point, rows, t, r)
         return t, r
@@ -256,7 +258,7 @@ class GapBounder:
     def compute_half_square(point: Certificate) -> float:
         """Return ½R² = ½‖w‖² + μ of a ball, rounded once."""
         assert point.w is not None
-        return 0.5 * max(dot_with_bound(point.w, point.w, 2.0 * point.level)[0], 0.0)
+        return 0.5 * max(dot_with_bound(point.w, point.w, 2.0 * point.centred_b)[0], 0.0)
 
     def _bound_primal_above(self, point: Certificate, penalties: float, losses: float) -> float:
         """Bound P from above: with linear constraints P may be negative, and then −P is the size."""
@@ -270,14 +272,14 @@ class GapBounder:
     def _bound_distance(self, point: Certificate, repaired: ExactAlpha) -> float:
         """Bound ‖w − w(α̂)‖ from above."""
         terms = len(point.coef) + (0 if point.w is None else len(point.w))
-        distance = point.offset * (1.0 + gamma(terms + 8))
+        distance = point.weight_distance * (1.0 + gamma(terms + 8))
         if point.w is not None:
-            radius = point.weight_radius
+            radius = point.weight_distance_radius
             distance += (
                 self.accuracy.bound_weight_error(np.abs(self.svm.beta(point.alpha))) if radius is None else radius
             )
-            distance += (3.0 + point.placed) * UNIT * bound_norm(point.w) * FEW_ROUNDINGS
-        elif point.explicit is not None:  # coef is explicit·factor, rounded
+            distance += (3.0 + point.n_moves) * UNIT * bound_norm(point.w) * FEW_ROUNDINGS
+        elif point.sparse_coef is not None:  # coef is sparse_coef·factor, rounded
             distance = self.bound_offset(point) * (1.0 + gamma(terms + 8))
         elif point.factor != 1.0:  # coef is β·factor, rounded
             size = self._bound_coef_size(point)
@@ -290,7 +292,7 @@ class GapBounder:
             errors = [positive_part.bound_distance(positive_part.coefficients(beta), beta) for beta in classes]
             distance += math.hypot(*errors) * max(point.factor, 1.0) * FEW_ROUNDINGS
         beta_radius = self.svm.bound_beta_rounding(point.alpha)
-        if self.svm.mix is not None and point.w is not None and point.weight_radius is not None:
+        if self.svm.mix is not None and point.w is not None and point.weight_distance_radius is not None:
             beta_radius = None  # weight_radius includes it
         if beta_radius is not None:
             moved = float(beta_radius @ self.accuracy.bound_norms(np.arange(self.svm.n)))
@@ -312,13 +314,13 @@ class GapBounder:
         if not math.isfinite(mu):
             return math.inf, 0.0
         best = compute_residual(state_group_exactly(group), alpha) / Fraction(group.ridge)
-        distance = round_up(abs(Fraction(mu) - best)) + point.level_radius
-        return distance * FEW_ROUNDINGS, max(abs(mu) - point.level_radius, 0.0)
+        distance = round_up(abs(Fraction(mu) - best)) + point.centred_b_radius
+        return distance * FEW_ROUNDINGS, max(abs(mu) - point.centred_b_radius, 0.0)
 
     def bound_offset(self, point: Certificate) -> float:
         """Bound ‖w − w(α)‖ of an explicit w over few samples from above."""
         size = self._bound_coef_size(point)
-        distance = point.offset + (point.weight_radius or 0.0) + (2.0 + point.placed) * UNIT * size
+        distance = point.weight_distance + (point.weight_distance_radius or 0.0) + (2.0 + point.n_moves) * UNIT * size
         return distance + abs(point.factor - 1.0) * math.sqrt(self._kappa(point) * FEW_ROUNDINGS * size)
 
     def _bound_coef_size(self, point: Certificate) -> float:

@@ -78,11 +78,11 @@ class GapRefiner:
         elif self._may_round_objectives(refined) and has_time():
             refined = self._sharpen_objectives(refined)
         is_same = refined.yf is certificate.yf and refined.rho == certificate.rho
-        return refined.replace(measured=certificate.gap if is_same else self._measure_gap(refined))
+        return refined.replace(measured_gap=certificate.gap if is_same else self._measure_gap(refined))
 
     def _may_round_objectives(self, point: Certificate) -> bool:
         """Return whether the error of kernel values, as bounded a priori, may be visible in P, through ½‖w‖²."""
-        if point.w is not None or point.explicit is not None or point.evaluated is not None:
+        if point.w is not None or point.sparse_coef is not None or point.evaluated is not None:
             return False
         if np.count_nonzero(point.coef) > MAX_SUPPORT_VECTORS:
             return False
@@ -116,7 +116,7 @@ class GapRefiner:
         """
         if not (self._is_homogeneous or self.space.is_affine):
             return False
-        has_dual_weights = point.w is None and point.explicit is None and not self.space.is_affine
+        has_dual_weights = point.w is None and point.sparse_coef is None and not self.space.is_affine
         return not has_dual_weights or self._compute_norm_in_roundings(point) <= MAX_NORM_OF_ZERO
 
     def bound_gap(self, point: Certificate) -> Certificate:
@@ -130,7 +130,7 @@ class GapRefiner:
             return point.gap
         t = self.gap_bounder.enclose_violations(point, rows)[0]
         terms = self.gap_bounder.sum_terms_of_rows(point, rows, t, np.zeros_like(t))
-        difference = 0.5 * point.offset * point.offset + terms
+        difference = 0.5 * point.weight_distance * point.weight_distance + terms
         for group in self.svm.penalised_groups:
             slope = (sum_with_bound(point.alpha * group.column)[0] - group.total) / group.ridge
             excess = get_multiplier(point, group) - slope
@@ -214,7 +214,7 @@ class GapRefiner:
 
     def _is_dominated_by_distance(self, point: Certificate) -> bool:
         """Return whether most of the gap is ½‖w − w(α)‖², of a w over few samples, which no evaluation reduces."""
-        if point.explicit is None:
+        if point.sparse_coef is None:
             return False
         half_square = 0.5 * self.gap_bounder.bound_offset(point) ** 2
         return half_square > MAX_DISTANCE_SHARE * point.gap * point.primal / point.unit
@@ -227,8 +227,8 @@ class GapRefiner:
             return point
         violation, _ = self.gap_bounder.enclose_violations(point, free)
         shifts = svm.sign[free] * (violation - svm.curvature[free] * point.alpha[free])  # of f
-        u = svm.sign * point.yf - point.level
-        shifted = rescale(self.space, svm, point, u, point.w, point.level + float(np.median(shifts)), 1.0)
+        u = svm.sign * point.yf - point.centred_b
+        shifted = rescale(self.space, svm, point, u, point.w, point.centred_b + float(np.median(shifts)), 1.0)
         again = self._evaluator.evaluate_rows(shifted, rows)
         moved = point if again is None else self.gap_bounder.update_gap(again)
         return moved if moved.gap < point.gap else point

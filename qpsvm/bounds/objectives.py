@@ -26,8 +26,9 @@ WIDE_GAP = 0.1
 def update_objectives(gap_bounder: GapBounder, point: Certificate) -> Certificate:
     """Update the objective values of the point: compute P, and derive D from P and the gap."""
     svm, half_norm = gap_bounder.svm, point.half_norm
-    if point.w is None and point.evaluated is not None and point.explicit is None:  # yf was evaluated in double-double
-        values = point.alpha * (point.yf - point.level * svm.sign)
+    is_sharp = point.w is None and point.evaluated is not None and point.sparse_coef is None
+    if is_sharp:  # yf was evaluated in double-double
+        values = point.alpha * (point.yf - point.centred_b * svm.sign)
         half_norm = 0.5 * point.factor * float(values.sum())  # Σ_i β_i u_i = Σ_k α_k s_k u_r(k)
     if gap_bounder.is_homogeneous:
         return _update_homogeneous(gap_bounder, point, half_norm)
@@ -60,10 +61,10 @@ def _update_homogeneous(gap_bounder: GapBounder, point: Certificate, half_norm: 
         return point.replace(primal=point.unit * primal)
     rounding = _sum_losses(svm, t + radius) - losses
     rounding += gamma(svm.m) * losses + 8.0 * UNIT * (half_norm + sum(map(abs, costs)))
-    is_near = point.offset <= NEAR_DISTANCE * norm
-    if is_near and rounding < point.offset * norm:
+    is_near = point.weight_distance <= NEAR_DISTANCE * norm
+    if is_near and rounding < point.weight_distance * norm:
         return point.replace(primal=point.unit * primal, dual=point.unit * (primal - point.gap * half_norm))
-    lower = -0.5 * (norm + point.offset) ** 2 if is_near else point.dual / point.unit
+    lower = -0.5 * (norm + point.weight_distance) ** 2 if is_near else point.dual / point.unit
     return point.replace(primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
 
 

@@ -68,15 +68,16 @@ class OutwardPush:
         svm, level = self.svm, self.svm.level[rows]
         t, r = self.gap_bounder.enclose_violations(point, rows)
         if point.evaluated is None:  # what taking y f over will add
-            r = r + 4.0 * UNIT * (np.abs(t) + abs(point.level) + np.abs(point.margin[rows])) + point.level_radius
+            rounding = 4.0 * UNIT * (np.abs(t) + abs(point.centred_b) + np.abs(point.margin[rows]))
+            r = r + rounding + point.centred_b_radius
         near = self._find_near(rows, t + r, level)
         if not near.any():
             return None
         growth = _find_largest(((t + r) / (level - t - r))[near]) * FEW_ROUNDINGS
         b = abs(point.b) if point.intercepts is None else float(np.abs(point.intercepts).max())
         growth += UNIT * (4.0 + b)  # rounding of the numbers that it is pushed to
-        u = svm.sign * point.yf - point.level
-        pushed = rescale(self.space, svm, point, u, point.w, point.level, 1.0 + growth)
+        u = svm.sign * point.yf - point.centred_b
+        pushed = rescale(self.space, svm, point, u, point.w, point.centred_b, 1.0 + growth)
         if point.evaluated is None:
             return pushed
         support = svm.at_rows(point.coef) != 0.0 if point.w is None else point.alpha < 0.0
@@ -107,16 +108,16 @@ class OutwardPush:
     def _raise_intercept(self, point: Certificate, rows: IntArray) -> Certificate | None:
         """Raise b, at a cost of e for each unit."""
         is_ball = self.space.is_affine and point.w is not None
-        scale = self.gap_bounder.compute_half_square(point) if is_ball else abs(point.level)
-        step = self._find_step(point, rows, scale, abs(point.level))
+        scale = self.gap_bounder.compute_half_square(point) if is_ball else abs(point.centred_b)
+        step = self._find_step(point, rows, scale, abs(point.centred_b))
         if step is None:
             return None
-        u = self.svm.sign * point.yf - point.level
-        raised = rescale(self.space, self.svm, point, u, point.w, point.level + step, 1.0)
+        u = self.svm.sign * point.yf - point.centred_b
+        raised = rescale(self.space, self.svm, point, u, point.w, point.centred_b + step, 1.0)
         if point.evaluated is None:
             return raised
-        (t, radius), step = point.evaluated, raised.level - point.level
-        radius = radius + point.level_radius + raised.level_radius + 2.0 * UNIT * (np.abs(t) + abs(step))
+        (t, radius), step = point.evaluated, raised.centred_b - point.centred_b
+        radius = radius + point.centred_b_radius + raised.centred_b_radius + 2.0 * UNIT * (np.abs(t) + abs(step))
         return raised.replace(evaluated=EvaluatedViolations(t - step, radius))
 
     def _widen_tube(self, point: Certificate, rows: IntArray) -> Certificate | None:
@@ -138,7 +139,7 @@ class OutwardPush:
         if not near.any():
             return None
         size = np.abs(point.margin[rows]) + np.abs(t) + sizes
-        return _find_largest((t + r + 16.0 * (2.0 + point.placed) * UNIT * size)[near]) + 4.0 * point.level_radius
+        return _find_largest((t + r + 16.0 * (2.0 + point.n_moves) * UNIT * size)[near]) + 4.0 * point.centred_b_radius
 
 
 def _find_largest(values: FloatArray) -> float:

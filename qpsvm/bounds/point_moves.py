@@ -26,22 +26,22 @@ def rescale(
     """
     b *= factor
     total_factor, norm = point.factor * factor, math.sqrt(2.0 * max(point.half_norm, 0.0))
-    coef, coef_factor = (svm.beta(point.alpha) if point.explicit is None else point.explicit), total_factor
+    coef, coef_factor = (svm.beta(point.alpha) if point.sparse_coef is None else point.sparse_coef), total_factor
     if point.w is not None:
-        offset, coef_factor = point.offset + abs(factor - 1.0) * norm, factor
-    elif point.explicit is not None:
-        offset, w = point.offset + abs(factor - 1.0) * norm, None
+        distance, coef_factor = point.weight_distance + abs(factor - 1.0) * norm, factor
+    elif point.sparse_coef is not None:
+        distance, w = point.weight_distance + abs(factor - 1.0) * norm, None
     else:  # w = total_factor·w(α)
-        offset, w = abs(1.0 - 1.0 / total_factor) * factor * norm, None
+        distance, w = abs(1.0 - 1.0 / total_factor) * factor * norm, None
     multipliers = {name: factor * value for name, value in point.multipliers.items()}
     plane, class_parts = build_plane(space, svm, coef, w, b, multipliers, coef_factor)
-    yf = svm.sign * (u * factor + plane.level)
+    yf = svm.sign * (u * factor + plane.centred_b)
     low, high = point.b_interval
     return point.replace(
         coef=plane.coef, w=plane.w, b=plane.b, b_interval=(min(low, plane.b), max(high, plane.b)),
-        level=plane.level, level_radius=plane.level_radius, yf=yf, factor=total_factor,
-        half_norm=point.half_norm * factor * factor, offset=offset,
-        placed=point.placed + 1, evaluated=None, **class_parts,
+        centred_b=plane.centred_b, centred_b_radius=plane.centred_b_radius, yf=yf, factor=total_factor,
+        half_norm=point.half_norm * factor * factor, weight_distance=distance,
+        n_moves=point.n_moves + 1, evaluated=None, **class_parts,
         value_radius=None if point.value_radius is None else point.value_radius * (factor * FEW_ROUNDINGS),
     )  # fmt: skip
 

@@ -30,7 +30,7 @@ class SharpEvaluator:
     def refine_radii(self, point: Certificate) -> Certificate:
         """Bound the gap again with the kernel values of the contributing rows; return the better of both points."""
         rows, points = point.contributing, self.sharp_rows.points
-        if rows is None or not len(rows) or self.svm.mix is not None or point.b != point.level:
+        if rows is None or not len(rows) or self.svm.mix is not None or point.b != point.centred_b:
             return point
         if not isinstance(points, KernelSpace):
             return point
@@ -52,7 +52,7 @@ class SharpEvaluator:
         u[samples], radius[samples], is_evaluated[samples] = values.high, values.radius * FEW_ROUNDINGS, True
         rows = np.flatnonzero(svm.at_rows(is_evaluated))
         yf = point.yf.copy()
-        yf[rows] = svm.sign[rows] * (svm.at_rows(u)[rows] + point.level)
+        yf[rows] = svm.sign[rows] * (svm.at_rows(u)[rows] + point.centred_b)
         if self.gap_bounder.is_homogeneous:
             half_norm = 0.5 * max(float(point.coef[support] @ u[support]), 0.0)
         return point.replace(yf=yf, value_radius=radius, half_norm=half_norm, evaluated=None)
@@ -64,7 +64,7 @@ class SharpEvaluator:
         evaluated = None
         if point.intercepts is not None:
             evaluated = self.sharp_rows.evaluate_classes(rows, point.coef, point.w, point.intercepts)
-        elif self.svm.mix is None or point.b == point.level:  # otherwise, combinations of samples that were centred
+        elif self.svm.mix is None or point.b == point.centred_b:  # otherwise, combinations of samples that were centred
             levels = self.svm.sign[rows] * point.margin[rows]
             evaluated = self.sharp_rows.evaluate(rows, point.coef, point.w, point.b, levels)
         if evaluated is None:
@@ -80,12 +80,12 @@ class SharpEvaluator:
 
     def _evaluate_ball(self, point: Certificate, w: FloatArray, rows: IntArray) -> Certificate | None:
         """Evaluate rows of a ball: t = ½(‖x − c‖² − R²) by differences of the caller's samples and centre."""
-        square, square_radius = dot_with_bound(w, w, 2.0 * point.level)
+        square, square_radius = dot_with_bound(w, w, 2.0 * point.centred_b)
         evaluated = self.sharp_rows.evaluate_ball(rows, self.space.to_caller_weights(w), square)
         if evaluated is None:
             return None
         enclosure = self.gap_bounder.enclose_violations(point.replace(evaluated=None), slice(None))
-        t_radius = evaluated[1] + 0.5 * square_radius + point.level_radius
+        t_radius = evaluated[1] + 0.5 * square_radius + point.centred_b_radius
         return self._with_violations(point, enclosure, rows, evaluated[0], t_radius)
 
     @staticmethod
@@ -114,15 +114,15 @@ class SharpEvaluator:
         if weights is None:
             return point
         dual_w, radius = weights
-        known = point.replace(offset=bound_norm(point.w - dual_w), weight_radius=radius)
+        known = point.replace(weight_distance=bound_norm(point.w - dual_w), weight_distance_radius=radius)
         if self.gap_bounder.is_homogeneous and not (self.svm.has_curvature or self.svm.penalised_groups):
             known = known.replace(dual=-0.5 * point.unit * float(dual_w @ dual_w))
-        if not known.offset > 8.0 * UNIT * float(np.linalg.norm(dual_w)) or not np.isfinite(dual_w).all():
+        if not known.weight_distance > 8.0 * UNIT * float(np.linalg.norm(dual_w)) or not np.isfinite(dual_w).all():
             return known
         u = self.svm.at_rows(self.space.rows.margins(dual_w))
         half = 0.5 * float(dual_w @ dual_w)
-        other = known.replace(offset=0.0, half_norm=half, evaluated=None)
-        other = self.gap_bounder.update_gap(rescale(self.space, self.svm, other, u, dual_w, point.level, 1.0))
+        other = known.replace(weight_distance=0.0, half_norm=half, evaluated=None)
+        other = self.gap_bounder.update_gap(rescale(self.space, self.svm, other, u, dual_w, point.centred_b, 1.0))
         return other if other.gap < self.gap_bounder.update_gap(known).gap else known
 
     def _evaluate_dual_weights(self, alpha: FloatArray) -> tuple[FloatArray, float] | None:

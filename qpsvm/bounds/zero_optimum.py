@@ -74,7 +74,7 @@ class ZeroOptimum:
         return point.replace(
             w=None if point.w is None else np.zeros_like(point.w), coef=np.zeros_like(point.coef), b=0.0,
             b_interval=self._find_intercepts(intercept), multipliers=dict.fromkeys(point.multipliers, 0.0),
-            margin=np.zeros_like(point.yf), level=0.0, primal=0.0, dual=-0.5 * point.unit * norm * norm, yf=zeros,
+            margin=np.zeros_like(point.yf), centred_b=0.0, primal=0.0, dual=-0.5 * point.unit * norm * norm, yf=zeros,
             gap=gap, half_norm=0.0, evaluated=None, size=math.nan,
         )  # fmt: skip
 
@@ -126,7 +126,7 @@ class ZeroOptimum:
         coef = np.zeros_like(point.coef)
         coef[int(np.argmax(point.alpha))] = 1.0  # φ(x) itself: a convex combination of copies would be rounded
         return point.replace(
-            w=w, coef=coef, factor=1.0, offset=0.0, b=mu, level=mu,
+            w=w, coef=coef, factor=1.0, weight_distance=0.0, b=mu, centred_b=mu,
             b_interval=(min(point.b_interval[0], mu), mu), primal=0.0, dual=0.0, yf=yf,
             margin=yf.copy(), gap=0.0, half_norm=-mu, evaluated=None, size=math.nan,
         )  # fmt: skip

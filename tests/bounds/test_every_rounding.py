@@ -111,9 +111,9 @@ def test_a_surplus_is_paid_for(seed: int | None) -> None:
         off[k] = np.clip(off[k] + rng.choice([0.3, -0.3]), 0, 2)
     point = certify(problem.space, problem.svm, off if a is None else a)
     apart = float(np.linalg.norm(((off - point.alpha) * y) @ problem.space.rows.matrix()))
-    point = point.replace(alpha=off, offset=apart * FEW_ROUNDINGS)
+    point = point.replace(alpha=off, weight_distance=apart * FEW_ROUNDINGS)
     if seed is None:  # where nothing has reached its level
-        point = point.replace(b=0.0, level=0.0, yf=point.yf - y * point.level)
+        point = point.replace(b=0.0, centred_b=0.0, yf=point.yf - y * point.centred_b)
     true = judge_dual(problem.svm, problem.X, point)
     found = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm).bound_gap(point)
     assert found.difference >= true.primal - true.dual
@@ -207,7 +207,7 @@ def test_a_penalised_intercept_is_as_far_as_it_may_be(seed: int) -> None:
     bounds = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm)
     for level in (0.1, float(slope), 3.0):
         for off in (0.0, 1e-12, 0.5):
-            moved = point.replace(level=level, level_radius=off)
+            moved = point.replace(centred_b=level, centred_b_radius=off)
             apart, least = bounds.bound_multiplier_distance(moved, bounds.find_feasible(moved), group)
             ends = [Fraction(level) - Fraction(off), Fraction(level) + Fraction(off)]
             assert all(apart >= abs(end - slope) for end in ends)
@@ -219,11 +219,11 @@ def test_a_ball_is_as_small_as_it_may_be(off: float) -> None:
     """½R² + Σ C t of the smallest ball that the level may stand for is no less than the size: of one around all."""
     problem = qpsvm.SVDD([[0.0, 0.1], [2.0, 0.3], [1.0, 0.7]], nu=0.1)
     point = certify(problem.space, problem.svm, np.array([0.5, 0.5, 0.0]))
-    w, level, U = as_fractions(point.w), Fraction(point.level + 1.0), as_fractions(problem.svm.upper)
+    w, level, U = as_fractions(point.w), Fraction(point.centred_b + 1.0), as_fractions(problem.svm.upper)
     X = [as_fractions(x) for x in problem.X]
     centre = as_fractions(problem.space.to_caller_weights(point.w))
     square = dot(w, w) + 2 * level
-    known = point.replace(level=float(level), level_radius=off, evaluated=None)
+    known = point.replace(centred_b=float(level), centred_b_radius=off, evaluated=None)
     size = GapBounder(problem._certifier.gap_refiner.accuracy, problem.svm).bound_gap(known).size
     for end in (square - 2 * Fraction(off), square + 2 * Fraction(off)):
         t = [(dot(z, z) - end) / 2 for z in ([a - c for a, c in zip(x, centre, strict=True)] for x in X)]
@@ -246,8 +246,8 @@ def test_a_w_that_is_not_of_its_alpha_pays_for_it(kernel: Any) -> None:
         other = np.where(own, own + 0.2, 0.0)
         f, square, apart = K @ other, float(other @ K @ other), float((other - own) @ K @ (other - own))
     point = certify(space, svm, alpha, other, np.inf)
-    primal = 0.5 * square + 2.0 * np.maximum(1.0 - y * (f + point.level), 0.0).sum()
-    assert point.offset == pytest.approx(np.sqrt(apart), rel=1e-6)
+    primal = 0.5 * square + 2.0 * np.maximum(1.0 - y * (f + point.centred_b), 0.0).sum()
+    assert point.weight_distance == pytest.approx(np.sqrt(apart), rel=1e-6)
     assert point.gap == pytest.approx((primal - alpha.sum() + 0.5 * own @ K @ own) / primal, rel=1e-6)
 
 

@@ -151,10 +151,10 @@ def test_any_alpha_becomes_a_pair_whose_gap_is_no_less_than_the_exact_one(seed: 
         assert point.dual == pytest.approx(float(verdict.dual), rel=1e-6, abs=1e-9 * abs(float(verdict.primal)))
         assert point.primal >= point.dual
     assert certificate.gap >= verdict.gap
-    difference = float(measured.terms.sum()) + 0.5 * measured.offset**2
+    difference = float(measured.terms.sum()) + 0.5 * measured.weight_distance**2
     for group in svm.penalised_groups:
         slope = (float(group.column @ measured.alpha) - group.total) / group.ridge
-        difference += 0.5 * group.ridge * (measured.level - slope) ** 2
+        difference += 0.5 * group.ridge * (measured.centred_b - slope) ** 2
     assert measured.primal - measured.dual == pytest.approx(difference, rel=1e-9, abs=1e-12 * abs(measured.primal))
 
 

@@ -92,7 +92,7 @@ def test_the_terms_of_the_gap_are_public_and_add_up(kernel: Any) -> None:
     alpha = RNG.random(len(X))
     certificate = problem.certify(alpha)
     assert (certificate.terms >= 0).all()
-    total = float(certificate.terms.sum()) + 0.5 * certificate.offset**2
+    total = float(certificate.terms.sum()) + 0.5 * certificate.weight_distance**2
     assert certificate.primal - certificate.dual == pytest.approx(total, rel=1e-9)
     result = qpsvm.solve(problem, max_iter=2, polish=False, backend="interior_point", check=False)
     distance = 0.0 if kernel != "linear" else 0.5 * float(np.sum((result.w - X.T @ (result.alpha * SIGN)) ** 2))

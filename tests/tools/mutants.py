@@ -71,12 +71,12 @@ MUTANTS = [
     Mutant("bounds/proof/terms.py", "low, high = t - r, t + r", "low, high = t, t + r", ROUNDING),
     Mutant(
         "bounds/gap_bounder.py",
-        "self.compute_half_square(point) - point.level_radius",
+        "self.compute_half_square(point) - point.centred_b_radius",
         "self.compute_half_square(point)",
         ROUNDING,
     ),
-    Mutant("bounds/gap_bounder.py", "- best)) + point.level_radius", "- best))", ROUNDING),
-    Mutant("bounds/gap_bounder.py", "max(abs(mu) - point.level_radius, 0.0)", "abs(mu)", ROUNDING),
+    Mutant("bounds/gap_bounder.py", "- best)) + point.centred_b_radius", "- best))", ROUNDING),
+    Mutant("bounds/gap_bounder.py", "max(abs(mu) - point.centred_b_radius, 0.0)", "abs(mu)", ROUNDING),
     Mutant("bounds/gap_bounder.py", "0.5 * distance * distance + terms", "terms", DUAL),
     Mutant("bounds/gap_bounder.py", "0.5 * distance * distance + terms", "0.5 * distance * distance", ROUNDING),
     Mutant("bounds/gap_bounder.py", "difference += 0.5 * group.ridge * error * error", "pass", DUAL),
@@ -98,7 +98,10 @@ MUTANTS = [
     # --- the point that is certified
     Mutant("bounds/certify.py", "point.bound_half_distance(growth) + at.terms", "at.terms", ROUNDING),
     Mutant(
-        "bounds/certify.py", "offset=math.sqrt(2.0 * point.bound_half_distance(best.growth))", "offset=0.0", ROUNDING
+        "bounds/certify.py",
+        "weight_distance=math.sqrt(2.0 * point.bound_half_distance(best.growth))",
+        "weight_distance=0.0",
+        ROUNDING,
     ),
     Mutant(
         "bounds/certificate.py", "(self.distance + growth * math.sqrt(2.0 * self.half_norm))", "self.distance", ROUNDING

@@ -101,7 +101,7 @@ class Certifier:
 
 def compute_measured_gap(point: Any) -> float:
     """Return the gap of a point as computed, without a bound on its rounding."""
-    return float(np.fmin(point.gap, point.measured))
+    return float(np.fmin(point.gap, point.measured_gap))
 
 
 def polish_certificate(
@@ -123,7 +123,7 @@ def polish_certificate(
         is_near_zero = certifier.gap_refiner.find_zero_point(certificate) is not None  # the optimal w is 0
         return certificate if is_near_zero else improve(certificate)
     # an explicit w may have digits that α has not
-    if n <= TEACHING_ROWS and certificate.offset > POLISHED * math.sqrt(2.0 * max(certificate.half_norm, 0.0)):
+    if n <= TEACHING_ROWS and certificate.weight_distance > POLISHED * math.sqrt(2.0 * max(certificate.half_norm, 0.0)):
         polished = improve(certifier.certify(certificate.alpha))
         certificate = polished if polished.gap <= FINISHED else certificate
     if n <= FEW_ROWS:
@@ -141,7 +141,7 @@ def decide_status(certificate: Any, reported: Status, tol: float, note: str = ""
     """
     if certificate.gap <= tol:
         return Status.OPTIMAL, note
-    if certificate.measured <= tol:
+    if certificate.measured_gap <= tol:
         return Status.INACCURATE, f"{LOST_TO_ROUNDING} {note}".strip()
     if reported is Status.OPTIMAL:
         return Status.INACCURATE, note
@@ -235,7 +235,7 @@ def snap_certificate(certifier: Certifier, certificate: Certificate, target_gap:
 
     Polishing snaps, too, but a point whose gap is only rounding is not polished. A gap up to `target_gap` is not worse.
     """
-    if certificate.explicit is not None or not np.isfinite(certificate.gap):
+    if certificate.sparse_coef is not None or not np.isfinite(certificate.gap):
         return certificate
     svm, alpha = certificate.svm, certificate.alpha
     kind_by_alpha = classify_by_bounds(alpha, svm.upper)

@@ -57,7 +57,7 @@ def bound_exact_objectives(problem: MachineStatement, certificate: Certificate, 
         )
     except TooLargeError:
         return {}
-    if refined.explicit is None:
+    if refined.sparse_coef is None:
         return {}
     is_other_point = (
         refined.b != measured.b or refined.rho != measured.rho or not np.array_equal(refined.coef, measured.coef)
@@ -66,7 +66,7 @@ def bound_exact_objectives(problem: MachineStatement, certificate: Certificate, 
     if not is_other_point and refined.gap < exact_point.gap:  # only if it is the same point
         exact_point = refined
         if not exact.svm.is_homogeneous:  # values and gap with more digits
-            values, measured_gap = refined, refined.measured
+            values, measured_gap = refined, refined.measured_gap
     rounding, dual_bound = _bound_norm_rounding(exact.space, exact_point), values.dual
     if np.isfinite(exact_point.gap):
         size = exact_point.unit * exact_point.size

@@ -492,7 +492,7 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         clock, polish_clock = Clock(), limits.polish_clock
         certificate = self._certifier.certify(alpha, w, target_gap)
         certify_seconds, solver_gap = clock.seconds, certificate.gap
-        if certificate.explicit is not None:  # later certificates are computed without w
+        if certificate.sparse_coef is not None:  # later certificates are computed without w
             certify_seconds = max(certify_seconds, estimate_certificate_seconds(self.space, alpha))
         was_stopped = solution.reported in (Status.TIME_LIMIT, Status.INTERRUPTED) and self.svm.m > FEW_ROWS
         if polished and not was_stopped:

@@ -307,7 +307,7 @@ class MachineStatement(metaclass=FastABCMeta):
         """Describe the caveats of a result, or return ""."""
         if isinstance(self.kernel, FeatureMap):
             return str(self.kernel.note)
-        if certificate.explicit is not None and not self.constraints:
+        if certificate.sparse_coef is not None and not self.constraints:
             return (
                 f"f rests on {np.count_nonzero(certificate.coef)} of the samples: a combination of these, whose "
                 "coefficients result.model has, replaces Σ α_i y_i φ(x_i); the gap includes the difference"

@@ -51,15 +51,15 @@ class Hyperplane:
 
     coef (n,): Coefficients.
     w (d,): Weight vector of a linear machine; else None.
-    level: The intercept over `FeatureSpace.rows` that corresponds to b, which is rounded.
-    level_radius: Error bound of `level`.
+    centred_b: The intercept over `FeatureSpace.rows` that corresponds to b, which is rounded.
+    centred_b_radius: Error bound of `centred_b`.
     """
 
     coef: FloatArray
     w: FloatArray | None
     b: float
-    level: float
-    level_radius: float = 0.0
+    centred_b: float
+    centred_b_radius: float = 0.0
 
 
 class FeatureSpace:

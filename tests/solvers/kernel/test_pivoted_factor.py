@@ -116,7 +116,7 @@ def test_coefficients_over_few_samples_are_certified(monkeypatch: pytest.MonkeyP
     coef = np.zeros(900)
     coef[factor.pivots] = Span(FeatureSpace(RBF(0.5), X, "free", "raise"), y * result.alpha, factor.pivots).nearest
     found = problem.certify(result.alpha, coef)
-    assert found.explicit is not None
+    assert found.sparse_coef is not None
     assert found.gap <= 1e-6
     worse = problem.certify(result.alpha, 1.1 * coef)
     assert worse.gap <= 1e-6  # those nearest to w(α) over the same samples are looked at too
