@@ -335,7 +335,7 @@ def _finish_point(stack: Stack, p: int, points: MachinePoints, gram: MachineGram
     if optimum is None and len(y) <= FINE_LOOP_ROWS:
         rows = np.arange(len(y))
         K, beta = gram.compute_block(rows, rows), alpha * y
-        margin = 1.0 if nu is None else float(beta @ (K @ beta)) / nu
+        margin = 1.0 if nu is None else float(beta @ (K @ beta)) / nu  # at the optimum ρ ≥ ‖w‖²/ν
         repeated = run_single_loop(stack.take_machine(p), K, REPEAT_TOLERANCE * margin, FINE_ITERATIONS)
         if repeated is not None:
             points.alpha[part] = alpha = repeated[0]
