@@ -8,7 +8,7 @@ from qpsvm.base.resources.clock import Clock
 from qpsvm.program.status import Status
 
 if TYPE_CHECKING:
-    from qpsvm.solvers.shared.time_slices import LoopOutcome
+    from qpsvm.solvers.shared.timed_loop import LoopOutcome
 
 
 #: The status that a built-in solver claims with each stop reason.

@@ -254,18 +254,6 @@ class GapParts:
         return self.difference / self.size if self.size > 0.0 and math.isfinite(self.difference) else math.inf
 
 
-def compute_row_terms(
-    alpha: FloatArray,
-    upper: FloatArray,
-    yf: FloatArray,
-    margin: float | FloatArray,
-    curvature: FloatArray | None = None,
-) -> FloatArray:
-    """Return the terms g (m,) of the gap, (CERT.1), for α, U, s∘f and δ (m,) each; δ = 0 if None."""
-    t = margin - yf
-    return compute_gap_term(alpha, t, upper, np.zeros_like(alpha) if curvature is None else curvature)
-
-
 def compute_gap_terms(
     alpha: FloatArray, upper: FloatArray, yf: FloatArray, margin: FloatArray, curvature: FloatArray, primal: float
 ) -> FloatArray:
@@ -276,7 +264,7 @@ def compute_gap_terms(
     if math.isinf(primal):
         return np.full(len(alpha), np.inf)
     satisfied_yf = np.where(np.isinf(upper) & (curvature == 0.0), np.maximum(yf, margin), yf)
-    return compute_row_terms(alpha, upper, satisfied_yf, margin, curvature)
+    return compute_gap_term(alpha, margin - satisfied_yf, upper, curvature)
 
 
 def sum_gap_terms(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: FloatArray) -> tuple[float, float]:

@@ -135,17 +135,14 @@ class GapBounder:
             return point.evaluated.t[rows].copy(), point.evaluated.radius[rows]
         common_margin = find_common_value(point.margin)
         margin = point.margin[rows] if common_margin is None else common_margin
+        margin_rounding = self.svm.bound_margin_rounding(point.multipliers, rows)
         t: FloatArray
         if self.svm.is_two_sided and not has_weight(point):  # f = b, so t is rounded only once
             t = margin - self.svm.sign[rows] * point.centred_b
-            return t, UNIT * np.abs(t) + point.centred_b_radius + self.svm.bound_margin_rounding(
-                point.multipliers, rows
-            )
+            return t, UNIT * np.abs(t) + point.centred_b_radius + margin_rounding
         t = margin - point.yf[rows]
         relative = (2.0 + 4.0 * point.n_moves) * UNIT
-        absolute: FloatArray | float = self._value_radius(point, rows) + self.svm.bound_margin_rounding(
-            point.multipliers, rows
-        )
+        absolute: FloatArray | float = self._value_radius(point, rows) + margin_rounding
         absolute += (1 + point.n_moves) * point.centred_b_radius
         r = relative * np.abs(t)
         r += (absolute + relative * (abs(point.centred_b) + np.abs(margin))) * FEW_ROUNDINGS
@@ -280,7 +277,7 @@ class GapBounder:
             )
             distance += (3.0 + point.n_moves) * UNIT * bound_norm(point.w) * FEW_ROUNDINGS
         elif point.sparse_coef is not None:  # coef is sparse_coef·factor, rounded
-            distance = self.bound_offset(point) * (1.0 + gamma(terms + 8))
+            distance = self.bound_weight_distance(point) * (1.0 + gamma(terms + 8))
         elif point.factor != 1.0:  # coef is β·factor, rounded
             size = self._bound_coef_size(point)
             distance += 2.0 * UNIT * size + abs(1.0 - 1.0 / point.factor) * math.sqrt(
@@ -293,7 +290,7 @@ class GapBounder:
             distance += math.hypot(*errors) * max(point.factor, 1.0) * FEW_ROUNDINGS
         beta_radius = self.svm.bound_beta_rounding(point.alpha)
         if self.svm.mix is not None and point.w is not None and point.weight_distance_radius is not None:
-            beta_radius = None  # weight_radius includes it
+            beta_radius = None  # weight_distance_radius includes it
         if beta_radius is not None:
             moved = float(beta_radius @ self.accuracy.bound_norms(np.arange(self.svm.n)))
             distance += moved * max(point.factor, 1.0) * FEW_ROUNDINGS
@@ -317,7 +314,7 @@ class GapBounder:
         distance = round_up(abs(Fraction(mu) - best)) + point.centred_b_radius
         return distance * FEW_ROUNDINGS, max(abs(mu) - point.centred_b_radius, 0.0)
 
-    def bound_offset(self, point: Certificate) -> float:
+    def bound_weight_distance(self, point: Certificate) -> float:
         """Bound ‖w − w(α)‖ of an explicit w over few samples from above."""
         size = self._bound_coef_size(point)
         distance = point.weight_distance + (point.weight_distance_radius or 0.0) + (2.0 + point.n_moves) * UNIT * size

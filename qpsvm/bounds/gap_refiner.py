@@ -216,7 +216,7 @@ class GapRefiner:
         """Return whether most of the gap is ½‖w − w(α)‖², of a w over few samples, which no evaluation reduces."""
         if point.sparse_coef is None:
             return False
-        half_square = 0.5 * self.gap_bounder.bound_offset(point) ** 2
+        half_square = 0.5 * self.gap_bounder.bound_weight_distance(point) ** 2
         return half_square > MAX_DISTANCE_SHARE * point.gap * point.primal / point.unit
 
     def _move_intercept(self, point: Certificate, rows: IntArray) -> Certificate:

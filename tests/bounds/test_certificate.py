@@ -11,8 +11,9 @@ import qpsvm
 from qpsvm.base.arrays.frozen import repeat_value
 from qpsvm.base.arrays.quantiles import find_quantile_interval
 from qpsvm.base.arrays.rounding import compute_relative_gap
-from qpsvm.bounds.certificate import compute_row_terms, sum_gap_terms
+from qpsvm.bounds.certificate import sum_gap_terms
 from qpsvm.bounds.repair import balance_sides, project_on_capped_simplex
+from qpsvm.program.losses import compute_gap_term
 from qpsvm.program.svm_dual import SVMDual, build_intercept_groups
 from qpsvm.space.operators import LowRank
 
@@ -139,7 +140,7 @@ def test_the_terms_of_the_gap_sum_to_it(seed):
     alpha = balance_sides(rng.uniform(-1, 2, 15), y, C)
     w, b, own = rng.normal(size=3), rng.normal(), X.T @ (alpha * y)
     yf = y * (X @ w + b)
-    terms = compute_row_terms(alpha, C, yf, 1.0)
+    terms = compute_gap_term(alpha, 1.0 - yf, C, np.zeros(15))
     loss = C @ np.maximum(1 - yf, 0)
     primal = 0.5 * w @ w + loss
     dual = alpha.sum() - 0.5 * own @ own
@@ -151,9 +152,9 @@ def test_the_terms_of_the_gap_sum_to_it(seed):
 
 
 def test_gap_terms_of_a_hard_margin():
-    terms = compute_row_terms(np.array([1.0, 0.0]), np.full(2, np.inf), np.array([1.5, 2.0]), 1.0)
-    np.testing.assert_array_equal(terms, [0.5, 0.0])
-    assert compute_row_terms(np.zeros(1), np.full(1, np.inf), np.array([0.5]), 1.0)[0] == np.inf
+    alpha, yf = np.array([1.0, 0.0, 0.0]), np.array([1.5, 2.0, 0.5])
+    terms = compute_gap_term(alpha, 1.0 - yf, np.full(3, np.inf), np.zeros(3))
+    np.testing.assert_array_equal(terms, [0.5, 0.0, np.inf])
 
 
 def test_relative_gap_is_relative():

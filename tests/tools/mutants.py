@@ -94,7 +94,9 @@ MUTANTS = [
     Mutant("bounds/proof/terms.py", "(row.upper[1] - row.alpha[0]) * t[1]", "row.upper[1] * t[0]", ROUNDING),
     Mutant("bounds/repair.py", "surplus = -remainder", "surplus = remainder", ROUNDING),
     Mutant("base/arrays/double_double.py", "values = values - heads", "values = 0.0 * heads", ROUNDING),
-    Mutant("bounds/gap_bounder.py", "= self._value_radius(point, rows) + self", "= self", COUNTED),
+    Mutant(
+        "bounds/gap_bounder.py", "= self._value_radius(point, rows) + margin_rounding", "= margin_rounding", COUNTED
+    ),
     # --- the point that is certified
     Mutant("bounds/certify.py", "point.bound_half_distance(growth) + at.terms", "at.terms", ROUNDING),
     Mutant(

@@ -1,7 +1,7 @@
 """Solve linear machines by LIBLINEAR, through scikit-learn: dual coordinate descent (Hsieh et al. 2008).
 
 It uses LIBLINEAR's own stopping rule. LIBLINEAR returns w; α is read off features that are added to the rows
-(`solvers.linear.liblinear`). Its loop checks neither a clock nor Ctrl-C (`run_in_slices`). `augmented_lagrangian`
+(`solvers.linear.liblinear`). Its loop checks neither a clock nor Ctrl-C (`run_within_time`). `augmented_lagrangian`
 starts with a loop of the same kind if that is faster, and resumes from its result.
 """
 

@@ -1,6 +1,6 @@
 """Solve duals by LIBSVM, through scikit-learn's SVC and NuSVC: SMO (Chang & Lin 2011) with its own stopping rule.
 
-LIBSVM's loop checks neither a clock nor Ctrl-C (`run_in_slices`).
+LIBSVM's loop checks neither a clock nor Ctrl-C (`run_within_time`).
 With samples of several classes, `fit_classes` fits all one-vs-one machines in a single call.
 """
 
@@ -39,7 +39,7 @@ from qpsvm.solvers.kernel.libsvm import (
     is_libsvm_problem,
     run_libsvm_loop,
 )
-from qpsvm.solvers.shared.time_slices import run_in_slices
+from qpsvm.solvers.shared.timed_loop import run_within_time
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 from qpsvm.space.operators import LowRank
@@ -144,7 +144,7 @@ class LibsvmCompiled(Compiled):
         clock, n, max_iter = Clock(limits.time_limit), len(data.y), limits.max_iter or self._find_default_max_iter()
         loop = partial(fit, kind, settings, data.X, data.y, data.sample_weight / data.sample_weight.max())
         try:
-            fitted = run_in_slices(loop, max_iter, self._bound_iterations, self._build_initial_fit, clock)
+            fitted = run_within_time(loop, max_iter, self._bound_iterations, self._build_initial_fit, clock)
         except ValueError as error:  # rounding: LIBSVM may reject the largest feasible ν as infeasible
             return build_failed_solution(self.qp, self._describe_solver(str(error)))
         status, raw = find_run_status(fitted, max_iter, clock)

@@ -15,7 +15,7 @@ from scipy.linalg import lstsq
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.bounds.program.linear_program import solve_linear_program
 from qpsvm.bounds.program.qp_bounds import QPBounds
-from qpsvm.bounds.program.rational import MAX_MULTIPLICATIONS, as_multiple, find_null_vector
+from qpsvm.bounds.program.rational import MAX_MULTIPLICATIONS, as_multiple, dot_exactly, find_null_vector
 from qpsvm.bounds.program.reduction import ROUNDING
 
 #: A slack below this share of a row's terms counts as 0.
@@ -131,7 +131,7 @@ def _prove_infeasible_exactly(program: QPBounds, y: FloatArray, z: FloatArray) -
         return None
     parts = [-factor * Fraction(side) for factor, side in zip(v, sides.tolist(), strict=True)]
     for j in np.flatnonzero(np.abs(rows).max(axis=0) > 0.0).tolist():
-        entry = sum((factor * Fraction(a) for factor, a in zip(v, rows[:, j].tolist(), strict=True)), Fraction(0))
+        entry = dot_exactly(v, rows[:, j].tolist())
         end = float(program.lb[j] if entry > 0 else program.ub[j])
         if entry and not np.isfinite(end):
             return None

@@ -51,7 +51,7 @@ from qpsvm.bounds.program.enclosures import (
 )
 from qpsvm.bounds.program.faces import Face
 from qpsvm.bounds.program.implied import compute_implied_bounds
-from qpsvm.bounds.program.rational import MAX_MULTIPLICATIONS, find_null_vector
+from qpsvm.bounds.program.rational import MAX_MULTIPLICATIONS, dot_exactly, find_null_vector
 from qpsvm.program.qp import QP
 from qpsvm.space.operators import Diagonal
 
@@ -392,10 +392,10 @@ class QPBounds:
         if vector is None or vector[-1] <= 0 or any(value < 0 for value in vector[n + p :]):
             return None
         v = [value / vector[-1] for value in vector]
-        terms = [_multiply_exactly(v, column) for column in M.T.tolist()]
-        curved = [_multiply_exactly(v, row) for row in self.P.tolist()]
-        value = Fraction(self.qp.r) - sum((a * b for a, b in zip(v, curved, strict=False)), Fraction(0)) / 2
-        value -= _multiply_exactly(v[n:-1], np.concatenate([self.b, self.h[tight]]).tolist())
+        terms = [dot_exactly(v, column) for column in M.T.tolist()]
+        curved = [dot_exactly(v[:n], row) for row in self.P.tolist()]
+        value = Fraction(self.qp.r) - dot_exactly(v[:n], curved) / 2
+        value -= dot_exactly(v[n:-1], np.concatenate([self.b, self.h[tight]]).tolist())
         for c, low, high in zip(terms, self.lb.tolist(), self.ub.tolist(), strict=True):
             end = low if c > 0 else high
             if c and math.isinf(end):
@@ -594,8 +594,3 @@ class QPBounds:
         value, rounding = sum_with_bound(np.array([0.5 * square, linear, self.qp.r]))
         error += rounding + 4.0 * 2.0**-53 * (abs(square) + abs(linear) + abs(self.qp.r))
         return value + error * FEW_ROUNDINGS
-
-
-def _multiply_exactly(fractions: list[Fraction], floats: list[float]) -> Fraction:
-    """Return the sum of the products, up to the end of the shorter list."""
-    return sum((a * Fraction(b) for a, b in zip(fractions, floats, strict=False)), Fraction(0))

@@ -8,7 +8,7 @@ elimination keeps integers: row_i ← p row_i − f row_k, divided by the common
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -25,6 +25,11 @@ MAX_DENOMINATOR = 10_000
 SINGULAR_TOL = 1e-12
 #: Largest relative difference between a float and its guessed rational value.
 GUESS_TOL = Fraction(1, 10**12)
+
+
+def dot_exactly(first: Iterable[Fraction], second: Iterable[float | Fraction]) -> Fraction:
+    """Return the exact product of two vectors of equal length."""
+    return sum((a * Fraction(b) for a, b in zip(first, second, strict=True)), Fraction(0))
 
 
 def _integer_row(row: FloatArray) -> list[int]:

@@ -12,7 +12,6 @@ space of P, A and these rows. If none of these satisfies (RAY.1), P is left out,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -23,7 +22,7 @@ from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.bounds.program.linear_program import solve_linear_program
 from qpsvm.bounds.program.qp_bounds import QPBounds
-from qpsvm.bounds.program.rational import MAX_MULTIPLICATIONS, as_multiple, find_null_vector
+from qpsvm.bounds.program.rational import MAX_MULTIPLICATIONS, as_multiple, dot_exactly, find_null_vector
 
 #: Eigenvalues of P below this share of the largest count as 0.
 EIGENVALUE_TOL = 1e-10
@@ -77,18 +76,13 @@ def _compute_twice_product(program: QPBounds, d: list[Fraction], support: list[i
     if program.factor is None:  # P counts as ½(P + Pᵀ)
         P = program.qp.P.dense()
         pairs = zip(P[:, support].tolist(), P.T[:, support].tolist(), strict=True)
-        return [_dot_exactly(d, row) + _dot_exactly(d, column) for row, column in pairs]
+        return [dot_exactly(d, row) + dot_exactly(d, column) for row, column in pairs]
     Z, diagonal = as_dense(program.factor[0]), program.factor[1]
-    Z_products = [_dot_exactly(d, column) for column in Z[support].T.tolist()]
-    products = [2 * _dot_exactly(Z_products, row) for row in Z.tolist()]
+    Z_products = [dot_exactly(d, column) for column in Z[support].T.tolist()]
+    products = [2 * dot_exactly(Z_products, row) for row in Z.tolist()]
     for j, value in zip(support, d, strict=True):
         products[j] += 2 * value * Fraction(float(diagonal[j]))
     return products
-
-
-def _dot_exactly(d: Iterable[Fraction], row: Iterable[float]) -> Fraction:
-    """Return the exact product of two vectors of equal length."""
-    return sum((value * Fraction(entry) for value, entry in zip(d, row, strict=True)), Fraction(0))
 
 
 def _propose_direction(program: QPBounds) -> FloatArray | None:
@@ -117,9 +111,9 @@ def _check_ray(program: QPBounds, G: FloatArray, support: list[int], d: list[Fra
     cost = [value * Fraction(float(program.qp.q[j])) for j, value in zip(support, d, strict=True)]
     if not sum(cost, Fraction(0)) < -Fraction(allowed) * sum(map(abs, cost), Fraction(0)):
         return None
-    if any(_dot_exactly(d, row) for row in as_dense(program.A)[:, support].tolist()):
+    if any(dot_exactly(d, row) for row in as_dense(program.A)[:, support].tolist()):
         return None
-    if any(_dot_exactly(d, row) > 0 for row in G[:, support].tolist()):
+    if any(dot_exactly(d, row) > 0 for row in G[:, support].tolist()):
         return None
     direction = np.zeros(program.qp.n)
     direction[support] = as_multiple(d)

@@ -25,7 +25,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.clock import Clock
 from qpsvm.solvers.kernel.dual import KINK_TOL, KernelDual
 from qpsvm.solvers.shared.budget import MAX_ITERATIONS
-from qpsvm.solvers.shared.time_slices import run_in_slices
+from qpsvm.solvers.shared.timed_loop import run_within_time
 
 #: scikit-learn's names of LIBSVM's machines, and LIBSVM's numbers.
 SVM_TYPES = {"SVC": 0, "NuSVC": 1, "OneClassSVM": 2, "SVR": 3, "NuSVR": 4}
@@ -198,7 +198,7 @@ class _LibsvmRun:
         """Run the loop within the time limit and the limit of iterations."""
         n, width = len(target), None if self.gamma is None else self.data.shape[1]
         data = np.ascontiguousarray(self.data, dtype=np.float64)
-        return run_in_slices(
+        return run_within_time(
             partial(_fit_libsvm, kind, data, target, weights, settings), self.max_iter,
             partial(bound_iterations, n=n, width=width, start_rows=start_rows),
             lambda: LoopResult(np.zeros(n), 0, False), self.clock,

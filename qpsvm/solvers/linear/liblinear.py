@@ -10,9 +10,9 @@ last bit. The intercept is the weight of a constant feature 1, and is penalised.
 short rows, or if α is mostly at bounds. The losses are the hinge, the squared hinge, and the ε-insensitive loss and its
 square, with one ε for all rows.
 
-The loop polls neither clock nor Ctrl-C, and always starts at α = 0 (`run_in_slices`). Its random generator is global to
-the process. It is reseeded for each run, so that results are reproducible, but two threads share it. As for LIBSVM, the
-compiled function behind scikit-learn's class is called directly if it passes a test on four points.
+The loop polls neither clock nor Ctrl-C, and always starts at α = 0 (`run_within_time`). Its random generator is global
+to the process. It is reseeded for each run, so that results are reproducible, but two threads share it. As for LIBSVM,
+the compiled function behind scikit-learn's class is called directly if it passes a test on four points.
 
 Source: Hsieh, Chang, Lin, Keerthi & Sundararajan, *A dual coordinate descent method for large-scale linear SVM* (2008).
 """
@@ -30,7 +30,7 @@ from qpsvm.base.resources.clock import Clock
 from qpsvm.solvers.linear.descent import DescentResult, count_entries
 from qpsvm.solvers.linear.row_problem import RowLosses
 from qpsvm.solvers.shared.budget import MAX_ITERATIONS
-from qpsvm.solvers.shared.time_slices import run_in_slices
+from qpsvm.solvers.shared.timed_loop import run_within_time
 
 #: δ of (COORD.2) in units of the root of the mean squared length of the rows.
 RELATIVE_DELTA = 1e-9
@@ -104,7 +104,7 @@ def run_liblinear(
     n, d = X.shape
     seconds = NUMBER_SECONDS * (count_entries(X) + 2 * n) + ROW_SECONDS * n
     try:
-        return run_in_slices(
+        return run_within_time(
             partial(run_passes, X, y, losses, intercept, eps, mean), max_passes,
             lambda allowed: int(min(allowed / seconds, MAX_ITERATIONS)),
             lambda: DescentResult(np.zeros(d), 0.0, np.zeros(n), 0, False), clock or Clock(),

@@ -90,9 +90,7 @@ class KernelBlocks(GramBlocks):
         self.needs_floor = True  # whether an exponent may be so low that it is raised
         self.is_exact = False  # whether `full_matrix` was made by differences, without cancellation
         self.terms = self.width  # products that are not 0 in the d of (KBLOCK.1)
-        self.centre: FloatArray | None = (
-            None  # (d,) taken off the rows that `full_matrix` was made of, if not their mean
-        )
+        self.centre: FloatArray | None = None  # (d,) subtracted from the rows of `full_matrix`, if not their mean
         self.asymmetry = 0.0  # largest change that made `full_matrix` symmetric, relative to the largest entry
         if self.full_matrix is None and isinstance(kernel, RBF):
             self._prepare_scaled(float(kernel.gamma))

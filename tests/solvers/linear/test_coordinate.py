@@ -180,7 +180,7 @@ def test_limits_are_kept_and_said():
         qpsvm.solve(qpsvm.CSVM(X, Y), "liblinear")
 
 
-def test_under_a_time_limit_what_surely_ends_is_made_here(monkeypatch):
+def test_under_a_time_limit_the_passes_that_surely_fit_are_made(monkeypatch):
     C, made = np.full(len(Y), 2.0), []
     monkeypatch.setattr(liblinear, "NUMBER_SECONDS", 1e-4)
 

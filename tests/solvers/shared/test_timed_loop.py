@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from qpsvm.base.resources.clock import Clock
-from qpsvm.solvers.shared.time_slices import run_in_slices
+from qpsvm.solvers.shared.timed_loop import run_within_time
 
 #: Iterations that the loop of these tests needs.
 NEEDED = 1000
@@ -28,7 +28,7 @@ def run(most: int, sure_speed: float, limit: float | None = None, speed: float =
         time.sleep(made / speed)
         return Run(made, made == NEEDED)
 
-    return run_in_slices(loop, most, lambda s: int(s * sure_speed), lambda: Run(0, False), Clock(limit)), asked
+    return run_within_time(loop, most, lambda s: int(s * sure_speed), lambda: Run(0, False), Clock(limit)), asked
 
 
 def test_without_a_time_limit_the_loop_runs_once():

@@ -1,4 +1,4 @@
-"""Run a compiled loop that checks neither a clock nor Ctrl-C (`run_in_slices`).
+"""Run a compiled loop that checks neither a clock nor Ctrl-C within a time limit (`run_within_time`).
 
 The only limit of such a loop is its number of iterations, and it always starts anew. Without a time limit it runs once.
 Under one, a first run makes the iterations that surely finish in time. As long as the measured speed promises many
@@ -33,7 +33,7 @@ class LoopOutcome(Protocol):
 R = TypeVar("R", bound=LoopOutcome)
 
 
-def run_in_slices(
+def run_within_time(
     loop: Callable[[int], R],
     max_iter: int,
     estimate_iterations: Callable[[float], int],
