@@ -1,12 +1,12 @@
 """Describe the capabilities of backends (`Abilities`).
 
-A backend lists the traits that it supports: `ALL_TRAITS` except those that it cannot handle. It accepts every machine
-that has no other traits. So a new machine needs no entry, and a message can name the unsupported traits.
+A trait is a property of a machine, such as a linear kernel (`traits`). A backend lists the traits that it supports,
+usually all but a few, and accepts every machine without other traits. So a new machine needs no entry, and a message
+can name the unsupported traits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,10 +19,10 @@ RequestedOption = Literal["max_iter", "time_limit", "start"]
 
 @dataclass(frozen=True)
 class MachineSet:
-    """The machines that have only these traits, with at most this many rows."""
+    """The machines that have no other traits than these, and at most this many rows."""
 
     traits: Traits = ALL_TRAITS
-    rows: float = float("inf")
+    max_rows: float = float("inf")
 
 
 #: Every machine, of any size.
@@ -41,12 +41,12 @@ class Abilities:
     enforced_limits: Which of "max_iter" and "time_limit" it enforces.
     supports_warm_start: Whether it can be warm-started at a given point of the dual.
     handles_interrupt: Whether it handles Ctrl-C itself and returns its best point.
-    tolerances: The tolerances of its runs, each of which resumes from the last point, until one is certified; None for
-        its default. One value if a second run is not worthwhile.
+    tolerances: The tolerances of successive runs, None for its default. Each run resumes from the last point, until a
+        point is certified. One value if a second run is not worthwhile.
     is_educational: Whether it is a textbook method, included for teaching and benchmarks.
     linear_form, kernel_form: The form whose certificates are best with a linear kernel, and with any other.
-    options: The settings of the solver that `solve` passes on, by the solver's own names.
     package: The distribution that it requires; None for a built-in solver.
+    options: The settings of the solver that `solve` passes on, by the solver's own names.
     """
 
     summary: str
@@ -75,20 +75,21 @@ class Abilities:
 
     def accepts(self, traits: Traits, rows: int, form: Form) -> bool:
         """Return whether it accepts this form of a machine with these traits, over this many rows."""
-        return any(traits <= machines.traits and rows <= machines.rows for machines in self._list_accepted(form))
+        return any(traits <= machines.traits and rows <= machines.max_rows for machines in self._list_accepted(form))
 
     def accepts_every_machine(self, form: Form) -> bool:
         """Return whether it accepts this form of every machine with one decision function."""
         return any(machines.traits >= ONE_FUNCTION for machines in self._list_accepted(form))
 
     def explain_rejection(self, traits: Traits, rows: int, form: Form) -> str:
-        """Explain why the backend does not accept this form of the machine, by the set that is closest to it."""
+        """Explain why it does not accept this form, one of `forms`, of the machine, by the set closest to it."""
         closest = min(
-            self._list_accepted(form),
-            key=lambda machines: (len(traits - machines.traits), rows > machines.rows),
+            self._list_accepted(form), key=lambda machines: (len(traits - machines.traits), rows > machines.max_rows)
         )
         unsupported = sorted(traits - closest.traits)
-        return " and ".join(TRAIT_DESCRIPTIONS[trait] for trait in unsupported) or f"more than {closest.rows:g} rows"
+        return (
+            " and ".join(TRAIT_DESCRIPTIONS[trait] for trait in unsupported) or f"more than {closest.max_rows:g} rows"
+        )
 
     def describe(self) -> str:
         """Describe what it accepts, which limits it does not enforce, and whether it is for study only."""
@@ -97,9 +98,3 @@ class Abilities:
 
     def _list_accepted(self, form: Form) -> tuple[MachineSet, ...]:
         return self.dual if form == "dual" else self.primal
-
-
-def join_names(names: Iterable[str]) -> str:
-    """Join names for a message: "a, b or c"."""
-    *others, last = names
-    return f"{', '.join(others)} or {last}" if others else last

@@ -11,13 +11,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
-from qpsvm.backends.abilities import Abilities, RequestedOption, join_names
+from qpsvm.backends.abilities import Abilities, RequestedOption
 from qpsvm.backends.compiled import Compiled
 from qpsvm.backends.limits import Limits
 from qpsvm.backends.packages import find_installed_version, find_library_version, is_importable
 from qpsvm.backends.recognise import recognise_statement
 from qpsvm.backends.requirements import Form, LazyImport, Memory, Requirements, Size
 from qpsvm.backends.traits import Traits, find_dual_traits
+from qpsvm.base.arrays.formatting import join_names
 from qpsvm.base.errors import MissingExtraError, UnknownOptionError, UnsupportedError, describe_nearest
 from qpsvm.program.dual_solution import DualSolution
 from qpsvm.program.qp import QP

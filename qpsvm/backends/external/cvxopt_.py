@@ -23,13 +23,14 @@ from qpsvm.program.status import Status
 from qpsvm.space.operators import Diagonal, LowRank
 
 #: Number of variables from which a low-rank P is not converted to a dense n × n matrix (`cvxopt_structured`).
-STRUCTURED_ROWS = 2000
+MIN_STRUCTURED_VARIABLES = 2000
 #: Relative tolerance of the equalities, above which a solution that CVXOPT calls optimal is rejected.
 MAX_ROW_VIOLATION = 1e-4
 #: CVXOPT's default iteration limit.
-MAX_ITERATIONS = 100
+DEFAULT_MAX_ITERATIONS = 100
 #: Exceptions that CVXOPT raises at a numerical breakdown, for which it has no status.
-BREAKDOWNS = (ValueError, ArithmeticError, ZeroDivisionError)
+BREAKDOWNS = (ValueError, ArithmeticError)
+#: The settings that CVXOPT documents, and `kktsolver`.
 OPTIONS = frozenset(("abstol", "reltol", "feastol", "maxiters", "refinement", "show_progress", "kktreg", "kktsolver"))
 STATUS = {"optimal": Status.OPTIMAL, "unknown": Status.NUMERICAL_ERROR}
 
@@ -45,17 +46,18 @@ class CvxoptBackend(Backend):
         accepts_any_qp=True,
         enforced_limits=frozenset({"max_iter"}),
         package="cvxopt",
-        options=OPTIONS,  # the documented ones, and `kktsolver`
+        options=OPTIONS,
     )
     lazy_import = LazyImport("cvxopt", 5e8)
     memory = Memory(dual=4.5, primal=19.0, copies=10.0)
 
     def compile(self, qp: QP) -> CvxoptCompiled:
-        """Build P, q, G, h, A, b as CVXOPT matrices; the bounds are rows of G, which is sparse."""
+        """Build P, q, G, h, A, b, where the bounds are rows of the sparse G; or, for a large low-rank P, its factor."""
         self.require_package()
-        if qp.n >= STRUCTURED_ROWS and isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n and qp.G is None:
+        is_large = qp.n >= MIN_STRUCTURED_VARIABLES  # for `cvxopt_structured`
+        if is_large and isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n and qp.G is None:
             (lb, ub), (Z, d) = qp.bounds, qp.P.factor()
-            if (np.isfinite(lb) | np.isfinite(ub) | (d > 0.0)).all():  # otherwise D of (KKT.2) is singular
+            if (np.isfinite(lb) | np.isfinite(ub) | (d > 0.0)).all():  # otherwise D of (KKT.2) there is singular
                 A = None if qp.A is None else as_dense(qp.A)
                 data = SolverData(Z=Z, d=d, q=qp.q, lb=lb, ub=ub, A=A, b=qp.b)
                 return CvxoptCompiled(self, qp, data, structured=True)
@@ -87,7 +89,7 @@ class CvxoptCompiled(Compiled):
         settings: dict[str, Any] = {"show_progress": limits.verbose}
         if limits.tol is not None:  # the default `abstol` stops far too early if the objective is small (ν-SVM)
             settings |= {"abstol": 1e-30, "reltol": limits.tol / 10, "feastol": min(1e-7, limits.tol / 10)}
-        settings["maxiters"] = limits.max_iter or MAX_ITERATIONS
+        settings["maxiters"] = limits.max_iter or DEFAULT_MAX_ITERATIONS
         settings |= options
         kktsolver = settings.pop("kktsolver", None)
         try:
@@ -110,10 +112,10 @@ class CvxoptCompiled(Compiled):
     def _violates_equalities(self, solution: QPSolution) -> bool:
         """Return whether an equality is violated; CVXOPT may ignore one of two contradictory equalities."""
         A, b, x = self.qp.A, self.qp.b, solution.x
-        if A is None or b is None or x is None:
+        if A is None or b is None or x is None or not len(b):
             return False
-        size = float(np.abs(b).max()) + float((abs(A) @ np.abs(x)).max()) if len(b) else 0.0
-        return bool(len(b) and np.abs(A @ x - b).max() > MAX_ROW_VIOLATION * size)
+        size = float(np.abs(b).max()) + float((abs(A) @ np.abs(x)).max())
+        return bool(np.abs(A @ x - b).max() > MAX_ROW_VIOLATION * size)
 
     def _map_solution(self, result: dict[str, Any], status: Status) -> QPSolution:
         x, y, z = (np.array(result[part]).ravel() for part in ("x", "y", "z"))

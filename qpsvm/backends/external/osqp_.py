@@ -22,14 +22,13 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Status
 from qpsvm.space.operators import Diagonal, LowRank, Operator
 
-#: OSQP's defaults of the settings that `solve` may change. They are set each time, because a solver that is reused for
-#: a warm start keeps its settings.
+#: OSQP's defaults of the settings that `solve` may change. They are set in every run, because a solver that is reused
+#: for a warm start keeps those of the last run.
 DEFAULTS = {"eps_abs": 1e-3, "eps_rel": 1e-3, "max_iter": 4000, "time_limit": 1e10}
 #: The code with which OSQP's setup rejects settings; other codes are about the problem.
 SETTINGS_REFUSED = "2"
-#: Default iteration limit if a tolerance is given: OSQP's own, 4000, is too low for small tolerances.
-MAX_ITERATIONS = 20_000
-
+#: Iteration limit if only a tolerance is given: OSQP's default, 4000, is too low for small tolerances.
+DEFAULT_MAX_ITERATIONS = 20_000
 #: OSQP's status numbers. Its arrays hold a point only with a status in `WITH_POINT`.
 STATUS = {
     1: Status.OPTIMAL,  # solved
@@ -46,9 +45,6 @@ STATUS = {
 }
 WITH_POINT = frozenset({Status.OPTIMAL, Status.INACCURATE, Status.ITERATION_LIMIT, Status.TIME_LIMIT})
 
-#: The tolerances of its runs: its own default first.
-TOLERANCES = (None, 1e-6, 1e-9)
-
 
 class OsqpBackend(Backend):
     """`osqp.OSQP`."""
@@ -59,7 +55,7 @@ class OsqpBackend(Backend):
         dual=ALL_MACHINES,
         primal=ALL_MACHINES,
         accepts_any_qp=True,
-        tolerances=TOLERANCES,
+        tolerances=(None, 1e-6, 1e-9),
         supports_warm_start=True,
         linear_form="primal",
         package="osqp",
@@ -74,7 +70,10 @@ class OsqpBackend(Backend):
         return frozenset(name for name in dir(osqp.OSQP().ext.OSQPSettings) if not name.startswith("_"))
 
     def compile(self, qp: QP) -> OsqpCompiled:
-        """Build P (upper triangle, CSC), q, A, l, u: rows of G, rows of A, and one row for each bounded variable."""
+        """Build P (upper triangle), q, A, l, u, where A has the rows of G, those of A, and one per bounded variable.
+
+        A low-rank P = ZZᵀ + diag(d) is lifted: x is followed by v = Zᵀx, so that P becomes diagonal.
+        """
         self.require_package()
         lifted = isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n
         return OsqpCompiled(self, qp, _build_data(qp.to_lifted() if lifted else qp), lifted=lifted)
@@ -84,11 +83,12 @@ def _build_data(qp: QP) -> SolverData:
     lb, ub = qp.bounds
     bounded = _find_bounded_variables(qp)
     entries = (np.ones(len(bounded)), (np.arange(len(bounded)), bounded))
-    rows = [(sp.csc_array(entries, shape=(len(bounded), qp.n)), lb[bounded], ub[bounded])]
-    if qp.A is not None and qp.b is not None:
-        rows.insert(0, (qp.A, qp.b, qp.b))
+    rows: list[tuple[Matrix, FloatArray, FloatArray]] = []
     if qp.G is not None and qp.h is not None:
-        rows.insert(0, (qp.G, np.full(len(qp.h), -np.inf), qp.h))
+        rows.append((qp.G, np.full(len(qp.h), -np.inf), qp.h))
+    if qp.A is not None and qp.b is not None:
+        rows.append((qp.A, qp.b, qp.b))
+    rows.append((sp.csc_array(entries, shape=(len(bounded), qp.n)), lb[bounded], ub[bounded]))
     blocks, low, high = zip(*rows, strict=True)
     A = sp.csc_matrix(sp.vstack([sp.csc_array(block) for block in blocks]))  # OSQP requires the matrix class
     return SolverData(P=extract_upper_triangle(qp.P), q=qp.q, A=A, l=np.concatenate(low), u=np.concatenate(high))
@@ -100,12 +100,12 @@ def _find_bounded_variables(qp: QP) -> IntArray:
 
 
 def extract_upper_triangle(P: Operator) -> Matrix:
-    """Return the upper triangle in CSC; its column j is row j of the lower triangle, which NumPy returns in order."""
+    """Return the upper triangle of P as a CSC matrix."""
     n = P.shape[0]
     if isinstance(P, Diagonal):
         return sp.csc_matrix(sp.diags_array(P.d))
     dense = P.dense()
-    rows = np.tril_indices(n)[1]
+    rows = np.tril_indices(n)[1]  # as P is symmetric, the lower triangle by rows is the upper one by columns
     values = dense[np.tril(np.ones((n, n), dtype=bool))]
     pointers = np.concatenate([[0], np.cumsum(np.arange(1, n + 1))])
     return sp.csc_matrix((values, rows.astype(np.int32), pointers.astype(np.int32)), shape=(n, n))
@@ -125,7 +125,7 @@ class OsqpCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         settings: dict[str, Any] = {"verbose": limits.verbose, **DEFAULTS}
         if limits.tol is not None:
-            settings |= {"eps_abs": limits.tol, "eps_rel": limits.tol, "max_iter": MAX_ITERATIONS}
+            settings |= {"eps_abs": limits.tol, "eps_rel": limits.tol, "max_iter": DEFAULT_MAX_ITERATIONS}
         if limits.max_iter is not None:
             settings["max_iter"] = int(limits.max_iter)
         if limits.time_limit is not None:
@@ -168,8 +168,7 @@ class OsqpCompiled(Compiled):
         """Return a start x (n,) and matching multipliers, over OSQP's variables and rows.
 
         The multipliers of G are 0. Those of A satisfy (QP.1) in the least-squares sense for the variables strictly
-        between their bounds, and those of the bounds absorb the remainder. If the QP is lifted, x is followed by
-        v = Zᵀx, whose multipliers are v itself.
+        between their bounds, and those of the bounds absorb the remainder. The multipliers of v = Zᵀx are v itself.
         """
         qp = self.qp
         lb, ub = qp.bounds
@@ -191,7 +190,7 @@ class OsqpCompiled(Compiled):
         solver, n, iterations = self._describe_solver(result.info.status), self.qp.n, int(result.info.iter)
         if status not in WITH_POINT:
             return self._build_solution(status, solver, iterations)
-        p, m = (0 if side is None else len(side) for side in (self.qp.b, self.qp.h))
+        m, p = (0 if side is None else len(side) for side in (self.qp.h, self.qp.b))
         x, duals = np.array(result.x), np.array(result.y)
         z_box = np.zeros(len(x))
         bounded = _find_bounded_variables(self.qp)  # lifted variables have no bounds

@@ -13,9 +13,9 @@ from qpsvm.backends.packages import find_installed_version, is_importable
 from qpsvm.base.errors import MissingExtraError, UnknownOptionError, describe_nearest
 from qpsvm.base.resources.captured_output import capture_output
 
-#: Prefix of the names of its backends.
+#: Prefix of the names of these backends.
 PREFIX = "qpsolvers:"
-#: Names of the tolerances of solvers that have any; the others use their defaults.
+#: The names that solvers have for the tolerance of `qpsvm.solve`; a solver that is absent here uses its defaults.
 TOLERANCES = {
     "clarabel": ("tol_gap_abs", "tol_gap_rel", "tol_feas"),
     "daqp": ("primal_tol", "dual_tol"),
@@ -26,8 +26,6 @@ TOLERANCES = {
     "qpalm": ("eps_abs", "eps_rel"),
     "scs": ("eps_abs", "eps_rel"),
 }
-
-
 #: The names that solvers have for the limits of `qpsvm.solve`; a limit that is absent here is refused.
 LIMITS: dict[str, dict[str, str]] = {
     "clarabel": {"max_iter": "max_iter", "time_limit": "time_limit"},
@@ -42,7 +40,7 @@ LIMITS: dict[str, dict[str, str]] = {
 
 
 class QpsolversBackend(FunctionBackend):
-    """One of its solvers.
+    """One solver of qpsolvers.
 
     solver: The solver's name in qpsolvers.
     all_backends: Returns all backends, for messages.
@@ -83,20 +81,10 @@ def get_qpsolvers_backend(name: str, all_backends: Callable[[], Iterable[Backend
 
 
 def _solve_by_qpsolvers(
-    solver: str,
-    P: Any,
-    q: Any,
-    G: Any,
-    h: Any,
-    A: Any,
-    b: Any,
-    lb: Any,
-    ub: Any,
-    *,
-    tol: float = 1e-9,
-    verbose: bool = False,
-    **options: Any,
-) -> Any:
+    solver: str, P: Any, q: Any, G: Any, h: Any, A: Any, b: Any, lb: Any, ub: Any, *,
+    tol: float = 1e-9, verbose: bool = False, **options: Any,
+) -> tuple[Any, Any, Any] | None:  # fmt: skip
+    """Return x and the multipliers y of A and z of G; None if the solver fails. `options` includes the limits."""
     import qpsolvers
 
     problem = qpsolvers.Problem(P, q, G, h, A, b, lb, ub)

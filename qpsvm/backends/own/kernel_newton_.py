@@ -1,8 +1,7 @@
 """Solve duals of kernel machines by the working-set loop of LIBSVM and Newton steps (`KernelNewtonBackend`).
 
-Both work on parts of the Gram matrix. A hard margin is solved by its own engine.
-
-`interval_problem` converts a machine to the form that they take.
+Both compute only parts of the Gram matrix, for a machine in the form of `interval_problem`. A hard margin is solved by
+its own engine. A linear ν-SVM on which they fail is solved by interior points.
 """
 
 from __future__ import annotations
@@ -35,37 +34,36 @@ from qpsvm.space.operators import Dense, LowRank, Operator
 if TYPE_CHECKING:
     from qpsvm.solvers.kernel.solve import KernelSolution
 
+    #: The solution of an engine, α, and the multipliers by name.
+    _Solution = tuple[KernelSolution, FloatArray, dict[str, float]]
+
 #: A Gram matrix counts as zero if the mean of its diagonal is at most this.
 MIN_DIAGONAL = 1e-280
 #: Maximum number of rows of a linear machine, whose Gram matrix is computed.
 MAX_GRAM_ROWS = 8000
+#: Traits of machines without linear constraints on w, b and f.
+UNCONSTRAINED = ONE_FUNCTION - {"partly curved", "one row", "other rows"}
+#: Traits of those with a free intercept and at most two α per sample, which are one β in an interval.
+INTERCEPT = UNCONSTRAINED - {"no rows", "penalised", "several α per sample"}
 #: Traits of classifiers with margins of level 1, soft or hard, and the row yᵀα = 0.
-MARGINS = ONE_FUNCTION - {
-    "level 0", "other levels", "partly bounded", "curved", "partly curved", "no rows", "sum", "balance and total",
-    "one row", "other rows", "penalised", "two-sided α", "several α per sample",
+MARGINS = INTERCEPT - {
+    "level 0", "other levels", "partly bounded", "curved", "sum", "balance and total", "two-sided α",
 }  # fmt: skip
-#: Traits of machines with one interval of β per sample, any levels, and one given sum, or two as in ν-machines.
-INTERVALS = ONE_FUNCTION - {
-    "unbounded", "partly bounded", "curved", "partly curved", "no rows", "one row", "other rows", "penalised",
-    "several α per sample",
-}  # fmt: skip
+#: Traits of machines with bounded intervals, any levels, and one given sum, or two as in ν-machines.
+INTERVALS = INTERCEPT - {"unbounded", "partly bounded", "curved"}
 #: Traits of the same machines with curvature.
-CURVED = ONE_FUNCTION - {
-    "flat", "partly curved", "no rows", "balance and total", "one row", "other rows", "penalised",
-    "several α per sample",
-}  # fmt: skip
+CURVED = INTERCEPT - {"flat", "balance and total"}
 #: Traits of machines without a free intercept, whose α are bounded, or whose losses are curved.
-NO_SUM = ONE_FUNCTION - {
-    "linear", "level 0", "partly bounded", "partly curved", "balance", "sum", "balance and total", "one row",
-    "other rows",
-}  # fmt: skip
+NO_SUM = UNCONSTRAINED - {"linear", "level 0", "partly bounded", "balance", "sum", "balance and total"}
 #: Maximum number of rows of a linear machine with curvature.
 MAX_LINEAR_CURVED_ROWS = 1000
 #: Bytes of address space that the first use of LIBSVM's loop maps, scikit-learn included.
 LIBSVM_IMPORT = 4e8
 #: Tolerance of the interior-point method relative to the requested one, because α alone certifies less well than the
-#: primal-dual pair at which it stops; and the shortest time limit that it is given.
-INTERIOR_POINT_TOL_SHARE, MIN_TIME_LIMIT = 1e-2, 1e-9
+#: primal-dual pair at which it stops.
+INTERIOR_POINT_TOL_SHARE = 1e-2
+#: The shortest time limit that it is given.
+MIN_TIME_LIMIT = 1e-9
 
 
 class KernelNewtonBackend(Backend):
@@ -87,7 +85,7 @@ class KernelNewtonBackend(Backend):
         missing_form_reason="it reads kernel and samples off the dual",
         supports_warm_start=True,
         handles_interrupt=True,
-        options=frozenset({"engine"}),  # auto, gram or libsvm.
+        options=frozenset({"engine"}),  # auto, gram or libsvm
     )
     lazy_import = LazyImport("sklearn.svm", LIBSVM_IMPORT)
     memory = Memory(dual=2.5, primal=2.5)  # of a linear machine
@@ -111,45 +109,43 @@ class KernelNewtonBackend(Backend):
 
     def solve_dual(self, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualSolution:
         """Solve the dual by a suitable engine; a hard margin by its own engine."""
-        kernel, X, gram = extract_kernel_samples(svm.gram, self.name)
         settings: dict[str, Any] = {
             "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter, "time_limit": limits.time_limit,
             "verbose": limits.verbose, **options,
         }  # fmt: skip
-        solution: KernelSolution
-        if svm.is_hard:
-            from qpsvm.solvers.kernel.hard_margin import solve_kernel_hard
-
-            gram_blocks = svm.gram.blocks if isinstance(svm.gram, KernelGram) else gram
-            solution = solve_kernel_hard(
-                kernel, X, svm.sign, compute_mean_diagonal(svm), gram=gram_blocks, start=limits.start, **settings
-            )
-            alpha, multipliers = svm.sign * solution.beta + 0.0, {"b": solution.b}
-        else:
-            from qpsvm.solvers.kernel.solve import solve_kernel
-
-            machine = IntervalProblem.from_dual(svm, self.name)
-            start = None if limits.start is None else machine.compute_beta(limits.start)
-            blocks = machine.build_blocks(kernel, X, gram)
-            brief = not self.can_solve_dual(svm)  # then interior points take over if it fails
-            solution = solve_kernel(blocks, machine.problem, start=start, brief=brief, **settings)
-            alpha = machine.compute_alpha(solution.beta)
-            multipliers = machine.compute_multipliers(solution.b, solution.tube)
+        solve = self._solve_hard_margin if svm.is_hard else self._solve_intervals
+        solution, alpha, multipliers = solve(svm, limits.start, settings)
         status, reason_text = translate_stop_reason(solution.reason)
         solver = self.describe_solver(f"{reason_text} ({solution.engine})")
         return DualSolution(status, solver, alpha, solution.iterations or None, None, multipliers)
 
+    def _solve_hard_margin(self, svm: SVMDual, start: FloatArray | None, settings: dict[str, Any]) -> _Solution:
+        from qpsvm.solvers.kernel.hard_margin import solve_kernel_hard
 
-def compute_mean_diagonal(svm: SVMDual) -> float:
-    """Return the mean of K_ii; 1 if that is zero."""
-    kappa = svm.gram.mean_diagonal()
-    return kappa if kappa > MIN_DIAGONAL else 1.0
+        kernel, X, gram = extract_kernel_samples(svm.gram, self.name)
+        blocks = svm.gram.blocks if isinstance(svm.gram, KernelGram) else gram
+        diagonal = svm.gram.mean_diagonal()
+        scale = diagonal if diagonal > MIN_DIAGONAL else 1.0
+        solution = solve_kernel_hard(kernel, X, svm.sign, scale, gram=blocks, start=start, **settings)
+        return solution, svm.sign * solution.beta + 0.0, {"b": solution.b}
+
+    def _solve_intervals(self, svm: SVMDual, start: FloatArray | None, settings: dict[str, Any]) -> _Solution:
+        from qpsvm.solvers.kernel.solve import solve_kernel
+
+        kernel, X, gram = extract_kernel_samples(svm.gram, self.name)
+        machine = IntervalProblem.from_dual(svm, self.name)
+        start = None if start is None else machine.compute_beta(start)
+        blocks = machine.build_blocks(kernel, X, gram)
+        brief = not self.can_solve_dual(svm)  # then interior points take over if it fails
+        solution = solve_kernel(blocks, machine.problem, start=start, brief=brief, **settings)
+        multipliers = machine.compute_multipliers(solution.b, solution.tube)
+        return solution, machine.compute_alpha(solution.beta), multipliers
 
 
-def extract_kernel_samples(gram: Operator, name: str) -> tuple[Kernel, Matrix, FloatArray | None]:
-    """Return kernel and samples of a Gram matrix, and the matrix itself or None if it has not been computed.
+def extract_kernel_samples(gram: Operator, backend: str) -> tuple[Kernel, Matrix, FloatArray | None]:
+    """Return kernel and samples of a Gram matrix, and the matrix itself, or None if it has not been computed.
 
-    Raises UnsupportedError.
+    Raises UnsupportedError, which names the backend.
     """
     if isinstance(gram, KernelGram):
         return gram.kernel, gram.X, gram.cached_matrix
@@ -158,20 +154,20 @@ def extract_kernel_samples(gram: Operator, name: str) -> tuple[Kernel, Matrix, F
     if isinstance(gram, Dense):
         return Precomputed(), gram.matrix, gram.matrix
     raise UnsupportedError(
-        f"{name} needs a dual over a kernel's Gram matrix, or over at most {MAX_GRAM_ROWS} rows of a linear one; "
+        f"{backend} needs a dual over a kernel's Gram matrix, or over at most {MAX_GRAM_ROWS} rows of a linear one; "
         "use augmented_lagrangian or cvxopt"
     )
 
 
 class KernelNewtonCompiled(Compiled):
-    """Kernel, X, y, C and gram of the machine that the QP is the dual of."""
+    """Kernel, X, y, C and the Gram matrix of the machine that the QP is the dual of."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         statement, clock = self.statement, Clock(limits.time_limit)
         start = None if limits.start is None else statement.to_alpha(limits.start)
         solution = self.backend.solve_dual(statement.svm, replace(limits, start=start), options)
         if solution.reported is Status.NUMERICAL_ERROR and not self.backend.can_solve_dual(statement.svm):
-            # the reduced hulls of a ν-SVM (nearly) intersect: K_FF is singular; interior points work on the features
+            # the reduced hulls of a ν-SVM (nearly) intersect, so that the Newton systems are singular
             remaining = None if limits.time_limit is None else max(clock.remaining, MIN_TIME_LIMIT)
             return self._solve_by_interior_point(replace(limits, time_limit=remaining))
         x, y = statement.to_qp_variables(solution.alpha), statement.to_row_multipliers(solution.multipliers)
@@ -179,7 +175,6 @@ class KernelNewtonCompiled(Compiled):
         return self._build_solution(solution.reported, solution.solver, solution.iterations, x, y=y, v=v)
 
     def _solve_by_interior_point(self, limits: Limits) -> QPSolution:
-        """Solve the QP by an interior-point method."""
         from qpsvm.solvers.interior_point.mehrotra import solve_mehrotra
 
         qp, tol = self.qp, INTERIOR_POINT_TOL_SHARE * (limits.tol or DEFAULT_TOLERANCE)

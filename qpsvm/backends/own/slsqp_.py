@@ -26,8 +26,8 @@ class SlsqpBackend(Backend):
     name = "slsqp"
     abilities = Abilities(
         summary=f"any QP of at most {MAX_VARIABLES} variables, dense; a general method",
-        dual=(MachineSet(rows=MAX_VARIABLES),),
-        primal=(MachineSet(rows=MAX_VARIABLES),),
+        dual=(MachineSet(max_rows=MAX_VARIABLES),),
+        primal=(MachineSet(max_rows=MAX_VARIABLES),),
         accepts_any_qp=True,
         handles_interrupt=True,
         is_educational=True,

@@ -1,6 +1,7 @@
-"""Solve primals by subgradient descent on the hinge form, without the slacks: for study.
+"""Solve primals by subgradient descent, for study (`SubgradientBackend`).
 
-It eliminates the slacks `xi` of a primal; its point is certified like that of any other backend.
+It descends on the hinge form of a primal: with the slacks ξ eliminated, it
+minimises ½uᵀdiag(d)u + qᵀu + Σ c_i (h_i − (Mu)_i)₊ over the other variables u.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class SubgradientBackend(Backend):
     memory = Memory(dual=5.5, primal=5.5, copies=5.0)
 
     def compile(self, qp: QP) -> SubgradientCompiled:
-        """Build M, h, c, d, q of ½uᵀdiag(d)u + qᵀu + Σ c_i (h_i − (Mu)_i)₊, with the slacks eliminated."""
+        """Build M, h, c, d, q of the hinge form. Raises UnsupportedError."""
         is_hinge_primal = "xi" in qp.variables and any(name in qp.constraints for name in forms.LEVEL_ROWS)
         if not is_hinge_primal or not isinstance(qp.P, Diagonal):
             raise UnsupportedError(

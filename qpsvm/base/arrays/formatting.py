@@ -56,6 +56,12 @@ def _format_part(part: Any) -> str:
     return format_value(part)
 
 
+def join_names(names: Iterable[str]) -> str:
+    """Join names for a message: "a, b or c"."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
+
+
 def describe_install(extra: str) -> str:
     """Return the command that installs an extra; from a clone, as long as there is no release."""
     return f'pip install ".[{extra}]" in a clone of the repository'

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from qpsvm.backends.abilities import join_names
+from qpsvm.base.arrays.formatting import join_names
 from qpsvm.base.errors import ParameterError, UnknownOptionError, describe_nearest, suggest_names
 from qpsvm.faces.cli.lists import expand_lists, is_option
 

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.backends.abilities import join_names
+from qpsvm.base.arrays.formatting import join_names
 from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, describe_nearest
 from qpsvm.data.files import EncodedTable, StandardInput, describe_columns, read_table

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Literal
 
-from qpsvm.backends.abilities import join_names
+from qpsvm.base.arrays.formatting import join_names
 from qpsvm.base.errors import ParameterError
 from qpsvm.data.files import TargetKind, TextFormat
 from qpsvm.data.files.column_kinds import MissingPolicy
