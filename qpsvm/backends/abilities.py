@@ -86,10 +86,8 @@ class Abilities:
         closest = min(
             self._list_accepted(form), key=lambda machines: (len(traits - machines.traits), rows > machines.max_rows)
         )
-        unsupported = sorted(traits - closest.traits)
-        return (
-            " and ".join(TRAIT_DESCRIPTIONS[trait] for trait in unsupported) or f"more than {closest.max_rows:g} rows"
-        )
+        unsupported = [TRAIT_DESCRIPTIONS[trait] for trait in sorted(traits - closest.traits)]
+        return " and ".join(unsupported) or f"more than {closest.max_rows:g} rows"
 
     def describe(self) -> str:
         """Describe what it accepts, which limits it does not enforce, and whether it is for study only."""

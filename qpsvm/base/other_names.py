@@ -88,21 +88,25 @@ class AttributeHints:
 
 
 def explain_argument(class_name: str, name: str, arguments: Mapping[str, Any], known: Iterable[str]) -> str:
-    """Return the message for an argument that a class does not have, with the alternative."""
-    start_of_message = f"{class_name} has no argument {name!r}"
+    """Return the message for an argument that a class does not have, with what to use instead.
+
+    arguments: All arguments of the call, by name.
+    known: The arguments that the class has.
+    """
+    problem = f"{class_name} has no argument {name!r}"
     if name in KERNEL_PARAMETERS:
         kernel = arguments.get("kernel", "rbf")
         kernel_class = KERNEL_CLASSES.get(kernel.lower(), "RBF") if isinstance(kernel, str) else "RBF"
         values = ", ".join(f"{key}={arguments[key]!r}" for key in KERNEL_PARAMETERS if key in arguments)
-        return f"{start_of_message}: it is a parameter of the kernel, kernel=qpsvm.{kernel_class}({values})"
+        return f"{problem}: it is a parameter of the kernel, kernel=qpsvm.{kernel_class}({values})"
     if name in ARGUMENT_HINTS:
-        return f"{start_of_message}: {ARGUMENT_HINTS[name]}"
+        return f"{problem}: {ARGUMENT_HINTS[name]}"
     known_names = list(known)
-    return " ".join([f"{start_of_message};", *suggest_names(name, known_names), f"known: {', '.join(known_names)}"])
+    return " ".join([f"{problem};", *suggest_names(name, known_names), f"known: {', '.join(known_names)}"])
 
 
 def explain_module_attribute(name: str) -> str:
-    """Return a hint, preceded by ": ", on an attribute that the package does not have; "" if there is no hint."""
+    """Return a hint on an attribute that the package does not have, to append to the message; "" if there is none."""
     if name in ESTIMATORS:
         return f": scikit-learn's classes are in qpsvm.estimators, from qpsvm.estimators import {name}"
     return ": state a problem and call qpsvm.solve(problem)" if name in ("fit", "svm") else ""

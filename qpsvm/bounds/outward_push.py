@@ -1,12 +1,11 @@
 """Move a certified point outwards by what its rounding may hide (`OutwardPush`).
 
-A row that all but reaches its margin may fall short of it by its radius, at a cost of U times that. It costs less to
-scale (w, b) up, to lower ρ, to raise b or to widen a tube, until such rows are beyond their margin, radius included.
+The violation t of a row is only known up to its radius r (`GapBounder`), so a row on its margin may count as violated
+by r, which adds Ur to the bound of the gap. It costs less to move the point until such rows are beyond their margin,
+radius included: to scale (w, b) up, to lower ρ, to raise b or to widen a tube, whichever the machine permits.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +19,8 @@ from qpsvm.bounds.objectives import update_objectives
 from qpsvm.bounds.point_moves import rescale, shift_multiplier
 from qpsvm.bounds.sharp_evaluation import SharpEvaluator
 
-#: Violations up to this share of the margin are closed by pushing the plane outwards by as much, never larger ones.
-PUSHABLE = 1e-3
+#: Rows are pushed beyond their margin if they are violated by less than this share of it.
+MAX_PUSHED_SHARE = 1e-3
 
 
 class OutwardPush:
@@ -32,7 +31,7 @@ class OutwardPush:
         self.space, self.is_homogeneous = gap_bounder.accuracy.space, gap_bounder.is_homogeneous
         svm = self.svm
         intercept, others = svm.intercept, svm.margin_groups
-        #: Whether a larger b reduces every violation, at a cost in P; and whether a wider tube does.
+        #: Whether a larger b, or a wider tube, reduces every violation, at a cost of e per unit in (DUAL.3).
         self._can_raise_intercept = (
             intercept is not None
             and intercept.total > 0.0
@@ -43,7 +42,7 @@ class OutwardPush:
         self._can_widen_tube = len(others) == 1 and others[0].total > 0.0 and find_common_value(others[0].column) == 1.0
 
     def push(self, point: Certificate) -> Certificate:
-        """Return the point pushed outwards, with its gap; the point itself if that does not help."""
+        """Return the point pushed outwards, with its gap, if that is smaller; else the point itself."""
         pushed = None if point.contributing is None else self._move(point, point.contributing)
         if pushed is None:
             return point
@@ -67,19 +66,20 @@ class OutwardPush:
         """Scale (w, b) up."""
         svm, level = self.svm, self.svm.level[rows]
         t, r = self.gap_bounder.enclose_violations(point, rows)
-        if point.evaluated is None:  # what taking y f over will add
+        if point.evaluated is None:  # `rescale` will round yf again
             rounding = 4.0 * UNIT * (np.abs(t) + abs(point.centred_b) + np.abs(point.margin[rows]))
             r = r + rounding + point.centred_b_radius
         near = self._find_near(rows, t + r, level)
         if not near.any():
             return None
-        growth = _find_largest(((t + r) / (level - t - r))[near]) * FEW_ROUNDINGS
+        growth = float(((t + r) / (level - t - r))[near].max()) * FEW_ROUNDINGS
         b = abs(point.b) if point.intercepts is None else float(np.abs(point.intercepts).max())
-        growth += UNIT * (4.0 + b)  # rounding of the numbers that it is pushed to
+        growth += UNIT * (4.0 + b)  # the scaled numbers are rounded
         u = svm.sign * point.yf - point.centred_b
         pushed = rescale(self.space, svm, point, u, point.w, point.centred_b, 1.0 + growth)
         if point.evaluated is None:
             return pushed
+        # with a kernel, support vectors whose radius has grown are evaluated again too
         support = svm.at_rows(point.coef) != 0.0 if point.w is None else point.alpha < 0.0
         is_worse = point.evaluated.radius < self.gap_bounder.enclose_violations(pushed, slice(None))[1]
         rows = np.union1d(rows, np.flatnonzero(support & is_worse))
@@ -94,20 +94,20 @@ class OutwardPush:
         near = self._find_near(rows, t + r, point.margin[rows])
         if not near.any():
             return None
-        rho = (point.rho - _find_largest((t + r)[near])) * (1.0 - 4.0 * UNIT)
+        rho = (point.rho - float((t + r)[near].max())) * (1.0 - 4.0 * UNIT)
         return shift_multiplier(self.svm, point, "rho", rho)
 
     def _find_near(self, rows: IntArray, largest: FloatArray, level: FloatArray) -> NDArray[np.bool_]:
-        """Return which rows all but reach their level, given the largest violations: masks and numbers (r,)."""
-        near = (largest > 0.0) & (largest < PUSHABLE * level)
+        """Return a mask (r,) of the rows that nearly reach their level, given the upper bounds of their violations."""
+        near = (largest > 0.0) & (largest < MAX_PUSHED_SHARE * level)
         hard = self.svm.hard_rows
-        if hard is not None and (self.svm.has_curvature or not self.svm.is_scalable):  # the others may fall short
+        if hard is not None and (self.svm.has_curvature or not self.svm.is_scalable):  # other rows may be violated
             near &= hard[rows]
         return near
 
     def _raise_intercept(self, point: Certificate, rows: IntArray) -> Certificate | None:
-        """Raise b, at a cost of e for each unit."""
-        is_ball = self.space.is_affine and point.w is not None
+        """Raise b."""
+        is_ball = self.space.is_affine and point.w is not None  # then margins are compared with ½R², as in `bound_gap`
         scale = self.gap_bounder.compute_half_square(point) if is_ball else abs(point.centred_b)
         step = self._find_step(point, rows, scale, abs(point.centred_b))
         if step is None:
@@ -121,7 +121,7 @@ class OutwardPush:
         return raised.replace(evaluated=EvaluatedViolations(t - step, radius))
 
     def _widen_tube(self, point: Certificate, rows: IntArray) -> Certificate | None:
-        """Widen the tube, at a cost of e for each unit."""
+        """Widen the tube."""
         name = self.svm.margin_groups[0].multiplier
         width = point.multipliers[name]
         step = self._find_step(point, rows, 0.0, np.abs(self.svm.level[rows]) + abs(width))
@@ -130,18 +130,14 @@ class OutwardPush:
     def _find_step(self, point: Certificate, rows: IntArray, scale: float, sizes: FloatArray | float) -> float | None:
         """Return the step of b, or of the tube, after which rows near their level are beyond it; None if none is near.
 
-        scale: What violations are compared with, if it is larger than the largest of them.
-        sizes: Of the numbers that t is computed from, besides the margin.
+        scale: Violations are small compared with this number, or with the largest of them.
+        sizes: Magnitudes of the terms of t other than the margin, whose rounding is added to the step.
         """
         t, r = self.gap_bounder.enclose_violations(point, rows)
         near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
-        near &= t + r < PUSHABLE * max(scale, float(np.abs(point.violation).max(initial=0.0)))
+        near &= t + r < MAX_PUSHED_SHARE * max(scale, float(np.abs(point.violation).max(initial=0.0)))
         if not near.any():
             return None
         size = np.abs(point.margin[rows]) + np.abs(t) + sizes
-        return _find_largest((t + r + 16.0 * (2.0 + point.n_moves) * UNIT * size)[near]) + 4.0 * point.centred_b_radius
-
-
-def _find_largest(values: FloatArray) -> float:
-    """Return the largest value; −∞ if there is none."""
-    return float(values.max(initial=-math.inf))
+        rounding = 16.0 * (2.0 + point.n_moves) * UNIT * size
+        return float((t + r + rounding)[near].max()) + 4.0 * point.centred_b_radius

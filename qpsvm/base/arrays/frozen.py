@@ -1,7 +1,7 @@
 """Make arrays read-only: those that are stored or returned cannot be changed in place (`freeze`, `cached`).
 
-Arrays created by this library are frozen themselves; of a caller's array a frozen view is stored. `build_frozen` builds
-frozen dataclasses, and `cached` defines properties that are computed once.
+Arrays created by this library are frozen themselves (`freeze`). Of a caller's array, which the caller may go on
+changing, a frozen view is stored (`as_read_only`).
 
 A vector with one number n times (`repeat_value`) takes the memory of one, and is recognised by its strides.
 """
@@ -22,14 +22,14 @@ from qpsvm.base.arrays.types import FloatArray, Matrix
 
 T = TypeVar("T")
 V = TypeVar("V", covariant=True)
-#: Types of values without arrays: the built-in ones, and those of this library seen so far.
+#: Types that `freeze` leaves alone: built-in ones, and classes of this library seen so far, which freeze their arrays.
 IMMUTABLE_TYPES: set[type] = {float, int, bool, str, type(None), np.float64}
 
 
 class FastABCMeta(ABCMeta):
     """Metaclass of the abstract classes of this library, with a fast `isinstance`.
 
-    That of `ABCMeta` searches a registry, in Python, at each call; this one only compares types.
+    That of `ABCMeta` searches a registry, in Python, at each call; this one only looks at the base classes.
     """
 
     __instancecheck__ = type.__instancecheck__
@@ -43,9 +43,9 @@ def list_arrays(array: Matrix) -> list[Any]:
 
 
 def _is_compressed(value: Any) -> bool:
-    """Return whether a value is CSR or CSC; `issparse` is only called if it may be, because it takes microseconds."""
-    kind = getattr(value, "format", None)  # of a task that Dask has not computed, another task
-    return isinstance(kind, str) and kind in ("csr", "csc") and bool(sp.issparse(value))
+    """Return whether a value is CSR or CSC; `issparse`, which takes microseconds, is only called if it may be."""
+    name = getattr(value, "format", None)  # an attribute of a Dask task is another task
+    return isinstance(name, str) and name in ("csr", "csc") and bool(sp.issparse(value))
 
 
 def freeze(value: T) -> T:
@@ -76,18 +76,17 @@ def freeze_each(values: Iterable[Any]) -> None:
 
 
 def as_read_only(value: Any) -> Any:
-    """Return the value; instead of a writable array, which may be a caller's, a read-only view.
+    """Return a read-only view of a writable array, which may be a caller's; any other value is returned as it is.
 
     A sparse array that is not canonical is copied: SciPy would sort it in place when it is first used.
     """
-    kind = type(value)
-    if kind is np.ndarray or isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray):
         if not value.flags.writeable:
             return value
         view = value.view()
         view.flags.writeable = False
         return view
-    if kind in IMMUTABLE_TYPES or not _is_compressed(value):
+    if type(value) in IMMUTABLE_TYPES or not _is_compressed(value):
         return value
     if not value.has_canonical_format:
         return freeze(value.copy())
@@ -101,7 +100,7 @@ def as_read_only(value: Any) -> Any:
 
 
 def freeze_parts(record: Any) -> None:
-    """Replace the arrays of a record, which may be a caller's, by `as_read_only`."""
+    """Replace the arrays among the attributes of a record, which may be a caller's, by `as_read_only`."""
     for name, value in record.__dict__.items():
         if type(value) not in IMMUTABLE_TYPES and (stored := as_read_only(value)) is not value:
             record.__dict__[name] = stored
@@ -122,19 +121,17 @@ def freeze_all(value: Any, visited: set[int] | None = None) -> None:
         freeze_all(getattr(value, "__dict__", {}), visited)
 
 
-def is_ours(array: Matrix) -> bool:
-    """Return whether an array is frozen and not a view, so that nobody can write to it."""
+def owns_frozen_data(array: Matrix) -> bool:
+    """Return whether an array is frozen and not a view, so that no other array can change its numbers."""
     if type(array) is np.ndarray:
         return array.base is None and not array.flags.writeable
     return not any(stored.flags.writeable or stored.base is not None for stored in list_arrays(array))
 
 
 def build_frozen(kind: type[T], /, **parts: Any) -> T:
-    """Build an object of a frozen dataclass from its parts by name.
+    """Build an object of a frozen dataclass from its parts by name, faster than its `__init__`.
 
-    Parts with a plain default may be omitted. Its arrays, which must not be a caller's, become read-only.
-
-    This is faster than `__init__` of a frozen class, which sets each part by a function call.
+    Parts with a plain default may be omitted. Arrays, which must not be a caller's, become read-only.
     """
     for part in parts.values():
         if type(part) is np.ndarray:
@@ -147,9 +144,8 @@ def build_frozen(kind: type[T], /, **parts: Any) -> T:
 class cached(cached_property[V]):
     """A `functools.cached_property` without its lock, which freezes the arrays of its value.
 
-    Up to Python 3.11 all objects of a class share one lock. If the value is a sum over a group of threads, the first
-    thread would hold the lock while it waits for the others, a deadlock. Every object of this library is used by one
-    thread at a time.
+    Up to Python 3.11 all objects of a class share one lock. If threads compute a value jointly, each on its own object,
+    the first would hold the lock while it waits for the others: a deadlock. An object is used by one thread at a time.
     """
 
     @overload
@@ -227,22 +223,3 @@ def sum_where(vector: FloatArray, where: NDArray[np.bool_]) -> float:
     if value is not None:
         return value * int(np.count_nonzero(where))
     return float(np.add.reduce(vector, where=where))
-
-
-__all__ = [
-    "as_read_only",
-    "build_frozen",
-    "cached",
-    "copy_without_cache",
-    "divide",
-    "find_common_value",
-    "freeze",
-    "freeze_all",
-    "freeze_each",
-    "freeze_parts",
-    "is_ours",
-    "list_arrays",
-    "multiply",
-    "repeat_value",
-    "sum_where",
-]  # fmt: skip

@@ -1,12 +1,11 @@
 """Log messages and progress to the logger "qpsvm", and with `verbose` to standard output (`log_message`).
 
-Nothing is printed by default. A program that configures logging gets the messages in its own way and place:
-`logging.basicConfig(level=logging.INFO)` shows the choice of backend, signs of life and the certified gap of each
-solve, and `logging.DEBUG` a line an iteration too. `verbose=True` shows all of them for one call; where the
-program's own logging takes a message, it is not printed a second time.
+Nothing is printed by default. A program that configures logging receives the messages: at INFO the choice of backend,
+the progress of long solves and the certified gap, and at DEBUG also one line per iteration. `verbose=True` shows all of
+them for one call, by `print` unless a handler of the program receives them.
 
-Whether a call is verbose is an argument of the call, and not a state of the logger, which all threads share: one
-thread's verbose solve does not make another's print.
+`verbose` is an argument of every function, not a level of the logger, which all threads share: one thread's verbose
+solve does not make another's print.
 """
 
 from __future__ import annotations
@@ -14,11 +13,7 @@ from __future__ import annotations
 import logging
 
 LOGGER = logging.getLogger("qpsvm")
-
-
 LOGGER.addHandler(logging.NullHandler())
-
-
 #: Logger of the progress of solves, at DEBUG; progress bars can read the numbers from its records.
 PROGRESS = logging.getLogger("qpsvm.progress")
 
@@ -39,14 +34,14 @@ def log_step(text: str, verbose: bool) -> None:
 
 
 def log_progress(stage: str, gap: float, passes: int | None = None, rows: int | None = None) -> None:
-    """Log the progress of a solve: its stage and relative gap and, if counted, passes and the number of rows.
+    """Log the progress of a solve: its stage and relative gap and, if known, the numbers of passes and rows.
 
     The record has them as `stage`, `gap`, `passes` and `rows`.
     """
     if PROGRESS.isEnabledFor(logging.DEBUG):
-        measures = {"stage": stage, "gap": gap, "passes": passes, "rows": rows}
-        counted = "" if passes is None else f"pass {passes}, "
-        PROGRESS.debug(f"{stage}: {counted}gap {gap:.1e}", extra=measures, stacklevel=2)
+        numbers = {"stage": stage, "gap": gap, "passes": passes, "rows": rows}
+        pass_text = "" if passes is None else f"pass {passes}, "
+        PROGRESS.debug(f"{stage}: {pass_text}gap {gap:.1e}", extra=numbers, stacklevel=2)
 
 
 def log_done(done: int, total: int, unit: str) -> None:
@@ -68,7 +63,7 @@ def _has_handler(level: int) -> bool:
         return False
     logger: logging.Logger | None = LOGGER
     while logger is not None:
-        if any(each.level <= level and not isinstance(each, logging.NullHandler) for each in logger.handlers):
+        if any(h.level <= level and not isinstance(h, logging.NullHandler) for h in logger.handlers):
             return True
         logger = logger.parent if logger.propagate else None
     return False

@@ -1,14 +1,14 @@
 """State the program of a proof, (DUAL.1), in rational numbers (`ExactDual`).
 
 `program.svm_dual` states the same program in floats, where a level t − ε, a penalty C·s and 1/Σs are already rounded.
-Letters and equations are those of that module: m rows with signs s, levels ℓ, penalties U and curvatures δ over n
+Symbols and equations are those of that module: m rows with signs s, levels ℓ, penalties U and curvatures δ over n
 points, the losses ψ of the shortfalls t, and the groups E_gᵀα = e_g.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 
 import numpy as np
@@ -41,8 +41,7 @@ class ExactGroup:
     entries: Mapping[int, Fraction] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        shown = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return build_repr("ExactGroup", **shown)
+        return _build_field_repr(self)
 
     @cached
     def has_unit_entries(self) -> bool:
@@ -63,10 +62,10 @@ class ExactDual:
     sign (m,): s, −1 or +1.
     level, upper, curvature: ℓ, U (∞ if α is unbounded) and δ: (m,) each.
     n: Number of points.
-    rows (m,): The point of each row; None if row k is point k.
-    mix (m, n): A of (DUAL.6), exact floats, in place of `rows`; else None.
-    unit: Factor from (DUAL.1) to the objective.
-    n_constraint_rows: Number of linear constraints, which are the last rows. Their α are multipliers in other units.
+    rows (m,): The point r(k) of each row k; None if r(k) = k.
+    mix (m, n): A of (DUAL.6), exact floats, if rows combine points; else None.
+    unit: The objective of the machine is unit·(DUAL.1).
+    n_constraint_rows: Number of linear constraints, which are the last rows, (DUAL.9).
     classes: k if points and rows are pairs of a sample and one of k classes; else 1.
     shares_slack: Whether the rows of a sample are one block: ψ applies to their largest t, and U bounds their Σα.
     """
@@ -85,8 +84,7 @@ class ExactDual:
     shares_slack: bool = False
 
     def __repr__(self) -> str:
-        shown = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return build_repr("ExactDual", **shown)
+        return _build_field_repr(self)
 
     @property
     def m(self) -> int:
@@ -111,7 +109,7 @@ class ExactDual:
         return enclose_all(self.upper)
 
     def list_row_terms(self, k: int) -> list[tuple[int, Fraction]]:
-        """Return the points i of row k with their factors in s_k φ(x_r(k)): s_k, or s_k A_ki."""
+        """Return the points i of row k with their factors in s_k φ(x_r(k)): s_k, or s_k A_ki of (DUAL.6)."""
         sign = Fraction(int(self.sign[k]))
         if self.mix is None:
             return [(k if self.rows is None else int(self.rows[k]), sign)]
@@ -126,7 +124,7 @@ class ExactDual:
 
 
 def state_dual_exactly(svm: SVMDual) -> ExactDual:
-    """Return the program that a dual in floats rounds: with the exact U and the exact totals of its groups.
+    """Return a dual in floats exactly, with the U and the totals of its groups that its floats are rounded from.
 
     `svm.upper` is a lower bound of U, so an α within it need not be compared with U itself.
     """
@@ -161,4 +159,9 @@ class Primal:
     multipliers: Mapping[str, Fraction] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return build_repr("Primal", **vars(self))
+        return _build_field_repr(self)
+
+
+def _build_field_repr(record: ExactGroup | ExactDual | Primal) -> str:
+    """Build a `repr` from the fields, without cached values."""
+    return build_repr(type(record).__name__, **{each.name: getattr(record, each.name) for each in fields(record)})

@@ -51,13 +51,13 @@ from qpsvm.space.kernels.functions import Kernel, Linear, Polynomial, Precompute
 #: Arrays of Python integers.
 Integers = NDArray[np.object_]
 
-#: Number of entries times pivots of an elimination that takes about a second.
+#: Largest number of entries times pivots of an elimination: these take about a second.
 MAX_PIVOT_WORK = 5e5
-#: Columns in addition to a basis, and largest number of steps of the dual simplex method.
+#: Number of columns in addition to a basis, and largest number of steps, of the dual simplex method.
 SPARE_COLUMNS, MAX_SIMPLEX_STEPS = 20, 80
-#: Up to this many equations, the exact solution is tried first.
+#: Up to this many equations, an exact λ is tried before an enclosure.
 MAX_EQUATIONS_EXACT_FIRST = 24
-#: Largest number of equations of an enclosure, and of integers: these take about a second.
+#: Largest number of equations of an enclosure, and of entries of [G; 1]: these take about a second.
 MAX_ENCLOSED_EQUATIONS, MAX_INTEGERS = 1000, 4e6
 #: Pivots below this share of the largest count as 0.
 RANK_TOL = 1e-13
@@ -148,23 +148,31 @@ def find_combination(
 ) -> Combination | None:
     """Find λ of (PFARKAS.1) near some floats (k,); None if none is found.
 
-    prefer_exact: Try the exact solution before the enclosure even if it is slower.
+    prefer_exact: Try an exact λ before an enclosure, even if that is slower.
     """
     vectors = rows.build_vectors()
     if vectors is None or not 0.0 < float(approximate.sum()) < math.inf:
         return None
     starts_exact = prefer_exact or len(vectors) <= MAX_EQUATIONS_EXACT_FIRST
-    for exact in (starts_exact, not starts_exact):
-        weights, relative_radius = find_cancelling_weights(vectors, approximate) if exact else None, 0.0
-        if not exact and (enclosure := find_enclosure(vectors, approximate)) is not None:
-            total, relative_radius = Fraction(float(approximate.sum())), enclosure
-            weights = [Fraction(value) / total for value in approximate.tolist()]
+    for exactly in (starts_exact, not starts_exact):
+        weights, relative_radius = _find_weights(vectors, approximate, exactly)
         if weights is not None:
             products = [weight * h for weight, h in zip(weights, rows.h, strict=True)]
             rhs = sum(products, Fraction(0)) + Fraction(relative_radius) * sum(map(abs, products), Fraction(0))
             if rhs < 0:
                 return Combination(weights, rhs, relative_radius)
     return None
+
+
+def _find_weights(vectors: Integers, approximate: FloatArray, exactly: bool) -> tuple[list[Fraction] | None, float]:
+    """Return λ of (PCANCEL.1), or approximations of one, with their relative error; None if none is found."""
+    if exactly:
+        return find_cancelling_weights(vectors, approximate), 0.0
+    relative_radius = find_enclosure(vectors, approximate)
+    if relative_radius is None:
+        return None, 0.0
+    total = Fraction(float(approximate.sum()))
+    return [Fraction(value) / total for value in approximate.tolist()], relative_radius
 
 
 def find_cancelling_weights(vectors: Integers, approximate: FloatArray) -> list[Fraction] | None:
@@ -188,7 +196,7 @@ def _find_sparse_weights(vectors: Integers, approximate: FloatArray) -> FloatArr
     columns = vectors[:, support]
     sizes = np.array([max(abs(value) for value in row) or 1 for row in columns.tolist()], dtype=object)
     matrix = np.vstack([(columns / sizes[:, None]).astype(np.float64), np.ones(len(support))])
-    Q, R, _ = qr(matrix.T, mode="economic", pivoting=True)  # far from the origin all rows look alike
+    Q, R, _ = qr(matrix.T, mode="economic", pivoting=True)  # rows may be almost dependent, as far from the origin
     Q = Q[:, np.abs(R.diagonal()) > RANK_TOL * abs(R[0, 0])]
     vertex = np.zeros(len(approximate))
     if Q.shape[1] < len(support):
@@ -204,6 +212,8 @@ def _solve_by_pivots(vectors: Integers) -> list[Fraction]:
     """Solve [1; G]λ = (1, 0, …, 0), λ ≥ 0, by (PCANCEL.2), preferring the first columns; empty if none is found.
 
     If G (m, k) has more rows than columns, random combinations of the equations are solved.
+
+    T is the tableau, in integers over the common denominator `last`, the last pivot.
     """
     m, k = vectors.shape
     T = np.full((m + 1, k + 1), 1, dtype=object)
@@ -216,7 +226,7 @@ def _solve_by_pivots(vectors: Integers) -> list[Fraction]:
     def pivot(row: int, column: int) -> None:
         nonlocal T, last
         head = T[row].copy()
-        T = (T * head[column] - np.outer(T[:, column], head)) // last  # without a remainder
+        T = (T * head[column] - np.outer(T[:, column], head)) // last  # without a remainder (Bareiss)
         T[row], last, basis[row] = head, head[column], column
 
     for column in range(k):
@@ -242,9 +252,9 @@ def _solve_by_pivots(vectors: Integers) -> list[Fraction]:
 
 
 def find_enclosure(vectors: Integers, approximate: FloatArray) -> float | None:
-    """Return t < 1 such that some λ satisfies (PCANCEL.1) and |λ_k − a_k| ≤ t a_k, a = approximate; None without one.
+    """Return t < 1 such that some λ of (PCANCEL.1) has |λ_k − a_k| ≤ t a_k, or None if none is found.
 
-    Shapes: vectors (m, k), approximate (k,).
+    Shapes: vectors (m, k), approximate (k,), which is scaled to a, with the sum 1.
     """
     m, k = vectors.shape
     if not m < min(k, MAX_ENCLOSED_EQUATIONS) or m * k > MAX_INTEGERS or not (approximate > 0.0).all():
@@ -254,7 +264,7 @@ def find_enclosure(vectors: Integers, approximate: FloatArray) -> float | None:
         return None
     approximate = approximate / approximate.sum()
     scale = np.exp2(np.round(np.log2(approximate)))
-    with np.errstate(all="ignore"):  # with NaN, comparisons are false
+    with np.errstate(all="ignore"):  # with NaN, comparisons are false, and nothing is proven
         scaled = A * scale
         if not np.array_equal(scaled / scale, A):
             return None
@@ -265,7 +275,7 @@ def find_enclosure(vectors: Integers, approximate: FloatArray) -> float | None:
         except np.linalg.LinAlgError:
             return None
         high, low, radius = multiply_to_pairs(A, approximate)
-        high[-1] -= 1.0  # exact for a number near 1; the residual shows if it is not
+        high[-1] -= 1.0  # exact, because the sum is near 1; otherwise the residual is large
         residual = (np.abs(high) + np.abs(low) + radius) * (1.0 + 4.0 * UNIT)
         outward = 1.0 + gamma(4 * m + 32)
         rounding = gamma(m + 8) * (np.abs(R) @ np.abs(B).sum(axis=1)) * outward + m * UNDERFLOW

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, FileFormatError
-from qpsvm.data.files.columns import TableColumns, extract_days, extract_finite_numbers
+from qpsvm.data.files.columns import Cells, TableColumns, extract_days, extract_finite_numbers
 from qpsvm.data.files.dates import DATE_ORDERS, DATE_PARTS, split_dates
 from qpsvm.data.files.text_format import DecimalMark, TextFormat
 
@@ -34,9 +34,9 @@ class Column:
     """Encoding of one column: as a number, as a 0/1 feature for each category, or as the parts of a date.
 
     name: The name of the column.
-    categories or None: The categories with a feature each; None if the column is not text. All are 0 for other texts.
-    rare: Categories that share one feature.
-    date or None: The order of year, month and day in dates, such as "ymd"; None if the column has no dates.
+    categories or None: The categories with a feature each; None if the column is not text.
+    rare: Categories that share one feature, also with unknown ones. Without it, all features of unknown ones are 0.
+    date or None: The order of year, month and day, such as "ymd"; None if the column is not a date.
     origin or None: The day number from which days are counted.
     fill or None: The value for missing cells: a number, a day number, or a category; None if they are not filled in.
     indicator: Whether a 0/1 feature marks missing cells.
@@ -119,9 +119,9 @@ class Encoding:
 
     def check_names(self, known: Collection[str], path: object) -> None:
         """Check that a table has all used columns. Raises DataError."""
-        absent = [column.name for column in self.columns if column.name not in known]
+        absent = [repr(column.name) for column in self.columns if column.name not in known]
         if absent:
-            raise DataError(f"{path} has no column {', '.join(map(repr, absent))}, which the model needs")
+            raise DataError(f"{path} has no column {', '.join(absent)}, which the model needs")
 
     def to_json(self) -> str:
         """Return the encoding as JSON text, which `from_json` reads back without loss."""
@@ -170,16 +170,20 @@ def _encode_column(columns: TableColumns, column: Column) -> Any:
     if column.categories is None:
         fill = None if column.fill is None else float(column.fill)
         return extract_finite_numbers(columns, column.name, fill, column.unit)[:, None]
-    index = {category: float(k) for k, category in enumerate(column.categories)}
-    index |= dict.fromkeys(column.rare, float(len(column.categories)))
-    cells = columns.cells[column.name]
-    codes = cells.map_texts(index, float(len(column.categories)) if column.rare else -1.0)
+    return _encode_categories(columns.cells[column.name], column.categories, column.rare, str(column.fill))
+
+
+def _encode_categories(cells: Cells, categories: tuple[str, ...], rare: tuple[str, ...], fill: str) -> sp.csr_array:
+    """Return the 0/1 features of a text column, (n, k), with one 1 in each row whose category is known."""
+    index = {category: float(j) for j, category in enumerate(categories)}
+    index |= dict.fromkeys(rare, float(len(categories)))
+    features = cells.map_texts(index, float(len(categories)) if rare else -1.0)
     if cells.missing is not None:
-        codes = np.where(cells.missing, index.get(str(column.fill), -1.0), codes)
-    known = codes >= 0.0
-    shape = (len(codes), len(column.categories) + bool(column.rare))
-    ends = np.concatenate([[0], np.cumsum(known)])
-    return sp.csr_array((np.ones(int(known.sum())), codes[known].astype(np.int32), ends), shape=shape)
+        features = np.where(cells.missing, index.get(fill, -1.0), features)
+    known = features >= 0.0
+    shape = (len(features), len(categories) + bool(rare))
+    indptr = np.concatenate([[0], np.cumsum(known)])
+    return sp.csr_array((np.ones(int(known.sum())), features[known].astype(np.int32), indptr), shape=shape)
 
 
 @dataclass(frozen=True)

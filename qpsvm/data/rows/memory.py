@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import as_read_only, is_ours, list_arrays
+from qpsvm.base.arrays.frozen import as_read_only, list_arrays, owns_frozen_data
 from qpsvm.base.arrays.types import IntArray, Matrix
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.workers import run_tiles, split_strips
@@ -38,7 +38,8 @@ class ChangeGuard:
 
     def __init__(self, arrays: Iterable[Matrix], name: str) -> None:
         self.name = name
-        self._parts = [part for array in arrays if not is_ours(array) for part in map(as_read_only, list_arrays(array))]
+        shared = [array for array in arrays if not owns_frozen_data(array)]
+        self._parts = [as_read_only(part) for array in shared for part in list_arrays(array)]
         self._checksums: list[list[int]] | None = None
         self._is_first_run = False
 

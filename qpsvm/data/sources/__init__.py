@@ -1,8 +1,8 @@
 """Open samples from files and other stores as rows that are read one block at a time (`open_rows`).
 
 Arrays and .npy files are memory-mapped (`arrays`). Other formats are decoded once, into a scratch file that is then
-mapped (`spool`). Either way a pass reads blocks of about 32 MB, which need no memory of their own. Dask collections are
-in `dask_rows`.
+mapped (`scratch`). Either way a pass reads blocks of about 32 MB, which need no memory of their own. Dask collections
+are in `dask_rows`.
 """
 
 from typing import TYPE_CHECKING

@@ -19,7 +19,7 @@ from qpsvm.data.rows.source import RowSource
 from qpsvm.data.sources import arrays, arrow
 from qpsvm.data.sources.decoder import Decoder
 from qpsvm.data.sources.first_pass import run_first_pass
-from qpsvm.data.sources.spool import DecodedRows, StoredDecoder, decode_to_scratch, find_scratch_folder
+from qpsvm.data.sources.scratch import DecodedRows, StoredDecoder, decode_to_scratch, find_scratch_folder
 from qpsvm.data.sources.stored import StoredRows
 from qpsvm.data.sources.streamed import StreamedRows
 from qpsvm.data.sources.text import CsvRows, LibsvmRows

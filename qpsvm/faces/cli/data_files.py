@@ -34,7 +34,7 @@ from qpsvm.data.sources.arrays import map_npy, read_width
 from qpsvm.data.sources.arrow import iter_frames, open_dataset
 from qpsvm.data.sources.first_pass import run_first_pass
 from qpsvm.data.sources.opening import MARKS, drop_empty_files, expand_paths, open_rows, require_one_format
-from qpsvm.data.sources.spool import DecodedRows, decode_to_scratch, find_scratch_folder
+from qpsvm.data.sources.scratch import DecodedRows, decode_to_scratch, find_scratch_folder
 from qpsvm.data.sources.stored import StoredRows
 from qpsvm.data.sources.text import LibsvmRows, open_csv
 from qpsvm.faces.cli.problem_options import COLUMN_OPTIONS, choose_target_kind, refuse_options

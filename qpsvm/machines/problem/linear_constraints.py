@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_finite_vector, as_matrix, as_real_vector
 from qpsvm.base.arrays.formatting import build_repr
-from qpsvm.base.arrays.frozen import cached, freeze, is_ours, repeat_value
+from qpsvm.base.arrays.frozen import cached, freeze, owns_frozen_data, repeat_value
 from qpsvm.base.arrays.rationals import concatenate_rationals, from_constant
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
@@ -157,7 +157,7 @@ def broadcast_values(values: ArrayLike, name: str, p: int) -> FloatArray:
 def copy_matrix(values: Any, name: str) -> Matrix:
     """Return a matrix that the caller cannot change: a copy, unless the library already owns it."""
     matrix = as_matrix(values, name)
-    return matrix if is_ours(matrix) else freeze(matrix.copy())
+    return matrix if owns_frozen_data(matrix) else freeze(matrix.copy())
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,15 +6,15 @@ import numpy as np
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.bounds.proof.kernels.exponential import (
     BITS,
+    DOUBLE_DOUBLE_ERROR,
     LOWEST,
-    LOWEST_IN_TWO,
-    RELATIVE,
-    RELATIVE_IN_TWO,
+    LOWEST_DOUBLE_DOUBLE,
+    MAX_ERROR,
     Exponential,
+    compute_ln2,
+    compute_tables,
+    exp_double_double,
     exp_fixed,
-    exp_in_two,
-    ln2,
-    tables,
 )
 
 
@@ -34,13 +34,13 @@ def test_values_are_off_by_less_than_is_claimed():
         values = Exponential(len(x))(x.copy())
         exact = [mpmath.exp(mpmath.mpf(v)) for v in x.tolist()]
         worst = max(abs(v / e - 1) for v, e in zip(values.tolist(), exact, strict=True))
-        assert 1.5 * UNIT < worst < RELATIVE  # the bound is one, and no wide one
+        assert 1.5 * UNIT < worst < MAX_ERROR  # the bound is one, and no wide one
 
         low = x * np.random.default_rng(1).uniform(-1, 1, len(x)) * UNIT
-        first, second = exp_in_two(x, low)
-        for k in np.flatnonzero(x >= LOWEST_IN_TWO)[::3].tolist():
+        first, second = exp_double_double(x, low)
+        for k in np.flatnonzero(x >= LOWEST_DOUBLE_DOUBLE)[::3].tolist():
             truth = mpmath.exp(mpmath.mpf(float(x[k])) + mpmath.mpf(float(low[k])))
-            assert abs((mpmath.mpf(float(first[k])) + mpmath.mpf(float(second[k]))) / truth - 1) < RELATIVE_IN_TWO
+            assert abs((mpmath.mpf(float(first[k])) + mpmath.mpf(float(second[k]))) / truth - 1) < DOUBLE_DOUBLE_ERROR
 
         for v in x[(x <= 0.0) & (x > -1e3)][::17].tolist():
             fixed = int(mpmath.floor(mpmath.ldexp(mpmath.mpf(v), BITS)))
@@ -54,15 +54,15 @@ def test_what_is_lower_is_raised_and_nothing_overflows():
     low = Exponential(4)(np.array([-1e300, -np.inf, -745.0, LOWEST]))
     assert (low == low[-1]).all()
     assert low[0] > 0.0
-    first, _ = exp_in_two(np.array([-np.inf, -1e9, LOWEST_IN_TWO]), np.zeros(3))
+    first, _ = exp_double_double(np.array([-np.inf, -1e9, LOWEST_DOUBLE_DOUBLE]), np.zeros(3))
     assert (first == first[-1]).all()
     assert exp_fixed(-(1 << 300)) == (0, 1)
 
 
 def test_tables_are_correctly_rounded():
-    table = tables()
+    table = compute_tables()
     with mpmath.workprec(400):
-        assert ln2(300) == int(mpmath.floor(mpmath.ldexp(mpmath.log(2), 300)))
+        assert compute_ln2(300) == int(mpmath.floor(mpmath.ldexp(mpmath.log(2), 300)))
         for j in range(0, 2048, 7):
             power = mpmath.mpf(2) ** (mpmath.mpf(j) / 2048)
             assert float(power) == table.high[j]

@@ -27,7 +27,7 @@ from qpsvm.base.errors import (
 )
 from qpsvm.data.files.source import read_bytes
 from qpsvm.data.rows import ArrayRows
-from qpsvm.data.sources import open_rows, spool
+from qpsvm.data.sources import open_rows, scratch
 
 pa = pytest.importorskip("pyarrow")
 for part in ("dataset", "feather", "parquet"):
@@ -414,8 +414,8 @@ def test_a_file_that_changes_while_it_is_decoded_is_noticed(store, tmp_path, mon
     path = data / "part-0.parquet" if store == "Parquet" else data
     again = open_rows(data, **options, scratch=False)
     content = path.read_bytes()
-    add = spool.ScratchFile.add
-    monkeypatch.setattr(spool.ScratchFile, "add", lambda *some: (write_anew(path, content), add(*some))[1])
+    add = scratch.ScratchFile.add
+    monkeypatch.setattr(scratch.ScratchFile, "add", lambda *some: (write_anew(path, content), add(*some))[1])
     with pytest.raises(DataError, match="changed while it was read"):
         open_rows(data, **options)
     with pytest.raises(DataError, match="changed while it was read"):
@@ -428,13 +428,13 @@ def test_a_file_that_changes_while_it_is_decoded_is_noticed(store, tmp_path, mon
 def test_a_scratch_file_that_does_not_fit(tmp_path, monkeypatch):
     room = os.stat(tmp_path)
     with monkeypatch.context() as patch:
-        usage = spool.shutil.disk_usage(tmp_path)
-        patch.setattr(spool.shutil, "disk_usage", lambda _: usage._replace(free=spool.RESERVED_BYTES + 100))
+        usage = scratch.shutil.disk_usage(tmp_path)
+        patch.setattr(scratch.shutil, "disk_usage", lambda _: usage._replace(free=scratch.RESERVED_BYTES + 100))
         for data in (table(X), text(tmp_path, "t.csv", csv(X))):
             with pytest.raises(TooLargeError, match=r"needs .* of scratch in .* are free.*scratch=False"):
                 open_rows(data, **BESIDE, scratch=tmp_path)
         assert open_rows(data, **BESIDE, scratch=False).n == N
-    add, seen = spool.ScratchFile.add, []
+    add, seen = scratch.ScratchFile.add, []
 
     class Full(io.BytesIO):
         def write(self, _):
@@ -447,7 +447,7 @@ def test_a_scratch_file_that_does_not_fit(tmp_path, monkeypatch):
             scratch._file = Full()
         add(scratch, values, what)
 
-    monkeypatch.setattr(spool.ScratchFile, "add", full)
+    monkeypatch.setattr(scratch.ScratchFile, "add", full)
     folder = tmp_path / "scratch"
     folder.mkdir()
     with pytest.raises(TooLargeError, match=r"became full while .*t\.csv was decoded.*scratch="):

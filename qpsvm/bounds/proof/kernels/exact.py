@@ -35,7 +35,13 @@ from qpsvm.base.arrays.rationals import as_integers, to_common_denominator
 from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.bounds.accuracy import MAX_DOUBLE_DOUBLE_PRODUCTS
-from qpsvm.bounds.proof.kernels.exponential import BITS, LOWEST_IN_TWO, RELATIVE_IN_TWO, exp_fixed, exp_in_two
+from qpsvm.bounds.proof.kernels.exponential import (
+    BITS,
+    DOUBLE_DOUBLE_ERROR,
+    LOWEST_DOUBLE_DOUBLE,
+    exp_double_double,
+    exp_fixed,
+)
 from qpsvm.bounds.proof.kernels.values import KernelValues, MatrixValues, ProductValues, RBFValues
 from qpsvm.bounds.proof.spaces import ExactValues, PointValues, RationalInterval
 from qpsvm.space.kernels.functions import Sigmoid
@@ -287,9 +293,9 @@ def _rbf(factor: float, x: FloatArray, z: FloatArray) -> tuple[FloatArray, Float
     high, low = two_sum(high, low)
     exponent, error = two_product(high, np.array(factor))
     exponent, error = two_sum(-exponent, -(error + factor * low))
-    first, second = exp_in_two(exponent, error)
-    spread = (2.0 * d * d + 8.0 * d + 32.0) * UNIT * UNIT * np.minimum(np.abs(exponent), -LOWEST_IN_TWO)
-    return first, second, first * (RELATIVE_IN_TWO + spread) * FEW_ROUNDINGS + NOTHING_IN_TWO
+    first, second = exp_double_double(exponent, error)
+    spread = (2.0 * d * d + 8.0 * d + 32.0) * UNIT * UNIT * np.minimum(np.abs(exponent), -LOWEST_DOUBLE_DOUBLE)
+    return first, second, first * (DOUBLE_DOUBLE_ERROR + spread) * FEW_ROUNDINGS + NOTHING_IN_TWO
 
 
 def _power(values: ProductValues, x: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray, float]:

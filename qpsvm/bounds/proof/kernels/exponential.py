@@ -1,4 +1,8 @@
-"""Compute e^x with a proven error: in floats (`Exponential`), double-double (`exp_in_two`) and integers (`exp_fixed`).
+"""Compute eˣ with a proven error: in floats, double-double, or fixed point.
+
+Entry points: `Exponential`, (EXP.1) to (EXP.6); `exp_double_double`, (EXP.7); `exp_fixed`, (EXP.8). The exponent is
+reduced to a tiny r by a table of 2^(j/N), and eʳ is a short polynomial.
+
 
     (EXP.1)  eˣ = 2^m T_j eʳ,  n = mN + j the integer next to xN/ln 2, N = 2048, T_j = 2^(j/N), r = x − nλ, λ = ln 2/N
     (EXP.2)  λ = λ₁ + λ₂ + η, λ₁ of 32 bits: nλ₁ is exact for |n| < 2²¹, that is for |x| ≤ 700;  |λ₂| ≤ 2⁻⁴⁴, |η| ≤ 2⁻⁹⁷
@@ -36,23 +40,23 @@ from qpsvm.base.arrays.types import FloatArray
 
 #: N of (EXP.1) is 2 to this power.
 TABLE_BITS = 11
-#: Lower exponents are replaced by this one, and none may exceed its opposite: (EXP.2), (EXP.6).
+#: Lower exponents are replaced by this one, and none may exceed its negative: (EXP.2), (EXP.6).
 LOWEST = -700.0
 #: The same in double-double, where the second double must not underflow either.
-LOWEST_IN_TWO = -600.0
-#: Relative errors of (EXP.6) and (EXP.7).
-RELATIVE, RELATIVE_IN_TWO = 2.5 * UNIT, 2.0**-88
+LOWEST_DOUBLE_DOUBLE = -600.0
+#: Bounds of the relative error, (EXP.6) and (EXP.7).
+MAX_ERROR, DOUBLE_DOUBLE_ERROR = 2.5 * UNIT, 2.0**-88
 #: Bits after the point in (EXP.8), and in the tables.
 BITS = 192
 #: The exponent is halved this many times before Taylor's series, and the value squared as often after it.
 HALVINGS = 8
-#: A double whose last bit is worth 1: adding a number to it rounds the number to an integer.
+#: A double whose last bit is worth 1: adding a number to it rounds the number to an integer, held in its last bits.
 ROUNDER = 1.5 * 2.0**52
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
-    """Constants of (EXP.1).
+class ExponentialTables:
+    """Constants of (EXP.1) and (EXP.7).
 
     bits (N,): T_j as the bits of a double, minus j·2^(52 − 11): adding n·2^(52 − 11) gives 2^m T_j.
     high, low (N,): T_j as a sum of two doubles, the first of which is T_j rounded.
@@ -69,7 +73,8 @@ class Tables:
     steps: tuple[float, float, float]
 
 
-def ln2(bits: int) -> int:
+@cache
+def compute_ln2(bits: int) -> int:
     """Return ln 2·2^bits with an error below 1: 2Σ 3^−(2k+1)/(2k + 1), each term rounded down with 16 more bits."""
     extra_bits = bits + 16
     power, total, k = (2 << extra_bits) // 3, 0, 0
@@ -81,8 +86,8 @@ def ln2(bits: int) -> int:
 
 
 @cache
-def tables() -> Tables:
-    """Return the constants; they are computed from integers at the first call, in some milliseconds."""
+def compute_tables() -> ExponentialTables:
+    """Compute the constants from integers, at the first call, in some milliseconds."""
     size, bits = 1 << TABLE_BITS, BITS
     root = 2 << bits
     for _ in range(TABLE_BITS):
@@ -95,19 +100,19 @@ def tables() -> Tables:
     high = np.array([value / unit for value in values])  # a quotient of integers is correctly rounded
     remainders = [value - int(Fraction(h) * unit) for value, h in zip(values, high.tolist(), strict=True)]
     low = np.array([remainder / unit for remainder in remainders])
-    step = Fraction(ln2(bits), unit * size)
+    step = Fraction(compute_ln2(bits), unit * size)
     first = _round_to_bits(step)
     second = _round_to_bits(step - first)
     offsets = np.arange(size, dtype=np.int64) << (52 - TABLE_BITS)
-    return Tables(
+    return ExponentialTables(
         high.view(np.int64) - offsets, high, low, float(1 / step), (float(first), float(step - first)),
         (float(first), float(second), float(step - first - second)),
     )  # fmt: skip
 
 
-def _round_to_bits(value: Fraction, digits: int = 32) -> Fraction:
-    """Round a number to the nearest one with this many bits."""
-    unit = Fraction(2) ** (math.frexp(float(value))[1] - digits)
+def _round_to_bits(value: Fraction) -> Fraction:
+    """Round a number to the nearest one with 32 bits."""
+    unit = Fraction(2) ** (math.frexp(float(value))[1] - 32)
     return round(value / unit) * unit
 
 
@@ -123,13 +128,13 @@ class Exponential:
         self._index: NDArray[np.int64] = np.empty(max_entries, np.int64)
 
     def __call__(self, x: FloatArray) -> FloatArray:
-        """Overwrite exponents with eˣ, with a relative error of at most `RELATIVE`; those below −700 count as −700."""
-        table, r = tables(), x.reshape(-1)
+        """Overwrite exponents with eˣ, with a relative error of at most `MAX_ERROR`; those below −700 count as −700."""
+        table, r = compute_tables(), x.reshape(-1)
         n, bits, index = self._n[: r.size], self._bits[: r.size], self._index[: r.size]
         scale, product, n_bits = bits.view(np.float64), index.view(np.float64), n.view(np.int64)
         np.maximum(r, LOWEST, out=r)
         np.multiply(r, table.inverse, out=n)
-        np.add(n, ROUNDER, out=n)  # (EXP.3): its last bits are those of the integer
+        np.add(n, ROUNDER, out=n)  # (EXP.3)
         np.bitwise_and(n_bits, (1 << TABLE_BITS) - 1, out=index)
         table.bits.take(index, axis=0, out=bits, mode="clip")
         np.left_shift(n_bits, 52 - TABLE_BITS, out=index)
@@ -149,11 +154,11 @@ class Exponential:
         return x
 
 
-def exp_in_two(high: FloatArray, low: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return e^(high + low) as a sum of two doubles, with a relative error of at most `RELATIVE_IN_TWO`, (EXP.7)."""
-    table = tables()
-    is_lowest = high < LOWEST_IN_TWO
-    x, rest = np.where(is_lowest, LOWEST_IN_TWO, high), np.where(is_lowest, 0.0, low)
+def exp_double_double(high: FloatArray, low: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return e^(high + low) as a sum of two doubles with a relative error of at most `DOUBLE_DOUBLE_ERROR`."""
+    table = compute_tables()
+    is_lowest = high < LOWEST_DOUBLE_DOUBLE
+    x, rest = np.where(is_lowest, LOWEST_DOUBLE_DOUBLE, high), np.where(is_lowest, 0.0, low)
     n = np.rint(x * table.inverse)
     integers = n.astype(np.int64)
     r, error = two_sum(x, -(n * table.steps[0]))  # n times 32 bits is exact
@@ -175,7 +180,7 @@ def exp_in_two(high: FloatArray, low: FloatArray) -> tuple[FloatArray, FloatArra
 
 def exp_fixed(x: int) -> tuple[int, int]:
     """Return integers below and above eˣ in units of 2⁻¹⁹², (EXP.8)."""
-    unit, log2 = 1 << BITS, _ln2()
+    unit, log2 = 1 << BITS, compute_ln2(BITS)
     m = -(-x // log2)  # eˣ = 2^m eʳ with −ln 2 < r ≤ 0
     if m < -BITS:
         return 0, 1
@@ -191,8 +196,3 @@ def exp_fixed(x: int) -> tuple[int, int]:
         total = (total * total) >> BITS
         off = 2 * off + 2
     return max(total - off, 0) >> -m, ((total + off) >> -m) + 1
-
-
-@cache
-def _ln2() -> int:
-    return ln2(BITS)

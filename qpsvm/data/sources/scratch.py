@@ -1,12 +1,9 @@
-"""Decode rows once, into an unnamed temporary file that later passes map into memory.
-
-Entry points: `decode_to_scratch`, and `DecodedRows` for decoding without a scratch file.
+"""Decode rows once, into a scratch file that later passes map into memory (`decode_to_scratch`).
 
 A linear machine reads its samples about twenty times. Decoding Parquet or text every time would take far longer than
 the solve itself. So the decoded numbers are written to a scratch file, which needs as much disk space as an array needs
-memory. The file is unlinked as soon as it is open, so nothing is left behind whatever happens to the process.
-
-Without disk space for it, rows are decoded again in every pass.
+memory. The file has no name, so nothing is left behind whatever happens to the process. Without disk space for it, rows
+are decoded again in every pass (`DecodedRows`).
 """
 
 from __future__ import annotations
@@ -36,7 +33,9 @@ from qpsvm.data.sources.stored import StoredRows
 #: Disk space that scratch files leave free for other programs.
 RESERVED_BYTES = 64 * 2**20
 #: Error numbers of the system if a disk or a quota is full, or a file may not become larger.
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+#: What to do then.
+REMEDY = "name a folder on a larger disk by scratch=, or give scratch=False to decode again in every pass"
 
 
 def find_scratch_folder(scratch: Any) -> str:
@@ -48,12 +47,11 @@ def find_scratch_folder(scratch: Any) -> str:
 
 
 def check_disk_space(folder: str, needed: float, what: str) -> None:
-    """Check that there is enough disk space. Raises TooLargeError."""
+    """Check that a folder has this many bytes of disk space for the rows of some files. Raises TooLargeError."""
     free = shutil.disk_usage(folder).free
     if needed + RESERVED_BYTES > free:
         raise TooLargeError(
-            f"{what} needs {format_bytes(needed)} of scratch in {folder}, where {format_bytes(free)} are free; name a "
-            "folder on a larger disk by scratch=, or give scratch=False to decode again in every pass"
+            f"{what} needs {format_bytes(needed)} of scratch in {folder}, where {format_bytes(free)} are free; {REMEDY}"
         )
 
 
@@ -68,18 +66,15 @@ class ScratchFile:
             raise FileAccessError(f"no scratch file can be made in {folder}: {error.strerror}") from error
 
     def add(self, values: NDArray[Any], what: str) -> None:
-        """Append numbers to the file. Raises TooLargeError, FileAccessError."""
+        """Append the numbers of some files' rows. Raises TooLargeError, FileAccessError."""
         check_disk_space(self._folder, values.nbytes, what)
         try:
-            rest = np.ascontiguousarray(values).data.cast("B") if values.size else memoryview(b"")
-            while rest:
-                rest = rest[self._file.write(rest) :]
+            remaining = np.ascontiguousarray(values).data.cast("B") if values.size else memoryview(b"")
+            while remaining:
+                remaining = remaining[self._file.write(remaining) :]
         except OSError as error:
-            if error.errno in FULL:
-                raise TooLargeError(
-                    f"{self._folder} became full while {what} was decoded; name a folder on a larger disk by "
-                    "scratch=, or give scratch=False to decode again in every pass"
-                ) from error
+            if error.errno in DISK_FULL_ERRORS:
+                raise TooLargeError(f"{self._folder} became full while {what} was decoded; {REMEDY}") from error
             raise FileAccessError(f"the scratch file in {self._folder}: {error.strerror}") from error
 
     def map_array(self, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
@@ -165,14 +160,13 @@ class StoredDecoder(Decoder):
 class DecodedRows(StoredRows):
     """Rows that are decoded again in every pass.
 
-    tally: The counts of a first pass over all batches.
+    tally: The counts of a first pass over all rows.
     """
 
     def __init__(self, decoder: Decoder, tally: Tally) -> None:
         super().__init__((tally.n, tally.d), tally.origin())
-        self._decoder, self._entries = decoder, tally.entries
-        self._longest = tally.longest_row
-        self.is_sparse = decoder.is_sparse
+        self._decoder, self.is_sparse = decoder, decoder.is_sparse
+        self._entries, self._longest_row = tally.entries, tally.longest_row
 
     def blocks(self) -> Iterator[Block]:
         """Yield the batches of the decoder as blocks. Raises DataError."""
@@ -201,7 +195,7 @@ class DecodedRows(StoredRows):
     @cached
     def longest_row(self) -> int:
         """Largest number of entries in a row, from the first pass."""
-        return int(self._longest)
+        return int(self._longest_row)
 
     @property
     def nbytes(self) -> int:
