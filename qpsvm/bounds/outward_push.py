@@ -72,7 +72,7 @@ class OutwardPush:
         near = self._find_near(rows, t + r, level)
         if not near.any():
             return None
-        growth = float(((t + r) / (level - t - r))[near].max()) * FEW_ROUNDINGS
+        growth = float(((t + r) / (level - t - r))[near].max()) * FEW_ROUNDINGS  # s f is at least ℓ − t − r
         b = abs(point.b) if point.intercepts is None else float(np.abs(point.intercepts).max())
         growth += UNIT * (4.0 + b)  # the scaled numbers are rounded
         u = svm.sign * point.yf - point.centred_b
@@ -107,7 +107,7 @@ class OutwardPush:
 
     def _raise_intercept(self, point: Certificate, rows: IntArray) -> Certificate | None:
         """Raise b."""
-        is_ball = self.space.is_affine and point.w is not None  # then margins are compared with ½R², as in `bound_gap`
+        is_ball = self.space.is_affine and point.w is not None  # of an SVDD, whose objective is of the size ½R²
         scale = self.gap_bounder.compute_half_square(point) if is_ball else abs(point.centred_b)
         step = self._find_step(point, rows, scale, abs(point.centred_b))
         if step is None:

@@ -65,7 +65,7 @@ class ExactDual:
     rows (m,): The point r(k) of each row k; None if r(k) = k.
     mix (m, n): A of (DUAL.6), exact floats, if rows combine points; else None.
     unit: The objective of the machine is unit·(DUAL.1).
-    n_constraint_rows: Number of linear constraints, which are the last rows, (DUAL.9).
+    n_constraint_rows: Number of linear constraints, which are the last rows, (DUAL.9); their α are in other units.
     classes: k if points and rows are pairs of a sample and one of k classes; else 1.
     shares_slack: Whether the rows of a sample are one block: ψ applies to their largest t, and U bounds their Σα.
     """

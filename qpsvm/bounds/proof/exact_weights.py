@@ -57,7 +57,7 @@ MAX_PIVOT_WORK = 5e5
 SPARE_COLUMNS, MAX_SIMPLEX_STEPS = 20, 80
 #: Up to this many equations, an exact λ is tried before an enclosure.
 MAX_EQUATIONS_EXACT_FIRST = 24
-#: Largest number of equations of an enclosure, and of entries of [G; 1]: these take about a second.
+#: Largest number of equations of an enclosure, and of integers of a matrix: these take about a second.
 MAX_ENCLOSED_EQUATIONS, MAX_INTEGERS = 1000, 4e6
 #: Pivots below this share of the largest count as 0.
 RANK_TOL = 1e-13
@@ -212,28 +212,19 @@ def _solve_by_pivots(vectors: Integers) -> list[Fraction]:
     """Solve [1; G]λ = (1, 0, …, 0), λ ≥ 0, by (PCANCEL.2), preferring the first columns; empty if none is found.
 
     If G (m, k) has more rows than columns, random combinations of the equations are solved.
-
-    T is the tableau, in integers over the common denominator `last`, the last pivot.
     """
     m, k = vectors.shape
     T = np.full((m + 1, k + 1), 1, dtype=object)
-    T[1:, :k], T[1:, k] = vectors, 0
+    T[1:, :k], T[1:, k] = vectors, 0  # the tableau
     if m > k:
         T = np.random.default_rng(0).integers(1, 1000, (k + 1, m + 1)).astype(object) @ T
     basis: dict[int, int] = {}
     last, free = 1, list(range(len(T)))
-
-    def pivot(row: int, column: int) -> None:
-        nonlocal T, last
-        head = T[row].copy()
-        T = (T * head[column] - np.outer(T[:, column], head)) // last  # without a remainder (Bareiss)
-        T[row], last, basis[row] = head, head[column], column
-
     for column in range(k):
         row = next((row for row in free if T[row, column]), None)
         if row is not None:
             free.remove(row)
-            pivot(row, column)
+            T, last, basis[row] = _pivot(T, last, row, column), T[row, column], column
     for _ in range(MAX_SIMPLEX_STEPS):
         if any(T[free, k]):
             return []
@@ -247,8 +238,16 @@ def _solve_by_pivots(vectors: Integers) -> list[Fraction]:
         entering = np.flatnonzero(T[row, :k] * sign < 0)
         if not len(entering):
             return []
-        pivot(row, int(entering[0]))
+        column = int(entering[0])
+        T, last, basis[row] = _pivot(T, last, row, column), T[row, column], column
     return []
+
+
+def _pivot(T: Integers, last: int, row: int, column: int) -> Integers:
+    """Return a tableau after a pivot, in integers over this pivot, given one over the last pivot."""
+    reduced: Integers = (T * T[row, column] - np.outer(T[:, column], T[row])) // last  # without a remainder (Bareiss)
+    reduced[row] = T[row]
+    return reduced
 
 
 def find_enclosure(vectors: Integers, approximate: FloatArray) -> float | None:
