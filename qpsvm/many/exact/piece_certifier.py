@@ -292,7 +292,8 @@ class PieceCertifier:
         ]
         arrays = (
             rows.E, rows.curvature, self.row_norms, rows.sample, self.pattern_of_row, *columns, kappa,
-            np.ascontiguousarray(first), np.ascontiguousarray(second), sums.gap, sums.dual, sums.by_point, sums.by_pattern,
+            np.ascontiguousarray(first), np.ascontiguousarray(second), sums.gap, sums.dual, sums.by_point,
+            sums.by_pattern,
         )  # fmt: skip
         core.compiled.piece_sums(arrays, with_rounding)
         return sums
