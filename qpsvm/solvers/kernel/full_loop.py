@@ -38,8 +38,8 @@ from qpsvm.space.kernels.gram_blocks import GramBlocks
 class FullLoopSettings:
     """Constants of the loop and of the Newton steps after it."""
 
-    #: Tolerances of the loop: the first one, the factor from each to the next, and the last one; and that of a loop that
-    #: cannot be warm-started and runs once, the default of scikit-learn's SVC.
+    #: Tolerances of the loop: the first one, the factor from each to the next, and the last one; and that of a loop
+    #: that cannot be warm-started and runs once, the default of scikit-learn's SVC.
     first_tol: float = 1e-2
     tol_factor: float = 0.3
     last_tol: float = 1e-7

@@ -73,7 +73,7 @@ class _GammaKernel(Kernel):
 
     def resolve(self, X: Matrix) -> Kernel:
         """Return the kernel with a number for gamma, computed from X (n, d)."""
-        if type(self.gamma) is float:  # neither a rule nor an int
+        if type(self.gamma) is float:  # an int, too, becomes one
             return self
         return build_frozen(type(self), **{**self.__dict__, "gamma": resolve_gamma(self.gamma, X)})
 
