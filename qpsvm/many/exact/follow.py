@@ -162,7 +162,7 @@ def follow(
     clock: Clock | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> FollowedPath:
-    """Follow the optimum from v (m,) of `start`, or a point near it, to that of `goal`.
+    """Follow the optimum from `start`, where it is v (m,) or near it, to that of `goal`.
 
     tol: The relative gap up to which a piece is accepted.
     progress: Called with s after each certified batch.
@@ -230,7 +230,7 @@ class _PendingPieces:
         if not wide:
             return
         selected: Any = slice(steps.count) if len(wide) == steps.count else wide
-        p, offset = steps.p, np.array(offsets)
+        p, offset = steps.p, np.array(offsets)  # the columns below are explained by `Steps`
         counts, width = steps.rows[selected, 0], int(steps.rows[selected, 0].max())
         is_free = np.arange(width) < counts[:, None]
         v_start = 2 + 2 * p
@@ -338,15 +338,14 @@ def _find_ends(
     v: list[FloatArray] = []
     mu: list[FloatArray] = []
     s: list[float] = []
-    first: list[int] = []
-    second: list[int] = []
+    indices: list[int] = []  # of both ends of each piece, in turn
     for k in range(len(stretch)):
         piece = stretch.take_piece(k)
-        for indices, s_end in ((first, piece.s), (second, piece.end)):
+        for is_start, s_end in ((True, piece.s), (False, piece.end)):
             data = path.evaluate_data(s_end)
             v_end, mu_end = piece.evaluate(s_end, data)
             v_end = certifier.repair(v_end, data)
-            if not (indices is first and v and _is_close(v[-1], v_end) and _is_close(mu[-1], mu_end)):
+            if not (is_start and v and _is_close(v[-1], v_end) and _is_close(mu[-1], mu_end)):
                 v.append(v_end)
                 mu.append(mu_end)
                 s.append(s_end)
@@ -356,7 +355,7 @@ def _find_ends(
         a[:, None] + b[:, None] * positions for a, b in zip(path.start.parts, path.slope.parts, strict=True)
     )
     points = certifier.build_points_along(np.array(v).T, np.array(mu).T, t, lo, hi, e, positions, steady)
-    return points, positions, np.array(first), np.array(second)
+    return points, positions, np.array(indices[::2]), np.array(indices[1::2])
 
 
 def _is_close(a: FloatArray, b: FloatArray) -> bool:

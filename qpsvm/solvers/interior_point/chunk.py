@@ -74,10 +74,9 @@ SETTINGS = InteriorPointSettings()
 
 @dataclass(eq=False)
 class NewtonVectors:
-    """Vectors shared by the Newton system and the chunks, (n,) each.
+    """Vectors of (IPM.5) and (IPM.7), (n,) each, shared by the Newton system and the chunks.
 
-    x, m, theta: x, m = Bu of (IPM.5), θ of (IPM.7).
-    rho, target: ρ of (IPM.7) for the predictor, where σ = 0 and e = 0, and for the step.
+    rho, target: ρ of the predictor, without the terms in σ and e, and of the step.
     """
 
     x: FloatArray
@@ -156,10 +155,7 @@ class VariableChunk:
         return min(lowest, float(np.minimum.reduce(flat)))
 
     def add_centrality_correction(self, dx: FloatArray, goal: float, target_step: float, total: FloatArray) -> None:
-        """Compute the change of f that moves c∘f at a longer step into its interval; sum it over the bounds to `total`.
-
-        goal: σμ, as for `set_centring_target`.
-        """
+        """Compute the change of f that moves c∘f, at a longer step, near `goal` = σμ, and its sums `total` (n,)."""
         products = np.multiply(self._dforce, target_step, out=self._trial_dforce)
         products += self.force
         dx_ahead = np.multiply(target_step, dx[self.part], out=total[self.part])

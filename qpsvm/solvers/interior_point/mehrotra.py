@@ -77,7 +77,7 @@ class Iterate:
         self._best_merit = np.inf
 
     def update_weights(self) -> None:
-        """θ and ρ of the predictor (IPM.7), and Σcf."""
+        """Compute θ and ρ of the predictor (IPM.7), and Σcf."""
         self._products = sum(chunk.update_weights() for chunk in self._chunks)
         if not math.isfinite(self._products):
             raise NumericalTrouble("a product of room and force is not finite")

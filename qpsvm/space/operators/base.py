@@ -65,7 +65,7 @@ class Operator(metaclass=FastABCMeta):
         Returns
         -------
         ndarray, shape (r, c)
-            New, except in `Dense`.
+            A new array.
 
         Examples
         --------
