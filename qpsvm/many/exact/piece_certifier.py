@@ -233,7 +233,7 @@ class PieceCertifier:
             sums = compute_sums(points, kappa, first, second, with_rounding)
             repair_cost = self._bound_repair_cost(points, sums, first, second)
             difference = sums.gap + np.stack(self._compute_penalty(points, first, second)) + repair_cost
-            difference *= 1.0 + gamma(self.rows.m + 20)
+            difference *= 1.0 + gamma(self.rows.m + 20)  # the rounding of these sums
             dual, dual_error, term_size = self._compute_dual(points, sums, kappa * mass, first, second)
             min_size = np.zeros(len(dual_error)) if with_rounding else NEARLY_ZERO * term_size
             gaps = _bound_relative_gaps(difference, dual, dual_error, min_size)
@@ -249,8 +249,7 @@ class PieceCertifier:
         beta_sizes = np.abs(self.rows.compute_beta(points.v))
         mass = self.norms @ beta_sizes if points.mass is None else points.mass
         n_terms = np.count_nonzero(beta_sizes, axis=0).max(initial=0) + 12
-        kappa = (self.epsilon + gamma(n_terms)) * mass * (1.0 + 1e-9)
-        kappa += points.linear_error
+        kappa = (self.epsilon + gamma(n_terms)) * mass * (1.0 + 1e-9) + points.linear_error  # 1e-9: rounding of mass
         return mass, kappa
 
     def _compute_sums(

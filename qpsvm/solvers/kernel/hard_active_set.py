@@ -69,7 +69,7 @@ def solve_active_set(
                 if not active.enter_row(j, float(slack[j])):
                     return active.build_result(found=False, hulls_meet=True)
                 is_corrected = False
-            elif is_corrected or not active.remove_rounding(u):
+            elif is_corrected or not active.remove_rounding(u):  # no slack is left, also after one correction
                 return active.build_result(found=True)
             else:
                 is_corrected = True
