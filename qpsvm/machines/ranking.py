@@ -63,99 +63,8 @@ from qpsvm.space.kernels.psd_rule import PSDRule
 
 #: Largest number of pairs listed for a target: indices and multipliers take about 100 B per pair, a gigabyte in all.
 MAX_PAIRS = 10_000_000
-#: Numbers of pairs drawn per missing pair, since some are drawn twice.
+#: Pair numbers drawn for each pair that is still missing: some are drawn twice.
 OVERSAMPLING = 1.1
-
-
-class PairOrder(NamedTuple):
-    """The pairs of a target, numbered from 0, without a list of them.
-
-    members (n,): The samples, group after group, from the worst to the best of each.
-    first, n_worse (n,): Where the group of each member begins, and how many samples of the group are worse.
-    """
-
-    members: IntArray
-    first: IntArray
-    n_worse: IntArray
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of pairs."""
-        return int(self.n_worse.sum())
-
-    def list_pairs(self, numbers: IntArray) -> IntArray:
-        """List the pairs (better, worse) with these numbers, from 0 to `n_pairs` − 1: (k, 2)."""
-        ends = np.cumsum(self.n_worse)
-        better = np.searchsorted(ends, numbers, side="right")
-        worse = self.first[better] + numbers - (ends[better] - self.n_worse[better])
-        return np.column_stack([self.members[better], self.members[worse]])
-
-
-def find_pair_order(y: FloatArray, groups: ArrayLike | None) -> PairOrder:
-    """Number the pairs of samples of the same group with different y (n,). Raises DataError."""
-    group_of_sample: NDArray[np.intp] = np.zeros(len(y), dtype=np.intp)
-    if groups is not None:
-        raw = as_raw_array(groups, "groups")
-        if raw.shape != y.shape:
-            raise DataError(f"groups has shape {raw.shape} where {y.shape} is expected: one for each row of X")
-        group_of_sample = np.unique(raw, return_inverse=True)[1].reshape(y.shape)
-    members = np.lexsort((y, group_of_sample))
-    group, value, position = group_of_sample[members], y[members], np.arange(len(y))
-    new_group = np.append(True, group[1:] != group[:-1])
-    new_value = new_group | np.append(True, value[1:] != value[:-1])
-    first = np.maximum.accumulate(np.where(new_group, position, 0))
-    first_equal = np.maximum.accumulate(np.where(new_value, position, 0))  # of the members with the same y
-    return PairOrder(members, first, first_equal - first)
-
-
-def list_pairs(y: FloatArray, groups: ArrayLike | None) -> IntArray:
-    """List all pairs (better, worse) within the groups: (m, 2). Raises DataError, TooLargeError."""
-    order = find_pair_order(y, groups)
-    if not order.n_pairs:
-        where = "all samples are" if groups is None else "the samples of every group are"
-        raise DataError(f"there is no pair: {where} equally good")
-    if order.n_pairs > MAX_PAIRS:
-        raise TooLargeError(
-            f"y makes {order.n_pairs} pairs, more than {MAX_PAIRS}: compare fewer samples with each other by groups=, "
-            "or take some of the pairs, pairs=Ranking.sampled_pairs(y, 1_000_000)"
-        )
-    return order.list_pairs(np.arange(order.n_pairs))
-
-
-def draw_pairs(y: FloatArray, most: int, groups: ArrayLike | None, seed: int | None) -> IntArray:
-    """Draw distinct pairs (better, worse) within the groups, uniformly: (at most `most`, 2).
-
-    Raises DataError.
-    """
-    order = find_pair_order(y, groups)
-    if order.n_pairs <= most:
-        return list_pairs(y, groups)
-    rng = np.random.default_rng(seed)
-    if order.n_pairs < 2 * most:
-        return order.list_pairs(np.sort(rng.choice(order.n_pairs, most, replace=False)))
-    numbers = np.zeros(0, dtype=np.intp)
-    while len(numbers) < most:
-        more = rng.integers(order.n_pairs, size=int(OVERSAMPLING * (most - len(numbers))) + 1)
-        numbers = np.unique(np.concatenate([numbers, more]))
-    return order.list_pairs(np.sort(rng.permutation(numbers)[:most]))
-
-
-def as_pairs(pairs: ArrayLike, n: int) -> IntArray:
-    """Check pairs of different samples: (m, 2). Raises DataError, DataTypeError."""
-    raw = as_raw_array(pairs, "pairs")
-    if not raw.size:
-        raise DataError("pairs is empty: there is nothing to put in order")
-    if raw.ndim != 2 or raw.shape[1] != 2:
-        raise DataError(f"pairs must have two columns, better and worse, got shape {raw.shape}")
-    values = as_finite_vector(raw.ravel(), "pairs", raw.size)
-    if (values != np.round(values)).any() or values.min() < 0 or values.max() >= n:
-        raise DataError(f"pairs must be numbers of rows of X, whole ones from 0 to {n - 1}")
-    found = values.astype(np.intp).reshape(-1, 2)
-    is_self = found[:, 0] == found[:, 1]
-    if is_self.any():
-        k = int(np.argmax(is_self))
-        raise DataError(f"pairs[{k}] is a sample with itself: {found[k].tolist()}")
-    return found
 
 
 class Ranking(Problem):
@@ -248,7 +157,7 @@ class Ranking(Problem):
         if pairs is None and y is None:
             raise DataError("Ranking needs y, how good each sample is, or pairs (better, worse) of row numbers")
         target = self.samples.target
-        self.pairs: IntArray = list_pairs(target, groups) if pairs is None else as_pairs(pairs, self.n)
+        self.pairs: IntArray = list_all_pairs(target, groups) if pairs is None else as_pairs(pairs, self.n)
         if not self._active_variables.any():
             raise DataError("there is no pair whose samples both have a positive weight")
         self._set_hyperparameters(C=C)
@@ -367,15 +276,106 @@ class Ranking(Problem):
         pairs, weight = self.pairs[self._active_variables], self.sample_weight
         m, position = len(pairs), np.zeros(self.n, dtype=np.intp)
         position[self.active_rows] = np.arange(len(self.active_rows))
-        A = (np.tile([1.0, -1.0], m), position[pairs].ravel(), np.arange(0, 2 * m + 1, 2))  # data, columns, row starts
+        values, row_starts = np.tile([1.0, -1.0], m), np.arange(0, 2 * m + 1, 2)
         return Specification(  # (RANK.2), (RANK.9)
             repeat_value(1.0, m), 1.0, multiply_exactly(weight[pairs[:, 0]], weight[pairs[:, 1]], Fraction(self.C)),
-            mix=sp.csr_array(A, shape=(m, len(self.active_rows))),
+            mix=sp.csr_array((values, position[pairs].ravel(), row_starts), shape=(m, len(self.active_rows))),  # A
         )  # fmt: skip
 
     def _format_dual_formula(self, svm: SVMDual) -> str:
         del svm
         return "½ αᵀQα − 1ᵀα,  Q = AKAᵀ,  (Aᵀα)_i = what sample i wins less what it loses"
+
+
+class PairOrder(NamedTuple):
+    """The pairs of a target, numbered from 0, without a list of them.
+
+    members (n,): The samples, group after group, from the worst to the best of each.
+    first, n_worse (n,): Where the group of each member begins, and how many samples of the group are worse.
+    """
+
+    members: IntArray
+    first: IntArray
+    n_worse: IntArray
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs."""
+        return int(self.n_worse.sum())
+
+    def list_pairs(self, numbers: IntArray) -> IntArray:
+        """List the pairs (better, worse) with these numbers, from 0 to `n_pairs` − 1: (k, 2)."""
+        ends = np.cumsum(self.n_worse)
+        better = np.searchsorted(ends, numbers, side="right")
+        worse = self.first[better] + numbers - (ends[better] - self.n_worse[better])
+        return np.column_stack([self.members[better], self.members[worse]])
+
+
+def find_pair_order(y: FloatArray, groups: ArrayLike | None) -> PairOrder:
+    """Number the pairs of samples that are in the same group and have different y (n,). Raises DataError."""
+    group_of_sample: NDArray[np.intp] = np.zeros(len(y), dtype=np.intp)
+    if groups is not None:
+        raw = as_raw_array(groups, "groups")
+        if raw.shape != y.shape:
+            raise DataError(f"groups has shape {raw.shape} where {y.shape} is expected: one for each row of X")
+        group_of_sample = np.unique(raw, return_inverse=True)[1].reshape(y.shape)
+    members = np.lexsort((y, group_of_sample))
+    group, value, position = group_of_sample[members], y[members], np.arange(len(y))
+    new_group = np.append(True, group[1:] != group[:-1])
+    new_value = new_group | np.append(True, value[1:] != value[:-1])
+    first = np.maximum.accumulate(np.where(new_group, position, 0))
+    first_equal = np.maximum.accumulate(np.where(new_value, position, 0))  # of the members with the same y
+    return PairOrder(members, first, first_equal - first)
+
+
+def list_all_pairs(y: FloatArray, groups: ArrayLike | None) -> IntArray:
+    """List all pairs (better, worse) within the groups: (m, 2). Raises DataError, TooLargeError."""
+    order = find_pair_order(y, groups)
+    if not order.n_pairs:
+        where = "all samples are" if groups is None else "the samples of every group are"
+        raise DataError(f"there is no pair: {where} equally good")
+    if order.n_pairs > MAX_PAIRS:
+        raise TooLargeError(
+            f"y makes {order.n_pairs} pairs, more than {MAX_PAIRS}: compare fewer samples with each other by groups=, "
+            "or take some of the pairs, pairs=Ranking.sampled_pairs(y, 1_000_000)"
+        )
+    return order.list_pairs(np.arange(order.n_pairs))
+
+
+def draw_pairs(y: FloatArray, most: int, groups: ArrayLike | None, seed: int | None) -> IntArray:
+    """Draw distinct pairs (better, worse) within the groups, uniformly: (at most `most`, 2).
+
+    Raises DataError.
+    """
+    order = find_pair_order(y, groups)
+    if order.n_pairs <= most:
+        return list_all_pairs(y, groups)
+    rng = np.random.default_rng(seed)
+    if order.n_pairs < 2 * most:  # `choice` takes O(n_pairs)
+        return order.list_pairs(np.sort(rng.choice(order.n_pairs, most, replace=False)))
+    numbers = np.zeros(0, dtype=np.intp)  # distinct
+    while len(numbers) < most:
+        more = rng.integers(order.n_pairs, size=int(OVERSAMPLING * (most - len(numbers))) + 1)
+        numbers = np.unique(np.concatenate([numbers, more]))
+    return order.list_pairs(np.sort(rng.permutation(numbers)[:most]))
+
+
+def as_pairs(pairs: ArrayLike, n: int) -> IntArray:
+    """Check pairs of different samples: (m, 2). Raises DataError, DataTypeError."""
+    raw = as_raw_array(pairs, "pairs")
+    if not raw.size:
+        raise DataError("pairs is empty: there is nothing to put in order")
+    if raw.ndim != 2 or raw.shape[1] != 2:
+        raise DataError(f"pairs must have two columns, better and worse, got shape {raw.shape}")
+    values = as_finite_vector(raw.ravel(), "pairs", raw.size)
+    if (values != np.round(values)).any() or values.min() < 0 or values.max() >= n:
+        raise DataError(f"pairs must be numbers of rows of X, whole ones from 0 to {n - 1}")
+    checked = values.astype(np.intp).reshape(-1, 2)
+    is_self = checked[:, 0] == checked[:, 1]
+    if is_self.any():
+        k = int(np.argmax(is_self))
+        raise DataError(f"pairs[{k}] is a sample with itself: {checked[k].tolist()}")
+    return checked
 
 
 def _check_count(most: Any) -> int:

@@ -36,8 +36,8 @@ With C_i = s_i/(νΣs), which is 1/(νn) without weights, and f(x) = R² − ‖
                νΣs times these α, and f is 2/(νΣs) times that of the one-class SVM
 
 With a linear kernel, dense samples are centred first, (SVDD.19), so that a cloud far from the origin loses no digits.
-R² ≥ 0 is not required: ΣC_i ≥ 1, so that R² < 0 is never better than R² = 0, unless linear constraints demand it. Then
-f satisfies them, and there is no ball. The QP is `unit` = 2 times (DUAL.1), with w = c and the levels K(x_i, x_i)/2.
+As ΣC_i ≥ 1, R² < 0 is never better than R² = 0, unless linear constraints demand it: then f satisfies them, and there
+is no ball. The QP is `unit` = 2 times (DUAL.1), with w = c and K(x_i, x_i)/2 as its linear term, the levels ℓ_i.
 """
 
 from __future__ import annotations
@@ -141,17 +141,17 @@ class SVDD(NoveltyProblem):
         self, certificate: Certificate
     ) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
         """Return R, by μ = (R² − ‖c‖²)/2, and its interval; NaN if linear constraints make R² negative."""
-        w, b = certificate.w, certificate.b
-        low, square, high = (
-            dot_with_bound(w, w, 2.0 * mu)[0] if w is not None else 2.0 * (certificate.half_norm + mu)  # (SVDD.13)
-            for mu in (certificate.b_interval[0], b, certificate.b_interval[1])
-        )
-        if self.constraints and square < -gamma(len(certificate.alpha) + 8) * 2.0 * abs(b):
+        w, mu, (lowest_mu, highest_mu) = certificate.w, certificate.b, certificate.b_interval
+        squares = [  # R² for each μ, (SVDD.13)
+            dot_with_bound(w, w, 2.0 * each)[0] if w is not None else 2.0 * (certificate.half_norm + each)
+            for each in (lowest_mu, mu, highest_mu)
+        ]
+        if self.constraints and squares[1] < -gamma(len(certificate.alpha) + 8) * 2.0 * abs(mu):
             return {"radius": math.nan}, {"radius": (math.nan, math.nan)}
         if certificate.primal == 0.0 and not self.constraints:  # R² + Σ C_i ξ_i = 0, so R = 0
-            low = square = high = 0.0
-        low, value, high = (math.sqrt(max(each, 0.0)) for each in (low, square, high))
-        return {"radius": value}, {"radius": (low, high)}
+            squares = [0.0, 0.0, 0.0]
+        low, radius, high = (math.sqrt(max(square, 0.0)) for square in squares)
+        return {"radius": radius}, {"radius": (low, high)}
 
     def _describe_caveats(self, certificate: Certificate) -> str:
         note = super()._describe_caveats(certificate)
@@ -160,7 +160,7 @@ class SVDD(NoveltyProblem):
         return note
 
     def _bound_level_error(self, level: FloatArray) -> FloatArray | None:
-        """Bound the error of K_ii/2, (n,): ½ερ_i² of (ACC.1), as for every kernel value; None if it is exactly ½."""
+        """Bound the rounding errors of the levels K_ii/2 by ½ερ_i² of (ACC.1): (n,); None if all are exactly ½."""
         if isinstance(self.space.kernel, RBF) and self.space.is_plain:
             return None
         if self.space.is_linear:
@@ -188,7 +188,7 @@ class SVDD(NoveltyProblem):
         if isinstance(self.kernel, RBF):
             return structure
         level = np.array(structure.level)
-        level[:1] *= 0.5
+        level[:1] *= 0.5  # any other value: the diagonal of the placeholder is constant
         return replace(structure, level=level, level_radius=None)
 
     def equivalent_one_class(self) -> Problem:
@@ -210,10 +210,10 @@ class SVDD(NoveltyProblem):
         >>> import qpsvm
         >>> X = np.random.default_rng(0).standard_normal((30, 2))
         >>> ball = qpsvm.SVDD(X, nu=0.2, kernel=qpsvm.RBF(0.5))
-        >>> one, other = qpsvm.solve(ball.equivalent_one_class()), qpsvm.solve(ball)
-        >>> print(bool((one.kind == other.kind).all()))
+        >>> one_class = ball.equivalent_one_class()
+        >>> print(bool((qpsvm.solve(one_class).kind == qpsvm.solve(ball).kind).all()))
         True
         """
         check_constant_diagonal(self)
-        twin: Problem = convert_problem(self, "OneClass", is_rescaled=True, nu=self.nu)
-        return twin
+        one_class: Problem = convert_problem(self, "OneClass", is_rescaled=True, nu=self.nu)
+        return one_class

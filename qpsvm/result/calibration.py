@@ -26,17 +26,18 @@ from qpsvm.base.errors import AbsentError, FileFormatError
 MIN_PROBABILITY = 1e-7
 #: Key of the calibration in a model's metadata.
 KEY = "probability"
-METHODS = ("sigmoid", "isotonic")
-COUPLINGS = ("two", "pairs", "rest")
+#: Valid values of `Calibration.method` and `Calibration.coupling`.
+METHODS, COUPLINGS = ("sigmoid", "isotonic"), ("two", "pairs", "rest")
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """A map from decision values to probabilities.
 
-    method: "sigmoid", with curves ([A], [B]), or "isotonic", with curves (f, P) at the ends of the steps.
+    method: "sigmoid" or "isotonic".
     coupling: "two" classes, "pairs" of more classes, or each class against the "rest".
-    curves: The curve of each machine, as the probability of its later class; against the rest, of its own class.
+    curves: The curve of each machine, as the probability of its later class; against the rest, of its own class. A
+        sigmoid is ([A], [B]); an isotonic curve is (f, P) at the ends of the steps.
     """
 
     method: str
@@ -46,7 +47,7 @@ class Calibration:
     def __call__(self, values: FloatArray) -> FloatArray:
         """Return the probability of each class, (m, k), from decision values (m, P)."""
         curves = zip(values.T, self.curves, strict=True)
-        P = np.column_stack([self._compute_probability(f, *curve) for f, curve in curves])
+        P = np.column_stack([self._compute_probability(f, curve) for f, curve in curves])
         if self.coupling == "two":
             return np.asarray(np.hstack([1.0 - P, P]))
         if self.coupling == "pairs":
@@ -54,13 +55,14 @@ class Calibration:
         total = P.sum(axis=1, keepdims=True)  # (PROB.3)
         return np.asarray(np.divide(P, total, out=np.full_like(P, 1.0 / P.shape[1]), where=total > 0.0))
 
-    def _compute_probability(self, f: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
-        """Return (PROB.1) at f, (m,), from the curve (x, y)."""
+    def _compute_probability(self, f: FloatArray, curve: tuple[FloatArray, FloatArray]) -> FloatArray:
+        """Return (PROB.1) at f: (m,)."""
         if self.method == "sigmoid":
             from scipy.special import expit  # imported late, because it takes 30 ms
 
-            return np.asarray(expit(x[0] * f + y[0]))
-        return np.asarray(np.interp(f, x, y))
+            A, B = curve
+            return np.asarray(expit(A[0] * f + B[0]))
+        return np.asarray(np.interp(f, *curve))
 
     def to_record(self) -> dict[str, Any]:
         """Return the calibration as values that JSON can hold."""
@@ -68,11 +70,8 @@ class Calibration:
         return {"method": self.method, "coupling": self.coupling, "curves": curves}
 
     @classmethod
-    def from_record(cls, record: Any, functions: int) -> Calibration:
-        """Build the calibration from the output of `to_record`, checked. Raises FileFormatError.
-
-        functions: Number of machines of the model.
-        """
+    def from_record(cls, record: Any, n_machines: int) -> Calibration:
+        """Build the calibration of a model from the output of `to_record`, which is checked. Raises FileFormatError."""
         try:
             method, coupling = record["method"], record["coupling"]
             curves = tuple((np.array(x, dtype=np.float64), np.array(y, dtype=np.float64)) for x, y in record["curves"])
@@ -81,15 +80,15 @@ class Calibration:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FileFormatError(f"the model's calibration is damaged: {error}") from error
-        if method not in METHODS or coupling not in COUPLINGS or len(curves) != functions or not are_valid:
+        if method not in METHODS or coupling not in COUPLINGS or len(curves) != n_machines or not are_valid:
             raise FileFormatError(f"the model's calibration is not of this version: {format_value(record)}")
         return cls(method, coupling, curves)
 
 
 def couple_probabilities(P: FloatArray) -> FloatArray:
-    """Return the probabilities of the classes, (m, k), from those of pairs, (m, k(k − 1)/2), by (PROB.2).
+    """Return the probabilities of k classes, (m, k), by (PROB.2).
 
-    P: The probability of the later class of each pair, in the order (0, 1), (0, 2), …
+    P (m, k(k − 1)/2): The probability of the later class of each pair, in the order (0, 1), (0, 2), …
     """
     m, n_pairs = P.shape
     k = round((1.0 + (1.0 + 8.0 * n_pairs) ** 0.5) / 2.0)
@@ -97,7 +96,7 @@ def couple_probabilities(P: FloatArray) -> FloatArray:
     later = np.clip(P, MIN_PROBABILITY, 1.0 - MIN_PROBABILITY)
     r = np.zeros((m, k, k))
     r[:, second, first], r[:, first, second] = later, 1.0 - later
-    system = np.zeros((m, k + 1, k + 1))  # optimality conditions, with the multiplier of Σp = 1 as last unknown
+    system = np.zeros((m, k + 1, k + 1))  # optimality conditions; the last unknown is the multiplier of Σp = 1
     system[:, :k, :k] = -r * r.transpose(0, 2, 1)
     diagonal = np.arange(k)
     system[:, diagonal, diagonal] = np.square(r).sum(axis=1)
@@ -109,11 +108,11 @@ def couple_probabilities(P: FloatArray) -> FloatArray:
 
 
 class ProbabilityMixin:
-    """Decision functions whose metadata may have a calibration."""
+    """Adds `predict_proba` to a model: one decision function, or several, with metadata."""
 
     metadata: dict[str, Any]
     b: Any
-    #: (m,), or (m, k) of several functions.
+    #: Returns (m,), or (m, k) of several functions.
     decision_function: Any
 
     def predict_proba(self, X: Any) -> FloatArray:

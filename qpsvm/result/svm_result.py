@@ -1,8 +1,8 @@
 """Define the certified result of an SVM (`SVMResult`).
 
 It holds the dual variables α, the decision function, bounds of the optimum, and measures of how well each sample
-satisfies the optimality conditions. All of these are computed from the problem's data at the returned α; only `solver`,
-`iterations` and the times are what the solver reported.
+satisfies the optimality conditions. All of these are computed from the problem's data at the returned α; only `solver`
+and `iterations` are what the solver reported.
 """
 
 from __future__ import annotations
@@ -73,22 +73,21 @@ class SVMResult(Certified):
     rho : float
         Level of the margin: y f = rho on the margin. It is 1 except in the ν-SVM.
     primal, dual : float
-        Certified values: primal ≥ optimum ≥ dual, except for rounding: in their last digits, and by ½ε(Σ|coef|)²K
-        for rounded kernel values of size K, which changes both equally and is visible for C = 1e8. `verify` bounds
-        rounding, too.
+        Certified values: primal ≥ optimum ≥ dual, except for rounding in their last digits, and that of kernel values:
+        values of size K with a relative error ε change both equally by up to ½ε(Σ|coef|)²K, which is visible for
+        C = 1e8. `verify` bounds rounding, too.
     gap : float
-        (primal − dual)/max(|primal|, |dual|) for exactly these α, w, b and ρ: measured in doubles, plus a bound of the
-        rounding of the measurement, (COUNT.4). `verify` proves a bound of it. A smaller `tol` gives a smaller gap, as
-        far as doubles permit.
+        (primal − dual)/max(|primal|, |dual|) for exactly these α, w, b and ρ: evaluated in doubles, plus a bound of the
+        rounding errors of this, (COUNT.4). `verify` proves a bound of it. A smaller `tol` gives a smaller gap, as far
+        as doubles permit.
     rounding : float
-        The part of `gap` that only bounds rounding.
+        The part of `gap` that is the bound of rounding errors.
     solver_gap : float
         The relative gap (CERT.3) of the solver's point, as measured before polishing.
     kind : ndarray of int8, shape (n,)
-        0 no support vector (α = 0), 1 on the margin (free), 2 at bound; `kinds` has the names for this machine.
+        0 non-support vector (α = 0), 1 on the margin (free), 2 at bound; `kinds` has the names for this machine.
     yf, margin : ndarray, shape (m,)
-        y_i f(x_i), for every α, and the margin it should reach: `rho` in every row of a two-class machine with one
-        level.
+        y_i f(x_i) for every α, and the margin it should reach: `rho`, for two classes and one level.
     upper, curvature : ndarray, shape (m,)
         C_i, which may be infinite, and the curvature δ_i of the loss: 0 for the hinge loss.
     unit : float
@@ -199,12 +198,12 @@ class SVMResult(Certified):
 
     @property
     def _listed_kind(self) -> NDArray[np.int8]:
-        """The kind of each item that `support`, `on_margin` and `at_bound` list: samples here."""
+        """The kind of each item that `support`, `on_margin` and `at_bound` list: a sample, or a pair of a ranking."""
         return self.kind
 
     @cached
     def counts(self) -> tuple[int, int, int]:
-        """The number of samples of each of the three kinds."""
+        """The number of items of each of the three kinds: non-support vectors, free and at bound."""
         n_zero, n_free, n_at_bound = np.bincount(self._listed_kind, minlength=len(KINDS)).tolist()
         return n_zero, n_free, n_at_bound
 
@@ -256,7 +255,7 @@ class SVMResult(Certified):
         Raises
         ------
         AbsentError
-            A machine without classes.
+            The machine has no classes.
         """
         if self.model.classes is None:
             raise AbsentError("there are no classes: what this machine predicts is a number")
@@ -269,7 +268,7 @@ class SVMResult(Certified):
         Raises
         ------
         AbsentError
-            Another machine.
+            Not a ν-SVR.
         """
         return self._get_extra("epsilon")
 
@@ -280,18 +279,18 @@ class SVMResult(Certified):
         Raises
         ------
         AbsentError
-            Another machine.
+            Not an SVDD.
         """
         return self._get_extra("radius")
 
     @property
     def centre(self) -> FloatArray:
-        """The centre c of an SVDD's ball, (d,), of a linear kernel.
+        """The centre c of the ball of an SVDD with a linear kernel: (d,).
 
         Raises
         ------
         AbsentError
-            Another machine.
+            Not an SVDD.
         NoWeightVectorError
             The kernel is not linear: c lives in the kernel's feature space.
         """

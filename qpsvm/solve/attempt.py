@@ -1,8 +1,8 @@
 """Run one backend within the limits: compile, solve, unscale, certify (`run_backend`).
 
-A backend is not started if its set-up, which cannot be interrupted, would exceed the time limit: the result is then the
-best point available without a solver, certified like any other. Nor is it started if it needs more memory than is
-available, which is an error.
+A backend is not started if its set-up, which cannot be interrupted, would exceed the time limit: then the result is the
+best point available without a solver, certified like any other (`build_unstarted_result`). Nor is it started if it
+needs more memory than is available, which is an error.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from qpsvm.program.status import Solver, Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.request import USER_STOP_STATUSES, SolveRequest, format_time_estimate
 
-#: The next run begins at the certified point if its gap is less than this share of that of the solver's own point:
-#: otherwise the solver knows more than the point says.
+#: The next solve starts at the certified point if its gap is less than this share of that of the solver's own point.
+#: Otherwise it starts at the latter, with the solver's multipliers.
 MIN_GAP_RATIO = 0.5
 #: Bytes of address space that are always required: OpenBLAS waits forever if it cannot allocate its buffers.
 MIN_ADDRESS_SPACE = 1.5e8
@@ -56,7 +56,7 @@ def run_backend(
     check_available_memory(problem, backend, form, needed)
     try:
         with Pulse(request.verbose, _describe_setup(problem, backend, form)) as pulse:
-            if needed.seconds > PULSE_SECONDS:  # some hold the interpreter's lock, so that the pulse cannot print
+            if needed.seconds > PULSE_SECONDS:  # the pulse cannot print if the backend holds the interpreter's lock
                 seconds = format_time_estimate(needed.seconds)
                 log_message(f"{backend.name} may print nothing for {seconds}, while it sets up", request.verbose)
             run = BackendRun(problem, backend, form, request, pulse, max_iter)
@@ -68,7 +68,7 @@ def run_backend(
 
 
 def _refine_until_certified(run: BackendRun, budget_clock: Clock) -> SVMResult:
-    """Solve at one tolerance after the other, and return the best result."""
+    """Solve at one tolerance after another until the result is optimal, and return the best one."""
     request, tolerances = run.request, _list_tolerances(run.backend, run.request)
     best: CertifiedPoint | None = None
     for tol in tolerances:
@@ -87,7 +87,7 @@ def _refine_until_certified(run: BackendRun, budget_clock: Clock) -> SVMResult:
 
 
 class BackendRun:
-    """A backend compiled for a problem, and its solves, each of which resumes from the previous one.
+    """A backend compiled for a problem, which solves it repeatedly, each time resuming from the previous solve.
 
     max_iter: Limit on the iterations of all solves; None for none.
     is_over: Whether the user stopped the last solve, or no iterations are left.
@@ -177,15 +177,15 @@ class BackendRun:
 
 
 def build_unstarted_result(
-    problem: Problem, name: str, version: str, form: Form, request: SolveRequest, why: str
+    problem: Problem, name: str, version: str, form: Form, request: SolveRequest, reason: str
 ) -> SVMResult:
-    """Build the result of a backend that was not started: the machine's point for no solution (α = 0), certified."""
-    log_message(f"{name} was not started: {why}", request.verbose)
-    no_solution = DualSolution(Status.TIME_LIMIT, Solver(name, version, f"not started: {why}"))
+    """Build the result of a backend that was not started: the machine's point at α = 0, certified."""
+    log_message(f"{name} was not started: {reason}", request.verbose)
+    no_solution = DualSolution(Status.TIME_LIMIT, Solver(name, version, f"not started: {reason}"))
     limits = request.build_certification_limits(len(problem._active_target), 0.0)
     certified = replace(problem._certify_solution(no_solution, request.tol, request.polish, "dual", limits), form=form)
     if certified.status is not Status.OPTIMAL:
-        note = f"{name} on the {form} form was not started: {why}."
+        note = f"{name} on the {form} form was not started: {reason}."
         certified = replace(certified, message=f"{certified.message} {note}".strip())
     return problem._build_certified_result(
         certified, backend=name, iterations=None, build_time=0.0, solve_time=0.0, solver=no_solution.solver
@@ -209,6 +209,7 @@ def check_available_memory(problem: Problem, backend: Backend, form: Form, requi
 
 
 def _describe_memory_shortage(problem: Problem, backend: Backend, form: Form, shortage: str) -> str:
+    """Describe what a backend lacks, and a remedy, in a sentence."""
     n, d = problem.space.samples.shape
     remedy = "backend='auto' takes what fits" if problem.space.is_linear else "a linear kernel needs no n × n matrix"
     return f"{backend.name} {shortage}, for the {form} form of {n} rows with {d} features: use fewer rows; {remedy}"
@@ -223,7 +224,7 @@ def _describe_setup(problem: Problem, backend: Backend, form: Form) -> str:
 def _list_tolerances(backend: Backend, request: SolveRequest) -> tuple[float | None, ...]:
     """Return the tolerances to request of the solver, in order; None stands for its defaults.
 
-    With the user's settings or limits, or polish=False, there is only one run.
+    With the user's settings, an iteration limit or polish=False, there is only one.
     """
     if request.polish and not request.options and request.max_iter is None:
         return backend.abilities.tolerances

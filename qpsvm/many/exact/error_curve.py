@@ -1,10 +1,11 @@
 """Compute the error rate along an exact path as a step function of the parameter, and its minimum.
 
-On a piece f_i(s) = (1 − x) f_i(s₀) + x f_i(s₁), so that f_i changes its sign at one known x:
+On a piece from s₀ to s₁, f of sample i at s = (1 − x) s₀ + x s₁ is (1 − x) f_i(s₀) + x f_i(s₁). So the number of
+samples on the wrong side of f = 0 changes where one f_i does its sign, and from a piece to the next:
 
     (ERROR.1)  the steps are at x = f_i(s₀)/(f_i(s₀) − f_i(s₁)), and where b jumps between two pieces
 
-So `find_least_error` finds the smallest error over an interval, and all values that attain it.
+`compute_error_curve` finds the steps, and `find_least_error` the smallest error and all values that attain it.
 """
 
 from __future__ import annotations
@@ -53,32 +54,31 @@ class LeastError:
 
 
 def compute_error_curve(
-    line: ParameterLine, pieces: FloatArray, first: FloatArray, second: FloatArray, target: FloatArray
+    line: ParameterLine, ends: FloatArray, f_start: FloatArray, f_end: FloatArray, target: FloatArray
 ) -> ErrorCurve:
-    """Compute (ERROR.1) for pieces from s to an end, (k, 2), given f at both ends, (q, k) each, and targets ±1 (q,)."""
-    s, ends = pieces.T
-    wrong = [((values > 0.0) != (target > 0.0)[:, None]).astype(np.int64) for values in (first, second)]
-    i, k = np.nonzero(wrong[0] != wrong[1])
-    x = first[i, k] / (first[i, k] - second[i, k])
-    crossings = s[k] + x * (ends[k] - s[k])
-    jumps = wrong[0][:, 1:].sum(axis=0) - wrong[1][:, :-1].sum(axis=0)
-    positions = np.concatenate([crossings, s[1:]])
-    changes = np.concatenate([wrong[1][i, k] - wrong[0][i, k], jumps])
+    """Compute (ERROR.1) from s (k, 2) and f (q, k) at the start and the end of each piece, and targets ±1 (q,)."""
+    s0, s1 = ends.T
+    wrong0, wrong1 = (((f > 0.0) != (target > 0.0)[:, None]).astype(np.int64) for f in (f_start, f_end))
+    i, k = np.nonzero(wrong0 != wrong1)
+    x = f_start[i, k] / (f_start[i, k] - f_end[i, k])
+    crossings = s0[k] + x * (s1[k] - s0[k])
+    jumps = wrong0[:, 1:].sum(axis=0) - wrong1[:, :-1].sum(axis=0)
+    positions = np.concatenate([crossings, s0[1:]])
+    changes = np.concatenate([wrong1[i, k] - wrong0[i, k], jumps])
     order = np.argsort(positions, kind="stable")
-    positions, changes = positions[order], changes[order]
-    edges = np.concatenate([s[:1], positions, ends[-1:]])
-    counts = wrong[0][:, 0].sum() + np.concatenate([[0], np.cumsum(changes)])
+    edges = np.concatenate([s0[:1], positions[order], s1[-1:]])
+    counts = wrong0[:, 0].sum() + np.concatenate([[0], np.cumsum(changes[order])])
     is_wide = edges[1:] > edges[:-1]  # drop parts of width 0
     edges, counts = np.append(edges[:-1][is_wide], edges[-1]), counts[is_wide]
-    is_step = np.append(True, counts[1:] != counts[:-1])
+    is_step = np.append(True, counts[1:] != counts[:-1])  # join equal parts
     edges, counts = np.append(edges[:-1][is_step], edges[-1]), counts[is_step]
     return ErrorCurve(np.asarray(line.value(edges), dtype=np.float64), counts / len(target))
 
 
 def find_least_error(curve: ErrorCurve) -> LeastError:
-    """Return the minimum of a curve, and where it is attained."""
+    """Find the minimum of a curve, and where it is attained."""
     error = float(curve.values.min())
     minimal = np.flatnonzero(curve.values == error)
-    runs = np.split(minimal, np.flatnonzero(np.diff(minimal) > 1) + 1)
+    runs = np.split(minimal, np.flatnonzero(np.diff(minimal) > 1) + 1)  # adjacent parts are one interval
     intervals = [sorted((float(curve.edges[run[0]]), float(curve.edges[run[-1] + 1]))) for run in runs]
     return LeastError(error, [(low, high) for low, high in sorted(intervals)])

@@ -1,8 +1,9 @@
-"""Follow the optimum along a line of data, and certify each linear piece (`follow`).
+"""Follow the optimum of (SIGNED.1) while its data move along a line, and certify each linear piece (`follow`).
 
-An `ActiveSet` moves from event to event, and a `PieceCertifier` certifies the pieces between them in batches. If a gap
-exceeds the tolerance, the path is followed again from the last good breakpoint, with other random shifts and smaller
-batches. If that does not help, the path ends there.
+At the position s, from 0 to 1, the data are `start` + s `slope`. An `ActiveSet` moves from event to event. A step
+between two events is a piece, on which v and μ are linear in s, and a `PieceCertifier` certifies pieces in batches. If
+a gap exceeds the tolerance, the path is followed again from the last good breakpoint, with other random shifts (of
+ties) and smaller batches. If that does not help, the path ends there.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from qpsvm.many.exact.rows import Data, SignedRows
 
 #: Number of pieces that are certified together, before and after one of them failed.
 BATCH, RETRY_BATCH = 96, 4
-#: Limit of the retries at the same place.
+#: Limit of the retries at the same s.
 MAX_TRIES = 3
 #: Pieces narrower than this in s, as between ties, are joined to the next.
 MIN_WIDTH = 1e-11
-#: Progress in s below which a path is stuck.
+#: A retry that advances s by no more than this is at the same s.
 MIN_PROGRESS = 1e-9
 
 
@@ -54,10 +55,6 @@ class Piece:
         v = np.where(self.kind > 0, data.hi, np.where(self.kind < 0, data.lo, 0.0))
         v[self.free] = self.v + (s - self.s) * self.dv
         return v, self.mu + (s - self.s) * self.dmu
-
-
-class _PieceRejected(Exception):
-    """Raised when the gap of a piece exceeds the tolerance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +87,7 @@ class Stretch:
 
 @dataclass(frozen=True, eq=False)
 class CertifiedStretch:
-    """The certified pieces of a stretch, which are its first k, and the points at their ends.
+    """The certified pieces of a stretch, its first k, and the points at their ends.
 
     gaps (k,): Bound of the relative gap on each piece.
     v (c, m), mu (c, p), s (c,): The points.
@@ -113,8 +110,10 @@ class FollowedPath:
     """The pieces of a path as far as it was followed.
 
     start, slope: The data at s = 0, and their change per unit of s.
+    parts: The certified pieces, in their order.
     reached: The last certified s.
     stop_reason: Why the path ended before s = 1; empty if it did not.
+    events: Number of steps of the active set, repeated ones included.
     """
 
     rows: SignedRows
@@ -154,12 +153,60 @@ class FollowedPath:
         raise IndexError(k)
 
 
+def follow(
+    rows: SignedRows,
+    start: Data,
+    goal: Data,
+    v: FloatArray,
+    tol: float,
+    clock: Clock | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> FollowedPath:
+    """Follow the optimum from `start`, where it is v (m,) or near it, to that of `goal`.
+
+    tol: The relative gap up to which a piece is accepted.
+    progress: Called with s after each certified batch.
+    """
+    path = FollowedPath(rows, start, start.difference_to(goal))
+    certifier = PieceCertifier(rows)
+    batch, tries, seed = BATCH, 0, 0
+    while path.reached < 1.0:
+        previous = path.reached
+        try:
+            data = path.evaluate_data(path.reached)
+            engine = ActiveSet(rows, data, v, seed, clock).move_to(data)
+            _follow_rest(engine, path, certifier, batch, tol, progress)
+            path.stop_reason = ""
+            return path
+        except Stopped:
+            is_interrupted = clock is not None and clock.find_stop_reason() == "interrupted"
+            path.stop_reason = "interrupted" if is_interrupted else "time_limit"
+            return path
+        except (_PieceRejected, PathBreakdown, np.linalg.LinAlgError) as error:
+            stopped = None if clock is None else clock.find_stop_reason()
+            path.stop_reason = stopped or str(error)
+            if stopped:  # the start was inexact for lack of time: this is not a failure by rounding
+                return path
+        tries = tries + 1 if path.reached <= previous + MIN_PROGRESS else 0
+        if tries > MAX_TRIES:
+            return path
+        batch, seed = RETRY_BATCH, seed + 1
+        if path.parts:
+            last = path.parts[-1]
+            v = last.v[last.second[len(last.gaps) - 1]]
+    return path
+
+
+class _PieceRejected(Exception):
+    """Raised when the gap of a piece exceeds the tolerance."""
+
+
 class _PendingPieces:
     """Pieces that wait to be certified, built from the steps of an active set.
 
-    end: The end of the last one.
-    ends: s and the end of each.
-    parts: Their other fields, arrays with those of several pieces each.
+    end: The end of the last piece.
+    ends: s and the end of each piece.
+    parts: The other fields of a `Stretch`, with the number of free rows in place of `offset`, as tuples of arrays.
     """
 
     def __init__(self, reached: float) -> None:
@@ -168,9 +215,9 @@ class _PendingPieces:
         self.parts: list[tuple[Any, ...]] = []
 
     def add_steps(self, steps: Steps) -> None:
-        """Add the steps that are wide enough as pieces.
+        """Add the steps as pieces.
 
-        A narrower step is joined to the next one, which then begins earlier by the offset: v and μ are extrapolated.
+        A narrow step is joined to the next one, whose v and μ are extrapolated to its start, back by an offset.
         """
         wide, offsets = [], []
         for k, (s, end) in enumerate(steps.numbers[: steps.count, :2].tolist()):
@@ -183,7 +230,7 @@ class _PendingPieces:
         if not wide:
             return
         selected: Any = slice(steps.count) if len(wide) == steps.count else wide
-        p, offset = steps.p, np.array(offsets)
+        p, offset = steps.p, np.array(offsets)  # the columns below are explained by `Steps`
         counts, width = steps.rows[selected, 0], int(steps.rows[selected, 0].max())
         is_free = np.arange(width) < counts[:, None]
         v_start = 2 + 2 * p
@@ -202,51 +249,6 @@ class _PendingPieces:
         self.parts.clear()
         self.ends.clear()
         return Stretch(s, kinds, np.append(0, np.cumsum(counts)), *rest)
-
-
-def follow(
-    rows: SignedRows,
-    start: Data,
-    goal: Data,
-    v: FloatArray,
-    tol: float,
-    clock: Clock | None = None,
-    progress: Callable[[float], None] | None = None,
-) -> FollowedPath:
-    """Follow the optimum from v (m,) of `start`, or a point near it, to that of `goal`.
-
-    tol: The relative gap up to which a piece is accepted.
-    progress: Called with s after each certified batch.
-    """
-    path = FollowedPath(rows, start, start.difference_to(goal))
-    certifier = PieceCertifier(rows)
-    batch, tries, seed = BATCH, 0, 0
-    while path.reached < 1.0:
-        previous = path.reached
-        try:
-            data = path.evaluate_data(path.reached)
-            engine = ActiveSet(rows, data, v, seed, clock).move_to(data)
-            _follow_rest(engine, path, certifier, batch, tol, progress)
-            path.stop_reason = ""
-            return path
-        except Stopped:
-            path.stop_reason = (
-                "time_limit" if clock is None or clock.find_stop_reason() != "interrupted" else "interrupted"
-            )
-            return path
-        except (_PieceRejected, PathBreakdown, np.linalg.LinAlgError) as error:
-            stopped = None if clock is None else clock.find_stop_reason()
-            path.stop_reason = stopped or str(error)
-            if stopped:  # the start was inexact for lack of time: this is not a failure by rounding
-                return path
-        tries = tries + 1 if path.reached <= previous + MIN_PROGRESS else 0
-        if tries > MAX_TRIES:
-            return path
-        batch, seed = RETRY_BATCH, seed + 1
-        if path.parts:
-            last = path.parts[-1]
-            v = last.v[last.second[len(last.gaps) - 1]]
-    return path
 
 
 def _follow_rest(
@@ -282,14 +284,13 @@ def _follow_rest(
 def _certify_pending(path: FollowedPath, certifier: PieceCertifier, pending: _PendingPieces, tol: float) -> None:
     """Certify the pending pieces up to the first bad one, and add them to the path. Raises `_PieceRejected`.
 
-    A piece is accepted if its gap without the bound of rounding errors is good: a second try would not reduce that.
+    A piece is also accepted if only the bound of rounding errors exceeds `tol`: a retry would not reduce that.
     """
     if not pending.ends:
         return
     stretch = pending.take_stretch()
-    steady = np.ones(len(path.rows.K), dtype=np.bool_)
-    kinds = stretch.kinds
-    steady[path.rows.sample[(kinds != kinds[0]).any(axis=0) | (kinds[0] == 0)]] = False
+    steady, kinds = np.ones(len(path.rows.K), dtype=np.bool_), stretch.kinds
+    steady[path.rows.sample[(kinds != kinds[0]).any(axis=0) | (kinds[0] == 0)]] = False  # free, or not always alike
     find_ends = _find_ends if core.compiled is None else _find_ends_compiled
     points, s, first, second = find_ends(path, certifier, stretch, steady)
     gaps = certifier.bound_gaps(points, first, second)
@@ -333,19 +334,18 @@ def _find_ends_compiled(
 def _find_ends(
     path: FollowedPath, certifier: PieceCertifier, stretch: Stretch, steady: NDArray[np.bool_]
 ) -> tuple[PathPoints, FloatArray, IntArray, IntArray]:  # fmt: skip
-    """Do the same as `_find_ends_compiled`, by NumPy."""
+    """Do the same as `_find_ends_compiled`, in Python."""
     v: list[FloatArray] = []
     mu: list[FloatArray] = []
     s: list[float] = []
-    first: list[int] = []
-    second: list[int] = []
+    indices: list[int] = []  # of both ends of each piece, in turn
     for k in range(len(stretch)):
         piece = stretch.take_piece(k)
-        for indices, s_end in ((first, piece.s), (second, piece.end)):
+        for is_start, s_end in ((True, piece.s), (False, piece.end)):
             data = path.evaluate_data(s_end)
             v_end, mu_end = piece.evaluate(s_end, data)
             v_end = certifier.repair(v_end, data)
-            if not (indices is first and v and _is_close(v[-1], v_end) and _is_close(mu[-1], mu_end)):
+            if not (is_start and v and _is_close(v[-1], v_end) and _is_close(mu[-1], mu_end)):
                 v.append(v_end)
                 mu.append(mu_end)
                 s.append(s_end)
@@ -355,7 +355,7 @@ def _find_ends(
         a[:, None] + b[:, None] * positions for a, b in zip(path.start.parts, path.slope.parts, strict=True)
     )
     points = certifier.build_points_along(np.array(v).T, np.array(mu).T, t, lo, hi, e, positions, steady)
-    return points, positions, np.array(first), np.array(second)
+    return points, positions, np.array(indices[::2]), np.array(indices[1::2])
 
 
 def _is_close(a: FloatArray, b: FloatArray) -> bool:

@@ -6,7 +6,8 @@ Bernstein coefficients, and these are computed from the ends alone: so a few sum
 
 Precisely, at s = (1 − x) s₀ + x s₁, v and μ are interpolated linearly; so are t, lo, hi and e of (SIGNED.1), and
 therefore z = −g of (ACTIVE.1), f = Kβ, and Δ below. α_k = |v_k| and U_k are the multiplier of row k and its bound, z₊
-and z₋ the positive and the negative part of z times the sign of the row, μ_g(v) = (E_gᵀv − e_g)/R_g, u a rounding:
+and z₋ the positive and the negative part of z times the sign of the row; μ_g(v) = (E_gᵀv − e_g)/R_g; u is the unit
+roundoff:
 
     (BETWEEN.1)  P − D ≤ Σ_k (a_k(s) z_k(s)₊ + α_k(s) z_k(s)₋) + ½Σ R_g (μ_g − μ_g(v))²,
                  a = U − α, or z₊/2δ where U = ∞
@@ -87,11 +88,6 @@ class _Sums:
     by_pattern: FloatArray
 
     @property
-    def arrays(self) -> tuple[FloatArray, ...]:
-        """All arrays, in the order of the compiled function."""
-        return self.gap, self.dual, self.by_point, self.by_pattern
-
-    @property
     def steepest(self) -> FloatArray:
         """The largest |∇D| plus its error bound at each point: (k,)."""
         return self.by_point[:, 0]
@@ -123,6 +119,7 @@ class PieceCertifier:
     """Evaluates (BETWEEN.1) to (BETWEEN.6) for the rows of one machine.
 
     norms (n,), row_norms (m,): ρ of (ACC.1) for every distinct sample and every row.
+    epsilon: ε of (BETWEEN.5), including the rounding of the inner products of a linear kernel.
     is_hard_group (p,): Mask of the groups without a ridge, which are equalities.
     patterns: For each pattern of E in these groups, the indices of its rows; pattern_of_row (m,) is the inverse.
     totals_to_sums: The matrix that converts e to the sum of v over each pattern; None if e does not determine these.
@@ -152,7 +149,7 @@ class PieceCertifier:
         if self.totals_to_sums is None:
             return v
         for rows, total in zip(self.patterns, self.totals_to_sums @ data.e[self.is_hard_group], strict=True):
-            for _ in range(2):
+            for _ in range(2):  # the second time for the rounding of the first
                 error = float(total - v[rows].sum())
                 distance = np.minimum(data.hi[rows] - v[rows], v[rows] - data.lo[rows])
                 k = rows[int(np.argmax(distance))]
@@ -207,7 +204,7 @@ class PieceCertifier:
         """Return points with μ averaged over the free rows, and the mask (k,) of points at which these determine it."""
         is_known = np.ones(points.v.shape[1], dtype=np.bool_)
         if not self.is_hard_group.any() or self.totals_to_sums is None:
-            return points, is_known & (not self.is_hard_group.any())
+            return points, np.full(len(is_known), not self.is_hard_group.any())
         size = np.minimum(points.hi - points.lo, np.abs(points.v).max(axis=0))
         is_free = np.minimum(points.v - points.lo, points.hi - points.v) > MIN_FREE_DISTANCE * size
         target = points.t - self.rows.at_rows(points.f) - self.rows.curvature[:, None] * points.v
@@ -232,11 +229,11 @@ class PieceCertifier:
         """
         with np.errstate(invalid="ignore", over="ignore"):
             mass, kappa = self._bound_kernel_errors(points)
-            sum_rows = self._sum_rows if core.compiled is None else self._sum_compiled
-            sums = sum_rows(points, kappa, first, second, with_rounding)
+            compute_sums = self._compute_sums if core.compiled is None else self._compute_sums_compiled
+            sums = compute_sums(points, kappa, first, second, with_rounding)
             repair_cost = self._bound_repair_cost(points, sums, first, second)
             difference = sums.gap + np.stack(self._compute_penalty(points, first, second)) + repair_cost
-            difference *= 1.0 + gamma(self.rows.m + 20)
+            difference *= 1.0 + gamma(self.rows.m + 20)  # the rounding of these sums
             dual, dual_error, term_size = self._compute_dual(points, sums, kappa * mass, first, second)
             min_size = np.zeros(len(dual_error)) if with_rounding else NEARLY_ZERO * term_size
             gaps = _bound_relative_gaps(difference, dual, dual_error, min_size)
@@ -252,31 +249,13 @@ class PieceCertifier:
         beta_sizes = np.abs(self.rows.compute_beta(points.v))
         mass = self.norms @ beta_sizes if points.mass is None else points.mass
         n_terms = np.count_nonzero(beta_sizes, axis=0).max(initial=0) + 12
-        kappa = (self.epsilon + gamma(n_terms)) * mass * (1.0 + 1e-9)
-        kappa += points.linear_error
+        kappa = (self.epsilon + gamma(n_terms)) * mass * (1.0 + 1e-9) + points.linear_error  # 1e-9: rounding of mass
         return mass, kappa
 
-    def _sum_compiled(
+    def _compute_sums(
         self, points: PathPoints, kappa: FloatArray, first: IntArray, second: IntArray, with_rounding: bool
     ) -> _Sums:  # fmt: skip
-        """Compute the sums by the compiled core."""
-        rows, k = self.rows, points.v.shape[1]
-        shape = (3, len(first))
-        sums = _Sums(np.empty(shape), np.empty(shape), np.empty((k, 3)), np.empty((k, len(self.patterns), 5)))
-        columns = [
-            np.ascontiguousarray(column.T) for column in (points.v, points.t, points.lo, points.hi, points.mu, points.f)
-        ]
-        arrays = (
-            rows.E, rows.curvature, self.row_norms, rows.sample, self.pattern_of_row, *columns, kappa,
-            np.ascontiguousarray(first), np.ascontiguousarray(second), *sums.arrays,
-        )  # fmt: skip
-        core.compiled.piece_sums(arrays, with_rounding)
-        return sums
-
-    def _sum_rows(
-        self, points: PathPoints, kappa: FloatArray, first: IntArray, second: IntArray, with_rounding: bool
-    ) -> _Sums:  # fmt: skip
-        """Compute the sums by NumPy."""
+        """Compute the sums of (BETWEEN.2) to (BETWEEN.4), by NumPy."""
         rows = self.rows
         f = rows.at_rows(points.f)
         delta_v = rows.curvature[:, None] * points.v
@@ -299,6 +278,24 @@ class PieceCertifier:
         dual = [self._blend_dual(points, f, a, b) for a, b in ((first, first), (first, second), (second, second))]
         by_point = np.column_stack([steepest, terms, masses])
         return _Sums(np.stack(gap), np.stack(dual), by_point, self._sum_patterns(points))
+
+    def _compute_sums_compiled(
+        self, points: PathPoints, kappa: FloatArray, first: IntArray, second: IntArray, with_rounding: bool
+    ) -> _Sums:  # fmt: skip
+        """Do the same as `_compute_sums`, by the compiled core."""
+        rows, k = self.rows, points.v.shape[1]
+        shape = (3, len(first))
+        sums = _Sums(np.empty(shape), np.empty(shape), np.empty((k, 3)), np.empty((k, len(self.patterns), 5)))
+        columns = [
+            np.ascontiguousarray(column.T) for column in (points.v, points.t, points.lo, points.hi, points.mu, points.f)
+        ]
+        arrays = (
+            rows.E, rows.curvature, self.row_norms, rows.sample, self.pattern_of_row, *columns, kappa,
+            np.ascontiguousarray(first), np.ascontiguousarray(second), sums.gap, sums.dual, sums.by_point,
+            sums.by_pattern,
+        )  # fmt: skip
+        core.compiled.piece_sums(arrays, with_rounding)
+        return sums
 
     def _bound_factors(self, points: PathPoints, z: FloatArray, radius: FloatArray) -> _GapFactors:
         """Bound the factors of (BETWEEN.1), given z and a bound of its error, (m, k) each."""
@@ -348,9 +345,7 @@ class PieceCertifier:
         mixed = 0.5 * (R * difference[:, first] * difference[:, second]).sum(axis=0)
         return [squares[first], mixed, squares[second]]
 
-    def _bound_repair_cost(
-        self, points: PathPoints, sums: _Sums, first: IntArray, second: IntArray
-    ) -> FloatArray:  # fmt: skip
+    def _bound_repair_cost(self, points: PathPoints, sums: _Sums, first: IntArray, second: IntArray) -> FloatArray:
         """Bound by how much P − D may grow on each piece when v is made feasible, (BETWEEN.4): (pieces,)."""
         sum_error = self._bound_sum_errors(points, sums)
         slope = sums.steepest + self.max_entry * np.abs(points.mu[self.is_hard_group]).sum(axis=0)
@@ -393,7 +388,10 @@ class PieceCertifier:
 def _bound_relative_gaps(
     difference: FloatArray, dual: FloatArray, dual_error: FloatArray, min_size: FloatArray
 ) -> FloatArray:
-    """Return (BETWEEN.3) from the coefficients of P − D and of D, (3, …, k) each: (…, k)."""
+    """Bound gaps by (BETWEEN.3), from the coefficients of P − D and of D, (3, …, k) each: (…, k).
+
+    dual_error, min_size (k,): Rounding error of D, and a lower limit of the size that gaps are relative to.
+    """
     max_gap = difference.max(axis=0)
     has_one_sign = (dual > 0.0).all(axis=0) | (dual < 0.0).all(axis=0)
     size = np.maximum(np.where(has_one_sign, np.abs(dual).min(axis=0) - dual_error, 0.0), min_size)

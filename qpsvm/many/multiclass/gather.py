@@ -1,6 +1,6 @@
-"""Gather the points of many machines into one result (`gather_machines`), and bound their rounding errors.
+"""Gather the points of many two-class machines into one result (`gather_machines`), and bound their rounding errors.
 
-Shapes: P is the number of machines, M the number of their rows in total, n that of all samples.
+Shapes: P is the number of machines, M the number of their rows in total (`Stack`), n that of all samples.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class MachinePoints:
     """The points of all P machines.
 
     alpha, u (M,): α, and f without the intercept.
-    b, rho (P,): The intercept, and the margin, 1 but in a ν-SVM.
+    b, rho (P,): The intercept in the coordinates of the rows, and the margin, which is 1 except in a ν-SVM.
     W (P, d): The weight vectors if the kernel is linear, else None.
     """
 
@@ -58,7 +58,7 @@ def convert_intercepts(
 ) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
     """Convert intercepts (P,), given w (P, d), to the caller's coordinates, as `FeatureSpace.build_hyperplane` does.
 
-    Returns these, and the intercepts that they are in the coordinates of the rows, with bounds of their errors.
+    Returns these and, as they are rounded, the same converted back to the coordinates of the rows, with error bounds.
     """
     if space.origin is None:
         return b, (b, np.zeros(len(b)))
@@ -80,10 +80,11 @@ def gather_machines(
     """Gather the machines into one result; those whose gap exceeds `tol` are solved one by one first.
 
     b: The intercepts (P,) in the caller's coordinates.
-    gaps: The certified gaps (P,), which the arrays of the one-by-one solves overwrite, as `iterations` (P,).
-    deadline: By `time.monotonic`, or None.
+    gaps, iterations (P,): The certified gaps, and the iterations; changed in place for machines solved one by one, as
+        `points` are.
+    deadline: In seconds of `time.monotonic`, or None.
     """
-    beta, W, b, rho = points.alpha * stack.sign, points.W, b.copy(), points.rho
+    beta, b = points.alpha * stack.sign, b.copy()
     solved: dict[int, SVMResult] = {}
     uncertain = np.flatnonzero(~(gaps <= tol)).tolist()
     for n_solved, p in enumerate(uncertain):
@@ -92,9 +93,9 @@ def gather_machines(
         options = limit_time({"tol": tol}, deadline, len(uncertain) - n_solved)
         solved[p] = result = solve_machine(split.build_problem(p), start, options)
         beta[part], b[p], gaps[p], iterations[p] = result.coef, result.b, result.gap, result.iterations or 0
-        rho[p] = result.rho
-        if W is not None:
-            W[p] = result.w
+        points.rho[p] = result.rho
+        if points.W is not None:
+            points.W[p] = result.w
     coef = _build_coef(split, stack, beta)
     build = BulkResultBuilder(replace(split, space_cache={}), coef, solver, iterations, tol)
     messages = (f"{split.describe_machine(p)}: {result.message}" for p, result in solved.items() if result.message)
@@ -103,8 +104,8 @@ def gather_machines(
         machines=split.pairs,
         coef=coef,
         b=b,
-        rho=rho,
-        w=W,
+        rho=points.rho,
+        w=points.W,
         gap=gaps,
         status=[solved[p].status if p in solved else Status.OPTIMAL for p in range(stack.n_machines)],
         iterations=iterations,
@@ -118,7 +119,7 @@ def gather_machines(
 def _list_caveats(
     split: Split, stack: Stack, points: MachinePoints, beta: FloatArray, solved: Mapping[int, SVMResult]
 ) -> tuple[Caveat, ...]:
-    """List the caveats of machines solved one by one, and one for each other machine whose w is 0."""
+    """List the caveats of the machines `solved` one by one, and one for each other machine whose w is 0."""
     if points.W is not None:
         is_zero = ~points.W.any(axis=1)
     else:  # w is 0 if ‖w‖² = Σβ_i u_i is only rounding
@@ -142,7 +143,7 @@ def _build_coef(split: Split, stack: Stack, beta: FloatArray) -> sp.csr_array:
 
 @dataclass(frozen=True, eq=False)
 class BulkResultBuilder:
-    """Builds the result of a machine from its α; the Gram matrix is not stored for this, but computed again."""
+    """Builds the result of a machine from its coefficients, as `LazyResults` asks for it; no Gram matrix is stored."""
 
     split: Split
     coef: sp.csr_array
@@ -153,8 +154,8 @@ class BulkResultBuilder:
     def __call__(self, p: int) -> SVMResult:
         """Return the result of machine p at its α, certified again.
 
-        If that is not optimal, because rounding in α changes b by more than the tolerance, the problem is solved from
-        this α: the certificate is about (α, w, b).
+        The certificate is about (α, w, b), and b is computed again. If rounding in α changes it by too much, the
+        problem is solved from this α.
         """
         positions, _ = self.split.locate_rows(p)
         beta = self.coef[[p]].toarray()[0]

@@ -77,7 +77,7 @@ class Iterate:
         self._best_merit = np.inf
 
     def update_weights(self) -> None:
-        """θ and ρ of the predictor (IPM.7), and Σcf."""
+        """Compute θ and ρ of the predictor (IPM.7), and Σcf."""
         self._products = sum(chunk.update_weights() for chunk in self._chunks)
         if not math.isfinite(self._products):
             raise NumericalTrouble("a product of room and force is not finite")
@@ -107,7 +107,7 @@ class Iterate:
             size = max(size, SETTINGS.min_objective * problem.scales.force * float(np.abs(vectors.x).sum()))
         self.gap = gap / size
         merit = self.gap
-        if merit <= max(tol, SETTINGS.keep_below):
+        if merit <= max(tol, SETTINGS.max_saved_gap):
             primal, dual = self.compute_residuals()
             self._newton.needs_refinement = self._newton.needs_refinement or primal > self._primal_residual
             self._primal_residual = primal
@@ -149,7 +149,7 @@ class Iterate:
         for _ in range(1 + self._costly):
             if step > SETTINGS.sufficient_steps[self._costly]:
                 break
-            target_step = min(1.0, step + SETTINGS.target_step)
+            target_step = min(1.0, step + SETTINGS.step_increase)
             total = self._vectors.target
             for chunk in self._chunks:
                 chunk.add_centrality_correction(dx, goal, target_step, total)
@@ -181,10 +181,10 @@ class Iterate:
 
 def _choose_step_length(lowest: float) -> float:
     """Return the step for the lowest relative change: 1 if that is safe, else a share of the longest step."""
-    if lowest > -SETTINGS.long_step:
+    if lowest > -SETTINGS.long_step_share:
         return 1.0
     longest = -1.0 / lowest
-    return longest * (SETTINGS.long_step if longest > SETTINGS.nearly_whole else SETTINGS.short_step)
+    return longest * (SETTINGS.long_step_share if longest > SETTINGS.min_long_step else SETTINGS.short_step_share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,11 +256,11 @@ def _iterate(iterate: Iterate, tol: float, budget: Budget) -> StopReason:
                 _report(iterate, budget)
             if merit <= tol:
                 return "converged"
-            progress = SETTINGS.progress
-            has_progress = merit < progress * best_merit or iterate.absolute_gap < progress * best_gap
+            share = SETTINGS.max_gap_share
+            has_progress = merit < share * best_merit or iterate.absolute_gap < share * best_gap
             stalled_iterations = 0 if has_progress else stalled_iterations + 1
             best_merit, best_gap = min(best_merit, merit), min(best_gap, iterate.absolute_gap)
-            if stalled_iterations >= SETTINGS.stalled:
+            if stalled_iterations >= SETTINGS.max_stalled_iterations:
                 return "numerical_error"
             if stop := budget.find_stop_reason(budget.clock.seconds - start_time):  # the next iteration takes as long
                 return stop

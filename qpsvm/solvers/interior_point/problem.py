@@ -260,7 +260,7 @@ def _reduce_with_factor(
         center = parts.weights @ (A @ Z)
     offset = offset + b @ center  # v = Zᵀx + offset, for the centred Z
     wide = None
-    if not sp.issparse(Z) and len(Z) >= SETTINGS.wide_rows and Z.shape[1] > SETTINGS.wide * len(Z):
+    if not sp.issparse(Z) and len(Z) >= SETTINGS.min_wide_rows and Z.shape[1] > SETTINGS.min_wide_ratio * len(Z):
         Q, R = qr((Z - A.T @ center).T, mode="economic", overwrite_a=True, check_finite=False)
         Z, projected = np.ascontiguousarray(R.T), Q.T @ offset
         wide = WideFactor(Q, offset - Q @ projected, center)

@@ -1,9 +1,9 @@
 """Run the working-set loop over all rows, then Newton steps from its point (`FullLoop`).
 
-The loop finds the support vectors, Newton steps the last digits. The loop runs on blocks of rows (`block_loop`), and
-over all rows once blocks do not pay, to a loose tolerance. Then Newton steps follow on the F rows that can still move,
-if they are predicted to take no longer than the loop has taken. Otherwise, or if they stall, the loop continues to the
-next tolerance. The prediction is
+The loop finds the support vectors, Newton steps the last digits. To a loose tolerance, the loop runs on blocks of rows
+(`block_loop`), and over all rows once blocks do not pay. Then Newton steps follow on the F rows that can still move, if
+they are predicted to take no longer than the loop has taken. Otherwise, or if they stall, the loop continues to the
+next tolerance. The prediction, in seconds, is
 
     (FULL.1)  m(e_s n F + e_r F² + e_F F³):  m steps on F rows, the more the fewer of these are free
 
@@ -38,8 +38,8 @@ from qpsvm.space.kernels.gram_blocks import GramBlocks
 class FullLoopSettings:
     """Constants of the loop and of the Newton steps after it."""
 
-    #: Tolerances of the loop: the first one, the factor from each to the next, and the last one. A loop that cannot be
-    #: warm-started runs once, with the default of scikit-learn's SVC.
+    #: Tolerances of the loop: the first one, the factor from each to the next, and the last one; and that of a loop
+    #: that cannot be warm-started and runs once, the default of scikit-learn's SVC.
     first_tol: float = 1e-2
     tol_factor: float = 0.3
     last_tol: float = 1e-7
@@ -48,7 +48,7 @@ class FullLoopSettings:
     streamed_seconds: float = 0.8e-9
     square_seconds: float = 10e-9
     cube_seconds: float = 1.2e-11
-    steps: tuple[float, float] = (2.0, 10.0)
+    newton_steps: tuple[float, float] = (2.0, 10.0)
     #: Limit of the bytes of K, in single precision, if the loop cannot evaluate the kernel itself.
     max_gram_bytes: float = 4e8
     #: Limits of the Newton steps after a loop, and of how often u is recomputed.
@@ -56,7 +56,7 @@ class FullLoopSettings:
     max_refreshes: int = 3
     #: The loop is given up if it stops at its limit of the iterations, and the gap has not fallen to this share since
     #: the last time it did: then K is nearly singular, and C is large.
-    stalled: float = 0.5
+    max_gap_share: float = 0.5
 
 
 SETTINGS = FullLoopSettings()
@@ -86,18 +86,18 @@ class SearchState(Protocol):
 
 
 class FullLoop:
-    """The loop over all rows of an `EngineSearch`.
+    """The loop over all rows, whose search keeps the best point.
 
-    point: The current point of the loop, None before its first run.
+    point: The current point of the loop; None before its first run.
     """
 
-    def __init__(self, engines: SearchState) -> None:
-        self._engines = engines
-        self.point: DualPoint | None = engines.best_point if engines.engine_used != "none" else None
-        self._data: NDArray[np.float32] | KernelSamples | None = None
+    def __init__(self, search: SearchState) -> None:
+        self._search = search
+        self.point: DualPoint | None = search.best_point if search.engine_used != "none" else None
+        self._data: NDArray[np.float32] | KernelSamples | None = None  # K, or the samples
         self._blocks: BlockLoop | None = None
         self._has_converged = True
-        blocks, problem, is_compiled = engines.blocks, engines.problem, core.compiled is not None
+        blocks, problem, is_compiled = search.blocks, search.problem, core.compiled is not None
         self._samples = KernelSamples.from_blocks(blocks, problem)
         is_single_enough = blocks.allows_single and self._samples is not None  # their rows are in single precision
         fits_memory = min(SETTINGS.max_gram_bytes, 0.5 * find_available_memory()) >= 4.0 * problem.n**2
@@ -109,16 +109,16 @@ class FullLoop:
         self._tol = SETTINGS.first_tol if self._can_resume else SETTINGS.single_run_tol
 
     def run(self) -> None:
-        """Run until the target, a limit or rounding stops the loop; the search keeps the best point."""
-        engines, effort = self._engines, self._engines.effort
+        """Run until the target, a limit or rounding stops the loop."""
+        search, effort = self._search, self._search.effort
         if not (self._can_use_blocks or self._has_all_rows):
-            engines.solve_with_gram()
+            search.solve_with_gram()
             return
         start_time, gap = effort.clock.seconds, np.inf
         while not effort.is_over():
             if self._has_left_blocks and not self._has_all_rows:
-                engines.update_best("libsvm", self.point)
-                engines.solve_with_gram()
+                search.update_best("libsvm", self.point)
+                search.solve_with_gram()
                 return
             if not self._run_loop():
                 continue
@@ -126,21 +126,21 @@ class FullLoop:
             if self._run_newton_if_cheap(is_last, effort.clock.seconds - start_time) or is_last:
                 break
             if not self._has_converged:
-                if engines.best_point.gap > SETTINGS.stalled * gap:
+                if search.best_point.gap > SETTINGS.max_gap_share * gap:
                     break
-                gap = engines.best_point.gap
+                gap = search.best_point.gap
             self._tol *= SETTINGS.tol_factor
-        if engines.best_point.gap > engines.target:
-            engines.update_best("libsvm", self.point)
+        if search.best_point.gap > search.target:
+            search.update_best("libsvm", self.point)
 
     def _run_loop(self) -> bool:
-        """Run the loop; return whether it converged, or stopped at rounding or its own limit."""
-        engines, point, problem = self._engines, self.point, self._engines.problem
+        """Run the loop to the current tolerance; return False if it leaves blocks, or time runs out, before that."""
+        search, point, problem = self._search, self.point, self._search.problem
         start, u = (None, None) if point is None or not self._can_resume else (point.beta, point.u)
         has_just_left_blocks = False
         if self._can_use_blocks and not self._has_left_blocks:
             if self._blocks is None:
-                self._blocks = BlockLoop(engines.blocks, problem, engines.effort)
+                self._blocks = BlockLoop(search.blocks, problem, search.effort)
             zero = np.zeros(problem.n)
             point = point or problem.build_point(zero, zero)
             result = self._blocks.run(self._tol, point.beta, point.u)
@@ -150,13 +150,13 @@ class FullLoop:
                 self._data = self._build_data()
             if self._data is None:
                 return False
-            result = engines.effort.run_loop(problem, self._data, self._tol, start=start, u=u)
+            result = search.effort.run_loop(problem, self._data, self._tol, start=start, u=u)
         self.point = (
-            engines.measure_point(result.beta) if result.u is None else problem.build_point(result.beta, result.u)
+            search.measure_point(result.beta) if result.u is None else problem.build_point(result.beta, result.u)
         )
-        engines.effort.report("loop", problem.n, self.point.gap)
+        search.effort.report("loop", problem.n, self.point.gap)
         self._has_converged = result.converged
-        return result.converged or not (has_just_left_blocks or engines.effort.is_late())
+        return result.converged or not (has_just_left_blocks or search.effort.is_late())
 
     @property
     def _has_left_blocks(self) -> bool:
@@ -165,35 +165,34 @@ class FullLoop:
 
     def _build_data(self) -> NDArray[np.float32] | KernelSamples | None:
         """Return the samples if the loop evaluates the kernel, else K; None if time runs out."""
-        return compute_full_gram(self._engines.blocks, self._engines.effort) if self._stores_gram else self._samples
+        return compute_full_gram(self._search.blocks, self._search.effort) if self._stores_gram else self._samples
 
     def _run_newton_if_cheap(self, is_last: bool, loop_seconds: float) -> bool:
-        """Run Newton steps if they are predicted to be cheap; return whether the problem is solved."""
-        engines, point = self._engines, self.point
+        """Run Newton steps if they are cheap, or nothing follows; return whether the problem is solved."""
+        search, point = self._search, self.point
         if is_last or self._estimate_newton_seconds() <= loop_seconds:
             return self._run_newton()
-        if point is not None and point.gap <= engines.target:
+        if point is not None and point.gap <= search.target:
             self.point = self._refine_point(point)
-            engines.update_best("libsvm", self.point)
-        return bool(engines.best_point.gap <= engines.target)
+            search.update_best("libsvm", self.point)
+        return bool(search.best_point.gap <= search.target)
 
     def _estimate_newton_seconds(self) -> float:
         """Estimate the seconds of Newton steps by (FULL.1)."""
         assert self.point is not None
-        problem, (min_steps, max_steps) = self._engines.problem, SETTINGS.steps
-        F, n = len(find_moving_rows(problem, self.point, self._engines.target)), problem.n
+        problem, (min_steps, max_steps) = self._search.problem, SETTINGS.newton_steps
+        F, n = len(find_moving_rows(problem, self.point, self._search.target)), problem.n
         share_at_bound = max(F - int(np.count_nonzero(problem.find_free(self.point.beta))), 0) / max(F, 1)
-        step_seconds = (
-            SETTINGS.streamed_seconds * n * F + SETTINGS.square_seconds * F * F + SETTINGS.cube_seconds * F**3
-        )
+        step_seconds = SETTINGS.streamed_seconds * n * F + SETTINGS.square_seconds * F * F
+        step_seconds += SETTINGS.cube_seconds * F**3
         return float(min_steps + (max_steps - min_steps) * share_at_bound) * step_seconds
 
     def _run_newton(self) -> bool:
         """Run Newton steps from the loop's point, and return whether they solved the problem."""
         assert self.point is not None
-        engines, point = self._engines, self._refine_point(self.point)
-        effort, problem, target = engines.effort, engines.problem, engines.target
-        K = StreamedGram(engines.blocks)
+        search, point = self._search, self._refine_point(self.point)
+        effort, problem, target = search.effort, search.problem, search.target
+        K = StreamedGram(search.blocks)
         for _ in range(SETTINGS.max_refreshes):
             polished = polish_by_newton(
                 K, problem, point.beta, target, SETTINGS.max_newton_steps, point.u, effort.is_late
@@ -205,12 +204,12 @@ class FullLoop:
             if polished.point.gap > target or point.gap <= target or effort.is_late():
                 break
         self.point = point
-        engines.update_best("libsvm", point)
-        return bool(engines.best_point.gap <= target)
+        search.update_best("libsvm", point)
+        return bool(search.best_point.gap <= target)
 
     def _refine_point(self, point: DualPoint) -> DualPoint:
-        """Return the point with u in double precision for all rows that can be near the margin."""
-        blocks, problem, margin = self._engines.blocks, self._engines.problem, estimate_margin(point.beta)
+        """Return the point with u in double precision for all rows whose gradient could be 0, but for rounding."""
+        blocks, problem, margin = self._search.blocks, self._search.problem, estimate_margin(point.beta)
         at_low, at_high = point.beta <= point.low, point.beta >= point.high
         distance = np.where(at_low, -point.gradient, np.where(at_high, point.gradient, 0.0))
         support, u = np.flatnonzero(point.beta), point.u.copy()

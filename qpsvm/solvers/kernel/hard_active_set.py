@@ -1,5 +1,7 @@
 """Solve hard margins with few support vectors by an active set that grows by one row per step (`solve_active_set`).
 
+F are the support vectors: all other rows have α = 0. With β = y∘α and u = Kβ:
+
     (KACTIVE.1)  K_FF β_F + b 1 = y_F,  1ᵀβ_F = 0,  α_F = y_F∘β_F ≥ 0:  the hard margin of the rows F
     (KACTIVE.2)  row j with the largest slack s_j = 1 − y_j(u_j + b) > 0 joins:  α_j rises by t, and (KACTIVE.1) by
                  K_FF d + e 1 = −y_j K_Fj,  1ᵀd = −y_j,  and s_j falls by tκ,  κ = K_jj + y_j(K_jFᵀd + e) ≥ 0
@@ -32,9 +34,9 @@ class ActiveSetResult:
     """Result of the active-set search.
 
     beta, u (n,): β of the hard margin of F, and Kβ over all rows.
-    steps: Systems solved.
+    steps: Number of systems solved.
     found: Whether no row is on the wrong side, up to rounding.
-    hulls_meet: Whether a row joined with κ = 0 and no α of F falls: the hulls of the classes meet, up to rounding.
+    hulls_meet: Whether a row would join with κ = 0 while no α of F falls.
     """
 
     beta: FloatArray
@@ -50,14 +52,12 @@ def solve_active_set(
 ) -> ActiveSetResult:
     """Find the hard margin if it has few support vectors.
 
-    column: Return a column of K, (n,), by its index.
+    column: Returns a column of K, (n,), by its index.
+    diagonal, y (n,)
     first: Indices of the initial F, one of each class.
-
-    Shapes: diagonal (n,), y (n,).
     """
     active = _ActiveSet(column, diagonal, y)
-    max_diagonal = float(diagonal.max())
-    corrected = False
+    max_diagonal, is_corrected = float(diagonal.max()), False
     try:
         for j in first:
             active.append_row(j, 0.0)
@@ -65,98 +65,98 @@ def solve_active_set(
         while active.steps < MAX_STEPS:
             u, slack = active.compute_slacks()
             j = int(slack.argmax())
-            if slack[j] > ROUNDINGS * EPS * (1.0 + float(np.abs(active.x).sum()) * max_diagonal):
+            if slack[j] > ROUNDINGS * EPS * (1.0 + float(np.abs(active.beta).sum()) * max_diagonal):
                 if not active.enter_row(j, float(slack[j])):
-                    return active.result(found=False, meet=True)
-                corrected = False
-            elif corrected or not active.remove_rounding(u):
-                return active.result(found=True)
+                    return active.build_result(found=False, hulls_meet=True)
+                is_corrected = False
+            elif is_corrected or not active.remove_rounding(u):  # no slack is left, also after one correction
+                return active.build_result(found=True)
             else:
-                corrected = True
+                is_corrected = True
     except np.linalg.LinAlgError:  # K_FF is singular to rounding
         pass
-    return active.result(found=False)
+    return active.build_result(found=False)
 
 
 class _ActiveSet:
-    """F, β_F and b of (KACTIVE.1), and the columns of K for F."""
+    """F, β_F and b of (KACTIVE.1), and the rows of K for F."""
 
     def __init__(self, column: Callable[[int], FloatArray], diagonal: FloatArray, y: FloatArray) -> None:
         self.column, self.diagonal, self.y = column, diagonal, y
         self.F: list[int] = []
-        self.columns = np.empty((MAX_STEPS + 1, len(y)))
-        self.x, self.b, self.steps = np.zeros(0), 0.0, 0
+        self.K_F = np.empty((MAX_STEPS + 1, len(y)))  # the first |F| rows are used
+        self.beta, self.b, self.steps = np.zeros(0), 0.0, 0
 
     def append_row(self, j: int, beta: float, column: FloatArray | None = None) -> None:
         """Append row j with its β."""
-        self.columns[len(self.F)] = self.column(j) if column is None else column
+        self.K_F[len(self.F)] = self.column(j) if column is None else column
         self.F.append(j)
-        self.x = np.concatenate((self.x, (beta,)))
+        self.beta = np.concatenate((self.beta, (beta,)))
 
     def remove_row(self, i: int) -> None:
         """Remove the i-th row of F."""
         k = len(self.F)
-        self.columns[i : k - 1] = self.columns[i + 1 : k].copy()
+        self.K_F[i : k - 1] = self.K_F[i + 1 : k].copy()
         del self.F[i]
-        self.x = np.delete(self.x, i)
+        self.beta = np.delete(self.beta, i)
 
     def _solve_bordered(self, right: FloatArray, total: float) -> tuple[FloatArray, float]:
         """Solve K_FF x + e 1 = right and 1ᵀx = total for x and e."""
         k = len(self.F)
         M = np.ones((k + 1, k + 1))
-        M[:k, :k], M[k, k] = self.columns[:k, self.F], 0.0
-        goal = np.empty(k + 1)
-        goal[:k], goal[k] = right, total
-        solved, info = lapack.dgesv(M, goal)[2:]
+        M[:k, :k], M[k, k] = self.K_F[:k, self.F], 0.0
+        rhs = np.empty(k + 1)
+        rhs[:k], rhs[k] = right, total
+        solution, info = lapack.dgesv(M, rhs)[2:]
         if info:
             raise np.linalg.LinAlgError
         self.steps += 1
-        return solved[:k], float(solved[k])
+        return solution[:k], float(solution[k])
 
     def solve(self) -> None:
         """Solve (KACTIVE.1) from scratch."""
-        self.x, self.b = self._solve_bordered(self.y[self.F], 0.0)
+        self.beta, self.b = self._solve_bordered(self.y[self.F], 0.0)
 
-    def result(self, found: bool, meet: bool = False) -> ActiveSetResult:
+    def build_result(self, found: bool, hulls_meet: bool = False) -> ActiveSetResult:
         """Build the result from the current (KACTIVE.1)."""
         beta = np.zeros(len(self.y))
-        beta[self.F] = self.x
-        return ActiveSetResult(beta, self.x @ self.columns[: len(self.F)], self.b, self.steps, found, meet)
+        beta[self.F] = self.beta
+        return ActiveSetResult(beta, self.beta @ self.K_F[: len(self.F)], self.b, self.steps, found, hulls_meet)
 
     def compute_slacks(self) -> tuple[FloatArray, FloatArray]:
         """Compute Kβ and s, which is 0 over F."""
-        u = self.x @ self.columns[: len(self.F)]
+        u = self.beta @ self.K_F[: len(self.F)]
         slack = 1.0 - self.y * (u + self.b)
         slack[self.F] = 0.0
         return u, slack
 
     def remove_rounding(self, u: FloatArray) -> bool:
         """Correct the rounding errors of (KACTIVE.1) for u = Kβ; return False if an α would become negative."""
-        change, db = self._solve_bordered((self.y - u)[self.F] - self.b, -float(self.x.sum()))
-        if not (self.y[self.F] * (self.x + change) >= 0.0).all():
+        change, db = self._solve_bordered((self.y - u)[self.F] - self.b, -float(self.beta.sum()))
+        if not (self.y[self.F] * (self.beta + change) >= 0.0).all():
             return False
-        self.x, self.b = self.x + change, self.b + db
+        self.beta, self.b = self.beta + change, self.b + db
         return True
 
     def enter_row(self, j: int, slack: float) -> bool:
         """Run (KACTIVE.2) and (KACTIVE.3) until j is free; return False if the hulls meet."""
-        column, sign, beta = self.column(j), self.y[j], 0.0
+        K_j, sign, beta_j = self.column(j), self.y[j], 0.0
         while len(self.F):
-            reduced_gradient = column[self.F]
-            d, e = self._solve_bordered(-sign * reduced_gradient, -sign)
-            curvature = float(self.diagonal[j] + sign * (reduced_gradient @ d + e))
-            full_length = slack / curvature if curvature > SPANNED * self.diagonal[j] else np.inf
-            rate, alpha = self.y[self.F] * d, self.y[self.F] * self.x
+            K_jF = K_j[self.F]
+            d, e = self._solve_bordered(-sign * K_jF, -sign)
+            kappa = float(self.diagonal[j] + sign * (K_jF @ d + e))
+            full_step = slack / kappa if kappa > SPANNED * self.diagonal[j] else np.inf
+            rate, alpha = self.y[self.F] * d, self.y[self.F] * self.beta
             falling = (rate < 0.0).nonzero()[0]
-            lengths = np.maximum(alpha[falling], 0.0) / -rate[falling]
-            i = int(lengths.argmin()) if len(falling) else -1
-            length = min(full_length, float(lengths[i])) if i >= 0 else full_length
-            if not np.isfinite(length):
+            steps_to_0 = np.maximum(alpha[falling], 0.0) / -rate[falling]
+            i = int(steps_to_0.argmin()) if len(falling) else -1
+            t = min(full_step, float(steps_to_0[i])) if i >= 0 else full_step
+            if not np.isfinite(t):
                 return False
-            self.x, self.b = self.x + length * d, self.b + length * e
-            beta, slack = beta + length * sign, slack - length * curvature
-            if i < 0 or full_length <= lengths[i]:
-                self.append_row(j, beta, column)
+            self.beta, self.b = self.beta + t * d, self.b + t * e
+            beta_j, slack = beta_j + t * sign, slack - t * kappa
+            if i < 0 or full_step <= steps_to_0[i]:
+                self.append_row(j, beta_j, K_j)
                 return True
             self.remove_row(int(falling[i]))
         return False

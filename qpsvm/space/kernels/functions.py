@@ -2,7 +2,7 @@
 
 A kernel is a callable `(X, Z) -> (n, m)` with X (n, d) and Z (m, d). The classes here also compute their diagonal,
 state whether they are positive semidefinite by construction (Mercer's condition, which then is not tested), and turn
-`gamma="scale"` into a number. Any other callable of this form is accepted as a kernel too.
+`gamma="scale"` into a number. Any other callable of this form is accepted as a kernel too (`UserKernel`).
 
 Sources: Schölkopf & Smola, *Learning with Kernels* (2002), sections 2.1-2.3 and 13.1.
 """
@@ -26,10 +26,10 @@ from qpsvm.space.kernels.kernel import UserKernel as UserKernel
 from qpsvm.space.kernels.kernel import compute_variance, inner_products, squared_distances, squared_norms
 
 Gamma = float | Literal["scale", "auto"]
-#: Largest rounding error of γ‖x − z‖² that the BLAS route may leave; pairs beyond it are computed directly.
+#: Largest rounding error of γ‖x − z‖² = γ(‖x‖² − 2xᵀz + ‖z‖²), by BLAS; other pairs are computed from x − z.
 DISTANCE_ERROR = 1e-11
-#: Smaller exponents are replaced by this. Their exponentials and products of these would be subnormal numbers, in
-#: single precision from the product of two e⁻⁴⁴ on, with which arithmetic takes ten to a hundred times as long. e⁻⁴⁰ is
+#: Smaller exponents are replaced by this. Their exponentials, or products of these, would be subnormal numbers (in
+#: single precision the product of two e⁻⁴⁴ is), with which arithmetic takes ten to a hundred times as long. e⁻⁴⁰ is
 #: 4e-18, a twentieth of the largest rounding error of K_ii = 1.
 LOWEST_EXPONENT = -40.0
 
@@ -66,13 +66,14 @@ class _GammaKernel(Kernel):
     gamma: Gamma
 
     def __post_init__(self) -> None:
+        """Check those parameters that the kernel has."""
         for name, check in (("degree", as_positive), ("gamma", _check_gamma), ("coef0", as_real)):
             if hasattr(self, name):
                 check(getattr(self, name), name)
 
     def resolve(self, X: Matrix) -> Kernel:
         """Return the kernel with a number for gamma, computed from X (n, d)."""
-        if type(self.gamma) is float:
+        if type(self.gamma) is float:  # an int, too, becomes one
             return self
         return build_frozen(type(self), **{**self.__dict__, "gamma": resolve_gamma(self.gamma, X)})
 
@@ -190,7 +191,7 @@ class RBF(_GammaKernel):
     gamma: Gamma = "scale"
 
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
-        """Evaluate by one matrix product, and pairs whose squared distance would cancel directly: (n, m)."""
+        """Evaluate by one matrix product; where it would cancel, by differences: (n, m)."""
         gamma = _require_number(self.gamma)
         distances = squared_distances(X, Z, DISTANCE_ERROR / gamma)
         distances *= -gamma
@@ -294,9 +295,9 @@ def _require_number(gamma: Gamma) -> float:
 
 
 def resolve_gamma(gamma: Gamma, X: Matrix | RowSource) -> float:
-    """Turn "scale" into 1/(d·var(X)) and "auto" into 1/d, for X (n, d); the variance is over all entries.
+    """Turn "scale" into 1/(d·var(X)), with the variance of all entries, and "auto" into 1/d, for X (n, d).
 
-    Raises ParameterError.
+    "scale" is 1 for a single sample without variance. Raises ParameterError.
     """
     if gamma == "auto":
         return 1.0 / int(X.shape[1])

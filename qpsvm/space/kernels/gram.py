@@ -20,12 +20,10 @@ from qpsvm.space.operators import Operator, scale_both_sides, scale_rows
 CACHE_ROWS = 10_000
 #: With more rows, products do not compute the full matrix until they have evaluated as many entries as it has.
 SMALL_ROWS = 600
-#: A product with a vector with a smaller share of nonzeros gathers their rows, which takes three passes over these.
+#: If a smaller share of a vector is nonzero, a product uses a copy of their rows, which takes three passes over these.
 GATHER_SHARE = 0.3
-#: Estimated seconds of a kernel value, without its features.
-VALUE_SECONDS = 7e-9
-#: Estimated seconds of each feature in a kernel value.
-FEATURE_SECONDS = 1e-10
+#: Estimated seconds of a kernel value without its features, and of each feature in it.
+VALUE_SECONDS, FEATURE_SECONDS = 7e-9, 1e-10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,11 +88,11 @@ class KernelGram(Operator):
         n = self.shape[0]
         support = (x if x.ndim == 1 else np.any(x, axis=1)).nonzero()[0]
         entries = n * len(support)
-        computes_blocks = n > SMALL_ROWS and self.blocks.streamed + entries <= n * n  # at most the cost of the full K
-        matrix = self.blocks.full_matrix if computes_blocks else self._cache_matrix()
-        if matrix is not None:
+        is_cheap = n > SMALL_ROWS and self.blocks.streamed + entries <= n * n  # with all before, at most the full K
+        K = self.blocks.full_matrix if is_cheap else self._cache_matrix()
+        if K is not None:
             gathers_rows = x.ndim == 1 and len(support) < GATHER_SHARE * n
-            product: FloatArray = x[support] @ matrix[support] if gathers_rows else matrix @ x  # K = Kᵀ
+            product: FloatArray = x[support] @ K[support] if gathers_rows else K @ x  # K = Kᵀ
             return product
         self.blocks.streamed += entries
         if not len(support):
@@ -107,13 +105,13 @@ class KernelGram(Operator):
         return np.concatenate([self.kernel(block, columns) @ x[support] for block in blocks])
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        out = self.blocks.compute_block(rows, columns)
+        block = self.blocks.compute_block(rows, columns)
         if self.offset:
-            out = out + self.offset
+            block = block + self.offset
         if self.scale is not None:
-            out *= self.scale[rows][:, None]
-            out *= self.scale[columns]
-        return out
+            block *= self.scale[rows][:, None]
+            block *= self.scale[columns]
+        return block
 
     def diagonal(self) -> FloatArray:
         # a third-party kernel may have no fast diagonal
@@ -144,7 +142,7 @@ class KernelGram(Operator):
 
     @property
     def nbytes(self) -> int:
-        """8n² if the matrix is cached, else 0."""
+        """Bytes of the cached matrix, 8n²; 0 if it is not cached."""
         return 0 if self.blocks.full_matrix is None else self.blocks.full_matrix.nbytes
 
 

@@ -1,7 +1,6 @@
 """Define symmetric matrices with structure (`Operator`), and the dense and diagonal ones (`Dense`, `Diagonal`).
 
-`as_vector` and `as_coefficients` check the vectors and matrices of QPs and operators, and return arrays of float64
-unchanged.
+`as_vector` and `as_coefficients` convert the vectors and matrices of QPs and operators to float64, and check them.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class Operator(metaclass=FastABCMeta):
 
     @abstractmethod
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """P[rows][:, columns], dense.
+        """Return P[rows][:, columns], dense.
 
         Parameters
         ----------
@@ -66,7 +65,7 @@ class Operator(metaclass=FastABCMeta):
         Returns
         -------
         ndarray, shape (r, c)
-            New, except in `Dense`.
+            A new array.
 
         Examples
         --------
@@ -117,7 +116,7 @@ class Operator(metaclass=FastABCMeta):
         Returns
         -------
         ndarray, shape (n, n)
-            Treat it as read-only: it may be kept by the operator.
+            Treat it as read-only: it may be the operator's own array.
 
         Raises
         ------
@@ -178,12 +177,12 @@ class Operator(metaclass=FastABCMeta):
         """Memory that the operator holds now, in bytes."""
 
     def factor(self) -> tuple[Matrix, FloatArray] | None:
-        """Z and d with P = ZZᵀ + diag(d), where such a factor is known.
+        """Return Z and d with P = ZZᵀ + diag(d), if such a factor is known.
 
         Returns
         -------
         (Z, d) or None
-            Z (n, k), dense or sparse, and d (n,); None where none is known.
+            Z (n, k), dense or sparse, and d (n,); None if no factor is known.
 
         Examples
         --------
@@ -196,7 +195,7 @@ class Operator(metaclass=FastABCMeta):
         return None
 
     def rows(self, i: Any) -> FloatArray:
-        """P[i], dense.
+        """Return P[i], dense.
 
         Parameters
         ----------
@@ -206,7 +205,7 @@ class Operator(metaclass=FastABCMeta):
         Returns
         -------
         ndarray, shape (len(i), n)
-            One row for an int.
+            One row for an int, (1, n).
 
         Examples
         --------
@@ -215,8 +214,8 @@ class Operator(metaclass=FastABCMeta):
         >>> print(P.rows(1), P.rows([True, False]))
         [[1. 3.]] [[2. 1.]]
         """
-        everything = np.arange(self.shape[0])
-        return self.block(np.atleast_1d(everything[i]), everything)
+        indices = np.arange(self.shape[0])
+        return self.block(np.atleast_1d(indices[i]), indices)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
         dense = self.dense()
@@ -242,9 +241,9 @@ def scale_rows(s: FloatArray, x: FloatArray) -> FloatArray:
 
 def scale_both_sides(M: FloatArray, s: FloatArray) -> FloatArray:
     """Return diag(s) M diag(s) for M (n, n) and s (n,), as a new matrix."""
-    out = M * s
-    out *= s[:, None]
-    return out
+    scaled = M * s
+    scaled *= s[:, None]
+    return scaled
 
 
 def is_ready(values: Any) -> TypeGuard[FloatArray]:
@@ -310,12 +309,12 @@ class Dense(Operator):
     Parameters
     ----------
     matrix : array_like, shape (n, n)
-        Symmetric, which is checked where a QP is made of it.
+        Symmetric, which `QP` checks.
 
     Raises
     ------
     DataError, DataTypeError
-        No square matrix of real numbers.
+        Not a square matrix of real numbers.
 
     Examples
     --------
@@ -345,7 +344,7 @@ class Dense(Operator):
         return product
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """P[rows][:, columns]: (r, c)."""
+        """Return P[rows][:, columns]: (r, c)."""
         return self.matrix[np.ix_(rows, columns)]
 
     def diagonal(self) -> FloatArray:
@@ -366,7 +365,7 @@ class Dense(Operator):
 
     @property
     def nbytes(self) -> int:
-        """8n²."""
+        """Bytes of the matrix, 8n²."""
         return self.matrix.nbytes
 
 
@@ -382,7 +381,7 @@ class Diagonal(Operator):
     Raises
     ------
     DataError, DataTypeError
-        No vector of real numbers.
+        Not a vector of real numbers.
 
     Examples
     --------
@@ -409,7 +408,7 @@ class Diagonal(Operator):
         return self.d * x if x.ndim == 1 else self.d[:, None] * x
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """P[rows][:, columns]: (r, c)."""
+        """Return P[rows][:, columns]: (r, c)."""
         return np.where(rows[:, None] == columns, self.d[rows][:, None], 0.0)
 
     def diagonal(self) -> FloatArray:
@@ -417,7 +416,7 @@ class Diagonal(Operator):
         return self.d.copy()
 
     def dense(self) -> FloatArray:
-        """(n, n), mostly zeros."""
+        """Return diag(d): (n, n)."""
         check_memory(*self.shape, "a diagonal operator made dense")
         return np.diag(self.d)
 
@@ -431,7 +430,7 @@ class Diagonal(Operator):
 
     @property
     def nbytes(self) -> int:
-        """8n."""
+        """Bytes of d, 8n."""
         return self.d.nbytes
 
     def factor(self) -> tuple[Matrix, FloatArray] | None:
