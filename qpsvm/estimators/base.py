@@ -390,14 +390,14 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return f"{degenerate[0].text}{_describe_count(len(degenerate), n_machines)}. {advice}"
 
     def _describe_early_stop(self, status: Status) -> str:
-        """Return scikit-learn's message for a limit that was reached, or ""."""
+        """Return scikit-learn's message for a limit that was reached, its advice alone for rounding, or ""."""
         name = {Status.ITERATION_LIMIT: "max_iter", Status.TIME_LIMIT: "time_limit"}.get(status)
-        if name is None:
+        if name is None and status is not Status.NUMERICAL_ERROR:
             return ""
-        return (
-            f"Solver terminated early ({name}={getattr(self, name)!r}).  Consider pre-processing your data with "
-            "StandardScaler or MinMaxScaler. "
-        )
+        limit = "" if name is None else f"Solver terminated early ({name}={getattr(self, name)!r}).  "
+        if limit or getattr(self, "kernel", None) != "precomputed":
+            limit += "Consider pre-processing your data with StandardScaler or MinMaxScaler. "
+        return limit
 
     def _count_iterations(self, iterations: Any) -> Any:
         """Return the iterations that `max_iter` limits, without polishing; at least one, as in scikit-learn."""

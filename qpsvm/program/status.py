@@ -52,10 +52,7 @@ class Status(StrEnum):
     )
     TIME_LIMIT = "time_limit", "The time limit came first: raise time_limit, or choose a faster backend."
     INTERRUPTED = "interrupted", "You interrupted it: this is the best point so far; start=result resumes from it."
-    NUMERICAL_ERROR = (
-        "numerical_error",
-        "The solver broke down on rounding: standardise the features, lower C, or choose another backend.",
-    )
+    NUMERICAL_ERROR = "numerical_error", "The solver broke down on rounding."
 
     def __str__(self) -> str:
         return str(self.value)

@@ -362,7 +362,7 @@ class SVMResult(Certified):
         """
         owner = self._require_problem(problem)
         if not hasattr(owner, "_build_sensitivity"):
-            raise ParameterTypeError(f"problem must be what was solved, and this result is of no {owner.title}")
+            raise ParameterTypeError(f"problem must be the machine that was solved, got {owner.title}")
         return owner._build_sensitivity(self)
 
     def summary(self, notes: bool = True) -> str:

@@ -10,6 +10,7 @@ from qpsvm.program.status import Status
 from qpsvm.result.qp_result import QPResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.request import SolveRequest
+from qpsvm.space.kernels.functions import Precomputed
 
 
 def check_status(result: SVMResult | QPResult, request: SolveRequest, backend: str) -> None:
@@ -38,13 +39,16 @@ def check_status(result: SVMResult | QPResult, request: SolveRequest, backend: s
 
 
 def _suggest_remedies(result: SVMResult, request: SolveRequest, backend: str) -> str:
-    """Return what to try after an inaccurate result, except what has been tried; "" for any other status."""
-    if result.status is not Status.INACCURATE:
+    """Return what to try if rounding limits the gap, except what has been tried; "" for any other status."""
+    if result.status not in (Status.INACCURATE, Status.NUMERICAL_ERROR):
         return ""
     remedies = [] if request.polish else ["leave polish=True"]
     if backend != "auto":
         if backend in backends.names() and backends.get(backend).options():
             remedies.append("tighten the solver's own tolerances")
         remedies.append("choose another backend")
-    remedies += ["standardise the features", "lower C"]
-    return f"Try this: {', '.join(remedies[:-1])} or {remedies[-1]}."
+    problem = result._require_problem(None)
+    if not isinstance(problem.kernel, Precomputed):
+        remedies.append("standardise the features")
+    remedies.append("lower C" if "C" in problem._hyperparameters else "choose another kernel")
+    return f"Try this: {' or '.join(filter(None, (', '.join(remedies[:-1]), remedies[-1])))}."

@@ -137,7 +137,7 @@ class BackendRun:
                 certified = replace(certified, status=Status.INTERRUPTED)
         self._solver = solution.solver
         if is_logging(request.verbose):
-            text = f"{self._solver.name} said {self._solver.status!r}; certified relative gap"
+            text = f"{self._solver.name} ended with {self._solver.status!r}; certified relative gap"
             log_message(f"{text} {certified.certificate.gap:.3g}", request.verbose)
         has_iterations = self.max_iter is None or self._iterations < self.max_iter
         self.is_over = bool({solution.reported, certified.status} & {*USER_STOP_STATUSES}) or not has_iterations
