@@ -110,7 +110,7 @@ def mask(values: Any, index: Any) -> Any:
     bad("a number that Python does not print", lambda: CSVM(X, Y, 10**5000), ValueError, "C", "finite"),
     bad("long double too large", lambda: CSVM(X.astype("g") * np.longdouble("1e400"), Y), ValueError, "X"),
     bad("record array", lambda: CSVM(np.rec.fromarrays([X[:, 0], X[:, 1]]), Y), TypeError, "X"),
-    bad("none", lambda: CSVM(None, Y), TypeError, "X"),
+    bad("none", lambda: CSVM(None, Y), TypeError, "X", "table of numbers", "None"),
     bad("a file that is not there", lambda: CSVM("samples.csv", Y), FileNotFoundError, "samples.csv does not exist"),
     bad("a column by its name", lambda: CSVM(X, "label"), TypeError, "'label'", "path", "ndarray"),
     bad("no target", lambda: CSVM(X), TypeError, "y is missing"),
@@ -453,7 +453,7 @@ def ask(backend: Any = "cvxopt", **options: Any) -> Callable[[], Any]:
 
 @cases(
     bad("text", lambda: qpsvm.solve("not a problem"), ValueError, "problem", "str"),
-    bad("a class", lambda: qpsvm.solve(CSVM), ValueError, "problem"),
+    bad("a class", lambda: qpsvm.solve(CSVM), ValueError, "problem", "the class CSVM"),
     bad("a qp of one form", lambda: qpsvm.solve(CSVM(X, Y).qp(), form="dual"), NotImplementedError, "QP", "form"),
     bad("backend upper case", ask("OSQP"), ValueError, "backend", "'osqp'"),
     bad("backend none", ask(None), ValueError, "backend", "None"),

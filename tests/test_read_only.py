@@ -79,6 +79,17 @@ def test_nothing_that_is_handed_out_can_be_written_to(name: str) -> None:
     assert all(own.flags.writeable for own in (X, T, Y, K, WEIGHT))
 
 
+def test_no_attribute_of_a_problem_can_be_assigned() -> None:
+    problem = CSVM(X, Y, C=1.0)
+    nu_svm = problem.equivalent_nu_svm(qpsvm.solve(problem))
+    for each in (problem, problem.replace(C=2.0), copy.copy(problem), pickle.loads(pickle.dumps(problem)), nu_svm):
+        before = each.title
+        for name in ("C", "nu", "kernel", "X", "intercept", "misspelt"):
+            with pytest.raises(qpsvm.FrozenProblemError, match=r"problem\.replace\("):
+                setattr(each, name, 2.0)
+        assert each.title == before
+
+
 def make_parts(kind: str, path: Path) -> tuple[Any, Any, np.ndarray]:
     """Return what a problem is made of, its options, and the array under it that is the caller's."""
     own = X.copy()

@@ -6,6 +6,7 @@ Every error derives from `QPSVMError`, and also from the built-in class that a P
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import FrozenInstanceError
 from typing import TYPE_CHECKING, Any
 
 from qpsvm.base.arrays.formatting import describe_install as describe_install
@@ -175,6 +176,18 @@ class AbsentError(UnsupportedError, AttributeError):
     >>> problem = qpsvm.CSVM([[0.0], [2.0]], [0, 1])
     >>> hasattr(problem, "classes"), hasattr(problem, "t")
     (True, False)
+    """
+
+
+class FrozenProblemError(QPSVMError, FrozenInstanceError):
+    """An attribute of a problem was assigned: a problem does not change, because its QPs are computed only once.
+
+    Examples
+    --------
+    >>> import qpsvm
+    >>> qpsvm.CSVM([[0.0], [2.0]], [0, 1]).C = 10
+    Traceback (most recent call last):
+    qpsvm.FrozenProblemError: a problem does not change: problem.replace(C=...) returns a new one
     """
 
 

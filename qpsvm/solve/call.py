@@ -149,7 +149,8 @@ def solve(
     optimal
     """
     if not isinstance(problem, (Problem, QP)):
-        raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), or a QP, got {type(problem).__name__}")
+        given = f"the class {problem.__name__}" if isinstance(problem, type) else type(problem).__name__
+        raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), or a QP, got {given}")
     as_tolerance(tol)
     Limits(tol, max_iter, time_limit, verbose)  # only to check the values
     clock = Clock(time_limit)

@@ -128,6 +128,8 @@ def _as_dense(X: Any, name: str, labels: Sequence[Any] | None) -> FloatArray:
     raw = as_raw_array(X, name)
     if raw.dtype == object and raw.ndim == 2:
         _blame_object_column(raw, name, labels)
+    if raw.dtype == object and raw.ndim == 0:
+        raise DataTypeError(f"{name} must be a table of numbers with samples in rows, got {format_value(X)}")
     _check_numeric(raw.dtype, name)
     with np.errstate(over="ignore"):  # a long double beyond the range becomes infinite, and is named as such
         values = raw if raw.dtype == np.float64 else raw.astype(np.float64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,9 +47,8 @@ def choose_columns(names: Sequence[str], where: str, target: Any, columns: Any, 
     if columns is None:
         indices = [j for j in range(len(names)) if j not in roles.values()]
     else:
-        if isinstance(columns, (str, int)):
-            columns = [columns]
-        indices = [_find_column(names, given, "columns", where) for given in columns]
+        chosen = [columns] if isinstance(columns, str) or not isinstance(columns, Iterable) else columns
+        indices = [_find_column(names, given, "columns", where) for given in chosen]
     for option, index in roles.items():
         if index in indices:
             raise ParameterError(f"columns: {names[index]!r} is the {option} and cannot be a feature as well")

@@ -95,6 +95,7 @@ def convert_problem(
     new.constraints = problem.constraints
     new._set_data(samples, problem.kernel, problem.intercept, problem.psd)
     new._set_hyperparameters(**hyperparameters)
+    new.__dict__["_is_complete"] = True
     if weight is None and new._is_affine == problem._is_affine:
         new.__dict__["space"] = problem.space
     return new

@@ -28,4 +28,6 @@ class MachineType(FastABCMeta):
             unknown = next((name for name in options if name not in known), None)
             if unknown is not None and all(each.kind is not each.VAR_KEYWORD for each in known.values()):
                 raise UnknownOptionError(explain_argument(cls.__name__, unknown, options, sorted(known)))
-            return super().__call__(*values, **options)
+            problem = super().__call__(*values, **options)
+            problem.__dict__["_is_complete"] = True
+            return problem

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import IMMUTABLE_TYPES, FastABCMeta, as_read_only, cached, copy_without_cache, freeze_all
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.errors import AbsentError, DataError, UnsupportedError
+from qpsvm.base.errors import AbsentError, DataError, FrozenProblemError, UnsupportedError
 from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.rows import RowSource, as_row_source
@@ -67,6 +67,9 @@ class MachineStatement(metaclass=FastABCMeta):
     #: Whether a feature map is evaluated as explicit features, not as the kernel of their inner products.
     _uses_explicit_features: ClassVar[bool] = True
 
+    #: Whether the constructor has returned: from then on, no attribute can be assigned.
+    _is_complete: bool = False
+
     #: The linear constraints on w, b and f.
     constraints: tuple[UserConstraints, ...]
 
@@ -91,6 +94,9 @@ class MachineStatement(metaclass=FastABCMeta):
         return np.asarray(self.X.diagonal()[rows])
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if self._is_complete:
+            remedy = f"replace({name}=...)" if name in (*self._hyperparameters, "kernel", "psd") else "replace(...)"
+            raise FrozenProblemError(f"a problem does not change: problem.{remedy} returns a new one")
         object.__setattr__(self, name, value if type(value) in IMMUTABLE_TYPES else as_read_only(value))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -115,7 +121,7 @@ class MachineStatement(metaclass=FastABCMeta):
     def _set_hyperparameters(self, **values: Any) -> None:
         """Check and store the hyperparameters, those of `_hyperparameters`."""
         for name, value in values.items():
-            setattr(self, name, check_hyperparameter(name, value, self.samples))
+            self.__dict__[name] = as_read_only(check_hyperparameter(name, value, self.samples))
 
     @cached
     def title(self) -> str:

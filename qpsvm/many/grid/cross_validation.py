@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import InaccurateWarning, InfeasibleNuError, ParameterError, ParameterTypeError, UnsupportedError
+from qpsvm.base.errors import (
+    InaccurateWarning,
+    InfeasibleNuError,
+    ParameterError,
+    ParameterTypeError,
+    UnknownOptionError,
+    UnsupportedError,
+)
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.machines import Problem
 from qpsvm.many.exact.validation import ValidationCurves, cross_validate_interval
@@ -305,6 +312,8 @@ def cross_validate(
     shuffle, verbose = as_flag(shuffle, "shuffle"), as_flag(verbose, "verbose")
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"cross_validate takes a problem such as CSVM(X, y), got {type(problem).__name__}")
+    if "cv" in options:
+        raise UnknownOptionError("cross_validate has no argument 'cv': scikit-learn's cv is folds here")
     machine = problem
     get_target(machine)  # raises an error if there is none
     if any(isinstance(value, Interval) for value in options.values()):

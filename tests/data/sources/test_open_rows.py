@@ -307,6 +307,7 @@ def test_files_that_do_not_go_together(tmp_path):
     with pytest.raises(DataError, match=r"part-3\.parquet has no column 'c', which .*part-0\.parquet has"):
         open_rows(folder, **BESIDE)
     assert open_rows(folder, columns=["a", "b"]).d == 2
+    assert open_rows(folder, columns=np.int64(0)).d == 1
     pa.parquet.write_table(table(X).append_column("more", pa.array(S)), folder / "part-3.parquet")
     with pytest.raises(DataError, match=r"part-3\.parquet has a column 'more'"):
         open_rows(folder, **BESIDE)

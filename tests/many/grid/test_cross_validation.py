@@ -236,6 +236,7 @@ WRONG = {
     "seed-negative": (qpsvm.ParameterError, "whole number", {"seed": -1, "shuffle": True}),
     "shuffle": (qpsvm.ParameterTypeError, "shuffle must be", {"shuffle": "yes"}),
     "check": (qpsvm.ParameterTypeError, "check must be", {"check": "no"}),
+    "cv": (qpsvm.UnknownOptionError, "cv is folds here", {"cv": 3}),
     "start": (qpsvm.ParameterError, "leave it out", {"start": np.ones(90)}),
 }
 
