@@ -38,9 +38,8 @@ class ProvenBound(NamedTuple):
 
 #: The bound of an equation about which nothing is proven.
 NO_BOUND = ProvenBound()
-#: The bounds of an equality and of the box, which the proof's α satisfies exactly.
+#: The bound of an equality that the proof's α satisfies exactly.
 EXACT_EQUALITY = ProvenBound(0.0, "the α of the proof satisfies this equality in rational arithmetic")
-EXACT_BOX = ProvenBound(0.0, "the α of the proof satisfies its box in rational arithmetic")
 
 
 def find_proven_bound(title: str, proof: Proof, claimed: float) -> ProvenBound:
@@ -57,7 +56,7 @@ def _bound_equation(title: str, proof: Proof, bounds: GapBounds, claimed: float)
         case "Primal" | "Primal as a QP" | "Primal with the rows" | "Loss":
             return _bound_primal(proof, bounds, claimed)
         case "Dual feasibility":
-            return EXACT_BOX
+            return ProvenBound(0.0, "the α of the proof satisfies its box in rational arithmetic")
         case "Stationarity in ρ" | "Stationarity in ε" | "Stationarity in μ":
             return EXACT_EQUALITY
         case "Stationarity in b" | "Recovering b":
@@ -88,8 +87,7 @@ def _bound_primal(proof: Proof, bounds: GapBounds, claimed: float) -> ProvenBoun
 
 def _bound_b(title: str, proof: Proof) -> ProvenBound:
     """Bound the equation of b: a sum of α without a penalty of b, or the value of b with one."""
-    point = proof.record["point"]
-    program = point.program
+    point, program = proof.record["point"], proof.record["point"].program
     if program.classes > 1 and title == "Stationarity in b":
         return EXACT_EQUALITY if any(not group.ridge for group in program.groups) else NO_BOUND
     b_groups = [group for group in program.groups if group.multiplier == "b"]

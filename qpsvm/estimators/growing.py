@@ -202,20 +202,8 @@ class IncrementalClassifier(IncrementalEstimator):
         ------
         DataError, DataTypeError
             Samples or labels that cannot be used; other columns, or other classes, than those of the first call.
-        UnsupportedError
-            Samples that are not in memory; an estimator from a pickle or a copy, which has no samples. There is no such
-            method with a precomputed kernel.
-        ParameterError, ParameterTypeError, UnknownOptionError
-            As for `fit`.
-
-        Warns
-        -----
-        GapWarning
-            As for `fit`.
-
-        Notes
-        -----
-        All samples are stored in memory. γ by "scale" and balanced weights are computed from all of them.
+        UnsupportedError, ParameterError, ParameterTypeError, UnknownOptionError
+            As for `SVR.partial_fit`, as are warnings and notes.
 
         Examples
         --------
