@@ -52,6 +52,7 @@ def find_proven_bound(title: str, proof: Proof, claimed: float) -> ProvenBound:
 
 
 def _bound_equation(title: str, proof: Proof, bounds: GapBounds, claimed: float) -> ProvenBound:
+    """Return the bound, which may be infinite."""
     match title:
         case "Primal" | "Primal as a QP" | "Primal with the rows" | "Loss":
             return _bound_primal(proof, bounds, claimed)

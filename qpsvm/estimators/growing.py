@@ -203,7 +203,16 @@ class IncrementalClassifier(IncrementalEstimator):
         DataError, DataTypeError
             Samples or labels that cannot be used; other columns, or other classes, than those of the first call.
         UnsupportedError, ParameterError, ParameterTypeError, UnknownOptionError
-            As for `SVR.partial_fit`, as are warnings and notes.
+            As for `SVR.partial_fit`.
+
+        Warns
+        -----
+        GapWarning
+            As for `fit`.
+
+        Notes
+        -----
+        All samples are stored in memory. γ by "scale" and balanced weights are computed from all of them.
 
         Examples
         --------

@@ -50,18 +50,15 @@ class StreamedRows(Decoder):
     def batches(self) -> Iterator[Batch]:
         start = 0
         for received in self._batches:
-            decoded = (
-                [self._decode_arrays(received, start)]
-                if self._chosen is None
-                else self._decode_table(received, start, self._chosen)
-            )
-            for batch in decoded:
+            decode = self._decode_arrays if self._chosen is None else self._decode_table
+            for batch in decode(received, start):
                 yield batch
                 start += batch.X.shape[0]
 
-    def _decode_table(self, received: Any, start: int, chosen: ChosenColumns) -> Iterator[Batch]:
+    def _decode_table(self, received: Any, start: int) -> Iterator[Batch]:
         """Decode a record batch, or a table, which may consist of several, whose first row is row `start`."""
-        where = f"the batch from row {start} on"
+        chosen, where = self._chosen, f"the batch from row {start} on"
+        assert chosen is not None
         if not is_arrow(received):
             raise DataTypeError(f"{where} is {type(received).__name__}, not a record batch")
         check_columns(received.schema, self._first.schema, chosen, uses_all=False, name=where, first_name="row 0")
@@ -69,7 +66,7 @@ class StreamedRows(Decoder):
             yield decode_batch(record, chosen, self.dtype, "", start)
             start += record.num_rows
 
-    def _decode_arrays(self, received: Any, start: int) -> Batch:
+    def _decode_arrays(self, received: Any, start: int) -> Iterator[Batch]:
         """Decode X, (X, y) or (X, y, weight), whose first row is row `start`."""
         X, y, weight = _split_batch(received)
         self._width = X.shape[1] if self._width is None else self._width
@@ -81,7 +78,7 @@ class StreamedRows(Decoder):
         for condition, is_met in conditions.items():
             if not is_met:
                 raise DataError(f"the batch from row {start} on does not have {condition}")
-        return Batch(X, None if y is None else normalise_labels(y), weight, "", start)
+        yield Batch(X, None if y is None else normalise_labels(y), weight, "", start)
 
 
 def _split_batch(received: Any) -> tuple[Matrix, Any, Any]:

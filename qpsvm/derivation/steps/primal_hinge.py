@@ -170,10 +170,6 @@ def _compute_b_scale(at: At) -> float:
 GRADIENT_BLOCKS = (
     ("w", "w", lambda at: at.unit * reference_size(at.w if at.is_linear else at.u, at.w_term_size), None),
     ("xi", "ξ", lambda at: float(max(at.problem.weight_shares)), None),
-    (
-        "b",
-        "b",
-        _compute_b_scale,
-        Subset("'b' not in gradient", lambda at: at.problem.space.computed_intercept is not None),
-    ),
-)
+    ("b", "b", _compute_b_scale,
+     Subset("'b' not in gradient", lambda at: at.problem.space.computed_intercept is not None)),
+)  # fmt: skip

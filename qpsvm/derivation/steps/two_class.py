@@ -72,6 +72,4 @@ def build_nu_step(machine: Formulas, compared_value: Term, level: Term | float, 
     error_weight = sym.sum_weights_where(compared_value, "<", level, C)
     support_weight = sym.sum_weights_where(sym.ALPHA, ">", 0, C, 0.0)
     chain = line(error_weight, "≤", alpha_sum, "≤", support_weight, scale=lambda at: alpha_sum.value(at))
-    return step(
-        "What ν bounds", f"{text} The residual is the amount by which a bound is violated.", Equation("alone", (chain,))
-    )
+    return step("What ν bounds", f"{text} The residual is the violation of a bound.", Equation("alone", (chain,)))

@@ -312,8 +312,8 @@ def complementarity(
     points, corners = np.column_stack([drawn.share, drawn.value])[chosen], drawn.compute_path_corners()
     heights = np.concatenate([points[:, 1], corners[np.isfinite(corners[:, 1]), 1]])
     low, high = float(heights.min()), float(heights.max())
-    room = PADDING * (high - low) or 1.0
-    low, high = low - room, high + room
+    padding = PADDING * (high - low) or 1.0
+    low, high = low - padding, high + padding
     ax.plot(corners[:, 0], np.clip(corners[:, 1], low, high), color=SKY, linewidth=7, alpha=0.5, zorder=1,
             solid_joinstyle="miter", label="optimal")  # fmt: skip
     ax.axhline(0.0, color=BLACK, linewidth=0.8, linestyle=":", zorder=0)

@@ -159,8 +159,8 @@ def _find_top(primal: FloatArray, dual: FloatArray) -> float:
 def _set_frame(ax: Axes, primal: FloatArray, dual: FloatArray) -> None:
     """Set the vertical limits and the labels of the axes."""
     low, high = float(dual.min()), _find_top(primal, dual)
-    room = PADDING * (high - low) or 1.0
-    ax.set_ylim(low - room, high + room)
+    padding = PADDING * (high - low) or 1.0
+    ax.set_ylim(low - padding, high + padding)
     label_of_t = "t, with $\\alpha(t) = (1 - t)\\,\\alpha^0 + t\\,\\alpha^*$ and $w(t) = w(\\alpha(t))$"
     set_labels(ax, label_of_t, "value of the objective")
 

@@ -52,7 +52,7 @@ def get_hyperparameters(problem: MachineStatement) -> dict[str, Any]:
 
 
 def replace_parameters(problem: S, changes: Mapping[str, Any]) -> S:
-    """Build the machine with changed parameters: see `Problem.replace`. Raises UnknownOptionError, ParameterError."""
+    """Build the machine with changed parameters: see `Problem.replace`."""
     kernel = as_kernel(changes.get("kernel", problem.kernel))
     values = {name: changes[name] for name in get_kernel_parameters(kernel) if name in changes}
     known = {*problem._hyperparameters, *get_kernel_parameters(kernel), "kernel", "psd"}
