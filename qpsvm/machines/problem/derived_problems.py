@@ -132,7 +132,8 @@ def restrict_to_rows(problem: S, rows: IntArray) -> S:
     if isinstance(problem.kernel, Precomputed):
         X = np.ascontiguousarray(X[:, chosen])
     X = X if isinstance(X, RowSource) else freeze(X)
-    weight = restrict_parameter(samples.weight, samples.n, chosen)
+    weight = samples.weight if find_common_value(samples.weight) is None else samples.weight[: len(chosen)]
+    weight = weight if len(weight) == len(chosen) else weight[chosen]
     part = TrainingSamples(X, target, weight, samples.classes, samples.feature_names)
     _check_per_sample_values(problem)
     hyperparameters = {
