@@ -105,7 +105,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     #: Names of the attributes set by a fit.
     _attribute_names: ClassVar[tuple[str, ...]] = ()
     #: Whether this fit continues the last one with additional samples.
-    _continues: bool = False
+    _is_partial_fit: bool = False
     #: Feature names of a `qpsvm.Table`, which has no `feature_names_in_`; None if the samples are no table.
     _columns: tuple[str, ...] | None = None
     #: The results of the machines, if the estimator has no `results_`.
@@ -239,7 +239,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         The last solution is kept if `warm_start` is set.
         """
         state = dict(super().__getstate__())
-        for name in ("_split", "_stored_samples", "_training_samples"):
+        for name in ("_split", "_samples_so_far", "_training_samples"):
             state.pop(name, None)
         if not self._is_warm_started:
             state.pop("_solution", None)
@@ -316,7 +316,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def _is_warm_started(self) -> bool:
         """Whether a solve starts from the last solution."""
-        return self._continues or bool(self.warm_start)
+        return self._is_partial_fit or bool(self.warm_start)
 
     def _find_start(self, problem: Problem) -> SVMResult | FloatArray | None:
         """Return the last result, or its α followed by zeros for new samples; None if neither fits the problem."""
@@ -326,7 +326,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         n_new = problem.n - len(last.coef)
         if n_new == 0:
             return last
-        if n_new < 0 or not self._continues:
+        if n_new < 0 or not self._is_partial_fit:
             return None
         alpha = last.alpha.reshape(problem._variables_per_sample, -1)
         return np.hstack([alpha, np.zeros((problem._variables_per_sample, n_new))]).ravel()

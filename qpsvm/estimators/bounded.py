@@ -17,11 +17,11 @@ from qpsvm.estimators.base import Estimator
 class BoundedEstimator(Estimator):
     """An estimator with bounds on f over all exact optima."""
 
-    #: Whether f is that of the results divided by ρ.
+    #: Whether the estimator's f is that of its results divided by ρ.
     _is_divided_by_rho: ClassVar[bool] = False
-    #: Method that prepares new samples, (m, d), or kernel values, for the machines.
+    #: Method that prepares new samples, (m, d), or their kernel values, for `SVMResult.decision_bounds`.
     _prepare_points: Any
-    #: Whether there is a machine per pair of classes, with f positive for the first.
+    #: Whether f is positive for the first class of a pair, as in scikit-learn for more than two classes.
     _is_first_positive: Any = False
 
     def decision_bounds(self, X: Any, *, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
@@ -36,7 +36,7 @@ class BoundedEstimator(Estimator):
         Returns
         -------
         low, high : ndarray, shape (m,), or (m, P) for several machines
-            For several classes, f of each pair, positive for its first class, or of each class.
+            For several classes, those of each pair, with f positive for its first class, or of each class.
 
         Raises
         ------
@@ -54,7 +54,7 @@ class BoundedEstimator(Estimator):
         return (low[:, 0], high[:, 0]) if low.shape[1] == 1 else (low, high)
 
     def _compute_bounds(self, X: Any, diagonal: Any) -> tuple[FloatArray, FloatArray]:
-        """Bound f of every machine: (m, P) each."""
+        """Bound f of each of P machines from below and above: (m, P) each."""
         check_is_fitted(self)
         points = self._prepare_points(X)
         results = self._list_results()
@@ -66,7 +66,7 @@ class BoundedEstimator(Estimator):
 
 
 class BoundedRegressor(BoundedEstimator):
-    """A regressor with bounds."""
+    """A regressor that tells which predictions are proven."""
 
     def proven(self, X: Any, *, within: float, diagonal: Any = None) -> NDArray[np.bool_]:
         """Tell which predictions differ by at most `within` from those of every exact optimum.
@@ -94,12 +94,14 @@ class BoundedRegressor(BoundedEstimator):
 
 
 class BoundedClassifier(BoundedEstimator):
-    """A classifier with bounds."""
+    """A classifier that tells which labels are proven."""
 
     classes_: NDArray[Any]
 
     def proven(self, X: Any, *, diagonal: Any = None) -> NDArray[np.bool_]:
-        """Tell which labels every exact optimum predicts; for several classes, labels that no open vote can change.
+        """Tell which labels every exact optimum predicts.
+
+        For several classes, the least score of the label has to exceed the largest score of every other class.
 
         Parameters
         ----------
@@ -116,19 +118,20 @@ class BoundedClassifier(BoundedEstimator):
         sklearn.exceptions.NotFittedError, DataError, DataTypeError, UnsupportedError
         """
         low, high = self._compute_bounds(X, diagonal)
-        codes, k = np.searchsorted(self.classes_, self.predict(X)), len(self.classes_)
+        codes = np.searchsorted(self.classes_, self.predict(X))
         if low.shape[1] == 1:
             return np.asarray(np.where(codes == 1, low[:, 0] > 0.0, high[:, 0] < 0.0))
-        if self._is_first_positive:
+        if self._is_first_positive:  # the scores are votes; a pair whose sign is open may vote for either class
+            k = len(self.classes_)
             low, high = _count_votes(low > 0.0, high < 0.0, k), _count_votes(high >= 0.0, low <= 0.0, k)
         rows = np.arange(len(codes))
-        other_votes = high.copy()
-        other_votes[rows, codes] = -np.inf
-        return np.asarray(low[rows, codes] > other_votes.max(axis=1))
+        rival_scores = high.copy()
+        rival_scores[rows, codes] = -np.inf
+        return np.asarray(low[rows, codes] > rival_scores.max(axis=1))
 
 
 class BoundedDetector(BoundedEstimator):
-    """A novelty detector with bounds."""
+    """A novelty detector that tells which predictions are proven."""
 
     #: Method that predicts −1 or 1 for each sample, possibly from K(x, x).
     predict: Any
@@ -154,10 +157,10 @@ class BoundedDetector(BoundedEstimator):
         return np.asarray(np.where(self.predict(X, diagonal=diagonal) > 0, low[:, 0] > 0.0, high[:, 0] < 0.0))
 
 
-def _count_votes(first: NDArray[np.bool_], second: NDArray[np.bool_], k: int) -> FloatArray:
-    """Count the votes of each class, (m, k), given whether pairs, (m, P) each, are for their first or their second."""
-    votes = np.zeros((len(first), k))
+def _count_votes(is_for_first: NDArray[np.bool_], is_for_second: NDArray[np.bool_], k: int) -> FloatArray:
+    """Count the votes for each class, (m, k), given whether each pair votes for its first and second class, (m, P)."""
+    votes = np.zeros((len(is_for_first), k))
     for p, (i, j) in enumerate(combinations(range(k), 2)):
-        votes[:, i] += first[:, p]
-        votes[:, j] += second[:, p]
+        votes[:, i] += is_for_first[:, p]
+        votes[:, j] += is_for_second[:, p]
     return votes

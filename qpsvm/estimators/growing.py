@@ -27,10 +27,10 @@ from qpsvm.estimators.sklearn_checks import translate_sklearn_errors
 from qpsvm.estimators.targets import check_same_length, check_targets, check_weights
 
 
-class StoredSamples(NamedTuple):
-    """The samples of all calls: X (n, d), y (n,) or None without a target, weights (n,) or None if all are 1.
+class SampleBatch(NamedTuple):
+    """Samples of one or several calls: X (n, d), y (n,) or None without a target, weight (n,) or None if all are 1.
 
-    change_guard: Detects changes of X if it is the caller's array; None if it is a copy.
+    change_guard: Detects changes of X if it is the caller's array; None if X is a copy.
     """
 
     X: Any
@@ -38,8 +38,8 @@ class StoredSamples(NamedTuple):
     weight: FloatArray | None
     change_guard: ChangeGuard | None = None
 
-    def append(self, other: StoredSamples) -> StoredSamples:
-        """Return these samples followed by another batch, in new arrays. Raises DataError."""
+    def append(self, other: SampleBatch) -> SampleBatch:
+        """Concatenate these samples and another batch in new arrays. Raises DataError."""
         try:
             if self.change_guard is not None:
                 self.change_guard.check()
@@ -55,22 +55,22 @@ class StoredSamples(NamedTuple):
         else:
             X = np.vstack([self.X, other.X.toarray() if sp.issparse(other.X) else other.X])
         y = None if self.y is None or other.y is None else np.concatenate([self.y, other.y])
-        return StoredSamples(X, y, np.concatenate(weights) if is_weighted else None)
+        return SampleBatch(X, y, np.concatenate(weights) if is_weighted else None)
 
 
-def _takes_batches(estimator: Any) -> bool:
-    """Return True if samples can be added. Raises AbsentError, so that there is no `partial_fit` otherwise."""
+def _can_add_samples(estimator: Any) -> bool:
+    """Return True if samples can be added; else raise AbsentError, so that the estimator has no `partial_fit`."""
     if getattr(estimator, "kernel", None) == "precomputed":
-        raise AbsentError("a kernel matrix has to be made again for more samples: fit that of all of them")
+        raise AbsentError("a precomputed kernel matrix has no entries for more samples: fit the matrix of all samples")
     return True
 
 
 class IncrementalEstimator(Estimator):
-    """An estimator that accepts samples in batches."""
+    """An estimator that accepts samples in batches, and stores all of them."""
 
-    _stored_samples: StoredSamples | None
+    _samples_so_far: SampleBatch | None
 
-    @available_if(_takes_batches)  # type: ignore[untyped-decorator]
+    @available_if(_can_add_samples)  # type: ignore[untyped-decorator]
     @fit_atomically
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the machine to these samples and those of all earlier calls: the result of `fit` on all of them.
@@ -120,57 +120,57 @@ class IncrementalEstimator(Estimator):
 
     @property
     def _ignores_target(self) -> bool:
-        """Whether a target is not used."""
+        """Whether the machine has no target, so that y is not used."""
         return not self.__sklearn_tags__().target_tags.required
 
     def _store_samples(self, y: Any, sample_weight: Any) -> None:
-        """Store the samples of `fit` for later batches if they are in memory, X by reference."""
+        """Store the samples of `fit` for later batches, X by reference, if they are in memory; else None."""
         X = self.__dict__.pop("_training_samples", None)
         if X is None:
-            self._stored_samples = None
+            self._samples_so_far = None
             return
         n, change_guard = X.shape[0], ChangeGuard([X], "X")
         change_guard.start_run()
         change_guard.end_run()
         target, weight = self._prepare_target(y, n), check_weights(sample_weight, n)
-        self._stored_samples = StoredSamples(X, target, weight, change_guard)
+        self._samples_so_far = SampleBatch(X, target, weight, change_guard)
 
     def _prepare_target(self, y: Any, n: int) -> NDArray[Any] | None:
-        """Return a copy of the target of the samples, (n,)."""
+        """Return a copy of the checked target, (n,); None if it is not used."""
         return None if self._ignores_target else np.array(check_targets(y, n))
 
-    def _find_previous(self) -> StoredSamples | None:
-        """Return the earlier samples; None before the first. Raises UnsupportedError."""
+    def _find_previous(self) -> SampleBatch | None:
+        """Return the samples of the earlier calls; None before the first. Raises UnsupportedError."""
         if not hasattr(self, "gap_"):
             return None
-        previous: StoredSamples | None = getattr(self, "_stored_samples", None)
+        previous: SampleBatch | None = getattr(self, "_samples_so_far", None)
         if previous is None:
             raise UnsupportedError(
-                f"this {type(self).__name__} has no samples to add to: a pickle and a copy keep none, nor does `fit` "
-                "of what is stored, or of a kernel that is a function; begin with partial_fit, or fit all samples"
+                f"this {type(self).__name__} has no samples to add to: a pickle and a copy store none, nor does `fit` "
+                "for files or for a kernel function; begin with partial_fit, or fit all samples"
             )
         return previous
 
-    def _prepare_batch(self, X: Any, sample_weight: Any) -> StoredSamples:
-        """Validate the samples of a call, as floats, and their weights."""
+    def _prepare_batch(self, X: Any, sample_weight: Any) -> SampleBatch:
+        """Check and copy the samples of a call, as floats, and their weights; y is added later."""
         self._check_parameters()
         if isinstance(X, RowSource) or is_stored(X):
-            raise UnsupportedError("partial_fit keeps its samples in memory: fit takes those that are stored elsewhere")
+            raise UnsupportedError("partial_fit stores its samples in memory: use fit for samples in files")
         checked = prepare_batch(self, X, self._find_previous() is None)
         weight = check_weights(sample_weight, checked.shape[0])
-        return StoredSamples(checked.copy(), None, None if weight is None else np.array(weight))
+        return SampleBatch(checked.copy(), None, None if weight is None else np.array(weight))
 
-    def _fit_all(self, batch: StoredSamples) -> None:
-        """Fit the samples of all calls, warm-started at the last optimum."""
+    def _fit_all(self, batch: SampleBatch) -> None:
+        """Fit the samples of the earlier calls and this batch, warm-started at the last optimum."""
         names, previous = getattr(self, "feature_names_in_", None), self._find_previous()
         all_samples = batch if previous is None else previous.append(batch)
-        self._continues = True
+        self._is_partial_fit = True
         try:
             self._fit(all_samples.X, all_samples.y, all_samples.weight)
         finally:
-            del self._continues
+            del self._is_partial_fit
         self.__dict__.pop("_training_samples", None)
-        self._stored_samples = all_samples
+        self._samples_so_far = all_samples
         if names is not None:
             self.feature_names_in_ = names
 
@@ -178,7 +178,7 @@ class IncrementalEstimator(Estimator):
 class IncrementalClassifier(IncrementalEstimator):
     """A classifier that accepts samples in batches."""
 
-    @available_if(_takes_batches)  # type: ignore[untyped-decorator]
+    @available_if(_can_add_samples)  # type: ignore[untyped-decorator]
     @fit_atomically
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Fit the machine to these samples and those of all earlier calls: the result of `fit` on all of them.
@@ -202,11 +202,8 @@ class IncrementalClassifier(IncrementalEstimator):
         ------
         DataError, DataTypeError
             Samples or labels that cannot be used; other columns, or other classes, than those of the first call.
-        UnsupportedError
-            Samples that are not in memory; an estimator from a pickle or a copy, which has no samples. There is no such
-            method with a precomputed kernel.
-        ParameterError, ParameterTypeError, UnknownOptionError
-            As for `fit`.
+        UnsupportedError, ParameterError, ParameterTypeError, UnknownOptionError
+            As for `SVR.partial_fit`.
 
         Warns
         -----
@@ -235,7 +232,7 @@ class IncrementalClassifier(IncrementalEstimator):
         return labels
 
     def _check_labels(self, y: Any, classes: Any, n: int) -> NDArray[Any]:
-        """Check that the labels of a batch, (n,), are among the classes. Raises DataError."""
+        """Check and copy the labels of a batch, (n,), which must be among the classes. Raises DataError."""
         if y is None:
             raise DataError("requires y to be passed, but the target y is None")
         labels: Any = self._prepare_target(y, n)
@@ -243,9 +240,8 @@ class IncrementalClassifier(IncrementalEstimator):
             requested = None if classes is None else np.unique(column_or_1d(classes))
         previous = self._find_previous()
         first_labels: Any = labels if previous is None else previous.y
-        known_classes: NDArray[Any] = (
-            np.unique(first_labels) if previous is not None or requested is None else requested
-        )
+        is_choice = previous is None and requested is not None
+        known_classes: Any = requested if is_choice else np.unique(first_labels)
         if requested is not None and not np.array_equal(requested, known_classes):
             raise DataError(f"classes={requested.tolist()} are not those of the first call, {known_classes.tolist()}")
         unknown = np.flatnonzero(~np.isin(labels, known_classes))

@@ -94,7 +94,7 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
     ) -> BinaryMachines:
         """Solve the machines of all classes, started from the last ones if they have the same form."""
         last = (
-            _extend_start(getattr(self, "_solution", None), len(codes), self._continues)
+            _extend_start(getattr(self, "_solution", None), len(codes), self._is_partial_fit)
             if self._is_warm_started
             else None
         )

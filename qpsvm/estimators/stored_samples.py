@@ -1,7 +1,7 @@
 """Open and score samples that are read from files block by block (`RowSource`).
 
 Such a source checks its rows when they are read, so only the number and names of its columns remain to be checked:
-`learn_columns` stores those of a fit, and `open_rows_to_predict` compares others with them.
+`learn_columns` stores those of a fit, and `open_rows_to_predict` compares the columns of later samples with them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,7 @@ def learn_columns(estimator: Any, source: RowSource) -> None:
 
 
 def open_rows_to_predict(estimator: Any, X: Any, target: Any = None, weight: Any = None) -> RowSource:
-    """Open samples to predict as a source of rows, whose columns are those of the fit.
-
-    Data that are not open yet are opened with the names of these columns, so that others, such as the target, are
-    ignored.
+    """Open samples to predict as a source of rows with the columns of the fit; other columns of a file are ignored.
 
     Raises sklearn.exceptions.NotFittedError, DataError, QPSVMError.
     """
@@ -50,12 +47,12 @@ def open_rows_to_predict(estimator: Any, X: Any, target: Any = None, weight: Any
         )
     source_names = source.feature_names
     if names is not None and source_names is not None and find_order(source_names, names, "X") is not None:
-        raise DataError("X has the columns of the fit in another order: open_rows(..., columns=...) takes them in one")
+        raise DataError("X has the columns of the fit in another order: open_rows(..., columns=...) sets the order")
     return source
 
 
 class StoredScoreMixin:
-    """The score of an estimator whose samples may be stored, with the target among them."""
+    """The score of an estimator whose samples may be in files, with the target and the weights as columns."""
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the score of the predictions, as scikit-learn defines it for such an estimator.
@@ -72,8 +69,9 @@ class StoredScoreMixin:
         float
         """
         if is_stored(X) and not getattr(self, "_has_kernel_function", False):
-            X = open_rows_to_predict(self, X, *(given if is_column(given) else None for given in (y, sample_weight)))
-            y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
+            target, weight = (item if is_column(item) else None for item in (y, sample_weight))
+            X = open_rows_to_predict(self, X, target, weight)
+            y, sample_weight = (None if is_column(item) else item for item in (y, sample_weight))
         if isinstance(X, RowSource) or is_table(X):
             X, y, sample_weight = open_stored(X, y, sample_weight)
         value: float = super().score(X, y, sample_weight)  # type: ignore[misc]

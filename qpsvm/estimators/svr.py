@@ -22,11 +22,10 @@ from qpsvm.machines import EpsilonSVR
 from qpsvm.machines import NuSVR as NuProblem
 from qpsvm.machines import QuantileSVR as QuantileProblem
 
-#: Values tried in place of an infinite C: if no α reaches one, the solution is that of any larger C. The smaller C, the
-#: smaller the rounding errors in the certificate.
+#: Values tried in place of an infinite C, from small to large: if no α reaches C, the solution is that of any larger C.
+#: The smaller C, the smaller the rounding errors in the certificate.
 LARGE_PENALTIES = (1e4, 1e8, 1e12)
-
-#: Value of `SVMResult.kind` for a row at its bound.
+#: Value of `SVMResult.kind` for a sample at its bound.
 AT_BOUND = 2
 
 
@@ -44,12 +43,12 @@ class KernelRegressor(IncrementalEstimator, IntervalRegressor, StoredScoreMixin,
         matrix, kernel = self._prepare_training(X)
         n = matrix.shape[0]
         target, weight = check_targets(y, n), check_weights(sample_weight, n)
-        for C in LARGE_PENALTIES if math.inf == self.C else (self.C,):
+        is_hard = math.inf == self.C
+        for C in LARGE_PENALTIES if is_hard else (self.C,):
             result = self._solve_one(self._build_problem(matrix, target, kernel=kernel, weight=weight, C=C))
-            reached = math.inf == self.C and bool((result.kind == AT_BOUND).any())
-            if not reached:
+            if not (is_hard and (result.kind == AT_BOUND).any()):
                 break
-        if reached:
+        else:
             raise ParameterError("C=inf: no f keeps every sample within its tube; give a finite C, or a wider tube")
         self._store_result(matrix, result)
         self._left_out = None
@@ -88,7 +87,7 @@ class NuSVR(KernelRegressor):
 
     See Also
     --------
-    SVR : With the width of the tube given.
+    SVR : With a given width of the tube.
     qpsvm.NuSVR : The problem itself; `result_.epsilon` is the width that was found.
 
     References

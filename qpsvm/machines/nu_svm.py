@@ -1,4 +1,6 @@
-"""Define the ν-SVM (Schölkopf, Smola, Williamson & Bartlett 2000): the margin level ρ is a variable, ν bounds shares.
+"""Define the ν-SVM (Schölkopf, Smola, Williamson & Bartlett 2000) (`NuSVM`).
+
+The margin level ρ is a variable, and ν bounds the shares of margin errors, from above, and of support vectors.
 
 Derivation
 ----------
@@ -62,8 +64,8 @@ from qpsvm.space.kernels.psd_rule import PSDRule
 class NuSVM(Problem):
     """Soft-margin SVM with ν instead of C.
 
-    If the reduced hulls meet, the optimum is w = 0 with value 0, and no gap can be relative to that. A result counts as
-    optimal there if every entry of w(α) is within the rounding error of its sum; then w, b and ρ are 0. The gap is
+    If the reduced hulls meet, the optimum is w = 0 with value 0: no relative gap is defined. A result counts as optimal
+    there if every entry of w(α) is within the rounding error of its sum; then w, b and ρ are 0. The gap is
     ‖w(α)‖²/S², where S is Σα times the mean distance of the samples from the one with the largest α, (ZERO.2): the
     objective relative to its value without cancellation. `verify` proves it.
 
@@ -128,19 +130,19 @@ class NuSVM(Problem):
         if nu > 1:
             raise ParameterError(f"nu must be in (0, 1], got {nu!r}")
         nu_max = float(self._exact_nu_max)
-        if nu > nu_max * (1 + 1e-12 + self.n * np.finfo(float).eps):
+        if nu > nu_max * (1 + 1e-12 + self.n * np.finfo(float).eps):  # more than the rounding of a computed ν_max
             raise attach_balance_proof(InfeasibleNuError(nu, nu_max), self)
         self.nu = min(nu, nu_max)
         self.nu_max = nu_max
 
     @cached
     def _exact_nu_max(self) -> Fraction:
-        """ν_max of (NUSVM.16), exact."""
+        """The exact ν_max of (NUSVM.16)."""
         return compute_nu_max(self.sample_weight, self.y)
 
     def _build_specification(self) -> Specification:
         s, nu, nu_max = self._select_active(self.sample_weight), Fraction(self.nu), self._exact_nu_max
-        if self.nu == float(nu_max):  # rounded, it may be infeasible, (NUSVM.16)
+        if self.nu == float(nu_max):  # ν_max as a float may be rounded up, and infeasible
             nu = min(nu, nu_max)
         rho = Equality("nu", "rho", -1.0, -nu, "−1ᵀα = −ν")  # (NUSVM.6): negative, so that the multiplier is +ρ
         return Specification(
@@ -148,18 +150,7 @@ class NuSVM(Problem):
         )  # (NUSVM.2), (NUSVM.11)
 
     def _rescale_alpha(self, alpha: FloatArray) -> FloatArray:
-        """Scale α to Σα = ν, (NUSVM.6).
-
-        Parameters
-        ----------
-        alpha : ndarray, shape (n,)
-            The α of a problem with margin level 1.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-            α in the same proportions.
-        """
+        """Scale α (n,) of a problem with margin level 1 to Σα = ν, (NUSVM.6)."""
         return alpha * (self.nu / max(float(alpha.sum()), np.finfo(float).tiny))
 
     def _describe_caveats(self, certificate: Certificate) -> str:
@@ -197,8 +188,8 @@ class NuSVM(Problem):
         >>> import qpsvm
         >>> problem = qpsvm.NuSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], nu=0.5)
         >>> result = qpsvm.solve(problem)
-        >>> same = qpsvm.solve(problem.equivalent_c_svm(result))
-        >>> print(round(result.rho, 6), np.allclose(same.w, result.w / result.rho))
+        >>> c_result = qpsvm.solve(problem.equivalent_c_svm(result))
+        >>> print(round(result.rho, 6), np.allclose(c_result.w, result.w / result.rho))
         0.75 True
         """
         check_result(self.samples, result)
@@ -208,14 +199,14 @@ class NuSVM(Problem):
                 f"equivalent to nu = {self.nu:g}; choose a larger nu"
             )
         C = 1.0 / (result.rho * float(self.sample_weight.sum()))
-        twin: CSVM = convert_problem(self, "CSVM", is_rescaled=True, C=C)
-        return twin
+        c_svm: CSVM = convert_problem(self, "CSVM", is_rescaled=True, C=C)
+        return c_svm
 
 
 def compute_nu_max(s: FloatArray, y: FloatArray) -> Fraction:
-    """Compute ν_max of (NUSVM.16) from weights and labels, (n,) each."""
+    """Compute ν_max of (NUSVM.16) exactly from weights and labels, (n,) each."""
     if find_common_value(s) is not None:
-        positive = int(np.count_nonzero(y > 0))
-        return Fraction(2 * min(positive, len(y) - positive), len(y))
+        n_positive = int(np.count_nonzero(y > 0))
+        return Fraction(2 * min(n_positive, len(y) - n_positive), len(y))
     positive_sum, negative_sum = sum_floats(s[y > 0]), sum_floats(s[y < 0])
     return 2 * min(positive_sum, negative_sum) / (positive_sum + negative_sum)  # (NUSVM.16)

@@ -20,7 +20,7 @@ from qpsvm.data.sources.stored import FileWatch
 
 
 class StreamedRows(Decoder):
-    """The rows of batches: X, (X, y) or (X, y, weight), or tables and record batches of pyarrow.
+    """Rows in batches of the caller: arrays X, (X, y) or (X, y, weight), or tables and record batches of pyarrow.
 
     batches: An iterator can be read only once, a list repeatedly.
     target, columns, weight: As in `open_rows`; for tables and record batches only.
@@ -37,58 +37,53 @@ class StreamedRows(Decoder):
         if first is None:
             raise DataError("there are no rows: the iterator yields no batch")
         self._first, self._batches = first, chain([first], iterator) if self.is_single_use else batches
-        choice = (target, columns, weight)
+        requested = (target, columns, weight)
         self._chosen: ChosenColumns | None = None
         if is_arrow(first):
-            self._chosen = choose_columns(first.schema.names, "the first batch", *choice)
+            self._chosen = choose_columns(first.schema.names, "the first batch", *requested)
             self.feature_names = self._chosen.features
-        elif any(names is not None for names in choice):
+        elif any(names is not None for names in requested):
             raise ParameterError("batches that are arrays have no names: yield (X, y) or (X, y, weight)")
-        self.is_sparse = sp.issparse(_split_batch(first)[0]) if self._chosen is None else False
+        self.is_sparse = self._chosen is None and sp.issparse(_split_batch(first)[0])
         self._width: int | None = None
 
     def batches(self) -> Iterator[Batch]:
         start = 0
-        for given in self._batches:
-            for batch in self._decode_batches(given, start):
+        for received in self._batches:
+            decode = self._decode_arrays if self._chosen is None else self._decode_table
+            for batch in decode(received, start):
                 yield batch
                 start += batch.X.shape[0]
 
-    def _decode_batches(self, given: Any, start: int) -> Iterator[Batch]:
-        """Decode a batch of the caller whose first row is row `start`."""
-        if self._chosen is None:
-            yield self._decode_arrays(given, start)
-        else:
-            yield from self._decode_table(given, start, self._chosen)
-
-    def _decode_table(self, given: Any, start: int, chosen: ChosenColumns) -> Iterator[Batch]:
-        """Decode a record batch, or a table, which may consist of several."""
-        where = f"the batch from row {start} on"
-        if not is_arrow(given):
-            raise DataTypeError(f"{where} is {type(given).__name__}, not a record batch")
-        check_columns(given.schema, self._first.schema, chosen, False, where, "row 0")
-        for record in given.to_batches() if hasattr(given, "to_batches") else [given]:
+    def _decode_table(self, received: Any, start: int) -> Iterator[Batch]:
+        """Decode a record batch, or a table, which may consist of several, whose first row is row `start`."""
+        chosen, where = self._chosen, f"the batch from row {start} on"
+        assert chosen is not None
+        if not is_arrow(received):
+            raise DataTypeError(f"{where} is {type(received).__name__}, not a record batch")
+        check_columns(received.schema, self._first.schema, chosen, uses_all=False, name=where, first_name="row 0")
+        for record in received.to_batches() if hasattr(received, "to_batches") else [received]:
             yield decode_batch(record, chosen, self.dtype, "", start)
             start += record.num_rows
 
-    def _decode_arrays(self, given: Any, start: int) -> Batch:
-        """Decode X, (X, y) or (X, y, weight)."""
-        X, y, weight = _split_batch(given)
+    def _decode_arrays(self, received: Any, start: int) -> Iterator[Batch]:
+        """Decode X, (X, y) or (X, y, weight), whose first row is row `start`."""
+        X, y, weight = _split_batch(received)
         self._width = X.shape[1] if self._width is None else self._width
         conditions = {
-            "the same columns as the first": X.shape[1] == self._width,
-            "a label for each row": y is None or y.shape == X.shape[:1],
-            "a weight for each row": weight is None or weight.shape == X.shape[:1],
+            "as many columns as the first": X.shape[1] == self._width,
+            "one label per row": y is None or y.shape == X.shape[:1],
+            "one weight per row": weight is None or weight.shape == X.shape[:1],
         }
-        for what, is_met in conditions.items():
+        for condition, is_met in conditions.items():
             if not is_met:
-                raise DataError(f"the batch from row {start} on has no {what}")
-        return Batch(X, None if y is None else normalise_labels(y), weight, "", start)
+                raise DataError(f"the batch from row {start} on does not have {condition}")
+        yield Batch(X, None if y is None else normalise_labels(y), weight, "", start)
 
 
-def _split_batch(given: Any) -> tuple[Matrix, Any, Any]:
-    """Split a batch into X, y and weight. Raises DataError, DataTypeError."""
-    X, y, weight = (*given, None, None)[:3] if isinstance(given, tuple) else (given, None, None)
+def _split_batch(received: Any) -> tuple[Matrix, Any, Any]:
+    """Split a batch of arrays into X, y and weight, as arrays or None. Raises DataError, DataTypeError."""
+    X, y, weight = (*received, None, None)[:3] if isinstance(received, tuple) else (received, None, None)
     X = as_row_source(X).matrix() if sp.issparse(X) else as_raw_array(X, "a batch")
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         raise DataTypeError(f"a batch of rows must be numbers in two dimensions, got shape {X.shape} of {X.dtype}")

@@ -1,4 +1,4 @@
-"""Build the steps of the regularised hinge loss, (PHINGE.1) to (PHINGE.19)."""
+"""Build the steps of the regularised hinge loss, (PHINGE.1) to (PHINGE.19) (`steps`)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from qpsvm.program import residuals
 from qpsvm.space.kernels.space import FeatureSpace
 
 LAM = letter(r"\lambda", lambda at: at.problem.lam, "lam")
-#: Weights p_i of the losses in the mean, and C_i = p_i/λ.
+#: Weights p_i of the losses in the mean, and the upper bounds C_i = p_i/λ of α.
 SHARES = letter("p_i", lambda at: at.problem.weight_shares)
 UPPER = SHARES / LAM
-#: Largest number of rows for which K is factored to write the primal QP of a kernel: this takes seconds and 100 MB.
+#: Largest number of rows for which K is factored to build the primal QP of a kernel, in seconds and with 100 MB.
 MAX_DERIVED_KERNEL_ROWS = 3000
 #: Meanings of the symbols of this machine.
 SYMBOLS = {
@@ -34,7 +34,7 @@ SYMBOLS = {
     "C": Meaning("p/λ, the upper bound of α", "(n,)"),
     r"\lambda": Meaning("weight of the squared norm"),
     "G": Meaning("constraint matrix of the primal QP"),
-    "z": Meaning("multipliers of the rows and bounds of the primal QP"),
+    "z": Meaning("multipliers of the constraints and bounds of the primal QP"),
 }
 
 
@@ -98,8 +98,8 @@ def _build_c_svm_step(machine: Formulas) -> Step:
 def _build_qp_multiplier_step() -> Step:
     """Build the step about the multipliers that a solver of the primal QP returns."""
     gradient_lines = (
-        line(_build_gradient_term(name), "=", 0, scale=scale, place="entry", shown=False, when=when)
-        for name, scale, when in BLOCKS
+        line(_build_gradient_term(name, symbol), "=", 0, scale=scale, place="entry", shown=False, when=when)
+        for name, symbol, scale, when in GRADIENT_BLOCKS
     )
     return step(
         "Multipliers of the QP",
@@ -140,11 +140,11 @@ def explain_missing_primal(at: At) -> str:
     """Explain why the primal of a kernel is not built, or return ""."""
     if at.is_linear or len(at.y) <= MAX_DERIVED_KERNEL_ROWS:
         return ""
-    return f"the primal of a kernel is written in a factor of K, made for at most {MAX_DERIVED_KERNEL_ROWS} rows"
+    return f"the primal of a kernel needs a factor of K, which is computed for at most {MAX_DERIVED_KERNEL_ROWS} rows"
 
 
 def compute_gradient_blocks(at: At) -> dict[str, np.ndarray]:
-    """Return the blocks of Px + q + Gᵀz + z_box by name, with z = λα and z_box = −λη on the rows ξ ≥ 0."""
+    """Compute the blocks of Px + q + Gᵀz + z_box by name, with z = λα and z_box = −λη for the bounds ξ ≥ 0."""
     qp = at.problem.qp("primal")
     w = at.w if at.is_linear else at.problem.space.textbook_coordinates.T @ (at.alpha * at.y)
     b = [] if at.problem.space.computed_intercept is None else [at.b]
@@ -154,25 +154,22 @@ def compute_gradient_blocks(at: At) -> dict[str, np.ndarray]:
     return blocks | {"xi": blocks["xi"] - at.unit * at.eta}
 
 
-def _build_gradient_term(name: str) -> Term:
-    """Build the term of a block of the gradient: "w", "b" or "xi"."""
-    symbol = {"w": "w", "b": "b", "xi": "ξ"}[name]
+def _build_gradient_term(name: str, symbol: str) -> Term:
+    """Build the term of a block of the gradient, by the name of the block and the symbol of its variables."""
     return letter(
-        "",
-        lambda at: compute_gradient_blocks(at)[name],
-        f"gradient[{name!r}]",
-        f"the gradient with respect to {symbol}",
-    )
+        "", lambda at: compute_gradient_blocks(at)[name], f"gradient[{name!r}]", f"the gradient in {symbol}"
+    )  # fmt: skip
 
 
 def _compute_b_scale(at: At) -> float:
-    """Return the scale of the block of b, as in (PHINGE.5)."""
+    """Compute the scale of the block of b, as in (PHINGE.5)."""
     return at.unit * (max(at.alpha_sum, 1 + abs(at.b)) if at.problem.intercept == "penalised" else at.alpha_sum)
 
 
-#: The blocks of the primal QP's stationarity, their scales, and the points that have them; None for all points.
-BLOCKS = (
-    ("w", lambda at: at.unit * reference_size(at.w if at.is_linear else at.u, at.w_term_size), None),
-    ("xi", lambda at: float(max(at.problem.weight_shares)), None),
-    ("b", _compute_b_scale, Subset("'b' not in gradient", lambda at: at.problem.space.computed_intercept is not None)),
-)
+#: Name, symbol and scale of each block of the primal QP's gradient, and the points that have it; None for all points.
+GRADIENT_BLOCKS = (
+    ("w", "w", lambda at: at.unit * reference_size(at.w if at.is_linear else at.u, at.w_term_size), None),
+    ("xi", "ξ", lambda at: float(max(at.problem.weight_shares)), None),
+    ("b", "b", _compute_b_scale,
+     Subset("'b' not in gradient", lambda at: at.problem.space.computed_intercept is not None)),
+)  # fmt: skip

@@ -1,4 +1,7 @@
-"""Build the steps of ranking, (RANK.1) to (RANK.15)."""
+"""Build the steps of ranking, (RANK.1) to (RANK.15) (`steps`).
+
+Pair k says that sample i_k should score higher than sample j_k. It acts as one sample, the difference of these two.
+"""
 
 from __future__ import annotations
 
@@ -59,8 +62,8 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
         first=_build_order_step(),
         primal=build_primal_step(
             machine,
-            "Pairs far apart are traded off against slack. ξ_k is the shortfall to 1 in pair k, and C_k is the "
-            "penalty per unit of slack.",
+            "A small ‖w‖ keeps the pairs far apart along w, at the price of slack. ξ_k is the shortfall to 1 in pair "
+            "k, and C_k is the penalty per unit of slack.",
         ),
         lagrangian=build_lagrangian_step(machine, "α_k for the order of a pair and η_k for ξ_k ≥ 0"),
         w=_build_stationarity_step(machine),
@@ -93,7 +96,7 @@ def _build_order_step() -> Step:
             line(distance_along_w, "=", 1 / sym.NORM, rows=sym.ON_MARGIN, shown=False),
             r"\ \ge\ \frac{1}{\|w\|}",
         ), lambda at: "" if at.on_margin.any() else
-        "no pair is just in order: every one is apart by more than 1, or by less"),
+        "no pair is just in order: every difference of scores is more than 1, or less"),
     )  # fmt: skip
 
 
@@ -107,8 +110,8 @@ def _build_stationarity_step(machine: Formulas) -> Step:
     stationary = write_stationarity("w")
     return step(
         "Stationarity in w",
-        "At a minimum over w the Lagrangian is flat: w is a combination of differences. Sample by sample it is "
-        "what it wins as the better one less what it loses as the worse one.",
+        "At a minimum over w the Lagrangian is flat: w is a combination of differences. The coefficient β_i of a "
+        "sample is the sum of α over the pairs where it is better, less that over the pairs where it is worse.",
         Equation("below", (
             build_w_line(machine, stationary, sum_over_pairs),
             build_w_line(machine, rf"\phantom{{{stationary}w}}", left=""),
@@ -123,8 +126,8 @@ def _build_score_step(problem: Ranking) -> Step:
     f = letter("f(x)", "f_between")
     return step(
         "Recovering f",
-        "Put the stationarity in w into f: products of features are kernel values, so β is all that a score "
-        "needs. A pair adds α_k to one sample and subtracts it from the other, so β adds up to 0.",
+        "Insert the stationarity in w into f: products of features are kernel values, so a score depends on α only "
+        "through β. A pair adds α_k to one sample and subtracts it from the other, so β adds up to 0.",
         Equation("below", (
             line(f, "=", sym.kernel_sum(BETA, "x"), scale=sym.compute_scale_between, place="between",
                  left=r"f(x)=\langle w,\varphi(x)\rangle"),

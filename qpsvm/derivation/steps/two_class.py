@@ -27,8 +27,10 @@ def build_two_class(
     penalised_slack: The part of the slack with a linear penalty, whose multiplier is η; None if there is none.
     terms: Further fields of `Formulas`, which override those of this function.
     """
-    compared_value, eta = sym.Y * sym.F, None if upper is None or penalised_slack is None else sym.ETA
-    rows = RowTerms(sym.ALPHA, slack, compared_value, term(level), eta, None if eta is None else penalised_slack, upper)
+    compared_value = sym.Y * sym.F
+    has_eta = upper is not None and penalised_slack is not None
+    eta, penalised_slack = (sym.ETA, penalised_slack) if has_eta else (None, None)
+    rows = RowTerms(sym.ALPHA, slack, compared_value, term(level), eta, penalised_slack, upper)
     quadratic = HALF * letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
     dual_terms: dict[str, Any] = {"linear": (total(sym.ALPHA),), "quadratic": quadratic} | terms
     return Formulas(
@@ -42,22 +44,20 @@ def build_margin_step(machine: Formulas) -> Step:
     """Build the step about the distance between the two hyperplanes of the margin."""
     level = machine.level if isinstance(machine.level, Term) else None
     level_latex = level.latex() if level else "1"
-    measured = "It is measured between the margin vectors of the two classes."
-    between = "the margin vectors along w"
-    if machine.curvature_term:  # a loss with curvature has no samples on the margin itself
-        measured = (
-            "Every support vector has slack, so the distance is measured after moving each by ξ_i/‖w‖ to its "
-            "hyperplane."
-        )
-        between = "the support vectors along w, slack added"
+    if machine.curvature_term:  # no samples on the margin itself
+        measurement = "Every support vector has slack, so each is first moved by ξ_i/‖w‖ to its hyperplane."
+        samples = "the support vectors along w, slack added"
+    else:
+        measurement = "It is measured between the margin vectors of the two classes."
+        samples = "the margin vectors along w"
     distance = letter(
         rf"\operatorname{{dist}}\bigl(\{{f=-{level_latex}\}},\{{f=+{level_latex}\}}\bigr)", sym.measure_margin,
-        "distance", f"the distance between {between}",
+        "distance", f"the distance between {samples}",
     )  # fmt: skip
     return step(
         "Margin",
         "A step of length t along w/‖w‖ changes f by t‖w‖, so the distance from one hyperplane to the other is the "
-        f"difference of their levels over ‖w‖. {measured}",
+        f"difference of their levels over ‖w‖. {measurement}",
         Equation("alone", (line(distance, "=", multiply(2, level) / sym.NORM),)),
     )
 
@@ -65,11 +65,11 @@ def build_margin_step(machine: Formulas) -> Step:
 def build_nu_step(machine: Formulas, compared_value: Term, level: Term | float, alpha_sum: Term, text: str) -> Step:
     """Build the step about the bounds of ν: weight of margin errors ≤ Σα ≤ weight of support vectors.
 
-    A margin error is a sample with compared_value < level.
+    A margin error is a sample with compared_value < level. The text of the step begins with `text`.
     """
     C = machine.rows[0].upper
     assert C is not None
     error_weight = sym.sum_weights_where(compared_value, "<", level, C)
     support_weight = sym.sum_weights_where(sym.ALPHA, ">", 0, C, 0.0)
     chain = line(error_weight, "≤", alpha_sum, "≤", support_weight, scale=lambda at: alpha_sum.value(at))
-    return step("What ν bounds", f"{text} The residual is by how much a bound fails.", Equation("alone", (chain,)))
+    return step("What ν bounds", f"{text} The residual is the violation of a bound.", Equation("alone", (chain,)))

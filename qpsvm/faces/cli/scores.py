@@ -18,14 +18,15 @@ from qpsvm.result.hints import Hint, find_label_hints
 INDENT = 14
 #: Number of classes up to which each column heading of a confusion matrix contains the word "predicted".
 MAX_LONG_HEADINGS = 4
-#: Text in place of the score of a ranking without two rows that are to be compared.
+#: Text in place of the score of a ranking without a pair of rows to compare.
 NO_PAIR = "no pair to compare"
 
 
 def compute_scores(dataset: Dataset, predicted: NDArray[Any], quantile: float | None = None) -> dict[str, float]:
     """Compute the scores of predictions (n,) for the rows of a dataset, by name."""
     if dataset.target_kind == "none":
-        scores, labels = {"share outside": float((predicted < 0).mean())}, choose_true_labels(dataset)
+        scores = {"share outside": float((predicted < 0).mean())}
+        labels = choose_true_labels(dataset)
         return scores if labels is None else {**scores, **score_predictions("labels", predicted, labels)}
     target = dataset.labels if dataset.target_kind == "labels" else np.asarray(dataset.y, dtype=float)
     return score_predictions(dataset.target_kind, predicted, target, dataset.table.groups, quantile)
@@ -65,10 +66,10 @@ def format_scores(scores: dict[str, float], deviations: dict[str, float] | None 
 
 
 def describe_predictions(
-    target_kind: LearningTarget, predicted: NDArray[Any], target: NDArray[Any] | None, groups: NDArray[Any] | None =
-    None, quantile: float | None = None,
+    target_kind: LearningTarget, predicted: NDArray[Any], target: NDArray[Any] | None,
+    groups: NDArray[Any] | None = None, quantile: float | None = None,
 ) -> str:  # fmt: skip
-    """Describe predictions (n,) whose targets (n,) may be known; "" if there is nothing to say."""
+    """Describe predictions (n,), with scores if their targets (n,) are known; "" if there is nothing to say."""
     if target_kind == "none":
         accuracy = "" if target is None else f", accuracy {(predicted == target).mean():.4f}"
         return f"{int((predicted > 0).sum())} inside, {int((predicted < 0).sum())} outside{accuracy}"
@@ -100,7 +101,7 @@ def find_constant_prediction(predicted: NDArray[Any]) -> Any:
 
 
 def choose_true_labels(dataset: Dataset) -> NDArray[Any] | None:
-    """Choose the labels (n,) of a confusion matrix: −1 (outside) and 1 for novelty detection; None if unknown."""
+    """Choose the true labels (n,), for novelty detection −1 (outside) and 1; None if there are none."""
     y = dataset.y
     if dataset.target_kind == "labels":
         return dataset.labels
@@ -132,9 +133,9 @@ def format_confusion(true: NDArray[Any], predicted: NDArray[Any], classes: NDArr
     values = [score(true, predicted, labels=classes, average=None, zero_division=np.nan) for score in scores.values()]
     prefix = "predicted " if len(classes) <= MAX_LONG_HEADINGS else ""
     rows = [["true" if prefix else "true \\ predicted", *(f"{prefix}{label}" for label in classes), "rows", *scores]]
-    for label, row, of_class in zip(classes, counts, np.transpose(values), strict=True):
-        cells = ("-" if np.isnan(value) else f"{value:.4f}" for value in of_class)
-        rows.append([str(label), *map(str, row), str(row.sum()), *cells])
+    for label, row, class_scores in zip(classes, counts, np.transpose(values), strict=True):
+        score_cells = ("-" if np.isnan(score) else f"{score:.4f}" for score in class_scores)
+        rows.append([str(label), *map(str, row), str(row.sum()), *score_cells])
     first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
     return [
         "  ".join([row[0].ljust(first), *(cell.rjust(width) for cell, width in zip(row[1:], widths, strict=True))])

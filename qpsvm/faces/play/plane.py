@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,24 +13,27 @@ from qpsvm.faces.play.machine_catalogue import MACHINES
 from qpsvm.faces.play.request import PageRequest, PageState
 from qpsvm.faces.plotting.hulls import compute_reduced_hull, find_closest_points
 from qpsvm.faces.plotting.tube import find_half_width
-from qpsvm.faces.plotting.view import CURVE_POINTS, ROOM, View
+from qpsvm.faces.plotting.view import CURVE_POINTS, PADDING, View
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
 
+#: The part of the plane that is shown: left, right, lower and upper end.
+Box: TypeAlias = tuple[float, float, float, float]
+
 #: Half the width of the plane if all points coincide.
-LONE_HALF_WIDTH = 1.0
+DEFAULT_HALF_WIDTH = 1.0
 #: Significant digits of f, relative to the larger of ρ and its median size.
 DIGITS = 6
 #: Accuracy of a hull, as a share of its range: less than a pixel.
-PIXEL = 1e-4
-#: Levels of f inside and outside, as shares of its largest value at a sample.
+HULL_TOL = 1e-4
+#: Contour levels of f inside and outside an enclosure, as shares of its largest value at a sample.
 CONTOURS = (-1.0, -0.5, 0.25, 0.5, 0.75)
 #: The classes in the order in which a page lists them.
 LABELS = (1, -1)
 
 
 def build_plane(request: PageRequest, state: PageState, problem: Problem, result: SVMResult) -> dict[str, Any]:
-    """Build f on the grid and the geometry of the dual; for a regression f over the horizontal axis."""
+    """Build what the page draws as JSON: f on a grid and hulls or a ball, or for a regression f along an axis."""
     box = request.box or compute_box(state)
     plane: dict[str, Any] = {"box": list(box), "n": request.grid}
     learnt = MACHINES[state.machine].learnt
@@ -50,21 +53,14 @@ def build_boundary(request: PageRequest, state: PageState, result: SVMResult) ->
     return {"box": list(box), "n": request.grid, "f": _evaluate_on_grid(state, result, box, request.grid)}
 
 
-def _build_curve(
-    state: PageState, problem: Problem, result: SVMResult, box: tuple[float, float, float, float]
-) -> dict[str, Any]:
+def _build_curve(state: PageState, problem: Problem, result: SVMResult, box: Box) -> dict[str, Any]:
     """Build f along the horizontal axis, the other features at their medians, with the half width of the tube."""
-    f = _evaluate_on_axis(state, result, box)
-    return {
-        "f": None,
-        "levels": [],
-        "curve": to_json_list(f),
-        "epsilon": find_half_width(problem, result),
-        **_build_empty_geometry(""),
-    }
+    curve, epsilon = to_json_list(_evaluate_on_axis(state, result, box)), find_half_width(problem, result)
+    return {"f": None, "levels": [], "curve": curve, "epsilon": epsilon, **_build_empty_geometry("")}
 
 
-def _evaluate_on_axis(state: PageState, result: SVMResult, box: tuple[float, float, float, float]) -> FloatArray:
+def _evaluate_on_axis(state: PageState, result: SVMResult, box: Box) -> FloatArray:
+    """Evaluate f at `CURVE_POINTS` points from left to right, the other features at their medians."""
     x = np.linspace(box[0], box[1], CURVE_POINTS)
     return _build_page_view(state.axes[:1], state.points[:, :-1]).evaluate(result, x[:, None])
 
@@ -91,13 +87,13 @@ def build_proof_plane(
     return plane
 
 
-def compute_box(state: PageState) -> tuple[float, float, float, float]:
-    """Compute a square part of the plane around the points."""
+def compute_box(state: PageState) -> Box:
+    """Compute a square box around the points."""
     points = _project_points(state)
     if not len(points):
-        return -LONE_HALF_WIDTH, LONE_HALF_WIDTH, -LONE_HALF_WIDTH, LONE_HALF_WIDTH
+        return -DEFAULT_HALF_WIDTH, DEFAULT_HALF_WIDTH, -DEFAULT_HALF_WIDTH, DEFAULT_HALF_WIDTH
     low, high = points.min(axis=0), points.max(axis=0)
-    middle, half = (low + high) / 2, float((high - low).max()) * (0.5 + ROOM) or LONE_HALF_WIDTH
+    middle, half = (low + high) / 2, float((high - low).max()) * (0.5 + PADDING) or DEFAULT_HALF_WIDTH
     x, y = (float(m) for m in middle)
     return x - half, x + half, y - half, y + half
 
@@ -107,9 +103,9 @@ def explain_missing_hulls(state: PageState, problem: Problem) -> str:
     if not problem.space.is_linear:
         return f"No hulls here: they lie in the feature space of {problem.kernel}."
     if MACHINES[state.machine].curved:
-        return "No hulls here: where the penalty of slack is curved, the dual is no distance between hulls alone."
+        return "No hulls here: with a curved penalty of slack, the dual is not just a distance between hulls."
     if problem.intercept != "free":
-        return "No hulls here: without a free intercept, there is no row yᵀα = 0, and the dual is no such distance."
+        return "No hulls here: without a free intercept, yᵀα = 0 is not required, and the dual is not such a distance."
     if state.points.shape[1] != 2:
         return f"No hulls here: they lie in {state.points.shape[1]} dimensions."
     return ""
@@ -125,10 +121,10 @@ def _build_page_view(axes: tuple[int, ...], X: FloatArray) -> View:
     return View(axes, np.median(X, axis=0), X[:, list(axes)], [], "")
 
 
-def _evaluate_on_grid(state: PageState, result: SVMResult, box: tuple[float, float, float, float], n: int) -> list[Any]:
-    """Evaluate f on an n × n grid, row by row upwards, rounded to what a picture needs: n² numbers."""
+def _evaluate_on_grid(state: PageState, result: SVMResult, box: Box, n: int) -> list[Any]:
+    """Evaluate f on an n × n grid, row by row upwards, rounded to the digits that a picture needs: n² numbers."""
     grid = np.meshgrid(np.linspace(*box[:2], n), np.linspace(*box[2:], n))
-    f = _build_page_view(state.axes, state.points).evaluate(result, np.column_stack([each.ravel() for each in grid]))
+    f = _build_page_view(state.axes, state.points).evaluate(result, np.column_stack([axis.ravel() for axis in grid]))
     finite = np.abs(f[np.isfinite(f)])
     size = max(abs(result.rho), float(np.median(finite)) if len(finite) else 0.0)
     if size > 0.0:
@@ -137,7 +133,7 @@ def _evaluate_on_grid(state: PageState, result: SVMResult, box: tuple[float, flo
 
 
 def _build_hulls(state: PageState, problem: Problem, result: SVMResult) -> dict[str, Any]:
-    """Build the hulls, the reduced hulls with the largest weight of a sample, and their closest points, (HULL.3)."""
+    """Build the hulls, the reduced hulls with the cap on a sample's weight, and their closest points, (HULL.3)."""
     why = explain_missing_hulls(state, problem)
     if why:
         return _build_empty_geometry(why)
@@ -154,7 +150,7 @@ def _build_hulls(state: PageState, problem: Problem, result: SVMResult) -> dict[
 
 
 def _build_empty_geometry(why: str) -> dict[str, Any]:
-    """Return the empty geometry of the dual, and a sentence that explains it."""
+    """Return the geometry of the dual without hulls, and a sentence that explains why."""
     return {"hulls": None, "cap": None, "closest": None, "meeting": None, "missing": why}
 
 
@@ -162,12 +158,12 @@ def _compute_hulls(state: PageState, caps: FloatArray) -> list[FloatArray]:
     """Compute the reduced hulls of both classes on the plane, for the caps of all samples (n,)."""
     points = _project_points(state)
     return [
-        compute_reduced_hull(points[rows], caps[rows], PIXEL) for rows in (state.labels == label for label in LABELS)
+        compute_reduced_hull(points[rows], caps[rows], HULL_TOL) for rows in (state.labels == label for label in LABELS)
     ]
 
 
 def _hulls_to_json(full: list[FloatArray], reduced: list[FloatArray] | None) -> list[dict[str, Any]]:
-    """Convert the hulls of both classes for the page; the lists of reduced ones are empty if there are none."""
+    """Convert the hulls of both classes for the page, with empty lists if there are no reduced ones."""
     parts = [[], []] if reduced is None else [to_json_list(hull) for hull in reduced]
     return [{"label": label, "full": to_json_list(hull), "reduced": part}
             for label, hull, part in zip(LABELS, full, parts, strict=True)]  # fmt: skip

@@ -144,7 +144,7 @@ def _draw_two_class(
 
 def _shade_grid(ax: Axes, result: SVMResult, view: View, resolution: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Shade both sides; return the ticks of both axes, (r,) each, and f at every pair of them, (r, r)."""
-    across, up = view.compute_ticks(0, resolution), view.compute_ticks(1, resolution)
+    across, up = view.compute_grid(0, resolution), view.compute_grid(1, resolution)
     grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
     f = view.evaluate(result, grid).reshape(len(up), len(across))
     ax.contourf(across, up, f, levels=[-np.inf, 0.0, np.inf], colors=list(SIDES), zorder=0)
@@ -167,7 +167,7 @@ def _draw_boundaries(ax: Axes, result: SVMResult, view: View, resolution: int, l
 
 def _draw_curve(ax: Axes, result: SVMResult, view: View, levels: FloatArray) -> list[Any]:
     """Draw f over the one feature, with lines at its levels; return handles for the legend."""
-    x = view.compute_ticks(0, CURVE_POINTS)
+    x = view.compute_grid(0, CURVE_POINTS)
     curve = ax.plot(x, view.evaluate(result, x[:, None]), color=BLUE, linewidth=1.6, zorder=2, label="f(x)")
     for level in levels:
         ax.axhline(level, color=BLACK, linestyle="-" if level == 0 else "--", linewidth=1.0, zorder=1)

@@ -114,7 +114,7 @@ def _draw_plane(
     ax: Axes, problem: Problem, result: SVMResult, view: View, refits: Any, omitted: list[int], resolution: int
 ) -> list[Any]:
     """Draw f = 0 over the plane with all samples, and without each omitted one; for a regression the median level."""
-    across, up = view.compute_ticks(0, resolution), view.compute_ticks(1, resolution)
+    across, up = view.compute_grid(0, resolution), view.compute_grid(1, resolution)
     grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
     f = view.evaluate(result, grid)
     level = 0.0 if problem._regression_target is None else float(np.median(_compute_heights(problem, result)))
@@ -135,7 +135,7 @@ def _draw_curves(
     ax: Axes, problem: Problem, result: SVMResult, view: View, refits: Any, omitted: list[int]
 ) -> list[Any]:
     """Draw f over the one feature with all samples, and without each omitted one."""
-    x = view.compute_ticks(0, CURVE_POINTS)
+    x = view.compute_grid(0, CURVE_POINTS)
     others = view.evaluate(refits, x[:, None]) if omitted else np.zeros((len(x), 0))
     curves = [view.evaluate(result, x[:, None]), *others.T]
     looks = _choose_looks(omitted, "f")

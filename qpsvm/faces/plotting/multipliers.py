@@ -30,7 +30,7 @@ from qpsvm.faces.plotting.markers import draw_groups, make_line_proxy, name_kind
 from qpsvm.faces.plotting.palette import BLACK, BLUE, CLASSES, GREY, PURPLE, SHAPES, SKY
 from qpsvm.faces.plotting.picture import Axes, make_axes, picture, write_title
 from qpsvm.faces.plotting.several import choose_class_look
-from qpsvm.faces.plotting.view import ROOM
+from qpsvm.faces.plotting.view import PADDING
 from qpsvm.machines import AllInOneProblem, Problem
 from qpsvm.result.svm_result import SVMResult
 
@@ -89,7 +89,7 @@ class DrawnMultipliers:
     def compute_path_corners(self) -> FloatArray:
         """Return the corners of the path on which every optimum lies, with ends at infinity: (k, 2)."""
         if np.isnan(self.drop):  # (PATH.3)
-            largest = float(np.abs(self.share).max(initial=0.0)) * (1.0 + ROOM) or 1.0
+            largest = float(np.abs(self.share).max(initial=0.0)) * (1.0 + PADDING) or 1.0
             corners = [(largest, largest)]  # (share, slack)
         else:  # (PATH.1), (PATH.2)
             corners = [(1.0, self.drop), (1.0, np.inf)] if self.is_bounded else [(1.0, 0.0)]
@@ -312,8 +312,8 @@ def complementarity(
     points, corners = np.column_stack([drawn.share, drawn.value])[chosen], drawn.compute_path_corners()
     heights = np.concatenate([points[:, 1], corners[np.isfinite(corners[:, 1]), 1]])
     low, high = float(heights.min()), float(heights.max())
-    room = ROOM * (high - low) or 1.0
-    low, high = low - room, high + room
+    padding = PADDING * (high - low) or 1.0
+    low, high = low - padding, high + padding
     ax.plot(corners[:, 0], np.clip(corners[:, 1], low, high), color=SKY, linewidth=7, alpha=0.5, zorder=1,
             solid_joinstyle="miter", label="optimal")  # fmt: skip
     ax.axhline(0.0, color=BLACK, linewidth=0.8, linestyle=":", zorder=0)

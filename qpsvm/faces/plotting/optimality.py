@@ -26,7 +26,7 @@ from qpsvm.faces.plotting.hulls import ERRORS
 from qpsvm.faces.plotting.labels import escape_label, finish_axes, set_labels
 from qpsvm.faces.plotting.palette import BLACK, BLUE, CURVES, GREEN, GREY
 from qpsvm.faces.plotting.picture import Axes, make_axes, picture, write_title
-from qpsvm.faces.plotting.view import ROOM
+from qpsvm.faces.plotting.view import PADDING
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
 
@@ -159,8 +159,8 @@ def _find_top(primal: FloatArray, dual: FloatArray) -> float:
 def _set_frame(ax: Axes, primal: FloatArray, dual: FloatArray) -> None:
     """Set the vertical limits and the labels of the axes."""
     low, high = float(dual.min()), _find_top(primal, dual)
-    room = ROOM * (high - low) or 1.0
-    ax.set_ylim(low - room, high + room)
+    padding = PADDING * (high - low) or 1.0
+    ax.set_ylim(low - padding, high + padding)
     label_of_t = "t, with $\\alpha(t) = (1 - t)\\,\\alpha^0 + t\\,\\alpha^*$ and $w(t) = w(\\alpha(t))$"
     set_labels(ax, label_of_t, "value of the objective")
 

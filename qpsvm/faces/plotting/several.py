@@ -122,8 +122,8 @@ def regions(
 
 def _shade_regions(ax: Axes, model: Any, view: View, classes: NDArray[Any], resolution: int) -> None:
     """Shade the region of each class, with black lines between them."""
-    across = view.compute_ticks(0, resolution)
-    up = view.compute_ticks(1, resolution) if view.is_plane else np.array([-1.0, 1.0])
+    across = view.compute_grid(0, resolution)
+    up = view.compute_grid(1, resolution) if view.is_plane else np.array([-1.0, 1.0])
     grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
     predicted = model.predict(view.embed_points(grid[:, : len(view.columns)])).reshape(len(up), len(across))
     for c, label in enumerate(classes):

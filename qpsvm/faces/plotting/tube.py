@@ -84,7 +84,7 @@ def tube(
         curve, label = (ends, ends), "t = f(x)"
         set_labels(ax, "prediction f(x)", "target t")
     else:
-        x, ticks = view.points[:, 0], view.compute_ticks(0, CURVE_POINTS)
+        x, ticks = view.points[:, 0], view.compute_grid(0, CURVE_POINTS)
         curve, label = (ticks, view.evaluate(result, ticks[:, None])), "f(x)"
         set_labels(ax, view.names[0], "target t")
     handles = _draw_tube(ax, *curve, epsilon, label)
@@ -153,7 +153,7 @@ def quantiles(
             f"without a choice"
         )
     ax = make_axes(ax)
-    x, t, rows = view.compute_ticks(0, CURVE_POINTS), first.t, first.active_rows
+    x, t, rows = view.compute_grid(0, CURVE_POINTS), first.t, first.active_rows
     ax.scatter(view.points[:, 0], t[rows], s=SAMPLE / 2, c="white", edgecolors=GREY, linewidths=EDGE / 2, zorder=2)
     curves, handles = list[FloatArray](), list[Any]()
     order = np.argsort([machine.quantile for machine in machines], kind="stable")

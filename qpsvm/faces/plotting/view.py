@@ -1,7 +1,4 @@
-"""Choose the line or plane of one or two features that a picture shows (`View`, `build_view`).
-
-The other features are held at their medians, and the samples are projected.
-"""
+"""Choose the line or plane of one or two features that a picture shows (`View`, `build_view`)."""
 
 from __future__ import annotations
 
@@ -27,30 +24,30 @@ else:  # for the annotations of the pictures
     Axes = Any
 
 
-#: Units are equal in both directions, unless one side of the plane would then be more than this multiple of the other.
-SLIVER = 4.0
+#: Both axes have the same scale, unless one side of the plane would then be more than this multiple of the other.
+MAX_ASPECT_RATIO = 4.0
 #: Points of a curve over one feature.
 CURVE_POINTS = 400
 #: Part of the error for a precomputed kernel.
 NO_FEATURES = "a precomputed kernel has no features to draw"
-#: Note in the title of a picture whose units differ.
+#: Note in the title of a picture whose axes have different scales.
 DISTORTED = "units differ: right angles do not look right"
 #: Inches: width of a picture and of its plane, and the height of title, labels and legend together.
-WIDTH, PLANE, AROUND = 6.4, 5.4, 1.9
+WIDTH, PLANE_WIDTH, TEXT_HEIGHT = 6.4, 5.4, 1.9
 #: Inches: limits on the height of the plane.
 MIN_HEIGHT, MAX_HEIGHT = 2.0, 4.6
-#: Free space around the samples, as a share of their range.
-ROOM = 0.12
+#: Free space on each side of the samples, as a share of their range.
+PADDING = 0.12
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A line or plane through the space of the samples.
+    """A line or plane through the space of the samples, onto which they are projected.
 
     columns: The features shown, one or two.
     base (d,): The medians of all features, at which those not shown are held.
-    points (m, len(columns)): The m active samples, projected.
-    names: The names of these features.
+    points (m, len(columns)): The samples, projected.
+    names: The labels of the features shown.
     note: Which features are held fixed, for the title.
     """
 
@@ -60,11 +57,11 @@ class View:
     names: list[str]
     note: str
 
-    def compute_ticks(self, axis: int, count: int) -> FloatArray:
-        """Return evenly spaced values of the feature shown on an axis, over the samples and a border: (count,)."""
+    def compute_grid(self, axis: int, count: int) -> FloatArray:
+        """Return evenly spaced values of the feature shown on an axis, from border to border: (count,)."""
         low, high = float(self.points[:, axis].min()), float(self.points[:, axis].max())
-        room = ROOM * (high - low) or ROOM * abs(high) or 1.0
-        return np.linspace(low - room, high + room, count)
+        padding = PADDING * (high - low) or PADDING * abs(high) or 1.0
+        return np.linspace(low - padding, high + padding, count)
 
     @property
     def is_plane(self) -> bool:
@@ -74,26 +71,28 @@ class View:
     @property
     def aspect_ratio(self) -> float:
         """Height over width of the plane, in the units of the features."""
-        (left, right), (low, high) = self.compute_ticks(0, 2), self.compute_ticks(1, 2)
+        (left, right), (low, high) = self.compute_grid(0, 2), self.compute_grid(1, 2)
         return float((high - low) / (right - left))
 
     @property
     def has_equal_units(self) -> bool:
         """Whether both axes have the same scale, so that w appears perpendicular to the boundary."""
-        return 1 / SLIVER <= self.aspect_ratio <= SLIVER
+        return 1 / MAX_ASPECT_RATIO <= self.aspect_ratio <= MAX_ASPECT_RATIO
 
     @property
     def figure_size(self) -> tuple[float, float] | None:
-        """A figure into which the plane fits, in inches; None over one feature."""
+        """Width and height of a figure into which the plane fits, in inches; None for one feature."""
         if not self.is_plane:
             return None
-        height = min(max(PLANE * self.aspect_ratio, MIN_HEIGHT), MAX_HEIGHT) if self.has_equal_units else 0.6 * PLANE
-        return WIDTH, height + AROUND
+        height = 0.6 * PLANE_WIDTH
+        if self.has_equal_units:
+            height = min(max(PLANE_WIDTH * self.aspect_ratio, MIN_HEIGHT), MAX_HEIGHT)
+        return WIDTH, height + TEXT_HEIGHT
 
     def set_frame(self, ax: Axes) -> str:
-        """Set limits, scale and names of both axes; return a note about the scale, or ""."""
-        ax.set_xlim(*self.compute_ticks(0, 2))
-        ax.set_ylim(*self.compute_ticks(1, 2))
+        """Set limits, scale and labels of both axes; return a note about the scale, or ""."""
+        ax.set_xlim(*self.compute_grid(0, 2))
+        ax.set_ylim(*self.compute_grid(1, 2))
         ax.set_aspect("equal" if self.has_equal_units else "auto")
         set_labels(ax, *self.names)
         return "" if self.has_equal_units else DISTORTED
@@ -106,7 +105,7 @@ class View:
             return np.concatenate([result.decision_function(self.embed_points(block)) for block in blocks])
 
     def embed_points(self, points: FloatArray) -> FloatArray:
-        """Return points of the view, (k, len(columns)), as samples: (k, d)."""
+        """Return points of the view, (k, len(columns)), as samples with the other features at their medians: (k, d)."""
         X = np.tile(self.base, (len(points), 1))
         X[:, list(self.columns)] = points
         return X
@@ -121,7 +120,7 @@ def build_view(name: str, problem: Problem, features: Sequence[int] | None, name
 
 
 def check_features(name: str, problem: Problem, features: Sequence[int] | None) -> tuple[int, ...]:
-    """Return the one or two features that the picture of this name shows. Raises UnsupportedError, ParameterError."""
+    """Return the one or two features that a picture shows. Raises UnsupportedError, ParameterError."""
     if isinstance(problem.kernel, Precomputed):
         raise build_refusal(name, problem, NO_FEATURES)
     advice = f"; {suggest_alternative(name, problem)} without a choice" if features is None else ""
@@ -133,14 +132,14 @@ def build_feature_view(problem: Problem, columns: tuple[int, ...], names: Sequen
     return build_sample_view(as_dense(problem.X[problem.active_rows]), columns, names)
 
 
-def build_sample_view(dense: FloatArray, columns: tuple[int, ...], names: Sequence[str] | None) -> View:
+def build_sample_view(X: FloatArray, columns: tuple[int, ...], names: Sequence[str] | None) -> View:
     """Build the view of one or two features of samples (n, d). Raises ParameterTypeError, DataError."""
-    d = int(dense.shape[1])
-    texts = build_feature_labels(names, d)
+    d = int(X.shape[1])
+    given_labels = build_feature_labels(names, d)
+    labels = [f"feature {j}" if d > 2 else f"$x_{j + 1}$" for j in range(d)] if given_labels is None else given_labels
     n_held = d - len(columns)
-    labels = [texts[j] if texts is not None else f"feature {j}" if d > 2 else f"$x_{j + 1}$" for j in columns]
     note = f"{n_held} other feature{'s' if n_held > 1 else ''} held at the median" if n_held else ""
-    return View(columns, np.median(dense, axis=0), dense[:, list(columns)], labels, note)
+    return View(columns, np.median(X, axis=0), X[:, list(columns)], [labels[j] for j in columns], note)
 
 
 def build_feature_labels(names: Sequence[str] | None, d: int) -> list[str] | None:

@@ -1,7 +1,7 @@
 """Derive a machine from another one: with other parameters or samples, or of another class.
 
-`replace_parameters`, `restrict_to_rows` and `convert_problem` share what does not change: the samples, and the Gram
-matrix if kernel and psd rule stay the same.
+`replace_parameters`, `restrict_to_rows` and `convert_problem` share with the new machine what stays the same: the
+samples, and the Gram matrix, or a block of it, if kernel and psd rule stay the same.
 """
 
 from __future__ import annotations
@@ -39,11 +39,16 @@ def get_kernel_parameters(kernel: Kernel) -> dict[str, Any]:
 
 
 def get_parameters(problem: MachineStatement) -> dict[str, Any]:
-    """Return every numeric parameter of a problem by name: those of the machine, then those of the kernel."""
+    """Return the parameters of a problem by name: those of the machine, then those of the kernel."""
     return {
         **{name: getattr(problem, name) for name in problem._hyperparameters},
         **get_kernel_parameters(problem.kernel),
     }
+
+
+def get_hyperparameters(problem: MachineStatement) -> dict[str, Any]:
+    """Return the hyperparameters by name, each as one number if it is the same for all samples."""
+    return {name: _collapse_constant(getattr(problem, name)) for name in problem._hyperparameters}
 
 
 def replace_parameters(problem: S, changes: Mapping[str, Any]) -> S:
@@ -70,16 +75,14 @@ def replace_parameters(problem: S, changes: Mapping[str, Any]) -> S:
 
 
 def convert_problem(
-    problem: MachineStatement,
-    machine: str,
-    weight: FloatArray | None = None,
-    is_rescaled: bool = False,
+    problem: MachineStatement, machine: str, weight: FloatArray | None = None, is_rescaled: bool = False,
     **hyperparameters: Any,
-) -> Any:
-    """Build a machine of another class, by name, over the same samples with the same kernel, intercept and constraints.
+) -> Any:  # fmt: skip
+    """Build a machine of another class over the same samples, with the same kernel, intercept and constraints.
 
-    `scaled` says that its f is a multiple of this one's, so that constraints on f do not mean the same there. The file
-    of a machine may import this one's, so it is found by its name.
+    machine: The name of the class, as importing the class here would be circular.
+    weight (n,): Other sample weights; None for the same.
+    is_rescaled: Whether its f is a multiple of this one's, so that constraints on f would have another meaning.
 
     Raises UnsupportedError.
     """
@@ -88,10 +91,10 @@ def convert_problem(
             f"f of the {machine} is a multiple of f of this {type(problem).__name__}, which has linear constraints: "
             "state these for the other machine"
         )
-    samples, kind = problem.samples, getattr(import_module("qpsvm.machines"), machine)
+    samples = problem.samples
     if weight is not None:
         samples = TrainingSamples(samples.X, samples.target, freeze(weight), samples.classes, samples.feature_names)
-    new = object.__new__(kind)
+    new = object.__new__(getattr(import_module("qpsvm.machines"), machine))
     new.constraints = problem.constraints
     new._set_data(samples, problem.kernel, problem.intercept, problem.psd)
     new._set_hyperparameters(**hyperparameters)
@@ -102,9 +105,9 @@ def convert_problem(
 
 
 def compute_nu(problem: MachineStatement, result: SVMResult, penalties: FloatArray) -> float:
-    """Compute ν = Σα_i / Σ C_i s_i of a result.
+    """Compute ν = Σα_i / Σ C_i s_i of a result, given the penalties C_i s_i, (n,).
 
-    Shapes: penalties (n,). Raises ParameterError, ParameterTypeError, DataError.
+    Raises ParameterError, ParameterTypeError, DataError.
     """
     check_result(problem.samples, result)
     nu = float(result.alpha.sum() / penalties.sum())
@@ -123,7 +126,7 @@ def restrict_to_rows(problem: S, rows: IntArray) -> S:
     samples, space = problem.samples, problem.space
     samples.check()
     if problem._dual_structure.mix is not None and problem._dual_structure.classes is None:
-        raise UnsupportedError(f"{type(problem).__name__} keeps pairs of samples, which some of them would tear apart")
+        raise UnsupportedError(f"{type(problem).__name__} has pairs of samples, and a subset would separate some pairs")
     chosen = rows if problem._all_weights_positive else problem.active_rows[rows]
     X: Matrix = select_rows(samples.X, chosen) if isinstance(samples.X, RowSource) else samples.X[chosen]
     target = samples.target[chosen]
@@ -138,33 +141,13 @@ def restrict_to_rows(problem: S, rows: IntArray) -> S:
         name: restrict_parameter(getattr(problem, name), samples.n, chosen) for name in problem._hyperparameters
     }
     new = with_samples(problem, part, hyperparameters)
-    restricted_space = space.restrict(rows, X) if isinstance(space, FeatureSpace) else None
-    if restricted_space is not None:
+    if isinstance(space, FeatureSpace) and (restricted_space := space.restrict(rows, X)) is not None:
         new.__dict__["space"] = restricted_space
     return new
 
 
-def _check_per_sample_values(problem: MachineStatement) -> None:
-    """Check that every array with one entry per sample is a hyperparameter. Raises UnsupportedError."""
-    unlisted = [
-        name
-        for name, value in vars(copy_without_cache(problem)).items()
-        if _is_per_sample(value, problem.n) and name not in ("X", *problem._hyperparameters)
-    ]
-    if unlisted:
-        raise UnsupportedError(
-            f"{type(problem).__name__} stores {unlisted[0]} per sample, which is not in `_hyperparameters`: add it "
-            "there, so that the machine can be restricted to some samples"
-        )
-
-
-def get_hyperparameters(problem: MachineStatement) -> dict[str, Any]:
-    """Return the hyperparameters by name, each as one number if it is the same for all samples."""
-    return {name: _collapse_constant(getattr(problem, name)) for name in problem._hyperparameters}
-
-
 def with_samples(problem: S, samples: TrainingSamples, hyperparameters: Mapping[str, Any]) -> S:
-    """Return the machine over other samples, with hyperparameters that are not checked again."""
+    """Build the machine over other samples, with hyperparameters that are not checked again."""
     new = copy_without_cache(problem)
     new._set_data(samples, problem.kernel, problem.intercept, problem.psd)
     new.__dict__.update(hyperparameters)
@@ -177,6 +160,20 @@ def restrict_parameter(value: Any, n: int, rows: IntArray) -> Any:
         return value
     common = find_common_value(value)
     return value[rows] if common is None else repeat_value(common, len(rows))
+
+
+def _check_per_sample_values(problem: MachineStatement) -> None:
+    """Check that X and hyperparameters are the only arrays with an entry per sample. Raises UnsupportedError."""
+    unlisted = [
+        name
+        for name, value in vars(copy_without_cache(problem)).items()
+        if _is_per_sample(value, problem.n) and name not in ("X", *problem._hyperparameters)
+    ]
+    if unlisted:
+        raise UnsupportedError(
+            f"{type(problem).__name__} stores {unlisted[0]} per sample, which is not in `_hyperparameters`: add it "
+            "there, so that the machine can be restricted to some samples"
+        )
 
 
 def _collapse_constant(value: Any) -> Any:

@@ -1,4 +1,7 @@
-"""Collect the floats of a result as points of the exact program (`collect_alpha`, `collect_primal`)."""
+"""Collect the floats of a result as points of the exact program (`collect_alpha`, `collect_primal`).
+
+The f of the program is that of the result divided by `_f_scale` (2 for an SVDD, else 1); so are w, b and coefficients.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from qpsvm.result.svm_result import SVMResult
 
 
 def collect_alpha(problem: DualStatement, result: SVMResult) -> FloatArray:
-    """Collect α at the rows of the program, followed by the multipliers of the linear constraints: (m,)."""
+    """Collect α for the rows of the program, followed by the multipliers of the linear constraints: (m,)."""
     alpha: FloatArray = problem._restrict_to_dual(result.alpha)
     if result.constraints is None:
         return alpha
@@ -26,7 +29,7 @@ def collect_alpha(problem: DualStatement, result: SVMResult) -> FloatArray:
 
 
 def collect_costs(problem: DualStatement, result: SVMResult) -> FloatArray:
-    """Collect |t_k − δ_kα_k|, the gradient of the dual, at the rows of the program, as computed: (m,)."""
+    """Collect |t_k − δ_kα_k|, the sizes of the dual's gradient, for the rows of the program, as computed: (m,)."""
     gradient = np.abs(result.curvature * result.alpha - (result.margin - result.yf))
     costs: FloatArray = problem._restrict_to_dual(gradient)
     if result.constraints is None:
@@ -35,26 +38,32 @@ def collect_costs(problem: DualStatement, result: SVMResult) -> FloatArray:
 
 
 def collect_primal(problem: DualStatement, result: SVMResult) -> Primal:
-    """Collect w or the coefficients, and every finite multiplier, from the floats of a result."""
-    f_scale, w = Fraction(problem._f_scale), result.model.w
-    multipliers = {}
+    """Collect w or the coefficients, and every finite multiplier, from the floats of a result. Raises DataError."""
+    f_scale, w = problem._f_scale, result.model.w
     if result.b and not any(group.multiplier == "b" for group in problem._dual_structure.groups):
         raise DataError(
             f"{problem.title} has no intercept, and the result has b = {result.b!r}: no point of its primal"
         )
-    for group in problem._dual_structure.groups:
-        name = group.multiplier
-        value = float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])
-        if math.isfinite(value):
-            multipliers[name] = Fraction(value) / (f_scale if name == "b" else 1)
-    if w is None:
-        if (level := find_point_level(problem, result)) is not None:
-            multipliers["b"] = -level
-        return Primal(None, collect_coefficients(problem, result) / float(f_scale), multipliers)
-    return Primal(w / float(f_scale), None, multipliers)
+    multipliers = {
+        name: Fraction(value) / Fraction(f_scale if name == "b" else 1)
+        for name, value in collect_multipliers(problem, result).items()
+        if math.isfinite(value)
+    }
+    if w is not None:
+        return Primal(w / f_scale, None, multipliers)
+    if (level := find_point_ball_level(problem, result)) is not None:
+        multipliers["b"] = -level  # exact, as the ball of radius 0 must contain its sample
+    return Primal(None, collect_coefficients(problem, result) / f_scale, multipliers)
 
 
-def find_point_level(problem: DualStatement, result: SVMResult) -> Fraction | None:
+def collect_multipliers(problem: DualStatement, result: SVMResult) -> dict[str, float]:
+    """Collect the multipliers μ of all groups by name, such as b and ρ, from a result."""
+    named = {"b": result.b, "rho": result.rho}
+    names = [group.multiplier for group in problem._dual_structure.groups]
+    return {name: float(named[name] if name in named else result.extras[name]) for name in names}
+
+
+def find_point_ball_level(problem: DualStatement, result: SVMResult) -> Fraction | None:
     """Return ½K(x, x) for a ball of radius 0 around one sample x, if −b is this value rounded; else None."""
     if not problem._is_affine or problem.constraints or result.model.w is not None or result.radius != 0.0:
         return None
@@ -81,7 +90,8 @@ def collect_class_primal(problem: DualStatement, result: SVMResult) -> Primal:
 def collect_coefficients(problem: DualStatement, result: SVMResult) -> FloatArray:
     """Collect c of f(x) = Σ c_i K(x_i, x) + b over the active samples and the points of linear constraints: (n + q,).
 
-    The result has the coefficients of the samples; its model has all nonzero ones, in this order, with their points.
+    The result has the coefficients of the samples only. Its model has all nonzero ones: those of samples, then, in the
+    order of Z, those of points.
     """
     sample_coef: FloatArray = problem._select_active(result.coef)
     if not problem.constraints:

@@ -17,7 +17,7 @@ from qpsvm.bounds.proof.file import Recorded
 from qpsvm.data.rows import FeatureRows, RowSource, as_row_source
 from qpsvm.machines.problem.derived_problems import get_hyperparameters, get_kernel_parameters
 from qpsvm.machines.problem.dual_statement import DualStatement
-from qpsvm.machines.problem.exact_primal import collect_coefficients, find_point_level
+from qpsvm.machines.problem.exact_primal import collect_coefficients, collect_multipliers, find_point_ball_level
 from qpsvm.result.saving.json_values import as_json
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.feature_map import FeatureMap
@@ -63,13 +63,9 @@ def _describe_hyperplane(problem: DualStatement, result: SVMResult) -> dict[str,
     description: dict[str, Any] = (
         {"coef": collect_coefficients(problem, result).tolist()} if w is None else {"w": w.tolist()}
     )
-    if find_point_level(problem, result) is not None:
+    if find_point_ball_level(problem, result) is not None:
         return {**description, "radius": 0.0}
-    description["multipliers"] = {
-        name: float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])
-        for name in (group.multiplier for group in problem._dual_structure.groups)
-    }
-    return description
+    return {**description, "multipliers": collect_multipliers(problem, result)}
 
 
 def _describe_constraints(problem: DualStatement) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def test_the_features_of_a_category_are_shuffled_together(table):
     assert [len(features) for features in columns.values()] == [1, 1, 3]
     model = qpsvm.solve(qpsvm.CSVM(file.X, file.y)).model
     shuffled = build_shuffled_estimator(model, file.X, list(columns.values()))
-    places = shuffled.places.copy()
+    places = shuffled.unshuffled.copy()
     np.testing.assert_array_equal(shuffled.predict(places), model.predict(file.X))
     order = np.random.default_rng(0).permutation(len(file.X))
     places[:, 2] = places[order, 2]

@@ -16,7 +16,7 @@ from qpsvm import CSVM, RBF, NuSVM, path, solve
 from qpsvm.faces import plotting
 from qpsvm.faces.plotting.markers import choose_look
 from qpsvm.faces.plotting.palette import CLASSES, KINDS, SIDES
-from qpsvm.faces.plotting.view import DISTORTED, SLIVER
+from qpsvm.faces.plotting.view import DISTORTED, MAX_ASPECT_RATIO
 
 LONG = ("the height of the plant above the ground in metres", "the width of its widest leaf at noon, $measured$ twice")
 
@@ -58,7 +58,7 @@ def test_no_picture_is_a_sliver_and_the_title_says_what_that_costs(draw, stretch
     problem = CSVM(NEAR[0] * stretch, NEAR[1])
     ax = draw(problem, solve(problem))
     ax.figure.canvas.draw()
-    assert 1 / SLIVER < ax.bbox.height / ax.bbox.width < SLIVER
+    assert 1 / MAX_ASPECT_RATIO < ax.bbox.height / ax.bbox.width < MAX_ASPECT_RATIO
     assert DISTORTED in ax.get_title()
 
 

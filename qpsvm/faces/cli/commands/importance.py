@@ -1,9 +1,9 @@
-"""Run `importance`: the loss of accuracy if a column is shuffled, and the weights of linear machines.
+"""Run `importance`: the loss in score if a column is shuffled, and the weights of linear machines.
 
-Columns are those of the file: the features of a category are shuffled together. Shuffling, scoring and repeating are
-those of scikit-learn's `permutation_importance` (Breiman, *Random forests*, 2001), on held-out rows or on all. That
-function shuffles single features, so it is given a matrix of row numbers with one column per column of the file: cell
-(i, j) is the row from which row i takes the features of column j.
+Columns are those of the file: the features of a category are shuffled together. Scikit-learn's `permutation_importance`
+(Breiman, *Random forests*, 2001) shuffles and scores, on held-out rows or on all. It shuffles single features, so it is
+given a matrix of row numbers with one column per column of the file: cell (i, j) is the row from which row i takes the
+features of column j.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from qpsvm.result.model import PairsModel
 #: Default score for labels: a rare class counts as much as a common one.
 LABEL_SCORING = "balanced_accuracy"
 #: Largest numbers of printed columns, and of classes whose weights are printed.
-SHOWN_COLUMNS, SHOWN_CLASSES = 40, 6
+MAX_SHOWN_COLUMNS, MAX_SHOWN_CLASSES = 40, 6
 
 
 def run(options: argparse.Namespace) -> int:
@@ -48,10 +48,7 @@ def run(options: argparse.Namespace) -> int:
     seed = DEFAULT_SEED if options.seed is None else options.seed
     training, test = _read_rows(options, seed)
     problem = choose_problem(training, options)
-    scored_problem: Any = problem.build_machine(0) if isinstance(problem, MulticlassProblem) else problem
-    scoring = options.scoring or (LABEL_SCORING if training.target_kind == "labels" else None)
-    scorer = find_scorer(scoring, scored_problem) or _compute_accuracy
-    score_name = name_scorer(scoring, scored_problem).replace("_", " ")
+    scorer, score_name = _choose_score(training, problem, options.scoring)
     result = solve_or_raise(problem, options)
     model, columns = training.build_model(result, problem), map_columns(training)
     weight, n = test.table.weights, test.table.X.shape[0]
@@ -62,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         losses = _compute_score_losses(estimator, y, scorer, options.repeats, seed)
     print(result.summary(notes=False))
     where = f"{len(rows)} held-out rows" if options.test_size is not None else f"all {len(rows)} rows"
-    score = float(scorer(estimator, estimator.places, y))
+    score = float(scorer(estimator, estimator.unshuffled, y))
     shuffles = f"{options.repeats} shuffles of each column (seed {seed})"
     print(f"  {score_name} {score:.4f} on {where}; mean loss over {shuffles}:")
     order = np.argsort(-losses.mean(axis=1), kind="stable")
@@ -100,6 +97,13 @@ def _check_target(options: argparse.Namespace) -> None:
         )
 
 
+def _choose_score(training: Dataset, problem: Any, scoring: str | None) -> tuple[Any, str]:
+    """Choose the scorer and its name, by default for the kind of target. Raises ParameterError."""
+    machine = problem.build_machine(0) if isinstance(problem, MulticlassProblem) else problem
+    scoring = scoring or (LABEL_SCORING if training.target_kind == "labels" else None)
+    return find_scorer(scoring, machine) or _compute_accuracy, name_scorer(scoring, machine).replace("_", " ")
+
+
 def _compute_accuracy(estimator: Any, X: Any, y: NDArray[Any]) -> float:
     """Compute the share of correct labels."""
     return float(np.mean(estimator.predict(X) == y))
@@ -115,20 +119,20 @@ def map_columns(dataset: Dataset) -> dict[str, IntArray]:
 
 
 def build_shuffled_estimator(model: Any, X: FloatArray, columns: Sequence[IntArray]) -> Any:
-    """Build a fitted estimator that predicts rows whose cells come from other rows of X (m, d).
+    """Build a fitted estimator that predicts rows put together from the rows of X (m, d).
 
-    It takes row numbers (m, c), one per row and column of the file. `places` are those of the unshuffled rows.
+    It takes row numbers (m, c), one per row and column of the file; those of X itself are its attribute `unshuffled`.
 
-    columns: The features of each column.
+    columns: The features of each of the c columns.
     """
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-    places = np.tile(np.arange(len(X))[:, None], (1, len(columns)))
+    unshuffled = np.tile(np.arange(len(X))[:, None], (1, len(columns)))
 
     def decision_function(row_numbers: Any) -> FloatArray:
-        """Compute the decision values of the rows that are put together from these rows: (m,) or (m, k)."""
+        """Compute the decision values: (m,) or (m, k)."""
         shuffled = X
-        changed = np.flatnonzero((row_numbers != places).any(axis=0)).tolist()
+        changed = np.flatnonzero((row_numbers != unshuffled).any(axis=0)).tolist()
         if changed:
             shuffled = X.copy()
             for j in changed:
@@ -140,7 +144,7 @@ def build_shuffled_estimator(model: Any, X: FloatArray, columns: Sequence[IntArr
         """An estimator that is already fitted."""
 
         def __init__(self) -> None:
-            self.places, self.fitted_ = places, True
+            self.unshuffled, self.fitted_ = unshuffled, True
             if model.classes is not None:
                 self.classes_, self.decision_function = model.classes, decision_function
 
@@ -161,7 +165,7 @@ def _compute_score_losses(estimator: Any, y: NDArray[Any], scorer: Any, repeats:
     from sklearn.inspection import permutation_importance
 
     result: Any = permutation_importance(
-        estimator, estimator.places, y, scoring=scorer, n_repeats=repeats, random_state=seed
+        estimator, estimator.unshuffled, y, scoring=scorer, n_repeats=repeats, random_state=seed
     )
     return np.asarray(result.importances)
 
@@ -171,28 +175,25 @@ def compute_scaled_weights(model: Any, X: FloatArray) -> dict[str, FloatArray]:
     if model.w is None or isinstance(model, PairsModel):
         return {}
     deviation, w = X.std(axis=0), np.atleast_2d(model.w)
-    if w.shape[1] != len(deviation) or len(w) > SHOWN_CLASSES:
+    if w.shape[1] != len(deviation) or len(w) > MAX_SHOWN_CLASSES:
         return {}
     names = ["f"] if np.ndim(model.b) == 0 else [f"f of {label}" for label in model.classes]
     return {name: row * deviation for name, row in zip(names, w, strict=True)}
 
 
 def format_table(
-    dataset: Dataset,
-    columns: Mapping[str, IntArray],
-    order: IntArray,
-    losses: FloatArray,
+    dataset: Dataset, columns: Mapping[str, IntArray], order: IntArray, losses: FloatArray,
     weights: Mapping[str, FloatArray],
-) -> list[str]:
-    """Format the table: one line per column, in this order, and below a category one per weight."""
+) -> list[str]:  # fmt: skip
+    """Format the table: one line per column, in this order, and below a category one line per feature with a weight."""
     names = list(columns)
     rows: list[tuple[str, ...]] = []
 
     def add_row(name: str, cells: tuple[str, str], feature: int | None) -> None:
-        of_feature = ("" if feature is None else f"{row[feature]:.4g}" for row in weights.values())
-        rows.append((name, *cells, *of_feature))
+        weight_cells = ("" if feature is None else f"{row[feature]:.4g}" for row in weights.values())
+        rows.append((name, *cells, *weight_cells))
 
-    for j in order[:SHOWN_COLUMNS]:
+    for j in order[:MAX_SHOWN_COLUMNS]:
         name, features = names[j], columns[names[j]]
         is_single = len(features) == 1
         add_row(name, (f"{losses[j].mean():.4f}", f"{losses[j].std():.4f}"), int(features[0]) if is_single else None)
@@ -202,5 +203,5 @@ def format_table(
     width = max(len(name) for name in ("column", *(row[0] for row in rows)))
     headings = ("column".ljust(width), "loses", "±", *weights)
     cells = zip(*((row[0].ljust(width), *row[1:]) for row in rows), strict=True)  # left-aligned names
-    more = [f"and {len(order) - SHOWN_COLUMNS} more columns"] if len(order) > SHOWN_COLUMNS else []
+    more = [f"and {len(order) - MAX_SHOWN_COLUMNS} more columns"] if len(order) > MAX_SHOWN_COLUMNS else []
     return [*format_columns(dict(zip(headings, map(list, cells), strict=True)), {}).splitlines(), *more]
