@@ -81,6 +81,13 @@ def test_some_of_the_samples_have_their_part_of_the_gram_matrix(kernel):
     assert one.primal == pytest.approx(other.primal, rel=2e-6)
 
 
+def test_weights_follow_their_samples_into_another_order():
+    weight = np.linspace(0.5, 2.0, 40)
+    order = np.random.default_rng(0).permutation(40)
+    part = restrict_to_rows(qpsvm.CSVM(X, Y, sample_weight=weight), order)
+    np.testing.assert_array_equal(part.sample_weight, weight[order])
+
+
 def test_the_bound_of_a_part_counts_the_rounding_of_the_whole():
     """Kernel values of the part were made from samples centred with all: their radius is that of the longest of all."""
     far = np.concatenate([X, [[300.0, 0.0], [-300.0, 0.0]]])

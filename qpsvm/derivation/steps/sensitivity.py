@@ -106,7 +106,7 @@ def perturb_problem(problem: Problem, name: str, k: int, change: float) -> Probl
         C[problem.active_rows[k]] += change / problem.sample_weight[problem.active_rows[k]]
         return problem.replace(C=C)
     perturbed: Problem = copy_without_cache(problem)
-    perturbed.constraints = tuple(map(copy, problem.constraints))
+    perturbed.__dict__["constraints"] = tuple(map(copy, problem.constraints))
     for item in perturbed.constraints:
         item.h = np.where(np.arange(len(item.h)) == k, item.h + change, item.h)
         k -= len(item.h)

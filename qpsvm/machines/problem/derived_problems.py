@@ -67,8 +67,10 @@ def replace_parameters(problem: S, changes: Mapping[str, Any]) -> S:
     psd = changes.get("psd", problem.psd)
     hyperparameters = {name: changes.get(name, value) for name, value in get_hyperparameters(problem).items()}
     new = copy_without_cache(problem)
+    new.__dict__.pop("_is_complete", None)
     new._set_data(problem.samples, kernel, problem.intercept, psd)
     new._set_hyperparameters(**hyperparameters)
+    new.__dict__["_is_complete"] = True
     if (new.kernel is problem.kernel or new.kernel == problem.kernel) and new.psd == problem.psd:
         new.__dict__["space"] = problem.space
     return new
@@ -133,8 +135,7 @@ def restrict_to_rows(problem: S, rows: IntArray) -> S:
     if isinstance(problem.kernel, Precomputed):
         X = np.ascontiguousarray(X[:, chosen])
     X = X if isinstance(X, RowSource) else freeze(X)
-    weight = samples.weight if find_common_value(samples.weight) is None else samples.weight[: len(chosen)]
-    weight = weight if len(weight) == len(chosen) else weight[chosen]
+    weight = restrict_parameter(samples.weight, samples.n, chosen)
     part = TrainingSamples(X, target, weight, samples.classes, samples.feature_names)
     _check_per_sample_values(problem)
     hyperparameters = {

@@ -121,7 +121,7 @@ class MachineStatement(metaclass=FastABCMeta):
     def _set_hyperparameters(self, **values: Any) -> None:
         """Check and store the hyperparameters, those of `_hyperparameters`."""
         for name, value in values.items():
-            self.__dict__[name] = as_read_only(check_hyperparameter(name, value, self.samples))
+            setattr(self, name, check_hyperparameter(name, value, self.samples))
 
     @cached
     def title(self) -> str:
