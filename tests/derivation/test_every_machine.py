@@ -204,7 +204,7 @@ def test_the_headline_of_a_regression_says_what_a_point_is_worth(machine):
     assert derivation.headline.startswith("NOT OPTIMAL: the α given is feasible")
     assert qpsvm.derive(problem, alpha=result.alpha + 9.0).headline.startswith("NOT FEASIBLE")
     moved = copy(problem)
-    moved.samples = replace(problem.samples, target=problem.samples.target + np.arange(float(problem.n)))
+    vars(moved)["samples"] = replace(problem.samples, target=problem.samples.target + np.arange(float(problem.n)))
     residuals = qpsvm.derive(moved, result).residuals()
     assert next(r for tag, r in residuals.items() if tag.endswith(".2")) > FAILS
 

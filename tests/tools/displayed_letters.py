@@ -255,8 +255,10 @@ def solve_perturbed(problem: Any, text: str) -> Tensor:
         for other, each in zip(problems, perturbed, strict=True):
             (item,) = problem.constraints
             over_w = isinstance(item, qpsvm.Constraints)
-            other.constraints = (qpsvm.Constraints(item.G, each, c=item.c) if over_w
-                                 else qpsvm.ValueConstraints(item.Z, item.A, each),)  # fmt: skip
+            constraints = (
+                qpsvm.Constraints(item.G, each, c=item.c) if over_w else qpsvm.ValueConstraints(item.Z, item.A, each)
+            )
+            vars(other)["constraints"] = (constraints,)
     optima = [qpsvm.solve(each, tol=1e-12, check=False).primal for each in problems]
     return Tensor(np.array(optima, dtype=float), (index,))
 
