@@ -88,6 +88,9 @@ def test_no_attribute_of_a_problem_can_be_assigned() -> None:
             with pytest.raises(qpsvm.FrozenProblemError, match=r"problem\.replace\("):
                 setattr(each, name, 2.0)
         assert each.title == before
+    for rows in (qpsvm.Constraints([[1.0, 0.0, 0.0]], [0.1]), qpsvm.ValueConstraints(X[:2], None, 1.0)):
+        with pytest.raises(qpsvm.FrozenProblemError, match="constraints do not change"):
+            rows.h = np.zeros(1)
 
 
 def make_parts(kind: str, path: Path) -> tuple[Any, Any, np.ndarray]:

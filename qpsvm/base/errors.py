@@ -180,7 +180,7 @@ class AbsentError(UnsupportedError, AttributeError):
 
 
 class FrozenProblemError(QPSVMError, FrozenInstanceError):
-    """An attribute of a problem was assigned: a problem does not change, because its QPs are computed only once.
+    """An attribute of a problem or of constraints was assigned: they do not change, as QPs are computed only once.
 
     Examples
     --------

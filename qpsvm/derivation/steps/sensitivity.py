@@ -108,7 +108,7 @@ def perturb_problem(problem: Problem, name: str, k: int, change: float) -> Probl
     perturbed: Problem = copy_without_cache(problem)
     perturbed.__dict__["constraints"] = tuple(map(copy, problem.constraints))
     for item in perturbed.constraints:
-        item.h = np.where(np.arange(len(item.h)) == k, item.h + change, item.h)
+        vars(item)["h"] = np.where(np.arange(len(item.h)) == k, item.h + change, item.h)
         k -= len(item.h)
     return perturbed
 

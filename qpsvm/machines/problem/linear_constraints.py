@@ -34,7 +34,7 @@ from qpsvm.base.arrays.frozen import cached, freeze, owns_frozen_data, repeat_va
 from qpsvm.base.arrays.rationals import concatenate_rationals, from_constant
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.base.errors import DataError, ParameterError, UnsupportedError
+from qpsvm.base.errors import DataError, FrozenProblemError, ParameterError, UnsupportedError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import RowSource, StackedRows, as_row_source
 from qpsvm.program.svm_dual import DualGroup, LinearConstraints, SVMDual
@@ -72,6 +72,11 @@ class UserConstraints:
         self.names = None if names is None else (names,) if isinstance(names, str) else tuple(map(str, names))
         if self.names is not None and len(self.names) != p:
             raise DataError(f"names has {len(self.names)} entries for {p} rows")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in vars(self):
+            raise FrozenProblemError(f"constraints do not change: build new {type(self).__name__} with another {name}")
+        object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
         return build_repr(type(self).__name__, **{name: part for name, part in vars(self).items() if name[0] != "_"})
