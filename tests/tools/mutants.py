@@ -175,7 +175,7 @@ MUTANTS = [
     # --- bounds of every exact optimum
     Mutant("bounds/near_optimum.py", "0.0)) + 0.5 * math.sqrt(square)", "0.0)) * 0.1", NEAR),
     Mutant("bounds/near_points.py", "radius = self.radius * np.sqrt(", "radius = 0.0 * self.radius * np.sqrt(", NEAR),
-    Mutant("bounds/near_points.py", "ends = f - radius + self.size * low,", "ends = f - radius,", NEAR),
+    Mutant("bounds/near_points.py", "lower, upper = f - radius + self.size * low,", "lower, upper = f - radius,", NEAR),
     Mutant("bounds/near_points.py", "[:, None] * self.size + rounding", "[:, None] * self.size", NEAR),
     # --- both sides of the optimum of any convex QP
     Mutant("bounds/program/qp_bounds.py", "value -= (error + rounding", "value += (error + rounding", PROGRAM),

@@ -59,7 +59,7 @@ class AugmentedLagrangianBackend(Backend):
 
 
 class AugmentedLagrangianCompiled(Compiled):
-    """X, y, C and intercept of the machine that the QP is the dual of; C is a `RowLosses` if the losses are no hinges."""
+    """X, y, C and intercept of the machine that the QP is the dual of; C is a `RowLosses` if losses are no hinges."""
 
     rows: LinearRows
 
