@@ -43,7 +43,7 @@ def build_failed_solution(qp: QP, solver: Solver) -> QPSolution:
 class Compiled(ABC):
     """A QP in the form of one solver, which `solve` calls.
 
-    Parameters
+    Attributes
     ----------
     backend : Backend
         The backend of the solver.
@@ -51,11 +51,6 @@ class Compiled(ABC):
         The QP that was compiled.
     data : object
         Exactly what the solver will receive.
-
-    Attributes
-    ----------
-    backend, qp, data
-        As given.
 
     See Also
     --------

@@ -189,9 +189,8 @@ class GapRefiner:
 
     def _may_round_objectives(self, point: Certificate) -> bool:
         """Return whether the a-priori error of kernel values is more than `VISIBLE_ERROR` of P, through ½‖w‖²."""
-        if point.w is not None or point.sparse_coef is not None or point.evaluated is not None:
-            return False
-        if np.count_nonzero(point.coef) > MAX_SUPPORT_VECTORS:
+        is_dual_point = point.w is None and point.sparse_coef is None and point.evaluated is None
+        if not is_dual_point or np.count_nonzero(point.coef) > MAX_SUPPORT_VECTORS:
             return False
         error = 0.5 * point.unit * float(np.abs(point.coef) @ self.gap_bounder.bound_value_radii(point))
         return error > VISIBLE_ERROR * abs(point.primal)
@@ -212,10 +211,7 @@ class GapRefiner:
         return norm / (rounding * size) if norm else 0.0
 
     def _may_have_zero_point(self, point: Certificate) -> bool:
-        """Return whether to search for a point with the value 0 near a point that is not certified.
-
-        For a kernel, that needs all kernel values of the support vectors.
-        """
+        """Return whether to search for a point of value 0, for which a kernel needs all values of support vectors."""
         if not (self._is_homogeneous or self.space.is_affine):
             return False
         has_dual_weights = point.w is None and point.sparse_coef is None and not self.space.is_affine

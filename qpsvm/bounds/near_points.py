@@ -29,7 +29,7 @@ from qpsvm.bounds.proof.classes import ClassesSpace
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.kernels.points import KernelSpace, build_space_of_samples
 from qpsvm.bounds.proof.kernels.values import MatrixValues
-from qpsvm.bounds.proof.spaces import BallSpace, LinearSpace, Space
+from qpsvm.bounds.proof.spaces import BallSpace, LinearSpace, PointValues, Space
 from qpsvm.data.rows import as_row_source
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
@@ -88,8 +88,7 @@ class OriginDistances:
         distances = np.repeat(self.sample_distances, self.n_classes)
         if program.mix is not None:  # a row is a combination of samples
             longest = int(np.diff(program.mix.indptr).max(initial=0))
-            bounds: FloatArray = (abs(program.mix) @ distances) * (1.0 + gamma(longest + 4))
-            return bounds
+            return np.asarray((abs(program.mix) @ distances) * (1.0 + gamma(longest + 4)))
         return distances if program.rows is None else distances[program.rows]
 
 
@@ -177,15 +176,13 @@ def _bound_rbf_distances(kernel: RBF, X: Matrix, origin: FloatArray) -> FloatArr
     """Return upper bounds of √(2 − 2K(x, z)), for z = origin: (q,)."""
     exponents = squared_norms(as_dense(X) - origin) * float(kernel.gamma)
     squares = -2.0 * np.expm1(-exponents * (1.0 + gamma(X.shape[1] + 8))) * (1.0 + FUNCTION_ROUNDINGS * UNIT)
-    distances: FloatArray = np.sqrt(squares) * FEW_ROUNDINGS + math.sqrt(X.shape[1] * UNDERFLOW)
-    return distances
+    return np.asarray(np.sqrt(squares) * FEW_ROUNDINGS + math.sqrt(X.shape[1] * UNDERFLOW))
 
 
 def _bound_lengths(X: Matrix, origin: FloatArray | None) -> FloatArray:
     """Return upper bounds of ‖x − o‖: (q,)."""
     differences = X if origin is None else as_dense(X) - origin
-    lengths: FloatArray = bound_row_norms(squared_norms(differences), X.shape[1]) * FEW_ROUNDINGS
-    return lengths
+    return np.asarray(bound_row_norms(squared_norms(differences), X.shape[1]) * FEW_ROUNDINGS)
 
 
 def enclose_decision_values(model: Any, X: Matrix, kernel_diagonal: FloatArray | None) -> tuple[FloatArray, FloatArray]:
@@ -236,8 +233,7 @@ def _enclose_linear_values(X: Matrix, weights: FloatArray) -> tuple[FloatArray, 
     """Return ⟨w, x⟩ for each row w of `weights` (k, d), and its radius: (q, k) each."""
     space = LinearSpace(as_row_source(X))
     zeros = np.zeros(X.shape[0])
-    values = [space.measure(Primal(w, None), zeros, zeros).values for w in weights]
-    return np.column_stack([part.high for part in values]), np.column_stack([part.radius for part in values])
+    return _stack_columns([space.measure(Primal(w, None), zeros, zeros).values for w in weights])
 
 
 def _enclose_kernel_values(model: Any, X: Matrix, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -246,21 +242,21 @@ def _enclose_kernel_values(model: Any, X: Matrix, coef: FloatArray) -> tuple[Flo
     if not s:
         return np.zeros((q, coef.shape[1])), np.zeros((q, coef.shape[1]))
     if isinstance(kernel, (RBF, Polynomial, Sigmoid)):
-        samples = (
-            sp.vstack([model.vectors, X], format="csr") if sp.issparse(X) else np.vstack([as_dense(model.vectors), X])
-        )
+        is_sparse, S = sp.issparse(X), model.vectors
+        samples = sp.vstack([S, X], format="csr") if is_sparse else np.vstack([as_dense(S), X])
         space = build_space_of_samples(kernel, samples)
-        columns = np.vstack([coef, np.zeros((q, coef.shape[1]))])
-        zeros = np.zeros(len(columns))
-        values = [
-            space.measure(Primal(None, c), np.ascontiguousarray(c), zeros).values
-            for c in np.ascontiguousarray(columns.T)
-        ]
-        highs, radii = [part.high[s:] for part in values], [part.radius[s:] for part in values]
-        return np.column_stack(highs), np.column_stack(radii)
+        columns, zeros = np.vstack([coef, np.zeros((q, coef.shape[1]))]), np.zeros(s + q)
+        values = [space.measure(Primal(None, c), c, zeros).values for c in np.ascontiguousarray(columns.T)]
+        u, u_radius = _stack_columns(values)
+        return u[s:], u_radius[s:]
     K = as_dense(X)[:, model.vectors] if isinstance(kernel, Precomputed) else kernel(X, model.vectors)
     radius = gamma(s + 4) * (np.abs(K) @ np.abs(coef)) + s * UNDERFLOW
     return np.asarray(K @ coef), radius * FEW_ROUNDINGS
+
+
+def _stack_columns(values: list[PointValues]) -> tuple[FloatArray, FloatArray]:
+    """Return values and radii of several functions as columns."""
+    return np.column_stack([part.high for part in values]), np.column_stack([part.radius for part in values])
 
 
 def _enclose_ball_values(model: Any, X: Matrix) -> tuple[FloatArray, FloatArray]:

@@ -70,9 +70,8 @@ def describe_install(extra: str) -> str:
 def describe_nearest(name: object, known: Iterable[object]) -> str:
     """Return the end of an error message, as "did you mean 'rbf'? known: linear, rbf"; no question if none is near."""
     options = list(known)
-    return " ".join(
-        [*suggest_names(name, options), "known: " + ", ".join(sorted(map(str, options), key=_natural_sort_key))]
-    )
+    listing = ", ".join(sorted(map(str, options), key=_natural_sort_key))
+    return " ".join([*suggest_names(name, options), f"known: {listing}"])
 
 
 def suggest_names(name: object, known_options: Iterable[object]) -> list[str]:

@@ -41,30 +41,16 @@ def build_class_program(
     sample, class_index = np.repeat(np.arange(n), k), np.tile(np.arange(k), n)
     is_rival = class_index != label[sample]
     rows, own_points = np.flatnonzero(is_rival), sample * k + label[sample]
-    mix = sp.csr_array(
-        (
-            np.tile([1.0, -1.0], len(rows)),
-            (np.repeat(rows, 2), np.column_stack([own_points, np.arange(n * k)])[rows].ravel()),
-        ),
-        shape=(n * k, n * k),
-    )
+    columns = np.column_stack([own_points, np.arange(n * k)])[rows].ravel()
+    mix = sp.csr_array((np.tile([1.0, -1.0], len(rows)), (np.repeat(rows, 2), columns)), shape=(n * k, n * k))
     ridge, formula = Fraction(intercept == "penalised"), "Σ_i β_ic = 0 of every class"
     groups = tuple(
         ExactGroup(f"b_{j}", mix @ (class_index == j).astype(np.float64), ridge=ridge, formula=formula)
         for j in range(k if intercept else 0)
     )
     penalty = multiply_exactly(_repeat_each(C, k), _repeat_each(weight, k))
-    return ExactDual(
-        repeat_value(1.0, n * k),
-        from_floats(is_rival.astype(np.float64)),
-        penalty,
-        from_constant(0.0, n * k),
-        groups,
-        n * k,
-        mix=mix,
-        classes=k,
-        shares_slack=shares_slack,
-    )
+    sign, level, curvature = repeat_value(1.0, n * k), from_floats(is_rival.astype(float)), from_constant(0.0, n * k)
+    return ExactDual(sign, level, penalty, curvature, groups, n * k, mix=mix, classes=k, shares_slack=shares_slack)
 
 
 def _repeat_each(values: FloatArray, k: int) -> FloatArray:

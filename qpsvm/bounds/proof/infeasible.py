@@ -170,16 +170,18 @@ def _build_proof(
 
 def _list_first(noun: str, items: Sequence[Any]) -> str:
     """Name the first items: "rows 0, 1, …"."""
-    named = ", ".join(str(item) for item in items[:MAX_NAMED]) + (", …" if len(items) > MAX_NAMED else "")
-    return f"{noun}{'' if len(items) == 1 else 's'} {named}"
+    return f"{noun}{'' if len(items) == 1 else 's'} {_join_first(list(map(str, items)), ', ')}"
 
 
 def _format_weights(used: Sequence[tuple[str, Fraction]]) -> str:
     """Format the largest of named weights as a sum: "1/2·(row 0) + …"."""
     ordered = sorted(used, key=lambda item: -item[1])
-    return " + ".join(f"{_format_fraction(w)}·({name})" for name, w in ordered[:MAX_NAMED]) + (
-        " + …" if len(used) > MAX_NAMED else ""
-    )
+    return _join_first([f"{_format_fraction(weight)}·({name})" for name, weight in ordered], " + ")
+
+
+def _join_first(parts: Sequence[str], separator: str) -> str:
+    """Join the first parts, with "…" for the others."""
+    return separator.join([*parts[:MAX_NAMED], *(["…"] if len(parts) > MAX_NAMED else [])])
 
 
 def _format_fraction(value: Fraction, limit: int = MAX_SHORT_WEIGHT, digits: int = 6) -> str:
