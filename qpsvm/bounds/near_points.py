@@ -167,8 +167,7 @@ def bound_distances(kernel: Kernel, origin: FloatArray | None, X: Matrix, diagon
     if isinstance(kernel, RBF):
         return np.ones(X.shape[0]) if origin is None else _bound_rbf_distances(kernel, X, origin)
     if isinstance(kernel, (Polynomial, Sigmoid)):
-        space = build_space_of_samples(kernel, X)
-        return np.asarray(space.kernel_values.sizes)
+        return np.asarray(build_space_of_samples(kernel, X).kernel_values.sizes)
     return np.sqrt(np.maximum(kernel.diagonal(X), 0.0)) * FEW_ROUNDINGS
 
 
@@ -197,15 +196,12 @@ def enclose_decision_values(model: Any, X: Matrix, kernel_diagonal: FloatArray |
     coef = model.coef if model.coef.ndim == 2 else model.coef[:, None]
     width = X.shape[1] + (len(model.coef) if weights is None else 0)
     step = max(BLOCK_NUMBERS // max(width, 1), 1)
-    blocks = []
-    for start in range(0, X.shape[0], step):
-        block = X[start : start + step]
-        blocks.append(
-            _enclose_linear_values(block, weights)
-            if weights is not None
-            else _enclose_kernel_values(model, block, coef)
-        )
-    u, radius = (np.concatenate(parts) for parts in zip(*blocks, strict=True))  # u = f − b
+    blocks = (X[start : start + step] for start in range(0, X.shape[0], step))
+    enclosures = [
+        _enclose_kernel_values(model, block, coef) if weights is None else _enclose_linear_values(block, weights)
+        for block in blocks
+    ]
+    u, radius = (np.concatenate(parts) for parts in zip(*enclosures, strict=True))  # u = f − b
     values = u + b
     radius = (radius + 4.0 * UNIT * (np.abs(u) + np.abs(b))) * FEW_ROUNDINGS
     factor = getattr(model, "diagonal", 0.0)  # f has a term factor·K(x, x)

@@ -1,8 +1,7 @@
 """Run independent tiles of work in several threads while BLAS has one (`run_tiles`).
 
 The caller splits the work into tiles by its size alone (`split_range`, `split_strips`). Each tile writes to memory of
-its own, and sums over tiles are added in their order. So the result is the same to the last bit for any number of
-threads.
+its own, and sums over tiles are added in their order. So the result has the same bits for any number of threads.
 
 There are as many threads as BLAS had before the solve, but at most one per core of this process. A user who gives BLAS
 one thread, by OMP_NUM_THREADS or threadpoolctl, has one. The calling thread works, too, and waits only for tiles that

@@ -6,6 +6,7 @@ Also decide linear constraints without rounding (`holds_exactly`), and find inde
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from qpsvm.base.arrays.double_double import UNDERFLOW, two_product
 from qpsvm.base.arrays.rationals import have_exact_products
 from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.bounds.program.rational import dot_exactly
 
 #: Largest number of entries of a matrix whose products are computed in fractions.
 MAX_FRACTION_ENTRIES = 20_000
@@ -69,24 +71,19 @@ def holds_exactly(M: Matrix, x: FloatArray, sides: FloatArray, equal: bool) -> b
     """
     rows = sp.csr_array(M)
     a, b = rows.data, x[rows.indices]
-    if all(have_exact_products(values) for values in (a, b)):
+    spans = zip(map(slice, rows.indptr[:-1].tolist(), rows.indptr[1:].tolist()), sides.tolist(), strict=True)
+    residuals: Iterator[float | Fraction]
+    if have_exact_products(a) and have_exact_products(b):
         product, error = (values.tolist() for values in two_product(a, b))
-        for start, end, side in zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), sides.tolist(), strict=True):
-            residual = math.fsum([*product[start:end], *error[start:end], -side])
-            if residual > 0.0 or (equal and residual < 0.0):
-                return False
-        return True
-    if rows.nnz > MAX_FRACTION_ENTRIES:
-        return False
-    for k, side in enumerate(sides.tolist()):
-        entries = slice(rows.indptr[k], rows.indptr[k + 1])
-        exact = sum(
-            (Fraction(u) * Fraction(v) for u, v in zip(a[entries].tolist(), b[entries].tolist(), strict=True)),
-            -Fraction(side),
+        residuals = (math.fsum([*product[entries], *error[entries], -side]) for entries, side in spans)
+    elif rows.nnz <= MAX_FRACTION_ENTRIES:
+        residuals = (
+            dot_exactly(map(Fraction, a[entries].tolist()), b[entries].tolist()) - Fraction(side)
+            for entries, side in spans
         )
-        if exact > 0 or (equal and exact < 0):
-            return False
-    return True
+    else:
+        return False
+    return not any(residual > 0 or (equal and residual < 0) for residual in residuals)
 
 
 def find_independent_rows(M: FloatArray, pivot: float = MIN_PIVOT) -> IntArray:

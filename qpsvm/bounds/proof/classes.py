@@ -100,9 +100,8 @@ class ClassesSpace(Space):
 
     def measure(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
         """Evaluate all samples once for each class."""
-        measurements = [
-            self.space.measure(*arguments) for arguments in self._split_arguments(primal_point, beta, beta_radius)
-        ]
+        arguments = self._split_arguments(primal_point, beta, beta_radius)
+        measurements = [self.space.measure(*class_arguments) for class_arguments in arguments]
         values = [part.values for part in measurements]
         high, low, radius = (
             np.column_stack([getattr(part, name) for part in values]).ravel() for name in ("high", "low", "radius")
@@ -128,10 +127,8 @@ class ClassesSpace(Space):
 
     def refine_distance(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
         """Combine the distances of all classes; None if one is missing."""
-        distances = [
-            self.space.refine_distance(*arguments)
-            for arguments in self._split_arguments(primal_point, beta, beta_radius)
-        ]
+        arguments = self._split_arguments(primal_point, beta, beta_radius)
+        distances = [self.space.refine_distance(*class_arguments) for class_arguments in arguments]
         return None if None in distances else _bound_norm([distance for distance in distances if distance is not None])
 
     def evaluate_exactly(

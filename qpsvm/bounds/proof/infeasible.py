@@ -149,10 +149,8 @@ def prove_nu_above_one(nu: float, has_feasible_alpha: bool) -> Proof:
 
 def _build_nu_proof(title: str, nu: float, limit: Fraction, claims: Sequence[Claim], is_empty: bool = True) -> Proof:
     """Build the proof for a ν that is too large: the optimal value is −∞ if the dual is empty and all is proven."""
-    is_infeasible = is_empty and all(claim.verdict == "proven" for claim in claims)
-    return _build_proof(
-        title, claims, -math.inf if is_infeasible else None, {"kind": "nu", "nu": Fraction(nu), "limit": limit}
-    )
+    value = -math.inf if is_empty and all(claim.verdict == "proven" for claim in claims) else None
+    return _build_proof(title, claims, value, {"kind": "nu", "nu": Fraction(nu), "limit": limit})
 
 
 def _build_proof(

@@ -184,8 +184,7 @@ def _distances_from_values(values: KernelValues, centre: int | None) -> FloatArr
         high, rest = two_sum(high, np.full(values.n, diagonal[0][centre]))
         low = low + error + rest
     squares = (high + low) * (1.0 - 4.0 * UNIT) - (2.0 * radius + 16.0 * UNIT * UNIT * sizes) * FEW_ROUNDINGS
-    distances: FloatArray = np.sqrt(np.maximum(squares, 0.0)) * (1.0 - 4.0 * UNIT)
-    return distances
+    return np.asarray(np.sqrt(np.maximum(squares, 0.0)) * (1.0 - 4.0 * UNIT))
 
 
 def _sums(values: KernelValues, support: IntArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
