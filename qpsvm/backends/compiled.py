@@ -41,9 +41,9 @@ def build_failed_solution(qp: QP, solver: Solver) -> QPSolution:
 
 
 class Compiled(ABC):
-    """A QP in the form of one solver, which `solve` calls.
+    """A QP in the form of one solver, which `solve` calls; its parameters are attributes, too.
 
-    Attributes
+    Parameters
     ----------
     backend : Backend
         The backend of the solver.
