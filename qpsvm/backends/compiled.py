@@ -1,6 +1,7 @@
-"""Define a QP in the form of one solver (`Compiled`).
+"""Define the base class of a QP in the form of one solver (`Compiled`).
 
-A solver's solution is only checked for finite numbers; its accuracy is the certificate's concern.
+Each backend has a subclass, whose `_run` calls its solver. A solver's solution is only checked for finite numbers; its
+accuracy is the certificate's concern.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def build_failed_solution(qp: QP, solver: Solver) -> QPSolution:
 
 
 class Compiled(ABC):
-    """A QP in the form of one solver.
+    """A QP in the form of one solver, which `solve` calls; its parameters are attributes, too.
 
     Parameters
     ----------
@@ -50,11 +51,6 @@ class Compiled(ABC):
         The QP that was compiled.
     data : object
         Exactly what the solver will receive.
-
-    Attributes
-    ----------
-    backend, qp, data
-        As given.
 
     See Also
     --------
@@ -94,16 +90,16 @@ class Compiled(ABC):
         start: ArrayLike | None = None,
         **options: Any,
     ) -> QPSolution:
-        """Call the solver.
+        """Solve the QP.
 
         Parameters
         ----------
         tol : float, optional
             Relative accuracy to aim for; by default, the solver's own tolerances.
         max_iter : int, optional
-            Iterations, as the solver counts them.
+            Limit of the iterations, as the solver counts them.
         time_limit : float, optional
-            Seconds.
+            Limit of the solver's time, in seconds.
         verbose : bool
             Let the solver print.
         start : array_like, shape (n,), optional
@@ -142,6 +138,10 @@ class Compiled(ABC):
         self.backend.check_request(limits, options, any_qp=True)
         return self._solve_checked(limits, options)
 
+    @abstractmethod
+    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+        """Call the solver with checked options and map its solution back to the QP."""
+
     def _solve_checked(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         """Solve with limits and options that have been checked."""
         start_time = time.perf_counter()
@@ -150,10 +150,6 @@ class Compiled(ABC):
                 self.backend.name, self.qp.n, options, lambda: self._run_guarded(limits, options)
             )
         return solution.replace(solve_time=time.perf_counter() - start_time)
-
-    @abstractmethod
-    def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        """Call the solver with checked options and map its solution back to the QP."""
 
     def _run_guarded(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         """Run the solver; after a numerical breakdown, return a status without a point. Raises SolverError."""
@@ -169,7 +165,7 @@ class Compiled(ABC):
             return build_failed_solution(self.qp, self.backend.describe_solver(describe_breakdown(error, options)))
 
     def _drop_non_finite(self, solution: QPSolution) -> QPSolution:
-        """Return the solution, without its point and multipliers if any of their numbers is not finite."""
+        """Return the solution; if it has a number that is not finite, without its point and multipliers."""
         parts = (solution.x, solution.y, solution.z, solution.box, solution.v)
         if solution.x is None or all(is_all_finite(np.asarray(part)) for part in parts if part is not None):
             return solution

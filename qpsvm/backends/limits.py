@@ -1,4 +1,4 @@
-"""Define the limits of a run, which are the same for every backend (`Limits`)."""
+"""Define what a caller may set for any backend: tolerance, limits and start of a run (`Limits`)."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ class Limits:
     tol: Relative accuracy to aim for; None for the solver's own defaults.
     max_iter: Number of iterations as the solver counts them; None for the solver's default.
     time_limit: Seconds; None for no limit.
+    verbose: Whether the solver prints.
     start (n,): The initial point of the QP; None for the solver's own.
-    start_multipliers: Multipliers of the rows at the start, by name; None if they are not known.
+    start_multipliers: Multipliers of the constraints at the start, by name; None if they are not known.
 
     Raises ParameterError, ParameterTypeError.
     """
@@ -52,7 +53,7 @@ class Limits:
 
 
 def build_common_settings(limits: Limits, options: Mapping[str, Any], tol: float | None = None) -> dict[str, Any]:
-    """Return the settings that the built-in solvers share; what `tol` means is up to each backend."""
+    """Return the settings of a built-in solver, with its own `options`; what `tol` means is up to each backend."""
     settings: dict[str, Any] = {"time_limit": limits.time_limit, "verbose": limits.verbose, **options}
     if tol is not None:
         settings["tol"] = tol

@@ -1,15 +1,14 @@
 """Recognise the support vector machine that a QP is the dual of (`recognise_statement`).
 
-A QP built by a problem carries its statement (`QP.statement`). A QP written by hand is analysed: with
-P = σ² diag(y) K diag(y), q = −τ1, a box [0, u] and the row k yᵀx = 0, the substitution
+A QP built by a problem carries its statement (`QP.statement`). A QP written by hand is compared with these duals, whose
+factors σ, τ, k, m and t allow for a scaling of the problem, as for a solver. All have the box 0 ≤ x ≤ u.
 
-    (READ.1)  α = v x,  v = σ²/τ,  makes it τ²/σ² times the C-SVM dual over K, C = v u, with the row yᵀα = 0 times k/v
-
-With q = 0 and a second row m1ᵀx = mt it is σ² times the dual of a ν-SVM with α = x, the bounds u and 1ᵀα = t. Scaling a
-problem for a solver only changes σ, τ, k, m and t. With q = 0 and the single row k1ᵀx = t it is the dual of a one-class
-machine. A regression has two α per sample:
-
-    (READ.2)  P = [K, −K; −K, K], q = (ε − t, ε + t) and the row k(1, −1)ᵀx = 0: s = (1, −1), ℓ = −q
+    (READ.1)  C-SVM: P = σ² diag(y) K diag(y), q = −τ1, and the row k yᵀx = 0 or none.  With α = v x, v = σ²/τ, this is
+              τ²/σ² times the dual over K with C = v u, and its row is k/v times yᵀα = 0
+              ν-SVM: the same P, q = 0, and a second row m1ᵀx = mt.  With α = x, this is σ² times the dual, 1ᵀα = t
+              one-class machine: any dense P = K, q = 0, and the single row k1ᵀx = kt
+    (READ.2)  regression, two α per sample:  P = [K, −K; −K, K], q = (ε − t, ε + t) with the targets t, and the row
+              k(1, −1)ᵀx = 0:  s = (1, −1), ℓ = −q
 """
 
 from __future__ import annotations
@@ -31,87 +30,17 @@ def recognise_statement(qp: QP, name: str) -> Statement:
 
     name: Name of the backend, for the message of the error.
     """
-    A = None if qp.A is None else as_dense(qp.A)
-    n_rows = 0 if A is None else len(A)
-    lb, ub = qp.bounds
-    if qp.G is not None or not _is_constant(lb, 0.0) or not ub.min() > 0.0 or n_rows > 2:
-        raise _build_unrecognised_error(name)
-    label_scale = _find_label_scale(qp.P)
-    first_row = None if A is None else A[0]
-    if n_rows == 1 and first_row is not None and isinstance(qp.P, Dense):
-        recognise = _recognise_regression if qp.q.any() else _recognise_one_class
-        statement = recognise(qp, qp.P, first_row)
-        if statement is not None:
-            return statement
-    if label_scale is None and first_row is None:
-        raise _build_unrecognised_error(name)
-    y, sigma, k = _extract_labels(first_row, label_scale, name)
-    gram = _extract_gram(qp.P, y, sigma, name)
-    if A is not None and qp.b is not None and qp.b[0] != 0.0:
-        raise _build_unrecognised_error(name)
-    if n_rows == 2 and A is not None and qp.b is not None:
-        statement = _recognise_nu_svm(qp, gram, y, sigma, k, A[1], float(qp.b[1]))
-    else:
-        statement = _recognise_c_svm(qp, gram, y, sigma, None if first_row is None else k)
+    statement = _find_statement(qp, name)
     if statement is None:
-        raise _build_unrecognised_error(name)
+        raise UnsupportedError(
+            f"{name} takes duals of C-SVM, hard margin and primal hinge problems (q = −1, 0 ≤ alpha ≤ C, at most the "
+            "row yᵀα = 0) and of nu-SVMs (q = 0, and the row 1ᵀα = ν); use interior_point, cvxopt or osqp"
+        )
     return statement
 
 
-def _recognise_nu_svm(
-    qp: QP, gram: Operator, y: FloatArray, sigma: float, k: float, sum_row: FloatArray, total: float
-) -> Statement | None:
-    """Recognise a ν-SVM, q = 0 and the row m1ᵀx = total besides k yᵀx = 0; None if the QP is not its dual."""
-    m = float(sum_row[0])
-    if not _is_constant(sum_row, m) or not m or qp.q.any():
-        return None
-    n = len(y)
-    margin = DualGroup("nu", "rho", repeat_value(-1.0, n), -(total / m), formula="−1ᵀα = −ν")
-    groups = (*build_intercept_groups(y, "free"), margin)
-    svm = SVMDual(gram, y, repeat_value(0.0, n), qp.bounds[1], repeat_value(0.0, n), groups)
-    return Statement(svm, 1.0, sigma * sigma, {"balance": k, "nu": -m})
-
-
-def _recognise_c_svm(qp: QP, gram: Operator, y: FloatArray, sigma: float, k: float | None) -> Statement | None:
-    """Recognise a C-SVM by (READ.1), q = −τ1 and the row k yᵀx = 0 (k is None without it); None if it is not one."""
-    tau = float(-qp.q[0])
-    if not tau > 0 or not _is_constant(qp.q, -tau):
-        return None
-    n = len(y)
-    v = sigma * sigma / tau
-    groups = () if k is None else build_intercept_groups(y, "free")
-    svm = SVMDual(gram, y, repeat_value(1.0, n), multiply(v, qp.bounds[1]), repeat_value(0.0, n), groups)
-    return Statement(svm, v, tau / v, {"balance": (1.0 if k is None else k) / v})
-
-
-def _recognise_one_class(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
-    """Recognise a one-class machine, q = 0 and the row k1ᵀx = t; None if the QP is not its dual."""
-    if qp.b is None or not row[0] or not _is_constant(row, float(row[0])) or not qp.b[0] / row[0] > 0.0:
-        return None
-    k, zeros = float(row[0]), repeat_value(0.0, qp.n)
-    groups = (DualGroup("total", "b", repeat_value(1.0, qp.n), float(qp.b[0]) / k, formula="1ᵀα = t"),)
-    svm = SVMDual(P, repeat_value(1.0, qp.n), level=zeros, upper=qp.bounds[1], curvature=zeros, groups=groups)
-    return Statement(svm, rows={"total": k})
-
-
-def _recognise_regression(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
-    """Recognise a regression, (READ.2); None if the QP is not its dual."""
-    n, remainder = divmod(qp.n, 2)
-    K, ub = P.matrix[:n, :n], qp.bounds[1]
-    if remainder or qp.b is None or qp.b[0] or not row[0]:
-        return None
-    sign = np.repeat([1.0, -1.0], n)
-    if not _is_constant(row * sign, float(row[0])) or not np.array_equal(P.matrix, np.block([[K, -K], [-K, K]])):
-        return None
-    samples = np.tile(np.arange(n), 2)
-    svm = SVMDual(
-        Dense(K), sign, -qp.q, ub, repeat_value(0.0, qp.n), build_intercept_groups(sign, "free"), rows=samples
-    )
-    return Statement(svm, rows={"balance": float(row[0])})
-
-
 def describe_statement(statement: Statement) -> str:
-    """Describe the machine whose dual a QP was recognised as."""
+    """Describe, in a few words, the machine whose dual a QP was recognised as."""
     svm = statement.svm
     C = svm.upper[0]
     level = svm.common_level
@@ -128,12 +57,80 @@ def describe_statement(statement: Statement) -> str:
     return f"a machine of {samples}"
 
 
-def _build_unrecognised_error(name: str) -> UnsupportedError:
-    """Build the error of a backend for a QP that is not the dual of a known machine."""
-    return UnsupportedError(
-        f"{name} takes duals of C-SVM, hard margin and primal hinge problems (q = −1, 0 ≤ alpha ≤ C, at most the row "
-        "yᵀα = 0) and of nu-SVMs (q = 0, and the row 1ᵀα = ν); use interior_point, cvxopt or osqp"
+def _find_statement(qp: QP, name: str) -> Statement | None:
+    """Return the statement; None if the QP is no known dual. Raises UnsupportedError for an unsupported P."""
+    rows = [] if qp.A is None else list(as_dense(qp.A))
+    sides = [] if qp.b is None else qp.b.tolist()
+    lb, ub = qp.bounds
+    if qp.G is not None or not _is_constant(lb, 0.0) or not ub.min() > 0.0 or len(rows) > 2:
+        return None
+    if len(rows) == 1 and isinstance(qp.P, Dense):
+        recognise = _recognise_regression if qp.q.any() else _recognise_one_class
+        statement = recognise(qp, qp.P, rows[0])
+        if statement is not None:
+            return statement
+    label_row, label_scale = (rows[0] if rows else None), _find_label_scale(qp.P)
+    if label_row is None and label_scale is None:
+        return None
+    y, sigma, k = _extract_labels(label_row, label_scale, name)
+    gram = _extract_gram(qp.P, y, sigma, name)
+    if rows and sides[0] != 0.0:
+        return None
+    if len(rows) == 2:
+        return _recognise_nu_svm(qp, gram, y, sigma, k, rows[1], sides[1])
+    return _recognise_c_svm(qp, gram, y, sigma, k if rows else None)
+
+
+def _recognise_nu_svm(
+    qp: QP, gram: Operator, y: FloatArray, sigma: float, k: float, sum_row: FloatArray, total: float
+) -> Statement | None:
+    """Recognise a ν-SVM by (READ.1), the second row m1ᵀx = `total`; None if the QP is not its dual."""
+    m = float(sum_row[0])
+    if not _is_constant(sum_row, m) or not m or qp.q.any():
+        return None
+    n = len(y)
+    margin = DualGroup("nu", "rho", repeat_value(-1.0, n), -(total / m), formula="−1ᵀα = −ν")
+    groups = (*build_intercept_groups(y, "free"), margin)
+    svm = SVMDual(gram, y, repeat_value(0.0, n), qp.bounds[1], repeat_value(0.0, n), groups)
+    return Statement(svm, 1.0, sigma * sigma, {"balance": k, "nu": -m})
+
+
+def _recognise_c_svm(qp: QP, gram: Operator, y: FloatArray, sigma: float, k: float | None) -> Statement | None:
+    """Recognise a C-SVM by (READ.1), k None without the row; None if the QP is not its dual."""
+    tau = float(-qp.q[0])
+    if not tau > 0 or not _is_constant(qp.q, -tau):
+        return None
+    n = len(y)
+    v = sigma * sigma / tau
+    groups = () if k is None else build_intercept_groups(y, "free")
+    svm = SVMDual(gram, y, repeat_value(1.0, n), multiply(v, qp.bounds[1]), repeat_value(0.0, n), groups)
+    return Statement(svm, v, tau / v, {"balance": (1.0 if k is None else k) / v})
+
+
+def _recognise_one_class(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
+    """Recognise a one-class machine by (READ.1); None if the QP is not its dual."""
+    if qp.b is None or not row[0] or not _is_constant(row, float(row[0])) or not qp.b[0] / row[0] > 0.0:
+        return None
+    k, zeros = float(row[0]), repeat_value(0.0, qp.n)
+    groups = (DualGroup("total", "b", repeat_value(1.0, qp.n), float(qp.b[0]) / k, formula="1ᵀα = t"),)
+    svm = SVMDual(P, repeat_value(1.0, qp.n), level=zeros, upper=qp.bounds[1], curvature=zeros, groups=groups)
+    return Statement(svm, rows={"total": k})
+
+
+def _recognise_regression(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
+    """Recognise a regression by (READ.2); None if the QP is not its dual."""
+    n, remainder = divmod(qp.n, 2)
+    K, ub = P.matrix[:n, :n], qp.bounds[1]
+    if remainder or qp.b is None or qp.b[0] or not row[0]:
+        return None
+    sign = np.repeat([1.0, -1.0], n)
+    if not _is_constant(row * sign, float(row[0])) or not np.array_equal(P.matrix, np.block([[K, -K], [-K, K]])):
+        return None
+    samples = np.tile(np.arange(n), 2)
+    svm = SVMDual(
+        Dense(K), sign, -qp.q, ub, repeat_value(0.0, qp.n), build_intercept_groups(sign, "free"), rows=samples
     )
+    return Statement(svm, rows={"balance": float(row[0])})
 
 
 def _find_label_scale(P: Operator) -> FloatArray | None:

@@ -15,13 +15,13 @@ from qpsvm.base.errors import FileAccessError, ParameterTypeError, QPSVMError
 
 #: Suffix of an unfinished file, which remains only if the process was killed or the machine crashed.
 UNFINISHED = ".unfinished"
-#: Characters of the file's name that the name of the unfinished file repeats: with it, at most 255 bytes in UTF-8.
+#: Limit of the characters that the unfinished file's name repeats of the file's: so it has at most 255 bytes in UTF-8.
 MAX_NAME_PART = 40
 
 
 @contextmanager
 def open_replacement(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file to write to. At the end of the `with` block it is synced to disk and replaces `path`.
+    """Open a new file to write to, which is synced to disk and replaces `path` at the end of the `with` block.
 
     If an exception ends the block, as for a full disk or Ctrl-C, `path` is unchanged and no other file remains. The new
     file has the permissions of the old one and, if the system allows it, its owner; without an old one it has the
@@ -30,7 +30,7 @@ def open_replacement(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Raises FileAccessError, ParameterTypeError.
     """
     path_text = as_path_text(path)
-    try:
+    with _translate_os_errors(path_text):
         target = Path(os.path.realpath(path_text))
         old = _stat_target(target)
         unfinished = target.with_name(f".{target.name[:MAX_NAME_PART]}.{secrets.token_hex(4)}{UNFINISHED}")
@@ -46,41 +46,28 @@ def open_replacement(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         finally:
             unfinished.unlink(missing_ok=True)
         _sync_folder(target.parent)
-    except QPSVMError:
-        raise
-    except OSError as error:
-        raise FileAccessError(f"cannot write {path_text}: {error.strerror or error}") from error
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write text in UTF-8 atomically.
-
-    A device or a pipe cannot be replaced, so it is written to directly.
-
-    Raises FileAccessError, ParameterTypeError.
-    """
+    """Write text in UTF-8 to a file, device or pipe by `open_output`. Raises FileAccessError, ParameterTypeError."""
     with open_output(path) as file:
         file.write(text.encode("utf-8"))
 
 
 @contextmanager
 def open_output(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file to write to: by `open_replacement`, or directly if it is a device or a pipe.
+    """Open a file to write to by `open_replacement`, or directly if it is a device or a pipe, which cannot be replaced.
 
     Raises FileAccessError, ParameterTypeError.
     """
     target = Path(as_path_text(path))
-    try:
+    with _translate_os_errors(target):
         if not target.exists() or target.is_file() or target.is_dir():
             with open_replacement(path) as file:
                 yield file
         else:
             with target.open("wb") as file:
                 yield file
-    except QPSVMError:
-        raise
-    except OSError as error:
-        raise FileAccessError(f"cannot write {target}: {error.strerror or error}") from error
 
 
 def as_path_text(path: str | os.PathLike[str]) -> str:
@@ -95,6 +82,17 @@ def as_path_text(path: str | os.PathLike[str]) -> str:
     if not is_valid:
         raise FileAccessError(f"{name!r} is not a path: it has a character that this system does not allow in one")
     return name
+
+
+@contextmanager
+def _translate_os_errors(path: str | Path) -> Iterator[None]:
+    """Raise FileAccessError instead of an OSError of the block, unless it is one of this library."""
+    try:
+        yield
+    except QPSVMError:
+        raise
+    except OSError as error:
+        raise FileAccessError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _stat_target(target: Path) -> os.stat_result | None:

@@ -4,7 +4,10 @@
 
 1. error bounds of kernel values that are sharper than those known a priori (`sharp_evaluation`);
 2. a push of (w, b) outwards by the error bound (`outward_push`), cheap if the classes are nearly separated;
-3. an evaluation of the contributing rows in double-double (`sharp_evaluation`), and b at the median of their margins.
+3. an evaluation in double-double of the contributing rows, whose terms of the gap are not 0 (`sharp_evaluation`), and
+   b at the median of the values that put a free one of them on its margin.
+
+If the optimum may be w = 0, where a relative gap is undefined, that point is certified instead (`zero_optimum`).
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from qpsvm.bounds.sharp_rows import SharpRows
 from qpsvm.bounds.zero_optimum import ZeroOptimum
 from qpsvm.program.svm_dual import SVMDual
 
-#: Above this ‖w(α)‖, in units of its rounding error, w(α) of a kernel is surely not 0.
+#: Above this ‖w(α)‖, in units of its rounding error, w(α) of a kernel machine is surely not 0.
 MAX_NORM_OF_ZERO = 10.0
 #: Up to this ‖w‖, in units of Σ α_i ‖φ(x_i)‖, an explicit w may be nothing but rounding.
 ROUNDING_NORM = 1e-12
@@ -56,11 +59,6 @@ class GapRefiner:
         self._outward = OutwardPush(self.gap_bounder, self._evaluator)
         self._is_homogeneous = self.gap_bounder.is_homogeneous
 
-    @cached
-    def _zero_optimum(self) -> ZeroOptimum:
-        """Test whether w vanishes at a point."""
-        return ZeroOptimum(self.gap_bounder, self._sharp_rows)
-
     def refine(self, certificate: Certificate, tol: float, has_time: Callable[[], bool] = lambda: True) -> Certificate:
         """Return the point, or one near it, with `gap` a bound that includes all rounding.
 
@@ -68,7 +66,7 @@ class GapRefiner:
         """
         if not math.isfinite(certificate.gap):
             return certificate
-        refined = self._improve(certificate, tol, has_time)
+        refined = self._reduce_gap(certificate, tol, has_time)
         if self._is_homogeneous and refined.rho > 0.0:
             refined = update_objectives(self.gap_bounder, refined)
         elif self.space.is_affine and refined.w is not None and refined.primal:
@@ -80,65 +78,21 @@ class GapRefiner:
         is_same = refined.yf is certificate.yf and refined.rho == certificate.rho
         return refined.replace(measured_gap=certificate.gap if is_same else self._measure_gap(refined))
 
-    def _may_round_objectives(self, point: Certificate) -> bool:
-        """Return whether the error of kernel values, as bounded a priori, may be visible in P, through ½‖w‖²."""
-        if point.w is not None or point.sparse_coef is not None or point.evaluated is not None:
-            return False
-        if np.count_nonzero(point.coef) > MAX_SUPPORT_VECTORS:
-            return False
-        error = 0.5 * point.unit * float(np.abs(point.coef) @ self.gap_bounder.bound_value_radii(point))
-        return error > VISIBLE_ERROR * abs(point.primal)
-
-    def _sharpen_objectives(self, point: Certificate) -> Certificate:
-        """Return the point with P and D from f at all support vectors in double-double, unless that is too slow."""
-        evaluated = self._evaluator.evaluate_rows(point, np.flatnonzero(point.alpha))
-        if evaluated is None:
-            return point
-        evaluated = self.gap_bounder.update_gap(evaluated)
-        return update_objectives(self.gap_bounder, evaluated) if evaluated.gap <= point.gap else point
+    def bound_gap(self, point: Certificate) -> Certificate:
+        """Return the unmoved point, with a gap that includes all rounding."""
+        return self._evaluator.refine_radii(self.gap_bounder.update_gap(point))
 
     def find_zero_point(self, point: Certificate) -> Certificate | None:
         """Return the point with the value 0, (VANISH.1), if w(α) is negligible; otherwise None."""
         is_candidate = self._is_homogeneous and self._compute_norm_in_roundings(point) <= 1.0
         return self._zero_optimum.find_zero_point(point) if is_candidate else None
 
-    def _compute_norm_in_roundings(self, point: Certificate) -> float:
-        """Return ‖w‖, in units of the rounding error that it has if w is 0."""
-        size, terms = self.accuracy.bound_norm_sum(point.coef)
-        rounding = ROUNDING_NORM if point.w is not None else math.sqrt(gamma(terms + 2))  # without w, ‖w‖² is rounded
-        norm = math.sqrt(2.0 * max(point.half_norm, 0.0))
-        return norm / (rounding * size) if norm else 0.0
+    @cached
+    def _zero_optimum(self) -> ZeroOptimum:
+        """The search for a point of value 0, on first use."""
+        return ZeroOptimum(self.gap_bounder, self._sharp_rows)
 
-    def _may_have_zero_point(self, point: Certificate) -> bool:
-        """Return whether to search for a point with the value 0 near a point that is not certified.
-
-        For a kernel, that needs all kernel values of the support vectors.
-        """
-        if not (self._is_homogeneous or self.space.is_affine):
-            return False
-        has_dual_weights = point.w is None and point.sparse_coef is None and not self.space.is_affine
-        return not has_dual_weights or self._compute_norm_in_roundings(point) <= MAX_NORM_OF_ZERO
-
-    def bound_gap(self, point: Certificate) -> Certificate:
-        """Return the point itself, with a gap that includes all rounding."""
-        return self._evaluator.refine_radii(self.gap_bounder.update_gap(point))
-
-    def _measure_gap(self, point: Certificate) -> float:
-        """Return the gap without the part that bounds rounding."""
-        rows = point.contributing
-        if rows is None or not math.isfinite(point.gap):
-            return point.gap
-        t = self.gap_bounder.enclose_violations(point, rows)[0]
-        terms = self.gap_bounder.sum_terms_of_rows(point, rows, t, np.zeros_like(t))
-        difference = 0.5 * point.weight_distance * point.weight_distance + terms
-        for group in self.svm.penalised_groups:
-            slope = (sum_with_bound(point.alpha * group.column)[0] - group.total) / group.ridge
-            excess = get_multiplier(point, group) - slope
-            difference += 0.5 * group.ridge * excess * excess
-        size = self.gap_bounder.bound_gap(point).size if math.isnan(point.size) else point.size
-        return min(difference / size, point.gap) if size > 0.0 else point.gap
-
-    def _improve(self, certificate: Certificate, tol: float, has_time: Callable[[], bool]) -> Certificate:
+    def _reduce_gap(self, certificate: Certificate, tol: float, has_time: Callable[[], bool]) -> Certificate:
         """Return the point with the gap of (COUNT.4), improved until that is at most `tol`."""
         base = self._bound_first(certificate)
         if base.gap <= tol:
@@ -195,16 +149,16 @@ class GapRefiner:
         rows = point.contributing
         if rows is None or not len(rows) or self._is_dominated_by_distance(point):
             return None
-        better = self._evaluator.refine_weights(point)
-        if better is not point:
-            rows = self.gap_bounder.update_gap(better).contributing
+        refined = self._evaluator.refine_weights(point)
+        if refined is not point:
+            rows = self.gap_bounder.update_gap(refined).contributing
             assert rows is not None
         evaluated = None
         if point.w is None:  # ‖w‖² needs the support
             support = np.union1d(rows, np.flatnonzero(point.alpha))
-            evaluated = self._evaluator.evaluate_rows(better, support)
+            evaluated = self._evaluator.evaluate_rows(refined, support)
             rows = rows if evaluated is None else support
-        evaluated = evaluated or self._evaluator.evaluate_rows(better, rows)
+        evaluated = evaluated or self._evaluator.evaluate_rows(refined, rows)
         if evaluated is None:
             return None
         evaluated = self.gap_bounder.update_gap(evaluated)
@@ -213,22 +167,67 @@ class GapRefiner:
         return update_objectives(self.gap_bounder, evaluated)
 
     def _is_dominated_by_distance(self, point: Certificate) -> bool:
-        """Return whether most of the gap is ½‖w − w(α)‖², of a w over few samples, which no evaluation reduces."""
+        """Return whether ½‖w − w(α)‖², of a w over few samples, is most of the gap: no evaluation reduces it."""
         if point.sparse_coef is None:
             return False
         half_square = 0.5 * self.gap_bounder.bound_weight_distance(point) ** 2
         return half_square > MAX_DISTANCE_SHARE * point.gap * point.primal / point.unit
 
     def _move_intercept(self, point: Certificate, rows: IntArray) -> Certificate:
-        """Return the evaluated point with b at the median of the free rows among some rows, if that is better."""
+        """Return the evaluated point, with b at the median of those that fit a free row among `rows`, if better."""
         svm = self.svm
         free = rows[(point.alpha[rows] > 0.0) & (point.alpha[rows] < point.upper[rows])]
         if not len(free):
             return point
         violation, _ = self.gap_bounder.enclose_violations(point, free)
         shifts = svm.sign[free] * (violation - svm.curvature[free] * point.alpha[free])  # of f
-        u = svm.sign * point.yf - point.centred_b
+        u = svm.sign * point.yf - point.centred_b  # f − b
         shifted = rescale(self.space, svm, point, u, point.w, point.centred_b + float(np.median(shifts)), 1.0)
-        again = self._evaluator.evaluate_rows(shifted, rows)
-        moved = point if again is None else self.gap_bounder.update_gap(again)
+        evaluated = self._evaluator.evaluate_rows(shifted, rows)
+        moved = point if evaluated is None else self.gap_bounder.update_gap(evaluated)
         return moved if moved.gap < point.gap else point
+
+    def _may_round_objectives(self, point: Certificate) -> bool:
+        """Return whether the a-priori error of kernel values is more than `VISIBLE_ERROR` of P, through ½‖w‖²."""
+        is_dual_point = point.w is None and point.sparse_coef is None and point.evaluated is None
+        if not is_dual_point or np.count_nonzero(point.coef) > MAX_SUPPORT_VECTORS:
+            return False
+        error = 0.5 * point.unit * float(np.abs(point.coef) @ self.gap_bounder.bound_value_radii(point))
+        return error > VISIBLE_ERROR * abs(point.primal)
+
+    def _sharpen_objectives(self, point: Certificate) -> Certificate:
+        """Return the point with P and D from f at all support vectors in double-double, unless that is too slow."""
+        evaluated = self._evaluator.evaluate_rows(point, np.flatnonzero(point.alpha))
+        if evaluated is None:
+            return point
+        evaluated = self.gap_bounder.update_gap(evaluated)
+        return update_objectives(self.gap_bounder, evaluated) if evaluated.gap <= point.gap else point
+
+    def _compute_norm_in_roundings(self, point: Certificate) -> float:
+        """Return ‖w‖, in units of the rounding error that it has if w is 0."""
+        size, terms = self.accuracy.bound_norm_sum(point.coef)
+        rounding = ROUNDING_NORM if point.w is not None else math.sqrt(gamma(terms + 2))  # without w, ‖w‖² is rounded
+        norm = math.sqrt(2.0 * max(point.half_norm, 0.0))
+        return norm / (rounding * size) if norm else 0.0
+
+    def _may_have_zero_point(self, point: Certificate) -> bool:
+        """Return whether to search for a point of value 0, for which a kernel needs all values of support vectors."""
+        if not (self._is_homogeneous or self.space.is_affine):
+            return False
+        has_dual_weights = point.w is None and point.sparse_coef is None and not self.space.is_affine
+        return not has_dual_weights or self._compute_norm_in_roundings(point) <= MAX_NORM_OF_ZERO
+
+    def _measure_gap(self, point: Certificate) -> float:
+        """Return the gap without the part that bounds rounding."""
+        rows = point.contributing
+        if rows is None or not math.isfinite(point.gap):
+            return point.gap
+        t = self.gap_bounder.enclose_violations(point, rows)[0]
+        terms = self.gap_bounder.sum_terms_of_rows(point, rows, t, np.zeros_like(t))
+        difference = 0.5 * point.weight_distance * point.weight_distance + terms
+        for group in self.svm.penalised_groups:
+            slope = (sum_with_bound(point.alpha * group.column)[0] - group.total) / group.ridge
+            excess = get_multiplier(point, group) - slope
+            difference += 0.5 * group.ridge * excess * excess
+        size = self.gap_bounder.bound_gap(point).size if math.isnan(point.size) else point.size
+        return min(difference / size, point.gap) if size > 0.0 else point.gap

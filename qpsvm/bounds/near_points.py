@@ -1,4 +1,7 @@
-"""Bound the distance of φ(x) from the chosen origin, and f(x) with a radius, for (OPTIMA.3).
+"""Bound f of every optimum at new points x (`NearFunction`).
+
+By (OPTIMA.3) of `near_optimum` it is in f(x) ± R‖φ(x) − o‖ + [Δ], for any origin o, near the samples if it may be
+chosen. These are the bounds of the distances from o, also those of the samples (`OriginDistances`), and of f:
 
     (PLACE.1)  linear: ‖x − o‖, o the mean of the samples if b is free and they are dense, else 0
     (PLACE.2)  RBF: 1, or with a free b √(2 − 2K(x, z)) from o = φ(z), z the mean of the samples, if that is less
@@ -26,7 +29,7 @@ from qpsvm.bounds.proof.classes import ClassesSpace
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.kernels.points import KernelSpace, build_space_of_samples
 from qpsvm.bounds.proof.kernels.values import MatrixValues
-from qpsvm.bounds.proof.spaces import BallSpace, LinearSpace, Space
+from qpsvm.bounds.proof.spaces import BallSpace, LinearSpace, PointValues, Space
 from qpsvm.data.rows import as_row_source
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
@@ -34,7 +37,7 @@ from qpsvm.space.kernels.kernel import squared_norms
 
 #: Roundings of exp, and of a power.
 FUNCTION_ROUNDINGS = 16
-#: How many numbers of new points, with their kernel values, are processed at a time.
+#: Largest number of numbers that are processed at a time: new points and their kernel values.
 BLOCK_NUMBERS = 4_000_000
 
 
@@ -42,59 +45,59 @@ class OriginDistances:
     """The origin o, and the distances ρ of (OPTIMA.2) of the samples from it.
 
     kernel: The kernel for new points; linear if they are given by coordinates.
-    free: Whether there is a free intercept, and no linear constraints: then o may be chosen.
+    can_choose: Whether o may be chosen: there is a free intercept, and no linear constraints.
+    origin: o in the space of the samples, (d,); None if it is 0.
+    sample_distances (n,): Upper bounds of ρ of the samples.
     """
 
-    def __init__(self, space: Space, kernel: Kernel, free: bool) -> None:
-        self.kernel, self.classes = kernel, 1
+    def __init__(self, space: Space, kernel: Kernel, can_choose: bool) -> None:
+        self.kernel, self.n_classes = kernel, 1
         self.origin: FloatArray | None = None
         if isinstance(space, ClassesSpace):
-            self.classes, space = space.k, space.space
+            self.n_classes, space = space.k, space.space
         if isinstance(space, BallSpace):
-            self.origin, self._rows = space.centre, space.rows
+            self.origin = space.centre
         elif isinstance(space, LinearSpace):
-            self._rows = space.rows
-            if free and not space.rows.is_sparse:
+            if can_choose and not space.rows.is_sparse:
                 self.origin = np.asarray(space.rows.means(), dtype=np.float64)
         else:
             assert isinstance(space, KernelSpace)
-            self._measure_kernel_rows(space, free)
+            self._set_kernel_distances(space, can_choose)
             return
-        blocks = (piece for block in self._rows.blocks() for piece in block.iter_tiles())
-        self.sizes = np.concatenate([_bound_lengths(piece.matrix, self.origin) for piece in blocks])
+        blocks = (piece for block in space.rows.blocks() for piece in block.iter_tiles())
+        self.sample_distances = np.concatenate([_bound_lengths(piece.matrix, self.origin) for piece in blocks])
 
-    def _measure_kernel_rows(self, space: KernelSpace, free: bool) -> None:
-        """Set `sizes` and `origin` for a kernel machine, (PLACE.2), (PLACE.3)."""
+    def _set_kernel_distances(self, space: KernelSpace, can_choose: bool) -> None:
+        """Set `sample_distances` and `origin` for a kernel machine, (PLACE.2), (PLACE.3)."""
         values = space.kernel_values
         if isinstance(values, MatrixValues):
-            self.sizes = np.sqrt(np.maximum(values.K.diagonal(), 0.0)) * FEW_ROUNDINGS
+            self.sample_distances = np.sqrt(np.maximum(values.K.diagonal(), 0.0)) * FEW_ROUNDINGS
             return
         X: Matrix = values.X  # type: ignore[attr-defined]
-        self.sizes = values.sizes
-        if isinstance(self.kernel, RBF) and free and not sp.issparse(X) and len(self.sizes):
+        self.sample_distances = values.sizes
+        if isinstance(self.kernel, RBF) and can_choose and not sp.issparse(X) and len(self.sample_distances):
             self.origin = X.mean(axis=0)
             distances = _bound_rbf_distances(self.kernel, X, self.origin)
             if distances.max() < 1.0:
-                self.sizes = distances
+                self.sample_distances = distances
             else:
                 self.origin = None
 
     def bound_row_distances(self, program: ExactDual) -> FloatArray:
         """Return upper bounds of the distances of the rows of a program: (m,)."""
-        sizes = np.repeat(self.sizes, self.classes)
-        if program.mix is not None:
+        distances = np.repeat(self.sample_distances, self.n_classes)
+        if program.mix is not None:  # a row is a combination of samples
             longest = int(np.diff(program.mix.indptr).max(initial=0))
-            bounds: FloatArray = (abs(program.mix) @ sizes) * (1.0 + gamma(longest + 4))
-            return bounds
-        return sizes if program.rows is None else sizes[program.rows]
+            return np.asarray((abs(program.mix) @ distances) * (1.0 + gamma(longest + 4)))
+        return distances if program.rows is None else distances[program.rows]
 
 
 @dataclass(frozen=True, eq=False)
 class NearFunction:
-    """Bounds (OPTIMA.3) of f of every exact optimum at new points, without the samples.
+    """Bounds (OPTIMA.3) of f of every exact optimum at new points, which do not need the samples.
 
     radius: R.
-    shift: Interval of Δ of the intercept.
+    shift: Interval of Δ, the change of the intercept.
     in_ball: Contribution of a penalised intercept to ‖φ(x)‖².
     size: Factor of f, in units of (DUAL.1).
     origin: o, (d,), in the space of the samples; None if it is 0.
@@ -121,13 +124,13 @@ class NearFunction:
             radius = self.radius * np.sqrt(distances * distances + self.in_ball) * FEW_ROUNDINGS
             radius = np.where(np.isnan(radius), np.inf, radius)[:, None] * self.size + rounding
             low, high = self.shift
-            ends = f - radius + self.size * low, f + radius + self.size * high
+            lower, upper = f - radius + self.size * low, f + radius + self.size * high
             slack = 8.0 * UNIT * (np.abs(f) + radius + self.size * max(abs(low), abs(high)))
-            lower, upper = ends[0] - slack, ends[1] + slack
+            lower, upper = lower - slack, upper + slack
         return np.where(np.isnan(lower), -np.inf, lower), np.where(np.isnan(upper), np.inf, upper), f
 
     def record(self) -> dict[str, Any]:
-        """Return the attributes as JSON values; infinity becomes None."""
+        """Return the attributes as JSON values, with None for infinity."""
         numbers = {"radius": self.radius, "low": self.shift[0], "high": self.shift[1]}
         finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
         origin = None if self.origin is None else self.origin.tolist()
@@ -164,8 +167,7 @@ def bound_distances(kernel: Kernel, origin: FloatArray | None, X: Matrix, diagon
     if isinstance(kernel, RBF):
         return np.ones(X.shape[0]) if origin is None else _bound_rbf_distances(kernel, X, origin)
     if isinstance(kernel, (Polynomial, Sigmoid)):
-        space = build_space_of_samples(kernel, X)
-        return np.asarray(space.kernel_values.sizes)
+        return np.asarray(build_space_of_samples(kernel, X).kernel_values.sizes)
     return np.sqrt(np.maximum(kernel.diagonal(X), 0.0)) * FEW_ROUNDINGS
 
 
@@ -173,15 +175,13 @@ def _bound_rbf_distances(kernel: RBF, X: Matrix, origin: FloatArray) -> FloatArr
     """Return upper bounds of √(2 − 2K(x, z)), for z = origin: (q,)."""
     exponents = squared_norms(as_dense(X) - origin) * float(kernel.gamma)
     squares = -2.0 * np.expm1(-exponents * (1.0 + gamma(X.shape[1] + 8))) * (1.0 + FUNCTION_ROUNDINGS * UNIT)
-    distances: FloatArray = np.sqrt(squares) * FEW_ROUNDINGS + math.sqrt(X.shape[1] * UNDERFLOW)
-    return distances
+    return np.asarray(np.sqrt(squares) * FEW_ROUNDINGS + math.sqrt(X.shape[1] * UNDERFLOW))
 
 
 def _bound_lengths(X: Matrix, origin: FloatArray | None) -> FloatArray:
     """Return upper bounds of ‖x − o‖: (q,)."""
     differences = X if origin is None else as_dense(X) - origin
-    lengths: FloatArray = bound_row_norms(squared_norms(differences), X.shape[1]) * FEW_ROUNDINGS
-    return lengths
+    return np.asarray(bound_row_norms(squared_norms(differences), X.shape[1]) * FEW_ROUNDINGS)
 
 
 def enclose_decision_values(model: Any, X: Matrix, kernel_diagonal: FloatArray | None) -> tuple[FloatArray, FloatArray]:
@@ -189,20 +189,19 @@ def enclose_decision_values(model: Any, X: Matrix, kernel_diagonal: FloatArray |
 
     kernel_diagonal: K(x, x) for a kernel matrix, (q,); else None.
     """
-    b = np.atleast_1d(np.asarray(model.b, dtype=np.float64))
     if getattr(model, "radius", None) is not None:
         return _enclose_ball_values(model, X)
-    ws = None if model.w is None else np.atleast_2d(model.w)
+    b = np.atleast_1d(np.asarray(model.b, dtype=np.float64))
+    weights = None if model.w is None else np.atleast_2d(model.w)
     coef = model.coef if model.coef.ndim == 2 else model.coef[:, None]
-    width = X.shape[1] + (len(model.coef) if ws is None else 0)
+    width = X.shape[1] + (len(model.coef) if weights is None else 0)
     step = max(BLOCK_NUMBERS // max(width, 1), 1)
-    blocks = []
-    for start in range(0, X.shape[0], step):
-        block = X[start : start + step]
-        blocks.append(
-            _enclose_linear_values(block, ws) if ws is not None else _enclose_kernel_values(model, block, coef)
-        )
-    u, radius = (np.concatenate([block[k] for block in blocks]) for k in (0, 1))
+    blocks = (X[start : start + step] for start in range(0, X.shape[0], step))
+    enclosures = [
+        _enclose_kernel_values(model, block, coef) if weights is None else _enclose_linear_values(block, weights)
+        for block in blocks
+    ]
+    u, radius = (np.concatenate(parts) for parts in zip(*enclosures, strict=True))  # u = f − b
     values = u + b
     radius = (radius + 4.0 * UNIT * (np.abs(u) + np.abs(b))) * FEW_ROUNDINGS
     factor = getattr(model, "diagonal", 0.0)  # f has a term factor·K(x, x)
@@ -226,12 +225,11 @@ def _enclose_diagonal(kernel: Kernel, X: Matrix) -> tuple[FloatArray, FloatArray
     return K, factor * np.broadcast_to(size, K.shape)
 
 
-def _enclose_linear_values(X: Matrix, ws: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return ⟨w, x⟩ for each row w of ws, and its radius: (q, k) each."""
+def _enclose_linear_values(X: Matrix, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return ⟨w, x⟩ for each row w of `weights` (k, d), and its radius: (q, k) each."""
     space = LinearSpace(as_row_source(X))
     zeros = np.zeros(X.shape[0])
-    values = [space.measure(Primal(w, None), zeros, zeros).values for w in ws]
-    return np.column_stack([value.high for value in values]), np.column_stack([value.radius for value in values])
+    return _stack_columns([space.measure(Primal(w, None), zeros, zeros).values for w in weights])
 
 
 def _enclose_kernel_values(model: Any, X: Matrix, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -240,21 +238,21 @@ def _enclose_kernel_values(model: Any, X: Matrix, coef: FloatArray) -> tuple[Flo
     if not s:
         return np.zeros((q, coef.shape[1])), np.zeros((q, coef.shape[1]))
     if isinstance(kernel, (RBF, Polynomial, Sigmoid)):
-        samples = (
-            sp.vstack([model.vectors, X], format="csr") if sp.issparse(X) else np.vstack([as_dense(model.vectors), X])
-        )
+        is_sparse, S = sp.issparse(X), model.vectors
+        samples = sp.vstack([S, X], format="csr") if is_sparse else np.vstack([as_dense(S), X])
         space = build_space_of_samples(kernel, samples)
-        columns = np.vstack([coef, np.zeros((q, coef.shape[1]))])
-        zeros = np.zeros(len(columns))
-        values = [
-            space.measure(Primal(None, c), np.ascontiguousarray(c), zeros).values
-            for c in np.ascontiguousarray(columns.T)
-        ]
-        highs, radii = [value.high[s:] for value in values], [value.radius[s:] for value in values]
-        return np.column_stack(highs), np.column_stack(radii)
+        columns, zeros = np.vstack([coef, np.zeros((q, coef.shape[1]))]), np.zeros(s + q)
+        values = [space.measure(Primal(None, c), c, zeros).values for c in np.ascontiguousarray(columns.T)]
+        u, u_radius = _stack_columns(values)
+        return u[s:], u_radius[s:]
     K = as_dense(X)[:, model.vectors] if isinstance(kernel, Precomputed) else kernel(X, model.vectors)
     radius = gamma(s + 4) * (np.abs(K) @ np.abs(coef)) + s * UNDERFLOW
     return np.asarray(K @ coef), radius * FEW_ROUNDINGS
+
+
+def _stack_columns(values: list[PointValues]) -> tuple[FloatArray, FloatArray]:
+    """Return values and radii of several functions as columns."""
+    return np.column_stack([part.high for part in values]), np.column_stack([part.radius for part in values])
 
 
 def _enclose_ball_values(model: Any, X: Matrix) -> tuple[FloatArray, FloatArray]:

@@ -175,7 +175,7 @@ MUTANTS = [
     # --- bounds of every exact optimum
     Mutant("bounds/near_optimum.py", "0.0)) + 0.5 * math.sqrt(square)", "0.0)) * 0.1", NEAR),
     Mutant("bounds/near_points.py", "radius = self.radius * np.sqrt(", "radius = 0.0 * self.radius * np.sqrt(", NEAR),
-    Mutant("bounds/near_points.py", "ends = f - radius + self.size * low,", "ends = f - radius,", NEAR),
+    Mutant("bounds/near_points.py", "lower, upper = f - radius + self.size * low,", "lower, upper = f - radius,", NEAR),
     Mutant("bounds/near_points.py", "[:, None] * self.size + rounding", "[:, None] * self.size", NEAR),
     # --- both sides of the optimum of any convex QP
     Mutant("bounds/program/qp_bounds.py", "value -= (error + rounding", "value += (error + rounding", PROGRAM),
@@ -189,7 +189,7 @@ MUTANTS = [
     Mutant("bounds/program/convexity.py", "shift = 4.0 * _cholesky_loss(M, entry_error)", "shift = 0.0", CONVEX),
     Mutant("bounds/program/convexity.py", "return float(shift - loss)", "return float(9.0 * shift)", CONVEX),
     Mutant("bounds/program/convexity.py", "shift - (bound_residual_norm(", "shift + (bound_residual_norm(", CONVEX),
-    Mutant("bounds/program/enclosures.py", "if residual > 0.0 or (equal", "if False or (equal", PROGRAM),
+    Mutant("bounds/program/enclosures.py", "any(residual > 0 or (equal", "any(False or (equal", PROGRAM),
     Mutant("bounds/program/reduction.py", "if side == 0 or (not equal", "if True or (not equal", VERDICTS),
     Mutant(
         "bounds/program/reduction.py", "if side < 0 and side_change > ROUNDING", "if side_change > ROUNDING", VERDICTS

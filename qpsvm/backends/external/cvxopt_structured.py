@@ -9,8 +9,8 @@ G holds −I for the finite lower bounds and I for the finite upper ones, so z c
 
     (KKT.2)  (ZZᵀ + D)x + Aᵀy = r,  Ax = r_y,  D = d + Gᵀ W⁻² G, diagonal
 
-the system (IPM.1) of the built-in interior-point method, with D for θ, solved in the same way, with one step of
-refinement. Memory is O(nk); an iteration costs O(n(k + p)²).
+This is the system (IPM.1) of the built-in interior-point method with D for θ, and is solved as there (`StructuredKKT`),
+with one step of refinement. Memory is O(nk); an iteration costs O(n(k + p)²).
 
 Accuracy: with w² from 1e-8 to 1e8 the residual of every row of (KKT.1) is below 1e-12 of the terms in it (a test checks
 this), and on the dual of a linear SVM the solution agrees with that of CVXOPT's dense solver to 1e-13.
@@ -28,13 +28,38 @@ from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.solvers.interior_point.systems import FactoredNewton, build_columns
 
 
-class StructuredKKT:
-    """The KKT systems (KKT.1) of one QP: the rows of the box, and B = [Z − AᵀC, Aᵀ], which is computed once.
+def solve_structured(
+    Z: Matrix, d: FloatArray, q: FloatArray, lb: FloatArray, ub: FloatArray, A: FloatArray | None,
+    b: FloatArray | None, options: Mapping[str, Any],
+) -> dict[str, Any]:  # fmt: skip
+    """Run `cvxopt.solvers.coneqp`: minimise ½xᵀ(ZZᵀ + diag(d))x + qᵀx subject to Ax = b, lb ≤ x ≤ ub.
 
-    Z (n, k)
-    d (n,): Nonnegative; positive for variables without a bound.
-    lb, ub (n,): May be infinite.
-    A (p, n): A few equality rows; None if there are none.
+    Shapes: q (n,), b (p,) or None. Raises ArithmeticError, ValueError.
+    """
+    from cvxopt import matrix, solvers
+
+    kkt = StructuredKKT(Z, d, lb, ub, A)
+
+    def apply_hessian(x: Any, y: Any, alpha: float = 1.0, beta: float = 0.0) -> None:
+        """Compute y ← αPx + βy."""
+        x_array = np.array(x).ravel()
+        product = alpha * (Z @ (Z.T @ x_array) + d * x_array)
+        _assign(y, product if beta == 0.0 else product + beta * np.array(y).ravel())
+
+    solution: dict[str, Any] = solvers.coneqp(
+        apply_hessian, matrix(q), to_sparse(kkt.G), matrix(kkt.h), None,
+        matrix(kkt.A), matrix(np.zeros(0) if b is None else b, (len(kkt.A), 1)),
+        kktsolver=kkt.factor, options=dict(options),
+    )  # fmt: skip
+    return solution
+
+
+class StructuredKKT:
+    """The KKT systems (KKT.1) of one QP, by its bounds as rows G, h and B = [Z − AᵀC, Aᵀ], which is computed once.
+
+    C (p, k) is `center`, the coefficients of the columns of Z projected on the rows of A (0 if Z is sparse).
+
+    Shapes: Z (n, k); d (n,) ≥ 0, positive for variables without a bound; lb, ub (n,), maybe infinite; A (p, n) or None.
     """
 
     def __init__(self, Z: Matrix, d: FloatArray, lb: FloatArray, ub: FloatArray, A: FloatArray | None) -> None:
@@ -48,9 +73,9 @@ class StructuredKKT:
         self.newton.needs_refinement = True
 
     def factor(self, scaling: Mapping[str, Any]) -> Callable[[Any, Any, Any], None]:
-        """Factorise for a scaling W, and return a function that solves (KKT.1) in place, with Wz in place of z.
+        """Factorise for a scaling W; return a function that overwrites (r_x, r_y, r_z) with x, y and Wz of (KKT.1).
 
-        This is CVXOPT's argument `kktsolver`.
+        `factor` is CVXOPT's argument `kktsolver`.
         """
         inverse = np.array(scaling["di"]).ravel()  # 1/w
         newton, zeros = self.newton, np.zeros(len(self.d))
@@ -68,7 +93,7 @@ class StructuredKKT:
 
 
 def build_box_rows(lb: FloatArray, ub: FloatArray) -> tuple[Matrix, FloatArray]:
-    """Return the finite bounds as rows −x ≤ −lb, followed by x ≤ ub: G, sparse, and h."""
+    """Return G, sparse, and h of the finite bounds as rows −x ≤ −lb, followed by x ≤ ub."""
     lower_index, upper_index = np.flatnonzero(np.isfinite(lb)), np.flatnonzero(np.isfinite(ub))
     values = np.concatenate([-np.ones(len(lower_index)), np.ones(len(upper_index))])
     positions = np.arange(len(values)), np.concatenate([lower_index, upper_index])
@@ -82,32 +107,6 @@ def _assign(target: Any, values: FloatArray) -> None:
 
     if len(values):
         target[:] = matrix(values)
-
-
-def solve_structured(
-    Z: Matrix, d: FloatArray, q: FloatArray, lb: FloatArray, ub: FloatArray, A: FloatArray | None,
-    b: FloatArray | None, options: Mapping[str, Any],
-) -> dict[str, Any]:  # fmt: skip
-    """Run `cvxopt.solvers.coneqp`: minimise ½xᵀ(ZZᵀ + diag(d))x + qᵀx subject to Ax = b, lb ≤ x ≤ ub.
-
-    Shapes: q (n,), b (p,) or None. Raises ArithmeticError, ValueError.
-    """
-    from cvxopt import matrix, solvers
-
-    kkt = StructuredKKT(Z, d, lb, ub, A)
-
-    def quadratic(x: Any, y: Any, alpha: float = 1.0, beta: float = 0.0) -> None:
-        """Compute y ← αPx + βy."""
-        x_array = np.array(x).ravel()
-        product = alpha * (Z @ (Z.T @ x_array) + d * x_array)
-        _assign(y, product if beta == 0.0 else product + beta * np.array(y).ravel())
-
-    solution: dict[str, Any] = solvers.coneqp(
-        quadratic, matrix(q), to_sparse(kkt.G), matrix(kkt.h), None,
-        matrix(kkt.A), matrix(np.zeros(0) if b is None else b, (len(kkt.A), 1)),
-        kktsolver=kkt.factor, options=dict(options),
-    )  # fmt: skip
-    return solution
 
 
 def to_sparse(M: Matrix) -> Any:

@@ -16,7 +16,7 @@ from qpsvm.backends.abilities import Abilities, MachineSet
 from qpsvm.backends.base import Backend
 from qpsvm.backends.compiled import Compiled
 from qpsvm.backends.limits import DEFAULT_TOLERANCE, Limits
-from qpsvm.backends.own.augmented_lagrangian_ import LOSSES
+from qpsvm.backends.own.augmented_lagrangian_ import LINEAR_TRAITS
 from qpsvm.backends.own.kernel_newton_ import LIBSVM_IMPORT
 from qpsvm.backends.own.linear_rows import LinearRows, build_linear_rows
 from qpsvm.backends.requirements import LazyImport, Memory
@@ -30,7 +30,7 @@ from qpsvm.solvers.linear import liblinear
 from qpsvm.solvers.linear.descent import count_entries
 
 #: Traits of the machines that it accepts: hinges and squared hinges at level 1, and the same losses outside a tube.
-OWN = LOSSES - {"balance", "sum", "partly bounded", "partly curved"}
+OWN = LINEAR_TRAITS - {"balance", "sum", "partly bounded", "partly curved"}
 ONE_SIDED, TWO_SIDED = (
     OWN - {"level 0", "other levels", "two-sided α"},
     OWN - {"one α per sample", "several α per sample"},

@@ -1,4 +1,7 @@
-"""Solve linear machines by a semismooth-Newton augmented Lagrangian: no n × n matrix, few passes over the samples."""
+"""Solve linear machines by a semismooth-Newton augmented Lagrangian (`AugmentedLagrangianBackend`).
+
+It needs few passes over the samples and no n × n matrix. `solvers.linear` may choose coordinate descent instead.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,10 @@ from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
 from qpsvm.solvers.linear.settings import SETTINGS
 
-#: Traits of the machines that it accepts: sums of losses, one per row, without an equality except that of a free
-#: intercept. α is bounded or the losses have curvature: rows that must not be violated, as in a hard margin, are none.
-LOSSES = ONE_FUNCTION - {"kernel", "balance and total", "one row", "other rows"}
-BOUNDED, BENT = LOSSES - {"unbounded", "partly bounded"}, LOSSES - {"flat", "partly curved"}
+#: Traits of the linear machines whose dual has at most the equality of a free intercept.
+LINEAR_TRAITS = ONE_FUNCTION - {"kernel", "balance and total", "one row", "other rows"}
+#: Accepted are those with bounds on all α or curvature in all losses: a hard margin has neither.
+ALL_BOUNDED, ALL_CURVED = LINEAR_TRAITS - {"unbounded", "partly bounded"}, LINEAR_TRAITS - {"flat", "partly curved"}
 
 
 class AugmentedLagrangianBackend(Backend):
@@ -33,7 +36,7 @@ class AugmentedLagrangianBackend(Backend):
     name = "augmented_lagrangian"
     abilities = Abilities(
         summary="dual of a linear machine without an equality but that of its intercept, any n; fast",
-        dual=(MachineSet(BOUNDED), MachineSet(BENT)),
+        dual=(MachineSet(ALL_BOUNDED), MachineSet(ALL_CURVED)),
         missing_form_reason="it reads the samples off the dual's factor",
         supports_warm_start=True,
         handles_interrupt=True,
@@ -41,14 +44,14 @@ class AugmentedLagrangianBackend(Backend):
     )
 
     def requirements(self, size: Size, form: Form) -> Requirements:
-        """Return the memory of the rows and of the factored matrix: of columns, or of free rows if columns are many."""
+        """Return the memory of the samples and of the factored matrix, of one row per feature or per free sample."""
         del form  # it only solves the dual
         k = min(size.rows, size.features)
         dimension = k if k <= SETTINGS.direct_columns else min(k, SETTINGS.pool_rows)
         return Requirements(0.0, 8.0 * (size.entries + size.rows + dimension**2))
 
     def compile(self, qp: QP) -> AugmentedLagrangianCompiled:
-        """Read rows, signs, losses and intercept of the machine that the QP is the dual of; X is not copied."""
+        """Find the machine that the QP is the dual of; its X is not copied."""
         statement = self.read_statement(qp)
         rows = build_linear_rows(statement.svm)
         data = SolverData(X=rows.source, y=rows.sign, C=rows.penalty, intercept=rows.intercept)
@@ -56,7 +59,7 @@ class AugmentedLagrangianBackend(Backend):
 
 
 class AugmentedLagrangianCompiled(Compiled):
-    """X, y, C and intercept of the machine that the QP is the dual of; C is that of hinges, or other `RowLosses`."""
+    """X, y, C and intercept of the machine that the QP is the dual of; C is a `RowLosses` if losses are no hinges."""
 
     rows: LinearRows
 
@@ -78,7 +81,7 @@ class AugmentedLagrangianCompiled(Compiled):
         return self._build_run_solution(solution, x, raw, y=y, v=statement.lift(w))
 
     def _convert_start(self, x: FloatArray | None) -> tuple[FloatArray, float, FloatArray] | None:
-        """Return w, the best b for it, and the multipliers of the rows at a point x of the QP; None without a point."""
+        """Return w, the best b for it, and the multipliers of the rows at a point x (n,) of the QP; None without x."""
         if x is None:
             return None
         svm, rows = self.statement.svm, self.rows

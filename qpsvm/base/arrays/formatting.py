@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-#: Entries up to which a `repr` shows an array itself.
+#: Largest number of entries of an array that a `repr` shows.
 MAX_DISPLAYED = 3
 
 
 def format_value(value: Any) -> str:
-    """Format a value as one short line of a message."""
+    """Format a value as one line of at most 80 characters."""
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # a whole number with more digits than Python prints
@@ -26,12 +26,12 @@ def format_value(value: Any) -> str:
 
 
 def format_upper_bound(value: float, digits: int = 3) -> str:
-    """Format an upper bound as a decimal of that many digits, rounded up, so that the text is a bound too."""
+    """Format an upper bound with a number of significant digits, rounded up: so the text is a bound, too."""
     return _format_decimal(value, digits, ROUND_CEILING)
 
 
 def format_lower_bound(value: float, digits: int = 3) -> str:
-    """Format a lower bound as a decimal of that many digits, rounded down."""
+    """Format a lower bound likewise, rounded down."""
     return _format_decimal(value, digits, ROUND_FLOOR)
 
 
@@ -39,8 +39,8 @@ def _format_decimal(value: float, digits: int, rounding: str) -> str:
     if value == 0.0 or not math.isfinite(value):
         return f"{value:g}"
     text = f"{Context(prec=digits, rounding=rounding).create_decimal_from_float(value):g}"
-    mantissa, e, exponent = text.partition("e")
-    return f"{mantissa}e{int(exponent):+03d}" if e else mantissa
+    mantissa, has_exponent, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent):+03d}" if has_exponent else mantissa  # two digits, as Python writes floats
 
 
 def build_repr(kind: str, **parts: Any) -> str:
@@ -63,20 +63,19 @@ def join_names(names: Iterable[str]) -> str:
 
 
 def describe_install(extra: str) -> str:
-    """Return the command that installs an extra; from a clone, as long as there is no release."""
+    """Return the command that installs an extra from a clone: there is no release yet."""
     return f'pip install ".[{extra}]" in a clone of the repository'
 
 
 def describe_nearest(name: object, known: Iterable[object]) -> str:
-    """Return the end of an error message that names the nearest known option."""
+    """Return the end of an error message, as "did you mean 'rbf'? known: linear, rbf"; no question if none is near."""
     options = list(known)
-    return " ".join(
-        [*suggest_names(name, options), "known: " + ", ".join(sorted(map(str, options), key=_natural_sort_key))]
-    )
+    listing = ", ".join(sorted(map(str, options), key=_natural_sort_key))
+    return " ".join([*suggest_names(name, options), f"known: {listing}"])
 
 
 def suggest_names(name: object, known_options: Iterable[object]) -> list[str]:
-    """Return the question alone, in a list that is empty if no option is near; options are quoted as passed."""
+    """Return the question "did you mean 'rbf'?" in a list, which is empty if no option is near the name."""
     options = sorted(known_options, key=lambda option: _natural_sort_key(str(option)))
     wanted = name[:80].lower() if isinstance(name, str) else ""
     by_lower_case = {str(option).lower(): option for option in reversed(options)}

@@ -1,12 +1,12 @@
 """Run independent tiles of work in several threads while BLAS has one (`run_tiles`).
 
-The work is split into tiles by its size alone. Each tile writes to memory of its own, and sums over tiles are added in
-their order. So the result is the same to the last bit, however many threads there are.
+The caller splits the work into tiles by its size alone (`split_range`, `split_strips`). Each tile writes to memory of
+its own, and sums over tiles are added in their order. So the result has the same bits for any number of threads.
 
-The number of threads is that of BLAS before the solve, and at most the number of cores of this process. A user who
-gives BLAS one thread, by OMP_NUM_THREADS or threadpoolctl, has one. The calling thread works, too, and waits only for
-tiles that have been started. So nothing blocks if all threads are busy; a task that itself calls `run_tiles` works
-alone. An error in a tile, or an interrupt, is raised in the caller as soon as no other tile is running.
+There are as many threads as BLAS had before the solve, but at most one per core of this process. A user who gives BLAS
+one thread, by OMP_NUM_THREADS or threadpoolctl, has one. The calling thread works, too, and waits only for tiles that
+have been started, so nothing blocks if all threads are busy. A task that itself calls `run_tiles` works alone. An error
+in a tile, or an interrupt, is raised in the caller as soon as no other tile is running.
 
 A tile should spend its time in code that releases the interpreter's lock. `X @ v` does not if the result is short
 (NumPy counts the numbers of the result, not those that are read); `np.dot` always does.
@@ -34,27 +34,27 @@ T = TypeVar("T")
 #: Minimal seconds of work per thread. Waking one and waiting for it takes .05 ms on an idle machine, and
 #: several times as much on a busy one.
 MIN_THREADED_SECONDS = 4e-4
-#: Limit of the parts of a sum over rows: two for each of 16 cores. Each part takes the memory of the sum.
+#: Limit of the parts of a sum over rows: two for each of 16 cores. Each part takes as much memory as the sum.
 MAX_PARTS = 32
 #: Limit of the helper threads, for all solves of the process together; one is started only if none is idle.
 MAX_THREADS = 64
 
 
-class _WorkerState(threading.local):
+class _ThreadState(threading.local):
     """Whether this thread is working on tiles."""
 
     is_working = False
 
 
 class _Pool:
-    """The threads of this process; none before they are needed, or if they cannot be created."""
+    """The helper threads of this process; None until they are needed, or if they cannot be created."""
 
     threads: ThreadPoolExecutor | None = None
     is_refused = sys.platform == "emscripten"  # a browser's Python has no threads
     lock = threading.Lock()
 
 
-_here = _WorkerState()
+_this_thread = _ThreadState()
 
 
 def count_cores() -> int:
@@ -71,29 +71,27 @@ def run_tiles(task: Callable[[T], object], tiles: Sequence[T], seconds: float) -
 
     Raises what a task raises.
     """
-    helpers = 0
-    if seconds >= 2.0 * MIN_THREADED_SECONDS and len(tiles) > 1 and not _here.is_working and not _Pool.is_refused:
-        helpers = min(count_spare_threads(), count_cores() - 1, len(tiles) - 1, int(seconds / MIN_THREADED_SECONDS) - 1)
+    helpers = _count_helpers(len(tiles), seconds)
     if helpers < 1:
         for tile in tiles:
             task(tile)
         return
-    remaining, error_settings = deque(tiles), np.geterr()  # NumPy's settings are those of one thread
+    remaining, error_settings = deque(tiles), np.geterr()  # NumPy's settings are separate for each thread
 
-    def iter_tasks() -> Iterator[T]:
+    def iter_remaining() -> Iterator[T]:
         with suppress(IndexError):
             while True:
                 yield remaining.popleft()
 
     def work() -> None:
-        _here.is_working = True
+        _this_thread.is_working = True
         try:
             with np.errstate(**error_settings):
-                for tile in iter_tasks():
+                for tile in iter_remaining():
                     task(tile)
         finally:
             remaining.clear()  # after an error no other tile is started
-            _here.is_working = False
+            _this_thread.is_working = False
 
     submitted: list[Future[None]] = []
     try:
@@ -110,22 +108,26 @@ def run_tiles(task: Callable[[T], object], tiles: Sequence[T], seconds: float) -
 
 
 def split_range(n: int, min_size: int = 1, max_parts: int = MAX_PARTS) -> list[slice]:
-    """Split 0 to n − 1 into at most `max_parts` parts of at least `min_size` numbers.
-
-    The number of parts depends on n alone, and not on the threads. So do sums over the parts.
-    """
+    """Split 0 to n − 1 into at most `max_parts` almost equal parts of at least `min_size` numbers, if n is as large."""
     count = max(1, min(max_parts, n // max(min_size, 1)))
     bounds = [n * k // count for k in range(count + 1)]
     return [slice(start, stop) for start, stop in pairwise(bounds)]
 
 
 def split_strips(n: int, height: int) -> list[slice]:
-    """Split 0 to n − 1 into parts of `height` numbers."""
+    """Split 0 to n − 1 into parts of `height` numbers, of which the last may be shorter."""
     return [slice(start, min(start + height, n)) for start in range(0, n, height)]
 
 
+def _count_helpers(n_tiles: int, seconds: float) -> int:
+    """Return how many threads are to help the calling one."""
+    if seconds < 2.0 * MIN_THREADED_SECONDS or n_tiles < 2 or _this_thread.is_working or _Pool.is_refused:
+        return 0
+    return min(count_spare_threads(), count_cores() - 1, n_tiles - 1, int(seconds / MIN_THREADED_SECONDS) - 1)
+
+
 def _submit_helpers(work: Callable[[], None], helpers: int, submitted: list[Future[None]]) -> None:
-    """Submit the work to helper threads, and append their futures; to fewer if they cannot be created."""
+    """Submit the work to helper threads, or to fewer if they cannot be created, and append their futures."""
     try:
         pool = _get_pool()
         for _ in range(helpers):
@@ -143,7 +145,7 @@ def _wait_for_helpers(submitted: list[Future[None]]) -> KeyboardInterrupt | None
     while any(not future.done() for future in running):
         try:
             wait(running)
-        except KeyboardInterrupt as error:  # the last tiles take milliseconds
+        except KeyboardInterrupt as error:  # raised later: the last tiles take milliseconds
             interrupt = error
     return interrupt
 
@@ -159,9 +161,9 @@ def _get_pool() -> ThreadPoolExecutor:
 
 
 def _drop_pool() -> None:
-    """Reset the pool after a fork, which has none of the threads."""
+    """Reset the pool in a forked child, which has none of the threads."""
     _Pool.threads, _Pool.lock = None, threading.Lock()
-    _here.is_working = False
+    _this_thread.is_working = False
 
 
 if hasattr(os, "register_at_fork"):

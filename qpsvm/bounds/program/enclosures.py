@@ -1,8 +1,12 @@
-"""Compute with arrays that carry a bound on their rounding error (`Enclosure`, `multiply_enclosed`, `Inverse`)."""
+"""Compute with arrays that carry a bound of their rounding error (`Enclosure`, `multiply_enclosed`, `Inverse`).
+
+Also decide linear constraints without rounding (`holds_exactly`), and find independent rows or columns.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -14,13 +18,12 @@ from qpsvm.base.arrays.double_double import UNDERFLOW, two_product
 from qpsvm.base.arrays.rationals import have_exact_products
 from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.bounds.program.rational import dot_exactly
 
-#: Largest number of entries for which fractions are fast enough.
+#: Largest number of entries of a matrix whose products are computed in fractions.
 MAX_FRACTION_ENTRIES = 20_000
-#: Smallest pivot of independent rows, relative to the largest.
-MIN_PIVOT = 1e-10
-#: The same for columns that form a nonsingular matrix.
-MIN_SQUARE_PIVOT = 1e-12
+#: Smallest pivot, relative to the largest, of independent rows, and of columns that form a nonsingular matrix.
+MIN_PIVOT, MIN_SQUARE_PIVOT = 1e-10, 1e-12
 
 
 class Enclosure(NamedTuple):
@@ -30,9 +33,9 @@ class Enclosure(NamedTuple):
     radius: FloatArray
 
     def add(self, other: Enclosure) -> Enclosure:
-        """Return the sum of both."""
+        """Return the sum, with its rounding."""
         value = self.value + other.value
-        return Enclosure(value, (self.radius + other.radius + 2.0**-52 * np.abs(value)) * FEW_ROUNDINGS)
+        return Enclosure(value, (self.radius + other.radius + 2.0 * UNIT * np.abs(value)) * FEW_ROUNDINGS)
 
     @property
     def size(self) -> FloatArray:
@@ -46,50 +49,45 @@ def as_exact(value: FloatArray) -> Enclosure:
 
 
 def multiply_enclosed(M: Matrix, x: Enclosure) -> Enclosure:
-    """Return Mx (m,) of an exact matrix (m, k), with the rounding bound (ROUND.1)."""
-    k, sizes = M.shape[1], abs(M)
-    if sp.issparse(M) and k > 16:  # the bound depends on the number of entries of a row
+    """Return Mx (m,) of an exact matrix M (m, k), with the rounding bound (ROUND.1)."""
+    k, magnitudes = M.shape[1], abs(M)
+    if sp.issparse(M) and k > 16:  # γ of the number of entries of each row
         m = M.shape[0]
         counts = np.diff(M.indptr) if M.format == "csr" else np.bincount(sp.coo_array(M).coords[0], minlength=m)
-        share = (counts + 4.0) * UNIT / (1.0 - (counts + 4.0) * UNIT)
-        reach = sizes @ np.abs(x.value) * share + sizes @ x.radius * (1.0 + share)
-        reach = reach * (1.0 + share) + counts * UNDERFLOW
+        rounding = (counts + 4.0) * UNIT / (1.0 - (counts + 4.0) * UNIT)
+        radius = magnitudes @ np.abs(x.value) * rounding + magnitudes @ x.radius * (1.0 + rounding)
+        radius = radius * (1.0 + rounding) + counts * UNDERFLOW
     else:
-        reach = sizes @ (np.abs(x.value) * gamma(k + 4) + x.radius * (1.0 + gamma(k + 4)))
-        reach = reach * (1.0 + gamma(k + 4)) + k * UNDERFLOW
-    touched = sizes @ ((x.value != 0.0) | (x.radius > 0.0)).astype(np.float64) > 0.0  # other rows are exactly 0
-    return Enclosure(M @ x.value, np.where(touched, reach, 0.0))
+        radius = magnitudes @ (np.abs(x.value) * gamma(k + 4) + x.radius * (1.0 + gamma(k + 4)))
+        radius = radius * (1.0 + gamma(k + 4)) + k * UNDERFLOW
+    is_nonzero = magnitudes @ ((x.value != 0.0) | (x.radius > 0.0)).astype(np.float64) > 0.0  # other rows are exactly 0
+    return Enclosure(M @ x.value, np.where(is_nonzero, radius, 0.0))
 
 
 def holds_exactly(M: Matrix, x: FloatArray, sides: FloatArray, equal: bool) -> bool:
-    """Return whether Mx = sides, or Mx ≤ sides, holds exactly; False if that is too expensive to decide.
+    """Return whether Mx = `sides` (if `equal`) or Mx ≤ `sides` holds exactly; False if that is too expensive to decide.
 
     `math.fsum` rounds the sum of exact products only once, so its sign is exact.
     """
     rows = sp.csr_array(M)
     a, b = rows.data, x[rows.indices]
-    if all(have_exact_products(values) for values in (a, b)):
+    spans = zip(map(slice, rows.indptr[:-1].tolist(), rows.indptr[1:].tolist()), sides.tolist(), strict=True)
+    residuals: Iterator[float | Fraction]
+    if have_exact_products(a) and have_exact_products(b):
         product, error = (values.tolist() for values in two_product(a, b))
-        for start, end, side in zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), sides.tolist(), strict=True):
-            residual = math.fsum([*product[start:end], *error[start:end], -side])
-            if residual > 0.0 or (equal and residual < 0.0):
-                return False
-        return True
-    if rows.nnz > MAX_FRACTION_ENTRIES:
-        return False
-    for k, side in enumerate(sides.tolist()):
-        entries = slice(rows.indptr[k], rows.indptr[k + 1])
-        exact = sum(
-            (Fraction(u) * Fraction(v) for u, v in zip(a[entries].tolist(), b[entries].tolist(), strict=True)),
-            -Fraction(side),
+        residuals = (math.fsum([*product[entries], *error[entries], -side]) for entries, side in spans)
+    elif rows.nnz <= MAX_FRACTION_ENTRIES:
+        residuals = (
+            dot_exactly(map(Fraction, a[entries].tolist()), b[entries].tolist()) - Fraction(side)
+            for entries, side in spans
         )
-        if exact > 0 or (equal and exact < 0):
-            return False
-    return True
+    else:
+        return False
+    return not any(residual > 0 or (equal and residual < 0) for residual in residuals)
 
 
 def find_independent_rows(M: FloatArray, pivot: float = MIN_PIVOT) -> IntArray:
-    """Return a maximal set of independent rows of a matrix (k, n), by a QR factorisation with pivots."""
+    """Return the indices of a maximal independent subset of the rows of M (k, n), by a QR factorisation with pivots."""
     if not M.size:
         return np.zeros(0, dtype=np.intp)
     _, R, order = qr(M.T, mode="economic", pivoting=True)
@@ -98,7 +96,7 @@ def find_independent_rows(M: FloatArray, pivot: float = MIN_PIVOT) -> IntArray:
 
 
 def select_independent_columns(M: FloatArray) -> IntArray | None:
-    """Return k independent columns of a matrix (k, n); None if there are fewer."""
+    """Return the indices of k independent columns of M (k, n); None if there are fewer."""
     k, n = M.shape
     if k > n or not np.isfinite(M).all():
         return None
@@ -107,7 +105,7 @@ def select_independent_columns(M: FloatArray) -> IntArray | None:
 
 
 class Inverse:
-    """Approximate inverse R of a square matrix B (k, k), (PROGRAM.4). Raises LinAlgError if B may be singular."""
+    """Approximate inverse R of B (k, k), and κ ≥ ‖I − RB‖∞, (PROGRAM.4). Raises LinAlgError if B may be singular."""
 
     def __init__(self, B: FloatArray) -> None:
         k = len(B)

@@ -1,7 +1,8 @@
 """Find the face of a set without interior points (`find_face`), and interior multipliers (`iter_interior_multipliers`).
 
-    (FACE.1)  some rows and bounds are active at every feasible point: those without slack where Σ min(slack, 1) is the
-              largest over the cone of (x, τ), τ ≥ 1 (Freund, Roundy and Todd 1985)
+    (FACE.1)  some rows and bounds are active at every feasible point: those with s = 0 where Σ min(s, 1) is largest in
+              the cone of (x, τ, s), τ ≥ 1, Ax = τb, Gx + s ≤ τh and likewise for the bounds. The cone is scaled until
+              all other s reach 1, and x/τ is feasible (Freund, Roundy and Todd 1985)
     (FACE.2)  these bounds fix their variables, these rows are equalities in the others, and the remaining rows have
               slack
     (FACE.3)  among dependent equalities only a maximal independent subset is solved. Each of the others is a linear
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.program.enclosures import find_independent_rows
 from qpsvm.bounds.program.linear_program import solve_linear_program
 from qpsvm.bounds.program.rational import combine_rows, find_rational_combinations
@@ -55,11 +56,12 @@ def find_face(program: Any) -> Face | None:
     x, slack = solution
     n, m, p = program.qp.n, len(program.h), len(program.b)
     x = np.clip(x, program.lb, program.ub)
-    low, high = _find_bounded_variables(program)
-    at_low, at_high = low[slack[m : m + len(low)] < SLACK_THRESHOLD], high[slack[m + len(low) :] < SLACK_THRESHOLD]
-    tight = np.flatnonzero(slack[:m] < SLACK_THRESHOLD)
-    fixed = np.union1d(np.union1d(at_low, at_high), np.flatnonzero(program.lb == program.ub))
-    x[at_low], x[at_high] = program.lb[at_low], program.ub[at_high]
+    lower, upper = _find_bounded_variables(program)
+    is_active = slack < SLACK_THRESHOLD
+    tight = np.flatnonzero(is_active[:m])
+    at_lower, at_upper = lower[is_active[m : m + len(lower)]], upper[is_active[m + len(lower) :]]
+    fixed = np.union1d(np.union1d(at_lower, at_upper), np.flatnonzero(program.lb == program.ub))
+    x[at_lower], x[at_upper] = program.lb[at_lower], program.ub[at_upper]
     rows = np.vstack([as_dense(program.A), as_dense(sp.csr_array(program.G)[tight])])
     rhs = np.concatenate([program.b, program.h[tight]])
     free = np.setdiff1d(np.arange(n), fixed)
@@ -71,73 +73,13 @@ def find_face(program: Any) -> Face | None:
     return Face(x, fixed, rows[independent], rhs[independent], slack_rows)
 
 
-def _find_bounded_variables(program: Any) -> tuple[IntArray, IntArray]:
-    """Return the variables with a finite lower and those with a finite upper bound, without fixed variables."""
-    is_not_fixed = program.lb < program.ub
-    low = np.flatnonzero(np.isfinite(program.lb) & is_not_fixed)
-    high = np.flatnonzero(np.isfinite(program.ub) & is_not_fixed)
-    return low, high
-
-
-def _find_point_of_maximal_slack(program: Any) -> tuple[FloatArray, FloatArray] | None:
-    """Return the point of (FACE.1), (n,), and the slacks in [0, 1] of the rows of G and of the bounds, (k,)."""
-    n, m = program.qp.n, len(program.h)
-    low, high = _find_bounded_variables(program)
-    fixed = np.flatnonzero(program.lb == program.ub)
-    G, eye = sp.csr_array(program.G), sp.eye_array(n, format="csr")
-    norms = np.sqrt(G.multiply(G).sum(axis=1))
-    norms = np.where(norms > 0.0, norms, 1.0)
-    inequalities = sp.vstack(
-        [
-            sp.hstack([sp.diags_array(1.0 / norms) @ G, sp.csr_array(-(program.h / norms)[:, None])]),
-            sp.hstack([-eye[low], sp.csr_array(program.lb[low][:, None])]),
-            sp.hstack([eye[high], sp.csr_array(-program.ub[high][:, None])]),
-        ],
-        format="csr",
-    )
-    k = m + len(low) + len(high)
-    equalities = sp.vstack(
-        [
-            sp.hstack([sp.csr_array(program.A), sp.csr_array(-program.b[:, None])]),
-            sp.hstack([eye[fixed], sp.csr_array(-program.lb[fixed][:, None])]),
-        ],
-        format="csr",
-    )
-    solution = solve_linear_program(
-        np.concatenate([np.zeros(n + 1), -np.ones(k)]),
-        [(None, None)] * n + [(1.0, None)] + [(0.0, 1.0)] * k,
-        (sp.hstack([equalities, sp.csr_array((equalities.shape[0], k))], format="csr"), np.zeros(equalities.shape[0])),
-        (sp.hstack([inequalities, sp.eye_array(k)], format="csr"), np.zeros(k)),
-        program.seconds,
-    )
-    if solution is None:
-        return None
-    return solution.x[:n] / solution.x[n], solution.x[n + 1 :]
-
-
-def is_implied_row(
-    rows: FloatArray, rhs: FloatArray, k: int, independent: IntArray, x: FloatArray, fixed: IntArray, is_equality: bool
-) -> bool:
-    """Return whether the independent rows imply row k if the fixed variables have their values in x (n,), (FACE.3)."""
-    free = np.setdiff1d(np.arange(rows.shape[1]), fixed)
-    basis, row = rows[np.ix_(independent, free)], rows[k, free]
-    coefficients = np.linalg.lstsq(basis.T, row, rcond=None)[0] if len(independent) else np.zeros(0)
-    fixed_values = dict(zip(fixed.tolist(), x[fixed].tolist(), strict=True))
-    for c in find_rational_combinations(row, basis, coefficients):
-        nonzeros, value = combine_rows(
-            sp.csr_array(rows), rhs, [*independent.tolist(), k], [*c, Fraction(-1)], fixed_values
-        )
-        if not nonzeros:
-            return value == 0 if is_equality else value <= 0
-    return False
-
-
 def iter_interior_multipliers(program: Any, u: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield y (p,), z (m,) of (FACE.4) for u (n,): first with the largest common slack, then with the largest sum."""
+    """Yield y (p,), z (m,) of (FACE.4) at u (n,): first with the largest minimal |c_j|, then with the largest sum."""
     m, p = len(program.h), len(program.b)
     gradient = program.apply_hessian(u).value + program.qp.q
-    low, high = np.isfinite(program.lb), np.isfinite(program.ub)
-    up, down, free = np.flatnonzero(low & ~high), np.flatnonzero(high & ~low), np.flatnonzero(~low & ~high)
+    has_lower, has_upper = np.isfinite(program.lb), np.isfinite(program.ub)
+    up, down = np.flatnonzero(has_lower & ~has_upper), np.flatnonzero(has_upper & ~has_lower)  # unbounded upwards, …
+    free = np.flatnonzero(~has_lower & ~has_upper)
     columns = sp.vstack([sp.csr_array(program.A), sp.csr_array(program.G)], format="csc")
     n_slacks = len(up) + len(down)
     if not n_slacks or not p + m:
@@ -154,3 +96,63 @@ def iter_interior_multipliers(program: Any, u: FloatArray) -> Iterator[tuple[Flo
         )
         if solution is not None:
             yield solution.x[:p], solution.x[p : p + m]
+
+
+def is_implied_row(
+    rows: FloatArray, rhs: FloatArray, k: int, independent: IntArray, x: FloatArray, fixed: IntArray, is_equality: bool
+) -> bool:
+    """Return whether the `independent` rows imply row k, with `fixed` variables as in x (n,), (FACE.3)."""
+    free = np.setdiff1d(np.arange(rows.shape[1]), fixed)
+    basis, row = rows[np.ix_(independent, free)], rows[k, free]
+    coefficients = np.linalg.lstsq(basis.T, row, rcond=None)[0] if len(independent) else np.zeros(0)
+    fixed_values = dict(zip(fixed.tolist(), x[fixed].tolist(), strict=True))
+    for c in find_rational_combinations(row, basis, coefficients):
+        nonzeros, value = combine_rows(
+            sp.csr_array(rows), rhs, [*independent.tolist(), k], [*c, Fraction(-1)], fixed_values
+        )
+        if not nonzeros:
+            return value == 0 if is_equality else value <= 0
+    return False
+
+
+def _find_bounded_variables(program: Any) -> tuple[IntArray, IntArray]:
+    """Return the variables with a finite lower and those with a finite upper bound, without fixed variables."""
+    is_variable = program.lb < program.ub
+    lower, upper = (np.flatnonzero(np.isfinite(bound) & is_variable) for bound in (program.lb, program.ub))
+    return lower, upper
+
+
+def _find_point_of_maximal_slack(program: Any) -> tuple[FloatArray, FloatArray] | None:
+    """Return x/τ of (FACE.1), (n,), and min(s, 1) of the rows of G, the lower and the upper bounds, (k,)."""
+
+    def homogenise(rows: Matrix, sides: FloatArray) -> Matrix:
+        return sp.hstack([rows, sp.csr_array(-sides[:, None])])
+
+    n, m = program.qp.n, len(program.h)
+    lower, upper = _find_bounded_variables(program)
+    fixed = np.flatnonzero(program.lb == program.ub)
+    G, eye = sp.csr_array(program.G), sp.eye_array(n, format="csr")
+    norms = np.sqrt(G.multiply(G).sum(axis=1))
+    norms = np.where(norms > 0.0, norms, 1.0)
+    inequalities = sp.vstack(
+        [
+            homogenise(sp.diags_array(1.0 / norms) @ G, program.h / norms),
+            homogenise(-eye[lower], -program.lb[lower]),
+            homogenise(eye[upper], program.ub[upper]),
+        ],
+        format="csr",
+    )
+    k = m + len(lower) + len(upper)
+    equalities = sp.vstack(
+        [homogenise(sp.csr_array(program.A), program.b), homogenise(eye[fixed], program.lb[fixed])], format="csr"
+    )
+    solution = solve_linear_program(
+        np.concatenate([np.zeros(n + 1), -np.ones(k)]),
+        [(None, None)] * n + [(1.0, None)] + [(0.0, 1.0)] * k,
+        (sp.hstack([equalities, sp.csr_array((equalities.shape[0], k))], format="csr"), np.zeros(equalities.shape[0])),
+        (sp.hstack([inequalities, sp.eye_array(k)], format="csr"), np.zeros(k)),
+        program.seconds,
+    )
+    if solution is None:
+        return None
+    return solution.x[:n] / solution.x[n], solution.x[n + 1 :]

@@ -28,49 +28,8 @@ GUESS_TOL = Fraction(1, 10**12)
 
 
 def dot_exactly(first: Iterable[Fraction], second: Iterable[float | Fraction]) -> Fraction:
-    """Return the exact product of two vectors of equal length."""
+    """Return the exact dot product of two vectors of equal length."""
     return sum((a * Fraction(b) for a, b in zip(first, second, strict=True)), Fraction(0))
-
-
-def _integer_row(row: FloatArray) -> list[int]:
-    """Return a positive multiple of a row (n,) with integer entries."""
-    return _without_factor(as_integers(row)[0])
-
-
-def _without_factor(row: list[int]) -> list[int]:
-    factor = math.gcd(*row)
-    return [value // factor for value in row] if factor > 1 else row
-
-
-def _reduce_to_echelon(rows: Sequence[list[int]], columns: Sequence[int]) -> tuple[list[list[int]], list[int]]:
-    """Return the nonzero rows of the reduced echelon form, and the pivot column of each.
-
-    columns: Candidates for pivot columns, in this order.
-    """
-    remaining = [row for row in rows if any(row)]
-    done: list[list[int]] = []
-    pivots: list[int] = []
-    for column in columns:
-        index = next((k for k, row in enumerate(remaining) if row[column]), None)
-        if index is None:
-            continue
-        head = remaining.pop(index)
-        remaining = [row for row in (_eliminate(row, head, column) for row in remaining) if any(row)]
-        done = [_eliminate(row, head, column) for row in done]
-        done.append(head)
-        pivots.append(column)
-        if not remaining:
-            break
-    return done, pivots
-
-
-def _eliminate(row: list[int], head: list[int], column: int) -> list[int]:
-    """Return a multiple of the row minus a multiple of the pivot row `head`, which is 0 in the column."""
-    factor = row[column]
-    if not factor:
-        return row
-    pivot = head[column]
-    return _without_factor([pivot * a - factor * b for a, b in zip(row, head, strict=True)])
 
 
 def find_null_vector(rows: FloatArray, guess: FloatArray) -> list[Fraction] | None:
@@ -87,22 +46,15 @@ def find_null_vector(rows: FloatArray, guess: FloatArray) -> list[Fraction] | No
         scaled = rows / np.where(lengths > 0.0, lengths, 1.0)[:, None]
         guess = guess - np.linalg.lstsq(scaled, scaled @ guess, rcond=SINGULAR_TOL)[0]
     order = np.argsort(np.abs(guess), kind="stable").tolist()
-    done, pivots = _reduce_to_echelon([_integer_row(row) for row in rows], order)
+    pivot_rows, pivots = _reduce_to_echelon([_to_integer_row(row) for row in rows], order)
     largest_entry = float(np.abs(guess).max(initial=0.0)) or 1.0
     free = set(range(n)).difference(pivots)
     vector = [
         _round_to_simple(value / largest_entry) if j in free else Fraction(0) for j, value in enumerate(guess.tolist())
     ]
-    for row, column in zip(done, pivots, strict=True):
+    for row, column in zip(pivot_rows, pivots, strict=True):
         vector[column] = -sum((row[j] * vector[j] for j in free if row[j]), Fraction(0)) / row[column]
     return vector
-
-
-def _round_to_simple(value: float) -> Fraction:
-    """Return the closest fraction with a small denominator if it is close enough, else the exact float."""
-    exact = Fraction(value)
-    small = exact.limit_denominator(MAX_DENOMINATOR)
-    return small if abs(small - exact) <= abs(exact) * GUESS_TOL else exact
 
 
 def find_rational_combinations(row: FloatArray, basis: FloatArray, guess: FloatArray) -> list[list[Fraction]]:
@@ -114,16 +66,16 @@ def find_rational_combinations(row: FloatArray, basis: FloatArray, guess: FloatA
     k, n = basis.shape
     if k * k * n <= MAX_MULTIPLICATIONS:
         columns = np.vstack([basis, row]).T  # (n, k + 1): c is where these rows take (c, −1) to 0
-        done, pivots = _reduce_to_echelon([_integer_row(column) for column in columns], range(k + 1))
+        pivot_rows, pivots = _reduce_to_echelon([_to_integer_row(column) for column in columns], range(k + 1))
         if pivots == list(range(k)):
-            candidates.append([Fraction(column[k], column[j]) for j, column in enumerate(done)])
+            candidates.append([Fraction(column[k], column[j]) for j, column in enumerate(pivot_rows)])
     return [*candidates, [Fraction(value) for value in guess.tolist()]]
 
 
 def as_multiple(vector: Sequence[Fraction]) -> FloatArray:
     """Return a positive multiple of a rational vector as floats (n,); exact if it has integers below 2⁵³."""
     common = math.lcm(*(value.denominator for value in vector))
-    integers = _without_factor([value.numerator * (common // value.denominator) for value in vector])
+    integers = _divide_by_gcd([value.numerator * (common // value.denominator) for value in vector])
     largest_entry = max(map(abs, integers), default=0)
     if largest_entry < 2**53:
         return np.array(integers, dtype=np.float64)
@@ -133,7 +85,7 @@ def as_multiple(vector: Sequence[Fraction]) -> FloatArray:
 def combine_rows(
     M: sp.csr_array, sides: FloatArray, members: Sequence[int], c: Sequence[Fraction], fixed: Mapping[int, float]
 ) -> tuple[dict[int, Fraction], Fraction]:
-    """Return the nonzero entries of Σ c_i row_i, and Σ c_i b_i.
+    """Return the nonzero entries of Σ c_i row_i, and Σ c_i sides_i, over the rows i of M in `members`.
 
     fixed: Values of fixed variables; their terms are moved to the right-hand side.
     """
@@ -151,11 +103,10 @@ def combine_rows(
 
 
 def compute_largest_change(M: sp.csr_array, i: int, factor: Fraction, nonzeros: Mapping[int, Fraction]) -> float:
-    """Return the largest relative change of an entry of row i that makes a combination of rows 0.
+    """Return the largest relative change of an entry of row i with which a combination of rows becomes 0.
 
-    It is ∞ if an entry that would have to change is 0.
-
-    nonzeros: Nonzero entries of the combination, in which row i has the coefficient `factor`.
+    nonzeros: Nonzero entries of the combination, in which row i has the coefficient `factor`. The change is ∞ if one of
+        them is 0 in row i.
     """
     stored = slice(M.indptr[i], M.indptr[i + 1])
     entries = dict(zip(M.indices[stored].tolist(), M.data[stored].tolist(), strict=True))
@@ -164,3 +115,51 @@ def compute_largest_change(M: sp.csr_array, i: int, factor: Fraction, nonzeros: 
     return round_up(
         max((abs(value / (factor * Fraction(entries[j]))) for j, value in nonzeros.items()), default=Fraction(0))
     )
+
+
+def _reduce_to_echelon(rows: Sequence[list[int]], columns: Sequence[int]) -> tuple[list[list[int]], list[int]]:
+    """Return the nonzero rows of the reduced echelon form, up to factors, and the pivot column of each.
+
+    columns: Candidates for pivot columns, in this order.
+    """
+    remaining = [row for row in rows if any(row)]
+    pivot_rows: list[list[int]] = []
+    pivots: list[int] = []
+    for column in columns:
+        index = next((k for k, row in enumerate(remaining) if row[column]), None)
+        if index is None:
+            continue
+        pivot_row = remaining.pop(index)
+        remaining = [row for row in (_eliminate(row, pivot_row, column) for row in remaining) if any(row)]
+        pivot_rows = [_eliminate(row, pivot_row, column) for row in pivot_rows]
+        pivot_rows.append(pivot_row)
+        pivots.append(column)
+        if not remaining:
+            break
+    return pivot_rows, pivots
+
+
+def _eliminate(row: list[int], pivot_row: list[int], column: int) -> list[int]:
+    """Return a multiple of the row minus a multiple of the pivot row, which is 0 in the column."""
+    factor = row[column]
+    if not factor:
+        return row
+    pivot = pivot_row[column]
+    return _divide_by_gcd([pivot * a - factor * b for a, b in zip(row, pivot_row, strict=True)])
+
+
+def _to_integer_row(row: FloatArray) -> list[int]:
+    """Return a positive multiple of a row (n,) with integer entries."""
+    return _divide_by_gcd(as_integers(row)[0])
+
+
+def _divide_by_gcd(row: list[int]) -> list[int]:
+    divisor = math.gcd(*row)
+    return [value // divisor for value in row] if divisor > 1 else row
+
+
+def _round_to_simple(value: float) -> Fraction:
+    """Return the closest fraction with a small denominator if it is within `GUESS_TOL`, else the exact float."""
+    exact = Fraction(value)
+    small = exact.limit_denominator(MAX_DENOMINATOR)
+    return small if abs(small - exact) <= abs(exact) * GUESS_TOL else exact

@@ -1,4 +1,4 @@
-"""State all-in-one machines as (DUAL.1), over pairs (x_i, c) of a sample and a class (`of_classes`, `ClassesSpace`).
+"""State all-in-one machines as (DUAL.1), over pairs (x_i, c) of a sample and a class (`build_class_program`).
 
     (CLASSES.1)  φ(x, c) is φ(x) in the block of class c:  w = (w_1, …, w_k), ⟨w, φ(x_i, c)⟩ = ⟨w_c, φ(x_i)⟩, and
                  squared norms are sums over the classes
@@ -7,7 +7,8 @@
     (CLASSES.3)  E_c = Aᵀ over the points of class c:  each b_c is an intercept, free (E_cᵀα = 0) or penalised (R = 1)
     (CLASSES.4)  U = C_i bounds the α of each row, or with a shared slack their sum over the rows of a sample, (BOUND.5)
 
-`bounds.class_repair` finds a feasible α. It is checked again here, so that proofs do not depend on the repair.
+`ClassesSpace` has these points. `bounds.class_repair` finds a feasible α; it is checked again here, so that proofs do
+not depend on the repair.
 """
 
 from __future__ import annotations
@@ -32,57 +33,42 @@ from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.space.intercept import Intercept
 
 
-def of_classes(
-    label: IntArray, k: int, C: FloatArray, weight: FloatArray, shared: bool, intercept: Intercept
+def build_class_program(
+    label: IntArray, k: int, C: FloatArray, weight: FloatArray, shares_slack: bool, intercept: Intercept
 ) -> ExactDual:
-    """Build the program (CLASSES.2) to (CLASSES.4). Shapes: label, C, weight (n,)."""
+    """Build the program (CLASSES.2) to (CLASSES.4) of k classes. Shapes: label, C, weight (n,)."""
     n = len(label)
     sample, class_index = np.repeat(np.arange(n), k), np.tile(np.arange(k), n)
-    rival = class_index != label[sample]
-    rows, own_points = np.flatnonzero(rival), sample * k + label[sample]
-    mix = sp.csr_array(
-        (
-            np.tile([1.0, -1.0], len(rows)),
-            (np.repeat(rows, 2), np.column_stack([own_points, np.arange(n * k)])[rows].ravel()),
-        ),
-        shape=(n * k, n * k),
-    )
+    is_rival = class_index != label[sample]
+    rows, own_points = np.flatnonzero(is_rival), sample * k + label[sample]
+    columns = np.column_stack([own_points, np.arange(n * k)])[rows].ravel()
+    mix = sp.csr_array((np.tile([1.0, -1.0], len(rows)), (np.repeat(rows, 2), columns)), shape=(n * k, n * k))
     ridge, formula = Fraction(intercept == "penalised"), "Σ_i β_ic = 0 of every class"
     groups = tuple(
         ExactGroup(f"b_{j}", mix @ (class_index == j).astype(np.float64), ridge=ridge, formula=formula)
         for j in range(k if intercept else 0)
     )
-    penalty = multiply_exactly(_repeat(C, k), _repeat(weight, k))
-    return ExactDual(
-        repeat_value(1.0, n * k),
-        from_floats(rival.astype(np.float64)),
-        penalty,
-        from_constant(0.0, n * k),
-        groups,
-        n * k,
-        mix=mix,
-        classes=k,
-        shares_slack=shared,
-    )
+    penalty = multiply_exactly(_repeat_each(C, k), _repeat_each(weight, k))
+    sign, level, curvature = repeat_value(1.0, n * k), from_floats(is_rival.astype(float)), from_constant(0.0, n * k)
+    return ExactDual(sign, level, penalty, curvature, groups, n * k, mix=mix, classes=k, shares_slack=shares_slack)
 
 
-def _repeat(values: FloatArray, k: int) -> FloatArray:
+def _repeat_each(values: FloatArray, k: int) -> FloatArray:
     """Repeat each number k times: (n k,)."""
     common = find_common_value(values)
     return np.repeat(values, k) if common is None else repeat_value(common, k * len(values))
 
 
-def feasible_of_classes(program: ExactDual, alpha: FloatArray, costs: FloatArray | None = None) -> FeasibleAlpha | None:
-    """Return α (n k,) or a repaired α as an exactly feasible point, (CLASSES.4); None if both fail.
-
-    costs: Not used: the repair is exact.
-    """
-    del costs
+def make_class_alpha_feasible(
+    program: ExactDual, alpha: FloatArray, costs: FloatArray | None = None
+) -> FeasibleAlpha | None:
+    """Return α (n k,) or a repaired α as an exactly feasible point, (CLASSES.4); None if both fail."""
+    del costs  # only other repairs use them
     point = _check_feasible(program, alpha)
-    return _check_feasible(program, _repair(program, alpha)) if point is None else point
+    return _check_feasible(program, _repair_alpha(program, alpha)) if point is None else point
 
 
-def _repair(program: ExactDual, alpha: FloatArray) -> FloatArray:
+def _repair_alpha(program: ExactDual, alpha: FloatArray) -> FloatArray:
     k, ridges = program.classes, [group.ridge for group in program.groups]
     intercept: Intercept = None if not ridges else "penalised" if ridges[0] else "free"
     label, upper = program.level.high.reshape(-1, k).argmin(axis=1), program.upper_enclosure[0][::k]
@@ -106,39 +92,27 @@ def _check_feasible(program: ExactDual, alpha: FloatArray) -> FeasibleAlpha | No
 
 
 class ClassesSpace(Space):
-    """The points of a base space once per class, (CLASSES.1), in the order of (n, k)."""
+    """The points φ(x, c) of (CLASSES.1) for a base space of the φ(x), in the order of (n, k)."""
 
     def __init__(self, space: Space, k: int) -> None:
         self.space, self.k = space, k
         self.n, self.assumptions = space.n * k, space.assumptions
 
-    def _split_by_class(self, primal_point: Primal) -> list[Primal]:
-        """Return the primal point of each class."""
-        if primal_point.w is not None:
-            return [Primal(w, None) for w in primal_point.w]
-        assert primal_point.coef is not None
-        return [Primal(None, np.ascontiguousarray(column)) for column in primal_point.coef.T]
-
     def measure(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
         """Evaluate all samples once for each class."""
-        measurements = [self.space.measure(*arguments) for arguments in self._betas(primal_point, beta, beta_radius)]
-        values = [measurement.values for measurement in measurements]
+        arguments = self._split_arguments(primal_point, beta, beta_radius)
+        measurements = [self.space.measure(*class_arguments) for class_arguments in arguments]
+        values = [part.values for part in measurements]
         high, low, radius = (
             np.column_stack([getattr(part, name) for part in values]).ravel() for name in ("high", "low", "radius")
         )
-        own_halves = [
-            measurement.dual_half_square for measurement in measurements if measurement.dual_half_square is not None
-        ]
+        dual_halves = [part.dual_half_square for part in measurements if part.dual_half_square is not None]
         return SpaceMeasurement(
-            PointValues(high, low, radius), _length([measurement.distance for measurement in measurements]),
-            _sum([measurement.half_square for measurement in measurements]),
-            _sum(own_halves) if len(own_halves) == self.k else None,
-            sum_rounded_down(*(measurement.min_half_square_distance for measurement in measurements)),
+            PointValues(high, low, radius), _bound_norm([part.distance for part in measurements]),
+            _add_outwards([part.half_square for part in measurements]),
+            _add_outwards(dual_halves) if len(dual_halves) == self.k else None,
+            sum_rounded_down(*(part.min_half_square_distance for part in measurements)),
         )  # fmt: skip
-
-    def _betas(self, primal_point: Primal, *betas: FloatArray) -> list[tuple[Primal, FloatArray, FloatArray]]:
-        columns = [np.ascontiguousarray(beta.reshape(-1, self.k).T) for beta in betas]
-        return list(zip(self._split_by_class(primal_point), *columns, strict=True))
 
     def refine_values(self, primal_point: Primal, points: IntArray) -> PointValues | None:
         """Evaluate the points of each class in double-double."""
@@ -153,43 +127,55 @@ class ClassesSpace(Space):
 
     def refine_distance(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
         """Combine the distances of all classes; None if one is missing."""
-        distances = [
-            self.space.refine_distance(*arguments) for arguments in self._betas(primal_point, beta, beta_radius)
-        ]
-        return None if None in distances else _length([distance for distance in distances if distance is not None])
+        arguments = self._split_arguments(primal_point, beta, beta_radius)
+        distances = [self.space.refine_distance(*class_arguments) for class_arguments in arguments]
+        return None if None in distances else _bound_norm([distance for distance in distances if distance is not None])
 
     def evaluate_exactly(
         self, primal_point: Primal, beta: Sequence[Fraction], max_products: float
     ) -> ExactValues | None:
         """Return the exact values of all classes; None if they take more than `max_products` multiplications in all."""
-        classes = []
+        by_class = []
         for c, class_point in enumerate(self._split_by_class(primal_point)):
             class_values = self.space.evaluate_exactly(class_point, beta[c :: self.k], max_products / self.k)
             if class_values is None:
                 return None
-            classes.append(class_values)
-        values = [value for row in zip(*(class_point.values for class_point in classes), strict=True) for value in row]
+            by_class.append(class_values)
+        values = [value for row in zip(*(part.values for part in by_class), strict=True) for value in row]
         return ExactValues(
             values,
-            _add_intervals([class_point.square for class_point in classes]),
-            _add_intervals([class_point.dual_square for class_point in classes]),
-            _add_intervals([class_point.square_distance for class_point in classes]),
+            _add_intervals([part.square for part in by_class]),
+            _add_intervals([part.dual_square for part in by_class]),
+            _add_intervals([part.square_distance for part in by_class]),
         )
 
     def prove_definiteness(self, plane: bool) -> Definiteness:
         """Return the definiteness of the base space: K repeated for each class has the eigenvalues of K."""
         return self.space.prove_definiteness(plane)
 
+    def _split_by_class(self, primal_point: Primal) -> list[Primal]:
+        """Return the primal point of each class."""
+        if primal_point.w is not None:
+            return [Primal(w, None) for w in primal_point.w]
+        assert primal_point.coef is not None
+        return [Primal(None, np.ascontiguousarray(column)) for column in primal_point.coef.T]
+
+    def _split_arguments(self, primal_point: Primal, *betas: FloatArray) -> list[tuple[Primal, FloatArray, FloatArray]]:
+        """Return, for each class, its primal point and its entries of β and of the radius of β."""
+        columns = [np.ascontiguousarray(beta.reshape(-1, self.k).T) for beta in betas]
+        return list(zip(self._split_by_class(primal_point), *columns, strict=True))
+
 
 def _add_intervals(parts: Sequence[RationalInterval]) -> RationalInterval:
+    """Return the exact sum of intervals."""
     return sum((low for low, _ in parts), Fraction(0)), sum((high for _, high in parts), Fraction(0))
 
 
-def _sum(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
+def _add_outwards(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Return the sum of intervals, rounded outwards."""
     return sum_rounded_down(*(low for low, _ in parts)), -sum_rounded_down(*(-high for _, high in parts))
 
 
-def _length(parts: Sequence[float]) -> float:
-    """Return an upper bound of √Σ of squares."""
+def _bound_norm(parts: Sequence[float]) -> float:
+    """Return an upper bound of the norm √Σ of squares."""
     return math.nextafter(math.hypot(*parts) * (1.0 + 2.0**-50), math.inf) if any(parts) else 0.0

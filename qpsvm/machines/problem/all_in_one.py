@@ -128,11 +128,11 @@ class AllInOneProblem(Problem):
         )  # fmt: skip
 
     def _build_exact_program(self, levels: RationalVector | None = None) -> ExactDual:
-        from qpsvm.bounds.proof.classes import of_classes  # imported on demand
+        from qpsvm.bounds.proof.classes import build_class_program  # imported on demand
 
         del levels
         structure, (C, weight) = self._class_structure, map(self._select_active, (self.C, self.sample_weight))
-        return of_classes(structure.label, structure.k, C, weight, structure.has_shared_slack, self.intercept)
+        return build_class_program(structure.label, structure.k, C, weight, structure.has_shared_slack, self.intercept)
 
     def _extend_gram(self, gram: Operator) -> Operator:
         return RepeatedOperator(gram, len(self.classes))

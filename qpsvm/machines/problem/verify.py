@@ -13,7 +13,7 @@ from qpsvm.base.arrays.checks import as_real
 from qpsvm.base.arrays.rationals import RationalVector
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.proof.claims import ProofRequest
-from qpsvm.bounds.proof.classes import ClassesSpace, feasible_of_classes
+from qpsvm.bounds.proof.classes import ClassesSpace, make_class_alpha_feasible
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.bounds.proof.prove import prove
@@ -56,7 +56,7 @@ def build_proof_request(problem: DualStatement, result: SVMResult) -> ProofReque
         space, primal_point = build_class_space(problem), collect_class_primal(problem, result)
         return ProofRequest(
             problem._build_exact_program(), ClassesSpace(space, len(problem.classes)), primal_point,
-            problem._select_active(result.alpha).ravel(), repair=feasible_of_classes,
+            problem._select_active(result.alpha).ravel(), repair=make_class_alpha_feasible,
         )  # fmt: skip
     space, primal_point = build_space_and_primal(problem, result)
     program = build_registered_program(problem, space.levels if isinstance(space, BallSpace) else None)

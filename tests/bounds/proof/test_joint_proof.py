@@ -20,7 +20,7 @@ import qpsvm
 from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
 from qpsvm.bounds.proof import checker
 from qpsvm.bounds.proof import prove as proving
-from qpsvm.bounds.proof.classes import feasible_of_classes
+from qpsvm.bounds.proof.classes import make_class_alpha_feasible
 
 MACHINES = (qpsvm.CrammerSinger, qpsvm.WestonWatkins)
 ZERO_VALUES = checker.PlaneValues([[Fraction(0)] * 2], *([[Fraction(0)] * 2] * 3))
@@ -138,25 +138,25 @@ def test_what_is_not_feasible_is_made_so_or_nothing_is_proven(monkeypatch):
     program = problem._build_exact_program()
     assert program.upper[0] == Fraction(0.1) * Fraction(0.3) != Fraction(0.1 * 0.3)
     for wrong in (np.full((6, 3), -1.0), np.full((6, 3), np.nan), np.full((6, 3), 1e300), np.full((6, 3), 1.0)):
-        found = feasible_of_classes(program, wrong.ravel())
+        found = make_class_alpha_feasible(program, wrong.ravel())
         assert found is not None
         exact = [[Fraction(value) for value in row] for row in found.alpha.reshape(6, 3).tolist()]
         assert all(sum(row) <= program.upper[3 * i] for i, row in enumerate(exact))
         net = [sum(exact[i][c] for i in range(6)) - sum(sum(exact[i]) for i in (2 * c, 2 * c + 1)) for c in range(3)]
         assert net == [0, 0, 0]
         monkeypatch.setattr("qpsvm.bounds.proof.classes.repair_classes", lambda _, alpha: alpha)
-        assert feasible_of_classes(program, wrong.ravel()) is None
+        assert make_class_alpha_feasible(program, wrong.ravel()) is None
         monkeypatch.undo()
     balanced = np.where(np.repeat(np.eye(3), 2, axis=0) > 0.0, 0.0, 1.0)
     doubled = qpsvm.CrammerSinger(problem.X, problem.class_index, C=1.0)._build_exact_program()
     monkeypatch.setattr("qpsvm.bounds.proof.classes.repair_classes", lambda _, alpha: alpha)
-    assert feasible_of_classes(doubled, 0.5 * balanced.ravel()) is not None  # the α of a sample add up to U = 1
-    assert feasible_of_classes(doubled, 0.75 * balanced.ravel()) is None
+    assert make_class_alpha_feasible(doubled, 0.5 * balanced.ravel()) is not None  # the α of a sample add up to U = 1
+    assert make_class_alpha_feasible(doubled, 0.75 * balanced.ravel()) is None
     monkeypatch.undo()
     one_digit = found.alpha.reshape(6, 3).copy()
     one_digit[0, 1] = np.nextafter(one_digit[0, 1], 0.0)  # out of balance by one unit in the last place
     monkeypatch.setattr("qpsvm.bounds.proof.classes.repair_classes", lambda _, alpha: alpha)
-    assert feasible_of_classes(program, one_digit.ravel()) is None
+    assert make_class_alpha_feasible(program, one_digit.ravel()) is None
     result = problem.at(found.alpha.reshape(6, 3))
     proof = replace(result, alpha=one_digit).verify()
     assert proof.gap == math.inf

@@ -3,7 +3,6 @@
 Entry points: `Exponential`, (EXP.1) to (EXP.6); `exp_double_double`, (EXP.7); `exp_fixed`, (EXP.8). The exponent is
 reduced to a tiny r by a table of 2^(j/N), and eʳ is a short polynomial.
 
-
     (EXP.1)  eˣ = 2^m T_j eʳ,  n = mN + j the integer next to xN/ln 2, N = 2048, T_j = 2^(j/N), r = x − nλ, λ = ln 2/N
     (EXP.2)  λ = λ₁ + λ₂ + η, λ₁ of 32 bits: nλ₁ is exact for |n| < 2²¹, that is for |x| ≤ 700;  |λ₂| ≤ 2⁻⁴⁴, |η| ≤ 2⁻⁹⁷
     (EXP.3)  fl(xN/ln 2) is off by at most 2⁻³¹, so |r| ≤ (½ + 2⁻³⁰)λ < ρ = 1.7·10⁻⁴

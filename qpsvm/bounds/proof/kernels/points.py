@@ -26,7 +26,8 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels.definite import MOST_ROWS, Definiteness, definiteness
-from qpsvm.bounds.proof.kernels.exact import exact_values, sharp_diagonal, sharp_sums
+from qpsvm.bounds.proof.kernels.exact import compute_exact_values
+from qpsvm.bounds.proof.kernels.sharp import compute_sharp_diagonal, compute_sharp_sums
 from qpsvm.bounds.proof.kernels.values import COLUMNS, ROWS, KernelValues, MatrixValues, ProductValues, RBFValues
 from qpsvm.bounds.proof.spaces import ExactValues, PointValues, Space, SpaceMeasurement, bound_norms_below
 from qpsvm.space.kernels.functions import RBF, Kernel, Polynomial, Sigmoid
@@ -103,14 +104,14 @@ class KernelSpace(Space):
         """Return ⟨w, φ(x_i)⟩ at some points by (KTWO.4)."""
         assert primal_point.coef is not None
         support = np.flatnonzero(primal_point.coef)
-        return sharp_sums(self.kernel_values, points, support, primal_point.coef[support])
+        return compute_sharp_sums(self.kernel_values, points, support, primal_point.coef[support])
 
     def refine_distance(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
         """Bound (KSUM.5), measured in double-double."""
         assert primal_point.coef is not None
         off, low = two_sum(primal_point.coef, -beta)
         support = np.flatnonzero(off)
-        sums = sharp_sums(self.kernel_values, support, support, off[support])
+        sums = compute_sharp_sums(self.kernel_values, support, support, off[support])
         if sums is None:
             return None
         square, spread = dot_with_bound(np.tile(off[support], 2), np.concatenate([sums.high, sums.low]))
@@ -128,7 +129,7 @@ class KernelSpace(Space):
     ) -> ExactValues | None:
         """Return the values as rational numbers, (KRAT.1) to (KRAT.4)."""
         assert primal_point.coef is not None
-        return exact_values(self.kernel_values, primal_point.coef, beta, max_products)
+        return compute_exact_values(self.kernel_values, primal_point.coef, beta, max_products)
 
     def bound_distances(self, centre: int | None) -> FloatArray | None:
         """Return lower bounds of ‖φ(x_i) − φ(x_c)‖, or of ‖φ(x_i)‖ without a centre, by (KSUM.6): (n,)."""
@@ -167,13 +168,13 @@ def build_space_of_matrix(K: FloatArray) -> KernelSpace:
 
 def _distances_from_values(values: KernelValues, centre: int | None) -> FloatArray | None:
     """Return lower bounds of (KSUM.6) from kernel values in double-double; None if these are unavailable."""
-    diagonal = sharp_diagonal(values)
+    diagonal = compute_sharp_diagonal(values)
     if diagonal is None:
         return None
     high, low, radius = diagonal
     sizes = np.abs(high)
     if centre is not None:
-        column = sharp_sums(values, np.arange(values.n), np.array([centre]), np.ones(1))
+        column = compute_sharp_sums(values, np.arange(values.n), np.array([centre]), np.ones(1))
         if column is None:
             return None
         sizes = sizes + 2.0 * np.abs(column.high) + abs(high[centre])
@@ -183,8 +184,7 @@ def _distances_from_values(values: KernelValues, centre: int | None) -> FloatArr
         high, rest = two_sum(high, np.full(values.n, diagonal[0][centre]))
         low = low + error + rest
     squares = (high + low) * (1.0 - 4.0 * UNIT) - (2.0 * radius + 16.0 * UNIT * UNIT * sizes) * FEW_ROUNDINGS
-    distances: FloatArray = np.sqrt(np.maximum(squares, 0.0)) * (1.0 - 4.0 * UNIT)
-    return distances
+    return np.asarray(np.sqrt(np.maximum(squares, 0.0)) * (1.0 - 4.0 * UNIT))
 
 
 def _sums(values: KernelValues, support: IntArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
