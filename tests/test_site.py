@@ -131,7 +131,7 @@ def table_of_backends(columns: dict[str, list[Any]]) -> list[str]:
 
 def size_in_words(can: Abilities) -> str:
     linear, kernel = (
-        max((able.rows for able in (*can.dual, *can.primal) if kind in able.traits), default=0)
+        max((able.max_rows for able in (*can.dual, *can.primal) if kind in able.traits), default=0)
         for kind in ("linear", "kernel")
     )
     if not kernel:
