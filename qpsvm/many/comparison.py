@@ -161,7 +161,7 @@ class CompareOptions:
             requested["time_limit"] = STUDY_SECONDS
         set_limits = {name: value for name, value in requested.items() if value is not None}
         enforced = set_limits if backend is None else backend.abilities.enforced_limits
-        limits = {name: value for name, value in set_limits.items() if name in enforced}
+        limits: dict[str, Any] = {name: value for name, value in set_limits.items() if name in enforced}
         return limits, [name for name in set_limits if name not in enforced]
 
 
