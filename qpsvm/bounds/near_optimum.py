@@ -142,8 +142,8 @@ class NearOptimum:
         groups = [group for group in self.program.groups if group.ridge and _is_intercept(group)]
         return max((float(1 / group.ridge) * FEW_ROUNDINGS for group in groups), default=0.0)
 
-    def function(self, size: float) -> NearFunction:
-        """Return the bounds (OPTIMA.3), for `size` times the f of the machine."""
+    def build_function(self, size: float) -> NearFunction:
+        """Build the bounds (OPTIMA.3), for `size` times the f of the machine."""
         return NearFunction(self.radius, self.intercept, self.in_ball, size, self.distances.origin)
 
 

@@ -418,7 +418,7 @@ def build_model(
     """
     d = int(estimator.n_features_in_)
     vectors: Any = scores.support.astype(np.intp) if isinstance(scores.kernel, Precomputed) else scores.vectors
-    coef, counts = scores.coef, None if scores.ends is None else np.diff(scores.ends)
+    coef, counts = scores.coef, None if scores.class_boundaries is None else np.diff(scores.class_boundaries)
     if scores.w is not None:
         coef, counts, vectors = coef[:, :0], None if counts is None else 0 * counts, np.zeros((0, d))
     shared: dict[str, Any] = {

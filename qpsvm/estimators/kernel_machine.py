@@ -26,7 +26,7 @@ from qpsvm.many.multiclass.together import LazyResults
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.psd_rule import PSDRule
-from qpsvm.space.kernels.scores import ScoreFunctions, copy_rows
+from qpsvm.space.kernels.scores import ScoreFunctions
 
 
 class KernelMachine(Estimator):
@@ -132,7 +132,7 @@ class KernelMachine(Estimator):
 
     def _select_vectors(self, X: Any, kernel: Kernel) -> Matrix:
         """Select the support vectors in the type of X, (s, d); none for a kernel matrix. Store them in doubles, too."""
-        self._computed_vectors = np.empty((0, 0)) if isinstance(kernel, Precomputed) else copy_rows(X, self.support_)
+        self._computed_vectors = np.empty((0, 0)) if isinstance(kernel, Precomputed) else _copy_rows(X, self.support_)
         vectors = self._computed_vectors.astype(self._input_dtype, copy=False)
         return sp.csr_matrix(vectors) if self._sparse else vectors
 
@@ -199,7 +199,7 @@ class KernelMachine(Estimator):
         """Replace the decision functions of the fit by those of other coefficients and intercepts."""
         self.dual_coef_, self.intercept_ = dual_coef, np.asarray(intercept, dtype=np.float64)
         scores = self._build_scores(self._scores.kernel, None)
-        self._scores = scores if self._scores.w is None else replace(scores, w=scores.weights())
+        self._scores = scores if self._scores.w is None else replace(scores, w=scores.compute_weights())
 
 
 @cache
@@ -248,3 +248,9 @@ class SingleMachine(KernelMachine):
         self.n_iter_ = int(self._count_iterations(result.iterations or 0))
         w = None if model.w is None else model.w[None, :]
         self._store_functions(X, model.kernel, support, result.coef[None, support], np.array([result.b]), w)
+
+
+def _copy_rows(X: Matrix, rows: NDArray[Any]) -> Matrix:
+    """Copy some rows (j,) of samples (m, d): (j, d)."""
+    rows_copy: Matrix = sp.csr_array(X[rows]) if sp.issparse(X) else np.ascontiguousarray(X[rows])
+    return rows_copy

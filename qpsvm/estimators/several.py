@@ -67,7 +67,7 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
             return super().notes_ if len(getattr(self, "results_", (0,))) == 1 else ()
         parts = build_split()
         hints = find_sample_hints(parts.X, parts.kernel, find_feature_names(self))
-        if not hints and not parts.is_out_of_memory and parts.X.shape[1] == self.n_features_in_:
+        if not hints and not parts.is_out_of_core and parts.X.shape[1] == self.n_features_in_:
             sampled = np.sort(parts.order[:: -(-len(parts.order) // ROWS)])
             hints = find_label_hints(
                 self.classes_[parts.codes[sampled]], self.predict(parts.X[sampled]), self.class_weight is not None

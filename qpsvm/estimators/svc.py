@@ -139,7 +139,7 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
         matrix = self._prepare_prediction(X)
         if self._n_support.sum() != len(self.support_):
             raise DataError(f"The internal representation of {type(self).__name__} was altered")
-        return self._scores.score_with_ties(matrix)
+        return self._scores.score_for_signs(matrix)
 
     def _prepare_points(self, X: Any) -> Any:
         return to_memory(self._prepare_prediction(X))

@@ -38,8 +38,8 @@ WARM_UP_ROWS = 10
 WARM_UP_SECONDS = 0.2
 #: Errors in the problem, which are raised and not attributed to a backend.
 PROBLEM_ERRORS = (errors.DataError, errors.IndefiniteKernelError, errors.NonConvexError, errors.ParameterError)
-#: Errors that count as a failure of a backend: external code may raise anything.
-BREAKDOWNS = (
+#: Errors that count as a failure of a backend, since third-party code may raise any of them.
+BACKEND_ERRORS = (
     errors.QPSVMError, ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, MemoryError, OSError,
     RuntimeError, TypeError, ValueError,
 )  # fmt: skip
@@ -122,12 +122,12 @@ def compare(
     >>> found[0].gap <= 1e-6, found.fastest.status
     (True, 'optimal')
     """
-    rows = tuple(
-        iter_comparison(problem, backends, forms, CompareOptions(tol, time_limit, max_iter, polish, repeat, verbose))
-    )
+    options = CompareOptions(tol, time_limit, max_iter, polish, repeat, verbose)
+    rows = tuple(iter_comparison(problem, backends, forms, options))
     if isinstance(problem, QP):
-        height = sum(0 if side is None else len(side) for side in (problem.h, problem.b))
-        return Comparison(problem.title, problem.n, height, float(tol), rows, int(repeat), ("variables", "constraints"))
+        n_constraints = sum(0 if side is None else len(side) for side in (problem.h, problem.b))
+        units = ("variables", "constraints")
+        return Comparison(problem.title, problem.n, n_constraints, float(tol), rows, int(repeat), units)
     n, d = problem.X.shape
     return Comparison(problem.title, n, d, float(tol), rows, int(repeat))
 
@@ -153,17 +153,16 @@ class CompareOptions:
         if self.repeat < 1:
             raise errors.ParameterError(f"repeat must be at least 1, got {self.repeat}")
 
-    def limits(self, backend: Backend | None) -> tuple[dict[str, Any], list[str]]:
-        """Return the limits for a backend (None: the default choice), and the names of those that it cannot enforce."""
+    def build_limits(self, backend: Backend | None) -> tuple[dict[str, Any], list[str]]:
+        """Return the limits that a backend enforces, and the names of the others. None is the default choice."""
         requested: dict[Literal["time_limit", "max_iter"], float | None]
         requested = {"time_limit": self.time_limit, "max_iter": self.max_iter}
         if backend is not None and backend.abilities.is_educational and self.time_limit is None:
             requested["time_limit"] = STUDY_SECONDS
         set_limits = {name: value for name, value in requested.items() if value is not None}
         enforced = set_limits if backend is None else backend.abilities.enforced_limits
-        return {name: value for name, value in set_limits.items() if name in enforced}, [
-            k for k in set_limits if k not in enforced
-        ]
+        limits: dict[str, Any] = {name: value for name, value in set_limits.items() if name in enforced}
+        return limits, [name for name in set_limits if name not in enforced]
 
 
 def iter_comparison(
@@ -176,34 +175,34 @@ def iter_comparison(
     if not isinstance(problem, (Problem, QP)):
         kind = type(problem).__name__
         raise errors.ParameterTypeError(f"compare takes a problem such as CSVM(X, y), or a QP, got {kind}")
-    chosen = None if names is None else _as_unique_names(names, "backends")
-    wanted: Sequence[Any] | None = None if forms is None else _as_unique_names(forms, "forms")
-    for form in wanted or ():
+    all_names = backends.names() if names is None else _as_unique_names(names, "backends")
+    unique_forms: Sequence[Any] | None = None if forms is None else _as_unique_names(forms, "forms")
+    for form in unique_forms or ():
         check_form(form)
     if isinstance(problem, QP):
-        if wanted is not None:
+        if unique_forms is not None:
             raise errors.UnsupportedError("forms= belongs to machines: a QP is solved as given")
-        return _iter_qp_rows(problem, chosen or backends.names(), options)
-    listed = [None if name == "auto" else backends.get(name) for name in chosen or backends.names()]
-    return _iter_rows(problem, listed, wanted, options)
+        return _iter_qp_rows(problem, all_names, options)
+    chosen = [None if name == "auto" else backends.get(name) for name in all_names]
+    return _iter_machine_rows(problem, chosen, unique_forms, options)
 
 
-def _iter_rows(
+def _iter_machine_rows(
     problem: Problem,
     chosen: Sequence[Backend | None],
-    wanted: Sequence[Any] | None,
+    forms: Sequence[Any] | None,
     options: CompareOptions,
 ) -> Iterator[ComparisonRow]:
+    """Yield the rows of a machine; None among the backends is the default choice."""
     warm_up_problem = _take_few_rows(problem)
     for backend in chosen:
         if backend is None:
-            for form in wanted or [None]:
+            for form in forms or [None]:
                 yield _solve_repeatedly(problem, "auto", None, form, options)
         elif backend.version() is None:
-            command = f"pip install {backend.abilities.package}"
-            yield ComparisonRow(backend.name, None, "not installed", note=f"not installed; run: {command}")
+            yield _build_uninstalled_row(backend)
         else:
-            yield from _iter_backend_rows(problem, warm_up_problem, backend, wanted, options)
+            yield from _iter_backend_rows(problem, warm_up_problem, backend, forms, options)
 
 
 def _iter_qp_rows(qp: QP, names: Sequence[str], options: CompareOptions) -> Iterator[ComparisonRow]:
@@ -212,30 +211,35 @@ def _iter_qp_rows(qp: QP, names: Sequence[str], options: CompareOptions) -> Iter
     for name in names:
         backend = None if name == "auto" else backends.get(name)
         if backend is not None and backend.version() is None:
-            command = f"pip install {backend.abilities.package}"
-            yield ComparisonRow(name, None, "not installed", note=f"not installed; run: {command}")
+            yield _build_uninstalled_row(backend)
             continue
         if backend is not None and backend.abilities.accepts_any_qp:
             _warm_up(warm_up_problem, backend, None)
         yield _solve_repeatedly(qp, name, backend, None, options)
 
 
+def _build_uninstalled_row(backend: Backend) -> ComparisonRow:
+    """Build the row of a backend that is not installed."""
+    command = f"pip install {backend.abilities.package}"
+    return ComparisonRow(backend.name, None, "not installed", note=f"not installed; run: {command}")
+
+
 def _iter_backend_rows(
     problem: Problem,
     warm_up_problem: Problem | None,
     backend: Backend,
-    wanted: Sequence[Form] | None,
+    forms: Sequence[Form] | None,
     options: CompareOptions,
 ) -> Iterator[ComparisonRow]:
-    """Yield the rows of an installed backend, for the wanted forms or, by default, for those that it accepts."""
-    traits, size = find_problem_traits(problem), measure_size(problem).rows
+    """Yield the rows of an installed backend, for these forms or, by default, for those that it accepts."""
+    traits, n_rows = find_problem_traits(problem), measure_size(problem).rows
     first = backend.preferred_form(problem.space.is_linear)
-    forms = wanted or ([first] if backend.abilities.is_educational else get_args(Form))
-    refusals = {form: backend.explain_refusal(traits, size, form) for form in forms}
-    if wanted is None:
+    candidates = forms or ([first] if backend.abilities.is_educational else get_args(Form))
+    refusals = {form: backend.explain_refusal(traits, n_rows, form) for form in candidates}
+    if forms is None:
         accepted = [form for form, reason in refusals.items() if reason is None]
         if not accepted:
-            reason = backend.explain_refusal(traits, size, first) or "it takes neither form of this problem"
+            reason = backend.explain_refusal(traits, n_rows, first) or "it takes neither form of this problem"
             yield ComparisonRow(backend.name, None, "unsupported", note=reason)
         refusals = dict.fromkeys(accepted)
     for form, refusal in refusals.items():
@@ -254,8 +258,8 @@ def _solve_repeatedly(
     form: Form | None,
     options: CompareOptions,
 ) -> ComparisonRow:
-    """Run one backend on one form as often as asked for; None is the default choice."""
-    limits, unenforced = options.limits(backend)
+    """Run a backend, None for the default choice, `options.repeat` times on one form, and summarise its results."""
+    limits, unenforced = options.build_limits(backend)
     results: list[SVMResult | QPResult] = []
     totals = []
     try:
@@ -263,22 +267,16 @@ def _solve_repeatedly(
             uncached: Any = replace(problem) if isinstance(problem, QP) else copy_without_cache(problem)
             start_time = time.perf_counter()
             result: SVMResult | QPResult = solve(
-                uncached,
-                name,
-                form,
-                tol=options.tol,
-                polish=options.polish,
-                check=False,
-                verbose=options.verbose,
+                uncached, name, form, tol=options.tol, polish=options.polish, check=False, verbose=options.verbose,
                 **limits,
-            )
+            )  # fmt: skip
             totals.append(time.perf_counter() - start_time)
             if result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
             results.append(result)
     except PROBLEM_ERRORS:
         raise
-    except BREAKDOWNS as error:
+    except BACKEND_ERRORS as error:
         return ComparisonRow(name, form, _name_failure(error), note=_describe_error(error))
     if isinstance(result, QPResult):
         solver_name, error_of_result = result.solver.name, None
@@ -292,9 +290,9 @@ def _solve_repeatedly(
 
 
 def _name_failure(error: BaseException) -> str:
-    """Return the status of a backend that returned no point."""
-    words = {errors.UnsupportedError: "unsupported", errors.MissingExtraError: "not installed"}
-    return next((word for kind, word in words.items() if isinstance(error, kind)), "failed")
+    """Return the status of a backend that raised an error."""
+    statuses = {errors.UnsupportedError: "unsupported", errors.MissingExtraError: "not installed"}
+    return next((status for kind, status in statuses.items() if isinstance(error, kind)), "failed")
 
 
 def _summarise_results(name: str, results: Sequence[SVMResult | QPResult], totals: Sequence[float]) -> ComparisonRow:
@@ -318,7 +316,7 @@ def _describe_error(error: BaseException) -> str:
 
 
 def _take_few_rows(problem: Problem) -> Problem | None:
-    """Return the same machine over a few rows; None if that is impossible, as for pairs."""
+    """Return the same machine over a few rows of each class; None if that is impossible, as for ranking pairs."""
     target = problem.samples.select_active(problem.samples.target)
     if problem.samples.classes is None:
         rows = np.arange(min(2 * WARM_UP_ROWS, len(target)))
@@ -336,7 +334,7 @@ def _warm_up(warm_up_problem: Problem | QP, backend: Backend, form: Form | None)
     limits = {"time_limit": WARM_UP_SECONDS} if backend.abilities.supports("time_limit") else {}
     try:
         result: Any = solve(warm_up_problem, backend.name, form, check=False, **limits)  # type: ignore[arg-type]
-    except BREAKDOWNS:  # the solve of the problem itself will report it
+    except BACKEND_ERRORS:  # the solve of the problem itself will report it
         return
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt

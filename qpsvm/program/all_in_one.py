@@ -1,7 +1,7 @@
 """Define the dual of the all-in-one multiclass machines, over a matrix of α (`AllInOneDual`).
 
-Sample i is of class y = y_i. Every other class is a rival c of it, and each pair (i, c) is a row with one α_ic; the own
-class has α_iy = 0. k classes, n samples:
+One program learns a function f_c for each of k classes from n samples. Sample i is of class y = y_i. Every other class
+is a rival c of it, and each pair (i, c) is a row with one α_ic; the own class has α_iy = 0.
 
     (JOINT.1)  f_c(x) = ⟨w_c, φ(x)⟩ + b_c;  t_ic = ℓ − (f_y(x_i) − f_c(x_i)) is the violation of row (i, c) at level ℓ
     (JOINT.2)  primal:  minimise ½Σ_c ‖w_c‖² + Σ_i L_i;  L_i = C_i max_c (t_ic)⁺ where a sample has one slack for all
@@ -33,10 +33,13 @@ from qpsvm.space.intercept import Intercept
 
 
 class ClassGroup(DualGroup):
-    """The group of the intercept of one class, as a `DualGroup` and as a `DualPart`; its column is computed on demand.
+    """The equality of the intercept of one class, used as a `DualGroup` and as a `DualPart` of all rows.
 
-    Stored columns of all k classes would take k times as much memory as everything else.
+    Its column is computed on demand: those of all k classes would take k times as much memory as everything else.
     """
+
+    dual: AllInOneDual
+    c: int
 
     def __init__(self, dual: AllInOneDual, c: int) -> None:
         self.__dict__.update(
@@ -44,12 +47,12 @@ class ClassGroup(DualGroup):
             formula=f"Σ_i β_i{c} = 0", rows=None, dual=dual, c=c,
         )  # fmt: skip
 
-    def __getattr__(self, name: str) -> FloatArray:
-        if name != "column":
-            raise AttributeError(name)
-        own, rival = self.__dict__["dual"].class_pairs
-        found: FloatArray = (own == self.c).astype(np.float64) - (rival == self.c)
-        return found
+    @property
+    def column(self) -> FloatArray:
+        """∂(Σ_i β_ic)/∂α: 1 in rows whose own class is c, −1 where c is the rival, else 0; (m,)."""
+        own, rival = self.dual.class_pairs
+        column: FloatArray = (own == self.c).astype(np.float64) - (rival == self.c)
+        return column
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +64,7 @@ class AllInOneDual:
     upper (n,): C_i, finite.
     level: ℓ > 0.
     has_shared_slack: Whether a sample has one slack for all its rivals.
-    intercept: As the dual is computed with; None without an intercept.
+    intercept: "free" or "penalised"; None without an intercept.
     """
 
     label: IntArray
@@ -117,15 +120,15 @@ class AllInOneDual:
 
     @cached
     def row_positions(self) -> IntArray:
-        """Rows (i, c) of the dual in order, as indices into a flat (n, k): (n (k − 1),)."""
+        """Rows (i, c) of the dual in order, as indices into a flat (n, k): (m,), m = n (k − 1)."""
         return np.flatnonzero(~self.own_class_mask)
 
     def flatten_alpha(self, alpha: FloatArray) -> FloatArray:
-        """Return the α of all rows, (n (k − 1),), from (n, k)."""
+        """Return the α of all rows, (m,), from α (n, k)."""
         return alpha.ravel()[self.row_positions]
 
     def unflatten_alpha(self, flat: FloatArray) -> FloatArray:
-        """Return α (n, k), 0 at the own class, from that of all rows."""
+        """Return α (n, k), 0 at the own class, from the α of all rows (m,)."""
         alpha = np.zeros(self.n * self.k)
         alpha[self.row_positions] = flat
         return alpha.reshape(self.n, self.k)
@@ -146,18 +149,17 @@ class AllInOneDual:
     def compute_losses(self, t: FloatArray) -> FloatArray:
         """Return L of (JOINT.2) per sample: (n,), from t (n, k)."""
         violation = np.maximum(t, 0.0)
-        losses: FloatArray = self.upper * (
-            violation.max(axis=1) if self.has_shared_slack else violation.sum(axis=1)
-        )  # (JOINT.2)
+        slack = violation.max(axis=1) if self.has_shared_slack else violation.sum(axis=1)
+        losses: FloatArray = self.upper * slack  # (JOINT.2)
         return losses
 
     def compute_gap_terms(self, alpha: FloatArray, t: FloatArray) -> FloatArray:
-        """Return g of (JOINT.6) in parts: (n, k), with the term of C_i − Σα_ic at the own class."""
+        """Return the terms of g in (JOINT.6), (n, k); at the own class that of C_i − Σ_c α_ic, or 0."""
         if not self.has_shared_slack:
             bound_slack = self.upper[:, None] - alpha
-            parts: FloatArray = bound_slack * np.maximum(t, 0.0) + alpha * np.maximum(-t, 0.0)  # (JOINT.6)
-            return parts
-        worst = np.maximum(t.max(axis=1), 0.0)
-        parts = alpha * (worst[:, None] - t)
-        parts[np.arange(self.n), self.label] = (self.upper - alpha.sum(axis=1)) * worst  # (JOINT.6)
-        return parts
+            terms: FloatArray = bound_slack * np.maximum(t, 0.0) + alpha * np.maximum(-t, 0.0)  # (JOINT.6)
+            return terms
+        T = np.maximum(t.max(axis=1), 0.0)
+        terms = alpha * (T[:, None] - t)
+        terms[np.arange(self.n), self.label] = (self.upper - alpha.sum(axis=1)) * T  # (JOINT.6)
+        return terms

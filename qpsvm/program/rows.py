@@ -1,7 +1,9 @@
 """Map values between samples and rows of a dual (`DualRows`), and hold its equalities (`DualGroup`, `DualPart`).
 
 A row of the dual is a dual variable α_k. It belongs to sample r(k), or to a combination of samples, (DUAL.5) and
-(DUAL.6). An equality, and its multiplier, is shared by a group of rows.
+(DUAL.6). The equalities Eᵀα = e, each with a multiplier μ_g, are the groups. If there are several, only the sum
+Σ_g E_kg μ_g enters (DUAL.2). It is the same θ for all rows that are equal in E. These rows form a part, so θ = Mμ with
+the distinct rows of E as M, and each θ can be optimised separately. A single group is one part, with θ = μ.
 """
 
 from __future__ import annotations
@@ -28,15 +30,14 @@ MAX_CACHED_ROWS = 2000
 
 @dataclass(frozen=True, eq=False)
 class DualGroup:
-    """A column of E in (DUAL.1), with its multiplier.
+    """An equality: a column E_g of E in (DUAL.1), with its multiplier μ_g.
 
     name: Name of the equality in the dual QP.
     multiplier: Name of the variable in the primal QP: "b", "rho".
     column (m,): E_g; for an intercept it is the array `sign` of the rows.
-    total, low: e_g, the right-hand side, as the sum of two floats; the first is the nearest float.
+    total, low, rest: e_g, the right-hand side, as the sum of its nearest float, another float, and what is left.
     ridge: R_g: 0 for an equality, positive if the multiplier is penalised in the primal.
     formula: The equality as text.
-    rest: What e_g exceeds that sum by.
     """
 
     name: str
@@ -139,18 +140,7 @@ class DualRows:
         return bool(has_both and (self.sign[:n] == 1.0).all() and (self.sign[n:] == -1.0).all())
 
     def beta(self, alpha: FloatArray) -> FloatArray:
-        """Return the coefficients β of (DUAL.5).
-
-        Parameters
-        ----------
-        alpha : ndarray, shape (m,)
-            By rows of the dual.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-            By samples.
-        """
+        """Return the coefficients β of (DUAL.5) by samples, (n,), from α by rows, (m,)."""
         signed: FloatArray = alpha * self.sign
         if self.mix is not None:
             return self._apply_mix_transpose(signed, self.mix)
@@ -159,18 +149,7 @@ class DualRows:
         return np.bincount(self.rows, signed, minlength=self.n).astype(np.float64, copy=False)
 
     def sum_absolute_alpha(self, alpha: FloatArray) -> FloatArray:
-        """Return Σ|α_k| over the rows of each sample: at least |β|.
-
-        Parameters
-        ----------
-        alpha : ndarray, shape (m,)
-            By rows of the dual.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-            By samples.
-        """
+        """Return Σ|α_k| over the rows of each sample, (n,), from α by rows, (m,): at least |β|."""
         if self.mix is not None:
             return self._apply_mix_transpose(np.abs(alpha), abs(self.mix))
         if self.rows is None:
@@ -184,18 +163,7 @@ class DualRows:
         return sums
 
     def bound_beta_rounding(self, alpha: FloatArray) -> FloatArray | None:
-        """Bound the rounding error of `beta`.
-
-        Parameters
-        ----------
-        alpha : ndarray, shape (m,)
-            By rows of the dual.
-
-        Returns
-        -------
-        ndarray, shape (n,), or None
-            None if no sample has two rows with α ≠ 0, or is part of a combination.
-        """
+        """Bound the rounding errors of `beta` at α by rows, (m,): (n,); None if every β is exact."""
         if self.classes is not None:
             return None  # α is an integer multiple of a power of 2, so sums of it are exact
         if self.mix is not None:
@@ -211,18 +179,7 @@ class DualRows:
         return n_additions * 2.0 * UNIT * self.sum_absolute_alpha(alpha)
 
     def at_rows(self, values: FloatArray) -> FloatArray:
-        """Spread values at the samples over the rows of the dual.
-
-        Parameters
-        ----------
-        values : ndarray, shape (n,)
-            By samples.
-
-        Returns
-        -------
-        ndarray, shape (m,)
-            By rows.
-        """
+        """Return the values at the sample of each row, or their combination, (m,), from those of all samples, (n,)."""
         if self.mix is not None:
             combined: FloatArray = self.mix @ values
             return combined
@@ -277,8 +234,8 @@ def build_intercept_groups(sign: FloatArray, kind: str | None, formula: str = "y
 
 
 def find_distinct_rows(E: FloatArray, max_rows: int) -> list[int]:
-    """Return the indices of the distinct rows of E (m, q), each of its first occurrence, at most `max_rows`."""
-    is_new = np.ones(len(E), dtype=bool)  # differs from all rows found
+    """Return the index of the first occurrence of each distinct row of E (m, q), at most `max_rows`."""
+    is_new = np.ones(len(E), dtype=bool)  # differs from all rows found so far
     indices: list[int] = []
     while len(indices) < max_rows and is_new.any():
         indices.append(int(np.argmax(is_new)))
@@ -287,7 +244,7 @@ def find_distinct_rows(E: FloatArray, max_rows: int) -> list[int]:
 
 
 def invert_mixing(mixing: FloatArray, names: str) -> FloatArray:
-    """Return M⁻¹, where M (q, q) holds the distinct rows of E. Raises UnsupportedError if M is singular.
+    """Return M⁻¹, where M (q, q) are the distinct rows of E: μ = M⁻¹θ. Raises UnsupportedError if M is singular.
 
     names: Names of the groups, for the message of the error.
     """

@@ -421,12 +421,12 @@ class PairsModel(DecisionFunctions):
     @cached_property
     def _scores(self) -> ScoreFunctions:
         support = self.vectors if isinstance(self.kernel, Precomputed) else np.arange(self.coef.shape[1])
-        ends = np.concatenate([[0], np.cumsum(self.counts)])
-        return ScoreFunctions(self.kernel, np.asarray(support), self.vectors, self.coef, self.b, self.w, ends)
+        boundaries = np.concatenate([[0], np.cumsum(self.counts)])
+        return ScoreFunctions(self.kernel, np.asarray(support), self.vectors, self.coef, self.b, self.w, boundaries)
 
     def _evaluate(self, samples: Matrix) -> FloatArray:
         """Return f of each pair: (m, P)."""
-        return self._scores.score_with_ties(samples)
+        return self._scores.score_for_signs(samples)
 
     def _compute_machine_values(self, X: Any) -> FloatArray:
         return -self._evaluate(self._check_samples(X))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ProvenPredictions:
-    """Base of the results: bounds on every exact optimum, which follow from the certified gap."""
+    """Base class of results: what the certified gap proves about every exact optimum."""
 
     model: Any
     problem: ProblemReference
@@ -117,20 +117,20 @@ class ProvenPredictions:
         >>> print(result.proven([[0.0], [1.9], [2.0]]))
         [ True  True False]
         """
-        owner = self._require_problem(problem)
-        predicts_numbers = owner._target_kind in ("numbers", "ranks")
+        solved = self._require_problem(problem)
+        predicts_numbers = solved._target_kind in ("numbers", "ranks")
         if predicts_numbers and within is None:
             raise ParameterError(
-                f"{owner.title} predicts numbers: say within what they count as equal, as in within=0.01"
+                f"{solved.title} predicts numbers: pass within=, the largest difference that counts as equal"
             )
         if not predicts_numbers and within is not None:
-            raise ParameterError(f"{owner.title} predicts labels: leave `within` out")
+            raise ParameterError(f"{solved.title} predicts labels: leave `within` out")
         low, high, f = self._compute_bounds(X, problem, diagonal)
         if within is not None:
             within = as_real(within, "within")
             if not within >= 0.0:
-                raise ParameterError(f"within is how far apart numbers may be, so not negative, got {within:g}")
-            max_distance = within / FEW_ROUNDINGS  # the differences of floats are rounded
+                raise ParameterError(f"within must not be negative, got {within:g}")
+            max_distance = within / FEW_ROUNDINGS  # because high − f and f − low are rounded
             return np.asarray((high - f <= max_distance) & (f - low <= max_distance))[:, 0]
         if f.shape[1] == 1:
             return np.asarray((low > 0.0) & (f > 0.0) | (high < 0.0) & (f <= 0.0))[:, 0]
@@ -156,7 +156,7 @@ class ProvenPredictions:
         objective_size = max(abs(self.primal), abs(self.dual))
         unit = float(getattr(self, "unit", 1.0))  # an all-in-one result has none
         distance = float(np.sqrt(2.0 * self.gap * objective_size / unit))
-        return distance * (1.0 + 1e-9) if np.isfinite(distance) else float("inf")  # more than the few roundings
+        return distance * (1.0 + 1e-9) if np.isfinite(distance) else float("inf")  # the factor covers the roundings
 
     def build_near_function(self, problem: SolvedProblem | None = None) -> NearFunction:
         """Build the function that computes `decision_bounds` without the samples; `to_record()` saves it with a model.
@@ -170,25 +170,23 @@ class ProvenPredictions:
         >>> result.build_near_function().radius < 1e-6
         True
         """
-        return self._enclose_optima(problem).function(float(self._require_problem(problem)._f_scale))
+        return self._enclose_optima(problem).build_function(float(self._require_problem(problem)._f_scale))
 
     def _require_problem(self, problem: SolvedProblem | None) -> SolvedProblem:
         """Return the given problem, or that of the result. Raises UnsupportedError, ParameterTypeError."""
         if problem is not None:
             if isinstance(problem, Solvable) and hasattr(problem, "prove"):
                 return problem
-            raise ParameterTypeError(
-                f"problem must be what was solved, such as CSVM(X, y), got {format_value(problem)}"
-            )
-        owner = self.problem() if callable(self.problem) else self.problem
-        if owner is None:
+            raise ParameterTypeError(f"problem must be what was solved, as CSVM(X, y), got {format_value(problem)}")
+        solved = self.problem() if callable(self.problem) else self.problem
+        if solved is None:
             raise UnsupportedError(
-                "a result out of a file has no samples: say problem=, the problem that it solves, as in verify(problem)"
+                "a result from a file has no samples: pass the solved one as problem=, as in verify(problem)"
             )
-        return owner
+        return solved
 
     def _enclose_optima(self, problem: SolvedProblem | None) -> NearOptimum:
-        """Return the set that contains every optimum; cached for the result's own problem."""
+        """Return the set that contains every optimum; cached unless another problem is given."""
         if problem is not None:
             return self._require_problem(problem)._enclose_optima(self)
         if "_near_optimum" not in self.__dict__:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,8 +82,16 @@ def _check_request(backend: Backend, request: SolveRequest) -> None:
     backend.check_request(request.build_limits(backend), request.options, any_qp=True)
 
 
+class _SolverRun(NamedTuple):
+    """What a solver returned for a reduced program, and the seconds to compile it."""
+
+    reduction: Reduction
+    solution: QPSolution
+    build_time: float
+
+
 class _QPRun:
-    """State of the solve of one QP over several backends."""
+    """One QP with its reductions, which all backends share."""
 
     def __init__(self, qp: QP, request: SolveRequest) -> None:
         self.qp, self.request, self.program = qp, request, QPBounds(qp)
@@ -98,7 +106,7 @@ class _QPRun:
 
     @cached
     def first_reduction(self) -> Reduction:
-        """The reduction of the QP as it is, unless its rows contradict each other by no more than rounding."""
+        """The reduction to begin with: exact, unless rows contradict each other by no more than rounding."""
         return self.rounded_reduction if self.exact_reduction.contradicts_by_rounding else self.exact_reduction
 
     def find_early_result(self) -> QPResult | None:
@@ -126,44 +134,42 @@ class _QPRun:
         return unbounded or best
 
     def _iter_results(self, backend: Backend, clock: Clock) -> Iterator[QPResult]:
-        """Yield the results of a backend: for the floats as they are, then for programs within rounding of them.
+        """Yield the results of a backend for up to three programs, until time runs out or rows contradict each other.
 
-        The solver runs once per reduction; its solution is certified for each of these programs.
+        First the floats as they are, then with changes by rounding, then also with a larger diagonal of P and, if no
+        feasible point is known, looser inequalities. The solver runs once per reduction; its solution is certified for
+        each of these programs.
         """
-        request, dual, primal = self.request, -math.inf, math.inf
-        tol = max(request.tol * SOLVER_TOL_SHARE, MIN_SOLVER_TOL)
-        solved: tuple[Reduction, QPSolution, float] | None = None  # with the seconds to compile
-        for rounding, grown in ((False, False), (True, False), (True, True)):
-            if not rounding and self.exact_reduction.contradicts_by_rounding:
+        request, exact, dual, primal = self.request, self.exact_reduction, -math.inf, math.inf
+        run: _SolverRun | None = None
+        for is_rounded, is_grown in ((False, False), (True, False), (True, True)):
+            if not is_rounded and exact.contradicts_by_rounding:
                 continue
-            if solved is not None and (request.clock.find_stop_reason() or clock.find_stop_reason()):
+            if run is not None and (request.clock.find_stop_reason() or clock.find_stop_reason()):
                 return
-            reduction = self.rounded_reduction if rounding else self.exact_reduction
-            if rounding and not grown and reduction is self.exact_reduction and dual > -math.inf:
-                continue
+            reduction = self.rounded_reduction if is_rounded else exact
+            if is_rounded and not is_grown and reduction is exact and dual > -math.inf:
+                continue  # the same program again, whose dual bound is finite
             if reduction.contradiction is not None:
                 yield self._build_contradiction_result(reduction)
                 return
-            if solved is None or solved[0] is not reduction:
-                build_clock = Clock()
-                compiled = backend.compile(reduction.qp)
-                build_time = build_clock.seconds
-                start = request.start if backend.abilities.supports_warm_start else None  # x has the same entries
-                limits = replace(request.build_limits(backend, max_seconds=clock.remaining, start=start), tol=tol)
-                solved = reduction, compiled._solve_checked(limits, request.options), build_time
-            attempt = QPAttempt(
-                reduction,
-                rounding,
-                grow_diagonal=grown,
-                relax_sides=grown and primal == math.inf,
-                original=self.program,
-            )
-            found = replace(
-                attempt.certify(solved[1], request.tol, request.polish, request.clock.remaining),
-                build_time=solved[2],
-            )
+            if run is None or run.reduction is not reduction:
+                run = self._run_solver(backend, reduction, clock)
+            is_relaxed = is_grown and primal == math.inf
+            attempt = QPAttempt(reduction, is_rounded, is_grown, is_relaxed, self.program)
+            found = attempt.certify(run.solution, request.tol, request.polish, request.clock.remaining)
             dual, primal = max(dual, found.dual), min(primal, found.primal)
-            yield found
+            yield replace(found, build_time=run.build_time)
+
+    def _run_solver(self, backend: Backend, reduction: Reduction, clock: Clock) -> _SolverRun:
+        """Compile and solve a reduced program. Raises UnsupportedError, TooLargeError, SolverError."""
+        request, build_clock = self.request, Clock()
+        compiled = backend.compile(reduction.qp)
+        build_time = build_clock.seconds
+        start = request.start if backend.abilities.supports_warm_start else None  # x has the same entries
+        tol = max(request.tol * SOLVER_TOL_SHARE, MIN_SOLVER_TOL)
+        limits = replace(request.build_limits(backend, max_seconds=clock.remaining, start=start), tol=tol)
+        return _SolverRun(reduction, compiled._solve_checked(limits, request.options), build_time)
 
     def _build_contradiction_result(self, reduction: Reduction) -> QPResult:
         """Return the result for rows that contradict each other, as elimination shows."""
@@ -218,15 +224,15 @@ class ProgramCandidate(Candidate[QPResult]):
 
 
 def compile_qp(qp: QP, backend: str) -> Compiled:
-    """Compile the QP for a backend; with "auto", for the first that accepts it."""
-    refused: QPSVMError | None = None
+    """Compile the QP for a backend; with "auto", for the first that accepts it. Raises the first refusal."""
+    refusal: QPSVMError | None = None
     for chosen in _iter_accepting_backends(qp, backend):
         try:
             return chosen.compile(qp)
         except (UnsupportedError, TooLargeError) as error:
-            refused = refused or error
-    assert refused is not None
-    raise refused
+            refusal = refusal or error
+    assert refusal is not None
+    raise refusal
 
 
 def _iter_accepting_backends(qp: QP, backend: str) -> Iterator[Backend]:
@@ -237,12 +243,8 @@ def _iter_accepting_backends(qp: QP, backend: str) -> Iterator[Backend]:
     if recognise_dual(qp) is not None:
         yield backends.get(BUILT_IN_SOLVER)
     for each in sorted(backends.iter_backends(), key=lambda each: qp.h is not None and each.name != FASTEST_WITH_ROWS):
-        if (
-            each.abilities.accepts_any_qp
-            and not each.abilities.is_educational
-            and not each.is_external
-            and each.version() is not None
-        ):
+        is_eligible = each.abilities.accepts_any_qp and not each.abilities.is_educational and not each.is_external
+        if is_eligible and each.version() is not None:
             yield each
 
 
@@ -262,11 +264,11 @@ def describe_machine_terms(qp: QP, result: QPResult) -> str:
     statement = recognise_dual(qp)
     if statement is None:
         return ""
-    vectors = int((result.x > 0.0).sum())
-    text = f"the dual of {describe_statement(statement)}; {vectors} of {qp.n} multipliers are not 0"
+    n_positive = int((result.x > 0.0).sum())
+    text = f"the dual of {describe_statement(statement)}; {n_positive} of {qp.n} multipliers are not 0"
     group = next((each for each in statement.svm.groups if each.multiplier == "b"), None)
     if group is None or not len(result.y):
         return text
-    row = [each.name for each in statement.svm.groups if not each.ridge].index(group.name)
-    b = result.y[row] * statement.rows.get(group.name, 1.0) / (statement.objective * statement.svm.unit)
+    index = [each.name for each in statement.svm.groups if not each.ridge].index(group.name)
+    b = result.y[index] * statement.rows.get(group.name, 1.0) / (statement.objective * statement.svm.unit)
     return f"{text}, b = {b:.6g}"

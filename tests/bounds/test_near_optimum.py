@@ -107,7 +107,7 @@ def test_what_cannot_be_answered_is_said():
             result.proven(NEW, **wrong)
     with pytest.raises(qpsvm.ParameterError, match="within"):
         qpsvm.solve(MACHINES["svr"]()).proven(NEW)
-    with pytest.raises(qpsvm.ParameterError, match="not negative"):
+    with pytest.raises(qpsvm.ParameterError, match="not be negative"):
         qpsvm.solve(MACHINES["svr"]()).proven(NEW, within=-0.1)
     with pytest.raises(qpsvm.DataError):
         result.decision_bounds(NEW[:, :1])

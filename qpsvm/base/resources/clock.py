@@ -32,7 +32,7 @@ class Clock:
         return float("inf") if self.limit is None else self.limit - self.seconds
 
     def find_stop_reason(self, next_step_seconds: float = 0.0) -> Literal["time_limit", "interrupted"] | None:
-        """Return why to stop now, or None; evaluated between two steps, the next of which takes `coming` seconds."""
+        """Return why to stop now, or None; evaluated between two steps, the next of which takes this long."""
         if is_interrupted():
             return "interrupted"
         return "time_limit" if self.limit is not None and self.seconds + next_step_seconds > self.limit else None

@@ -74,12 +74,12 @@ def tube(
     hours | target t
     """
     check_picture("tube", problem, result)
-    view = _find_line_view(problem, feature, names)
+    view = _build_line_view(problem, feature, names)
     ax = make_axes(ax)
     epsilon = find_half_width(problem, result)
     rows, t = problem.active_rows, problem.t
     if view is None:
-        x = result.yf[rows]  # f of the samples: the first half of s∘f
+        x = result.yf[rows]  # s∘f, two values per sample for two-sided machines: the first n have s = 1
         ends = np.array([min(x.min(), t[rows].min()), max(x.max(), t[rows].max())])
         curve, label = (ends, ends), "t = f(x)"
         set_labels(ax, "prediction f(x)", "target t")
@@ -145,10 +145,10 @@ def quantiles(
     """
     machines = _check_quantiles(problems, results)
     first = machines[0]
-    view = _find_line_view(first, feature, names)
+    view = _build_line_view(first, feature, names)
     if view is None:
         raise ParameterError(
-            f"the samples have {first.X.shape[1]} features and a fan shows one: pass feature=j with 0 <= j < "
+            f"the samples have {first.X.shape[1]} features and the picture shows one: pass feature=j with 0 <= j < "
             f"{first.X.shape[1]}; the others are held at their medians; {suggest_alternative('quantiles', first)} "
             f"without a choice"
         )
@@ -157,8 +157,8 @@ def quantiles(
     ax.scatter(view.points[:, 0], t[rows], s=SAMPLE / 2, c="white", edgecolors=GREY, linewidths=EDGE / 2, zorder=2)
     curves, handles = list[FloatArray](), list[Any]()
     order = np.argsort([machine.quantile for machine in machines], kind="stable")
-    for place, k in enumerate(order):
-        color, style, _ = CURVES[place % len(CURVES)]
+    for rank, k in enumerate(order):
+        color, style, _ = CURVES[rank % len(CURVES)]
         f = view.evaluate(results[k], x[:, None])
         label = f"τ = {machines[k].quantile:g}, {_compute_percentage_below(first, results[k]):.0f} % below"
         handles += ax.plot(x, f, color=color, linestyle=style, linewidth=1.6, zorder=3, label=label)
@@ -171,8 +171,13 @@ def quantiles(
     return finish_axes(ax, legend, handles)
 
 
+def find_half_width(problem: Problem, result: SVMResult) -> float:
+    """Return ε, given or optimised: |f − t| up to ε is not penalised. 0 for a quantile."""
+    return max(float(result.extras.get("epsilon", getattr(problem, "epsilon", 0.0))), 0.0)
+
+
 def _compute_percentage_below(problem: QuantileSVR, result: SVMResult) -> float:
-    """Return the percentage of the weight of samples with t < f, up to rounding."""
+    """Return the share of samples clearly below the quantile, t < f by more than rounding, in percent of the weight."""
     rows, t = problem.active_rows, problem.t
     weight = problem.sample_weight[rows]
     below = float(weight[t[rows] < result.yf[rows] - np.finfo(float).eps ** 0.5 * np.abs(t).max()].sum())
@@ -198,16 +203,16 @@ def _check_quantiles(problems: Sequence[Any], results: Sequence[SVMResult]) -> l
     for machine, result in zip(machines, results, strict=True):
         check_result_matches(machine, result)
         if machine.n != machines[0].n or not np.array_equal(machine.t, machines[0].t):
-            raise DataError("the quantiles of a fan are of the same samples and targets")
+            raise DataError("quantiles in one picture must be of the same samples and targets")
     return machines
 
 
-def _find_line_view(problem: Problem, feature: int | None, names: Sequence[str] | None) -> View | None:
+def _build_line_view(problem: Problem, feature: int | None, names: Sequence[str] | None) -> View | None:
     """Build the view of one feature; None if there are several and none is chosen, or the kernel is precomputed."""
     d = int(problem.X.shape[1])
     if feature is None:
-        has_line = d == 1 and not isinstance(problem.kernel, Precomputed)
-        return build_view("tube", problem, None, names) if has_line else None
+        is_line = d == 1 and not isinstance(problem.kernel, Precomputed)
+        return build_view("tube", problem, None, names) if is_line else None
     if isinstance(feature, bool) or not isinstance(feature, (int, np.integer)):
         raise ParameterTypeError(f"feature must be an integer, got {format_value(feature)}")
     if not 0 <= feature < d:
@@ -215,11 +220,6 @@ def _find_line_view(problem: Problem, feature: int | None, names: Sequence[str] 
     if isinstance(problem.kernel, Precomputed):
         raise build_refusal("tube", problem, f"{NO_FEATURES}: leave `feature` out, or")
     return build_feature_view(problem, (int(feature),), names)
-
-
-def find_half_width(problem: Problem, result: SVMResult) -> float:
-    """Return ε, the largest distance of f from t without a penalty, given or optimised; 0 for a quantile."""
-    return max(float(result.extras.get("epsilon", getattr(problem, "epsilon", 0.0))), 0.0)
 
 
 def _draw_tube(ax: Axes, x: FloatArray, f: FloatArray, epsilon: float, label: str) -> list[Any]:

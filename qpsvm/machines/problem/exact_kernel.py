@@ -1,17 +1,18 @@
-"""Certify α and w of a machine over a pivoted factor for the machine with the exact kernel (`bound_exact_objectives`).
+"""Certify the solution of a machine with a low-rank kernel for the exact kernel (`bound_exact_objectives`).
 
-With K = LLᵀ + E of (PIVOT.1), R of the pivots' K_zz = RRᵀ, v the weights of the linear machine over the rows of L, and
-β of its α:
+A `PivotedCholesky` kernel replaces K by LLᵀ, so that the machine is linear over the rows of L. Its α is feasible with K
+as well, and its w is a combination of the pivots: certifying both with K bounds the optimum of the exact machine. With
+K = LLᵀ + E of (PIVOT.1), e the diagonal of E, K_zz = RRᵀ over the pivots z_j, and v, β the weights and the coefficients
+of the linear machine:
 
     (PIVOT.5)  w = Σ_j c_j φ(z_j),  Rᵀc = v:  a primal point of the machine with K;  ‖w‖ = ‖v‖ and f(x_i) = L_iᵀv + b
     (PIVOT.6)  P_K(w, b) − D_K(α) = Σ_i terms + ½‖w − w(α)‖²,  w(α) = Σ_i β_i φ(x_i):  the constraints on α do not
               depend on K
     (PIVOT.7)  ½‖w − w(α)‖² ≤ ½(‖v − Lᵀβ‖ + S)²,  S = Σ|β_i|√e_i:  at the optimum the gap grows by about ½S²
 
-(PIVOT.6) is (GAP.1) for the machine with K. The first term is that of the approximate machine, because f is the same.
-This holds in exact arithmetic. R, L and c are rounded, so nothing here relies on them: c and α are passed to the
-certificate of the machine with K, which accepts any coefficients, evaluates f from the kernel values of the pivots, and
-bounds ‖w − w(α)‖ with all rounding by (SPAN.2).
+(PIVOT.6) is (GAP.1) for the machine with K. Its terms are those of the approximate machine, because f is the same.
+In floats R, L and c are rounded, so nothing here relies on them: the certificate with K accepts any c and α, evaluates
+f from the kernel values of the pivots, and bounds ‖w − w(α)‖ with all rounding by (SPAN.2).
 
 Sources: Fine & Scheinberg, *Efficient SVM training using low-rank kernel representations*, JMLR 2 (2001), section 4.
 """
@@ -21,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.base.arrays.rounding import gamma
-from qpsvm.base.arrays.types import as_dense
+from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import TooLargeError
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
@@ -34,49 +35,57 @@ from qpsvm.space.kernels.space import FeatureSpace
 
 
 def bound_exact_objectives(problem: MachineStatement, certificate: Certificate, model: Model) -> dict[str, float]:
-    """Bound the objectives for the exact kernel: `exact_primal`, `exact_dual` and their relative gap."""
+    """Bound the objectives for the exact kernel: `exact_primal`, `exact_dual` and their relative gap `exact_gap`.
+
+    Return {} if the kernel is no `PivotedCholesky` of these samples, or nothing can be certified in memory.
+    """
     kernel = problem.kernel
     if model.w is None or not isinstance(kernel, PivotedCholesky):
         return {}
-    pivots, samples = kernel.learned_fit.rows, as_row_source(problem.samples.active_features)
-    if pivots is None or not len(pivots) or pivots.max() >= samples.n:
-        return {}
-    if not np.array_equal(as_dense(samples.take(pivots)), as_dense(kernel.learned_fit.points)):
-        return {}
-    coef = np.zeros(samples.n)
-    coef[pivots] = kernel.coefficients(model.w)
-    if not np.isfinite(coef).all():
+    coef = _compute_pivot_coefficients(problem, kernel, model.w)
+    if coef is None:
         return {}
     try:
         exact = replace_parameters(problem, {"kernel": kernel.exact_kernel})
         # an infinite target gap: certify this w, do not look for a better one
         measured = exact._certifier.certify(certificate.alpha, coef / problem._f_scale, np.inf)
-        refined, exact_point = (
-            exact._bound_rounding(measured, 0.0, polished=False),
-            exact._certifier.gap_refiner.bound_gap(measured),
-        )
+        refined = exact._bound_rounding(measured, 0.0, polished=False)
+        best = exact._certifier.gap_refiner.bound_gap(measured)
     except TooLargeError:
         return {}
     if refined.sparse_coef is None:
         return {}
-    is_other_point = (
-        refined.b != measured.b or refined.rho != measured.rho or not np.array_equal(refined.coef, measured.coef)
+    is_same_point = (
+        refined.b == measured.b and refined.rho == measured.rho and np.array_equal(refined.coef, measured.coef)
     )
     values, measured_gap = measured, measured.gap
-    if not is_other_point and refined.gap < exact_point.gap:  # only if it is the same point
-        exact_point = refined
+    if is_same_point and refined.gap < best.gap:
+        best = refined
         if not exact.svm.is_homogeneous:  # values and gap with more digits
             values, measured_gap = refined, refined.measured_gap
-    rounding, dual_bound = _bound_norm_rounding(exact.space, exact_point), values.dual
-    if np.isfinite(exact_point.gap):
-        size = exact_point.unit * exact_point.size
-        rounding += max(exact_point.gap - measured_gap, 0.0) * size
-        dual_bound = max(dual_bound, values.primal - exact_point.gap * size)
-    return {"exact_primal": values.primal + rounding, "exact_dual": dual_bound - rounding, "exact_gap": exact_point.gap}
+    rounding, dual_bound = _bound_norm_rounding(exact.space, best), values.dual
+    if np.isfinite(best.gap):
+        size = best.unit * best.size
+        rounding += max(best.gap - measured_gap, 0.0) * size
+        dual_bound = max(dual_bound, values.primal - best.gap * size)
+    return {"exact_primal": values.primal + rounding, "exact_dual": dual_bound - rounding, "exact_gap": best.gap}
+
+
+def _compute_pivot_coefficients(problem: MachineStatement, kernel: PivotedCholesky, w: FloatArray) -> FloatArray | None:
+    """Return c of (PIVOT.5), 0 at the other active samples: (n,). None if the pivots are no samples, or c overflows."""
+    pivots, samples = kernel.learned_fit.rows, as_row_source(problem.samples.active_features)
+    if pivots is None or not len(pivots) or pivots.max() >= samples.n:
+        return None
+    if not np.array_equal(as_dense(samples.take(pivots)), as_dense(kernel.learned_fit.points)):
+        return None
+    coef = np.zeros(samples.n)
+    coef[pivots] = kernel.coefficients(w)
+    return coef if np.isfinite(coef).all() else None
 
 
 def _bound_norm_rounding(space: FeatureSpace, point: Certificate) -> float:
     """Bound the errors of ½‖w‖² and ½‖w(α)‖² as values; the gap is free of them, since it uses their difference."""
-    sizes = Accuracy(space)
-    size = float((np.abs(point.coef) + np.abs(point.svm.beta(point.alpha))) @ sizes.bound_norms(np.arange(space.n)))
-    return point.unit * (sizes.epsilon + gamma(2 * space.n + 16)) * size * size
+    accuracy = Accuracy(space)
+    norms = accuracy.bound_norms(np.arange(space.n))
+    size = float((np.abs(point.coef) + np.abs(point.svm.beta(point.alpha))) @ norms)
+    return point.unit * (accuracy.epsilon + gamma(2 * space.n + 16)) * size * size

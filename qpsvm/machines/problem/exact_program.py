@@ -1,8 +1,8 @@
-"""Build the exact program of a machine for a proof (`build_exact_program`).
+"""Build the dual of a machine in rational numbers, for a proof without rounding (`build_exact_program`).
 
 Levels, upper bounds, curvatures and totals are those of the machine's `Specification`, unrounded. Linear constraints,
 (OWN.2), are those of the user, without the scaling used for computation: their points z follow the samples, and their
-bounds are h, or (h + Σ_l A_kl K(z_l, z_l))/2 if f has the term −K(x, x).
+bounds are h, or (h + Σ_l A_kl K(z_l, z_l))/2 if f = 2 f_dual − K(x, x).
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from qpsvm.machines.problem.exact_space import build_exact_diagonal, compute_hal
 
 
 def build_exact_program(problem: DualStatement, levels: RationalVector | None = None) -> ExactDual:
-    """Return the exact program of a problem: its specification, followed by the rows of its linear constraints."""
+    """Return the exact dual: the rows of the machine's specification, followed by those of its linear constraints.
+
+    levels: Levels ½K(x, x) of the samples if they are already known; used by a machine whose level is that diagonal.
+    """
     specification, svm = problem._build_specification(), problem._dual_structure
     if problem.constraints:
         svm = problem._build_full_dual(svm.gram, problem.intercept, problem._textbook_constraint_rows)  # unscaled
@@ -35,17 +38,16 @@ def build_exact_program(problem: DualStatement, levels: RationalVector | None = 
     if specification.diagonal:
         level = compute_half_diagonal(problem) if levels is None else levels
     if n_constraints := svm.m - len(specification.sign):
-        level, upper = (
-            concatenate_rationals(level, _compute_constraint_levels(problem)),
-            concatenate_rationals(upper, from_constant(np.inf, n_constraints)),
-        )
+        level = concatenate_rationals(level, _compute_constraint_levels(problem))
+        upper = concatenate_rationals(upper, from_constant(np.inf, n_constraints))
         curvature = concatenate_rationals(curvature, from_constant(0.0, n_constraints))
     totals = {group.multiplier: group.total for group in specification.groups}
-    entries = {len(specification.sign) + k: -value for k, value in _compute_exact_sums(problem).items()}
+    # the column of b is sign·c, and constraints have the sign −1
+    exact_entries = {len(specification.sign) + k: -c for k, c in _compute_inexact_sums(problem).items()}
     groups = tuple(
         ExactGroup(
             group.multiplier, group.column, totals.get(group.multiplier, Fraction(0)), Fraction(group.ridge),
-            group.formula, entries if group.multiplier == "b" else {},
+            group.formula, exact_entries if group.multiplier == "b" else {},
         )
         for group in svm.groups
     )  # fmt: skip
@@ -56,11 +58,8 @@ def build_exact_program(problem: DualStatement, levels: RationalVector | None = 
 
 def _compute_constraint_levels(problem: DualStatement) -> RationalVector:
     """Return −h of the linear constraints in the units of f in the dual: (p,)."""
-    f_scale, diagonal_weight, first_point = (
-        Fraction(problem._f_scale),
-        problem._diagonal_weight,
-        problem.samples.active_features.shape[0],
-    )
+    f_scale, diagonal_weight = Fraction(problem._f_scale), problem._diagonal_weight
+    first_point = problem.samples.active_features.shape[0]
     negative_bounds: list[Fraction] = []
     for item in problem.constraints:
         bounds = [Fraction(h) for h in item.h.tolist()]
@@ -78,8 +77,8 @@ def _compute_constraint_levels(problem: DualStatement) -> RationalVector:
     return from_fractions(negative_bounds)
 
 
-def _compute_exact_sums(problem: DualStatement) -> dict[int, Fraction]:
-    """Return c_k = Σ_l A_kl of the linear constraints, by index, for those whose sum is not exact as a float."""
+def _compute_inexact_sums(problem: DualStatement) -> dict[int, Fraction]:
+    """Return c_k = Σ_l A_kl as a rational, by the index k of the constraint, wherever the float c_k is rounded."""
     inexact_sums, first_row = {}, 0
     for item in problem.constraints:
         for k, row in enumerate([] if item.over_w else np.split(item.A.data, item.A.indptr[1:-1])):

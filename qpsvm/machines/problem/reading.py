@@ -1,4 +1,4 @@
-"""Read α and w as a user gives them, or off the solution of a QP (`read_user_alpha`, `read_solution`)."""
+"""Convert α and w of a user, or of a QP's solution, to the rows of the dual (`read_user_alpha`, `read_solution`)."""
 
 from __future__ import annotations
 
@@ -17,28 +17,23 @@ from qpsvm.program.solution import QPSolution
 
 def read_user_alpha(problem: DualStatement, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
     """Map α of a user, with or without multipliers of the constraints, to the rows of the dual: (m,)."""
-    rows = problem._constraint_rows
+    n, rows = problem._n_dual_variables, problem._constraint_rows
     if rows is None:
-        return np.asarray(problem._restrict_to_dual(as_finite_vector(alpha, name, problem._n_dual_variables)))
+        return np.asarray(problem._restrict_to_dual(as_finite_vector(alpha, name, n)))
     values = as_real_vector(alpha, name)
-    n = problem._n_dual_variables + (rows.p if len(values) != problem._n_dual_variables else 0)
-    values = as_finite_vector(values, name, n)
-    multipliers = values[problem._n_dual_variables :] if n > problem._n_dual_variables else np.zeros(rows.p)
-    return np.concatenate(
-        [
-            problem._restrict_to_dual(values[: problem._n_dual_variables]),
-            multipliers * rows.scale * (problem._f_scale / problem.svm.unit),
-        ]
-    )
+    values = as_finite_vector(values, name, n if len(values) == n else n + rows.p)
+    multipliers = values[n:] if len(values) > n else np.zeros(rows.p)
+    scaled_multipliers = multipliers * rows.scale * (problem._f_scale / problem.svm.unit)
+    return np.concatenate([problem._restrict_to_dual(values[:n]), scaled_multipliers])
 
 
 def read_user_weights(problem: DualStatement, w: ArrayLike) -> FloatArray:
     """Check w (d,), or coefficients of the samples (n,), and return them in the units of the dual. Raises DataError."""
     weights, is_linear = as_real_vector(w, "w"), problem.space.is_linear
-    width = (problem.space.samples.d if is_linear else problem.n,)
-    if weights.shape != width or not np.isfinite(weights).all():
-        whose = "a weight vector" if is_linear else "coefficients over the samples"
-        raise DataError(f"w must be {whose}: finite, of shape {width}; got shape {weights.shape}")
+    shape = (problem.space.samples.d if is_linear else problem.n,)
+    if weights.shape != shape or not np.isfinite(weights).all():
+        kind = "a weight vector" if is_linear else "coefficients over the samples"
+        raise DataError(f"w must be {kind}: finite, of shape {shape}; got shape {weights.shape}")
     weights = weights / problem._f_scale if problem._f_scale != 1.0 else weights
     return problem.space.to_row_weights(weights) if is_linear else problem._select_active(weights)
 
@@ -47,30 +42,38 @@ def read_solution(problem: DualStatement, solution: QPSolution, form: Form) -> t
     """Read α (m,), and w if it is explicit, off a solution: see `Problem.read`."""
     if solution.x is None:
         return np.zeros(problem.svm.m), None
-    x, w = solution.x, None
-    if form == "dual":
-        alpha = x[solution.qp.variables["alpha"]]
-        if problem._constraint_rows is not None:
-            alpha = np.concatenate([alpha, read_multipliers(solution.qp.split(x), problem._constraint_rows)])
-        if solution.v is not None:
-            w = solution.v / float(np.sqrt(problem.svm.unit))  # the factor of P is that of K times √unit
-            w = w[:-1] if problem.intercept == "penalised" and problem.space.is_linear else w
-    else:
-        sides = [solution.qp.multiplier(name, solution.z, solution.y) for name in problem._margin_constraints]
-        alpha = np.concatenate(sides) / problem.svm.unit  # (PHINGE.16)
-        if problem._constraint_rows is not None:
-            groups = {name: solution.qp.multiplier(name, solution.z, solution.y) for name in solution.qp.constraints}
-            alpha = np.concatenate([alpha, read_multipliers(groups, problem._constraint_rows) / problem.svm.unit])
-        w = solution.qp.split(x)[problem._variable_names.get("w", "w")] if problem.space.is_linear else None
+    alpha, w = (_read_dual if form == "dual" else _read_primal)(problem, solution, solution.x)
     if w is not None and not is_all_finite(w):
         w = None
     return (alpha if is_all_finite(alpha) else np.where(np.isfinite(alpha), alpha, 0.0)), w
 
 
-def infer_form(solution: QPSolution, form: Form | None, n: int, names: tuple[str, ...] = ("margin",)) -> Form:
-    """Infer the form of a solution from the names of its variables, unless it is given.
+def _read_dual(problem: DualStatement, solution: QPSolution, x: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    """Read α off the variables of the dual QP, and w if the solver returns it with them."""
+    alpha = x[solution.qp.variables["alpha"]]
+    if problem._constraint_rows is not None:
+        alpha = np.concatenate([alpha, read_multipliers(solution.qp.split(x), problem._constraint_rows)])
+    if solution.v is None:
+        return alpha, None
+    w = solution.v / float(np.sqrt(problem.svm.unit))  # the factor of P is that of K times √unit
+    return alpha, w[:-1] if problem.intercept == "penalised" and problem.space.is_linear else w
 
-    names: Names of the rows of the primal whose multipliers are α.
+
+def _read_primal(problem: DualStatement, solution: QPSolution, x: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    """Read α off the multipliers of the primal QP, (PHINGE.16), and w off its variables for a linear kernel."""
+    qp, unit, rows = solution.qp, problem.svm.unit, problem._constraint_rows
+    margin_multipliers = [qp.multiplier(name, solution.z, solution.y) for name in problem._margin_constraints]
+    alpha = np.concatenate(margin_multipliers) / unit
+    if rows is not None:
+        multipliers = {name: qp.multiplier(name, solution.z, solution.y) for name in qp.constraints}
+        alpha = np.concatenate([alpha, read_multipliers(multipliers, rows) / unit])
+    return alpha, qp.split(x)[problem._variable_names.get("w", "w")] if problem.space.is_linear else None
+
+
+def infer_form(solution: QPSolution, form: Form | None, m: int, names: tuple[str, ...] = ("margin",)) -> Form:
+    """Infer the form of a solution from the names of its variables, unless given, and check that it has m values of α.
+
+    names: Names of the constraints of the primal whose multipliers are α.
 
     Raises ParameterTypeError, DataError.
     """
@@ -84,6 +87,6 @@ def infer_form(solution: QPSolution, form: Form | None, n: int, names: tuple[str
         parts = [qp.variables["alpha"]] if "alpha" in qp.variables else []
     else:
         parts = [qp.constraints[name].rows for name in names if name in qp.constraints]
-    if sum(part.stop - part.start for part in parts) != n:
-        raise DataError(f"the solution is of {qp!r}, which is not the {form} form of this problem over {n} rows")
+    if sum(part.stop - part.start for part in parts) != m:
+        raise DataError(f"the solution is of {qp!r}, which is not the {form} form of this problem over {m} rows")
     return form

@@ -1,6 +1,6 @@
-"""Define the common base of all machines (`MachineStatement`): its data, its feature space, and its certifier.
+"""Define the base of all machines: data, hyperparameters, linear constraints, feature space (`MachineStatement`).
 
-A machine is stated by samples, kernel, intercept, hyperparameters and linear constraints.
+It also maps values between all samples and the active ones, and bounds the rounding of certified points.
 """
 
 from __future__ import annotations
@@ -37,30 +37,31 @@ from qpsvm.space.kernels.kernel_registry import as_kernel
 from qpsvm.space.kernels.psd_rule import PSDRule
 from qpsvm.space.kernels.space import FeatureSpace
 
-E = TypeVar("E", bound=np.generic)
+Scalar = TypeVar("Scalar", bound=np.generic)
 #: Treatments of an indefinite Gram matrix.
 PSD_RULES = get_args(PSDRule)
 
 
 class MachineStatement(metaclass=FastABCMeta):
-    """The statement of a machine. Arrays are read-only, since values computed from them are cached."""
+    """What a machine is given, and its samples in feature space. Arrays are read-only: derived values are cached."""
 
     samples: TrainingSamples
     X: Matrix
     kernel: Kernel
     intercept: Intercept
     psd: PSDRule
+    #: The linear constraints on w, b and f.
+    constraints: tuple[UserConstraints, ...]
     #: Name of the machine in titles; "" for the name of the class.
     _display_name: str = ""
     #: Names of the hyperparameters, which `_set_hyperparameters` checks and stores.
     _hyperparameters: ClassVar[tuple[str, ...]] = ()
     #: Kind of target of a sample: one of two labels, a number, a rank in an order, or none.
     _target_kind: ClassVar[Literal["labels", "numbers", "ranks", "none"]] = "labels"
-    #: Number of α per sample; with two, all α of the first kind precede all of the second.
+    #: Number of α per sample, 1 or 2; with two, the first of all samples precede the second of all.
     _variables_per_sample: ClassVar[int] = 1
-    #: f of the machine is this factor times f of the dual,
+    #: The factors in f(x) = _f_scale·f_dual(x) + _diagonal_weight·K(x, x), where f_dual is (DUAL.4).
     _f_scale: ClassVar[float] = 1.0
-    #: plus this factor times K(x, x).
     _diagonal_weight: ClassVar[float] = 0.0
     #: Whether 1ᵀβ = 1, so that translating the samples translates w.
     _is_affine: ClassVar[bool] = False
@@ -69,9 +70,6 @@ class MachineStatement(metaclass=FastABCMeta):
 
     #: Whether the constructor has returned: from then on, no attribute can be assigned.
     _is_complete: bool = False
-
-    #: The linear constraints on w, b and f.
-    constraints: tuple[UserConstraints, ...]
 
     def __init__(
         self,
@@ -86,12 +84,6 @@ class MachineStatement(metaclass=FastABCMeta):
         self._set_data(samples, kernel, intercept, psd)
         if hyperparameters:
             self._set_hyperparameters(**hyperparameters)
-
-    def _take_kernel_diagonal(self, rows: IntArray | slice) -> FloatArray | None:
-        """Return K(x, x) of some samples, (r,); None if the model does not need to store it."""
-        if not self._diagonal_weight or not isinstance(self.kernel, Precomputed):
-            return None
-        return np.asarray(self.X.diagonal()[rows])
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._is_complete:
@@ -159,26 +151,7 @@ class MachineStatement(metaclass=FastABCMeta):
         return self.samples.all_weights_positive
 
     def _select_active(self, vector: NDArray[Any]) -> NDArray[Any]:
-        """Return the entries of a vector for the samples of positive weight; the vector itself if all have one.
-
-        Parameters
-        ----------
-        vector : ndarray, shape (n,)
-            One entry per sample.
-
-        Returns
-        -------
-        ndarray, shape (m,)
-            One entry per sample of positive weight.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import qpsvm
-        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0]], [0, 0, 1], sample_weight=[1, 0, 1])
-        >>> print(problem._select_active(np.array([5.0, 6.0, 7.0])))
-        [5. 7.]
-        """
+        """Return the entries of a vector (n,) for the active samples; the vector itself if all are active."""
         return self.samples.select_active(vector)
 
     @property
@@ -208,7 +181,7 @@ class MachineStatement(metaclass=FastABCMeta):
         """Mask of the dual variables that are in the dual, those of samples of positive weight: one entry per α."""
         return np.tile(self.sample_weight > 0.0, self._variables_per_sample)
 
-    def _restrict_to_dual(self, alpha: NDArray[E]) -> NDArray[E]:
+    def _restrict_to_dual(self, alpha: NDArray[Scalar]) -> NDArray[Scalar]:
         """Restrict an array over the caller's α, one entry per dual variable, to the rows of the dual: (m, …)."""
         return alpha if self._all_weights_positive else alpha[self._active_variables]
 
@@ -267,6 +240,12 @@ class MachineStatement(metaclass=FastABCMeta):
         problem.__dict__["space"] = space
         return problem
 
+    def _take_kernel_diagonal(self, rows: IntArray | slice) -> FloatArray | None:
+        """Return K(x, x) of some samples, (r,); None if the model does not need to store it."""
+        if not self._diagonal_weight or not isinstance(self.kernel, Precomputed):
+            return None
+        return np.asarray(self.X.diagonal()[rows])
+
     @property
     @abstractmethod
     def svm(self) -> SVMDual:
@@ -285,7 +264,7 @@ class MachineStatement(metaclass=FastABCMeta):
     def _polish(
         self, certificate: Certificate, tol: float, clock: Clock | None = None, certify_seconds: float = 0.0
     ) -> Certificate:
-        """Improve a certified point by solving for the exact split of free and bounded α."""
+        """Improve a certified point by solving the equations of its free α, with the other α at their bounds."""
         return polish_certificate(self._certifier, certificate, tol, clock, certify_seconds)
 
     def _bound_rounding(
@@ -293,10 +272,10 @@ class MachineStatement(metaclass=FastABCMeta):
     ) -> Certificate:
         """Return the certificate with a gap that includes all rounding.
 
-        If only the rounding of kernel values exceeds `tol`, values without cancellation are tried.
+        If the gap exceeds `tol` because of rounding alone, α is also certified with kernel values without cancellation.
 
         in_time: Whether there is time for more than the cheapest bound.
-        polished: Whether a certificate with refined kernel values is polished again.
+        polished: Whether the point with these kernel values is polished again.
         """
         bounded = self._certifier.with_rounding_bound(certificate, tol, in_time)
         is_rounding_too_large = tol < bounded.gap and compute_measured_gap(certificate) <= tol

@@ -35,7 +35,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.clock import Clock
 from qpsvm.many.exact import events
 from qpsvm.many.exact.events import Record, Steps
-from qpsvm.many.exact.factor import MAX_NO_PIVOT, InverseFactor
+from qpsvm.many.exact.factor import MAX_PIVOT_TOLERANCE, InverseFactor
 from qpsvm.many.exact.rows import Data, SignedRows
 
 EPS = float(np.finfo(float).eps)
@@ -188,8 +188,8 @@ class ActiveSet:
             return
         self.factor.invert(np.array(base, dtype=np.int64))
         for i in remaining:
-            x, pivot, share = self.factor.border(i)
-            if share > 100.0 * self.factor.no_pivot:
+            x, pivot, share = self.factor.compute_border(i)
+            if share > 100.0 * self.factor.pivot_tolerance:
                 self.factor.append(i, x, pivot)
             else:
                 self._exchange(i, x, 1.0)
@@ -245,7 +245,7 @@ class ActiveSet:
 
     def _restart_stricter(self) -> None:
         """Choose F again, with ten times the tolerance for dependent rows."""
-        self.factor.no_pivot = min(10.0 * self.factor.no_pivot, MAX_NO_PIVOT)
+        self.factor.pivot_tolerance = min(10.0 * self.factor.pivot_tolerance, MAX_PIVOT_TOLERANCE)
         self._choose_free_rows()
 
     # --- from event to event ------------------------------------------------------------------------------------------
@@ -420,9 +420,9 @@ class ActiveSet:
     def _enter(self, i: int) -> None:
         """Free row i, which is at a bound; if M would become singular, exchange it for another row."""
         sign = 1.0 if self.kind[i] < 0 else -1.0
-        x, pivot, share = self.factor.border(i)
+        x, pivot, share = self.factor.compute_border(i)
         self._set_rate(i, 0.0)
-        if share > self.factor.no_pivot:
+        if share > self.factor.pivot_tolerance:
             self.kind[i] = 0
             self.factor.append(i, x, pivot)
         else:

@@ -91,12 +91,14 @@ def run_compiled(state: ActiveSetState, record: Record | None) -> tuple[int, int
         steps = state.steps = Steps(MAX_STEPS, rows.m, rows.p, 2 * (factor.count + MAX_STEPS))
     arrays = (
         rows.K, rows.E, rows.curvature, rows.ridge, rows.sample, *state.slope.parts, *state.current.parts,
-        state.pinned, state.v, state.mu, state.f, state.rate, state.f_rate, state.e_rate, state.kind, factor.W,
-        factor.kernel, factor.order, *(NO_RECORD if steps is None else (steps.numbers, steps.rows, steps.kinds)),
+        state.pinned, state.v, state.mu, state.f, state.rate, state.f_rate, state.e_rate, state.kind,
+        factor.inverse_buffer, factor.kernel_buffer, factor.free_buffer,
+        *(NO_RECORD if steps is None else (steps.numbers, steps.rows, steps.kinds)),
     )  # fmt: skip
     reason, row, count, factor.count, state.s = core.compiled.active_run(
-        arrays, rows.max_diagonal, factor.no_pivot, state.s, factor.count, limit, 0 if steps is None else steps.width
-    )
+        arrays, rows.max_diagonal, factor.pivot_tolerance, state.s, factor.count, limit,
+        0 if steps is None else steps.width,
+    )  # fmt: skip
     state.events += count - (reason == END)
     if steps is not None and record is not None and count:
         steps.count = count

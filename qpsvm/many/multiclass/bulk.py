@@ -147,7 +147,7 @@ def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> 
 def _has_suitable_kernel(split: Split) -> bool:
     """Return whether the Gram matrix is, or can be tested to be, semidefinite, and fits into memory."""
     n, d = split.X.shape
-    if split.kernel_is_linear and sp.issparse(split.X) and n * d > DENSE_ENTRIES:
+    if split.is_linear and sp.issparse(split.X) and n * d > DENSE_ENTRIES:
         return False
     if isinstance(split.kernel, Precomputed) and not split.has_separate_grams:
         return True
@@ -157,7 +157,7 @@ def _has_suitable_kernel(split: Split) -> bool:
 
 def find_max_bulk_rows(split: Split) -> int:
     """Return the number of rows of a machine up to which bulk solving is faster."""
-    if split.kernel_is_linear:
+    if split.is_linear:
         return max(MAX_ROWS_LINEAR, min(MAX_ROWS_PER_FEATURE * split.X.shape[1], MAX_ROWS_MANY_PAIRS))
     return MAX_ROWS_KERNEL if split.k == 2 or split.is_one_against_rest else MAX_ROWS_MANY_PAIRS
 
@@ -168,7 +168,7 @@ def _fits_time_limit(split: Split, limit: float | None) -> bool:
         return True
     if split.has_separate_grams:
         return False
-    n_rows = [len(split.locate_rows(p)[0]) for p in range(len(split.pairs))] if split.kernel_is_linear else [split.n]
+    n_rows = [len(split.locate_rows(p)[0]) for p in range(len(split.pairs))] if split.is_linear else [split.n]
     products = float(np.square(np.array(n_rows), dtype=float).sum()) * split.X.shape[1]
     return bool(products <= limit * PRODUCTS_PER_SECOND)
 

@@ -39,7 +39,7 @@ def can_solve_by_descent(split: Split, options: Mapping[str, Any]) -> bool:
     """Return whether these machines, one or several over the same rows, can be solved by coordinate descent."""
     is_supported = split.machine in DESCENT_MACHINES and set(split.parameters) <= {"C"} and not split.constraints
     fits = split.n_total_rows <= MAX_TOTAL_ROWS and is_descent_suitable(*split.X.shape)
-    has_common_rows = split.kernel_is_linear and split.uses_all_rows
+    has_common_rows = split.is_linear and split.uses_all_rows
     is_unlimited = options.get("time_limit") is None
     return is_supported and has_common_rows and fits and is_unlimited and has_default_options(options)
 

@@ -1,15 +1,15 @@
 """Find the exact optimum of a small C-SVM or ν-SVM from a nearby point, by guessing the free α (`find_exact_point`).
 
-K is the Gram matrix, y the labels, C the upper bounds, β = α∘y, and f = Kβ + b. F are the free rows, 0 < α < C, which
-are on their margin, and B the rows at their upper bound; α of the others is 0. A round solves for the free rows:
+This is an active-set method. K is the Gram matrix, y the labels, C the upper bounds, β = α∘y, and f = Kβ + b. The free
+rows F, 0 < α < C, are on their margin; the full rows B have α = C, the others α = 0. A round solves for the free rows:
 
     (SETTLE.1)  [K_FF 1; 1ᵀ 0][β_F; b] = [y_F − K_FB β_B; −1ᵀβ_B]
     (SETTLE.2)  then a free row whose α is outside its box goes to that end of it; a row with α = 0 and y f < 1, or with
                 α = C and y f > 1, becomes free
     (SETTLE.3)  in a ν-SVM with margin ρ, K_FF β_F + b − ρy_F = −K_FB β_B,  1ᵀβ = 0 and yᵀβ = ν
 
-If (SETTLE.2) changes nothing, the point is the optimum. The rounds need not end there; then the machine is solved by
-other methods. Every point is certified afterwards in any case.
+If (SETTLE.2) changes nothing, the point is the optimum. If the rounds do not end there, the machine is solved by other
+methods. Every point is certified afterwards in any case.
 
 Source: Hintermüller, Ito & Kunisch, *The primal-dual active set strategy as a semismooth Newton method*, SIAM J. Optim.
 13 (2002).
@@ -68,41 +68,42 @@ class FreeSolution:
 def find_exact_point(
     gram: MachineGram, y: FloatArray, upper: FloatArray, alpha: FloatArray, nu: float | None = None
 ) -> ExactPoint | None:
-    """Return the optimum, by (SETTLE.1) to (SETTLE.3) from α, or None. Shapes: y, upper, alpha (m,)."""
-    is_full = alpha >= upper
-    is_free = (alpha > 0.0) & ~is_full
+    """Return the optimum, found by rounds of (SETTLE.1) to (SETTLE.3) from α, or None. y, upper, alpha: (m,)."""
+    is_at_upper = alpha >= upper
+    is_free = (alpha > 0.0) & ~is_at_upper
     max_free = min(gram.max_rank + 1, MAX_FREE_FACTOR * int(np.count_nonzero(is_free)) + MAX_FREE_EXTRA, MAX_FREE)
-    beta_at_upper = upper * y
+    beta_if_full = upper * y
     for _ in range(MAX_ROUNDS):
-        free, full = is_free.nonzero()[0], is_full.nonzero()[0]
+        free, full = is_free.nonzero()[0], is_at_upper.nonzero()[0]
         if len(free) > max_free:
             return None
-        beta_full = beta_at_upper[full]
+        beta_full = beta_if_full[full]
         if len(free):
             solution = _solve_for_free(gram, y, free, full, beta_full, nu)
         else:
-            solution = _solve_without_free(gram, y, upper, full, beta_full, nu)
+            if nu is not None:
+                return None  # the margin of a ν-SVM has no equation
+            solution = _solve_without_free(gram, y, upper, full, beta_full)
         if solution is None:
             return None
         rho, alpha_free = solution.rho, solution.beta * y[free]
         is_below, is_above = alpha_free < 0.0, alpha_free > upper[free]
         shortfall = rho - y * (solution.u + solution.b)
         is_entering = np.where(
-            is_full, shortfall < -MARGIN_TOLERANCE * rho, (shortfall > MARGIN_TOLERANCE * rho) & ~is_free
+            is_at_upper, shortfall < -MARGIN_TOLERANCE * rho, (shortfall > MARGIN_TOLERANCE * rho) & ~is_free
         )
-        is_unchanged = not (is_below.any() or is_above.any())
+        is_within_box = not (is_below.any() or is_above.any())
         if not len(free) and abs(np.add.reduce(beta_full)) > ROUNDED * np.add.reduce(np.abs(beta_full)):
             is_entering[np.argmin(np.abs(shortfall))] = True  # no free row, and Σβ is not 0: free one to make it 0
-            is_unchanged = False
-        if is_unchanged and not is_entering.any():
-            alpha = np.where(is_full, upper, 0.0)
+        if is_within_box and not is_entering.any():
+            alpha = np.where(is_at_upper, upper, 0.0)
             alpha[free] = alpha_free
             return ExactPoint(alpha, solution.b, rho, solution.u)
         is_free[free[is_below | is_above]] = False
-        is_full[free[is_above]] = True
+        is_at_upper[free[is_above]] = True
         is_entering = _select_farthest(is_entering, shortfall, max(MIN_ENTERING, len(free)))
         is_free |= is_entering
-        is_full &= ~is_entering
+        is_at_upper &= ~is_entering
     return None
 
 
@@ -112,35 +113,33 @@ def _solve_for_free(
     """Solve (SETTLE.1) or (SETTLE.3); None if there is no solution, or the margin is not positive."""
     n, y_free = len(free), y[free]
     k = n + 1 if nu is None else n + 2
-    system, right = np.ones((k, k)), np.zeros(k)
+    system, rhs = np.ones((k, k)), np.zeros(k)
     system[:n, :n], system[n:, n:] = gram.compute_block(free, free), 0.0
     if nu is None:
-        right[:n] = y_free
+        rhs[:n] = y_free
     else:
         if not -n < np.add.reduce(y_free) < n:  # free rows of one class determine only b − ρ or b + ρ
             return None
-        system[n + 1, :n], system[:n, n + 1], right[n + 1] = y_free, -y_free, nu
+        system[n + 1, :n], system[:n, n + 1], rhs[n + 1] = y_free, -y_free, nu
     if len(full):
-        right[:n] -= gram.compute_block(free, full) @ beta_full
-        right[n] = -np.add.reduce(beta_full)
+        rhs[:n] -= gram.compute_block(free, full) @ beta_full
+        rhs[n] = -np.add.reduce(beta_full)
         if nu is not None:
-            right[n + 1] = nu - np.add.reduce(np.abs(beta_full))
-    *_, solution, failed = lapack.dgesv(system, right, overwrite_a=1)
-    largest = max(float(np.abs(part).max(initial=0.0)) for part in (solution[:n], beta_full))
-    solution[:n][np.abs(solution[:n]) <= ROUNDING_SHARE * largest] = 0.0  # before u is computed from β
-    beta, b, rho = solution[:n], float(solution[n]), 1.0 if nu is None else float(solution[n + 1])
+            rhs[n + 1] = nu - np.add.reduce(np.abs(beta_full))
+    *_, unknowns, failed = lapack.dgesv(system, rhs, overwrite_a=1)
+    beta, b, rho = unknowns[:n], float(unknowns[n]), 1.0 if nu is None else float(unknowns[n + 1])
     if failed or not (np.isfinite(b) and rho > 0.0):
         return None
+    largest = max(float(np.abs(part).max(initial=0.0)) for part in (beta, beta_full))
+    beta[np.abs(beta) <= ROUNDING_SHARE * largest] = 0.0  # before u is computed from β
     u = gram.multiply_support(np.concatenate([free, full]), np.concatenate([beta, beta_full]))
     return FreeSolution(beta, b, rho, u)
 
 
 def _solve_without_free(
-    gram: MachineGram, y: FloatArray, upper: FloatArray, full: IntArray, beta_full: FloatArray, nu: float | None
-) -> FreeSolution | None:
-    """Find the best intercept of a C-SVM without free rows; None in a ν-SVM, whose margin has no equation then."""
-    if nu is not None:
-        return None
+    gram: MachineGram, y: FloatArray, upper: FloatArray, full: IntArray, beta_full: FloatArray
+) -> FreeSolution:
+    """Find the best intercept of a C-SVM without free rows."""
     u = gram.multiply_support(full, beta_full)
     return FreeSolution(np.zeros(0), find_best_intercept(u, y, upper), 1.0, u)
 

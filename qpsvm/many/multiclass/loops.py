@@ -45,7 +45,7 @@ def limit_iterations(n_rows: int) -> int:
 
 def find_max_fine_rows(split: Split) -> int:
     """Return the number of rows up to which a machine is looped over to the fine tolerance."""
-    return FINE_LOOP_ROWS_LINEAR if split.kernel_is_linear else FINE_LOOP_ROWS
+    return FINE_LOOP_ROWS_LINEAR if split.is_linear else FINE_LOOP_ROWS
 
 
 def choose_tolerances(stack: Stack, max_diagonal: float, max_fine_rows: int) -> FloatArray:

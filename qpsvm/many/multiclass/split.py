@@ -1,10 +1,9 @@
 """Split samples of several classes into binary machines: rows, signs and problem of each (`split_classes`, `Split`).
 
-There is a machine for each pair of classes, or for each class against all others. If they share a Gram matrix, the
-problem of each has a part of it.
+There is a machine for each pair of classes, or for each class against all others. All may share one Gram matrix.
 
 The active rows, those of positive weight, are usually sorted by class, so that the rows of a class are one slice. They
-keep the caller's order if every machine uses all of them, so that the samples need not be copied.
+keep the caller's order if the samples need not be copied: every machine uses all of them, or they are not in memory.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ from qpsvm.space.kernels.psd_rule import PSDRule
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: Active rows up to which machines that are solved one by one share a Gram matrix, for pairs of classes and for classes
-#: against the rest. With more rows, a machine of a pair evaluates only some of its kernel values, and computing those
-#: is faster than copying them from the shared matrix. The second limit is that of the matrices that are stored at all.
+#: against the rest. In larger pairs, a solver evaluates only some of the kernel values, and computing those is faster
+#: than copying them from a shared matrix. The second limit is that of stored matrices in general.
 MAX_SHARED_ROWS_PAIRS, MAX_SHARED_ROWS_REST = 1500, CACHE_ROWS
 #: The second class of a machine that separates one class from all others.
 REST = -1
@@ -47,10 +46,10 @@ class Split:
     """Binary machines over samples of several classes.
 
     X (n, d): The samples, or the (n, n) matrix of a precomputed kernel.
-    codes (n,): The class of each sample, from 0 on.
+    codes (n,): The class of each sample, as an index into `labels`.
     labels (k,): The labels of the classes, in sort order.
     pairs (P, 2): The classes of each machine, as `BinaryMachines.machines`; the second is `REST` in all or in none.
-    machine: The name of the class of the problems, as "CSVM".
+    machine: The Python class of the problems, by name: "CSVM".
     parameters: The hyperparameters of the problems.
     kernel: The kernel, with numbers as its parameters.
     weight (n,): The sample weights; only samples of positive weight are active.
@@ -84,8 +83,8 @@ class Split:
         return len(self.labels)
 
     @property
-    def is_out_of_memory(self) -> bool:
-        """Whether the samples are not in memory, so that machines share them instead of copying their rows."""
+    def is_out_of_core(self) -> bool:
+        """Whether the samples are not in memory; machines then share them instead of copying their rows."""
         return isinstance(self.X, RowSource)
 
     @property
@@ -128,8 +127,8 @@ class Split:
         return len(self.pairs) == 1 or self.is_one_against_rest
 
     @property
-    def kernel_is_linear(self) -> bool:
-        """Whether w is a vector in the space of the samples."""
+    def is_linear(self) -> bool:
+        """Whether the kernel is linear."""
         return isinstance(self.kernel, Linear)
 
     @property
@@ -158,7 +157,7 @@ class Split:
 
     def locate_rows(self, p: int) -> tuple[IntArray, FloatArray]:
         """Return the positions in `order` of the rows of a machine, and their signs: (m,) each."""
-        i, j = (int(c) for c in self.pairs[p])
+        i, j = self.pairs[p].tolist()
         if not self.is_sorted:
             codes = self.codes[self.order]
             positions = np.arange(len(codes)) if j == REST else np.flatnonzero((codes == i) | (codes == j))
@@ -186,7 +185,7 @@ class Split:
         return problem
 
     def build_separate_problem(self, p: int) -> Problem:
-        """Build the problem with a separate Gram matrix, computed on demand."""
+        """Build the problem of one machine with its own Gram matrix, computed on demand."""
         positions, _ = self.locate_rows(p)
         rows = self.order[positions]
         X: Any = self._select_samples(rows)
@@ -220,7 +219,7 @@ class Split:
 
     def _share_gram(self, problem: Problem, positions: IntArray) -> None:
         """Give the problem its part of the shared Gram matrix, if there is one."""
-        shared = None if self.constraints or self.is_out_of_memory else self.shared_space
+        shared = None if self.constraints or self.is_out_of_core else self.shared_space
         if shared is None:
             return
         space = shared if len(positions) == shared.n else shared.restrict(positions, problem.X)
@@ -230,27 +229,6 @@ class Split:
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the Gram matrix, which is computed again when it is needed."""
         return {**self.__dict__, "space_cache": {}}
-
-
-def find_machine_class(name: str) -> type[Problem]:
-    """Return the class of a machine by its name: one of the library, imported on demand, or a registered one.
-
-    Raises ParameterError.
-    """
-    machines = Problem._registered_machines
-    found: Any = getattr(problems, name) if name in problems.__all__ else machines.get(name)
-    if _has_one_function(found):
-        return cast("type[Problem]", found)
-    for machine in problems.__all__:
-        getattr(problems, machine)  # imports it, so that the message can list it
-    known = sorted(name for name, machine in machines.items() if _has_one_function(machine))
-    raise ParameterError(f"there is no machine {name!r}: use one of {', '.join(known)}")
-
-
-def _has_one_function(kind: Any) -> bool:
-    """Return whether this is a class of machines with one decision function."""
-    is_machine = isinstance(kind, type) and issubclass(kind, Problem) and kind is not Problem
-    return is_machine and not issubclass(kind, problems.AllInOneProblem)
 
 
 def split_classes(
@@ -292,3 +270,24 @@ def split_classes(
         kernel=kernel.resolve(X), weight=weight, psd=psd, intercept=intercept, constraints=constraints,
         is_sorted=not isinstance(X, RowSource),
     )  # fmt: skip
+
+
+def find_machine_class(name: str) -> type[Problem]:
+    """Return the Python class of a machine by name: one of the library, imported on demand, or a registered one.
+
+    Raises ParameterError.
+    """
+    machines = Problem._registered_machines
+    machine_class: Any = getattr(problems, name) if name in problems.__all__ else machines.get(name)
+    if _has_one_function(machine_class):
+        return cast("type[Problem]", machine_class)
+    for machine in problems.__all__:
+        getattr(problems, machine)  # imports it, so that the message can list it
+    known = sorted(name for name, machine in machines.items() if _has_one_function(machine))
+    raise ParameterError(f"there is no machine {name!r}: use one of {', '.join(known)}")
+
+
+def _has_one_function(machine_class: Any) -> bool:
+    """Return whether this is a class of machines with one decision function."""
+    is_machine = isinstance(machine_class, type) and issubclass(machine_class, Problem) and machine_class is not Problem
+    return is_machine and not issubclass(machine_class, problems.AllInOneProblem)

@@ -41,7 +41,7 @@ def can_solve_squared(split: Split, options: Mapping[str, Any]) -> bool:
     )
     limit, d = options.get("time_limit"), split.X.shape[1]
     fits_limit = limit is None or TYPICAL_STEPS * split.n_total_rows * d * d <= limit * PRODUCTS_PER_SECOND
-    return is_supported and split.kernel_is_linear and is_suitable and has_default_options(options) and fits_limit
+    return is_supported and split.is_linear and is_suitable and has_default_options(options) and fits_limit
 
 
 def solve_squared(split: Split, tol: float, time_limit: float | None = None) -> BinaryMachines:

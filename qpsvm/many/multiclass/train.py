@@ -75,12 +75,12 @@ def solve_machines(
         psd=psd, intercept=intercept, constraints=constraints,
     )  # fmt: skip
     starts = _list_starts(machines, start)
-    if machines.is_out_of_memory:
+    if machines.is_out_of_core:
         return solve_each(machines, starts, n_jobs, options)
     solved = _solve_together(machines, options)
     if solved is not None:
         return solved
-    return solve_each(replace(machines, is_sorted=not machines.kernel_is_linear), starts, n_jobs, options)
+    return solve_each(replace(machines, is_sorted=not machines.is_linear), starts, n_jobs, options)
 
 
 def _solve_together(machines: Split, options: Mapping[str, Any]) -> BinaryMachines | None:

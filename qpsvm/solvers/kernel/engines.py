@@ -27,7 +27,7 @@ from qpsvm.base.resources.limits import find_available_memory
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.full_loop import FullLoop
-from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_margin, select_at_point
+from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_rough_error, select_at_point
 from qpsvm.solvers.kernel.newton_step import MAX_EXACT_ROWS, multiply_gram, solve_bordered
 from qpsvm.solvers.kernel.working_set import NEWTON_STEPS, LoopStage, WorkingSet, solve_from
 from qpsvm.space.kernels.gram_blocks import GramBlocks
@@ -170,10 +170,10 @@ class EngineSearch:
         point, max_rows = self.measure_point(beta), int(SETTINGS.start_share * self.problem.n)
         max_rows = max_rows if point.gap < SETTINGS.max_start_gap else 0
         if self.problem.mass is not None:  # ν-machine
-            if self._run_newton(point, estimate_margin(beta), max_rows) or not max_rows:
+            if self._run_newton(point, estimate_rough_error(beta), max_rows) or not max_rows:
                 return self.has_ended()
             return self._run_newton(self.best_point, SETTINGS.start_reach, SETTINGS.last_rows, SETTINGS.last_steps)
-        return self._run_newton(point, estimate_margin(beta), max_rows, SETTINGS.start_steps, SETTINGS.start_gain)
+        return self._run_newton(point, estimate_rough_error(beta), max_rows, SETTINGS.start_steps, SETTINGS.start_gain)
 
     def _run_newton(
         self, point: DualPoint, reach: float, max_rows: int, steps: int = NEWTON_STEPS, gain: float = np.inf

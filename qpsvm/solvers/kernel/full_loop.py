@@ -27,7 +27,7 @@ from qpsvm.base.resources.workers import split_strips
 from qpsvm.solvers.kernel.block_loop import BlockLoop
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import ENTRIES, Effort
-from qpsvm.solvers.kernel.initial_sets import estimate_margin
+from qpsvm.solvers.kernel.initial_sets import estimate_rough_error
 from qpsvm.solvers.kernel.loop import KernelSamples
 from qpsvm.solvers.kernel.newton_step import find_moving_rows, polish_by_newton
 from qpsvm.solvers.kernel.streamed import StreamedGram
@@ -209,17 +209,17 @@ class FullLoop:
 
     def _refine_point(self, point: DualPoint) -> DualPoint:
         """Return the point with u in double precision for all rows whose gradient could be 0, but for rounding."""
-        blocks, problem, margin = self._search.blocks, self._search.problem, estimate_margin(point.beta)
+        blocks, problem, u_error = self._search.blocks, self._search.problem, estimate_rough_error(point.beta)
         at_low, at_high = point.beta <= point.low, point.beta >= point.high
         distance = np.where(at_low, -point.gradient, np.where(at_high, point.gradient, 0.0))
         support, u = np.flatnonzero(point.beta), point.u.copy()
         while True:
-            near_rows = np.flatnonzero(distance <= margin)
+            near_rows = np.flatnonzero(distance <= u_error)
             u[near_rows] = blocks.product(support, point.beta[support], near_rows)
             drift = float(np.abs(u - point.u).max())
-            if not drift > 0.5 * margin or len(near_rows) == problem.n:
+            if not drift > 0.5 * u_error or len(near_rows) == problem.n:
                 return problem.build_point(point.beta, u)
-            margin = 4.0 * drift  # after many steps u is less accurate than one product
+            u_error = 4.0 * drift  # after many steps u is less accurate than one product
 
 
 def compute_full_gram(blocks: GramBlocks, effort: Effort) -> NDArray[np.float32] | None:

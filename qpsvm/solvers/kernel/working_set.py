@@ -23,8 +23,8 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual, Multipliers
-from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_margin, stream_product
+from qpsvm.solvers.kernel.effort import ENTRIES, Effort
+from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_rough_error
 from qpsvm.solvers.kernel.newton_step import (
     MAX_EXACT_FREE,
     MAX_EXACT_ROWS,
@@ -129,9 +129,9 @@ class WorkingSet:
         """Return the gap over all rows (KSET.4), and the rows to join (KSET.3)."""
         if self.is_full:
             return point.gap, self.outside
-        violation, margin = self._compute_violation(point.multipliers), estimate_margin(self.beta)
-        candidates = (violation > -margin).nonzero()[0]
-        n_violators = int(np.count_nonzero(violation > max(LOOP_TOL, margin)))  # violations above LIBSVM's tolerance
+        violation, u_error = self._compute_violation(point.multipliers), estimate_rough_error(self.beta)
+        candidates = (violation > -u_error).nonzero()[0]
+        n_violators = int(np.count_nonzero(violation > max(LOOP_TOL, u_error)))  # violations above LIBSVM's tolerance
         has_many_violators = n_violators > 2.0 * math.sqrt(len(self.rows))
         if not has_many_violators and len(candidates):  # evaluate these in double precision
             support = self.beta.nonzero()[0]
@@ -157,7 +157,7 @@ class WorkingSet:
         if len(self.outside):
             change = beta - self.beta[self.rows]
             changed = change.nonzero()[0]
-            added = stream_product(self.blocks, self.rows[changed], change[changed], self.outside, self.effort)
+            added = _stream_product(self.blocks, self.rows[changed], change[changed], self.outside, self.effort)
             if added is None:
                 return False
             self.u[self.outside] += added
@@ -235,3 +235,16 @@ def _take_largest(violation: FloatArray, rows: IntArray, max_rows: int) -> IntAr
     if len(rows) > max_rows:
         rows = rows[np.argpartition(-violation[rows], max_rows)[:max_rows]]
     return np.sort(rows)
+
+
+def _stream_product(
+    blocks: GramBlocks, support: IntArray, weights: FloatArray, rows: IntArray, effort: Effort
+) -> FloatArray | None:
+    """Compute rough Σ_j weights_j K(x_j, x_i) over j in `support` for i in `rows`: (r,); None if time runs out."""
+    total, step = np.zeros(len(rows)), max(1, int(ENTRIES / max(len(rows), 1)))
+    for start in range(0, len(support), step):
+        if effort.is_late():
+            return None
+        batch = slice(start, start + step)
+        total += blocks.product(support[batch], weights[batch], rows, rough=True)
+    return total

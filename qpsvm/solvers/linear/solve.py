@@ -289,7 +289,7 @@ def _set_progress(budget: Budget, rows: LabelScaledRows, progress: Callable[[Sol
         if progress is not None:
             progress(SolveProgress(stage, rows.passes, total, gap, budget.clock.seconds))
 
-    budget.tell = report
+    budget.on_progress = report
 
 
 def _read_start(

@@ -57,7 +57,7 @@ def minimise_squared(problem: RowProblem, start: LinearStart, budget: Budget) ->
             break
         row_sum = rows.gradient(alpha) + problem.offset
         gradient = ridge * W - row_sum
-        if budget.tell is not None or budget.is_logging:
+        if budget.on_progress is not None or budget.is_logging:
             budget.report(
                 "squared", step, gap=_measure_gap(problem, W, alpha, gradient, row_sum), free=newton.free_count
             )

@@ -1,4 +1,4 @@
-"""Limit and report the run of a solver (`Budget`)."""
+"""Limit the steps and seconds of a solver's run, and report its progress (`Budget`)."""
 
 from __future__ import annotations
 
@@ -20,46 +20,40 @@ StopReason: TypeAlias = Literal[
     "converged", "iteration_limit", "time_limit", "interrupted", "numerical_error", "infeasible"
 ]
 #: Callback that receives the stage and the relative gap.
-Tell: TypeAlias = Callable[[str, float], None]
+ProgressCallback: TypeAlias = Callable[[str, float], None]
 
 
 class Budget:
     """Limits and counters of one run with all its stages.
 
+    steps: Steps so far; the solver increments it. `max_steps` is the user's `max_iter`.
     is_logging: Whether the reported lines are displayed.
-    steps: Steps so far; the solver increments it.
-    tell: Callback for each report with a gap; None for no callback.
+    on_progress: Callback for each report with a gap; None for no callback.
     """
 
-    def __init__(
-        self,
-        max_steps: int | None = None,
-        time_limit: float | None = None,
-        verbose: bool = False,
-    ) -> None:
+    def __init__(self, max_steps: int | None = None, time_limit: float | None = None, verbose: bool = False) -> None:
         if max_steps is not None and max_steps < 1:
             raise ParameterError(f"max_iter must be at least 1, got {max_steps}")
         self.max_steps, self.verbose, self.steps = max_steps, verbose, 0
         self.is_logging = is_logging(verbose, logging.DEBUG)
         self.clock = Clock(time_limit)
-        self.tell: Tell | None = None
+        self.on_progress: ProgressCallback | None = None
 
-    def find_stop_reason(self, coming: float = 0.0) -> StopReason | None:
-        """Return why to stop before a step of `coming` seconds: a limit or an interrupt; None to continue."""
-        used_up = self.max_steps is not None and self.steps >= self.max_steps
-        stopped = self.clock.find_stop_reason(coming)
-        return stopped or ("iteration_limit" if used_up else None)
+    def find_stop_reason(self, next_step_seconds: float = 0.0) -> StopReason | None:
+        """Return why to stop before a step of this length: a limit or an interrupt; None to continue."""
+        is_used_up = self.max_steps is not None and self.steps >= self.max_steps
+        return self.clock.find_stop_reason(next_step_seconds) or ("iteration_limit" if is_used_up else None)
 
     def report(self, stage: str, number: int, **measures: float | str) -> None:
-        """Call `tell` and, if logging is enabled, log one line: stage, number, named measures and seconds."""
+        """Call `on_progress` and, if logging is enabled, log one line: stage, number, named measures and seconds."""
         gap = measures.get("gap")
-        if self.tell is not None and isinstance(gap, float):
-            self.tell(stage, gap)
+        if self.on_progress is not None and isinstance(gap, float):
+            self.on_progress(stage, gap)
         if self.is_logging:
             text = f"{stage:<14} {number:7d}"
             for name, value in measures.items():
-                form = "" if isinstance(value, str) else "7d" if isinstance(value, int) else "8.1e"
-                text += f"  {name.replace('_', ' ')} {value:{form}}"
+                spec = "" if isinstance(value, str) else "7d" if isinstance(value, int) else "8.1e"
+                text += f"  {name.replace('_', ' ')} {value:{spec}}"
             self.log(f"{text}  {self.clock.seconds:8.3f} s")
 
     def log(self, line: str) -> None:

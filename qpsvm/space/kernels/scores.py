@@ -1,4 +1,4 @@
-"""Compute the decision values of several machines from one kernel block.
+"""Compute the decision values of several machines from shared kernel values (`ScoreFunctions`).
 
     (SCORES.1)  F = K(X, S) Aᵀ + 1bᵀ:  (m, P) for m samples, support vectors S (s, d), coefficients A (P, s), b (P,)
     (SCORES.2)  F = X Wᵀ + 1bᵀ  for a linear kernel, with W (P, d)
@@ -32,8 +32,8 @@ from qpsvm.space.kernels.functions import LOWEST_EXPONENT, RBF, Kernel, Precompu
 from qpsvm.space.kernels.kernel_blocks import estimate_entry_seconds
 from qpsvm.space.kernels.kernel_registry import BUILT_IN_KERNELS
 
-#: Smallest estimated seconds for which threads are used: limiting BLAS to one thread and back takes some 0.1 ms.
-WORTH_THREADS = 5e-3
+#: Threads are used from this estimated time on: limiting BLAS to one thread and back takes some 0.1 ms.
+MIN_THREADED_SECONDS = 5e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +46,8 @@ class ScoreFunctions:
     coef (P, s): A of (SCORES.1); or D (k − 1, s) of (SCORES.3).
     b (P,): Intercepts.
     w (P, d): Weights for a linear kernel; None for another kernel.
-    ends (k + 1,): Where the support vectors of each class begin and end, if there is a function for each pair of k > 2
-        classes, positive for the first class of the pair; None otherwise.
+    class_boundaries (k + 1,): Where the support vectors of each class begin and end, if there is a function for each
+        pair of k > 2 classes, positive for the first class of the pair; None otherwise.
     """
 
     kernel: Kernel
@@ -56,7 +56,7 @@ class ScoreFunctions:
     coef: FloatArray
     b: FloatArray
     w: FloatArray | None = None
-    ends: IntArray | None = None
+    class_boundaries: IntArray | None = None
 
     def __call__(self, X: Matrix | RowSource) -> FloatArray:
         """Return the values of all functions at checked samples (m, d): (m, P). Raises DataError."""
@@ -77,7 +77,7 @@ class ScoreFunctions:
             return X.margins(np.ascontiguousarray(self.w.T)) + self.b
         return np.concatenate([self(tile.matrix) for block in X.blocks() for tile in block.iter_tiles()])
 
-    def score_with_ties(self, X: Matrix | RowSource) -> FloatArray:
+    def score_for_signs(self, X: Matrix | RowSource) -> FloatArray:
         """Evaluate the functions for their signs: values of at most `value_floor` in size are set to 0; (m, P)."""
         values = self(X)
         if self.value_floor is not None:
@@ -101,7 +101,7 @@ class ScoreFunctions:
         tiles = split_strips(m, step)
         seconds = estimate_entry_seconds(X.shape[1]) * m * s if isinstance(self.kernel, BUILT_IN_KERNELS) else 0.0
         with np.errstate(over="ignore", invalid="ignore"):  # the caller checks for overflow
-            if seconds < WORTH_THREADS:
+            if seconds < MIN_THREADED_SECONDS:
                 for tile in tiles:
                     fill(tile)
             else:
@@ -122,13 +122,13 @@ class ScoreFunctions:
 
     @cached
     def _pairs(self) -> PairSums | None:
-        return None if self.ends is None else PairSums(self.coef, self.ends)
+        return None if self.class_boundaries is None else PairSums(self.coef, self.class_boundaries)
 
     def _combine_values(self, K: FloatArray) -> FloatArray:
         """Return Σ coef K for each function, from K (r, s): (r, P)."""
         return np.asarray(K @ self.coef.T) if self._pairs is None else self._pairs(K)
 
-    def weights(self) -> FloatArray:
+    def compute_weights(self) -> FloatArray:
         """Compute w from the coefficients, for a linear kernel: (P, d)."""
         return np.ascontiguousarray(self._combine_values(as_dense(self.vectors).T).T)
 
@@ -149,17 +149,18 @@ class ScoreFunctions:
 
 
 class PairSums:
-    """(SCORES.3) without b: LIBSVM's rows of coefficients applied to kernel values.
+    """Apply LIBSVM's rows of coefficients to kernel values: (SCORES.3) without b.
 
     coef (k − 1, s): The coefficients D.
-    ends (k + 1,): Where the support vectors of each class begin and end.
+    class_boundaries (k + 1,): Where the support vectors of each class begin and end.
     """
 
-    def __init__(self, coef: FloatArray, ends: IntArray) -> None:
+    def __init__(self, coef: FloatArray, class_boundaries: IntArray) -> None:
         self.coef = coef
-        self.slices = [slice(start, stop) for start, stop in pairwise(ends.tolist())]
-        self.starts = ends[:-1] if (np.diff(ends) > 0).all() else None  # `reduceat` does not allow empty sums
-        self.first, self.second = np.triu_indices(len(self.slices), 1)
+        self.class_slices = [slice(start, stop) for start, stop in pairwise(class_boundaries.tolist())]
+        has_empty_class = not (np.diff(class_boundaries) > 0).all()  # `reduceat` does not allow empty sums
+        self.starts = None if has_empty_class else class_boundaries[:-1]
+        self.first, self.second = np.triu_indices(len(self.class_slices), 1)
 
     def __call__(self, K: FloatArray) -> FloatArray:
         """Return the sum for each pair of classes, from K (r, s): (r, P)."""
@@ -167,13 +168,7 @@ class PairSums:
         if len(K) == 1 and self.starts is not None:  # for one row, the calls of small products dominate
             sums = np.add.reduceat(K * self.coef, self.starts, axis=1)
             return np.asarray((sums[second - 1, first] + sums[first, second])[None, :])
-        class_sums = np.empty((len(self.slices), len(K), len(self.coef)))
-        for columns, out in zip(self.slices, class_sums, strict=True):
+        class_sums = np.empty((len(self.class_slices), len(K), len(self.coef)))
+        for columns, out in zip(self.class_slices, class_sums, strict=True):
             np.dot(K[:, columns], self.coef[:, columns].T, out=out)
         return np.asarray((class_sums[first, :, second - 1] + class_sums[second, :, first]).T)
-
-
-def copy_rows(X: Matrix, rows: NDArray[Any]) -> Matrix:
-    """Copy some rows (j,) of samples (m, d): (j, d)."""
-    rows_copy: Matrix = sp.csr_array(X[rows]) if sp.issparse(X) else np.ascontiguousarray(X[rows])
-    return rows_copy

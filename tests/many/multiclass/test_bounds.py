@@ -57,7 +57,7 @@ def test_no_gap_is_below_the_true_one(rest):
         )  # fmt: skip
         space = machines.active_space
         stack = stack_machines(machines, C * machines.weight[machines.order])
-        linear = machines.kernel_is_linear
+        linear = machines.is_linear
         data = space.rows.matrix() if linear else space.centred_gram.dense()
         found = rough(stack, data, LinearGram if linear else SharedGram, feasible(stack, rng))
         b, points = gather.build_bounded_points(space, stack, found)

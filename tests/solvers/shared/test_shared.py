@@ -23,10 +23,10 @@ RNG = np.random.default_rng(0)
 def test_a_budget_counts_steps_and_looks_ahead():
     budget = Budget(2, 1000.0)
     assert budget.find_stop_reason() is None
-    assert budget.find_stop_reason(coming=2000.0) == "time_limit"
+    assert budget.find_stop_reason(next_step_seconds=2000.0) == "time_limit"
     budget.steps = 2
     assert budget.find_stop_reason() == "iteration_limit"
-    assert Budget(time_limit=0.0).find_stop_reason(coming=1e-3) == "time_limit"
+    assert Budget(time_limit=0.0).find_stop_reason(next_step_seconds=1e-3) == "time_limit"
 
 
 def test_the_key_comes_before_all_limits(monkeypatch):
