@@ -67,7 +67,6 @@ class MachineStatement(metaclass=FastABCMeta):
     _is_affine: ClassVar[bool] = False
     #: Whether a feature map is evaluated as explicit features, not as the kernel of their inner products.
     _uses_explicit_features: ClassVar[bool] = True
-
     #: Whether the constructor has returned: from then on, no attribute can be assigned.
     _is_complete: bool = False
 
