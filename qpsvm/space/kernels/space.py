@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import eigvalsh, lapack
 
+from qpsvm.base.arrays.compression import compress_mostly_zero
 from qpsvm.base.arrays.double_double import dot_with_bound
 from qpsvm.base.arrays.frozen import cached, freeze, multiply
 from qpsvm.base.arrays.rounding import UNIT
@@ -96,6 +97,8 @@ class FeatureSpace:
         samples = self.samples
         if not self.is_linear or not (self.is_affine or self.intercept == "free") or samples.is_sparse:
             return None
+        if self._compressed_rows is not None:
+            return None
         if 2 * samples.entries > BLOCK_NUMBERS:  # copy many samples only if an offset would cost digits
             sample = samples.take(slice(None, None, 1 + 8 * samples.entries // BLOCK_NUMBERS))
             count = len(sample)
@@ -112,16 +115,27 @@ class FeatureSpace:
 
     @cached
     def rows(self) -> RowSource:
-        """The samples (n, d) that a linear machine computes with: centred if allowed.
+        """The samples (n, d) that a linear machine computes with: sparse if mostly zero, else centred if allowed.
 
         Samples in memory are centred in a copy, so that products with them are single BLAS calls.
         """
+        if self._compressed_rows is not None:
+            return self._compressed_rows
         if self.origin is None:
             return self.samples
         matrix = self.samples.memory_matrix
         if matrix is None:
             return CentredRows(self.samples, self.origin)
         return as_row_source(matrix - self.origin)
+
+    @cached
+    def _compressed_rows(self) -> RowSource | None:
+        """The samples of a linear machine as CSR if they are dense and mostly zero; else None."""
+        matrix = self.samples.memory_matrix
+        if not self.is_linear or self.is_affine or type(matrix) is not np.ndarray:
+            return None
+        rows = compress_mostly_zero(matrix)
+        return None if rows is None else as_row_source(rows)
 
     @property
     def is_plain(self) -> bool:
