@@ -20,12 +20,20 @@ def compress_mostly_zero(X: FloatArray) -> sp.csr_array | None:
     n, d = X.shape
     if X.size < MIN_ENTRIES or _is_mostly_nonzero(X[:: 1 + n // SAMPLED_ROWS]) or _is_mostly_nonzero(X):
         return None
-    flat_index = np.flatnonzero(X)  # sp.csr_array(X) takes twice as long
+    if X.flags.f_contiguous:
+        return _compress_rows(X.T).T.tocsr()
+    return _compress_rows(X)
+
+
+def _compress_rows(X: FloatArray) -> sp.csr_array:
+    """Return C-contiguous X (n, d) as CSR, in half the time of `sp.csr_array(X)`."""
+    n, d = X.shape
+    flat_index = np.flatnonzero(X)
     starts = np.searchsorted(flat_index, np.arange(n + 1) * d)
-    indices = flat_index - np.repeat(np.arange(n) * d, np.diff(starts))
+    columns = flat_index - np.repeat(np.arange(n) * d, np.diff(starts))
     index_type = np.int32 if len(flat_index) <= np.iinfo(np.int32).max else np.int64
     values = X.ravel()[flat_index]
-    return sp.csr_array((values, indices.astype(index_type), starts.astype(index_type)), shape=(n, d))
+    return sp.csr_array((values, columns.astype(index_type), starts.astype(index_type)), shape=(n, d))
 
 
 def _is_mostly_nonzero(X: FloatArray) -> bool:
