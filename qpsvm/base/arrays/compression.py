@@ -17,8 +17,7 @@ SAMPLED_ROWS = 50
 
 def compress_mostly_zero(X: FloatArray) -> sp.csr_array | None:
     """Return X (n, d) as canonical CSR if it is large and mostly zero, else None."""
-    n, d = X.shape
-    if X.size < MIN_ENTRIES or _is_mostly_nonzero(X[:: 1 + n // SAMPLED_ROWS]) or _is_mostly_nonzero(X):
+    if X.size < MIN_ENTRIES or _is_mostly_nonzero(X[:: 1 + len(X) // SAMPLED_ROWS]) or _is_mostly_nonzero(X):
         return None
     if X.flags.f_contiguous:
         return _compress_rows(X.T).T.tocsr()
