@@ -1,4 +1,4 @@
-"""Repair any numbers to a feasible α: clip to the box, then project on the equalities of each part (`feasible`).
+"""Repair any numbers to a feasible α: clip to the box, then project on the equalities of each part (`make_feasible`).
 
 The nearest feasible point would take another QP. A cheap point nearby suffices, because any feasible α can be
 certified.
@@ -41,7 +41,7 @@ ROUNDINGS = 8
 SMALL_SHARE, MAX_CARRIERS = 1e-9, 4
 
 
-def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
+def make_feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     """Return a feasible α near the given one: (m,), a new array."""
     if dual.classes is not None:
         return dual.classes.flatten_alpha(repair_classes(dual.classes, dual.classes.unflatten_alpha(alpha)))
@@ -83,7 +83,7 @@ def _repair_with_constraints(dual: SVMDual, constraints: LinearConstraints, alph
             share = min(share, limit / constraint_sum * (1.0 - SMALL_SHARE))
     multipliers *= max(share, 0.0)
     reduced_dual = fix_constraint_multipliers(dual, constraints, multipliers)
-    return np.concatenate([feasible(reduced_dual, alpha[: machine.m]), multipliers])
+    return np.concatenate([make_feasible(reduced_dual, alpha[: machine.m]), multipliers])
 
 
 def fix_constraint_multipliers(dual: SVMDual, constraints: LinearConstraints, multipliers: FloatArray) -> SVMDual:
@@ -103,11 +103,11 @@ def _remove_common_part(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     return a
 
 
-def feasible_start(dual: SVMDual, alpha: FloatArray) -> FloatArray:
+def make_start_feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     """Return a feasible α (m,) near the given one with the same entries at bounds, if the free ones can compensate."""
     equalities = [part for part in dual.parts if not part.ridge]
     if len(equalities) != 1 or equalities[0].rows is not None or dual.linear_constraints is not None:
-        return feasible(dual, alpha)
+        return make_feasible(dual, alpha)
     column, clipped = equalities[0].column, clip_to_box(alpha, dual.upper)
     surplus = float(clipped @ column) - equalities[0].total
     decreasing = column * surplus > 0.0
@@ -115,7 +115,7 @@ def feasible_start(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     total_slack = float(slack @ np.abs(column))
     if np.isfinite(total_slack) and 0.0 < abs(surplus) < total_slack:  # (REPAIR.4)
         clipped += np.where(decreasing, -slack, slack) * (abs(surplus) / total_slack)
-    return feasible(dual, clipped)
+    return make_feasible(dual, clipped)
 
 
 def _repair_all_rows(dual: SVMDual, part: DualPart, alpha: FloatArray) -> FloatArray:

@@ -19,7 +19,7 @@ from qpsvm.bounds.proof.spaces import ExactValues, RationalInterval
 from qpsvm.bounds.proof.terms import GapBounds, Interval, compute_group_terms
 
 #: Bounds of P if it is infinite.
-NONE = (math.inf, math.inf)
+INFINITE = (math.inf, math.inf)
 
 
 def bound_violations_exactly(program: ExactDual, primal_point: Primal, exact: ExactValues) -> list[RationalInterval]:
@@ -35,7 +35,7 @@ def bound_violations_exactly(program: ExactDual, primal_point: Primal, exact: Ex
     return intervals
 
 
-def loss(program: ExactDual, k: int, t: Fraction) -> Fraction | None:
+def compute_loss(program: ExactDual, k: int, t: Fraction) -> Fraction | None:
     """Return ψ_k(t) of (LOSS.1); None if it is infinite."""
     if t <= 0:
         return Fraction(0)
@@ -57,7 +57,7 @@ def _bound_terms(program: ExactDual, point: FeasibleAlpha, first: int, t: Sequen
     alphas = [point[first + k] for k in range(len(t))]
     if len(t) == 1:  # convex in t
         bend = program.curvature[first] * alphas[0] * alphas[0] / 2
-        return max((loss(program, first, end) or 0) - alphas[0] * end for end in t[0]) + bend
+        return max((compute_loss(program, first, end) or 0) - alphas[0] * end for end in t[0]) + bend
     largest = max(Fraction(0), *(high for _, high in t))
     U = program.upper.get_finite(first)
     total = Fraction(0) if U is None else (U - sum(alphas)) * largest
@@ -85,11 +85,11 @@ def bound_gap_in_rationals(
     difference = max(exact.square_distance[1], Fraction(0)) / 2 + ridge
     for first in range(0, program.m, program.block_size):
         t_low, t_high = (max(ends) for ends in zip(*t_intervals[first : first + program.block_size], strict=True))
-        loss_high = loss(program, first, t_high)
+        loss_high = compute_loss(program, first, t_high)
         if loss_high is None:
-            return GapBounds(NONE, _enclose(*dual), NONE, True, distance, length)
+            return GapBounds(INFINITE, _enclose(*dual), INFINITE, True, distance, length)
         high += loss_high
-        low += loss_high if t_low == t_high else loss(program, first, t_low) or 0
+        low += loss_high if t_low == t_high else compute_loss(program, first, t_low) or 0
         difference += _bound_terms(program, point, first, t_intervals[first : first + program.block_size])
     difference = min(difference, high - dual[0])
     return GapBounds(

@@ -23,7 +23,7 @@ from qpsvm.data.sources.decoder import Batch, Decoder, DecoderRestart, describe_
 from qpsvm.data.sources.stored import FileWatch, Origin, describe_row
 
 
-def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | None) -> float:
+def check_and_sum_squares(X: Matrix, where: Callable[[int], str], names: Sequence[str] | None) -> float:
     """Check that no number is NaN or infinite or has a square that overflows, by the sum of squares first.
 
     Shapes: X (k, d). Raises DataError.
@@ -46,7 +46,7 @@ def describe_column(column: int, names: Sequence[str] | None) -> str:
     return f"column {column}" if names is None else f"column {names[column]!r}"
 
 
-def check_total(squares: float) -> None:
+def check_sum_of_squares(squares: float) -> None:
     """Check that the sum of all squares does not overflow. Raises DataError."""
     if not math.isfinite(squares):
         raise DataError("the squares of the samples overflow when they are added up: divide the columns by a constant")
@@ -71,8 +71,8 @@ class Tally:
         """Check the numbers of a batch and add it to the counts. Raises DataError."""
         X = batch.X
         names = self.decoder.feature_names
-        self._squares += check_values(X, lambda row: describe_row(batch.name, batch.start + row), names)
-        check_total(self._squares)
+        self._squares += check_and_sum_squares(X, lambda row: describe_row(batch.name, batch.start + row), names)
+        check_sum_of_squares(self._squares)
         rows_before = self.files.pop()[1] if batch.start else 0
         self.files.append((batch.name, rows_before + X.shape[0]))
         self.d = max(self.d, X.shape[1])
@@ -90,7 +90,7 @@ class Tally:
         """Number of rows so far."""
         return sum(length for _, length in self.files)
 
-    def origin(self) -> Origin:
+    def build_origin(self) -> Origin:
         """Return the origin of the rows, with the labels and weights stored with them."""
         names, lengths = zip(*self.files, strict=True)
         target: NDArray[Any] | None = np.concatenate(self._labels) if self._labels else None

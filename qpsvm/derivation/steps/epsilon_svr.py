@@ -91,7 +91,7 @@ def build_squared_loss_steps(tube: Formulas) -> dict[str, Step]:
         r"\tfrac{\alpha^\pm_i}{2C_i}", lambda at: at.svm.curvature * at.alpha, "alpha / tile(2 * C, 2)", "α^±_i/(2C_i)"
     )  # fmt: skip
     slopes = [
-        line(alpha, "=", 2 * two.C * xi, scale=sym.read_part("box", half))
+        line(alpha, "=", 2 * two.C * xi, scale=sym.make_reader("box", half))
         for half, (alpha, xi) in enumerate(((two.ABOVE, two.XI), (two.BELOW, two.XI_STAR)))
     ]
     is_support = Subset("alpha > 0", lambda at: at.alpha > 0)

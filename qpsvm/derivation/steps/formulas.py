@@ -122,7 +122,7 @@ class RowTerms:
     @property
     def box(self) -> EquationLine:
         """The bounds of α."""
-        scale = sym.read_part("box", self.side)
+        scale = sym.make_reader("box", self.side)
         if self.upper is None:
             return line(self.alpha, "≥", 0, scale=scale)
         return line(0, "≤", self.alpha, "≤", self.upper, scale=scale)

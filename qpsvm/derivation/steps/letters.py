@@ -63,7 +63,7 @@ ALPHA_ZERO_WITHOUT_WEIGHT = line(
 )  # fmt: skip
 
 
-def read_part(name: str, half: int | None = None, factor: float = 1.0) -> Callable[[Any], Any]:
+def make_reader(name: str, half: int | None = None, factor: float = 1.0) -> Callable[[Any], Any]:
     """Return a function of a point that reads an attribute and multiplies it by a factor.
 
     half: The half of the entries to read, the side of a regression: 0 above f, 1 below; None for all entries.

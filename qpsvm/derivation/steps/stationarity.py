@@ -124,7 +124,7 @@ def build_curved_xi_step(machine: Formulas, text: str, *lines: EquationLine) -> 
 def build_eta_lines(machine: Formulas, before: str) -> tuple[EquationLine, ...]:
     """Build the lines η = C − α, one per side of f; `before` is LaTeX in front of the first."""
     lines = (
-        line(rows.eta or 0, "=", (rows.upper or sym.C) - rows.alpha, scale=sym.read_part("C", rows.side))
+        line(rows.eta or 0, "=", (rows.upper or sym.C) - rows.alpha, scale=sym.make_reader("C", rows.side))
         for rows in machine.rows
     )
     return tuple(join_lines(before, *lines))

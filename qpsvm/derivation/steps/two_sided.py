@@ -23,11 +23,11 @@ from qpsvm.machines.problem.penalties import compute_active_penalties
 MULTIPLIERS = "α⁺_i above f, α⁻_i below it, and η_i, η*_i for the slacks"
 #: What is substituted for η, in words.
 ETA = "what ξ gave"
-ABOVE = letter(r"\alpha^+_i", sym.read_part("alpha", 0))
-BELOW = letter(r"\alpha^-_i", sym.read_part("alpha", 1))
-XI = letter(r"\xi_i", sym.read_part("xi", 0))
-XI_STAR = letter(r"\xi^*_i", sym.read_part("xi", 1))
-ETAS = (letter(r"\eta_i", sym.read_part("eta", 0)), letter(r"\eta^*_i", sym.read_part("eta", 1)))
+ABOVE = letter(r"\alpha^+_i", sym.make_reader("alpha", 0))
+BELOW = letter(r"\alpha^-_i", sym.make_reader("alpha", 1))
+XI = letter(r"\xi_i", sym.make_reader("xi", 0))
+XI_STAR = letter(r"\xi^*_i", sym.make_reader("xi", 1))
+ETAS = (letter(r"\eta_i", sym.make_reader("eta", 0)), letter(r"\eta^*_i", sym.make_reader("eta", 1)))
 BETA = letter(r"\beta_i")
 C = letter("C_i", lambda at: active_penalties(at))
 SIGMA_C = letter(r"\Sigma_C", lambda at: float(active_penalties(at).sum()), "sum(C)")

@@ -1,4 +1,4 @@
-"""Compute sums of kernel values as intervals of integers (`exact_values`), or in double-double (`sharp_sums`).
+"""Compute sums of kernel values exactly or as intervals (`compute_exact_values`), or sharply (`compute_sharp_sums`).
 
 Rational kernel values are computed exactly, others are enclosed between two integers in units of a power of 2:
 
@@ -56,13 +56,13 @@ ONE = 1 << BITS
 FAR = 2.0**20
 #: Larger than 2e^−600.
 NOTHING_IN_TWO = 2.0**-860
-#: Rows of the blocks of which `sharp_diagonal` takes the diagonal.
+#: Rows of the blocks of which `compute_sharp_diagonal` takes the diagonal.
 DIAGONAL_ROWS = 32
 #: Values that are functions of samples.
 WITH_SAMPLES = (RBFValues, ProductValues)
 
 
-def exact_values(
+def compute_exact_values(
     values: KernelValues, coef: FloatArray, beta: Sequence[Fraction], max_products: float
 ) -> ExactValues | None:
     """Return ⟨w, φ(x_i)⟩ at all points, ‖w‖², ‖w(α)‖² and ‖w − w(α)‖² as intervals of rational numbers.
@@ -219,7 +219,9 @@ def _raise_to_power(b: int, exponent: int, p: float) -> tuple[int, int]:
     return power[0], power[1]
 
 
-def sharp_sums(values: KernelValues, points: IntArray, columns: IntArray, weights: FloatArray) -> PointValues | None:
+def compute_sharp_sums(
+    values: KernelValues, points: IntArray, columns: IntArray, weights: FloatArray
+) -> PointValues | None:
     """Return Σ_j weights_j K_ij over some columns (s,), at some points (r,), by (KTWO.4); None if too expensive."""
     r, s = len(points), len(columns)
     width = 1 if isinstance(values, MatrixValues) else values.X.shape[1] if isinstance(values, WITH_SAMPLES) else 0
@@ -245,7 +247,7 @@ def _has_sharp_values(values: KernelValues) -> bool:
     return isinstance(values, (MatrixValues, RBFValues))
 
 
-def sharp_diagonal(values: KernelValues) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+def compute_sharp_diagonal(values: KernelValues) -> tuple[FloatArray, FloatArray, FloatArray] | None:
     """Return K_ii as sums of two doubles, and radii, (n,) each, from small blocks; None if unavailable."""
     if not _has_sharp_values(values):
         return None
