@@ -1,7 +1,7 @@
 """Count and check the rows of files in a first pass over them (`run_first_pass`).
 
-It finds the number of rows of each file, the columns, the labels and the weights. The entries of the samples must be
-finite and their squares must not overflow; an error names the row and the column.
+It finds the number of rows of each file, the columns, the labels and the weights (`Tally`). The entries of the samples
+must be finite, and the sum of their squares must not overflow; an error names the row and the column.
 """
 
 from __future__ import annotations
@@ -23,38 +23,39 @@ from qpsvm.data.sources.decoder import Batch, Decoder, DecoderRestart, describe_
 from qpsvm.data.sources.stored import FileWatch, Origin, describe_row
 
 
-def check_and_sum_squares(X: Matrix, where: Callable[[int], str], names: Sequence[str] | None) -> float:
-    """Check that no number is NaN or infinite or has a square that overflows, by the sum of squares first.
+def _ignore(*_: object) -> None:
+    """Do nothing."""
 
-    Shapes: X (k, d). Raises DataError.
+
+def run_first_pass(
+    decoder: Decoder, store: Callable[[Matrix, str], None] = _ignore, restart: Callable[[], None] = _ignore
+) -> Tally:
+    """Check and count all batches, and call `store` with the rows of each and the name of its file. Raises DataError.
+
+    A decoder may start again, after which all batches follow once more: `restart` has to discard what was stored.
     """
-    values: NDArray[Any] = X.data if sp.issparse(X) else X
-    position = find_first_rounded(values)
-    if position is not None:
-        row, column = find_index(X, position)
-        raise build_rounding_error(values.ravel()[position], f"{where(row)}, {describe_column(column, names)}")
-    if values.dtype.kind in "biu":
-        return 0.0
-    squares = compute_sum_of_squares(
-        X, lambda row, column, what: f"{where(row)}, {describe_column(column, names)} is {what}", " near it"
-    )
-    return squares if values.dtype == np.float64 else 0.0
-
-
-def describe_column(column: int, names: Sequence[str] | None) -> str:
-    """Describe a column."""
-    return f"column {column}" if names is None else f"column {names[column]!r}"
-
-
-def check_sum_of_squares(squares: float) -> None:
-    """Check that the sum of all squares does not overflow. Raises DataError."""
-    if not math.isfinite(squares):
-        raise DataError("the squares of the samples overflow when they are added up: divide the columns by a constant")
+    while True:
+        tally = Tally(decoder)
+        try:
+            for batch in decoder.batches():
+                if batch.X.shape[0]:
+                    tally.add(batch)
+                    store(batch.X, batch.name)
+            break
+        except DecoderRestart:
+            restart()
+    decoder.watch.check()
+    if tally.n == 0:
+        raise DataError(f"{describe_files(decoder)}: there are no rows")
+    if tally.d == 0:
+        raise DataError(f"{describe_files(decoder)} has no feature in any row")
+    return tally
 
 
 class Tally:
     """Counts over the batches so far.
 
+    files: The name of each file, and its number of rows.
     d: The number of columns of the widest batch.
     entries, longest_row: The number of stored entries, and the largest number of them in a row.
     """
@@ -80,7 +81,7 @@ class Tally:
         self.longest_row = max(self.longest_row, int(np.diff(X.indptr).max()) if sp.issparse(X) else X.shape[1])
         if batch.labels is not None:
             self._labels.append(batch.labels)
-            if len({labels.dtype.kind == "U" for labels in (self._labels[0], batch.labels)}) > 1:
+            if (batch.labels.dtype.kind == "U") != (self._labels[0].dtype.kind == "U"):
                 raise DataTypeError("the target is text in some files and numbers in others; make it one of the two")
         if batch.weight is not None:
             self._weights.append(batch.weight)
@@ -91,7 +92,7 @@ class Tally:
         return sum(length for _, length in self.files)
 
     def build_origin(self) -> Origin:
-        """Return the origin of the rows, with the labels and weights stored with them."""
+        """Build the origin of the rows, which includes their labels and weights."""
         names, lengths = zip(*self.files, strict=True)
         target: NDArray[Any] | None = np.concatenate(self._labels) if self._labels else None
         target = as_integers(target) if target is not None and target.dtype.kind == "f" else target
@@ -99,27 +100,29 @@ class Tally:
         return Origin(self.decoder.kind, names, lengths, FileWatch(), target, weight, self.decoder.feature_names)
 
 
-def _ignore(*_: object) -> None:
-    """Ignore the rows."""
+def check_and_sum_squares(X: Matrix, name_row: Callable[[int], str], names: Sequence[str] | None) -> float:
+    """Check that no entry of X (k, d) is NaN or infinite or has a square that overflows; return the sum of squares.
+
+    The sum is 0 for types other than float64, whose sums cannot overflow. Raises DataError.
+    """
+    values: NDArray[Any] = X.data if sp.issparse(X) else X
+    position = find_first_rounded(values)
+    if position is not None:
+        row, column = find_index(X, position)
+        raise build_rounding_error(values.ravel()[position], f"{name_row(row)}, {_describe_column(column, names)}")
+    if values.dtype.kind in "biu":
+        return 0.0
+    squares = compute_sum_of_squares(
+        X, lambda row, column, what: f"{name_row(row)}, {_describe_column(column, names)} is {what}", " near it"
+    )
+    return squares if values.dtype == np.float64 else 0.0
 
 
-def run_first_pass(
-    decoder: Decoder, store: Callable[[Matrix, str], None] = _ignore, restart: Callable[[], None] = _ignore
-) -> Tally:
-    """Check all batches in one pass, and call `store` for each. Raises DataError."""
-    while True:
-        tally = Tally(decoder)
-        try:
-            for batch in decoder.batches():
-                if batch.X.shape[0]:
-                    tally.add(batch)
-                    store(batch.X, batch.name)
-            break
-        except DecoderRestart:
-            restart()
-    decoder.watch.check()
-    if tally.n == 0:
-        raise DataError(f"{describe_files(decoder)}: there are no rows")
-    if tally.d == 0:
-        raise DataError(f"{describe_files(decoder)} has no feature in any row")
-    return tally
+def _describe_column(column: int, names: Sequence[str] | None) -> str:
+    return f"column {column}" if names is None else f"column {names[column]!r}"
+
+
+def check_sum_of_squares(squares: float) -> None:
+    """Check that the sum of all squares does not overflow. Raises DataError."""
+    if not math.isfinite(squares):
+        raise DataError("the squares of the samples overflow when they are added up: divide the columns by a constant")
