@@ -15,7 +15,7 @@ from qpsvm.bounds.levels import find_primal_points
 from qpsvm.derivation.expressions import Equation, EquationLine, join_lines, line, write_stationarity
 from qpsvm.derivation.letter_builder import latex_to_text, letter
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.formulas import Formulas, step
 from qpsvm.derivation.term_builders import total
 from qpsvm.derivation.terms import Term

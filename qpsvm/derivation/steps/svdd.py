@@ -17,7 +17,7 @@ from qpsvm.derivation.expressions import Equation, EquationLine, display, iter_c
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.assemble import build_steps
 from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step, build_weak_duality_step
 from qpsvm.derivation.steps.formulas import Formulas, RowTerms, iter_minimum, step
