@@ -106,8 +106,7 @@ def check_and_sum_squares(X: Matrix, name_row: Callable[[int], str], names: Sequ
     The sum is 0 for types other than float64, whose sums cannot overflow. Raises DataError.
     """
     values: NDArray[Any] = X.data if sp.issparse(X) else X
-    position = find_first_rounded(values)
-    if position is not None:
+    if (position := find_first_rounded(values)) is not None:
         row, column = find_index(X, position)
         raise build_rounding_error(values.ravel()[position], f"{name_row(row)}, {_describe_column(column, names)}")
     if values.dtype.kind in "biu":

@@ -84,8 +84,8 @@ def demonstrate(options: argparse.Namespace) -> int:
     y = data.target_names[data.target]
     print("breast_cancer (scikit-learn), standardised")
     problem = CSVM(X, y, C=1.0)
-    names, form = (None, None) if options.all else (_list_usable(problem), "dual")
-    _compare(problem, names, form, CompareOptions(), True)
+    names = None if options.all else _list_usable(problem)
+    _compare(problem, names, None if options.all else "dual", CompareOptions(), True)
     print("\n'solver gap' is the gap of the solver's own point; 'gap' is certified after polishing it.")
     if not options.all:
         print(f"With --all: also the primal forms, and textbook methods for at most {STUDY_SECONDS:g} s each.")
@@ -126,24 +126,22 @@ def run_cross_validate(options: argparse.Namespace) -> int:
             f"{len(axes)}: leave --plot out, or vary at most two"
         )
     folds = {"folds": options.folds, "shuffle": options.shuffle, "seed": options.seed, "scoring": options.scoring}
-    is_multiclass = isinstance(problem, MulticlassProblem)
+    is_several = isinstance(problem, MulticlassProblem)
     with nullcontext() if options.verbose else Ticker("cross-validating"):
-        if is_multiclass:
+        if is_several:
             validation: Any = cross_validate_classes(problem, axes, **folds, n_jobs=options.n_jobs, bar=options.verbose)
         else:
             validation = cross_validate(problem, **folds, **axes, **_build_settings(options), check=False)
     best_values = ", ".join(f"{name} = {value:g}" for name, value in validation.best.items())
-    title = (
-        problem.short_title if is_multiclass else f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}"
-    )
+    title = problem.short_title if is_several else f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}"
     print(f"{title}: {validation}")
     print(f"best: {best_values}, {validation.scoring} {validation.best_score:.4f}")
     if options.plot is not None:
         write_picture(plotting.scores(validation), options.plot)
         print(f"drawn {options.plot}")
-    best_problem = problem.replace_parameters(validation.best) if is_multiclass else validation.best_problem
+    best_problem = problem.replace_parameters(validation.best) if is_several else validation.best_problem
     if options.save is not None:
-        result = best_problem.solve() if is_multiclass else validation.refit(tol=options.tol, check=False)
+        result = best_problem.solve() if is_several else validation.refit(tol=options.tol, check=False)
         dataset.build_model(result, best_problem).save(options.save)
         print(f"saved {options.save}: the machine with the best parameters, trained on all rows")
     if notes := format_notes(_find_hints(validation, best_problem, dataset)):
