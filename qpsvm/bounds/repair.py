@@ -1,7 +1,8 @@
 """Repair any numbers to a feasible α: clip to the box, then project on the equalities of each part (`make_feasible`).
 
 The nearest feasible point would take another QP. A cheap point nearby suffices, because any feasible α can be
-certified. Each equality Σ c α = e is a part of the dual (`DualPart`); only linear constraints share parts.
+certified. A part (`DualPart`) is a set of rows with their own equality Σ c α = e; only rows of linear constraints may
+belong to several.
 
     (REPAIR.1)  the box:  0 ≤ α ≤ U, and exactly U if only a few roundings separate α from it
     (REPAIR.2)  a part with c of both signs:  the side with the larger sum is scaled down until Σ c α = e; if that does

@@ -198,12 +198,9 @@ class _BlockSums:
         self.values, self.support, self.weights = values, support, weights
         self.sizes = np.abs(weights if weights.ndim == 2 else weights[:, None])
         self._sizes_and_errors = np.hstack([self.sizes, values.point_errors[support, None] * self.sizes])
-        self.sums = np.zeros((k, *weights.shape[1:]))
+        q, self.sums = self.sizes.shape[1], np.zeros((k, *weights.shape[1:]))
         #: Σ|c_j||K̂_ij| and Σ|c_j||K̂_ij| e_j, (k, 2q), and Σ|c_j| times further radii of the values, (k, q).
-        self._absolute_sums, self._radius_sums = (
-            np.zeros((k, 2 * self.sizes.shape[1])),
-            np.zeros((k, self.sizes.shape[1])),
-        )
+        self._absolute_sums, self._radius_sums = np.zeros((k, 2 * q)), np.zeros((k, q))
 
     def add(self, K: FloatArray, extra: FloatArray | None, rows: slice, columns: slice) -> None:
         """Add a block of K̂ and of further radii, (r, c) each, to the sums of some rows."""
