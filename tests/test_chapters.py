@@ -16,7 +16,7 @@ from playwright.sync_api import Page, sync_playwright
 
 import qpsvm
 from qpsvm.derivation.constraint_quantities import build_quantities
-from qpsvm.derivation.steps import letters
+from qpsvm.derivation.steps import shared_symbols
 from qpsvm.derivation.written import javascript
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -161,8 +161,8 @@ def check_tasks(page: Page, bundle: Any, tasks: list[dict[str, Any]]) -> int:
         for step in derivation.steps:
             for line, sides in zip(javascript.select_lines(step), said["terms"].get(step.tag, []), strict=True):
                 point = at if line.map_point is None else line.map_point(at)
-                if line.map_point is letters.make_suboptimal:  # the page has no other α than its own
-                    point = letters.with_needed_slack(at)
+                if line.map_point is shared_symbols.make_suboptimal:  # the page has no other α than its own
+                    point = shared_symbols.with_needed_slack(at)
                 if line.when is not None and not line.when(point):
                     continue
                 for side, found in zip(line.sides, sides, strict=True):

@@ -15,7 +15,7 @@ from qpsvm.backends.requirements import Requirements, Size
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.limits import find_available_memory
 from qpsvm.base.resources.pulse import Pulse
-from qpsvm.bounds.repair import feasible
+from qpsvm.bounds.repair import make_feasible
 from qpsvm.machines.problem.starts import find_affordable_alpha
 from qpsvm.solve.attempt import check_available_memory
 from qpsvm.solve.request import (
@@ -108,7 +108,7 @@ def test_a_certificate_is_made_of_what_can_be_afforded(seconds):
     n = 2000
     X, y = samples(n)
     for problem in (CSVM(X, y, 1.0, RBF(0.05)), NuSVM(X, y, 0.5, RBF(0.05)), PrimalHinge(X, y, 1.0, RBF(0.05))):
-        alpha = feasible(problem.svm, RNG.random(n) * problem.upper)
+        alpha = make_feasible(problem.svm, RNG.random(n) * problem.upper)
         less = find_affordable_alpha(problem.space, problem.svm, alpha, seconds)
         assert np.isfinite(problem.certify(less).gap)
         if seconds == float("inf") or isinstance(problem, NuSVM):  # whose α cannot be fewer than νn

@@ -27,7 +27,7 @@ from qpsvm.bounds.certificate import Certificate, PrimalPoint, find_middle, is_a
 from qpsvm.bounds.class_intercepts import find_class_intercepts
 from qpsvm.bounds.class_space import build_plane
 from qpsvm.bounds.hard_margin import compute_reach, find_middle_intercept, normalise_direction
-from qpsvm.bounds.repair import feasible
+from qpsvm.bounds.repair import make_feasible
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -139,7 +139,7 @@ def _find_candidates(
     space: FeatureSpace, svm: SVMDual, alpha: FloatArray, w: FloatArray | None, wanted: bool
 ) -> tuple[DualPoint, Iterator[PrimalPoint]]:
     """Repair α (m,), and return it with the candidates for w; w itself in any case if `wanted`."""
-    a = feasible(svm, alpha)
+    a = make_feasible(svm, alpha)
     beta, repair_change = svm.beta(a), None
     if w is None and space.is_linear and np.isfinite(a).all():
         repair_change = svm.beta(np.clip(alpha, 0.0, svm.upper) - a), float(svm.level @ a)
@@ -151,7 +151,7 @@ def _find_scaled_candidates(
     space: FeatureSpace, svm: SVMDual, alpha: FloatArray, w: FloatArray | None, wanted: bool
 ) -> tuple[DualPoint, Iterator[PrimalPoint]]:
     """Return α and the candidates for w of a hard margin, both times the best t, (SCALE.2)."""
-    a = feasible(svm, alpha)
+    a = make_feasible(svm, alpha)
     scale = float(a.max(initial=0.0)) or 1.0  # a solver's w belongs to α before it is scaled
     a, w = normalise_direction(svm, a), w / scale if w is not None and space.is_linear else None
     beta = svm.beta(a)

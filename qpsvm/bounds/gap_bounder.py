@@ -214,7 +214,7 @@ class GapBounder:
             return None
         if self._is_feasible(point.alpha):
             return ExactAlpha(point.alpha, {})
-        if svm.is_hard and self._is_feasible(alpha := repair.feasible(svm, point.alpha)):
+        if svm.is_hard and self._is_feasible(alpha := repair.make_feasible(svm, point.alpha)):
             return ExactAlpha(alpha, {})  # it had been scaled after its repair
         costs = np.abs(self.enclose_violations(point, slice(None))[0] - svm.curvature * point.alpha)
         return make_feasible(self.exact_dual, point.alpha, costs)

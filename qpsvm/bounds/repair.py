@@ -1,12 +1,13 @@
-"""Repair any numbers to a feasible α: clip to the box, then project on the equalities of each part (`feasible`).
+"""Repair any numbers to a feasible α: clip to the box, then project on the equalities of each part (`make_feasible`).
 
 The nearest feasible point would take another QP. A cheap point nearby suffices, because any feasible α can be
-certified.
+certified. A part (`DualPart`) is a set of rows with their own equality Σ c α = e; only rows of linear constraints may
+belong to several.
 
     (REPAIR.1)  the box:  0 ≤ α ≤ U, and exactly U if only a few roundings separate α from it
-    (REPAIR.2)  a part with columns of both signs:  the heavier side is scaled down until Σ c α = e; if that does not
-                suffice, it is set to 0, and the other side is projected on Σ c α = e
-    (REPAIR.3)  a part with one sign:  the nearest point of {0 ≤ α ≤ U, Σα = e}, α = clip(a − τ, 0, U)
+    (REPAIR.2)  a part with c of both signs:  the side with the larger sum is scaled down until Σ c α = e; if that does
+                not suffice, it is set to 0, and the other side is projected on Σ c α = e
+    (REPAIR.3)  a part with c of one sign:  the nearest point of {0 ≤ α ≤ U, Σα = e}, α = clip(a − τ, 0, U)
     (REPAIR.4)  a starting point:  first, free entries absorb the surplus in proportion to their slack, if they can:
                 scaling a whole side would move all its entries off U, and the split would be lost
     (REPAIR.5)  rounding:  entries that (REPAIR.3) keeps off 0 or U by rounding only are set to it, and the free entries
@@ -35,13 +36,13 @@ from qpsvm.bounds.class_repair import LARGEST, repair_classes
 from qpsvm.program.svm_dual import DualPart, LinearConstraints, SVMDual
 
 EPS = float(np.finfo(float).eps)
-#: Rounding error of a few operations, in units of EPS.
+#: Bound of the rounding error of a few operations, in units of EPS.
 ROUNDINGS = 8
-#: Largest share of an α that (REPAIR.9) may subtract, and from how many α at most.
+#: (REPAIR.9) subtracts at most this share of an α, from at most this many α.
 SMALL_SHARE, MAX_CARRIERS = 1e-9, 4
 
 
-def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
+def make_feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     """Return a feasible α near the given one: (m,), a new array."""
     if dual.classes is not None:
         return dual.classes.flatten_alpha(repair_classes(dual.classes, dual.classes.unflatten_alpha(alpha)))
@@ -64,6 +65,89 @@ def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     return a
 
 
+def make_start_feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
+    """Return a feasible α (m,) near the given one, by (REPAIR.4) with the same entries at bounds if possible."""
+    equalities = [part for part in dual.parts if not part.ridge]
+    if len(equalities) != 1 or equalities[0].rows is not None or dual.linear_constraints is not None:
+        return make_feasible(dual, alpha)
+    column, clipped = equalities[0].column, clip_to_box(alpha, dual.upper)
+    surplus = float(clipped @ column) - equalities[0].total
+    decreasing = column * surplus > 0.0
+    slack = np.where((clipped > 0.0) & (clipped < dual.upper), np.where(decreasing, clipped, dual.upper - clipped), 0.0)
+    total_slack = float(slack @ np.abs(column))
+    if np.isfinite(total_slack) and 0.0 < abs(surplus) < total_slack:  # (REPAIR.4)
+        clipped += np.where(decreasing, -slack, slack) * (abs(surplus) / total_slack)
+    return make_feasible(dual, clipped)
+
+
+def fix_constraint_multipliers(dual: SVMDual, constraints: LinearConstraints, multipliers: FloatArray) -> SVMDual:
+    """Return the machine's dual for fixed multipliers λ (p,) of linear constraints: its totals are e − E_Uᵀλ."""
+    machine = constraints.unconstrained_dual
+    totals = [group.total - float(group.column[machine.m :] @ multipliers) for group in dual.groups]
+    groups = zip(machine.groups, totals, strict=True)
+    return replace(machine, groups=tuple(replace(group, total=total) for group, total in groups))
+
+
+def clip_to_box(alpha: FloatArray, upper: FloatArray) -> FloatArray:
+    """Clip α to [0, U], and set it to U if only a few roundings separate them: (m,) each, a new array.
+
+    Conversion to a solver's units and back rounds, and an α at its bound should be recognised as such.
+    """
+    clipped: FloatArray
+    clipped = np.minimum(np.maximum(alpha, 0.0), upper)  # (REPAIR.1), (HARD.6), (CSVM.7), (NUSVM.8), (PHINGE.7)
+    np.copyto(clipped, upper, where=clipped >= multiply(1.0 - ROUNDINGS * EPS, upper))
+    return clipped
+
+
+def balance_sides(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float = 0.0) -> FloatArray:
+    """Return a point near α in {0 ≤ α ≤ U, Σ c α = mass}, by (REPAIR.2): (m,) each."""
+    clipped = clip_to_box(alpha, upper)
+    surplus = float(clipped @ column) - mass
+    heavier_sum = 0.5 * (float(np.add.reduce(clipped)) + abs(surplus))
+    if abs(surplus) <= ROUNDINGS * EPS * math.sqrt(len(clipped)) * heavier_sum:
+        return clipped  # the surplus is rounding of the sums
+    plus = column > 0
+    weighted = clipped * column
+    plus_sum = float(np.add.reduce(weighted, where=plus))
+    minus_sum = -float(np.add.reduce(weighted, where=~plus))
+    if plus_sum - mass > minus_sum:
+        heavy, light, target_sum, heavy_sum = plus, column < 0, minus_sum + mass, plus_sum
+    else:
+        heavy, light, target_sum, heavy_sum = column < 0, plus, plus_sum - mass, minus_sum
+    if target_sum >= 0.0 and heavy_sum > 0.0:
+        np.multiply(clipped, target_sum / heavy_sum, out=clipped, where=heavy)
+        return clipped
+    clipped[heavy] = 0.0
+    clipped[light] = _project_weighted(clipped[light], np.abs(column[light]), upper[light], abs(mass))
+    return clipped
+
+
+def project_on_capped_simplex(
+    a: FloatArray, caps: FloatArray, mass: float, clipped: FloatArray | None = None
+) -> FloatArray:
+    """Project a onto {0 ≤ x ≤ caps, Σx = mass}: x = clip(a − τ, 0, caps), τ by sorting its breakpoints.
+
+    Shapes: a, caps (m,) → (m,).
+    clipped: The result of `clip_to_box` for a, which may be returned itself; computed if None.
+
+    Notes
+    -----
+    Σ clip(a − τ, 0, caps) is piecewise linear and decreasing in τ, with breakpoints a and a − caps (Brucker 1984). It
+    is summed from the largest τ, where it is 0, and relative to the largest a, so that a mass far below all entries
+    keeps its digits.
+    """
+    if mass >= float(np.add.reduce(caps)):
+        return caps.copy()
+    clipped = clip_to_box(a, caps) if clipped is None else clipped
+    if _has_sum(clipped, mass):
+        return clipped
+    a = a - float(a.max(initial=-math.inf))
+    tau = _find_threshold(a, caps, mass)
+    x: FloatArray = np.clip(a - tau, 0.0, caps)
+    snapped = _adjust_free_entries(_snap_to_bounds(x, caps, mass), caps, mass)
+    return snapped if _has_sum(snapped, mass) else _scale_to_sum(_adjust_free_entries(x, caps, mass), caps, mass)
+
+
 def _repair_with_constraints(dual: SVMDual, constraints: LinearConstraints, alpha: FloatArray) -> FloatArray:
     """Repair α (m,) of a machine with linear constraints, (REPAIR.7)."""
     machine, share = constraints.unconstrained_dual, 1.0
@@ -83,15 +167,7 @@ def _repair_with_constraints(dual: SVMDual, constraints: LinearConstraints, alph
             share = min(share, limit / constraint_sum * (1.0 - SMALL_SHARE))
     multipliers *= max(share, 0.0)
     reduced_dual = fix_constraint_multipliers(dual, constraints, multipliers)
-    return np.concatenate([feasible(reduced_dual, alpha[: machine.m]), multipliers])
-
-
-def fix_constraint_multipliers(dual: SVMDual, constraints: LinearConstraints, multipliers: FloatArray) -> SVMDual:
-    """Return the machine's dual for fixed multipliers λ (p,) of linear constraints: its totals are e − E_Uᵀλ."""
-    machine = constraints.unconstrained_dual
-    totals = [group.total - float(group.column[machine.m :] @ multipliers) for group in dual.groups]
-    groups = zip(machine.groups, totals, strict=True)
-    return replace(machine, groups=tuple(replace(group, total=total) for group, total in groups))
+    return np.concatenate([make_feasible(reduced_dual, alpha[: machine.m]), multipliers])
 
 
 def _remove_common_part(dual: SVMDual, alpha: FloatArray) -> FloatArray:
@@ -103,60 +179,21 @@ def _remove_common_part(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     return a
 
 
-def feasible_start(dual: SVMDual, alpha: FloatArray) -> FloatArray:
-    """Return a feasible α (m,) near the given one with the same entries at bounds, if the free ones can compensate."""
-    equalities = [part for part in dual.parts if not part.ridge]
-    if len(equalities) != 1 or equalities[0].rows is not None or dual.linear_constraints is not None:
-        return feasible(dual, alpha)
-    column, clipped = equalities[0].column, clip_to_box(alpha, dual.upper)
-    surplus = float(clipped @ column) - equalities[0].total
-    decreasing = column * surplus > 0.0
-    slack = np.where((clipped > 0.0) & (clipped < dual.upper), np.where(decreasing, clipped, dual.upper - clipped), 0.0)
-    total_slack = float(slack @ np.abs(column))
-    if np.isfinite(total_slack) and 0.0 < abs(surplus) < total_slack:  # (REPAIR.4)
-        clipped += np.where(decreasing, -slack, slack) * (abs(surplus) / total_slack)
-    return feasible(dual, clipped)
-
-
 def _repair_all_rows(dual: SVMDual, part: DualPart, alpha: FloatArray) -> FloatArray:
     """Repair α (m,) for one equality over all rows, by (REPAIR.2) or (REPAIR.3)."""
     if part.total == 0.0:
         return balance_sides(alpha, part.column, dual.upper)
     if part.total > 0.0 and bool((part.column > 0).all()):
-        return _project_up(alpha, part.column, dual.upper, part.total)
+        return _project_weighted(alpha, part.column, dual.upper, part.total)
     if part.total < 0.0 and bool((part.column < 0).all()):
-        return _project_up(alpha, -part.column, dual.upper, -part.total)
+        return _project_weighted(alpha, -part.column, dual.upper, -part.total)
     return balance_sides(alpha, part.column, dual.upper, part.total)
 
 
-def _project_up(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float) -> FloatArray:
-    """Return the α in the box with Σ c α = mass whose cα is nearest, for c > 0: (m,) each."""
+def _project_weighted(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float) -> FloatArray:
+    """Return the α in {0 ≤ α ≤ U, Σ c α = mass} with the nearest products c α, for c > 0: (m,) each."""
     scaled = project_on_capped_simplex(alpha * column, upper * column, mass)
     return np.asarray(np.minimum(scaled / column, upper))
-
-
-def balance_sides(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float = 0.0) -> FloatArray:
-    """Return a point near α in {0 ≤ α ≤ U, Σ c α = e}: clip, then scale the heavier side down. All (m,)."""
-    clipped = clip_to_box(alpha, upper)
-    products, total, count = float(clipped @ column), float(np.add.reduce(clipped)), len(clipped)
-    surplus = products - mass
-    heavier = 0.5 * (total + abs(surplus))
-    if abs(surplus) <= ROUNDINGS * EPS * math.sqrt(count) * heavier:
-        return clipped  # the surplus is rounding of the sums
-    plus = column > 0
-    weighted = clipped * column
-    in_plus = float(np.add.reduce(weighted, where=plus))
-    in_minus = -float(np.add.reduce(weighted, where=~plus))
-    if in_plus - mass > in_minus:
-        heavy, light, target, size = plus, column < 0, in_minus + mass, in_plus
-    else:
-        heavy, light, target, size = column < 0, plus, in_plus - mass, in_minus
-    if target >= 0.0 < size:
-        np.multiply(clipped, target / size, out=clipped, where=heavy)
-        return clipped
-    clipped[heavy] = 0.0
-    clipped[light] = _project_up(clipped[light], np.abs(column[light]), upper[light], abs(mass))
-    return clipped
 
 
 def _remove_surplus(
@@ -194,7 +231,7 @@ def _remove_surplus(
 
 
 def _find_carrier(a: FloatArray, upper: FloatArray, step: float) -> int:
-    """Return the index of the smallest α (r,) that is far larger than a step and can increase by it; −1 without one."""
+    """Return the index of the smallest α (r,) far above a step that can also increase by it; −1 if there is none."""
     if not len(a):
         return -1
     k = int(a.argmin())
@@ -202,43 +239,6 @@ def _find_carrier(a: FloatArray, upper: FloatArray, step: float) -> int:
         return k
     candidates = ((a * SMALL_SHARE >= step) & (a + step < upper)).nonzero()[0]
     return int(candidates[a[candidates].argmin()]) if len(candidates) else -1
-
-
-def clip_to_box(alpha: FloatArray, upper: FloatArray) -> FloatArray:
-    """Clip α to [0, U], and set it to U if only a few roundings separate them: (m,) each, a new array.
-
-    Conversion to a solver's units and back rounds, and a row at its bound should be recognised as such.
-    """
-    clipped: FloatArray
-    clipped = np.minimum(np.maximum(alpha, 0.0), upper)  # (REPAIR.1), (HARD.6), (CSVM.7), (NUSVM.8), (PHINGE.7)
-    np.copyto(clipped, upper, where=clipped >= multiply(1.0 - ROUNDINGS * EPS, upper))
-    return clipped
-
-
-def project_on_capped_simplex(
-    a: FloatArray, caps: FloatArray, mass: float, clipped: FloatArray | None = None
-) -> FloatArray:
-    """Project a onto {0 ≤ x ≤ caps, Σx = mass}: x = clip(a − τ, 0, caps), τ by sorting its breakpoints.
-
-    Shapes: a, caps (m,) → (m,).
-    clipped: The result of `clip_to_box` for a; computed if None. It may be returned itself.
-
-    Notes
-    -----
-    Σ clip(a − τ, 0, caps) is piecewise linear and decreasing in τ, with breakpoints a and a − caps (Brucker 1984). It
-    is summed from the largest τ, where it is 0, and relative to the largest a, so that a mass far below all entries
-    keeps its digits.
-    """
-    if mass >= float(np.add.reduce(caps)):
-        return caps.copy()
-    clipped = clip_to_box(a, caps) if clipped is None else clipped
-    if _has_sum(clipped, mass):
-        return clipped
-    a = a - float(a.max(initial=-math.inf))
-    tau = _find_threshold(a, caps, mass)
-    x: FloatArray = np.clip(a - tau, 0.0, caps)
-    snapped = _adjust_free_entries(_snap_to_bounds(x, caps, mass), caps, mass)
-    return snapped if _has_sum(snapped, mass) else _scale_to_sum(_adjust_free_entries(x, caps, mass), caps, mass)
 
 
 def _find_threshold(a: FloatArray, caps: FloatArray, mass: float) -> float:

@@ -34,7 +34,7 @@ from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.gap_bounder import GapBounder
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.zero import LARGEST_SHARE, bound_zero_size
-from qpsvm.bounds.repair import feasible
+from qpsvm.bounds.repair import make_feasible
 from qpsvm.bounds.sharp_rows import SharpRows
 from qpsvm.program.svm_dual import DualGroup
 from qpsvm.space.kernels.functions import RBF, Polynomial, Precomputed
@@ -193,7 +193,7 @@ class ZeroOptimum:
         step = np.linalg.lstsq(columns, -residual, rcond=None)[0]
         corrected = alpha.copy()
         corrected[free] += step
-        return feasible(self.svm, corrected) if bool(((corrected >= 0.0) & (corrected <= upper)).all()) else alpha
+        return make_feasible(self.svm, corrected) if bool(((corrected >= 0.0) & (corrected <= upper)).all()) else alpha
 
     def _bound_by_equal_rows(self, beta: FloatArray) -> float | None:
         """Return the bound of (VANISH.5) for β (n,); None if it exceeds the rounding of Σ |β_i| ‖φ(x_i)‖."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.bounds.repair import feasible
+from qpsvm.bounds.repair import make_feasible
 from qpsvm.derivation.quantities import Quantities
 from qpsvm.derivation.relative_size import relative_to
 from qpsvm.derivation.step import Measurement
@@ -68,7 +68,7 @@ def assess_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, 
     gap_text = (
         f"a certified relative gap of {gap:.1e}" if np.isfinite(gap) else "no certified gap: it separates nothing"
     )
-    relative_change = relative_to(float(np.abs(feasible(at.problem.svm, alpha) - alpha).max()), at.max_alpha)
+    relative_change = relative_to(float(np.abs(make_feasible(at.problem.svm, alpha) - alpha).max()), at.max_alpha)
     if max(relative_change, at.alpha_without_weight) > AGREEMENT_TOL:
         return (
             f"NOT FEASIBLE: at the α given, {describe_violation(at)}. The residuals are those of the α given; the "

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.bounds.repair import feasible
+from qpsvm.bounds.repair import make_feasible
 from qpsvm.data.rows import RowSource
 from qpsvm.derivation.display import RESIDUAL_TOL
 from qpsvm.derivation.relative_size import VANISHING, reference_size
@@ -107,7 +107,7 @@ class Quantities(Generic[P]):
         This α is the midpoint of α and the feasible α closest to 0.
         """
         svm = self.problem.svm
-        midpoint = 0.5 * (self.all_multipliers + feasible(svm, np.zeros(svm.m)))
+        midpoint = 0.5 * (self.all_multipliers + make_feasible(svm, np.zeros(svm.m)))
         names_of_w = (
             "f", "values", "b", "xi", "square_of_w", "half_norm", "level", "objective_scale", *self.symbols_of_w,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Define the base of the estimators with a kernel (`KernelMachine`): their samples, kernel and attributes."""
+"""Define the bases of the estimators with a kernel: `KernelMachine`, and `SingleMachine` for one decision function."""
 
 from __future__ import annotations
 
@@ -32,19 +32,13 @@ from qpsvm.space.kernels.scores import ScoreFunctions
 class KernelMachine(Estimator):
     """Base of the estimators with `kernel`, `gamma`, `degree` and `coef0`.
 
-    With a user's kernel function, the problem has a precomputed kernel, and the samples of the fit are stored to
-    evaluate the function at new ones.
+    The kernel may be a user's Python function of two sets of samples. Then the problem has a precomputed kernel, and
+    the samples of the fit are stored to evaluate the function at new ones.
     """
 
     _parameter_names: ClassVar[tuple[str, ...]] = (
-        "kernel",
-        "degree",
-        "gamma",
-        "coef0",
-        "shrinking",
-        "cache_size",
-        "psd",
-    )
+        "kernel", "degree", "gamma", "coef0", "shrinking", "cache_size", "psd",
+    )  # fmt: skip
     _scores: ScoreFunctions
     _input_dtype: np.dtype[Any]
 
@@ -90,21 +84,7 @@ class KernelMachine(Estimator):
         source = X if isinstance(X, RowSource) else None
         if source is not None and not self._is_linear:
             X = source.matrix()
-        if self._has_kernel_function:
-            self._function_samples = X
-            matrix: Any = evaluate_kernel(self.kernel, X, X)
-            self.n_features_in_ = X.shape[1] if getattr(X, "ndim", 0) == 2 else 1
-            self.shape_fit_ = X.shape if hasattr(X, "shape") else (_num_samples(X),)
-        else:
-            if self.kernel == "precomputed" and sp.issparse(X):
-                raise DataTypeError("Sparse precomputed kernels are not supported.")
-            matrix = prepare_training(self, X)
-            if self.kernel == "precomputed" and matrix.shape[0] != matrix.shape[1]:
-                raise DataError(
-                    "Precomputed matrix must be a square matrix. "
-                    f"Input is a {matrix.shape[0]}x{matrix.shape[1]} matrix."
-                )
-            self.shape_fit_ = matrix.shape
+        matrix: Any = self._evaluate_function(X) if self._has_kernel_function else self._convert_training(X)
         if source is not None:
             learn_columns(self, source)
         self._sparse = matrix.is_sparse if isinstance(matrix, RowSource) else sp.issparse(matrix)
@@ -112,6 +92,26 @@ class KernelMachine(Estimator):
         kernel = build_kernel(self, matrix)
         self._gamma = getattr(kernel, "gamma", 0.0)
         return matrix, kernel
+
+    def _evaluate_function(self, X: Any) -> FloatArray:
+        """Evaluate a user's kernel function on the samples of a fit, (n, n), and store the samples."""
+        self._function_samples = X
+        matrix = evaluate_kernel(self.kernel, X, X)
+        self.n_features_in_ = X.shape[1] if getattr(X, "ndim", 0) == 2 else 1
+        self.shape_fit_ = X.shape if hasattr(X, "shape") else (_num_samples(X),)
+        return matrix
+
+    def _convert_training(self, X: Any) -> Any:
+        """Convert the samples of a fit, (n, d), or a kernel matrix, (n, n). Raises DataError, DataTypeError."""
+        if self.kernel == "precomputed" and sp.issparse(X):
+            raise DataTypeError("Sparse precomputed kernels are not supported.")
+        matrix = prepare_training(self, X)
+        if self.kernel == "precomputed" and matrix.shape[0] != matrix.shape[1]:
+            raise DataError(
+                f"Precomputed matrix must be a square matrix. Input is a {matrix.shape[0]}x{matrix.shape[1]} matrix."
+            )
+        self.shape_fit_ = matrix.shape
+        return matrix
 
     def _prepare_prediction(self, X: Any) -> Any:
         """Prepare samples to predict, (m, d); for a user's kernel function, its values with those of the fit, (m, n).
@@ -139,9 +139,9 @@ class KernelMachine(Estimator):
     def _store_functions(
         self, X: Any, kernel: Kernel, support: IntArray, coef: FloatArray, b: FloatArray, w: FloatArray | None
     ) -> None:
-        """Store the attributes of decision functions; coef (·, s) are the coefficients as scikit-learn stores them.
+        """Store the support vectors and the P decision functions.
 
-        Shapes: support (s,), b (P,), w (P, d).
+        Shapes: support (s,), b (P,), w (P, d), and coef (·, s), the coefficients as scikit-learn stores them.
         """
         self.support_ = support.astype(np.int32)
         self.support_vectors_ = self._select_vectors(X, kernel)
@@ -209,7 +209,7 @@ def _list_arguments(problem_class: Any) -> frozenset[str]:
 
 
 class SingleMachine(KernelMachine):
-    """Base of the estimators with a kernel that consist of one machine."""
+    """Base of the estimators with a kernel that solve one problem and have one decision function."""
 
     _attribute_names: ClassVar[tuple[str, ...]] = (
         "support_", "support_vectors_", "n_support_", "dual_coef_", "coef_", "intercept_", "fit_status_", "gap_",
@@ -241,7 +241,7 @@ class SingleMachine(KernelMachine):
         return build_model(self, self._scores, None if self._labels is None else np.array(self._labels))
 
     def _store_result(self, X: Matrix, result: SVMResult) -> None:
-        """Store the attributes of an estimator of one machine."""
+        """Store the attributes of the fit from its result."""
         self._results = LazyResults(1, None, {0: result})
         support, model = np.flatnonzero(result.coef), result.model
         self.n_support_ = np.array([len(support)], dtype=np.int32)

@@ -1,6 +1,6 @@
-"""Build the kernel that an estimator's parameter `kernel` describes, or evaluate one that is a function.
+"""Build the kernel that an estimator's parameter `kernel` describes, or evaluate it if it is a Python function.
 
-`build_kernel` makes a name a `Kernel` with numbers as parameters, by scikit-learn's rules for gamma. A function is
+`build_kernel` converts a name to a `Kernel` with numbers as parameters, by scikit-learn's rules for γ. A function is
 evaluated by `evaluate_kernel` and `evaluate_diagonal`; its matrix is then a precomputed kernel.
 """
 
@@ -19,23 +19,25 @@ from qpsvm.estimators.sklearn_checks import translate_sklearn_errors
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from qpsvm.space.kernels.kernel import compute_variance
 
-#: Replaces gamma=0: so small that every kernel value is the same, but large enough that 1/gamma does not overflow.
+#: Smallest γ, also used for gamma=0: it makes all kernel values equal, but 1/γ does not overflow.
 MIN_GAMMA = 1e-150
+#: Number of samples for which `evaluate_diagonal` evaluates a kernel matrix.
+DIAGONAL_ROWS = 64
 
 
 def build_kernel(estimator: Any, X: Matrix) -> Kernel:
     """Build the kernel of an estimator over the samples of its fit, with numbers as parameters."""
-    name = estimator.kernel
-    if isinstance(name, Kernel):
-        return name.resolve(X)
-    if callable(name) or name == "precomputed":
+    kernel = estimator.kernel
+    if isinstance(kernel, Kernel):
+        return kernel.resolve(X)
+    if callable(kernel) or kernel == "precomputed":
         return Precomputed()
-    if name == "linear":
+    if kernel == "linear":
         return Linear()
     gamma = max(compute_gamma(estimator.gamma, X), MIN_GAMMA)
-    if name == "poly":
+    if kernel == "poly":
         return Polynomial(estimator.degree, gamma, estimator.coef0)
-    return RBF(gamma) if name == "rbf" else Sigmoid(gamma, estimator.coef0)
+    return RBF(gamma) if kernel == "rbf" else Sigmoid(gamma, estimator.coef0)
 
 
 def compute_gamma(gamma: Any, X: Matrix) -> float:
@@ -64,5 +66,5 @@ def evaluate_kernel(kernel: Any, X: Any, Z: Any) -> FloatArray:
 
 def evaluate_diagonal(kernel: Any, X: Any) -> FloatArray:
     """Evaluate K(x, x) of a user's function, a few samples at a time: (m,). Raises DataError, DataTypeError."""
-    batches = (X[i : i + 64] for i in range(0, _num_samples(X), 64))
+    batches = (X[i : i + DIAGONAL_ROWS] for i in range(0, _num_samples(X), DIAGONAL_ROWS))
     return np.concatenate([evaluate_kernel(kernel, batch, batch).diagonal() for batch in batches])

@@ -1,4 +1,4 @@
-"""Define the novelty detectors `OneClassSVM` and `SVDD`."""
+"""Define the novelty detectors `OneClassSVM` and `SVDD`, whose decision value f is nonnegative for inliers."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from qpsvm.estimators.kernel_parameter import evaluate_diagonal
 from qpsvm.estimators.parameter_checks import check_share
 from qpsvm.estimators.parameter_table import PARAMETERS, ParameterInfo
 from qpsvm.estimators.targets import check_weights
-from qpsvm.machines import SVDD as BallProblem
+from qpsvm.machines import SVDD as SVDDProblem
 from qpsvm.machines import OneClass
 
-#: Values of f below this fraction of the threshold are set to 0. Otherwise rounding, which depends on the number of
+#: |f| up to this fraction of the threshold, ρ or R², is set to 0. Otherwise rounding, which depends on the number of
 #: rows predicted at a time, would decide the label of samples on the margin.
 TIE_TOL = 1e-12
 
 
 def snap_margins(values: FloatArray, threshold: float) -> FloatArray:
-    """Return values of f, (m,), with those on the margin set to 0."""
+    """Set values of f, (m,), that differ from 0 only by rounding to 0."""
     return np.where(np.abs(values) > TIE_TOL * abs(threshold), values, 0.0)
 
 
@@ -146,7 +146,7 @@ class SVDD(KernelDetector):
     (2,) [ 1 -1] True
     """
 
-    _problem_class = BallProblem
+    _problem_class = SVDDProblem
     _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
         "kernel": replace(
             PARAMETERS["kernel"],

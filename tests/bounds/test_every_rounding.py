@@ -23,7 +23,7 @@ from qpsvm.bounds.certificate import EvaluatedViolations, PrimalPoint
 from qpsvm.bounds.certify import DualPoint, certify
 from qpsvm.bounds.gap_bounder import GapBounder
 from qpsvm.bounds.levels import find_primal_points
-from qpsvm.bounds.repair import feasible
+from qpsvm.bounds.repair import make_feasible
 
 INTERCEPTS = (None, "free", "penalised")
 #: Upper bounds and curvatures: a hinge, Huber's, the squared hinge, and rows that nothing may fall short of.
@@ -105,7 +105,7 @@ def test_a_surplus_is_paid_for(seed: int | None) -> None:
         X, y = rng.standard_normal((n, 2)) + rng.choice([0, 2, 10]), np.resize([1.0, -1.0], n)
     problem = StatedProblem(X, y, 1.0, 2.0, 0.0, "free")
     if seed is not None:
-        a = feasible(problem.svm, rng.uniform(0, 1.5, n))
+        a = make_feasible(problem.svm, rng.uniform(0, 1.5, n))
         off = a.copy()
         k = int(rng.integers(n))
         off[k] = np.clip(off[k] + rng.choice([0.3, -0.3]), 0, 2)
@@ -133,7 +133,7 @@ def test_a_repaired_alpha_leaves_no_surplus(kind: str, n: int) -> None:
         "OneClass": lambda: qpsvm.OneClass(X, nu=0.37, kernel="linear"),
     }[kind]()  # fmt: skip
     svm = problem.svm
-    a = feasible(svm, svm.upper * rng.uniform(-0.5, 1.5, svm.m))
+    a = make_feasible(svm, svm.upper * rng.uniform(-0.5, 1.5, svm.m))
     assert ((a >= 0.0) & (a <= svm.upper)).all()
     for part in svm.parts:
         surplus = dot(as_fractions(a), as_fractions(part.column)) - Fraction(part.total) - Fraction(part.low)
@@ -274,7 +274,7 @@ def draw_bands(seed: int) -> tuple[Any, Any, dict[str, Any], dict[str, float]]:
     points, sides = np.vstack([X[:3], X[:3]]), np.repeat([1.0, -1.0], 3)
     rows = qpsvm.ValueConstraints(points, np.diag(sides), rng.uniform(0.1, 0.6, 6) + 0.7 * sides)  # f is about 0.7
     problem = qpsvm.CSVM(X, np.where(score > np.median(score), 1, 0), C=1.0, constraints=rows)
-    alpha = feasible(problem.svm, rng.uniform(0.0, 1.0, problem.svm.m))
+    alpha = make_feasible(problem.svm, rng.uniform(0.0, 1.0, problem.svm.m))
     beta = problem.svm.beta(alpha)
     point = next(find_primal_points(problem.space, beta, None)[1])
     dual = DualPoint(alpha, beta, {}, 0.0, 0.0)

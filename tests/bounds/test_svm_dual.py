@@ -29,7 +29,7 @@ from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.certify import certify
 from qpsvm.bounds.gap_refiner import GapRefiner
 from qpsvm.bounds.polish import polish
-from qpsvm.bounds.repair import balance_sides, feasible
+from qpsvm.bounds.repair import balance_sides, make_feasible
 from qpsvm.program import losses
 from qpsvm.program.svm_dual import DualGroup, DualPart, SVMDual, build_intercept_groups
 from qpsvm.space.kernels.functions import Linear, Precomputed
@@ -139,7 +139,7 @@ def test_any_alpha_becomes_a_pair_whose_gap_is_no_less_than_the_exact_one(seed: 
     svm, X, space = drawn_dual(seed, kind, size)
     rng = np.random.default_rng(seed)
     with np.errstate(invalid="raise"):
-        alpha = feasible(svm, rng.uniform(-0.5, 1.5, svm.m) * size)
+        alpha = make_feasible(svm, rng.uniform(-0.5, 1.5, svm.m) * size)
         measured = certify(space, svm, alpha)
         certificate = with_rounding_bound(svm, space, alpha)
     for point in (measured, certificate):
@@ -380,8 +380,8 @@ def test_repair_ends_in_the_set_and_stays_there(seed: int, kind: str) -> None:
     rng = np.random.default_rng(seed)
     for start in (rng.normal(size=svm.m) * 3, np.zeros(svm.m), np.full(svm.m, 1e9), np.full(svm.m, -1.0)):
         with np.errstate(all="raise", under="ignore"):
-            alpha = feasible(svm, start)
-            again = feasible(svm, alpha)
+            alpha = make_feasible(svm, start)
+            again = make_feasible(svm, alpha)
         assert (alpha >= 0).all()
         assert (alpha <= svm.upper).all()
         for part in svm.parts:
@@ -400,7 +400,7 @@ def test_a_mass_is_reached_from_below_whatever_the_sign_of_its_column(sign: floa
         (DualGroup("total", "rho", repeat_value(sign, 5), 2.0 * sign),),
     )  # fmt: skip
     for start in (np.zeros(5), np.arange(5.0), np.full(5, 0.1)):
-        alpha = feasible(svm, start)
+        alpha = make_feasible(svm, start)
         assert alpha.sum() == pytest.approx(2.0, rel=1e-14)
         assert (alpha >= 0).all()
         assert (alpha <= caps).all()

@@ -29,7 +29,7 @@ from qpsvm.data.rows.blocks import ALL, Block
 from qpsvm.data.rows.memory import ChangeGuard, as_block
 from qpsvm.data.rows.sparse_block import SparseBlock
 from qpsvm.data.sources.chosen_columns import choose_columns
-from qpsvm.data.sources.first_pass import check_total, check_values
+from qpsvm.data.sources.first_pass import check_and_sum_squares, check_sum_of_squares
 from qpsvm.data.sources.stored import FileWatch, Origin, StoredRows
 
 
@@ -192,8 +192,8 @@ def _check_numbers(source: MemoryMap) -> None:
     for part in source.parts:
         for i in range(0, len(part), source.block_rows):
             X = part[i : i + source.block_rows][:, source.columns]
-            squares += check_values(X, lambda row, first=start + i: source.where(first + row), None)  # type: ignore[misc]
-            check_total(squares)
+            squares += check_and_sum_squares(X, lambda row, first=start + i: source.where(first + row), None)  # type: ignore[misc]
+            check_sum_of_squares(squares)
         start += len(part)
 
 

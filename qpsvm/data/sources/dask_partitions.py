@@ -17,7 +17,7 @@ from qpsvm.base.errors import DataError
 from qpsvm.data.rows.blocks import Block, sum_arrays
 from qpsvm.data.rows.memory import as_block
 from qpsvm.data.rows.source import Task
-from qpsvm.data.sources.first_pass import check_values
+from qpsvm.data.sources.first_pass import check_and_sum_squares
 from qpsvm.data.sources.packed import unpack
 
 
@@ -54,7 +54,7 @@ def inspect_partition(X: Any, names: Sequence[str] | None = None) -> PartitionFa
     if X.dtype.kind not in "biuf":
         return PartitionFacts(**size, fault=f" has entries of type {X.dtype}; samples must be numbers")
     try:
-        check_values(sp.csr_array(X) if sparse else X, lambda row: f"row {row}", names)
+        check_and_sum_squares(sp.csr_array(X) if sparse else X, lambda row: f"row {row}", names)
     except DataError as error:
         return PartitionFacts(**size, fault=f": {error}")
     return PartitionFacts(**size, longest_row=longest)

@@ -1,13 +1,13 @@
 """Read the partitions of a Dask collection as rows (`DaskRows`).
 
-    (DASK.1)  a product with all rows is one graph: a task for each partition, run where it is stored, and the sums of
-              the results
+    (DASK.1)  a product with all rows is one graph: one task per partition, run where the partition is stored, and the
+              sums of the results
     (DASK.2)  vectors over the rows stay in this process; those that a task needs are sent packed, (PACK.1)
 
 The collection is persisted once, if a cluster holds it or it fits into this process's memory; then one pass inspects
 every partition (`PartitionFacts`). Tasks (`RowSource.map_blocks`) are sent to the partitions. If a worker is lost, Dask
 recomputes its partitions and nothing has to restart, because the graph of a task contains all that it needs. A small
-table is fetched in one graph, and is an array from then on.
+table is fetched once, and is an array from then on.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from qpsvm.data.sources.packed import pack
 
 #: Largest size in bytes of a table that is fetched into this process.
 SMALL_TABLE = 64e6
-#: Number of results that one task sums, if they are summed on the cluster.
+#: Largest number of results that one task sums on the cluster.
 SUM_FAN_IN = 8
-#: Largest number of rows that `DaskRows.take` caches, because the same rows are often needed twice in succession.
+#: `DaskRows.take` caches at most this many rows, because the same ones are often needed twice in succession.
 CACHED_ROWS = 20_000
 
 
@@ -54,7 +54,7 @@ def open_collection(X: Any, *vectors: Any) -> tuple[DaskRows, list[Any]]:
     """
     import dask
 
-    names = _column_names(X)
+    names = _find_column_names(X)
     inspect = dask.delayed(inspect_partition, pure=False)
     with translate_cluster_errors():
         arrays = [_as_array(X), *map(_as_vector, filter(is_dask, vectors))]
@@ -68,7 +68,7 @@ def open_collection(X: Any, *vectors: Any) -> tuple[DaskRows, list[Any]]:
     return DaskRows(parts, facts, arrays[0], names), opened_vectors
 
 
-def _column_names(X: Any) -> tuple[str, ...] | None:
+def _find_column_names(X: Any) -> tuple[str, ...] | None:
     """Return the names of the columns; None if there are none, or they are not distinct strings."""
     columns = getattr(X, "columns", None)
     if columns is None:
@@ -123,9 +123,8 @@ def _check_partitions(facts: Sequence[PartitionFacts]) -> None:
 class DaskRows(RowSource):
     """The rows of a Dask array or data frame.
 
-    parts: The partitions, as delayed objects of Dask.
-    facts: Facts about each partition.
-    collection: The collection of the partitions. It is referenced because a cluster drops data without references.
+    parts, facts: The partitions, as delayed objects of Dask, and facts about each.
+    collection: Their collection, referenced because a cluster drops data without references.
     names: Names of the columns; None if unknown.
     offsets (p + 1,): Number of rows before each of the p partitions, and of all rows.
     is_remote: Whether the rows stay on the workers, because the table is not small.
@@ -157,13 +156,8 @@ class DaskRows(RowSource):
     def map_blocks(
         self, task: Task, *vectors: FloatArray, rows: IntArray | None = None, add: bool = False
     ) -> Iterator[tuple[RowIndex, Any]]:
-        matrix = self.memory_matrix
-        if matrix is not None:
-            block = as_block(matrix)
-            if rows is None:
-                yield ALL, task(block, *vectors)
-            else:
-                yield ALL, task(block, rows, *vectors)
+        if self.memory_matrix is not None:
+            yield ALL, task(as_block(self.memory_matrix), *(() if rows is None else (rows,)), *vectors)
             return
         import dask
 
@@ -176,9 +170,9 @@ class DaskRows(RowSource):
             calls.append(run(self.parts[k], self.is_sparse, task, *row_arguments, *packed_vectors))
             positions.append(position)
         if add:
-            join = dask.delayed(sum_results, pure=False)
+            add_results = dask.delayed(sum_results, pure=False)
             while len(calls) > 1:
-                calls = [join(*calls[i : i + SUM_FAN_IN]) for i in range(0, len(calls), SUM_FAN_IN)]
+                calls = [add_results(*calls[i : i + SUM_FAN_IN]) for i in range(0, len(calls), SUM_FAN_IN)]
             positions = positions[:1]
         results = self._compute(calls) if calls else []
         yield from zip(positions, map(_make_writeable, results), strict=True)
@@ -218,7 +212,7 @@ class DaskRows(RowSource):
 
     @cached
     def _sums_and_squares(self) -> list[FloatArray]:
-        """Xᵀ1 and the diagonal of XᵀX, (d,) each: every problem needs both."""
+        """Xᵀ1 and the diagonal of XᵀX, (d,) each, in one pass, because every problem needs both."""
         return self.sum_blocks(sum_columns, shapes=((self.d,), (self.d,)))
 
     def means(self) -> FloatArray:
@@ -270,7 +264,7 @@ class DaskRows(RowSource):
         yield as_block(self.take(rows)), ALL, ALL
 
     def __deepcopy__(self, memo: Any) -> DaskRows:
-        return self  # it is immutable
+        return self  # the rows are immutable
 
     def __reduce__(self) -> Any:
         """Pickle the rows themselves, because another process may not know the cluster. Raises TooLargeError."""

@@ -111,7 +111,7 @@ def _decode_dense(decoder: Decoder, folder: str, block_rows: int | None) -> Memo
     with ScratchFile(folder) as scratch:
         tally = run_first_pass(decoder, lambda X, name: scratch.add(as_dense(X), name), scratch.clear)
         values = scratch.map_array(decoder.dtype, (tally.n, tally.d))
-    return MemoryMap([values], tally.origin(), block_rows=block_rows)
+    return MemoryMap([values], tally.build_origin(), block_rows=block_rows)
 
 
 def _decode_sparse(decoder: Decoder, folder: str, block_rows: int | None) -> SparseMap:
@@ -132,7 +132,7 @@ def _decode_sparse(decoder: Decoder, folder: str, block_rows: int | None) -> Spa
         tally = run_first_pass(decoder, write_batch, restart)
         indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)])
         stored = data.map_array(np.float64, (int(indptr[-1]),)), indices.map_array(np.int32, (int(indptr[-1]),))
-    return SparseMap(*stored, indptr, tally.d, tally.origin(), block_rows)
+    return SparseMap(*stored, indptr, tally.d, tally.build_origin(), block_rows)
 
 
 class StoredDecoder(Decoder):
@@ -164,7 +164,7 @@ class DecodedRows(StoredRows):
     """
 
     def __init__(self, decoder: Decoder, tally: Tally) -> None:
-        super().__init__((tally.n, tally.d), tally.origin())
+        super().__init__((tally.n, tally.d), tally.build_origin())
         self._decoder, self.is_sparse = decoder, decoder.is_sparse
         self._entries, self._longest_row = tally.entries, tally.longest_row
 

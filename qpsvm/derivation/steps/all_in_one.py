@@ -22,7 +22,7 @@ from qpsvm.derivation.expressions import (
 )
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.all_in_one_terms import (
     ALPHA,
     ALPHA_SUM,
@@ -125,7 +125,7 @@ def build_level_step(terms: AllInOneTerms) -> Step:
         "Put 2w, 2b, 2ξ for w, b, ξ: every f doubles, the norm is four times as large and the slack twice, so that the "
         "paper's machine with twice the penalty C has four times the value.",
         Equation("alone", (
-            line(norm + total(C * xi, RIVALS), "=", (4 * sym.CLAIMED).with_name("4P", "4P"),
+            line(norm + total(C * xi, RIVALS), "=", (4 * sym.CLAIMED_PRIMAL).with_name("4P", "4P"),
                  scale=lambda at: 4.0 * at.objective_scale),
         )),
     )  # fmt: skip
@@ -142,7 +142,7 @@ def build_primal_step(terms: AllInOneTerms) -> Step:
         + ("Only differences of f count, and only differences of b." if is_free else "Only differences of f count."),
         Equation("below", (
             display(terms.primal, rf"\min_{{{variables},\xi}}\ "),
-            build_value_line(name_primal(terms), "=", sym.CLAIMED),
+            build_value_line(name_primal(terms), "=", sym.CLAIMED_PRIMAL),
             *iter_constraints(line(F_DIFFERENCE, "≥", 1 - terms.xi_of_row, scale="level"),
                               line(terms.xi, "≥", 0, scale="level", after=r"\quad (c\ne y_i)")),
         )),
@@ -369,7 +369,7 @@ def build_two_classes_step(terms: AllInOneTerms) -> Step:
         "f is f₂ − f₁.",
         Equation("below", (
             "v=w_2-w_1",
-            line((2 * sym.CLAIMED).with_name("2P", "2P"), "=", value, scale=lambda at: 2.0 * at.objective_scale),
+            line((2 * sym.CLAIMED_PRIMAL).with_name("2P", "2P"), "=", value, scale=lambda at: 2.0 * at.objective_scale),
         )),
         absent="" if len(terms.problem.classes) == 2 else "there are more than two classes",
     )  # fmt: skip

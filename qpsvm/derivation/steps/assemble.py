@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.duality import build_strong_duality_step, build_substitution_step, build_weak_duality_step
 from qpsvm.derivation.steps.formulas import Formulas, number_steps
 from qpsvm.derivation.steps.primal import build_lagrangian_step

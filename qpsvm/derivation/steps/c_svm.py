@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.assemble import build_steps
 from qpsvm.derivation.steps.duality import build_dual_step
 from qpsvm.derivation.steps.formulas import Formulas

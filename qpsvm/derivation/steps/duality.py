@@ -12,7 +12,7 @@ from qpsvm.bounds import certify
 from qpsvm.derivation.expressions import Equation, EquationLine, display, iter_constraints, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.formulas import Formulas, build_value_line, step
 from qpsvm.derivation.term_builders import HALF, add, multiply, total
 from qpsvm.program.status import Status
@@ -29,7 +29,7 @@ def build_substitution_step(machine: Formulas, consequence: str = "", eta: str =
     if machine.constraint_terms:
         constraint_cross, constraint_cost = machine.constraint_terms.multiplier_product, -machine.constraint_terms.cost
     norm = multiply(machine.norm_factor, machine.norm)
-    product = letter(rf"\langle {machine.w},\varphi(x_i)\rangle", sym.PRODUCT.function, f"(phi(X) @ {machine.w})")
+    product = letter(rf"\langle {machine.w},\varphi(x_i)\rangle", sym.W_DOT_PHI.function, f"(phi(X) @ {machine.w})")
     cross = multiply(machine.product_factor, total(machine.coef * product))
     rest = [*machine.linear, machine.curvature_term and -machine.curvature_term]
     lagrangian = machine.build_lagrangian(eta=False)

@@ -7,7 +7,7 @@ import numpy as np
 from qpsvm.derivation.expressions import EquationLine, Subset, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps import two_sided as two
 from qpsvm.derivation.steps.assemble import build_steps
 from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step
@@ -91,7 +91,7 @@ def build_squared_loss_steps(tube: Formulas) -> dict[str, Step]:
         r"\tfrac{\alpha^\pm_i}{2C_i}", lambda at: at.svm.curvature * at.alpha, "alpha / tile(2 * C, 2)", "α^±_i/(2C_i)"
     )  # fmt: skip
     slopes = [
-        line(alpha, "=", 2 * two.C * xi, scale=sym.read_part("box", half))
+        line(alpha, "=", 2 * two.C * xi, scale=sym.make_reader("box", half))
         for half, (alpha, xi) in enumerate(((two.ABOVE, two.XI), (two.BELOW, two.XI_STAR)))
     ]
     is_support = Subset("alpha > 0", lambda at: at.alpha > 0)

@@ -20,7 +20,7 @@ from qpsvm.derivation.expressions import Equation, EquationLine, Subset, display
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.term_builders import HALF, add, multiply, operation, reindex, total
 from qpsvm.derivation.terms import PRODUCT, Term
 from qpsvm.machines import SVDD, OneClass, Problem, ValueConstraints
@@ -52,7 +52,7 @@ def number_steps(prefix: str, *steps: Step) -> tuple[Step, ...]:
 def iter_minimum(variables: str, objective: Term, text: str = "the primal's value") -> Iterator[EquationLine]:
     """Yield the line of a minimisation over variables, and the equality of its value and the result's."""
     yield display(objective, rf"\min_{{{variables}}}\ ")
-    yield build_value_line(objective.with_name(text), "=", sym.CLAIMED)
+    yield build_value_line(objective.with_name(text), "=", sym.CLAIMED_PRIMAL)
 
 
 def build_value_line(first: Term, *rest: Any, **fields: Any) -> EquationLine:
@@ -122,7 +122,7 @@ class RowTerms:
     @property
     def box(self) -> EquationLine:
         """The bounds of α."""
-        scale = sym.read_part("box", self.side)
+        scale = sym.make_reader("box", self.side)
         if self.upper is None:
             return line(self.alpha, "≥", 0, scale=scale)
         return line(0, "≤", self.alpha, "≤", self.upper, scale=scale)
@@ -388,7 +388,7 @@ class Formulas:
     @property
     def norm(self) -> Term:
         """The square of the norm of w, plus that of a penalised b."""
-        norm_of_w = replace(sym.W2, written=(rf"\|{self.w}\|^2", f"‖{self.w}‖²", f"norm({self.w})**2"))
+        norm_of_w = replace(sym.W_SQUARED, written=(rf"\|{self.w}\|^2", f"‖{self.w}‖²", f"norm({self.w})**2"))
         return norm_of_w + sym.B**2 if self.has_penalised_b else norm_of_w
 
     @property

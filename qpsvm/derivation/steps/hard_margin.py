@@ -9,7 +9,7 @@ from qpsvm.bounds import hard_margin as hard
 from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.assemble import build_steps
 from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step
 from qpsvm.derivation.steps.formulas import Formulas, case, step
@@ -92,15 +92,15 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
         ),
         kinds=build_kinds_step(
             hull,
-            case(sym.ZERO, (sym.ALPHA, "=", 0), (hull.compared_value, "≥", 1)),
+            case(sym.AT_ZERO, (sym.ALPHA, "=", 0), (hull.compared_value, "≥", 1)),
             case(sym.POSITIVE, (sym.ALPHA, ">", 0), (hull.compared_value, "=", 1)),
         ),
         strong=step(
             "Strong duality",
             "Both optimal values are the same number. As ½αᵀQα = ½‖w‖², the sum of α gives the margin without w.",
             Equation("below", (
-                line(HALF * sym.W2, "=", total(sym.ALPHA) - HALF * sym.W2, scale="objective_scale"),
-                line(HALF * sym.W2, "=", sym.QP_VALUE, scale="objective_scale", shown=False),
+                line(HALF * sym.W_SQUARED, "=", total(sym.ALPHA) - HALF * sym.W_SQUARED, scale="objective_scale"),
+                line(HALF * sym.W_SQUARED, "=", sym.QP_VALUE, scale="objective_scale", shown=False),
                 line(2 / sym.NORM, "=", 2 / square_root(total(sym.ALPHA)), before=r"\Longrightarrow\quad "),
             )),
         ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from qpsvm.derivation.expressions import Equation, line, write_stationarity
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.assemble import build_steps
 from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step
 from qpsvm.derivation.steps.formulas import Formulas, case, step
@@ -86,9 +86,9 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
         dual=build_dual_step(soft, "the box of a C-SVM, and a square"),
         kinds=build_kinds_step(
             soft,
-            case(sym.ZERO, (sym.ALPHA, "=", 0), (soft.compared_value, "≥", 1)),
-            case(sym.BETWEEN, (0, "<", sym.ALPHA, "<", sym.C), (soft.compared_value, "=", 1 - CURVE)),
-            case(sym.BOUNDED, (sym.ALPHA, "=", sym.C), (soft.compared_value, "≤", 1 - WIDTH)),
+            case(sym.AT_ZERO, (sym.ALPHA, "=", 0), (soft.compared_value, "≥", 1)),
+            case(sym.FREE, (0, "<", sym.ALPHA, "<", sym.C), (soft.compared_value, "=", 1 - CURVE)),
+            case(sym.AT_BOUND, (sym.ALPHA, "=", sym.C), (soft.compared_value, "≤", 1 - WIDTH)),
             text=": outside the margin, inside it by less than κ, and inside "
             "it by more, where every sample pulls equally.",
         ),

@@ -6,7 +6,7 @@ from qpsvm.bounds import levels
 from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.assemble import build_steps
 from qpsvm.derivation.steps.duality import build_dual_step, build_strong_duality_step, build_substitution_step
 from qpsvm.derivation.steps.formulas import Formulas, step

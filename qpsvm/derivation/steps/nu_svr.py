@@ -1,11 +1,11 @@
-"""Build the steps of the ν-SVR, (NUSVR.1) to (NUSVR.18)."""
+"""Build the steps of the ν-SVR, (NUSVR.1) to (NUSVR.18); `two` are the terms that regressions share."""
 
 from __future__ import annotations
 
 from qpsvm.bounds import levels
 from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps import two_sided as two
 from qpsvm.derivation.steps.assemble import build_steps
 from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step
@@ -23,7 +23,7 @@ SYMBOLS = two.SYMBOLS
 
 
 def build_terms(problem: NuSVR) -> Formulas:
-    """Build the terms of the machine."""
+    """Build the terms of a machine with a variable half width ε."""
     return two.build_terms(
         problem, total(two.C * (two.XI + two.XI_STAR)), other_variables=r",\varepsilon", reward=NU_C * two.EPSILON,
         equality=(-two.EPSILON, ALPHA_SUM, NU_C), linear=False,
@@ -32,53 +32,52 @@ def build_terms(problem: NuSVR) -> Formulas:
 
 def steps(problem: NuSVR) -> tuple[Step, ...]:
     """Return all steps, in order."""
-    tube = build_terms(problem)
-    residual = sym.T - sym.U
-    half_sum = HALF * NU_C
-    weight_beyond = sym.sum_weights_where(two.MISSED, ">", two.EPSILON, two.C)
-    weight_outside = sym.sum_weights_where(two.MISSED, "≥", two.EPSILON, two.C)
+    terms = build_terms(problem)
+    residual, half_weight = sym.T - sym.U, HALF * NU_C
+    weight_outside = sym.sum_weights_where(two.MISSED, ">", two.EPSILON, two.C)
+    weight_edge_or_outside = sym.sum_weights_where(two.MISSED, "≥", two.EPSILON, two.C)
     return build_steps(
-        tube,
+        terms,
         "NUSVR",
         first=build_loss_step(
-            tube,
+            terms,
             "The half width ε of the tube is a variable with the penalty νΣ_C per unit, where Σ_C is the sum of all "
             "C_i. So ν determines the fraction of samples outside the tube, and the noise in the data its width.",
             total(two.C * largest_of(0, two.MISSED - two.EPSILON)),
         ),
         primal=build_primal_step(
-            tube,
+            terms,
             "The loss is the smallest ξ_i and ξ*_i above three linear functions, one for each side of f. The last "
             "line implies ε ≥ 0: a negative ε would lower νΣ_Cε by no more than it raises the penalty.",
             line(total(two.C * (two.MISSED + two.EPSILON)) - NU_C * two.EPSILON, "≥", total(two.C * two.MISSED),
                  scale=lambda at: float(total(two.C * (two.MISSED + two.EPSILON)).value(at)) or 1.0),
         ),
-        lagrangian=build_lagrangian_step(tube, two.MULTIPLIERS),
+        lagrangian=build_lagrangian_step(terms, two.MULTIPLIERS),
         level=build_other_variable_step(
-            tube,
+            terms,
             " So ν is the sum of the multipliers divided by its largest possible value.",
         ),
         substitution=build_substitution_step(
-            tube, "b, ε, ξ and ξ* cancel, and with ε the penalty of the tube", two.ETA
+            terms, "b, ε, ξ and ξ* cancel, and with ε the penalty of the tube", two.ETA
         ),
-        dual=build_dual_step(tube, "2n variables in a box, and two equalities"),
+        dual=build_dual_step(terms, "2n variables in a box, and two equalities"),
         intercept=step(
             "Recovering b and ε",
             "Relative to u = Kβ, b + ε is the upper edge of the tube and b − ε the lower one. Each side has half of "
             "the total weight, so the primal splits into one problem per edge, which a weighted quantile solves.",
             Equation("below", (
-                sym.build_quantile_line(residual, ">", sym.B + two.EPSILON, two.C, half_sum),
-                sym.build_quantile_line(residual, "<", sym.B - two.EPSILON, two.C, half_sum),
+                sym.build_quantile_line(residual, ">", sym.B + two.EPSILON, two.C, half_weight),
+                sym.build_quantile_line(residual, "<", sym.B - two.EPSILON, two.C, half_weight),
                 line(sym.U, "=", sym.kernel_sum(two.BETA), measured=False),
             )),
             levels.find_soft_minimisers, general="LEVEL.3",
         ),
-        kinds=build_kinds_step(tube, *two.KINDS),
+        kinds=build_kinds_step(terms, *two.KINDS),
         besides=step(
             "What ν bounds",
             "A sample outside the tube has α_i = C_i, so their total weight is at most a fraction ν. A sample inside "
             "has α_i = 0, so the total weight of those on the edge or outside is at least ν. The residual is by how "
             "much a bound fails.",
-            Equation("alone", (line(weight_beyond, "≤", NU_C, "≤", weight_outside, scale=NU_C.value),)),
+            Equation("alone", (line(weight_outside, "≤", NU_C, "≤", weight_edge_or_outside, scale=NU_C.value),)),
         ),
     )  # fmt: skip

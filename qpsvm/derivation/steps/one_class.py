@@ -12,7 +12,7 @@ from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import NotMeasurableError
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.assemble import build_steps
 from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step
 from qpsvm.derivation.steps.formulas import Formulas, RowTerms, step
@@ -57,7 +57,7 @@ def build_unlabelled(problem: Problem, rows: RowTerms, penalty: Term, **terms: A
 
 def build_terms(problem: OneClass) -> Formulas:
     """Build the terms of the machine."""
-    rows = RowTerms(sym.ALPHA, sym.XI, sym.PRODUCT, RHO, sym.ETA, sym.XI, S)
+    rows = RowTerms(sym.ALPHA, sym.XI, sym.W_DOT_PHI, RHO, sym.ETA, sym.XI, S)
     return build_unlabelled(
         problem, rows, total(S * sym.XI), linear=(), quadratic=HALF * QUADRATIC_FORM, other_variables=r",\rho",
         reward=-(NU_S * RHO), equality=(RHO, ALPHA_SUM, NU_S), intercept_term=-RHO, level=0.0, b="ρ",

@@ -9,7 +9,7 @@ from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.assemble import build_steps
 from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step
 from qpsvm.derivation.steps.formulas import Formulas, step
@@ -86,7 +86,7 @@ def _build_c_svm_step(machine: Formulas) -> Step:
         "Dividing by λ moves the weight from the norm to the loss. The same α is certified for the C-SVM "
         "unchanged: α and f are the same, and the objective values are divided by λ.",
         Equation("below", (
-            line(c_svm_value, "=", sym.CLAIMED, scale="objective_scale", shown=False),
+            line(c_svm_value, "=", sym.CLAIMED_PRIMAL, scale="objective_scale", shown=False),
             display(1 / LAM * (LAM / 2 * machine.norm + total(SHARES * sym.XI))),
             scaled_objective,
             line(sym.C, "=", UPPER, before=r",\qquad ", joined=True),

@@ -8,7 +8,7 @@ from qpsvm.derivation.expressions import Equation, Subset, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps import two_sided as two
 from qpsvm.derivation.steps.assemble import build_steps
 from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step
@@ -28,7 +28,7 @@ SYMBOLS = two.SYMBOLS | {
     "M": Meaning("samples on the curve: β_i is between its bounds, and not 0"),
 }
 #: The samples with neither α⁺ nor α⁻ at its bound.
-INSIDE = Subset("(kind_above < 2) & (kind_below < 2)", lambda at: ~np.logical_or(*np.split(sym.BOUNDED(at), 2)))
+INSIDE = Subset("(kind_above < 2) & (kind_below < 2)", lambda at: ~np.logical_or(*np.split(sym.AT_BOUND(at), 2)))
 
 
 def build_terms(problem: QuantileSVR) -> Formulas:
@@ -39,7 +39,7 @@ def build_terms(problem: QuantileSVR) -> Formulas:
 
 def select_at_bound(half: int) -> Subset:
     """Return the samples with α⁺ (half 0) or α⁻ (half 1) at its bound."""
-    return Subset(f"kind_{('above', 'below')[half]} == 2", lambda at: np.split(sym.BOUNDED(at), 2)[half])
+    return Subset(f"kind_{('above', 'below')[half]} == 2", lambda at: np.split(sym.AT_BOUND(at), 2)[half])
 
 
 def find_largest_bound(at: At) -> float:

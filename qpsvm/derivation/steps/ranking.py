@@ -12,7 +12,7 @@ from qpsvm.derivation.expressions import Equation, line, write_stationarity
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.assemble import build_steps
 from qpsvm.derivation.steps.duality import build_dual_step, build_strong_duality_step, build_substitution_step
 from qpsvm.derivation.steps.formulas import Formulas, RowTerms, build_value_line, step
@@ -149,7 +149,7 @@ def _build_c_svm_step() -> Step:
         "one side. A negated difference is an equivalent sample of class −1. So the value is that of a C-SVM.",
         Equation("below", (
             r"z_k=\varphi(x_{i_k})-\varphi(x_{j_k}),\quad y_k=+1",
-            build_value_line(c_svm_value, "=", sym.CLAIMED),
+            build_value_line(c_svm_value, "=", sym.CLAIMED_PRIMAL),
             r"\min_{w,\xi}\ \tfrac12\|w\|^2+\sum_k C_k\xi_k",
             r"\text{subject to}\ y_k\langle w,z_k\rangle\ge 1-\xi_k",
         )),

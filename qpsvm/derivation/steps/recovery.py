@@ -10,7 +10,7 @@ from qpsvm.derivation.expressions import Equation, EquationLine, Subset, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.formulas import Formulas, step
 from qpsvm.derivation.steps.stationarity import NO_INTERCEPT, build_penalised_b_equation, build_w_line
 from qpsvm.derivation.term_builders import multiply, operation, total

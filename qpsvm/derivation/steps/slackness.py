@@ -12,7 +12,7 @@ from qpsvm.bounds.certificate import sum_gap_terms
 from qpsvm.bounds.repair import clip_to_box
 from qpsvm.derivation.expressions import Equation, EquationLine, join_lines, line
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.formulas import Formulas, build_value_line, case, describe_costliest, step
 from qpsvm.derivation.term_builders import add, magnitude, reindex, total
 from qpsvm.derivation.terms import Term
@@ -74,9 +74,9 @@ def build_kinds_step(machine: Formulas, *cases: EquationLine, text: str = "") ->
     if not cases:
         assert upper is not None
         cases = (
-            case(sym.ZERO, (alpha, "=", 0), (value, "≥", level)),
-            case(sym.BETWEEN, (0, "<", alpha, "<", upper), (value, "=", level)),
-            case(sym.BOUNDED, (alpha, "=", upper), (value, "≤", level)),
+            case(sym.AT_ZERO, (alpha, "=", 0), (value, "≥", level)),
+            case(sym.FREE, (0, "<", alpha, "<", upper), (value, "=", level)),
+            case(sym.AT_BOUND, (alpha, "=", upper), (value, "≤", level)),
         )
     count = "two" if len(cases) == 2 else "three"
     return step(

@@ -6,7 +6,7 @@ from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.assemble import build_steps
 from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step
 from qpsvm.derivation.steps.formulas import Formulas, build_value_line, case, step
@@ -69,7 +69,7 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
         dual=build_dual_step(soft, "α has no upper bound, and the square keeps it from growing"),
         kinds=build_kinds_step(
             soft,
-            case(sym.ZERO, (sym.ALPHA, "=", 0), (soft.compared_value, "≥", 1)),
+            case(sym.AT_ZERO, (sym.ALPHA, "=", 0), (soft.compared_value, "≥", 1)),
             case(sym.POSITIVE, (sym.ALPHA, ">", 0), (soft.compared_value, "=", 1 - CURVE)),
             text=". No support vector lies on the margin itself: the first bit "
             "of slack is free, so that every one has some.",

@@ -15,7 +15,7 @@ from qpsvm.bounds.levels import find_primal_points
 from qpsvm.derivation.expressions import Equation, EquationLine, join_lines, line, write_stationarity
 from qpsvm.derivation.letter_builder import latex_to_text, letter
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.formulas import Formulas, step
 from qpsvm.derivation.term_builders import total
 from qpsvm.derivation.terms import Term
@@ -124,7 +124,7 @@ def build_curved_xi_step(machine: Formulas, text: str, *lines: EquationLine) -> 
 def build_eta_lines(machine: Formulas, before: str) -> tuple[EquationLine, ...]:
     """Build the lines η = C − α, one per side of f; `before` is LaTeX in front of the first."""
     lines = (
-        line(rows.eta or 0, "=", (rows.upper or sym.C) - rows.alpha, scale=sym.read_part("C", rows.side))
+        line(rows.eta or 0, "=", (rows.upper or sym.C) - rows.alpha, scale=sym.make_reader("C", rows.side))
         for rows in machine.rows
     )
     return tuple(join_lines(before, *lines))

@@ -17,7 +17,7 @@ from qpsvm.derivation.expressions import Equation, EquationLine, display, iter_c
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.assemble import build_steps
 from qpsvm.derivation.steps.duality import build_dual_step, build_substitution_step, build_weak_duality_step
 from qpsvm.derivation.steps.formulas import Formulas, RowTerms, iter_minimum, step
@@ -34,7 +34,7 @@ from qpsvm.machines.one_class import check_constant_diagonal
 from qpsvm.result.model import Model
 
 # f, w and ξ of the SVDD are twice those in the units of its dual, where the level is K(x_i, x_i)/2.
-XI = letter(r"\xi_i", sym.read_part("xi", factor=2.0))
+XI = letter(r"\xi_i", sym.make_reader("xi", factor=2.0))
 MU = letter(r"\mu", "b")
 F = letter("f(x_i)", lambda at: 2.0 * (at.values - at.svm.level), "f(X)")
 PRODUCT = letter(r"\langle c,\varphi(x_i)\rangle", lambda at: at.values - at.b, "(phi(X) @ c)")

@@ -7,7 +7,7 @@ from typing import Any
 from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.formulas import Formulas, RowTerms, step
 from qpsvm.derivation.term_builders import HALF, dot, multiply, total
 from qpsvm.derivation.terms import Term, term

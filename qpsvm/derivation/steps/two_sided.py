@@ -11,7 +11,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.expressions import EquationLine, Subset, line
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
-from qpsvm.derivation.steps import letters as sym
+from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.formulas import Formulas, RowTerms, case
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, dot, magnitude, reindex
@@ -23,11 +23,11 @@ from qpsvm.machines.problem.penalties import compute_active_penalties
 MULTIPLIERS = "α⁺_i above f, α⁻_i below it, and η_i, η*_i for the slacks"
 #: What is substituted for η, in words.
 ETA = "what ξ gave"
-ABOVE = letter(r"\alpha^+_i", sym.read_part("alpha", 0))
-BELOW = letter(r"\alpha^-_i", sym.read_part("alpha", 1))
-XI = letter(r"\xi_i", sym.read_part("xi", 0))
-XI_STAR = letter(r"\xi^*_i", sym.read_part("xi", 1))
-ETAS = (letter(r"\eta_i", sym.read_part("eta", 0)), letter(r"\eta^*_i", sym.read_part("eta", 1)))
+ABOVE = letter(r"\alpha^+_i", sym.make_reader("alpha", 0))
+BELOW = letter(r"\alpha^-_i", sym.make_reader("alpha", 1))
+XI = letter(r"\xi_i", sym.make_reader("xi", 0))
+XI_STAR = letter(r"\xi^*_i", sym.make_reader("xi", 1))
+ETAS = (letter(r"\eta_i", sym.make_reader("eta", 0)), letter(r"\eta^*_i", sym.make_reader("eta", 1)))
 BETA = letter(r"\beta_i")
 C = letter("C_i", lambda at: active_penalties(at))
 SIGMA_C = letter(r"\Sigma_C", lambda at: float(active_penalties(at).sum()), "sum(C)")
@@ -47,7 +47,7 @@ SYMBOLS = {
     r"\Sigma": Meaning("Σ_C, the sum of all C_i"),
 }
 #: The samples with α⁺ = α⁻ = 0.
-BOTH_ZERO = Subset("(kind_above == 0) & (kind_below == 0)", lambda at: np.logical_and(*np.split(sym.ZERO(at), 2)))
+BOTH_ZERO = Subset("(kind_above == 0) & (kind_below == 0)", lambda at: np.logical_and(*np.split(sym.AT_ZERO(at), 2)))
 #: The upper bound of α of each row.
 UPPER = letter("C_i", "C", "tile(C, 2)")
 #: Line: samples with α⁺ = α⁻ = 0 are in the tube.
@@ -56,8 +56,8 @@ INSIDE: EquationLine = case(
 )  # fmt: skip
 #: Lines: samples in the tube, on its edge, and beyond it.
 KINDS = (
-    INSIDE, case(sym.BETWEEN, (0, "<", ALPHA_OF_ROW, "<", UPPER), (MISSED_OF_ROW, "=", EPSILON)),
-    case(sym.BOUNDED, (ALPHA_OF_ROW, "=", UPPER), (MISSED_OF_ROW, "≥", EPSILON))
+    INSIDE, case(sym.FREE, (0, "<", ALPHA_OF_ROW, "<", UPPER), (MISSED_OF_ROW, "=", EPSILON)),
+    case(sym.AT_BOUND, (ALPHA_OF_ROW, "=", UPPER), (MISSED_OF_ROW, "≥", EPSILON))
 )  # fmt: skip
 
 

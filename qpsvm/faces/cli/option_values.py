@@ -1,6 +1,6 @@
 """Read the values of options from text, with errors that name the expected form.
 
-Each `read_…` function is the `type` of an option: it takes the text, and raises `ArgumentTypeError`.
+Each `read_…` function is the `type` of an option for `argparse`: it takes the text, and raises `ArgumentTypeError`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def _make_reader(convert: Callable[[str], T], what: str) -> Callable[[str], T]:
-    """Make a reader of option text; if `convert` raises `ValueError`, its error says that `what` is expected."""
+    """Make a reader that converts text; if `convert` raises `ValueError`, its error says that `what` is expected."""
 
     def read(text: str) -> T:
         try:
@@ -30,12 +30,13 @@ def _make_reader(convert: Callable[[str], T], what: str) -> Callable[[str], T]:
 
 
 def _make_integer_reader(low: int, what: str) -> Callable[[str], int]:
-    """Make a reader of whole numbers from `low` to `SEEDS` - 1."""
-    return _make_reader(lambda text: low + range(low, SEEDS).index(int(text)), what)
+    """Make a reader of whole numbers from `low` to `SEEDS` - 1; `range.index` raises `ValueError` for others."""
+    allowed = range(low, SEEDS)
+    return _make_reader(lambda text: allowed[allowed.index(int(text))], what)
 
 
 def _require_text(text: str) -> str:
-    """Return a text that is not empty. Raises ValueError."""
+    """Return the text if it is not empty. Raises ValueError."""
     if not text:
         raise ValueError
     return text
@@ -93,10 +94,7 @@ def read_rows(text: str) -> list[int]:
 
 
 def read_share(text: str) -> float:
-    """Return a share of the rows, above 0 and below 1; the error for a percentage names the share.
-
-    Raises ArgumentTypeError.
-    """
+    """Return a share of the rows, above 0 and below 1. Raises ArgumentTypeError, which converts a percentage."""
     try:
         value = float(text)
     except ValueError:

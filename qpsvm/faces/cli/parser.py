@@ -216,7 +216,7 @@ def _add_compare(parser: CommandParser) -> None:
     group.add_argument("--repeat", type=int, default=1, metavar="N", help="times are medians of N solves; default 1")
     what = "text (default), csv, json, latex"
     group.add_argument("--format", type=make_word_reader(tables.FORMATS), default="text", metavar="FORMAT", help=what)
-    parser.set_defaults(run=tables.run)
+    parser.set_defaults(run=tables.run_compare)
 
 
 def _add_importance(parser: CommandParser) -> None:

@@ -24,7 +24,7 @@ from qpsvm.bounds.certify import certify
 from qpsvm.bounds.class_space import ClassAccuracy, ClassSpace
 from qpsvm.bounds.gap_refiner import GapRefiner
 from qpsvm.bounds.polish import FEW_ROWS, FINISHED, GOOD, POLISHED, TEACHING_ROWS, polish
-from qpsvm.bounds.repair import feasible_start
+from qpsvm.bounds.repair import make_start_feasible
 from qpsvm.bounds.restoration import Restoration
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.status import Status
@@ -248,5 +248,5 @@ def snap_certificate(certifier: Certifier, certificate: Certificate, target_gap:
     snapped_alpha = np.where(kind == 0, 0.0, np.where(is_full, svm.upper, alpha))
     if (snapped_alpha == alpha).all():
         return certificate.replace(kind=kind)
-    snapped = certifier.certify(feasible_start(svm, snapped_alpha))
+    snapped = certifier.certify(make_start_feasible(svm, snapped_alpha))
     return snapped if snapped.gap <= max(certificate.gap, target_gap) else certificate

@@ -23,7 +23,7 @@ from qpsvm.base.other_names import PROBLEM_HINTS, AttributeHints
 from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.polish import FEW_ROWS, GOOD, MANY_ROWS
-from qpsvm.bounds.repair import feasible_start
+from qpsvm.bounds.repair import make_start_feasible
 from qpsvm.machines.problem.certification_limits import NO_LIMITS, CertificationLimits
 from qpsvm.machines.problem.certifier import CertifiedPoint, compute_measured_gap, decide_status
 from qpsvm.machines.problem.derived_problems import replace_parameters
@@ -542,7 +542,7 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         else:
             guess = self._read_user_alpha(start, "start")
         with np.errstate(all="ignore"):  # what overflows is clipped
-            return feasible_start(self.svm, guess)
+            return make_start_feasible(self.svm, guess)
 
     def _read_neighbouring_alpha(self, result: SVMResult) -> FloatArray:
         """Read α (m,) from the result of a neighbouring problem, not yet feasible."""

@@ -11,7 +11,7 @@ import numpy as np
 from qpsvm.base.arrays.checks import find_order
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError
-from qpsvm.bounds.repair import feasible
+from qpsvm.bounds.repair import make_feasible
 from qpsvm.data.rows import as_row_source
 from qpsvm.data.samples import TrainingSamples
 from qpsvm.machines.problem.dual_statement import DualStatement
@@ -34,13 +34,13 @@ def find_affordable_alpha(space: FeatureSpace, svm: SVMDual, alpha: FloatArray, 
     Shapes: alpha (m,).
     """
     max_rows = int(min(seconds / _estimate_row_seconds(space), float(svm.m)))
-    repaired = feasible(svm, alpha)
+    repaired = make_feasible(svm, alpha)
     if not repaired.any() and svm.is_hard:  # α = 0 gives no direction: start from one sample per class
         return _keep_largest(np.ones(svm.m), svm.sign, 2)
     if np.count_nonzero(repaired) <= max_rows:
         return alpha
     reduced = _keep_largest(repaired, svm.sign, max_rows)
-    return reduced if np.count_nonzero(feasible(svm, reduced)) < np.count_nonzero(repaired) else alpha
+    return reduced if np.count_nonzero(make_feasible(svm, reduced)) < np.count_nonzero(repaired) else alpha
 
 
 def estimate_certificate_seconds(space: FeatureSpace, alpha: FloatArray) -> float:

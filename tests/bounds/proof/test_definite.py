@@ -9,7 +9,7 @@ from exact_arithmetic import is_positive_semidefinite
 import qpsvm
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels import definite
-from qpsvm.bounds.proof.kernels.definite import definiteness, find_psd_shift
+from qpsvm.bounds.proof.kernels.definite import find_psd_shift, prove_definiteness
 from qpsvm.bounds.proof.kernels.points import build_space_of_matrix
 from qpsvm.bounds.proof.prove import ProofRequest, prove
 from qpsvm.machines.problem.verify import build_registered_program
@@ -59,8 +59,8 @@ def test_a_matrix_that_is_known_up_to_a_radius():
 def test_on_the_hyperplane_of_a_free_intercept():
     Z = np.random.default_rng(1).standard_normal((8, 2))
     K = -((Z[:, None] - Z) ** 2).sum(axis=2)  # positive semidefinite where 1ᵀδ = 0, and nowhere else
-    known = definiteness(K, plane=True)
-    assert definiteness(K).sigma == np.inf
+    known = prove_definiteness(K, plane=True)
+    assert prove_definiteness(K).sigma == np.inf
     assert known.sigma < 1e-12
     assert is_positive_semidefinite(exactly(K, known.sigma, known.offset))
     assert not is_positive_semidefinite(exactly(K, 0))

@@ -20,7 +20,7 @@ from qpsvm.data.rows import transformed
 from qpsvm.data.sources import dask_cluster
 from qpsvm.data.sources import dask_rows as module
 from qpsvm.data.sources.dask_rows import DaskRows
-from qpsvm.data.sources.packed import Packed, pack, unpack
+from qpsvm.data.sources.packed import PackedVector, pack, unpack
 
 da = pytest.importorskip("dask.array")
 frames = pytest.importorskip("dask.dataframe")
@@ -235,7 +235,7 @@ def test_a_time_limit_is_kept_between_graphs(remote_table, monkeypatch):  # noqa
 def test_a_vector_that_travels_is_the_same_when_it_arrives(values):
     sent = pickle.loads(pickle.dumps(pack(values)))
     assert np.array_equal(unpack(sent), values)
-    if isinstance(sent, Packed):
+    if isinstance(sent, PackedVector):
         assert len(pickle.dumps(sent)) < 0.7 * values.nbytes
 
 

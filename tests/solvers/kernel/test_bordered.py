@@ -11,7 +11,7 @@ from each import for_each
 import qpsvm
 from qpsvm import CSVM, RBF
 from qpsvm.base.arrays.frozen import repeat_value
-from qpsvm.bounds.repair import feasible
+from qpsvm.bounds.repair import make_feasible
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.newton_step import MAX_EXACT_FREE, solve_bordered
@@ -63,7 +63,7 @@ def test_the_balance_is_exact_to_the_last_bit_where_a_row_is_free(seed):
     rng = np.random.default_rng(seed)
     sign = np.where(rng.random(200) < 0.5, 1.0, -1.0)
     svm = CSVM(rng.normal(size=(200, 2)), sign, C=1.0).svm
-    alpha = feasible(svm, rng.uniform(-0.5, 1.5, 200))
+    alpha = make_feasible(svm, rng.uniform(-0.5, 1.5, 200))
     assert math.fsum((sign * alpha).tolist()) == 0.0
     assert ((alpha >= 0.0) & (alpha <= 1.0)).all()
 
@@ -71,7 +71,7 @@ def test_the_balance_is_exact_to_the_last_bit_where_a_row_is_free(seed):
 def test_a_balance_that_no_row_can_take_stays_as_it_is():
     svm = CSVM(np.eye(3), [1, 1, 0], C=1.0, sample_weight=[0.1, 0.2, 0.3]).svm
     alpha = svm.upper.copy()  # 0.1 + 0.2 ≠ 0.3, and all are at their bounds
-    np.testing.assert_array_equal(feasible(svm, alpha), alpha)
+    np.testing.assert_array_equal(make_feasible(svm, alpha), alpha)
 
 
 @for_each("C", [0.01, 1.0, 100.0, 1e4])

@@ -1,4 +1,4 @@
-"""Prove that a matrix is positive semidefinite, by multiplying out a Cholesky factor (`definiteness`).
+"""Prove that a matrix is positive semidefinite, by multiplying out a Cholesky factor (`prove_definiteness`).
 
     (DEF.1)  K − cI = GGᵀ + E  and ‖E‖ ≤ b, for any floats G:  K + (b − c)I is positive semidefinite, K if b ≤ c
     (DEF.2)  E is computed by subtracting GGᵀ in blocks of columns B: the error of a product is γ_{|B|} ‖G_iB‖‖G_jB‖,
@@ -54,7 +54,7 @@ class Definiteness:
     said: str = "the kernel matrix"
 
 
-def definiteness(K: FloatArray, radius: float = 0.0, plane: bool = False) -> Definiteness:
+def prove_definiteness(K: FloatArray, radius: float = 0.0, plane: bool = False) -> Definiteness:
     """Find a small σ for K (n, n), known up to `radius`; with (DEF.4) if `plane`."""
     if not len(K) or (radius == 0.0 and K[0, 0] >= 0.0 and bool((K[0, 0] == K).all())):  # (DEF.6)
         return Definiteness(0.0)

@@ -1,4 +1,4 @@
-"""Compute blocks of kernel values with proven radii, |K̂_ij − K_ij| ≤ |K̂_ij|(c + e_i + e_j) + t_i t_j.
+"""Compute blocks of kernel values with proven radii, |K̂_ij − K_ij| ≤ |K̂_ij|(ρ + e_i + e_j) + t_i t_j.
 
 Hats mark computed values. The error of a sum Σ_j c_j K̂_ij is bounded from Σ|c_j||K̂_ij|, Σ|c_j||K̂_ij|e_j and Σ|c_j|t_j,
 without a radius of each value. `RBFValues`:
@@ -55,7 +55,7 @@ UNDERFLOWED_EXPONENTIAL = 2.0**-1000
 class KernelValues(ABC):
     """Kernel values over n points, with radii.
 
-    relative_error: c, the relative error of all values.
+    relative_error: ρ, the relative error of all values.
     point_errors, error_factors (n,): e, the relative error due to each point, and t, for an absolute error t_i t_j.
     sizes (n,): Numbers with |K_ij| ≤ sizes_i sizes_j.
     is_psd: Whether K is positive semidefinite by construction.

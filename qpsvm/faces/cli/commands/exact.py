@@ -1,4 +1,4 @@
-"""Run `path --exact` and `leave-one-out`: all optima over an interval, and the optima without each sample."""
+"""Run `path --exact` and `leave-one-out`: optima for all values of a parameter, and without each sample."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import numpy as np
 
 from qpsvm.base.atomic_files import open_output
 from qpsvm.base.errors import ParameterError, UnsupportedError
+from qpsvm.faces import plotting
 from qpsvm.faces.cli.commands import tables
 from qpsvm.faces.cli.commands.plot import require_picture, write_picture
 from qpsvm.faces.cli.data import read_dataset
 from qpsvm.faces.cli.problem_options import VARIANTS, apply_defaults, refuse_options
 from qpsvm.faces.cli.terminal import require_writable
 from qpsvm.faces.cli.ticker import Ticker
-from qpsvm.faces.plotting import exact_path as plot_exact_path
 from qpsvm.machines import registry
 from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out
 from qpsvm.many.exact.path import exact_path
@@ -53,16 +53,11 @@ def run_path(options: argparse.Namespace) -> int:
     print(f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}\n{path}")
     columns = path.columns()
     if len(path):
-        shown = np.unique(np.linspace(0, len(path) - 1, min(len(path), MOST_ROWS)).round().astype(int))
-        if len(shown) < len(path):
-            more = "" if options.output else "; --output FILE writes all"
-            print(f"{len(shown)} of {len(path)} pieces{more}")
-        shown_columns = {key: [column[i] for i in shown] for key, column in columns.items()}
-        print(format_columns(shown_columns, {"from": "{:.6g}".format, "to": "{:.6g}".format, "gap": "{:.1e}".format}))
+        _print_pieces(columns, len(path), "" if options.output else "; --output FILE writes all")
     if options.output is not None:
         _write_csv(options.output, columns)
     if options.plot is not None:
-        write_picture(plot_exact_path(path), options.plot)
+        write_picture(plotting.exact_path(path), options.plot)
         print(f"drawn {options.plot}")
     return 0 if path.status == "optimal" else 1
 
@@ -89,7 +84,7 @@ def run_leave_one_out(options: argparse.Namespace) -> int:
 
 
 def _find_interval(axes: Mapping[str, Sequence[Any]]) -> str:
-    """Return the one parameter with two values, if each other one has a single value. Raises ParameterError."""
+    """Return the name of the only parameter with two values, if all others have one. Raises ParameterError."""
     varied = [name for name, values in axes.items() if len(values) > 1]
     if len(varied) == 1 and len(axes[varied[0]]) == 2:
         return varied[0]
@@ -101,8 +96,17 @@ def _find_interval(axes: Mapping[str, Sequence[Any]]) -> str:
     )
 
 
+def _print_pieces(columns: Mapping[str, Sequence[Any]], count: int, hint: str) -> None:
+    """Print the pieces of a path as a table; if there are too many, some at equal distances, and a hint."""
+    shown = np.unique(np.linspace(0, count - 1, min(count, MOST_ROWS)).round().astype(int))
+    if len(shown) < count:
+        print(f"{len(shown)} of {count} pieces{hint}")
+    shown_columns = {key: [column[i] for i in shown] for key, column in columns.items()}
+    print(format_columns(shown_columns, {"from": "{:.6g}".format, "to": "{:.6g}".format, "gap": "{:.1e}".format}))
+
+
 def _check_single_function(options: argparse.Namespace, what: str, instead: str) -> None:
-    """Refuse machines with more than one decision function. Raises UnsupportedError."""
+    """Refuse machines with more than one decision function. Raises UnsupportedError, which says what to do instead."""
     if options.variant in registry.ALL_IN_ONE:
         raise UnsupportedError(
             f"{what} follows one decision function, but {options.variant} has one per class: {instead}, or train one "
@@ -117,8 +121,9 @@ def _describe_errors(result: LeaveOneOut, target_kind: str) -> str:
     lines = [
         f"{ERROR_NAMES[target_kind]}: {result.error:.4f}, over {int(is_known.sum())} rows",
         f"{result.moved} machines differ from the machine trained on all rows{gap}: {result.status}",
+        result.message,
     ]
-    return "\n".join([*lines, *([result.message] if result.message else [])])
+    return "\n".join(filter(None, lines))
 
 
 def _write_csv(path: str, columns: Mapping[str, Sequence[Any]]) -> None:

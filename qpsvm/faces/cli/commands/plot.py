@@ -48,19 +48,14 @@ def require_picture(path: str | None) -> None:
 def choose_picture(
     problem: Problem | MulticlassProblem, names: Sequence[str], axes: Sequence[str] | None
 ) -> Callable[[Any], Axes]:
-    """Choose the function that draws a result of this problem, by its number of features and classes."""
+    """Choose the function that draws a result of this problem. Raises UnknownOptionError, ParameterError."""
     if isinstance(problem, (MulticlassProblem, AllInOneProblem)):
         return _choose_multiclass_picture(problem, names, axes)
     if isinstance(problem, Ranking):
-        if axes is not None:
-            raise ParameterError(
-                "--axes shows a plane of two features, but a ranking is drawn by its pairs: leave --axes out"
-            )
+        _refuse_axes(axes, "a ranking is drawn by its pairs")
         return lambda result: plotting.complementarity(problem, result)
     if problem._regression_target is not None:
-        if axes is not None:
-            raise ParameterError("--axes shows a plane of two features, but a regression is drawn over one feature, or "
-                                 "over its predictions: leave --axes out")  # fmt: skip
+        _refuse_axes(axes, "a regression is drawn over one feature, or over its predictions")
         return lambda result: plotting.tube(problem, result, names=names)
     if axes is not None or problem.X.shape[1] <= 2:
         features = None if axes is None else _find_axes(names, axes)
@@ -85,7 +80,7 @@ def write_picture(ax: Axes, path: str) -> None:
 def _choose_multiclass_picture(
     problem: AllInOneProblem | MulticlassProblem, names: Sequence[str], axes: Sequence[str] | None
 ) -> Callable[[Any], Axes]:
-    """Draw the classes over the plane of two features; with more features, draw the confusion matrix."""
+    """Choose a picture of the classes over the plane of two features; with more features, the confusion matrix."""
     y = problem.y if isinstance(problem, MulticlassProblem) else problem.classes[problem.class_index]
     X, y = problem.X[problem.active_rows], y[problem.active_rows]
     if axes is None and problem.X.shape[1] > 2:
@@ -99,6 +94,12 @@ def _choose_multiclass_picture(
         )
 
     return draw
+
+
+def _refuse_axes(axes: Sequence[str] | None, fact: str) -> None:
+    """Refuse `--axes` for a picture that has no plane of features. Raises ParameterError."""
+    if axes is not None:
+        raise ParameterError(f"--axes shows a plane of two features, but {fact}: leave --axes out")
 
 
 def _find_axes(names: Sequence[str], axes: Sequence[str]) -> tuple[int, ...]:

@@ -21,6 +21,7 @@ from qpsvm import backends
 from qpsvm.backends.problem_size import measure_size
 from qpsvm.backends.traits import find_problem_traits
 from qpsvm.base.errors import ParameterError
+from qpsvm.faces import plotting
 from qpsvm.faces.cli.commands.plot import require_picture, write_picture
 from qpsvm.faces.cli.data import Dataset, read_dataset
 from qpsvm.faces.cli.multiclass import MulticlassProblem
@@ -31,7 +32,6 @@ from qpsvm.faces.cli.scores import format_notes
 from qpsvm.faces.cli.shell import find_command
 from qpsvm.faces.cli.terminal import require_writable
 from qpsvm.faces.cli.ticker import Ticker
-from qpsvm.faces.plotting import scores
 from qpsvm.machines import CSVM, Problem
 from qpsvm.machines.problem.derived_problems import get_parameters
 from qpsvm.machines.problem.parameter_checks import Form
@@ -55,8 +55,8 @@ NEXT_COMMANDS = (
 EXAMPLE_SHARES = "0.1,0.2,0.5"
 
 
-def run(options: argparse.Namespace) -> int:
-    """Compare on a data file. Raises ParameterError."""
+def run_compare(options: argparse.Namespace) -> int:
+    """Compare backends on a data file. Raises ParameterError."""
     apply_defaults(options)
     as_text = options.format == "text"
     if options.verbose and not as_text:
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def demonstrate(options: argparse.Namespace) -> int:
-    """Compare on a data set of scikit-learn: the solvers in use, or with `--all` every backend and both forms."""
+    """Compare backends on a data set of scikit-learn: those in use, or with `--all` every one and both forms."""
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer()
@@ -84,10 +84,8 @@ def demonstrate(options: argparse.Namespace) -> int:
     y = data.target_names[data.target]
     print("breast_cancer (scikit-learn), standardised")
     problem = CSVM(X, y, C=1.0)
-    if options.all:
-        _compare(problem, None, None, CompareOptions(), True)
-    else:
-        _compare(problem, _list_in_use(problem), "dual", CompareOptions(), True)
+    names = None if options.all else _list_usable(problem)
+    _compare(problem, names, None if options.all else "dual", CompareOptions(), True)
     print("\n'solver gap' is the gap of the solver's own point; 'gap' is certified after polishing it.")
     if not options.all:
         print(f"With --all: also the primal forms, and textbook methods for at most {STUDY_SECONDS:g} s each.")
@@ -97,10 +95,93 @@ def demonstrate(options: argparse.Namespace) -> int:
     return 0
 
 
-def _list_in_use(problem: Problem) -> list[str]:
-    """Return the names of the backends in use that accept the dual of a problem."""
-    traits, rows = find_problem_traits(problem), measure_size(problem).rows
-    return [backend.name for backend in backends.iter_backends() if backend.is_usable(traits, rows, "dual")]
+def list_backends(options: argparse.Namespace) -> int:
+    """Print one line per backend."""
+    del options
+    for backend in backends.iter_backends():
+        package = backend.abilities.package or ("outside" if backend.is_external else "qpsvm")
+        version = backend.version()
+        state = f"{package} {version}" if version else f"not installed: pip install {package}"
+        print(f"{backend.name:<21}{state:<28}{backend.abilities.describe()}")
+    return 0
+
+
+def run_path(options: argparse.Namespace) -> int:
+    """Solve every point, and print the table."""
+    problem, axes, _ = read_parameter_grid(options)
+    with nullcontext() if options.verbose else Ticker("solving"):
+        results = path(problem, **axes, **_build_settings(options), check=False)
+    print(f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}\n{results}")
+    return 0 if all(result.status == "optimal" for result in results) else 1
+
+
+def run_cross_validate(options: argparse.Namespace) -> int:
+    """Score every point on the folds, print the table, and save the model of the best."""
+    require_writable(options.save)
+    require_picture(options.plot)
+    problem, axes, dataset = read_parameter_grid(options, choose_problem)
+    if options.plot is not None and len(axes) > 2:
+        raise ParameterError(
+            f"--plot shows scores over one or two parameters, but {', '.join(f'--{axis}' for axis in axes)} are "
+            f"{len(axes)}: leave --plot out, or vary at most two"
+        )
+    folds = {"folds": options.folds, "shuffle": options.shuffle, "seed": options.seed, "scoring": options.scoring}
+    is_several = isinstance(problem, MulticlassProblem)
+    with nullcontext() if options.verbose else Ticker("cross-validating"):
+        if is_several:
+            validation: Any = cross_validate_classes(problem, axes, **folds, n_jobs=options.n_jobs, bar=options.verbose)
+        else:
+            validation = cross_validate(problem, **folds, **axes, **_build_settings(options), check=False)
+    best_values = ", ".join(f"{name} = {value:g}" for name, value in validation.best.items())
+    title = problem.short_title if is_several else f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}"
+    print(f"{title}: {validation}")
+    print(f"best: {best_values}, {validation.scoring} {validation.best_score:.4f}")
+    if options.plot is not None:
+        write_picture(plotting.scores(validation), options.plot)
+        print(f"drawn {options.plot}")
+    best_problem = problem.replace_parameters(validation.best) if is_several else validation.best_problem
+    if options.save is not None:
+        result = best_problem.solve() if is_several else validation.refit(tol=options.tol, check=False)
+        dataset.build_model(result, best_problem).save(options.save)
+        print(f"saved {options.save}: the machine with the best parameters, trained on all rows")
+    if notes := format_notes(_find_hints(validation, best_problem, dataset)):
+        print(notes)
+    return 0 if set(validation.status.ravel()) <= {"optimal", "infeasible"} else 1
+
+
+def parse_values(text: str) -> list[Any]:
+    """Parse numbers or rules (scale, auto) separated by commas."""
+    values: list[Any] = []
+    for part in text.split(","):
+        try:
+            values.append(float(part))
+        except ValueError:
+            values.append(part.strip())
+    return values
+
+
+def read_parameter_grid(
+    options: argparse.Namespace, build: Callable[[Dataset, argparse.Namespace], Any] = Dataset.build_problem
+) -> tuple[Any, dict[str, Any], Dataset]:
+    """Return the problem at the first value of each parameter, all values by parameter, and the data.
+
+    build: Builds the problem from the data and the options. Raises ParameterError.
+    """
+    axes = {
+        name: getattr(options, name) for name in (*PARAMETERS, *KERNEL_DEFAULTS) if getattr(options, name) is not None
+    }
+    first_options = copy.copy(options)
+    for name, values in axes.items():
+        setattr(first_options, name, values[0])
+    apply_defaults(first_options)
+    dataset = read_dataset(options)
+    problem = build(dataset, first_options)
+    if not axes:
+        known = get_parameters(problem.build_machine(0) if isinstance(problem, MulticlassProblem) else problem)
+        example = next((name for name in known if name not in WORD_CHOICES), "kernel rbf --gamma")
+        values = EXAMPLE_SHARES if example == "nu" else "0.1,1,10"
+        raise ParameterError(f"give the values of a parameter, separated by commas, such as --{example} {values}")
+    return problem, axes, dataset
 
 
 def _compare(
@@ -130,69 +211,10 @@ def _compare(
     return comparison
 
 
-def list_backends(options: argparse.Namespace) -> int:
-    """Print one line per backend."""
-    del options
-    for backend in backends.iter_backends():
-        package = backend.abilities.package or ("outside" if backend.is_external else "qpsvm")
-        version = backend.version()
-        state = f"{package} {version}" if version else f"not installed: pip install {package}"
-        print(f"{backend.name:<21}{state:<28}{backend.abilities.describe()}")
-    return 0
-
-
-def parse_values(text: str) -> list[Any]:
-    """Parse numbers or rules (scale, auto) separated by commas."""
-    values: list[Any] = []
-    for part in text.split(","):
-        try:
-            values.append(float(part))
-        except ValueError:
-            values.append(part.strip())
-    return values
-
-
-def run_path(options: argparse.Namespace) -> int:
-    """Solve every point, and print the table."""
-    problem, axes, _ = read_parameter_grid(options)
-    with nullcontext() if options.verbose else Ticker("solving"):
-        results = path(problem, **axes, **_build_settings(options), check=False)
-    print(f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}\n{results}")
-    return 0 if all(result.status == "optimal" for result in results) else 1
-
-
-def run_cross_validate(options: argparse.Namespace) -> int:
-    """Score every point on the folds, print the table, and save the model of the best."""
-    require_writable(options.save)
-    require_picture(options.plot)
-    problem, axes, dataset = read_parameter_grid(options, choose_problem)
-    if options.plot is not None and len(axes) > 2:
-        raise ParameterError(
-            f"--plot shows scores over one or two parameters, but {', '.join(f'--{axis}' for axis in axes)} are "
-            f"{len(axes)}: leave --plot out, or vary at most two"
-        )
-    how = {"folds": options.folds, "shuffle": options.shuffle, "seed": options.seed, "scoring": options.scoring}
-    is_several = isinstance(problem, MulticlassProblem)
-    with nullcontext() if options.verbose else Ticker("cross-validating"):
-        if is_several:
-            validation: Any = cross_validate_classes(problem, axes, **how, n_jobs=options.n_jobs, bar=options.verbose)
-        else:
-            validation = cross_validate(problem, **how, **axes, **_build_settings(options), check=False)
-    best_values = ", ".join(f"{name} = {value:g}" for name, value in validation.best.items())
-    title = problem.short_title if is_several else f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}"
-    print(f"{title}: {validation}")
-    print(f"best: {best_values}, {validation.scoring} {validation.best_score:.4f}")
-    if options.plot is not None:
-        write_picture(scores(validation), options.plot)
-        print(f"drawn {options.plot}")
-    best_problem = problem.replace_parameters(validation.best) if is_several else validation.best_problem
-    if options.save is not None:
-        result = best_problem.solve() if is_several else validation.refit(tol=options.tol, check=False)
-        dataset.build_model(result, best_problem).save(options.save)
-        print(f"saved {options.save}: the machine with the best parameters, trained on all rows")
-    if last := format_notes(_find_hints(validation, best_problem, dataset)):
-        print(last)
-    return 0 if set(validation.status.ravel()) <= {"optimal", "infeasible"} else 1
+def _list_usable(problem: Problem) -> list[str]:
+    """List the names of the backends that the library would use for the dual of a problem."""
+    traits, rows = find_problem_traits(problem), measure_size(problem).rows
+    return [backend.name for backend in backends.iter_backends() if backend.is_usable(traits, rows, "dual")]
 
 
 def _find_hints(validation: CrossValidation, best_problem: Any, dataset: Dataset) -> list[Hint]:
@@ -206,29 +228,6 @@ def _find_hints(validation: CrossValidation, best_problem: Any, dataset: Dataset
     return [*hints, *find_sample_hints(best_problem.X, best_problem.kernel, dataset.table.names)]
 
 
-def read_parameter_grid(
-    options: argparse.Namespace, build: Callable[[Dataset, argparse.Namespace], Any] = Dataset.build_problem
-) -> tuple[Any, dict[str, Any], Dataset]:
-    """Return the problem with the first value of each parameter, all values by parameter, and the data.
-
-    build: Builds the problem from the data and the options. Raises ParameterError.
-    """
-    axes = {
-        name: getattr(options, name) for name in (*PARAMETERS, *KERNEL_DEFAULTS) if getattr(options, name) is not None
-    }
-    first_point = copy.copy(options)
-    for name, values in axes.items():
-        setattr(first_point, name, values[0])
-    apply_defaults(first_point)
-    dataset = read_dataset(options)
-    problem = build(dataset, first_point)
-    if not axes:
-        known = get_parameters(problem.build_machine(0) if isinstance(problem, MulticlassProblem) else problem)
-        example = next((name for name in known if name not in WORD_CHOICES), "kernel rbf --gamma")
-        values = EXAMPLE_SHARES if example == "nu" else "0.1,1,10"
-        raise ParameterError(f"give the values of a parameter, separated by commas, such as --{example} {values}")
-    return problem, axes, dataset
-
-
 def _build_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Build the keyword arguments that `path` and `cross_validate` share."""
     return {"tol": options.tol, "verbose": options.verbose, "n_jobs": options.n_jobs, "time_limit": options.time_limit}

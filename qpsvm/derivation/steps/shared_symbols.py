@@ -1,7 +1,8 @@
-"""Define the symbols that machines share as terms: how each is written, and its value at a point.
+"""Define the symbols that several machines share, as terms: how each is written, and its value at a point.
 
-Below them are sums that occur in several equations, other points at which a line may be evaluated, sets of rows, and
-functions of a point that compute the value of a symbol. The modules of the machines import this module as `sym`.
+A point (`At`) holds the problem, its result and the values of all symbols. Below the symbols are sums that occur in
+several equations, other points at which a line may be evaluated, sets of rows, and functions that compute the value of
+a symbol at a point. The modules of the machines import this module as `sym`.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from qpsvm.derivation.terms import Term
 from qpsvm.program import residuals
 from qpsvm.program.status import Status
 
-#: A row whose distance from a level is at most this share of it counts as at the level: the difference is rounding.
+#: A value within this share of a level counts as equal to it: the difference is rounding.
 ROUNDING = 1e-9
 W = letter("w", "products")
-W2 = letter(r"\|w\|^2", "square_of_w", "norm(w)**2")
+W_SQUARED = letter(r"\|w\|^2", "square_of_w", "norm(w)**2")
 NORM = letter(r"\|w\|", lambda at: np.sqrt(at.square_of_w), "norm(w)")
 B = letter("b")
 Y = letter("y_i")
@@ -38,18 +39,18 @@ T = letter("t_i", lambda at: at.problem._active_target)
 RHO = letter(r"\rho")
 NU = letter(r"\nu", lambda at: at.problem.nu)
 DIAGONAL = letter("K(x_i,x_i)", lambda at: 2.0 * at.margin, "K.diagonal()")
-PRODUCT = letter(r"\langle w,\varphi(x_i)\rangle", lambda at: at.values - at.b, "(phi(X) @ w)")
+W_DOT_PHI = letter(r"\langle w,\varphi(x_i)\rangle", lambda at: at.values - at.b, "(phi(X) @ w)")
 ALPHA = letter(r"\alpha_i")
 F_BETWEEN = letter("f(x)", "f_between")
 XI = letter(r"\xi_i")
 C = letter("C_i")
 MULTIPLIER = letter(r"\pi_j", "user_multipliers", "multiplier")
 ETA = letter(r"\eta_i")
-CLAIMED = letter("P", lambda at: at.result.primal, "result.primal", "the value claimed")
+CLAIMED_PRIMAL = letter("P", lambda at: at.result.primal, "result.primal", "the value claimed")
 CLAIMED_DUAL = letter("D", lambda at: at.result.dual, "result.dual", "the value claimed")
 QP_VALUE = letter("D", "dual_value", "-qp.objective(variables)", "minus the objective of the dual QP")
 #: The rows with α = 0.
-ZERO = Subset("kind == 0", lambda at: at.kind == 0)
+AT_ZERO = Subset("kind == 0", lambda at: at.kind == 0)
 #: The rows on the margin.
 ON_MARGIN = Subset("kind == 1", lambda at: at.on_margin)
 #: Line: the multipliers of the linear constraints are not negative.
@@ -58,15 +59,15 @@ MULTIPLIERS_NONNEGATIVE = line(
 )  # fmt: skip
 #: Line: α = 0 for samples of weight 0.
 ALPHA_ZERO_WITHOUT_WEIGHT = line(
-    letter("", "alpha_without_weight", "",
-    "the largest |α| of a sample of weight 0"), "=", 0, scale=lambda at: at.box.max(), shown=False
+    letter("", "alpha_without_weight", "", "the largest |α| of a sample of weight 0"), "=", 0,
+    scale=lambda at: at.box.max(), shown=False,
 )  # fmt: skip
 
 
-def read_part(name: str, half: int | None = None, factor: float = 1.0) -> Callable[[Any], Any]:
-    """Return a function of a point that reads an attribute and multiplies it by a factor.
+def make_reader(name: str, half: int | None = None, factor: float = 1.0) -> Callable[[Any], Any]:
+    """Make a function of a point that reads an attribute and multiplies it by a factor.
 
-    half: The half of the entries to read, the side of a regression: 0 above f, 1 below; None for all entries.
+    half: For a regression, the side of f to read: 0 for the rows above, 1 for those below; None for all rows.
     """
 
     def read(at: Any) -> Any:
@@ -79,7 +80,7 @@ def read_part(name: str, half: int | None = None, factor: float = 1.0) -> Callab
 
 
 def feature_sum(coef: Term) -> Term:
-    """Return w(α) as a term: a vector for a linear kernel, else its products with every φ(x_i)."""
+    """Return w(α) as a term, whose value is a vector for a linear kernel, else its products with every φ(x_i)."""
     return operation(
         r"\sum_i%s\,\varphi(x_i)", "Σ %s φ(x_i)", "phi(X).T @ (%s)", lambda at, beta: at.combine_features(beta), coef
     )
@@ -97,8 +98,8 @@ def kernel_sum(coef: Term, x: str = "x_i") -> Term:
 def mean(name: str, value: Term, rows: Callable[[Any], Any]) -> Term:
     """Return the mean of a term over a set of rows.
 
-    name: The letter of the set.
-    rows: Function of a point: the mask of the set.
+    name: The letter of the set of rows.
+    rows: Function of a point that returns its mask.
     """
     return operation(
         rf"\frac{{1}}{{|{name}|}}\sum_{{i\in {name}}}\Bigl(%s\Bigr)", f"the mean of %s over {name}",
@@ -109,7 +110,7 @@ def mean(name: str, value: Term, rows: Callable[[Any], Any]) -> Term:
 def sum_weights_where(
     left: Term, relation: str, right: Term | float, weight: Term, tolerance: float = ROUNDING, side: int = 0
 ) -> Term:
-    """Sum the weights of the samples for which a relation holds, up to rounding relative to the level.
+    """Return the total weight of the samples for which a relation holds, up to rounding, as a term.
 
     side: The class of the samples, -1 or 1; 0 for both.
     """
@@ -130,14 +131,14 @@ def sum_weights_where(
 
 
 def build_quantile_line(
-    value: Term, far: str, level: Term, weights: Term, share: Term, side: int = 0, **fields: Any
+    value: Term, relation: str, level: Term, weights: Term, share: Term, side: int = 0, **fields: Any
 ) -> EquationLine:
-    """Build the line of a weighted quantile: weight beyond the level ≤ share ≤ weight at or beyond it.
+    """Build the line of a weighted quantile: weight beyond the level ≤ share ≤ weight beyond or at it.
 
-    far: The relation of a value beyond the level: "<" or ">".
+    relation: The relation of a value beyond the level: "<" or ">".
     """
-    beyond = sum_weights_where(value, far, level, weights, RESIDUAL_TOL, side)
-    beyond_or_at = sum_weights_where(value, {"<": "≤", ">": "≥"}[far], level, weights, RESIDUAL_TOL, side)
+    beyond = sum_weights_where(value, relation, level, weights, RESIDUAL_TOL, side)
+    beyond_or_at = sum_weights_where(value, {"<": "≤", ">": "≥"}[relation], level, weights, RESIDUAL_TOL, side)
     return line(beyond, "≤", share, "≤", beyond_or_at, scale=lambda at: float(share.value(at)), **fields)
 
 
@@ -191,11 +192,11 @@ def is_at_bound(at: At) -> Any:
 
 
 #: The rows with 0 < α < C, or with α > 0 if C is infinite.
-BETWEEN = Subset("kind == 1", lambda at: (at.kind > 0) & ~is_at_bound(at))
-#: The same rows of a machine without upper bounds, with shorter code.
-POSITIVE = replace(BETWEEN, code="kind > 0")
+FREE = Subset("kind == 1", lambda at: (at.kind > 0) & ~is_at_bound(at))
+#: The rows with α > 0 of a machine without upper bounds.
+POSITIVE = replace(FREE, code="kind > 0")
 #: The rows with α = C.
-BOUNDED = Subset("kind == 2", is_at_bound)
+AT_BOUND = Subset("kind == 2", is_at_bound)
 
 
 # --- values and scales of symbols -------------------------------------------------------------------------------------
@@ -203,9 +204,8 @@ BOUNDED = Subset("kind == 2", is_at_bound)
 
 def measure_margin(at: At) -> float:
     """Measure the distance of the classes along w/‖w‖, at margin vectors, or support vectors shifted by their slack."""
-    measured_rows = at.alpha > 0 if at.svm.has_curvature else at.on_margin
-    plus = measured_rows & (at.y > 0)
-    minus = measured_rows & (at.y < 0)
+    vectors = at.alpha > 0 if at.svm.has_curvature else at.on_margin
+    plus, minus = vectors & (at.y > 0), vectors & (at.y < 0)
     if at.level != at.rho:
         raise NotMeasurableError("ρ is 0: the reduced convex hulls meet, w is 0, and there is no margin")
     if not (plus.any() and minus.any()):
@@ -216,14 +216,14 @@ def measure_margin(at: At) -> float:
 
 
 def find_nearest_b(at: At) -> float:
-    """Return the b nearest to the result's in the interval that the weighted quantile over the rows allows."""
+    """Return the b nearest to the result's that is a weighted quantile over the rows."""
     b_of_rows = at.y * (at.margin - at.svm.curvature * at.alpha) - at.svm.at_rows(at.u)
     low, high = levels.find_minimisers(at.svm, at.svm.parts[0], b_of_rows) or (-np.inf, np.inf)
     return float(min(max(at.b, low), high))
 
 
 def project_alpha(at: At) -> FloatArray:
-    """Return α after a projected gradient step on L, in which b and ρ multiply equalities."""
+    """Return α after a projected gradient step on the Lagrangian, in which b and ρ multiply equalities."""
     gradient = at.y * at.svm.at_rows(at.u + at.b) - at.margin + at.svm.curvature * at.alpha
     return np.clip(at.alpha - at.alpha_scale / at.level * gradient, 0, at.C)
 
@@ -267,8 +267,8 @@ MULTIPLIERS_STATIONARY = line(
 )  # fmt: skip
 #: Lines: a projected gradient step does not change α, and α is feasible for the dual QP.
 ALPHA_OPTIMAL = (
-    line(letter("", "alpha", "", "α"), "=", letter("", project_alpha, "",
-    "after a projected gradient step"), scale="alpha_scale", shown=False),
-    line(letter("", measure_violation, "", "by how much α violates a constraint of the dual QP"),
-    "=", 0, scale=lambda at: max(at.alpha_scale, float(np.abs(at.dual_point).max())), shown=False)
+    line(letter("", "alpha", "", "α"), "=", letter("", project_alpha, "", "after a projected gradient step"),
+         scale="alpha_scale", shown=False),
+    line(letter("", measure_violation, "", "by how much α violates a constraint of the dual QP"), "=", 0,
+         scale=lambda at: max(at.alpha_scale, float(np.abs(at.dual_point).max())), shown=False),
 )  # fmt: skip
