@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 
 import numpy as np
@@ -115,7 +116,8 @@ def test_processes_and_progress(caplog):
 
 
 def test_several_machines_are_counted(capsys, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *_: None if name == "tqdm" else find_spec(name))
     SVC(backend="cvxopt", verbose=True).fit(X, y)
     assert "3 of 3 machines" in capsys.readouterr().out
 

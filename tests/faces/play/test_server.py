@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 import websockets
+import websockets.exceptions
 from asking import check_answer, make_samples, make_state
 from each import for_each
 
