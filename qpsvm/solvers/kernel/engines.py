@@ -132,7 +132,7 @@ class EngineSearch:
         """Solve with the full Gram matrix in double precision and cache it; skip that if time or memory are short."""
         problem, stages = self.problem, STAGES[:1] if self.brief else STAGES
         if self.blocks.full_matrix is None and not (
-            self._fits_memory() and self.effort.can_afford(problem.n, self.blocks.width, newton=False)
+            self._fits_memory() and self.effort.can_afford(problem.n, self.blocks.width, with_newton=False)
         ):
             return
         K, beta = self.blocks.all(), None

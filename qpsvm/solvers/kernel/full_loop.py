@@ -26,7 +26,7 @@ from qpsvm.base.resources.limits import find_available_memory
 from qpsvm.base.resources.workers import split_strips
 from qpsvm.solvers.kernel.block_loop import BlockLoop
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
-from qpsvm.solvers.kernel.effort import ENTRIES, Effort
+from qpsvm.solvers.kernel.effort import ENTRIES_PER_CLOCK_CHECK, Effort
 from qpsvm.solvers.kernel.initial_sets import estimate_rough_error
 from qpsvm.solvers.kernel.loop import KernelSamples
 from qpsvm.solvers.kernel.newton_step import find_moving_rows, polish_by_newton
@@ -226,7 +226,7 @@ def compute_full_gram(blocks: GramBlocks, effort: Effort) -> NDArray[np.float32]
     """Return K, (n, n) in single precision; None if time runs out."""
     n = blocks.n
     K: NDArray[np.float32] = np.empty((n, n), dtype=np.float32)
-    for strip in split_strips(n, max(1, int(ENTRIES / n))):
+    for strip in split_strips(n, max(1, int(ENTRIES_PER_CLOCK_CHECK / n))):
         if effort.is_late():
             return None
         blocks.fill(K[strip], strip.start)

@@ -23,7 +23,7 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual, Multipliers
-from qpsvm.solvers.kernel.effort import ENTRIES, Effort
+from qpsvm.solvers.kernel.effort import ENTRIES_PER_CLOCK_CHECK, Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_rough_error
 from qpsvm.solvers.kernel.newton_step import (
     MAX_EXACT_FREE,
@@ -241,7 +241,7 @@ def _stream_product(
     blocks: GramBlocks, support: IntArray, weights: FloatArray, rows: IntArray, effort: Effort
 ) -> FloatArray | None:
     """Compute rough Σ_j weights_j K(x_j, x_i) over j in `support` for i in `rows`: (r,); None if time runs out."""
-    total, step = np.zeros(len(rows)), max(1, int(ENTRIES / max(len(rows), 1)))
+    total, step = np.zeros(len(rows)), max(1, int(ENTRIES_PER_CLOCK_CHECK / max(len(rows), 1)))
     for start in range(0, len(support), step):
         if effort.is_late():
             return None
