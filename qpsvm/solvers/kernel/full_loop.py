@@ -215,7 +215,7 @@ class FullLoop:
         support, u = np.flatnonzero(point.beta), point.u.copy()
         while True:
             near_rows = np.flatnonzero(distance <= u_error)
-            u[near_rows] = blocks.product(support, point.beta[support], near_rows)
+            u[near_rows] = blocks.compute_product(support, point.beta[support], near_rows)
             drift = float(np.abs(u - point.u).max())
             if not drift > 0.5 * u_error or len(near_rows) == problem.n:
                 return problem.build_point(point.beta, u)
@@ -229,5 +229,5 @@ def compute_full_gram(blocks: GramBlocks, effort: Effort) -> NDArray[np.float32]
     for strip in split_strips(n, max(1, int(ENTRIES_PER_CLOCK_CHECK / n))):
         if effort.is_late():
             return None
-        blocks.fill(K[strip], strip.start)
+        blocks.fill_rows(K[strip], strip.start)
     return K
