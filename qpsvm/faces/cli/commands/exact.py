@@ -23,7 +23,7 @@ from qpsvm.faces.plotting import exact_path as plot_exact_path
 from qpsvm.machines import registry
 from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out
 from qpsvm.many.exact.path import exact_path
-from qpsvm.many.grid.cross_validation import MOST_ROWS
+from qpsvm.many.grid.cross_validation import MAX_ROWS
 from qpsvm.many.grid.parameters import format_columns
 
 #: Name of the leave-one-out error, by the kind of target.
@@ -53,7 +53,7 @@ def run_path(options: argparse.Namespace) -> int:
     print(f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}\n{path}")
     columns = path.columns()
     if len(path):
-        shown = np.unique(np.linspace(0, len(path) - 1, min(len(path), MOST_ROWS)).round().astype(int))
+        shown = np.unique(np.linspace(0, len(path) - 1, min(len(path), MAX_ROWS)).round().astype(int))
         if len(shown) < len(path):
             more = "" if options.output else "; --output FILE writes all"
             print(f"{len(shown)} of {len(path)} pieces{more}")
