@@ -40,8 +40,8 @@ def estimate_newton_seconds(n: int, d: int, n_entries: int, is_squared: bool, is
     if d > min(FACTORED_COLUMNS, n):
         return NEWTON_CALL_SECONDS + UNFACTORED_ENTRY_SECONDS * n_entries
     cost = n_entries * (SPARSE_ENTRY_COST if is_sparse else 1.0)
-    pass_seconds = NEWTON_CALL_SECONDS + NEWTON_ROW_SECONDS * n + NEWTON_ENTRY_SECONDS * cost
-    return pass_seconds + NEWTON_SYSTEM_SECONDS * min(n, MAX_SYSTEM_ROWS) * d * cost / max(n, 1)
+    seconds = NEWTON_CALL_SECONDS + NEWTON_ROW_SECONDS * n + NEWTON_ENTRY_SECONDS * cost
+    return seconds + NEWTON_SYSTEM_SECONDS * min(n, MAX_SYSTEM_ROWS) * d * cost / max(n, 1)
 
 
 def are_columns_few(n: int, d: int) -> bool:
