@@ -1,7 +1,7 @@
 """Certify a solver's solution of a QP by bounds on both sides of its optimum (`QPAttempt`).
 
-Both bounds are computed at the solver's point first. If that does not suffice, more costly ones are tried: from above at
-points moved inside the rows, from below with a sharper curvature or multipliers moved by (FACE.4).
+Both bounds are computed at the solver's point first. If that does not suffice, more costly ones are tried: from above,
+at points moved inside the rows; from below, with a sharper curvature or multipliers moved by (FACE.4).
 """
 
 from __future__ import annotations
