@@ -25,10 +25,10 @@ from qpsvm.base.errors import (
     describe_nearest,
 )
 from qpsvm.program.parts import Rows
-from qpsvm.space.operators import Diagonal
+from qpsvm.space.operators import Diagonal, Operator
 
 R = TypeVar("R")
-#: The matrices, vectors and texts of a file.
+#: The parts of a QP, besides P and r, that are stored in a file as matrices, vectors and texts.
 MATRICES, VECTORS, TEXTS = ("G", "A"), ("q", "h", "b", "lb", "ub"), ("formula", "title")
 
 
@@ -37,7 +37,7 @@ class Solvable(Generic[R]):
 
 
 class Exchange(Solvable[Any]):
-    """Conversions of a `QP` to and from files and other libraries."""
+    """Base of `QP`: changed copies, and conversions to and from files and other libraries."""
 
     def replace(self, **parts: Any) -> Self:
         """Return the same QP with other parts.
@@ -115,18 +115,19 @@ class Exchange(Solvable[Any]):
         qp: Any = self
         groups = dict(qp.constraints)
         pairs: Any = (("G", G, "h", h, "≤"), ("A", A, "b", b, "="))
-        for name, matrix, side_name, side, sign in pairs:
-            if matrix is None and side is None:
+        for name, matrix, rhs_name, rhs, sign in pairs:
+            if matrix is None and rhs is None:
                 continue
-            added = self.replace(**{"G": None, "h": None, "A": None, "b": None, name: matrix, side_name: side})
-            new, sides = getattr(added, name), getattr(added, side_name)
-            old, old_sides = getattr(self, name), getattr(self, side_name)
+            # the constructor checks the new rows, in a QP without others
+            added = self.replace(**{"G": None, "h": None, "A": None, "b": None, name: matrix, rhs_name: rhs})
+            new, new_rhs = getattr(added, name), getattr(added, rhs_name)
+            old, old_rhs = getattr(self, name), getattr(self, rhs_name)
             parts[name] = new if old is None else sp.vstack([sp.csr_array(old), sp.csr_array(new)], format="csc")
-            parts[side_name] = sides if old_sides is None else np.concatenate([old_sides, sides])
-            first, group_name = 0 if old_sides is None else len(old_sides), f"more {name}"
+            parts[rhs_name] = new_rhs if old_rhs is None else np.concatenate([old_rhs, new_rhs])
+            first, group_name = 0 if old_rhs is None else len(old_rhs), f"more {name}"
             while group_name in groups:
                 group_name = f"{group_name}+"
-            groups[group_name] = Rows(name, slice(first, first + len(sides)), f"{name}x {sign} {side_name}")
+            groups[group_name] = Rows(name, slice(first, first + len(new_rhs)), f"{name}x {sign} {rhs_name}")
         return self.replace(**parts, constraints=groups)
 
     def to_qpsolvers(self: Any) -> Any:
@@ -155,9 +156,9 @@ class Exchange(Solvable[Any]):
             from qpsolvers import Problem
         except ImportError as error:
             raise MissingExtraError("to_qpsolvers needs qpsolvers; run: pip install qpsolvers") from error
-        matrices = [None if M is None else sp.csc_matrix(M) if sp.issparse(M) else M for M in (self.G, self.A)]
-        P = sp.csc_matrix(sp.diags_array(self.P.d)) if isinstance(self.P, Diagonal) else self.P.dense()
-        return Problem(P, self.q, matrices[0], self.h, matrices[1], self.b, self.lb, self.ub)
+        matrices = (_as_matrix(self.P), self.G, self.A)
+        P, G, A = (sp.csc_matrix(matrix) if sp.issparse(matrix) else matrix for matrix in matrices)
+        return Problem(P, self.q, G, self.h, A, self.b, self.lb, self.ub)
 
     @classmethod
     def from_qpsolvers(cls, problem: Any) -> Self:
@@ -220,9 +221,8 @@ class Exchange(Solvable[Any]):
         [2.]
         """
         arrays: dict[str, Any] = {"r": np.float64(self.r)}
-        sparse = {name: getattr(self, name) for name in MATRICES if getattr(self, name) is not None}
-        P: Any = sp.diags_array(self.P.d) if isinstance(self.P, Diagonal) else self.P.dense()
-        for name, matrix in {"P": P, **sparse}.items():
+        rows = {name: getattr(self, name) for name in MATRICES if getattr(self, name) is not None}
+        for name, matrix in {"P": _as_matrix(self.P), **rows}.items():
             if sp.issparse(matrix):
                 coo = sp.coo_array(matrix)
                 arrays |= {f"{name}.data": coo.data, f"{name}.row": coo.coords[0], f"{name}.column": coo.coords[1]}
@@ -230,13 +230,13 @@ class Exchange(Solvable[Any]):
             else:
                 arrays[name] = matrix
         arrays |= {name: np.asarray(getattr(self, name)) for name in VECTORS if getattr(self, name) is not None}
-        words = {
+        texts = {
             **{name: getattr(self, name) for name in TEXTS},
             "variables": {name: [part.start, part.stop] for name, part in self.variables.items()},
             "constraints": {k: [g.matrix, g.rows.start, g.rows.stop, g.formula] for k, g in self.constraints.items()},
         }
         with open_output(path) as file:
-            np.savez_compressed(file, words=np.array(json.dumps(words)), **arrays)
+            np.savez_compressed(file, words=np.array(json.dumps(texts)), **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -276,25 +276,31 @@ class Exchange(Solvable[Any]):
                 except MemoryError as error:
                     raise TooLargeError(f"{name} holds a QP that does not fit into this machine's memory") from error
                 except DAMAGE as error:
-                    why = " ".join(str(error).split()) or type(error).__name__
-                    raise FileFormatError(f"{name} is no file that `QP.save` wrote, or it is damaged: {why}") from error
+                    reason = " ".join(str(error).split()) or type(error).__name__
+                    message = f"{name} is no file that `QP.save` wrote, or it is damaged: {reason}"
+                    raise FileFormatError(message) from error
         except OSError as error:
             raise FileAccessError(f"{name} cannot be read: {error}") from error
 
 
+def _as_matrix(P: Operator) -> Any:
+    """Return P as a sparse diagonal or a dense matrix."""
+    return sp.diags_array(P.d) if isinstance(P, Diagonal) else P.dense()
+
+
 def _read_parts(file: BinaryIO) -> dict[str, Any]:
-    """Read the arguments of a `QP` from an open .npz file, which may be damaged: then any exception may be raised."""
+    """Read the arguments of a `QP` from an open .npz file; a damaged one may raise any of `DAMAGE`."""
     with np.load(file, allow_pickle=False) as file_arrays:
         arrays = dict(file_arrays)
     text = arrays.pop("words")
     if text.dtype.kind != "U" or text.shape:
         raise ValueError("its words are no text")
-    # may contain code points beyond Unicode, which decoding replaces
+    # a damaged text may contain code points beyond Unicode, which decoding replaces
     native = text.astype(text.dtype.newbyteorder("="))
-    words = json.loads(native.tobytes().decode("utf-32", "replace").rstrip("\0"))
-    parts: dict[str, Any] = {name: words[name] for name in TEXTS}
-    parts["variables"] = {name: slice(*span) for name, span in words["variables"].items()}
-    groups = words["constraints"].items()
+    texts = json.loads(native.tobytes().decode("utf-32", "replace").rstrip("\0"))
+    parts: dict[str, Any] = {name: texts[name] for name in TEXTS}
+    parts["variables"] = {name: slice(*span) for name, span in texts["variables"].items()}
+    groups = texts["constraints"].items()
     parts["constraints"] = {name: Rows(M, slice(i, j), formula) for name, (M, i, j, formula) in groups}
     for name in ("P", *MATRICES):
         if f"{name}.data" in arrays:

@@ -1,6 +1,6 @@
-"""Check and convert the arguments of a QP: lists, arrays and sparse matrices (`as_operator`, `as_rows`, `as_bound`).
+"""Check and convert the arguments of a QP: lists, arrays and sparse matrices (`as_operator`, `as_constraints`, …).
 
-QPs built by the problems of this library are valid already, and pass unchanged.
+The arguments of QPs that this library builds are valid already, and pass unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from qpsvm.space.operators import Dense, Diagonal, Operator, find_largest_asymme
 from qpsvm.space.operators.base import as_coefficients, as_vector
 
 #: Relative difference of P and Pᵀ that may be rounding.
-ASYMMETRY = 1e-10
+MAX_ASYMMETRY = 1e-10
 
 
 @dataclass(frozen=True)
@@ -57,21 +57,7 @@ def as_operator(P: Any) -> Operator:
 
     Raises DataTypeError, DataError, TooLargeError.
     """
-    if isinstance(P, Operator):
-        operator = P
-    elif sp.issparse(P):
-        matrix = as_coefficients(P, "P")
-        _check_square(matrix.shape)
-        entries = sp.coo_array(matrix)
-        if (entries.coords[0] == entries.coords[1]).all():
-            operator = Diagonal(np.asarray(matrix.diagonal()))
-        else:
-            check_memory(matrix.shape[0], matrix.shape[1], "a sparse P with entries beside the diagonal")
-            operator = Dense(as_dense(matrix))
-    else:
-        matrix = as_coefficients(P, "P")
-        _check_square(matrix.shape)
-        operator = Dense(matrix)
+    operator = P if isinstance(P, Operator) else _build_operator(as_coefficients(P, "P"))
     if isinstance(operator, Dense):
         _check_numbers(operator.matrix)
         _check_symmetric(operator.matrix)
@@ -81,7 +67,7 @@ def as_operator(P: Any) -> Operator:
 
 
 def as_bound(bound: Any, name: str, n: int) -> FloatArray | None:
-    """Return a bound of every variable, (n,); one number is repeated."""
+    """Return a bound of every variable, (n,); one number is repeated. Raises DataTypeError, DataError."""
     if bound is None:
         return None
     if isinstance(bound, (int, float, np.number)) and not isinstance(bound, (bool, complex, np.complexfloating)):
@@ -102,7 +88,7 @@ def as_constant(r: Any) -> float:
         raise DataError(str(error)) from None
 
 
-def as_rows(matrix: Any, vector: Any, n: int, names: tuple[str, str]) -> tuple[Matrix | None, FloatArray | None]:
+def as_constraints(matrix: Any, vector: Any, n: int, names: tuple[str, str]) -> tuple[Matrix | None, FloatArray | None]:
     """Return a matrix (m, n) and its right-hand side (m,); None and None if there are no rows.
 
     Raises DataError, DataTypeError.
@@ -111,26 +97,26 @@ def as_rows(matrix: Any, vector: Any, n: int, names: tuple[str, str]) -> tuple[M
         raise DataError(f"{names[0]} and {names[1]} go together: give both or neither")
     if matrix is None:
         return None, None
-    side, left = as_vector(vector, names[1]), as_coefficients(matrix, names[0])
-    if left.shape != (len(side), n):
-        raise DataError(f"{names[0]} has shape {left.shape} where ({len(side)}, {n}) is expected")
-    if not (_is_finite(left.data if sp.issparse(left) else left) and _is_finite(side)):
+    rhs, rows = as_vector(vector, names[1]), as_coefficients(matrix, names[0])
+    if rows.shape != (len(rhs), n):
+        raise DataError(f"{names[0]} has shape {rows.shape} where ({len(rhs)}, {n}) is expected")
+    if not (_is_finite(rows.data if sp.issparse(rows) else rows) and _is_finite(rhs)):
         raise DataError(
             f"{names[0]} or {names[1]} holds a number that is not finite; a row without a limit is left out"
         )
-    return (left, side) if len(side) else (None, None)
+    return (rows, rhs) if len(rhs) else (None, None)
 
 
 def check_finite(vector: FloatArray, name: str) -> None:
-    """Refuse NaN and infinity, naming the entry."""
+    """Check that all entries are finite. Raises DataError, which names the first other one."""
     if not _is_finite(vector):
         raise DataError(f"{name} is not finite in entry {int(np.flatnonzero(~np.isfinite(vector))[0])}")
 
 
 def check_bounds(lb: FloatArray | None, ub: FloatArray | None) -> None:
-    """Refuse NaN, infinities on the wrong side, and lb > ub: two passes if nothing is wrong."""
+    """Check that no bound is NaN or infinite on the wrong side, and that lb ≤ ub. Raises DataError."""
     low, high = -np.inf if lb is None else _compress_constant(lb), np.inf if ub is None else _compress_constant(ub)
-    if np.all((low <= high) & (low < np.inf) & (high > -np.inf)):
+    if np.all((low <= high) & (low < np.inf) & (high > -np.inf)):  # false if one is NaN
         return
     for name, bound in (("lb", lb), ("ub", ub)):
         if bound is not None and np.isnan(bound).any():
@@ -149,7 +135,7 @@ def check_texts(**texts: Any) -> None:
             raise DataTypeError(f"{name} must be text, got {format_value(text)}")
 
 
-def as_names(parts: Any, argument: str, kind: type) -> dict[str, Any]:
+def as_mapping(parts: Any, argument: str, kind: type) -> dict[str, Any]:
     """Return a mapping of names to values of one type. Raises DataTypeError."""
     if not isinstance(parts, Mapping):
         raise DataTypeError(f"{argument} must be a mapping of names to {kind.__name__}s, got {format_value(parts)}")
@@ -161,13 +147,13 @@ def as_names(parts: Any, argument: str, kind: type) -> dict[str, Any]:
     return dict(parts)
 
 
-def as_extent(extent: slice, count: int, argument: str) -> slice:
-    """Return a slice with both ends written out. Raises DataTypeError, DataError."""
-    ends = (0 if extent.start is None else extent.start, count if extent.stop is None else extent.stop)
+def as_full_slice(part: slice, count: int, argument: str) -> slice:
+    """Return a slice of `count` items with both ends written out. Raises DataTypeError, DataError."""
+    ends = (0 if part.start is None else part.start, count if part.stop is None else part.stop)
     if not all(isinstance(end, (int, np.integer)) and not isinstance(end, bool) for end in ends):
-        raise DataTypeError(f"{argument} must be a slice with whole numbers, got {extent}")
-    if extent.step is not None and extent.step != 1:
-        raise DataError(f"{argument} must be a slice without steps, got {extent}")
+        raise DataTypeError(f"{argument} must be a slice with whole numbers, got {part}")
+    if part.step is not None and part.step != 1:
+        raise DataError(f"{argument} must be a slice without steps, got {part}")
     return slice(int(ends[0]), int(ends[1]))
 
 
@@ -181,20 +167,23 @@ def is_partition(parts: Iterable[slice], count: int) -> bool:
     return end == count
 
 
-def name_variables(variables: Any, n: int) -> dict[str, slice]:
-    """Return the variables' names, or "x" for all of them."""
-    named = as_names(variables, "variables", slice) or {"x": slice(0, n)}
-    extents = {name: as_extent(part, n, f"the variables {name!r}") for name, part in named.items()}
-    if not is_partition(extents.values(), n):
+def as_variable_slices(variables: Any, n: int) -> dict[str, slice]:
+    """Return the slice of each named block of variables; one block "x" without names. Raises as `as_full_slice`."""
+    parts = as_mapping(variables, "variables", slice) or {"x": slice(0, n)}
+    slices = {name: as_full_slice(part, n, f"the variables {name!r}") for name, part in parts.items()}
+    if not is_partition(slices.values(), n):
         raise DataError(f"the variables' slices must cover 0 to {n} in order, got {dict(variables)}")
-    return extents
+    return slices
 
 
-def name_rows(constraints: Any, h: FloatArray | None, b: FloatArray | None) -> dict[str, Rows]:
-    """Return the groups, with names for a matrix whose rows have none; names for some rows only are an error."""
+def as_row_groups(constraints: Any, h: FloatArray | None, b: FloatArray | None) -> dict[str, Rows]:
+    """Return the named groups of rows, with one group for a matrix that has none; they must cover all of its rows.
+
+    Raises DataError, DataTypeError.
+    """
     groups_by_name: dict[str, Rows] = {}
     counts = {"G": 0 if h is None else len(h), "A": 0 if b is None else len(b)}
-    for name, group in as_names(constraints, "constraints", Rows).items():
+    for name, group in as_mapping(constraints, "constraints", Rows).items():
         if not isinstance(group.matrix, str) or group.matrix not in counts or not isinstance(group.formula, str):
             raise DataError(
                 f"the constraints {name!r} must be rows of 'G' or 'A' and a text, got {format_value(group)}"
@@ -202,34 +191,41 @@ def name_rows(constraints: Any, h: FloatArray | None, b: FloatArray | None) -> d
         if not isinstance(group.rows, slice):
             raise DataTypeError(f"the constraints {name!r} must name rows by a slice, got {format_value(group.rows)}")
         groups_by_name[name] = replace(
-            group, rows=as_extent(group.rows, counts[group.matrix], f"the constraints {name!r}")
+            group, rows=as_full_slice(group.rows, counts[group.matrix], f"the constraints {name!r}")
         )
     sides: tuple[tuple[Literal["G", "A"], str], ...] = (("G", "Gx ≤ h"), ("A", "Ax = b"))
     for matrix, formula in sides:
-        groups = sorted(
+        ends = sorted(
             (group.rows.start, group.rows.stop) for group in groups_by_name.values() if group.matrix == matrix
         )
-        if counts[matrix] and not groups:
+        if counts[matrix] and not ends:
             name = matrix
             while name in groups_by_name:
                 name += "_"
             groups_by_name[name] = Rows(matrix, slice(0, counts[matrix]), formula)
-        elif not is_partition((slice(*ends) for ends in groups), counts[matrix]):
+        elif not is_partition((slice(*pair) for pair in ends), counts[matrix]):
             raise DataError(
                 f"{matrix} has {counts[matrix]} rows, but the constraint groups name "
-                f"{', '.join(f'{start} to {stop}' for start, stop in groups)}; name all of them, each once, or none"
+                f"{', '.join(f'{start} to {stop}' for start, stop in ends)}; name all of them, each once, or none"
             )
     return groups_by_name
+
+
+def _build_operator(matrix: Matrix) -> Operator:
+    if matrix.shape[0] != matrix.shape[1]:
+        raise DataError(f"P has shape {matrix.shape}; it must be square")
+    if not sp.issparse(matrix):
+        return Dense(matrix)
+    entries = sp.coo_array(matrix)
+    if (entries.coords[0] == entries.coords[1]).all():
+        return Diagonal(np.asarray(matrix.diagonal()))
+    check_memory(matrix.shape[0], matrix.shape[1], "a sparse P with entries beside the diagonal")
+    return Dense(as_dense(matrix))
 
 
 def _check_numbers(values: FloatArray) -> None:
     if not _is_finite(values):
         raise DataError("P holds a number that is not finite")
-
-
-def _check_square(shape: tuple[int, ...]) -> None:
-    if len(shape) != 2 or shape[0] != shape[1]:
-        raise DataError(f"P has shape {shape}; it must be square")
 
 
 def _is_finite(values: FloatArray) -> bool:
@@ -244,11 +240,11 @@ def _is_finite(values: FloatArray) -> bool:
 def _check_symmetric(P: FloatArray) -> None:
     """Check that P is symmetric: xᵀPx depends on the symmetric part only, but solvers read one triangle."""
     i, j, difference = find_largest_asymmetry(P)
-    if difference > ASYMMETRY:
+    if difference > MAX_ASYMMETRY:
         raise DataError(f"P is not symmetric: P[{i}, {j}] = {P[i, j]:g} and P[{j}, {i}] = {P[j, i]:g}; use (P + Pᵀ)/2")
 
 
 def _compress_constant(vector: FloatArray) -> float | FloatArray:
-    """Return the one number of a `repeat_value` vector, or the vector."""
+    """Return the number that a vector of `repeat_value` repeats; any other vector as it is."""
     value = find_common_value(vector)
     return vector if value is None else value

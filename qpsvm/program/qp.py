@@ -27,13 +27,13 @@ from qpsvm.program.parts import (
     Rows,
     as_bound,
     as_constant,
+    as_constraints,
     as_operator,
-    as_rows,
+    as_row_groups,
+    as_variable_slices,
     check_bounds,
     check_finite,
     check_texts,
-    name_rows,
-    name_variables,
 )
 from qpsvm.program.printing import as_html, as_text
 from qpsvm.program.svm_dual import Statement
@@ -138,15 +138,15 @@ class QP(Exchange):
             raise DataError("a QP needs at least one variable; q is empty")
         if P.shape != (n, n):
             raise DataError(f"P has shape {P.shape} where q has {n} entries")
-        G, h = as_rows(self.G, self.h, n, ("G", "h"))
-        A, b = as_rows(self.A, self.b, n, ("A", "b"))
+        G, h = as_constraints(self.G, self.h, n, ("G", "h"))
+        A, b = as_constraints(self.A, self.b, n, ("A", "b"))
         lb, ub = as_bound(self.lb, "lb", n), as_bound(self.ub, "ub", n)
         check_bounds(lb, ub)
         check_finite(q, "q")
         check_texts(formula=self.formula, title=self.title)
         self.__dict__.update(P=P, q=q, r=as_constant(self.r), G=G, h=h, A=A, b=b, lb=lb, ub=ub)
         freeze_parts(self)
-        names, rows = name_variables(self.variables, n), name_rows(self.constraints, h, b)
+        names, rows = as_variable_slices(self.variables, n), as_row_groups(self.constraints, h, b)
         self.__dict__.update(variables=names, constraints=rows)
 
     @property

@@ -21,8 +21,8 @@ class ScaledQP:
 
     qp: The QP in the solver's units: the mean diagonal of the Gram matrix is 1, multipliers are of the order of 1.
     original: The QP in the problem's units.
-    variables, rows, objective: The factors of `QP.scaled`: by name of a block of variables, such as {"alpha": 2.0}, by
-        name of a group of rows, such as {"balance": 0.5}, and of the objective.
+    variables, rows, objective: The factors of `QP.scaled`: of blocks of variables by name, such as {"alpha": 2.0}, of
+        groups of rows by name, such as {"balance": 0.5}, and of the objective.
     """
 
     qp: QP
@@ -45,8 +45,8 @@ class ScaledQP:
 
             z = g∘z̃/t,  y = a∘ỹ/t,  z_box = z̃_box/(t s)  (the field `box`)
 
-        and v = ṽ/√t, because v = Zᵀx with P = ZZᵀ + diag(d), and scaling multiplies Z by √t s. Without a point only the
-        QP and `others` change.
+        and v = ṽ/√t, because v = Zᵀx with P = ZZᵀ + diag(d), and scaling multiplies Z by √t s. If the solution has no
+        point, only the QP and `others` change.
         """
         if solution.x is None:
             return solution.replace(qp=self.original, **others)

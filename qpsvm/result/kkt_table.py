@@ -1,7 +1,4 @@
-"""Show the optimality conditions of each sample as a table (`KKTTable`).
-
-The array determines the columns and the names of the kinds, which depend on the machine.
-"""
+"""Show the optimality conditions of each sample as a table (`KKTTable`)."""
 
 from __future__ import annotations
 
@@ -21,10 +18,10 @@ DIGITS = 4
 
 
 class KKTTable:
-    """One row per sample, with columns by name: `table["gap"]` (n,), `table[3]`, `table[:5]`, `np.asarray(table)`.
+    """One row per sample, and named columns: `table["gap"]` (n,), `table[3]`, `table[:5]`, `np.asarray(table)`.
 
-    rows (n,): Structured array. If it has a column "residual", the row with the largest one is named.
-    numbers (n,): Names of the rows; 0 to n − 1 if None.
+    rows (n,): Structured array, whose columns depend on the machine. If one is "residual", its largest row is named.
+    numbers (n,): The samples' numbers, printed beside the rows; 0 to n − 1 if None.
     """
 
     def __init__(self, rows: NDArray[np.void], numbers: IntArray | None = None) -> None:
@@ -48,12 +45,12 @@ class KKTTable:
         return iter(self._rows)
 
     def __getitem__(self, key: Any) -> Any:
-        """Return a column (n,) by name, a row by number; for several of either, a table whose rows keep their names."""
-        found = self._rows[key]
-        if not isinstance(found, np.ndarray) or found.dtype.names is None or found.ndim != 1:
-            return found
-        named = isinstance(key, list) and all(isinstance(name, str) for name in key)
-        return KKTTable(found, self._numbers if named else self._numbers[key])
+        """Return a column (n,) by name, or a row by index; for several of either, a table that keeps the numbers."""
+        selected = self._rows[key]
+        if not isinstance(selected, np.ndarray) or selected.dtype.names is None or selected.ndim != 1:
+            return selected
+        selects_columns = isinstance(key, list) and all(isinstance(name, str) for name in key)
+        return KKTTable(selected, self._numbers if selects_columns else self._numbers[key])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self._rows, dtype=dtype) if copy else np.asarray(self._rows, dtype=dtype)
@@ -65,18 +62,19 @@ class KKTTable:
     __hash__ = None  # type: ignore[assignment]
 
     def __str__(self) -> str:
-        names = ["", *self._names]
-        cells = [
+        body = [
             [str(self._numbers[i]), *(_format_value(self._rows[name][i]) for name in self._names)]
             for i in self._displayed_rows
         ]
-        widths = [max(len(row[k]) for row in [names, *cells]) for k in range(len(names))]
-        right = [True, *(self._is_number(name) for name in self._names)]
+        table = [["", *self._names], *body]
+        widths = [max(len(text) for text in column) for column in zip(*table, strict=True)]
+        alignments = [">", *(">" if self._is_number(name) else "<" for name in self._names)]
         lines = [
-            "  ".join(f"{text:>{width}}" if flush else f"{text:<{width}}"
-                      for text, width, flush in zip(row, widths, right, strict=True)).rstrip()
-            for row in [names, *cells]
-        ]  # fmt: skip
+            "  ".join(
+                f"{text:{align}{width}}" for text, width, align in zip(row, widths, alignments, strict=True)
+            ).rstrip()
+            for row in table
+        ]
         left_out = len(self) - len(self._displayed_rows)
         if left_out:
             lines.insert(1 + ROWS_AT_EACH_END, f"{'…':>{widths[0]}}  {left_out} more rows")

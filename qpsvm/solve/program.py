@@ -189,9 +189,9 @@ class _QPRun:
         attempt = QPAttempt(self.first_reduction, original=self.program)
         above = attempt.program.bound_above(np.nan_to_num(best.x), None)
         if not math.isfinite(above.value):
-            inside = attempt.interior_or_proof[0]
-            point = inside.interior_point if isinstance(inside, Face) else inside
-            above = above if point is None else attempt.program.bound_above(point, inside)
+            interior = attempt.interior
+            point = interior.interior_point if isinstance(interior, Face) else interior
+            above = above if point is None else attempt.program.bound_above(point, interior)
         if not math.isfinite(above.value):
             return None
         multipliers = (np.zeros(len(self.program.b)), np.zeros(len(self.program.h)), np.zeros(self.qp.n))

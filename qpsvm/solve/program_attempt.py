@@ -1,4 +1,8 @@
-"""Bound both sides of a QP's optimum from the point of a solver (`QPAttempt`)."""
+"""Certify a solver's solution of a QP by bounds on both sides of its optimum (`QPAttempt`).
+
+Both bounds are computed at the solver's point first. If that does not suffice, more costly ones are tried: from above,
+at points moved inside the rows; from below, with a sharper curvature or multipliers moved by (FACE.4).
+"""
 
 from __future__ import annotations
 
@@ -21,12 +25,12 @@ from qpsvm.program.status import Solver, Status
 from qpsvm.result.qp_result import QPResult
 from qpsvm.space.operators.structured import add_diagonal
 
-#: Relative increase of the diagonal of P and of sides in a program within rounding; with the rounding error of the
-#: increase itself, the change stays below `ROUNDING`.
+#: Relative increase of the diagonal of P and of h in a program within rounding; with the rounding error of the increase
+#: itself, the change stays below `ROUNDING`.
 GROWTH = 0.95 * ROUNDING
 #: Time limit of a linear program that helps to certify a point, as a multiple of the solver's time or of a second.
 LP_TIME_FACTOR = 2.0
-#: Sentences about the proof that there is no optimum.
+#: Messages of results that prove that there is no optimum.
 PROOF_SENTENCES = {
     Status.INFEASIBLE: "Multipliers of the rows prove that no point satisfies all of them.",
     Status.UNBOUNDED: "From x along the ray every point is feasible, and the objective falls without end.",
@@ -34,10 +38,10 @@ PROOF_SENTENCES = {
 
 
 class QPAttempt:
-    """A program whose optimum is to be bounded: the given one in fewer rows, or one within rounding of it.
+    """A program whose optimum is to be bounded: a reduction of the given one, exact or within rounding.
 
     rounding: Whether entries may be changed by a relative `ROUNDING`.
-    grow_diagonal, relax_sides: Whether the diagonal of P, or the sides of inequalities, are increased by `GROWTH`.
+    grow_diagonal, relax_rows: Whether the diagonal of P, or h, is increased by `GROWTH`.
     original: The given program: if P is the same, its convexity need not be tested again.
     """
 
@@ -46,14 +50,14 @@ class QPAttempt:
         reduction: Reduction,
         rounding: bool = False,
         grow_diagonal: bool = False,
-        relax_sides: bool = False,
+        relax_rows: bool = False,
         original: QPBounds | None = None,
     ) -> None:
         self.reduction, self.qp, self.change = reduction, reduction.qp, reduction.change
         exact, P, h = self.qp, self.qp.P, self.qp.h
         if grow_diagonal and P.diagonal().any():
             self.qp = self.qp.replace(P=add_diagonal(P, GROWTH * P.diagonal()))
-        if relax_sides and h is not None:
+        if relax_rows and h is not None:
             self.qp = self.qp.replace(h=h + GROWTH * np.abs(h))
         if self.qp is not exact:
             self.change = max(self.change, GROWTH + 2.0**-52)
@@ -62,10 +66,15 @@ class QPAttempt:
             self.program.adopt_convexity(original)
 
     @cached
-    def interior_or_proof(self) -> tuple[FloatArray | Face | None, tuple[FloatArray, FloatArray] | None]:
-        """A strictly feasible point or a face, and multipliers that may prove that there is neither; or None."""
-        point, multipliers = find_interior_point(self.program)
-        return (find_face(self.program) if point is None else point), multipliers
+    def interior(self) -> FloatArray | Face | None:
+        """A strictly feasible point (n,), or a face with a point inside it; None if neither is found."""
+        point = self._interior_search[0]
+        return find_face(self.program) if point is None else point
+
+    @cached
+    def _interior_search(self) -> tuple[FloatArray | None, tuple[FloatArray, FloatArray] | None]:
+        """A strictly feasible point, or multipliers that may prove that no point is feasible."""
+        return find_interior_point(self.program)
 
     def certify(self, solution: QPSolution, tol: float, with_polish: bool, remaining: float = math.inf) -> QPResult:
         """Certify a solver's solution, polished first if `with_polish`, within `remaining` seconds."""
@@ -76,37 +85,36 @@ class QPAttempt:
         points = points if polished is None else [polished, *points]
         upper, lower, solver_gap = self._bound_both_sides(points)
         if not math.isfinite(upper.value):
-            upper = self._bound_above(points, upper)
+            upper = self._improve_upper_bound(points, upper)
         if not math.isfinite(upper.value):
-            shortfall = self.interior_or_proof[1]
-            proof = None if shortfall is None else prove_infeasible(program, *shortfall)
+            multipliers = self._interior_search[1]
+            proof = None if multipliers is None else prove_infeasible(program, *multipliers)
             if proof is not None:
                 return self._build_infeasible_result(proof, solution)
-        if compute_gap(upper.value, lower.value) > tol and program.curvature is not None:
-            lower = self._bound_below(points, lower)
-        if lower.g_change and math.isfinite(upper.value):
-            inside = self.interior_or_proof[0]
-            bounds = (program.bound_above(point.u, inside, lower.g_change) for point in points)
+        if _compute_gap(upper.value, lower.value) > tol and program.curvature is not None:
+            lower = self._improve_lower_bound(points, lower)
+        if lower.g_change and math.isfinite(upper.value):  # both bounds must hold for the changed G
+            bounds = (program.bound_above(point.u, self.interior, lower.g_change) for point in points)
             upper = min(bounds, key=lambda bound: bound.value)
         return self._build_result(solution, tol, upper, lower, solver_gap)
 
     def _build_result(
         self, solution: QPSolution, tol: float, upper: UpperBound, lower: LowerBound, solver_gap: float
     ) -> QPResult:
-        """Build the result of bounds on both sides."""
+        """Build the result from bounds on both sides."""
         primal, change = upper.value, max(self.change, lower.g_change)
         if lower.q_change is not None:  # the lower bound is for a changed q, which increases f by at most this
-            primal += float(lower.q_change @ (np.abs(upper.x) + upper.radius)) * (1.0 + 1e-9)
+            primal += float(lower.q_change @ (np.abs(upper.x) + upper.radius)) * (1.0 + 1e-9)  # covers its rounding
             sizes = np.abs(self.qp.q)
             change = max(change, float((lower.q_change / np.where(sizes > 0.0, sizes, 1.0)).max()))
-        gap = compute_gap(primal, lower.value)
+        gap = _compute_gap(primal, lower.value)
         if gap <= tol:
-            status, message = Status.OPTIMAL, describe_change(change)
+            status, message = Status.OPTIMAL, _describe_change(change)
         else:
-            is_claim = solution.reported in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
-            status = Status.INACCURATE if is_claim else solution.reported
+            claims_proof = solution.reported in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
+            status = Status.INACCURATE if claims_proof else solution.reported
             message = " ".join(f"{reason}." for reason in dict.fromkeys((upper.reason, lower.reason)) if reason)
-        y, z, box = self.reduction.expand(lower.y, lower.z, split_bound_multipliers(self.program, lower.c))
+        y, z, box = self.reduction.expand(lower.y, lower.z, _find_bound_multipliers(self.program, lower.c))
         return QPResult(
             self.reduction.original, status, upper.x, upper.radius, y, z, box, primal, lower.value, gap, solver_gap,
             *_measure_residuals(solution), solver=Solver(*solution.solver), solve_time=solution.solve_time,
@@ -118,31 +126,31 @@ class QPAttempt:
         program = self.program
         upper = UpperBound(math.inf, np.full(self.qp.n, math.nan), math.inf, "the solver gave no point")
         zero = (np.zeros(len(program.b)), np.zeros(len(program.h)), np.zeros(self.qp.n))
-        lower, own_gap = LowerBound(-math.inf, *zero, "" if points else "the solver gave no point"), math.inf
+        lower, gap = LowerBound(-math.inf, *zero, "" if points else "the solver gave no point"), math.inf
         for point in points:
             above, below = program.bound_above(point.u, None), program.bound_below(*point)
-            own_gap = compute_gap(above.value, below.value)
+            gap = _compute_gap(above.value, below.value)
             upper = above if above.value < upper.value or not math.isfinite(upper.radius) else upper
             lower = below if below.value > lower.value or not lower.c.any() else lower
-        return upper, lower, own_gap
+        return upper, lower, gap
 
-    def _bound_above(self, points: list[DualArguments], upper: UpperBound) -> UpperBound:
+    def _improve_upper_bound(self, points: list[DualArguments], upper: UpperBound) -> UpperBound:
         """Return the best upper bound at the points moved off the rows or inside; the given one if none is better."""
         program = self.program
         for point in points:
             towards = move_off_rows(program, point.u)
             above = upper if towards is None else program.bound_above(point.u, towards)
             upper = above if above.value < upper.value else upper
-        inside = None if math.isfinite(upper.value) else self.interior_or_proof[0]
-        for point in points if inside is not None else []:
-            above = program.bound_above(point.u, inside)
+        interior = None if math.isfinite(upper.value) else self.interior
+        for point in points if interior is not None else []:
+            above = program.bound_above(point.u, interior)
             upper = above if above.value < upper.value else upper
         return upper
 
-    def _bound_below(self, points: list[DualArguments], lower: LowerBound) -> LowerBound:
+    def _improve_lower_bound(self, points: list[DualArguments], lower: LowerBound) -> LowerBound:
         """Return the best lower bound: without multipliers, with sharper curvature, or with multipliers of (FACE.4)."""
-        program, none = self.program, (np.zeros(len(self.program.b)), np.zeros(len(self.program.h)))
-        bounds = [lower, *(program.bound_below(x, *none) for x, *_ in points[:1])]
+        program, zero = self.program, (np.zeros(len(self.program.b)), np.zeros(len(self.program.h)))
+        bounds = [lower, *(program.bound_below(x, *zero) for x, *_ in points[:1])]
         if program.curvature is not None and program.curvature.any():
             bounds += [program.bound_below(*point, sharp=True) for point in points]
         for x, y, z in points:
@@ -153,12 +161,26 @@ class QPAttempt:
         return max(bounds, key=lambda bound: bound.value)
 
     def _build_infeasible_result(self, proof: tuple[FloatArray, FloatArray], solution: QPSolution) -> QPResult:
+        """Build the result of multipliers (p,), (m,) that prove that no point is feasible."""
         c = self.program.A.T @ proof[0] + self.program.G.T @ proof[1]
-        y, z, box = self.reduction.expand(*proof, split_bound_multipliers(self.program, c))
+        y, z, box = self.reduction.expand(*proof, _find_bound_multipliers(self.program, c))
         return build_result_without_optimum(
             self.reduction.original, Status.INFEASIBLE, (y, z, box), Solver(*solution.solver), self.change,
             solve_time=solution.solve_time, iterations=solution.iterations,
         )  # fmt: skip
+
+
+def build_result_without_optimum(
+    qp: QP, status: Status, multipliers: tuple[FloatArray, FloatArray, FloatArray], solver: Solver, change: float,
+    x: FloatArray | None = None, **others: Any,
+) -> QPResult:  # fmt: skip
+    """Build the result without an optimum: its value is ∞ if no point is feasible, −∞ if the objective is unbounded."""
+    value = math.inf if status is Status.INFEASIBLE else -math.inf
+    point, radius = (np.full(qp.n, math.nan), math.inf) if x is None else (x, 0.0)
+    return QPResult(
+        qp, status, point, radius, *multipliers, value, value, math.inf, math.inf, *(math.nan,) * 3, solver=solver,
+        data_change=change, message=f"{PROOF_SENTENCES[status]} {_describe_change(change)}".strip(), **others,
+    )  # fmt: skip
 
 
 def _measure_residuals(solution: QPSolution) -> tuple[float, float, float]:
@@ -173,31 +195,18 @@ def _measure_residuals(solution: QPSolution) -> tuple[float, float, float]:
     )
 
 
-def describe_change(change: float) -> str:
-    """Return a sentence if the result is for a program within rounding of the given one; "" if nothing was changed."""
+def _describe_change(change: float) -> str:
+    """Return a sentence about the relative change of the program for which the result is proven; "" for none."""
     sentence = f"Proven for a program whose entries differ from these by at most {change:.2g} of themselves."
     return sentence if change else ""
 
 
-def build_result_without_optimum(
-    qp: QP, status: Status, multipliers: tuple[FloatArray, FloatArray, FloatArray], solver: Solver, change: float,
-    x: FloatArray | None = None, **others: Any,
-) -> QPResult:  # fmt: skip
-    """Build the result without an optimum: its value is ∞ if no point is feasible, −∞ if the objective is unbounded."""
-    value = math.inf if status is Status.INFEASIBLE else -math.inf
-    point, radius = (np.full(qp.n, math.nan), math.inf) if x is None else (x, 0.0)
-    return QPResult(
-        qp, status, point, radius, *multipliers, value, value, math.inf, math.inf, *(math.nan,) * 3, solver=solver,
-        data_change=change, message=f"{PROOF_SENTENCES[status]} {describe_change(change)}".strip(), **others,
-    )  # fmt: skip
-
-
-def split_bound_multipliers(program: QPBounds, c: FloatArray) -> FloatArray:
-    """Return the multipliers of the bounds, (n,), in the signs of (QP.1): −c if that bound is finite, else 0."""
+def _find_bound_multipliers(program: QPBounds, c: FloatArray) -> FloatArray:
+    """Return z_box of (QP.1), (n,): −c if the bound of that sign is finite, else 0."""
     return np.where((c > 0.0) & np.isfinite(program.lb) | (c < 0.0) & np.isfinite(program.ub), -c, 0.0)
 
 
-def compute_gap(above: float, below: float) -> float:
+def _compute_gap(above: float, below: float) -> float:
     """Return the relative gap between an upper and a lower bound; infinite if one of them is infinite or NaN."""
     difference = above - below
     return max(difference / max(1.0, abs(above), abs(below)), 0.0) if math.isfinite(difference) else math.inf

@@ -259,7 +259,7 @@ def test_kernel_values_are_within_what_the_certificate_counts(name):
         for j in rows:
             off = float(np.expm1(bound_exponent_error(blocks.terms) * (lengths[i] + lengths[j])))
             assert abs(K[i, j] - exact[i, j]) <= max(exact[i, j] * (off + FUNCTION_ROUNDINGS * UNIT), CLIPPING_ERROR)
-    sums, m = blocks.product(rows, w, rows), len(rows)
+    sums, m = blocks.compute_product(rows, w, rows), len(rows)
     for i in rows:
         radius = (blocks_error(blocks) + (m + 6) * UNIT * 1.01) * np.abs(w).sum()
         assert abs(mpmath.mpf(sums[i]) - sum(mpmath.mpf(w[j]) * exact[i, j] for j in rows)) <= radius

@@ -58,7 +58,7 @@ class LiblinearBackend(Backend):
         options=frozenset({"eps"}),  # LIBLINEAR's tolerance for the largest violation
     )  # fmt: skip
     lazy_import = LazyImport("sklearn.svm", LIBSVM_IMPORT)
-    memory = Memory(dual=0.0, primal=0.0, copies=liblinear.NUMBER_BYTES / 8)
+    memory = Memory(dual=0.0, primal=0.0, copies=liblinear.ENTRY_BYTES / 8)
 
     def compile(self, qp: QP) -> LiblinearCompiled:
         """Build X, the target, sample weights that carry C, and whether there is an intercept."""

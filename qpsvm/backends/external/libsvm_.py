@@ -211,14 +211,14 @@ class LoopCompiled(Compiled):
         if isinstance(blocks, KernelBlocks) and is_libsvm_problem(problem):
             samples = blocks.samples  # of which LIBSVM evaluates the kernel itself
         loop = run_libsvm_loop(
-            problem, blocks.all() if samples is None else samples, max_iter, clock,
+            problem, blocks.compute_full_matrix() if samples is None else samples, max_iter, clock,
             gamma=None if samples is None else float(data.kernel.gamma),
             tol=options.get("eps", eps),
             settings={name: value for name, value in options.items() if name != "eps"},
         )  # fmt: skip
         status, raw = find_run_status(loop, max_iter, clock)
         support = loop.beta.nonzero()[0]
-        edges = problem.compute_multipliers(blocks.product(support, loop.beta[support], np.arange(problem.n)))
+        edges = problem.compute_multipliers(blocks.compute_product(support, loop.beta[support], np.arange(problem.n)))
         x = self.statement.to_qp_variables(machine.compute_alpha(loop.beta))
         y = self.statement.to_row_multipliers(machine.compute_multipliers(*edges))
         return self._build_solution(status, self._describe_solver(raw), loop.iterations, x, y=y)

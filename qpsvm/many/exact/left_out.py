@@ -31,9 +31,9 @@ from qpsvm.machines.problem.derived_problems import restrict_to_rows
 from qpsvm.many.exact.active_set import ActiveSet, PathBreakdown, Stopped
 from qpsvm.many.exact.functions import LeaveOneOutFunctions
 from qpsvm.many.exact.piece_certifier import PieceCertifier
-from qpsvm.many.exact.removals import build_tableau
 from qpsvm.many.exact.rows import Data, SignedRows
 from qpsvm.many.exact.start import MIN_SECONDS, find_start
+from qpsvm.many.exact.tableau import build_tableau
 from qpsvm.many.exact.values import Decisions
 from qpsvm.program.status import Status
 from qpsvm.program.svm_dual import SVMDual

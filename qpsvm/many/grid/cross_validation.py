@@ -1,4 +1,4 @@
-"""Cross-validate over a grid, with folds that share Gram matrices (`cross_validate`)."""
+"""Cross-validate over a grid of parameters, with folds that share Gram matrices (`cross_validate`)."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
-#: Largest number of printed rows of a table; of more points, only the best are printed.
-MOST_ROWS = 30
+#: Largest number of rows of a printed table; of more points, only the best are printed.
+MAX_ROWS = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,25 +193,18 @@ class CrossValidation:
         }
 
     def __str__(self) -> str:
-        columns = self.columns()
-        count = len(columns["mean"])
-        row_order = np.arange(count)
-        heading = f"{self.scoring}, {self.folds} folds"
-        if count > MOST_ROWS:
+        n_points, heading = self.mean.size, f"{self.scoring}, {self.folds} folds"
+        displayed = np.arange(n_points)
+        if n_points > MAX_ROWS:
             order = np.argsort(-np.nan_to_num(self.mean.ravel(), nan=-np.inf), kind="stable")
-            row_order, heading = order[:MOST_ROWS], f"{heading}: the best {MOST_ROWS} of {count} points"
-        selected = {name: [column[i] for i in row_order] for name, column in columns.items()}
-        formats = {"mean": _format_score, "std": _format_score, "gap": "{:.1e}".format}
-        return f"{heading}\n{format_columns(selected, formats)}"
+            displayed, heading = order[:MAX_ROWS], f"{heading}: the best {MAX_ROWS} of {n_points} points"
+        columns = {name: [column[i] for i in displayed] for name, column in self.columns().items()}
+        formats = {"mean": "{:.4f}".format, "std": "{:.4f}".format, "gap": "{:.1e}".format}
+        return f"{heading}\n{format_columns(columns, formats)}"
 
     def __repr__(self) -> str:
         axes = ", ".join(f"{name}: {len(values)}" for name, values in self.axes.items())
         return f"<CrossValidation: {self.folds} folds; {axes}>"
-
-
-def _format_score(value: float) -> str:
-    """Format a score for the table."""
-    return f"{value:.4f}"
 
 
 def cross_validate(
@@ -314,20 +307,17 @@ def cross_validate(
         raise ParameterTypeError(f"cross_validate takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     if "cv" in options:
         raise UnknownOptionError("cross_validate has no argument 'cv': scikit-learn's cv is folds here")
-    machine = problem
-    get_target(machine)  # raises an error if there is none
+    get_target(problem)  # raises an error if there is none
     if any(isinstance(value, Interval) for value in options.values()):
-        return cross_validate_interval(machine, options, folds, shuffle, seed, scoring, n_jobs, verbose)
-    grid, other_options = build_grid(machine, options)
-    if "start" in other_options:
+        return cross_validate_interval(problem, options, folds, shuffle, seed, scoring, n_jobs, verbose)
+    grid, solve_options = build_grid(problem, options)
+    if "start" in solve_options:
         raise ParameterError("a start is for one set of rows, and each fold has its own: leave it out")
-    check = as_flag(other_options.pop("check", True), "check")
-    scorer = find_scorer(scoring, machine, grid.axes)
-    split = build_folds(machine, folds, shuffle, seed)
-    groups = grid.group_by_kernel()
-    solve_options = {**other_options, "check": False}
+    check = as_flag(solve_options.pop("check", True), "check")
+    scorer = find_scorer(scoring, problem, grid.axes)
+    split = build_folds(problem, folds, shuffle, seed)
     # A task is a kernel with all folds, so that its Gram matrix is shared; with one kernel, parallelise over folds.
-    all_folds = list(range(len(split)))
+    groups, all_folds = grid.group_by_kernel(), list(range(len(split)))
     is_parallel_over_folds = n_jobs not in (None, 1) and len(groups) == 1
     bundles = [[fold] for fold in all_folds] if is_parallel_over_folds else [all_folds]
     tasks, sizes = [], []
@@ -339,7 +329,7 @@ def cross_validate(
             sizes.append(len(points) * len(bundle))
             slots += [(fold, index) for fold in bundle for index in indices]
     outcomes = [outcome for task in run_tasks(_iter_outcomes, tasks, sizes, n_jobs, verbose) for outcome in task]
-    return _build_result(grid, len(split), slots, outcomes, name_scorer(scoring, machine), check)
+    return _build_result(grid, len(split), slots, outcomes, name_scorer(scoring, problem), check)
 
 
 @dataclass(frozen=True)
@@ -365,13 +355,13 @@ def _iter_outcomes(
     scorer: Scorer | None,
     options: Mapping[str, Any],
 ) -> Iterator[Outcome]:
-    """Yield the outcomes of the points of one kernel, fold by fold."""
+    """Yield the outcomes of the points of one kernel, fold by fold; `options` are those of `qpsvm.solve`."""
     problem = grid.problem.replace(**kernel)
     with limit_blas_threads():
         share_gram(problem)
         for fold in folds:
             fold_problem = FoldProblem(problem, fold)
-            results = solve_points(fold_problem.problem, points, options, raise_infeasible=False)
+            results = solve_points(fold_problem.problem, points, {**options, "check": False}, raise_infeasible=False)
             for result in results:  # one by one, for the progress bar
                 if isinstance(result, InfeasibleNuError):  # returned instead of raised
                     yield Outcome(np.nan, np.inf, str(Status.INFEASIBLE), 0)
@@ -379,9 +369,8 @@ def _iter_outcomes(
                     yield Outcome(np.nan, np.inf, str(result.status), 0)
                 else:
                     values = fold_problem.values([result])[0]
-                    score = score_predictions(
-                        scorer, problem.samples.classes, values, fold_problem.X, fold_problem.target
-                    )
+                    X, target = fold_problem.X, fold_problem.target
+                    score = score_predictions(scorer, problem.samples.classes, values, X, target)
                     yield Outcome(score, result.gap, str(result.status), len(result.support))
 
 
@@ -389,11 +378,8 @@ def _build_result(
     grid: Grid, folds: int, slots: Sequence[tuple[int, int]], outcomes: Sequence[Outcome], scoring: str, check: bool
 ) -> CrossValidation:
     """Build the result from the outcomes, whose folds and points are `slots`; if `check`, warn of inaccurate ones."""
-    n_points = len(grid.points)
-    order = np.empty(folds * n_points, dtype=int)
-    order[[fold * n_points + point for fold, point in slots]] = np.arange(len(slots))
     shape = (folds, *grid.shape)
-    ordered = [outcomes[i] for i in order]
+    ordered = [outcome for _, outcome in sorted(zip(slots, outcomes, strict=True), key=lambda pair: pair[0])]
     status = np.array([outcome.status for outcome in ordered]).reshape(shape)
     n_inaccurate = int(np.count_nonzero((status != "optimal") & (status != "infeasible")))
     if check and n_inaccurate:

@@ -1,11 +1,11 @@
 """Solve linear ε-SVRs by Newton steps for squared losses, else by coordinate descent (`solve_regression`).
 
-The point is certified as one machine of `gap_bounds`, whose rows are those of a classification:
+`gap_bounds` certifies the point as that of a classification, in which
 
     (BULK.5)  a sample with target t is two rows, of signs ±1 and levels ±t − ε, with α⁺ = max(β, 0), α⁻ = max(−β, 0)
 
-ε is the half-width of the tube and β the coefficient of the sample. If descent stops early (`DescentPace`), or
-if `gap_bounds` does not certify the solution, `qpsvm.solve` solves the problem, warm-started at the point.
+ε is the half-width of the tube and β the coefficient of the sample. If no method reaches the tolerance, `qpsvm.solve`
+solves the problem, warm-started at the last point.
 
 Shapes: n samples, d features; u is f without the intercept.
 """
@@ -43,7 +43,7 @@ from qpsvm.result.svm_result import SVMResult
 def can_solve_regression(problem: EpsilonSVR, options: Mapping[str, Any]) -> bool:
     """Return whether `solve_regression` supports the problem, and is estimated to be fast.
 
-    It needs samples in memory with weights of 1, and no options but a tolerance.
+    It needs samples in memory with weights of 1, no linear constraints, and no options but a tolerance.
     """
     if not problem.space.is_linear or problem.space.samples.memory_matrix is None:
         return False
@@ -52,6 +52,45 @@ def can_solve_regression(problem: EpsilonSVR, options: Mapping[str, Any]) -> boo
     has_unit_weights = bool((weight == 1.0).all()) and len(weight) > 0
     is_fast = (problem.loss == "squared" and is_newton_suitable(X)) or is_descent_suitable(*X.shape)
     return has_unit_weights and not problem.constraints and is_unlimited and is_fast
+
+
+def solve_regression(problem: EpsilonSVR, tol: float) -> BinaryMachines:
+    """Solve a regression that `can_solve_regression` accepts; the result has the form of one machine.
+
+    Raises QPSVMError.
+    """
+    point = _find_point(problem, tol)
+    if point is None or not point.gap <= tol:
+        start = point.alpha if point is not None and np.isfinite(point.alpha).all() else None
+        return as_single_result(solve_machine(problem, start, {"tol": tol}))
+    target_range = problem.samples.target_range
+    has_varied_targets = target_range is not None and target_range[0] < target_range[1]
+    return _build_single_machine(
+        point.beta, point.w, point.b, point.gap,
+        caveats=(NO_INFORMATION,) if has_varied_targets and not point.w.any() else (),
+        status=Status.OPTIMAL, iterations=point.iterations, solver=point.solver, message="",
+        results=LazyResults(1, RegressionResultBuilder(problem, point, tol)),
+    )  # fmt: skip
+
+
+def as_single_result(result: SVMResult) -> BinaryMachines:
+    """Convert a result of `qpsvm.solve` to the form of one machine."""
+    assert result.w is not None  # the kernel is linear
+    return _build_single_machine(
+        result.coef, result.w, result.b, result.gap, caveats=result.caveats, status=result.status,
+        iterations=result.iterations or 0, solver=result.solver, message=result.message,
+        results=LazyResults(1, None, {0: result}),
+    )  # fmt: skip
+
+
+def _find_point(problem: EpsilonSVR, tol: float) -> RegressionPoint | None:
+    """Return the point of Newton steps, or of descent if that gap exceeds the tolerance; None if neither is suited."""
+    with np.errstate(all="ignore"), limit_blas_threads():  # a point that is not finite is not certified
+        solver = RegressionSolver(problem)
+        point = solver.solve_by_newton() if solver.is_squared and is_newton_suitable(solver.Z) else None
+        if (point is None or not point.gap <= tol) and is_descent_suitable(*solver.Z.shape):
+            point = solver.solve_by_descent(tol)
+    return point
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,19 +113,14 @@ class RegressionPoint:
     @property
     def alpha(self) -> FloatArray:
         """α of (BULK.5): (2n,)."""
-        return split_signs(self.beta)
-
-
-def split_signs(beta: FloatArray) -> FloatArray:
-    """Return (α⁺, α⁻) of (BULK.5), (2n,), given β (n,)."""
-    return np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
+        return _split_signs(self.beta)
 
 
 class RegressionSolver:
     """Solves a regression by one of two methods, and certifies the point.
 
     Z (n, d): The samples in the coordinates of the feature space.
-    stack: The two rows of each sample, (BULK.5), as one machine.
+    stack: The rows of (BULK.5): those with sign 1, then those with sign −1.
     losses: The loss of each sample.
     """
 
@@ -119,79 +153,59 @@ class RegressionSolver:
         """
         problem, signs, rows = self.problem, np.ones(self.Z.shape[0]), DescentRows(self.Z)
         origin = float(np.median(problem._active_target)) if problem.intercept == "free" else 0.0
-        machine = RowDescent(rows, signs, self.losses.shift_origin(origin), problem.intercept, tol)
+        descent = RowDescent(rows, signs, self.losses.shift_origin(origin), problem.intercept, tol)
         for _ in range(rows.MAX_GOALS):
-            point = self._certify_point(machine.alpha, machine.b + origin, machine.iterations, "coordinate descent")
-            if not machine.converged or not tol < point.gap < np.inf:
+            point = self._certify_point(descent.alpha, descent.b + origin, descent.iterations, "coordinate descent")
+            if not descent.converged or not tol < point.gap < np.inf:
                 break
-            machine.continue_to_goal(0.5 * tol / point.gap)  # half, as the loop only estimates the gap
+            descent.continue_to_goal(0.5 * tol / point.gap)  # half, as the loop only estimates the gap
         return point
 
-    def _certify_point(self, beta: FloatArray, free_b: float, steps: int, solver_name: str) -> RegressionPoint:
-        """Certify β (n,) with its w and the best b; `free_b` is the solver's free intercept, for a squared loss."""
+    def _certify_point(self, beta: FloatArray, solver_b: float, iterations: int, solver_name: str) -> RegressionPoint:
+        """Certify β (n,) with its w and the best intercept, as in `_find_intercept`."""
         w = np.asarray(self.Z.T @ beta)
         u = np.tile(np.asarray(self.Z @ w), 2)
-        b = self._find_intercept(beta, u, free_b)
-        points = MachinePoints(split_signs(beta), u, np.array([b]), np.ones(1), w[None, :])
+        b = self._find_intercept(beta, u, solver_b)
+        points = MachinePoints(_split_signs(beta), u, np.array([b]), np.ones(1), w[None, :])
         caller_b, bounded = build_bounded_points(self.problem.space, self.stack, points)
         gap = float(bound_gaps(self.stack, bounded, self.problem.intercept)[0])
         solver = Solver(solver_name, find_library_version(), "converged")
-        return RegressionPoint(beta, w, float(caller_b[0]), gap, steps, solver)
+        return RegressionPoint(beta, w, float(caller_b[0]), gap, iterations, solver)
 
-    def _find_intercept(self, beta: FloatArray, u: FloatArray, free_b: float) -> float:
-        """Return the best intercept for β (n,) and u (2n,)."""
+    def _find_intercept(self, beta: FloatArray, u: FloatArray, solver_b: float) -> float:
+        """Return the best intercept for β (n,) and u (2n,); the solver's if it is free and the loss squared."""
         stack, intercept = self.stack, self.problem.intercept
         if intercept == "penalised":
             return float(np.add.reduce(beta))
         if intercept is None:
             return 0.0
         if self.is_squared:
-            return free_b
+            return solver_b
         assert stack.level is not None
         ends_of_tubes = stack.sign * stack.level - u
         return find_middle(*find_quantile_interval(ends_of_tubes, stack.upper, float(stack.upper[: len(beta)].sum())))
 
 
-def solve_regression(problem: EpsilonSVR, tol: float) -> BinaryMachines:
-    """Solve a regression that `can_solve_regression` accepts; the result has the form of one machine.
+@dataclass(frozen=True, eq=False)
+class RegressionResultBuilder:
+    """Builds the `SVMResult` of a regression from its α, as `gather.BulkResultBuilder` does."""
 
-    Raises QPSVMError.
-    """
-    point = _find_point(problem, tol)
-    if point is None or not point.gap <= tol:
-        start = point.alpha if point is not None and np.isfinite(point.alpha).all() else None
-        return as_single_result(solve_machine(problem, start, {"tol": tol}))
-    target_range = problem.samples.target_range
-    has_varied_targets = target_range is not None and target_range[0] < target_range[1]
-    return _build_machines(
-        point.beta, point.w, point.b, point.gap,
-        caveats=(NO_INFORMATION,) if has_varied_targets and not point.w.any() else (),
-        status=Status.OPTIMAL, iterations=point.iterations, solver=point.solver, message="",
-        results=LazyResults(1, RegressionResultBuilder(problem, point, tol)),
-    )  # fmt: skip
+    problem: EpsilonSVR
+    point: RegressionPoint
+    tol: float
 
-
-def _find_point(problem: EpsilonSVR, tol: float) -> RegressionPoint | None:
-    """Return the point of the last method that is suitable, or the first one whose gap is at most the tolerance."""
-    with np.errstate(all="ignore"), limit_blas_threads():  # a point that is not finite is not certified
-        solver = RegressionSolver(problem)
-        point = solver.solve_by_newton() if solver.is_squared and is_newton_suitable(solver.Z) else None
-        if (point is None or not point.gap <= tol) and is_descent_suitable(*solver.Z.shape):
-            point = solver.solve_by_descent(tol)
-    return point
+    def __call__(self, p: int) -> SVMResult:
+        """Return the result at α, certified again as by `solve`; if that fails, solve, warm-started at α."""
+        del p  # there is one machine
+        result: SVMResult = self.problem.at(self.point.alpha, self.tol)
+        if result.status is not Status.OPTIMAL:
+            return solve_machine(self.problem, self.point.alpha, {"tol": self.tol})
+        return replace(
+            result, backend=self.point.solver.name, solver=self.point.solver, iterations=self.point.iterations
+        )
 
 
-def as_single_result(result: SVMResult) -> BinaryMachines:
-    """Convert a result of `qpsvm.solve` to the form of one machine."""
-    assert result.w is not None  # the kernel is linear
-    return _build_machines(
-        result.coef, result.w, result.b, result.gap, caveats=result.caveats, status=result.status,
-        iterations=result.iterations or 0, solver=result.solver, message=result.message,
-        results=LazyResults(1, None, {0: result}),
-    )  # fmt: skip
-
-
-def _build_machines(
+def _build_single_machine(
     beta: FloatArray, w: FloatArray, b: float, gap: float, *, caveats: tuple[Caveat, ...], status: Status,
     iterations: int, solver: Solver, message: str, results: LazyResults,
 ) -> BinaryMachines:  # fmt: skip
@@ -205,23 +219,9 @@ def _build_machines(
     )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class RegressionResultBuilder:
-    """Builds the result of a regression from its α, as `gather.BulkResultBuilder` does."""
-
-    problem: EpsilonSVR
-    point: RegressionPoint
-    tol: float
-
-    def __call__(self, p: int) -> SVMResult:
-        """Return the result at this α, certified again as by `solve`; if that fails, solve, warm-started at this α."""
-        del p  # there is one machine
-        result: SVMResult = self.problem.at(self.point.alpha, self.tol)
-        if result.status is not Status.OPTIMAL:
-            return solve_machine(self.problem, self.point.alpha, {"tol": self.tol})
-        return replace(
-            result, backend=self.point.solver.name, solver=self.point.solver, iterations=self.point.iterations
-        )
+def _split_signs(beta: FloatArray) -> FloatArray:
+    """Return (α⁺, α⁻) of (BULK.5), (2n,), given β (n,)."""
+    return np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
 
 
 __all__ = ["as_single_result", "can_solve_regression", "solve_regression"]

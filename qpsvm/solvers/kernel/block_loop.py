@@ -132,7 +132,7 @@ class BlockLoop:
         result = self.effort.run_loop(problem.restrict(rows, self.beta[outside_rows], 1.0), K, tol, beta, self.u[rows])
         change = result.beta - beta
         changed = np.flatnonzero(change)
-        self.u[outside_rows] += self.blocks.product(rows[changed], change[changed], outside_rows, rough=True)
+        self.u[outside_rows] += self.blocks.compute_product(rows[changed], change[changed], outside_rows, rough=True)
         assert result.u is not None
         self.beta[rows], self.u[rows] = result.beta, result.u
         self._remaining_values -= len(changed) * len(outside_rows) + 0.5 * len(rows) ** 2

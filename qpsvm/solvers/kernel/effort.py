@@ -16,19 +16,19 @@ from qpsvm.solvers.kernel.libsvm import LoopResult
 from qpsvm.solvers.kernel.loop import KernelSamples, run_working_set_loop
 from qpsvm.solvers.shared.budget import StopReason
 
-#: Entries of K that are computed between two checks of the clock: 0.1 s or 0.2 s.
-ENTRIES = 5e7
+#: Entries of K that are computed between two checks of the clock, which takes 0.1 s or 0.2 s.
+ENTRIES_PER_CLOCK_CHECK = 5e7
 
 
 @dataclass(frozen=True)
 class EffortSettings:
-    """Limits of the loop, and cost estimates of the steps that cannot be interrupted."""
+    """Limits of the loop, and pessimistic cost estimates of the steps that cannot be interrupted."""
 
     #: Limit of the iterations of one run of the loop: per row, plus a constant. Newton steps continue from there.
     iterations_per_row: int = 100
     min_iterations: int = 20_000
-    #: Pessimistic seconds of an entry of a Gram matrix in double precision, plus those for each feature, and of Newton
-    #: steps over m rows in units of m³. None of these is started if it would not finish in time.
+    #: Seconds of an entry of a Gram matrix in double precision, per entry and per feature, and of Newton steps over m
+    #: rows in units of m³.
     gram_seconds: float = 20e-9
     gram_feature_seconds: float = 0.1e-9
     newton_seconds: float = 1.5e-11
@@ -44,7 +44,7 @@ class Effort:
     seconds: Time limit; None for no limit.
     loop_iterations: Limit of the iterations of all runs of the working-set loop; None for no limit.
     iterations, newton_steps: Loop iterations and Newton steps made so far.
-    is_shortened: Whether a step was skipped or cut short because it might not have finished in time.
+    is_shortened: Whether a step was skipped because it would not finish in time, or stopped by the time limit.
     """
 
     seconds: float | None = None
@@ -59,11 +59,11 @@ class Effort:
         self.clock = Clock(self.seconds)
 
     def is_late(self) -> bool:
-        """Return whether the time is over or the user has interrupted."""
+        """Return whether the time is up or the user has interrupted."""
         return self.clock.find_stop_reason() is not None
 
     def is_over(self) -> bool:
-        """Return whether the time or the iterations of the loop are used up."""
+        """Return whether the solve has to end: `is_late` or `is_exhausted`."""
         return self.is_late() or self.is_exhausted()
 
     def is_exhausted(self) -> bool:
@@ -87,28 +87,32 @@ class Effort:
         self.iterations += result.iterations
         return result
 
-    def can_afford(self, m: int, width: int, newton: bool = True) -> bool:
-        """Return whether a Gram matrix of m rows of `width` features, and Newton steps on it, would end in time."""
+    def can_afford(self, m: int, width: int, with_newton: bool = True) -> bool:
+        """Return whether a Gram matrix of m rows of `width` features, and Newton steps on it, would end in time.
+
+        If not, the step counts as skipped, in `is_shortened`.
+        """
         entry_seconds = SETTINGS.gram_seconds + SETTINGS.gram_feature_seconds * width
-        needed_seconds = entry_seconds * m**2 + newton * SETTINGS.newton_seconds * m**3
-        affordable = self.seconds is None or needed_seconds < self.clock.remaining
-        self.is_shortened |= not affordable
-        return affordable
+        needed_seconds = entry_seconds * m**2 + with_newton * SETTINGS.newton_seconds * m**3
+        is_affordable = self.seconds is None or needed_seconds < self.clock.remaining
+        self.is_shortened |= not is_affordable
+        return is_affordable
 
     def find_stop_reason(self, converged: bool) -> StopReason:
         """Return the reason why the solve ended."""
-        stopped = self.clock.find_stop_reason()
-        if converged or stopped:
-            return "converged" if converged else stopped or "time_limit"
+        if converged:
+            return "converged"
+        if stop_reason := self.clock.find_stop_reason():
+            return stop_reason
         if self.is_shortened:
             return "time_limit"
         return "iteration_limit" if self.is_exhausted() else "numerical_error"
 
-    def report(self, stage: str, rows: int, gap: float) -> None:
+    def report(self, stage: str, n_rows: int, gap: float) -> None:
         """Log one line, if logging is enabled."""
         if is_logging(self.verbose, logging.DEBUG):
             log_step(
-                f"{stage:>12}  rows {rows:7d}  gap {gap:8.1e}  loop iterations {self.iterations:8d}  "
+                f"{stage:>12}  rows {n_rows:7d}  gap {gap:8.1e}  loop iterations {self.iterations:8d}  "
                 f"Newton steps {self.newton_steps:4d}  {self.clock.seconds:8.3f} s",
                 self.verbose,
             )

@@ -125,17 +125,17 @@ class EngineSearch:
         u, self._start_u = self._start_u, None
         if u is None:
             support = np.flatnonzero(beta)
-            u = self.blocks.product(support, beta[support], np.arange(self.problem.n), rough=True)
+            u = self.blocks.compute_product(support, beta[support], np.arange(self.problem.n), rough=True)
         return self.problem.build_point(beta, u)
 
     def solve_with_gram(self) -> None:
         """Solve with the full Gram matrix in double precision and cache it; skip that if time or memory are short."""
         problem, stages = self.problem, STAGES[:1] if self.brief else STAGES
         if self.blocks.full_matrix is None and not (
-            self._fits_memory() and self.effort.can_afford(problem.n, self.blocks.width, newton=False)
+            self._fits_memory() and self.effort.can_afford(problem.n, self.blocks.width, with_newton=False)
         ):
             return
-        K, beta = self.blocks.all(), None
+        K, beta = self.blocks.compute_full_matrix(), None
         if problem.n <= MAX_EXACT_ROWS:
             beta = self._solve_few_rows(K, stages[0].tolerance)
             if beta is None:

@@ -26,7 +26,7 @@ from qpsvm.base.resources.limits import find_available_memory
 from qpsvm.base.resources.workers import split_strips
 from qpsvm.solvers.kernel.block_loop import BlockLoop
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
-from qpsvm.solvers.kernel.effort import ENTRIES, Effort
+from qpsvm.solvers.kernel.effort import ENTRIES_PER_CLOCK_CHECK, Effort
 from qpsvm.solvers.kernel.initial_sets import estimate_rough_error
 from qpsvm.solvers.kernel.loop import KernelSamples
 from qpsvm.solvers.kernel.newton_step import find_moving_rows, polish_by_newton
@@ -215,7 +215,7 @@ class FullLoop:
         support, u = np.flatnonzero(point.beta), point.u.copy()
         while True:
             near_rows = np.flatnonzero(distance <= u_error)
-            u[near_rows] = blocks.product(support, point.beta[support], near_rows)
+            u[near_rows] = blocks.compute_product(support, point.beta[support], near_rows)
             drift = float(np.abs(u - point.u).max())
             if not drift > 0.5 * u_error or len(near_rows) == problem.n:
                 return problem.build_point(point.beta, u)
@@ -226,8 +226,8 @@ def compute_full_gram(blocks: GramBlocks, effort: Effort) -> NDArray[np.float32]
     """Return K, (n, n) in single precision; None if time runs out."""
     n = blocks.n
     K: NDArray[np.float32] = np.empty((n, n), dtype=np.float32)
-    for strip in split_strips(n, max(1, int(ENTRIES / n))):
+    for strip in split_strips(n, max(1, int(ENTRIES_PER_CLOCK_CHECK / n))):
         if effort.is_late():
             return None
-        blocks.fill(K[strip], strip.start)
+        blocks.fill_rows(K[strip], strip.start)
     return K

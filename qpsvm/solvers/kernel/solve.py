@@ -208,11 +208,11 @@ def choose_unit(blocks: GramBlocks, problem: KernelDual) -> float:
         return max(largest_level, float(np.max(problem.tube))) or 1.0
     shares = problem.sign if problem.is_nu_svm else np.ones(problem.n)
     if problem.n <= MAX_EXACT_ROWS:  # the engine computes the full matrix anyway
-        K = blocks.all()
+        K = blocks.compute_full_matrix()
         diagonal = K.diagonal()
     else:
         rows = _sample_rows(problem.n)
-        K, level, diagonal = blocks.compute_block(rows, rows[:SAMPLE_ROWS]), level[rows], blocks.diagonal(rows)
+        K, level, diagonal = blocks.compute_block(rows, rows[:SAMPLE_ROWS]), level[rows], blocks.compute_diagonal(rows)
         shares = shares[rows[:SAMPLE_ROWS]]
     total = problem.mass or problem.total
     f = level - total / len(shares) * (K @ shares)

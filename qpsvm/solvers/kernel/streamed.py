@@ -24,7 +24,7 @@ class StreamedGram:
 
     def trace(self) -> float:
         """Return Σ K_ii."""
-        return float(self._blocks.diagonal(self._all_rows).sum())
+        return float(self._blocks.compute_diagonal(self._all_rows).sum())
 
     def compute_block(self, rows: IntArray) -> FloatArray:
         """Return K_FF for the rows F, (f, f), cached for the last F."""
@@ -34,4 +34,4 @@ class StreamedGram:
 
     def multiply(self, rows: IntArray, x: FloatArray) -> FloatArray:
         """Return Σ_i x_i K(x_i, ·) over the given rows, with x (r,): (n,)."""
-        return self._blocks.product(rows, x, self._all_rows, self.rough)
+        return self._blocks.compute_product(rows, x, self._all_rows, self.rough)

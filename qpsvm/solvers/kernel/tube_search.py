@@ -1,11 +1,11 @@
 """Find a start for a ν-SVR of many rows by solving ε-SVRs (`find_tube_start`).
 
     (KTUBE.1)  Σ|β| of the ε-SVR falls as ε grows, and β is piecewise linear in ε
-    (KTUBE.2)  so between two values of ε that lie near each other and on both sides, the point in between with
-               Σ|β| = m is feasible, and nearly the solution;  its u is that combination of theirs
+    (KTUBE.2)  so of the solutions for two close values of ε, one with Σ|β| > m and one with Σ|β| < m, the combination
+               with Σ|β| = m is feasible, and nearly the solution;  its u is the same combination of theirs
 
-The first ε is that of a part of the rows, every ε-SVR starts from the one before, and Newton steps with both sums fixed
-continue from (KTUBE.2).
+The search brackets the ε that gives Σ|β| = m of (KDUAL.7). Its first ε is that of a subset of the rows, and each ε-SVR
+is warm-started at the one before. The caller continues from (KTUBE.2) by Newton steps with Σβ and Σ|β| fixed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from qpsvm.space.kernels.gram_blocks import GramBlocks
 class TubeSearchSettings:
     """Constants of the search."""
 
-    #: Rows of the subset from which the first ε is estimated.
+    #: Number of rows of the subset from which the first ε is estimated.
     subset_rows: int = 500
     #: Relative gap of each ε-SVR.
     solve_gap: float = 1e-4
@@ -34,14 +34,13 @@ class TubeSearchSettings:
     #: The search ends when Σ|β| at both ends of the bracket differs by at most this share of m, or after max_solves.
     max_bracket: float = 0.03
     max_solves: int = 10
-    #: A step outside a bracket is this multiple of the estimate from the residuals or the last two ε: it overshoots,
-    #: because u changes too. It is bounded by these shares of ε, to which an ε is added that is negligible in units of
-    #: the spread of the targets.
+    #: Without a bracket, a step in ε is `overshoot` times its estimate, as u changes too. Its length is between the
+    #: shares `min_step` and `max_step` of ε, each plus `negligible_tube`, in units of the spread of the targets.
     overshoot: float = 1.5
     min_step: float = 0.2
     max_step: float = 3.0
     negligible_tube: float = 2e-3
-    #: A step within a bracket keeps this share of its width from both ends; its square if one end is near the target.
+    #: Within a bracket, ε keeps this share of its width from both ends; the square of it if one end is near the target.
     inset: float = 0.05
 
 
@@ -57,9 +56,9 @@ def find_tube_start(
     """
     assert problem.mass is not None
     tube = _estimate_first_tube(blocks, problem, effort) if start is None else start.tube
-    below: _TriedTube | None = None  # Σ|β| > m
-    above: _TriedTube | None = None
-    point, tries = start, list[_TriedTube]()
+    below: _TubeTrial | None = None  # the last one with Σ|β| ≥ m: its ε is too small
+    above: _TubeTrial | None = None  # the last one with Σ|β| ≤ m
+    point, trials = start, list[_TubeTrial]()
     for _ in range(SETTINGS.max_solves):
         if not 0.0 <= tube < np.inf:  # the point overflowed
             return None
@@ -68,23 +67,23 @@ def find_tube_start(
         point = engines.best_point
         if engines.engine_used == "none" or effort.is_late():
             return None
-        tried = _TriedTube(tube, float(np.abs(point.beta).sum()), point)
-        tries.append(tried)
-        if tried.mass >= problem.mass:
-            below = tried
-        if tried.mass <= problem.mass:
-            above = tried
+        trial = _TubeTrial(tube, float(np.abs(point.beta).sum()), point)
+        trials.append(trial)
+        if trial.mass >= problem.mass:
+            below = trial
+        if trial.mass <= problem.mass:
+            above = trial
         effort.report("tube", problem.n, point.gap)
         if below is not None and above is not None and below.mass - above.mass <= SETTINGS.max_bracket * problem.mass:
             return _interpolate_start(below, above, problem.mass)
         if below is None and tube == 0.0:
             return point.beta, point.u
-        tube = _choose_next_tube(problem, below, above, tries)
+        tube = _choose_next_tube(problem, below, above, trials)
     return None if below is None or above is None else _interpolate_start(below, above, problem.mass)
 
 
 def _estimate_first_tube(blocks: GramBlocks, problem: KernelDual, effort: Effort) -> float:
-    """Return ε of f = 0; for many rows that of a solved subset, whose penalties are scaled to the total of all rows."""
+    """Return ε of u = 0; for many rows that of a solved subset, whose penalties are scaled to the total of all rows."""
     if problem.n <= SETTINGS.subset_rows:
         return problem.compute_multipliers(np.zeros(problem.n)).tube
     rows = np.sort(np.random.default_rng(0).permutation(problem.n)[: SETTINGS.subset_rows])
@@ -96,8 +95,8 @@ def _estimate_first_tube(blocks: GramBlocks, problem: KernelDual, effort: Effort
 
 
 @dataclass(frozen=True, eq=False)
-class _TriedTube:
-    """An ε-SVR: its ε, its Σ|β|, and its solution."""
+class _TubeTrial:
+    """A solved ε-SVR: its ε, Σ|β|, and solution."""
 
     tube: float
     mass: float
@@ -105,11 +104,11 @@ class _TriedTube:
 
 
 def _choose_next_tube(
-    problem: KernelDual, below: _TriedTube | None, above: _TriedTube | None, tried: list[_TriedTube]
+    problem: KernelDual, below: _TubeTrial | None, above: _TubeTrial | None, trials: list[_TubeTrial]
 ) -> float:
-    """Choose the next ε: between two tried values, or beyond one of them."""
+    """Choose the next ε: within the bracket, or beyond its known end."""
     assert problem.mass is not None
-    last = tried[-1]
+    last = trials[-1]
     if below is not None and above is not None:
         close, goal = 0.5 * SETTINGS.max_bracket * problem.mass, problem.mass
         if goal - above.mass <= close:  # move the other end of the bracket near the target, too
@@ -122,15 +121,15 @@ def _choose_next_tube(
     if below is None and last.tube <= SETTINGS.negligible_tube:
         return 0.0
     step = problem.compute_multipliers(last.point.u).tube - last.tube  # estimate from the residuals
-    if len(tried) > 1 and tried[-2].mass != last.mass:
-        step = (problem.mass - last.mass) * (last.tube - tried[-2].tube) / (last.mass - tried[-2].mass)
+    if len(trials) > 1 and trials[-2].mass != last.mass:  # secant step
+        step = (problem.mass - last.mass) * (last.tube - trials[-2].tube) / (last.mass - trials[-2].mass)
     shortest = SETTINGS.min_step * last.tube + SETTINGS.negligible_tube
     longest = SETTINGS.max_step * last.tube + SETTINGS.negligible_tube
     length = min(max(SETTINGS.overshoot * abs(step), shortest), longest)
     return last.tube + length if below is not None else max(last.tube - length, 0.0)
 
 
-def _interpolate_start(below: _TriedTube, above: _TriedTube, mass: float) -> tuple[FloatArray, FloatArray]:
+def _interpolate_start(below: _TubeTrial, above: _TubeTrial, mass: float) -> tuple[FloatArray, FloatArray]:
     """Interpolate β and u by (KTUBE.2)."""
     share = (below.mass - mass) / (below.mass - above.mass) if below.mass > above.mass else 0.0
     first, last = below.point, above.point

@@ -23,7 +23,7 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual, Multipliers
-from qpsvm.solvers.kernel.effort import ENTRIES, Effort
+from qpsvm.solvers.kernel.effort import ENTRIES_PER_CLOCK_CHECK, Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_rough_error
 from qpsvm.solvers.kernel.newton_step import (
     MAX_EXACT_FREE,
@@ -75,7 +75,7 @@ class WorkingSet:
         self.is_full = len(self.rows) == problem.n
         self._has_grown = False
         self.outside = np.empty(0, dtype=np.intp) if self.is_full else self._find_outside()
-        self.K = blocks.all() if self.is_full else blocks.compute_symmetric(self.rows)
+        self.K = blocks.compute_full_matrix() if self.is_full else blocks.compute_symmetric(self.rows)
         self._fixed = self._compute_fixed_part(self.rows)
         if initial.is_warm:
             self.u[self.rows] = self._multiply(self.beta[self.rows])
@@ -136,7 +136,7 @@ class WorkingSet:
         if not has_many_violators and len(candidates):  # evaluate these in double precision
             support = self.beta.nonzero()[0]
             near = self.outside[candidates]
-            self.u[near] = self.blocks.product(support, self.beta[support], near)
+            self.u[near] = self.blocks.compute_product(support, self.beta[support], near)
             violation = self._compute_violation(point.multipliers)
         excess = float(self.problem.weight[self.outside[candidates]] @ np.maximum(violation[candidates], 0.0))
         gap = point.gap + excess / max(point.scale, np.finfo(float).tiny)
@@ -169,7 +169,7 @@ class WorkingSet:
         """Add rows to W with their present β."""
         w, old_rows = len(self.rows), self.rows
         nonzero = added[self.beta[added] != 0]
-        self._fixed = self._fixed - self.blocks.product(nonzero, self.beta[nonzero], old_rows)
+        self._fixed = self._fixed - self.blocks.compute_product(nonzero, self.beta[nonzero], old_rows)
         self.K = self.blocks.grow_symmetric(self.K, old_rows, added)
         self.rows = np.append(old_rows, added)
         self.outside = self._find_outside()
@@ -186,7 +186,7 @@ class WorkingSet:
     def _compute_fixed_part(self, rows: IntArray) -> FloatArray:
         """Compute Σ K_ij β_j over the rows j outside, at a bound, for i in `rows`: the part of u not due to W, (r,)."""
         fixed = self.outside[self.beta[self.outside] != 0]
-        return self.blocks.product(fixed, self.beta[fixed], rows)
+        return self.blocks.compute_product(fixed, self.beta[fixed], rows)
 
     def _multiply(self, beta: FloatArray) -> FloatArray:
         """Compute u of W for β of W, (w,)."""
@@ -241,10 +241,10 @@ def _stream_product(
     blocks: GramBlocks, support: IntArray, weights: FloatArray, rows: IntArray, effort: Effort
 ) -> FloatArray | None:
     """Compute rough Σ_j weights_j K(x_j, x_i) over j in `support` for i in `rows`: (r,); None if time runs out."""
-    total, step = np.zeros(len(rows)), max(1, int(ENTRIES / max(len(rows), 1)))
+    total, step = np.zeros(len(rows)), max(1, int(ENTRIES_PER_CLOCK_CHECK / max(len(rows), 1)))
     for start in range(0, len(support), step):
         if effort.is_late():
             return None
         batch = slice(start, start + step)
-        total += blocks.product(support[batch], weights[batch], rows, rough=True)
+        total += blocks.compute_product(support[batch], weights[batch], rows, rough=True)
     return total

@@ -26,7 +26,7 @@ from qpsvm.base.arrays.quantiles import find_quantile_interval
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.program.losses import Loss, PerRow
 from qpsvm.solvers.linear.effort import (
-    NUMBER,
+    DESCENT_ENTRY_SECONDS,
     estimate_descent_seconds,
     estimate_newton_seconds,
     is_squared_newton_quick,
@@ -176,7 +176,7 @@ class DescentRun:
             mean_square = float(np.vdot(table[0], table[0])) / max(len(y), 1)
             self._intercept_scale = max(mean_square, np.finfo(np.float64).tiny)
         self._alpha, self._w = np.zeros(len(y)), np.zeros(d)
-        self._pace = DescentPace(newton_seconds / NUMBER, tol)
+        self._pace = DescentPace(newton_seconds / DESCENT_ENTRY_SECONDS, tol)
 
     def run(self) -> DescentResult:
         """Run passes until the goal is met, or until Newton steps are predicted to finish sooner."""

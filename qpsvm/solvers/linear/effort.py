@@ -1,73 +1,79 @@
-"""Estimate the time of Newton steps and of coordinate descent for a linear machine, to choose which goes first.
+"""Estimate the time of Newton steps and of coordinate descent for a linear SVM, to choose which runs first.
 
-Medians of measurements on one core of an AVX-512 machine. Only their ratios matter.
+All constants in seconds are medians of measurements on one core of an AVX-512 machine. Only their ratios matter.
 """
 
 from __future__ import annotations
 
 import math
 
-#: Limit of the columns for which the Newton systems of linear machines are factored. Beyond, a factor costs more than
-#: some hundred products with the rows.
-FACTORED_COLUMNS = 1500
-#: Seconds of a run of the compiled loop, seconds per number in a pass, and the overhead per row as a count of numbers.
-RUN, NUMBER, ROW = 3e-4, 1e-9, 16
-#: Estimated number of full passes. A table with at most `ROWS_PER_COLUMN` rows per column needs `WIDE_PASSES`. Others
-#: need `MIN_PASSES`, plus `REACH_PASSES` times the reach, the mean of C‖(x, 1)‖²; above `MAX_REACH` descent is too
-#: slow.
-WIDE_PASSES, ROWS_PER_COLUMN, MIN_PASSES, REACH_PASSES, MAX_REACH = 60.0, 4, 10.0, 5.0, 15.0
-#: Seconds of the Newton steps: per call; of vector operations, per row; of passes, per number in X; of linear systems,
-#: per column and number in at most `STEP_ROWS` rows; and with too many columns for a factor, per number in all.
-CALL, VECTORS, PASS, STEP, STEP_ROWS, WIDE = 4e-3, 4e-7, 1e-8, 1e-9, 3000, 1e-5
-#: A sparse number costs as much as this many dense ones in the Newton steps.
-SPARSE_NUMBER = 5.0
-#: Columns for which the systems of squared losses are factored even if there are fewer rows.
-FEW_COLUMNS = 100
-#: Seconds of Newton's method if every loss is squared, about six steps: per call, per number in dense X, and per number
-#: and column; per product of two numbers of a sparse row, and per column³.
-SQUARED_CALL, SQUARED_NUMBER, SQUARED_PRODUCT = 5e-4, 1.6e-8, 5e-11
-SPARSE_SQUARED_PRODUCT, SQUARED_CUBE = 3e-9, 1e-10
-#: Passes of coordinate descent that squared losses need: with fewer, Newton's method is slower.
+#: Limit of the columns for which Newton systems are factored: beyond, a factor costs more than some hundred products
+#: with the rows. With squared losses, up to the second limit they are factored even if there are fewer rows.
+FACTORED_COLUMNS, MIN_FACTORED_COLUMNS = 1500, 100
+#: Coordinate descent: seconds per call of the compiled loop and per entry of X in a pass; overhead per row, in entries.
+DESCENT_CALL_SECONDS, DESCENT_ENTRY_SECONDS, ENTRIES_PER_ROW = 3e-4, 1e-9, 16
+#: Estimated passes of coordinate descent: `WIDE_PASSES` for at most `WIDE_ROWS_PER_COLUMN` rows per column; else
+#: `MIN_PASSES` plus `CONDITIONING_PASSES` times the conditioning; above `MAX_CONDITIONING` descent is too slow.
+WIDE_PASSES, WIDE_ROWS_PER_COLUMN = 60.0, 4
+MIN_PASSES, CONDITIONING_PASSES, MAX_CONDITIONING = 10.0, 5.0, 15.0
+#: Passes of coordinate descent for squared losses: Newton's method is chosen if it takes no longer than these.
 SQUARED_PASSES = 60.0
+#: Newton steps, in seconds: per call; of vector operations, per row; of passes, per entry of X; of linear systems, per
+#: column and entry of at most `MAX_SYSTEM_ROWS` rows; and with too many columns for a factor, per entry in all.
+NEWTON_CALL_SECONDS, NEWTON_ROW_SECONDS, NEWTON_ENTRY_SECONDS = 4e-3, 4e-7, 1e-8
+NEWTON_SYSTEM_SECONDS, MAX_SYSTEM_ROWS, UNFACTORED_ENTRY_SECONDS = 1e-9, 3000, 1e-5
+#: A sparse entry costs as much as this many dense ones in these Newton steps.
+SPARSE_ENTRY_COST = 5.0
+#: Newton's method for squared losses only, about six steps, in seconds: per call; per entry of a dense X, and per entry
+#: and column; per pair of entries in a row of a sparse X, and per column³.
+SQUARED_CALL_SECONDS, SQUARED_ENTRY_SECONDS, SQUARED_COLUMN_SECONDS = 5e-4, 1.6e-8, 5e-11
+SPARSE_PAIR_SECONDS, SPARSE_CUBE_SECONDS = 3e-9, 1e-10
 
 
-def estimate_newton_seconds(n: int, d: int, entries: int, squared: bool, sparse: bool) -> float:
-    """Estimate the seconds of Newton steps from a cold start, for n rows of d columns with `entries` numbers."""
-    if squared and are_columns_few(n, d):
-        if sparse:
-            return SQUARED_CALL + SPARSE_SQUARED_PRODUCT * entries * entries / max(n, 1) + SQUARED_CUBE * float(d) ** 3
-        return SQUARED_CALL + (SQUARED_NUMBER + SQUARED_PRODUCT * d) * entries
+def estimate_newton_seconds(n: int, d: int, n_entries: int, is_squared: bool, is_sparse: bool) -> float:
+    """Estimate the seconds of Newton steps from a cold start, for X (n, d) with `n_entries` stored entries."""
+    if is_squared and are_columns_few(n, d):
+        if is_sparse:
+            pair_seconds = SPARSE_PAIR_SECONDS * n_entries * n_entries / max(n, 1)
+            return SQUARED_CALL_SECONDS + pair_seconds + SPARSE_CUBE_SECONDS * float(d) ** 3
+        return SQUARED_CALL_SECONDS + (SQUARED_ENTRY_SECONDS + SQUARED_COLUMN_SECONDS * d) * n_entries
     if d > min(FACTORED_COLUMNS, n):
-        return CALL + WIDE * entries
-    weighed = entries * (SPARSE_NUMBER if sparse else 1.0)
-    return CALL + VECTORS * n + PASS * weighed + STEP * min(n, STEP_ROWS) * d * weighed / max(n, 1)
+        return NEWTON_CALL_SECONDS + UNFACTORED_ENTRY_SECONDS * n_entries
+    cost = n_entries * (SPARSE_ENTRY_COST if is_sparse else 1.0)
+    seconds = NEWTON_CALL_SECONDS + NEWTON_ROW_SECONDS * n + NEWTON_ENTRY_SECONDS * cost
+    return seconds + NEWTON_SYSTEM_SECONDS * min(n, MAX_SYSTEM_ROWS) * d * cost / max(n, 1)
 
 
 def are_columns_few(n: int, d: int) -> bool:
-    """Return whether there are few enough columns to factor the systems of squared losses."""
-    return d <= min(FACTORED_COLUMNS, max(n, FEW_COLUMNS))
+    """Return whether the Newton systems of squared losses are factored: they have few enough columns."""
+    return d <= min(FACTORED_COLUMNS, max(n, MIN_FACTORED_COLUMNS))
 
 
-def is_squared_newton_quick(n: int, d: int, entries: int, sparse: bool) -> bool:
+def is_squared_newton_quick(n: int, d: int, n_entries: int, is_sparse: bool) -> bool:
     """Return whether Newton's method is predicted to be the fastest for squared losses."""
     if not are_columns_few(n, d):
         return False
-    newton_seconds = estimate_newton_seconds(n, d, entries, True, sparse)
-    return newton_seconds <= SQUARED_CALL + SQUARED_PASSES * estimate_pass_seconds(n, entries)
+    newton_seconds = estimate_newton_seconds(n, d, n_entries, True, is_sparse)
+    return newton_seconds <= SQUARED_CALL_SECONDS + SQUARED_PASSES * estimate_pass_seconds(n, n_entries)
 
 
 def is_wide(n: int, d: int) -> bool:
     """Return whether there are enough columns for coordinate descent to converge soon for any C."""
-    return n <= ROWS_PER_COLUMN * d
+    return n <= WIDE_ROWS_PER_COLUMN * d
 
 
-def estimate_descent_seconds(n: int, d: int, entries: int, reach: float) -> float:
-    """Estimate the seconds of coordinate descent for a mean of C‖(x, 1)‖² of `reach`; infinite if it is too slow."""
+def estimate_descent_seconds(n: int, d: int, n_entries: int, conditioning: float) -> float:
+    """Estimate the seconds of coordinate descent; infinite if it is too slow.
+
+    conditioning: The mean of C‖(x, 1)‖²; not used if X is wide.
+    """
     wide = is_wide(n, d)
-    passes = WIDE_PASSES if wide else MIN_PASSES + REACH_PASSES * reach
-    return RUN + estimate_pass_seconds(n, entries) * passes if wide or reach <= MAX_REACH else math.inf
+    if not wide and not conditioning <= MAX_CONDITIONING:
+        return math.inf
+    passes = WIDE_PASSES if wide else MIN_PASSES + CONDITIONING_PASSES * conditioning
+    return DESCENT_CALL_SECONDS + estimate_pass_seconds(n, n_entries) * passes
 
 
-def estimate_pass_seconds(n: int, entries: int) -> float:
-    """Estimate the seconds of a pass of coordinate descent over n rows with `entries` numbers."""
-    return NUMBER * (entries + ROW * n)
+def estimate_pass_seconds(n: int, n_entries: int) -> float:
+    """Estimate the seconds of a pass of coordinate descent over n rows with `n_entries` stored entries."""
+    return DESCENT_ENTRY_SECONDS * (n_entries + ENTRIES_PER_ROW * n)

@@ -1,18 +1,17 @@
-"""Run LIBLINEAR's dual coordinate descent, and return its multipliers (`run_liblinear`).
+"""Run LIBLINEAR's dual coordinate descent, and recover its multipliers (`run_liblinear`).
 
     (COORD.1)  α_i ← the best α_i for the others, for a hinge clip(α_i + (1 − y_i⟨w, x_i⟩)/‖x_i‖², 0, C_i),
                w ← w + y_i Δα_i x_i,  rows in random order, pass by pass; rows that stay at a bound are shrunk
     (COORD.2)  row i has one more feature, δ, in a column of its own:  its weight is δ y_i α_i, and K becomes K + δ²I
 
-LIBLINEAR returns only w. By (COORD.2) it returns α too, as the weights of the n additional features. Each is a separate
-number, so that α_i has all its digits however small δ is. With δ² = 10⁻¹⁸ mean K_ii the other sums are the same to the
-last bit. The intercept is the weight of a constant feature 1, and is penalised. This is the fastest method for many
-short rows, or if α is mostly at bounds. The losses are the hinge, the squared hinge, and the ε-insensitive loss and its
-square, with one ε for all rows.
+LIBLINEAR returns only w, so α is read from the weights of the n features added by (COORD.2). Each weight is a separate
+number, so α_i has all its digits however small δ is; δ² = 10⁻¹⁸ mean K_ii is less than the rounding of other sums. The
+intercept is the weight of a constant feature 1, and is penalised. This is the fastest method for many short rows, or if
+α is mostly at bounds. The losses are the hinge, the ε-insensitive loss with one ε for all rows, and their squares.
 
 The loop polls neither clock nor Ctrl-C, and always starts at α = 0 (`run_within_time`). Its random generator is global
-to the process. It is reseeded for each run, so that results are reproducible, but two threads share it. As for LIBSVM,
-the compiled function behind scikit-learn's class is called directly if it passes a test on four points.
+to the process: reseeding it for each run makes results reproducible, unless two threads share it. The compiled function
+behind scikit-learn's class is called directly if it passes a test on four points.
 
 Source: Hsieh, Chang, Lin, Keerthi & Sundararajan, *A dual coordinate descent method for large-scale linear SVM* (2008).
 """
@@ -34,25 +33,24 @@ from qpsvm.solvers.shared.timed_loop import run_within_time
 
 #: δ of (COORD.2) in units of the root of the mean squared length of the rows.
 RELATIVE_DELTA = 1e-9
-#: α within this share of a bound is at that bound: the rounding error of up to 300 added steps.
-AT_BOUND = 1e-12
-#: LIBLINEAR's solver numbers for the duals of the hinge loss and its square, and of the ε-insensitive loss and its
-#: square.
+#: α within this share of a bound is snapped to it: the rounding error of up to 300 added steps.
+SNAP_SHARE = 1e-12
+#: LIBLINEAR's numbers of its dual solvers, by loss; a tube is an ε-insensitive loss.
 HINGE_DUAL, SQUARED_HINGE_DUAL, TUBE_DUAL, SQUARED_TUBE_DUAL = 3, 1, 13, 12
-#: Seconds of a pass over all rows, per number and per row.
-NUMBER_SECONDS, ROW_SECONDS = 4e-9, 2e-8
-#: Bytes per stored number of X: the CSR form, temporary arrays while it is built, and LIBLINEAR's copy.
-NUMBER_BYTES = 45.0
+#: Seconds of a pass over all rows, per stored entry and per row.
+ENTRY_SECONDS, ROW_SECONDS = 4e-9, 2e-8
+#: Bytes per stored entry of X: the CSR form, temporary arrays while it is built, and LIBLINEAR's copy.
+ENTRY_BYTES = 45.0
 
 
 def fits_liblinear(X: Matrix) -> bool:
-    """Return whether the numbers of X (n, d), with three more per row, fit LIBLINEAR's 32-bit counters."""
+    """Return whether the entries of X (n, d), with three more per row, fit LIBLINEAR's 32-bit counters."""
     n, d = X.shape
     return bool(max(count_entries(X) + 3 * n, n + d + 1) <= MAX_ITERATIONS)
 
 
 def find_solver_type(losses: RowLosses, y: FloatArray, intercept: bool) -> int | None:
-    """Find LIBLINEAR's solver number for the dual of these losses, of rows with signs y (n,); None if there is none."""
+    """Return the number of LIBLINEAR's dual solver for these losses, of rows with signs y (n,); None without one."""
     is_squared = losses.has_infinite_bound
     if is_squared:
         is_purely_squared = not np.isfinite(losses.high).any() and bool(np.all(np.asarray(losses.curvature) > 0.0))
@@ -72,7 +70,7 @@ def find_solver_type(losses: RowLosses, y: FloatArray, intercept: bool) -> int |
 
 
 def build_targets(losses: RowLosses, y: FloatArray) -> FloatArray:
-    """Return the target of `fit`, (n,): the signs y (n,), or the levels of a regression."""
+    """Return the targets of `fit`, (n,): the signs y (n,), or the levels of a regression."""
     if losses.is_one_sided:
         return y
     return np.ascontiguousarray(np.broadcast_to(losses.level, len(y)), dtype=np.float64)
@@ -102,11 +100,11 @@ def run_liblinear(
     mean: Subtracted from each row if X is dense; None to leave the rows as they are.
     """
     n, d = X.shape
-    seconds = NUMBER_SECONDS * (count_entries(X) + 2 * n) + ROW_SECONDS * n
+    pass_seconds = ENTRY_SECONDS * (count_entries(X) + 2 * n) + ROW_SECONDS * n
     try:
         return run_within_time(
             partial(run_passes, X, y, losses, intercept, eps, mean), max_passes,
-            lambda allowed: int(min(allowed / seconds, MAX_ITERATIONS)),
+            lambda seconds: int(min(seconds / pass_seconds, MAX_ITERATIONS)),
             lambda: DescentResult(np.zeros(d), 0.0, np.zeros(n), 0, False), clock or Clock(),
         )  # fmt: skip
     except ValueError as error:
@@ -118,25 +116,27 @@ def run_passes(
 ) -> DescentResult:
     """Run at most `max_passes` passes in this process; the arguments are those of `run_liblinear`."""
     n, d = X.shape
-    task = find_solver_type(losses, y, intercept)
-    assert task is not None  # checked by the caller
+    solver_type = find_solver_type(losses, y, intercept)
+    assert solver_type is not None  # checked by the caller
     if losses.is_one_sided and n < 2:  # with one label LIBLINEAR would print a warning
         return DescentResult(np.zeros(d), 0.0, np.zeros(n), 0, False)
     delta = RELATIVE_DELTA * (_root_mean_square(X) or 1.0)
     Z = append_diagonal(X, delta, mean)
     bias = 1.0 if intercept else -1.0
-    target = build_targets(losses, y)
-    penalty = build_penalties(losses, n)
+    targets = build_targets(losses, y)
+    penalties = build_penalties(losses, n)
     tube = float(losses.tube)  # one number, as checked by `find_solver_type`
     if losses.is_one_sided:
-        target = (_ensure_two_labels(Z, y) > 0.0).astype(np.float64)
+        targets = (_ensure_two_labels(Z, y) > 0.0).astype(np.float64)
     train = find_compiled_train()
     if train is None:
-        raw, passes_made = _fit_class(Z, target, penalty, intercept, eps, max_passes, task, tube)
+        raw, passes_made = _fit_class(Z, targets, penalties, intercept, eps, max_passes, solver_type, tube)
     else:
         # X, y, is sparse, solver, eps, bias, C, class weights, passes, seed, ε, row weights; a row's weight is its C.
         class_weights = np.ones(2) if losses.is_one_sided else np.empty(0)
-        raw, passes_made = train(Z, target, True, task, eps, bias, 1.0, class_weights, max_passes, 0, tube, penalty)
+        raw, passes_made = train(
+            Z, targets, True, solver_type, eps, bias, 1.0, class_weights, max_passes, 0, tube, penalties
+        )
     weights = raw.ravel()
     passes_made = int(np.max(passes_made))
     alpha = _snap_to_bounds(losses, losses.clip_to_box(y * weights[d : d + n] / delta))
@@ -159,11 +159,11 @@ def _snap_to_bounds(losses: RowLosses, alpha: FloatArray) -> FloatArray:
     """Snap entries of α (n,) to 0 and the bounds if only rounding separates them."""
     upper = np.where(np.isfinite(losses.high), losses.high, 0.0)
     lower = np.where(np.isfinite(losses.low), losses.low, 0.0)
-    alpha[(alpha <= AT_BOUND * upper) & (alpha >= AT_BOUND * lower)] = 0.0
-    at_bound = (upper > 0.0) & (alpha >= (1.0 - AT_BOUND) * upper)
-    alpha = np.where(at_bound, losses.high, alpha)
-    at_bound = (lower < 0.0) & (alpha <= (1.0 - AT_BOUND) * lower)
-    return np.where(at_bound, losses.low, alpha)
+    alpha[(alpha <= SNAP_SHARE * upper) & (alpha >= SNAP_SHARE * lower)] = 0.0
+    is_at_upper = (upper > 0.0) & (alpha >= (1.0 - SNAP_SHARE) * upper)
+    alpha = np.where(is_at_upper, losses.high, alpha)
+    is_at_lower = (lower < 0.0) & (alpha <= (1.0 - SNAP_SHARE) * lower)
+    return np.where(is_at_lower, losses.low, alpha)
 
 
 def append_diagonal(X: Matrix, delta: float, mean: FloatArray | None = None) -> Matrix:
@@ -203,26 +203,23 @@ def _root_mean_square(X: Matrix) -> float:
 
 
 def _fit_class(
-    Z: Matrix,
-    target: FloatArray,
-    penalty: FloatArray,
-    intercept: bool,
-    eps: float,
-    max_passes: int,
-    task: int,
-    tube: float,
-) -> tuple[FloatArray, Any]:
-    """Fit by the public classes of scikit-learn, which warn if the passes do not suffice."""
+    Z: Matrix, targets: FloatArray, penalties: FloatArray, intercept: bool, eps: float, max_passes: int,
+    solver_type: int, tube: float,
+) -> tuple[FloatArray, Any]:  # fmt: skip
+    """Return the weights and the number of passes of scikit-learn's classes, which warn if the passes do not suffice.
+
+    The weights are those of Z, and then the intercept.
+    """
     from sklearn.svm._classes import LinearSVC, LinearSVR  # not sklearn.svm, which may be patched
 
     shared = {"dual": True, "tol": eps, "C": 1.0, "fit_intercept": intercept, "max_iter": max_passes, "random_state": 0}
-    if task in (HINGE_DUAL, SQUARED_HINGE_DUAL):
-        machine = LinearSVC(loss="hinge" if task == HINGE_DUAL else "squared_hinge", **shared)
+    if solver_type in (HINGE_DUAL, SQUARED_HINGE_DUAL):
+        estimator = LinearSVC(loss="hinge" if solver_type == HINGE_DUAL else "squared_hinge", **shared)
     else:
-        loss = "squared_epsilon_insensitive" if task == SQUARED_TUBE_DUAL else "epsilon_insensitive"
-        machine = LinearSVR(loss=loss, epsilon=tube, **shared)
-    machine.fit(Z, target, sample_weight=penalty)
-    return np.append(np.ravel(machine.coef_), machine.intercept_), machine.n_iter_
+        loss = "squared_epsilon_insensitive" if solver_type == SQUARED_TUBE_DUAL else "epsilon_insensitive"
+        estimator = LinearSVR(loss=loss, epsilon=tube, **shared)
+    estimator.fit(Z, targets, sample_weight=penalties)
+    return np.append(np.ravel(estimator.coef_), estimator.intercept_), estimator.n_iter_
 
 
 @cache

@@ -33,9 +33,9 @@ class CombinedBlocks(GramBlocks):
         products = combinations @ self.blocks.compute_block(samples, samples)
         return np.asarray(combinations.multiply(products).sum(axis=1)).ravel()
 
-    def _compute_all(self) -> FloatArray:
+    def _compute_full_matrix(self) -> FloatArray:
         """Compute the matrix from K, which is cached too."""
-        return np.asarray(self.mix @ (self.mix @ self.blocks.all()).T)
+        return np.asarray(self.mix @ (self.mix @ self.blocks.compute_full_matrix()).T)
 
     def _compute_block(self, rows: IntArray, columns: IntArray, rough: bool) -> NDArray[Any]:
         del rough
@@ -48,7 +48,7 @@ class CombinedBlocks(GramBlocks):
         beta = self.mix[support].T @ weights
         used = beta.nonzero()[0]
         combinations, samples = self._select(rows)
-        return np.asarray(combinations @ self.blocks.product(used, beta[used], samples, rough))
+        return np.asarray(combinations @ self.blocks.compute_product(used, beta[used], samples, rough))
 
     def _select(self, rows: IntArray) -> tuple[sp.csr_array, IntArray]:
         """Return some rows of A, restricted to the samples that they combine, and these: (r, s) and (s,)."""

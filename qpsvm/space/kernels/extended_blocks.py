@@ -36,16 +36,16 @@ class ExtendedBlocks(GramBlocks):
 
     def _compute_diagonal(self, rows: IntArray) -> FloatArray:
         samples = self._substitute(rows)
-        diagonal = self.blocks.diagonal(samples)
+        diagonal = self.blocks.compute_diagonal(samples)
         if self.added is not None:
             diagonal = diagonal + self.added[samples]
         return diagonal if self.corner is None else np.where(rows == self._last, self.corner, diagonal)
 
-    def _compute_all(self) -> FloatArray:
+    def _compute_full_matrix(self) -> FloatArray:
         if self.blocks.full_matrix is None and self.n > SHARED_ROWS:
             return self._compute_symmetric(None, False, None)
         K = np.zeros((self.n, self.n))
-        K[: self._last, : self._last] = self.blocks.all()
+        K[: self._last, : self._last] = self.blocks.compute_full_matrix()
         if self.added is not None:
             K.flat[: self._last * (self.n + 1) : self.n + 1] += self.added
         if self.corner is not None:
@@ -66,7 +66,7 @@ class ExtendedBlocks(GramBlocks):
         beta = np.zeros(self.n)
         beta[support] = weights
         is_sample = support < self._last
-        product = self.blocks.product(support[is_sample], weights[is_sample], self._substitute(rows), rough)
+        product = self.blocks.compute_product(support[is_sample], weights[is_sample], self._substitute(rows), rough)
         if self.added is not None:
             product += self.added[self._substitute(rows)] * beta[rows]
         if self.corner is not None:

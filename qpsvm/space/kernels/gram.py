@@ -98,7 +98,7 @@ class KernelGram(Operator):
         if not len(support):
             return np.zeros(x.shape)
         if x.ndim == 1:
-            return self.blocks.product(support, x[support], np.arange(n))
+            return self.blocks.compute_product(support, x[support], np.arange(n))
         columns = self.X[support]
         step = max(BLOCK_NUMBERS // n, 1)
         blocks = (self.X[i : i + step] for i in range(0, n, step))

@@ -1,4 +1,4 @@
-"""Compute a Gram matrix in blocks, or read them from the whole matrix where that is known (`GramBlocks`)."""
+"""Compute a Gram matrix K in blocks, or read them from the full matrix if that is cached (`GramBlocks`)."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ from qpsvm.base.resources.workers import run_tiles, split_strips
 
 #: Rows of one block of a product: 256 × 512 entries of eight bytes fit in the second-level cache. (With smaller ones,
 #: more time is spent between calls, when no other thread can run.)
-STRIP = 256
-#: An array for a growing matrix has this many times the rows needed at first.
-ROOM = 1.25
+STRIP_ROWS = 256
+#: An array for a growing matrix is allocated with this many times the rows that are needed.
+GROWTH = 1.25
 #: Seconds to copy a number to newly allocated memory.
 COPY_SECONDS = 5e-10
 
 
 class GramBlocks:
-    """A symmetric matrix (n, n) that is computed in blocks.
+    """A symmetric matrix K (n, n) that is computed in blocks.
 
-    The public methods read the whole matrix where it is known. Otherwise they call the methods whose names begin with
-    `_compute`, `_extend`: subclasses define `_compute_diagonal` and `_compute_block`, and the others where there is a
-    faster way.
+    A public method reads the full matrix if that is cached, else calls the private one of the same name. Subclasses
+    define `_compute_diagonal` and `_compute_block`, and the other private methods where there is a faster way.
 
-    n, width: The number of rows, and that of the features of a sample, on which the time for a value depends.
-    full_matrix (n, n): The whole matrix; None if it is not known.
-    allows_single: Whether `rough` values may be computed in single precision (relative error about 1e-6).
+    n, width: The number of rows, and that of the features of a sample, on which the time for an entry depends.
+    full_matrix (n, n): The cached full matrix; None if it is not known.
+    allows_single: Whether `rough` entries may be computed in single precision (relative error about 1e-6).
     """
 
     def __init__(self, n: int, width: int, full_matrix: FloatArray | None = None) -> None:
@@ -37,16 +36,16 @@ class GramBlocks:
         self.full_matrix: FloatArray | None = None if full_matrix is None else as_read_only(full_matrix)
         self.allows_single = False
 
-    def diagonal(self, rows: IntArray) -> FloatArray:
-        """K_ii of some rows: (r,)."""
+    def compute_diagonal(self, rows: IntArray) -> FloatArray:
+        """Compute K_ii of some rows: (r,)."""
         if self.full_matrix is not None:
             return np.asarray(self.full_matrix.diagonal()[rows])
         return self._compute_diagonal(rows)
 
-    def all(self) -> FloatArray:
-        """Compute and cache the whole matrix, (n, n) float64."""
+    def compute_full_matrix(self) -> FloatArray:
+        """Compute and cache the full matrix, (n, n) float64."""
         if self.full_matrix is None:
-            self.full_matrix = freeze(self._compute_all())
+            self.full_matrix = freeze(self._compute_full_matrix())
         return self.full_matrix
 
     def compute_block(self, rows: IntArray, columns: IntArray, rough: bool = False) -> NDArray[Any]:
@@ -69,45 +68,44 @@ class GramBlocks:
 
         If K is the leading block of an array that is large enough, this array is used; else a larger one is allocated.
         """
-        r, everything = len(rows), np.concatenate([rows, added])
-        m = len(everything)
+        r, all_rows = len(rows), np.concatenate([rows, added])
+        m = len(all_rows)
         out = K if K.base is None else K.base
         fits = out.ndim == 2 and min(out.shape) >= m and out.flags.writeable and out.flags.c_contiguous
         if not fits or K.strides != out.strides or not np.may_share_memory(out[:1, :1], K[:1, :1]):
-            out = np.empty((int(ROOM * m),) * 2, dtype=K.dtype)
+            out = np.empty((int(GROWTH * m),) * 2, dtype=K.dtype)
 
             def copy(strip: slice) -> None:
                 out[strip, :r] = K[strip]
 
-            run_tiles(copy, split_strips(r, STRIP), COPY_SECONDS * r * r)
+            run_tiles(copy, split_strips(r, STRIP_ROWS), COPY_SECONDS * r * r)
         if self.full_matrix is None:
-            self._extend_symmetric(out, everything, r, rough)
-        else:
-            GramBlocks._extend_symmetric(self, out, everything, r, rough)
+            self._grow_symmetric(out, all_rows, r, rough)
+        else:  # not the faster way of a subclass, as entries are read
+            GramBlocks._grow_symmetric(self, out, all_rows, r, rough)
         return out[:m, :m]
 
-    def product(self, support: IntArray, weights: FloatArray, rows: IntArray, rough: bool = False) -> FloatArray:
-        """Return Σ_j weights_j K_ij over j in `support` for i in `rows`: (r,) float64; no values are cached.
-
-        rough: Allow single precision for the values, if that is accurate enough.
-        """
+    def compute_product(
+        self, support: IntArray, weights: FloatArray, rows: IntArray, rough: bool = False
+    ) -> FloatArray:
+        """Compute Σ_j weights_j K_ij over j in `support` for i in `rows`: (r,); `rough`: see `compute_block`."""
         if not len(support) or not len(rows):
             return np.zeros(len(rows))
         if self.full_matrix is None:
             return self._compute_product(support, weights, rows, rough)
         out = np.zeros(len(rows))
         if len(rows) == self.n:
-            for strip in split_strips(len(support), STRIP):
+            for strip in split_strips(len(support), STRIP_ROWS):
                 out += np.dot(weights[strip], self.full_matrix[support[strip]])
             return out[rows]
-        for strip in split_strips(len(rows), STRIP):
+        for strip in split_strips(len(rows), STRIP_ROWS):
             out[strip] = np.dot(self.full_matrix[rows[strip][:, None], support], weights)
         return out
 
-    def fill(self, out: NDArray[np.float32], start: int) -> None:
+    def fill_rows(self, out: NDArray[np.float32], start: int) -> None:
         """Fill `out` (r, n) with r rows of K from `start` on, in single precision."""
         if self.full_matrix is None:
-            self._compute_rows(out, start)
+            self._fill_rows(out, start)
         else:
             out[...] = self.full_matrix[start : start + len(out)]
 
@@ -117,7 +115,7 @@ class GramBlocks:
     def _compute_block(self, rows: IntArray, columns: IntArray, rough: bool) -> NDArray[Any]:
         raise NotImplementedError
 
-    def _compute_all(self) -> FloatArray:
+    def _compute_full_matrix(self) -> FloatArray:
         return self._compute_symmetric(None, False, None)
 
     def _compute_symmetric(self, rows: IntArray | None, rough: bool, out: NDArray[Any] | None) -> NDArray[Any]:
@@ -128,7 +126,7 @@ class GramBlocks:
         out[...] = K
         return out
 
-    def _extend_symmetric(self, out: NDArray[Any], rows: IntArray, start: int, rough: bool) -> None:
+    def _grow_symmetric(self, out: NDArray[Any], rows: IntArray, start: int, rough: bool) -> None:
         """Write K over `rows` to the leading block of an array that has it over rows[:start]."""
         m = len(rows)
         out[start:m, :m] = self.compute_block(rows[start:], rows, rough)
@@ -137,7 +135,7 @@ class GramBlocks:
     def _compute_product(self, support: IntArray, weights: FloatArray, rows: IntArray, rough: bool) -> FloatArray:
         return np.asarray(self._compute_block(rows, support, rough) @ weights)
 
-    def _compute_rows(self, out: NDArray[np.float32], start: int) -> None:
-        rows, everything = np.arange(start, start + len(out)), np.arange(self.n)
-        for strip in split_strips(len(rows), STRIP):
-            out[strip] = self._compute_block(rows[strip], everything, True)
+    def _fill_rows(self, out: NDArray[np.float32], start: int) -> None:
+        rows, columns = np.arange(start, start + len(out)), np.arange(self.n)
+        for strip in split_strips(len(rows), STRIP_ROWS):
+            out[strip] = self._compute_block(rows[strip], columns, True)

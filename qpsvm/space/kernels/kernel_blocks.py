@@ -35,11 +35,11 @@ from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.workers import run_tiles, split_range, split_strips
 from qpsvm.space.kernels.functions import LOWEST_EXPONENT, RBF, Kernel, Polynomial, Precomputed, exp_in_place
-from qpsvm.space.kernels.gram_blocks import STRIP, GramBlocks
+from qpsvm.space.kernels.gram_blocks import STRIP_ROWS, GramBlocks
 from qpsvm.space.kernels.kernel import squared_norms
 from qpsvm.space.kernels.kernel_registry import BUILT_IN_KERNELS
 
-#: Columns of one block of a product, which has `STRIP` rows.
+#: Columns of one block of a product, which has `STRIP_ROWS` rows.
 TILE = 512
 #: Number of rows of a product processed at a time, with one partial sum per strip for each.
 AT_ONCE = 32_768
@@ -215,7 +215,7 @@ class KernelBlocks(GramBlocks):
         def write(strip: slice) -> None:
             self._write_block(out, rows[strip], columns, strip.start)
 
-        run_tiles(write, split_strips(len(rows), STRIP), self._estimate_seconds(out.size))
+        run_tiles(write, split_strips(len(rows), STRIP_ROWS), self._estimate_seconds(out.size))
         return out
 
     def _write_block(
@@ -234,7 +234,7 @@ class KernelBlocks(GramBlocks):
         strip = out[top : top + len(rows), : len(columns)]
         exp_in_place(np.matmul(left[rows], right[columns].T, out=strip), self.needs_floor)
         if mirrors:  # tile by tile: a long transposed copy would miss the cache
-            for tile in split_strips(top, STRIP):
+            for tile in split_strips(top, STRIP_ROWS):
                 out[tile, top : top + len(rows)] = strip[:, tile].T
 
     def _compute_symmetric(self, rows: IntArray | None, rough: bool, out: NDArray[Any] | None) -> NDArray[Any]:
@@ -245,11 +245,11 @@ class KernelBlocks(GramBlocks):
         self._fill_symmetric(out, rows, 0)
         return out
 
-    def _extend_symmetric(self, out: NDArray[Any], rows: IntArray, start: int, rough: bool) -> None:
+    def _grow_symmetric(self, out: NDArray[Any], rows: IntArray, start: int, rough: bool) -> None:
         if self._uses_strips:
             self._fill_symmetric(out, rows, start)
         else:
-            super()._extend_symmetric(out, rows, start, rough)
+            super()._grow_symmetric(out, rows, start, rough)
 
     def _fill_symmetric(self, out: NDArray[Any], rows: IntArray, start: int) -> None:
         """Fill the leading block of an array with K over `rows`, from row `start` on."""
@@ -269,7 +269,7 @@ class KernelBlocks(GramBlocks):
             def multiply(strip: slice) -> None:
                 out[strip] = np.dot(self._compute_block(rows[strip], support, False), weights)  # `@` blocks threads
 
-            run_tiles(multiply, split_strips(len(rows), STRIP), self._estimate_seconds(len(rows) * len(support)))
+            run_tiles(multiply, split_strips(len(rows), STRIP_ROWS), self._estimate_seconds(len(rows) * len(support)))
             return out
         single = rough and self.allows_single
         if self._core_arguments is None:
@@ -292,7 +292,7 @@ class KernelBlocks(GramBlocks):
 
     def _stream_product(self, left: Any, right: Any, weights: Any, rows: slice) -> FloatArray:
         """Return `product` for some rows of `right`, (r,), from sums over strips of the support."""
-        parts, columns = split_strips(len(left), STRIP), right[rows].T
+        parts, columns = split_strips(len(left), STRIP_ROWS), right[rows].T
         sums = np.empty((len(parts), columns.shape[1]), dtype=left.dtype)
         tiles = split_strips(columns.shape[1], TILE)
         runs = split_range(len(parts), 1, max(1, TASKS // len(tiles)))
@@ -306,9 +306,9 @@ class KernelBlocks(GramBlocks):
         run_tiles(add, list(product(tiles, runs)), self._estimate_seconds(columns.shape[1] * len(left)))
         return np.asarray(sums.sum(axis=0, dtype=np.float64))
 
-    def _compute_rows(self, out: NDArray[np.float32], start: int) -> None:
+    def _fill_rows(self, out: NDArray[np.float32], start: int) -> None:
         if not (self.is_fast and self.allows_single):
-            super()._compute_rows(out, start)
+            super()._fill_rows(out, start)
             return
 
         def write(strip: slice) -> None:

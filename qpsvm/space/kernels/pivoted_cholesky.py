@@ -101,7 +101,7 @@ class PivotedFactor:
 
     def __init__(self, blocks: GramBlocks, rows: IntArray, row_weights: FloatArray, target: float) -> None:
         self.blocks, self.rows, self.row_weights, self.target = blocks, rows, row_weights, target
-        self.residual = blocks.diagonal(rows).astype(np.float64)
+        self.residual = blocks.compute_diagonal(rows).astype(np.float64)
         self.max_diagonal = float(self.residual.max(initial=0.0))
         self.random = np.random.default_rng(0)
         self.column_blocks: list[FloatArray] = []

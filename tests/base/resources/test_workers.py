@@ -46,15 +46,15 @@ def kernel_values():
     some, rest = np.arange(0, 1500, 2), np.arange(1, 900, 2)
     weights = np.linspace(-1.0, 1.0, len(some))
     filled = np.empty((64, 1500), dtype=np.float32)
-    blocks.fill(filled, 100)
+    blocks.fill_rows(filled, 100)
     polynomial = KernelBlocks(qpsvm.Polynomial(2, 1.0, 1.0), X)
     for rough in (False, True):
-        yield blocks.product(some, weights, np.arange(1500), rough)
-        yield blocks.product(some, weights, rest[:7], rough)
+        yield blocks.compute_product(some, weights, np.arange(1500), rough)
+        yield blocks.compute_product(some, weights, rest[:7], rough)
         yield blocks.compute_block(some, rest, rough)
         yield blocks.grow_symmetric(blocks.compute_symmetric(some), some, rest, rough)
     yield from (blocks.compute_symmetric(some), blocks.compute_symmetric(some, rough=True), filled)
-    yield polynomial.product(some, weights, rest)
+    yield polynomial.compute_product(some, weights, rest)
 
 
 def row_sums():

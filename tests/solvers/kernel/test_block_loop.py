@@ -40,7 +40,7 @@ def test_no_pair_violates_by_more_than_the_tolerance(which: int, C: float) -> No
     assert again.u is not None
     assert abs(again.beta.sum()) <= 1e-12 * C * problem.n
     assert ((again.beta >= problem.low) & (again.beta <= problem.high)).all()
-    exact = blocks.product(np.arange(problem.n), again.beta, np.arange(problem.n))
+    exact = blocks.compute_product(np.arange(problem.n), again.beta, np.arange(problem.n))
     np.testing.assert_allclose(again.u, exact, rtol=0.0, atol=1e-7 * float(np.abs(again.beta).sum()))
     assert problem.build_point(again.beta, exact).gap <= 1e-3
 

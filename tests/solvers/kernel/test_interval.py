@@ -309,7 +309,7 @@ def test_the_search_for_a_tube_ends_near_the_solution(C, share):
     size = np.abs(found[0]).sum()
     if size >= problem.mass * (1.0 - 1e-9):
         beta = problem.make_feasible(found[0])
-        assert gap(blocks.all(), problem, beta) < 0.02
+        assert gap(blocks.compute_full_matrix(), problem, beta) < 0.02
     else:  # no tube is needed
         flat = problem.with_tube(0.0)
-        assert gap(blocks.all(), flat, flat.make_feasible(found[0])) < 1e-3
+        assert gap(blocks.compute_full_matrix(), flat, flat.make_feasible(found[0])) < 1e-3

@@ -148,7 +148,7 @@ def test_few_support_vectors_need_no_gram_matrix(C: float) -> None:
     assert blocks.full_matrix is None
     assert certified(solution, X, y, C, RBF(0.5)) <= TOL
     everything = np.arange(len(y))
-    apart = np.abs(blocks.product(everything, solution.beta, everything) - solution.u)
+    apart = np.abs(blocks.compute_product(everything, solution.beta, everything) - solution.u)
     assert apart.max() <= 1e-2
     assert apart[(np.abs(solution.beta) > 0) & (np.abs(solution.beta) < C)].max() <= 1e-9
 

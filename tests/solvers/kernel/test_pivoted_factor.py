@@ -37,7 +37,7 @@ def draw_hard_labels(n: int, seed: int = 0, d: int = 2) -> tuple[Any, Any]:
 def test_the_factor_leaves_a_rest_that_is_positive_semidefinite(kernel: Any) -> None:
     X = draw_hard_labels(250)[0]
     blocks = KernelBlocks(kernel, X)
-    K = blocks.all().copy()
+    K = blocks.compute_full_matrix().copy()
     found = factorise_pivoted(KernelBlocks(kernel, X), np.arange(250), np.ones(250), 1e-8, 250)
     assert found is not None
     assert found.is_reached

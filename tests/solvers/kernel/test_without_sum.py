@@ -66,8 +66,8 @@ def test_pairs_are_ranked_by_their_own_dual(n):
 
 
 def test_many_pairs_are_ranked_without_their_whole_matrix(monkeypatch):
-    monkeypatch.setattr(CombinedBlocks, "all", None)
-    monkeypatch.setattr(ExtendedBlocks, "all", None)
+    monkeypatch.setattr(CombinedBlocks, "compute_full_matrix", None)
+    monkeypatch.setattr(ExtendedBlocks, "compute_full_matrix", None)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(900, 3))
     problem = qpsvm.Ranking(
@@ -114,6 +114,6 @@ def test_a_row_without_a_tube_has_no_kink():
 
 
 def test_squared_losses_of_many_rows_need_no_whole_matrix(monkeypatch):
-    monkeypatch.setattr(ExtendedBlocks, "all", None)
+    monkeypatch.setattr(ExtendedBlocks, "compute_full_matrix", None)
     for intercept in ("free", "penalised", None):
         assert qpsvm.solve(build("squared hinge", 2500, kernel=RBF(0.5), intercept=intercept)).status == "optimal"

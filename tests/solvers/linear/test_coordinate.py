@@ -157,7 +157,7 @@ def test_a_compiled_function_that_answers_wrongly_is_not_used(monkeypatch, wrong
 def test_a_long_run_is_made_apart_and_ends_as_it_would_here(monkeypatch, capfd):
     C = np.full(len(Y), 2.0)
     here = run_liblinear(X, Y, RowLosses(C), True, eps=1e-8, max_passes=500)
-    monkeypatch.setattr(liblinear, "NUMBER_SECONDS", 1.0)
+    monkeypatch.setattr(liblinear, "ENTRY_SECONDS", 1.0)
     apart = run_liblinear(X, Y, RowLosses(C), True, eps=1e-8, max_passes=500)
     np.testing.assert_array_equal(here.alpha, apart.alpha)
     none = run_liblinear(X, Y, RowLosses(C), True, eps=1e-8, max_passes=500, clock=Clock(0.0))
@@ -182,7 +182,7 @@ def test_limits_are_kept_and_said():
 
 def test_under_a_time_limit_the_passes_that_surely_fit_are_made(monkeypatch):
     C, made = np.full(len(Y), 2.0), []
-    monkeypatch.setattr(liblinear, "NUMBER_SECONDS", 1e-4)
+    monkeypatch.setattr(liblinear, "ENTRY_SECONDS", 1e-4)
 
     def record_passes(*arguments):
         made.append(arguments[-1])

@@ -39,19 +39,19 @@ def check_blocks(blocks, expected):
             (blocks.compute_symmetric(rows, rough), symmetric),
             (blocks.compute_symmetric(rows, rough, out), symmetric),
             (blocks.compute_symmetric(None, rough), expected),
-            (blocks.product(columns, beta, rows, rough), block @ beta),
-            (blocks.diagonal(rows), expected.diagonal()[rows]),
+            (blocks.compute_product(columns, beta, rows, rough), block @ beta),
+            (blocks.compute_diagonal(rows), expected.diagonal()[rows]),
             (blocks.grow_symmetric(blocks.compute_symmetric(rows[:9], rough), rows[:9], rows[9:], rough), symmetric),
         ):
             np.testing.assert_allclose(found, of, rtol=atol, atol=atol)
     single = np.empty((7, n), dtype=np.float32)
-    blocks.fill(single, n - 7)
+    blocks.fill_rows(single, n - 7)
     np.testing.assert_allclose(single, expected[-7:], rtol=1e-5, atol=1e-5)
     assert blocks.full_matrix is None
-    assert blocks.all() == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    assert blocks.compute_full_matrix() == pytest.approx(expected, rel=1e-12, abs=1e-12)
     np.testing.assert_allclose(blocks.compute_symmetric(rows), symmetric, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(blocks.product(columns, beta, rows), block @ beta, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(blocks.diagonal(rows), expected.diagonal()[rows], rtol=1e-12)
+    np.testing.assert_allclose(blocks.compute_product(columns, beta, rows), block @ beta, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(blocks.compute_diagonal(rows), expected.diagonal()[rows], rtol=1e-12)
 
 
 @for_each("kernel, has_diagonal, corner", cover_pairs(KERNELS, (False, True), (None, 0.0, 2.0)))

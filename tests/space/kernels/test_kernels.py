@@ -184,9 +184,9 @@ ROADS = {
     "rough block": lambda kernel, X, rows: KernelBlocks(kernel, X).compute_block(rows, np.arange(len(X)), rough=True),
     "symmetric": lambda kernel, X, rows: KernelBlocks(kernel, X).compute_symmetric(None)[rows],
     "rough symmetric": lambda kernel, X, rows: KernelBlocks(kernel, X).compute_symmetric(None, rough=True)[rows],
-    "differences": lambda kernel, X, rows: KernelBlocks.from_differences(kernel, X).all()[rows],
+    "differences": lambda kernel, X, rows: KernelBlocks.from_differences(kernel, X).compute_full_matrix()[rows],
     "product": lambda kernel, X, rows: (
-        np.array([KernelBlocks(kernel, X).product(np.array([j]), np.ones(1), rows) for j in range(len(X))]).T
+        np.array([KernelBlocks(kernel, X).compute_product(np.array([j]), np.ones(1), rows) for j in range(len(X))]).T
     ),
     "fill": lambda kernel, X, rows: _fill_matrix(KernelBlocks(kernel, X))[rows],
 }
@@ -194,7 +194,7 @@ ROADS = {
 
 def _fill_matrix(blocks):
     out = np.empty((blocks.n, blocks.n), np.float32)
-    blocks.fill(out, 0)
+    blocks.fill_rows(out, 0)
     return out
 
 

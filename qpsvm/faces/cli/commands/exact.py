@@ -23,7 +23,7 @@ from qpsvm.faces.cli.ticker import Ticker
 from qpsvm.machines import registry
 from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out
 from qpsvm.many.exact.path import exact_path
-from qpsvm.many.grid.cross_validation import MOST_ROWS
+from qpsvm.many.grid.cross_validation import MAX_ROWS
 from qpsvm.many.grid.parameters import format_columns
 
 #: Name of the leave-one-out error, by the kind of target.
@@ -98,7 +98,7 @@ def _find_interval(axes: Mapping[str, Sequence[Any]]) -> str:
 
 def _print_pieces(columns: Mapping[str, Sequence[Any]], count: int, hint: str) -> None:
     """Print the pieces of a path as a table; if there are too many, some at equal distances, and a hint."""
-    shown = np.unique(np.linspace(0, count - 1, min(count, MOST_ROWS)).round().astype(int))
+    shown = np.unique(np.linspace(0, count - 1, min(count, MAX_ROWS)).round().astype(int))
     if len(shown) < count:
         print(f"{len(shown)} of {count} pieces{hint}")
     shown_columns = {key: [column[i] for i in shown] for key, column in columns.items()}

@@ -1,20 +1,21 @@
-"""Find the optima for many changes of bounds, all from one optimum, by one tableau (`Tableau`).
+"""Find the optima for many changes of bounds, such as left-out samples, from one optimum by one tableau (`Tableau`).
 
-At an optimum, some quantities of the rows are given (v at bounds, g = 0 of free rows) and the others follow from them
-linearly. The tableau is the matrix of that map. It is computed once, and shared by all changes: each is followed from
-event to event, and only the few rows that change between free and bound on the way are treated separately.
+At an optimum, u is given (v of rows at bounds, g = 0 of free rows), and w, the other of v and g of each row, follows
+from it linearly. The tableau is the matrix H of that map. It is computed once and shared by all changes. Each change is
+followed from event to event, and only the few rows that switch between free and bound on the way need more work.
 
-With F free and B at bounds at the optimum of all samples, W = M⁻¹ of (FACTOR.1), C = [E_Bᵀ; K_FB], X = WC:
+With F free and B at bounds at the first optimum, W = M⁻¹ of (FACTOR.1), whose first p rows have the index μ,
+C = [E_Bᵀ; K_FB] and X = WC:
 
     (TABLEAU.1)  δw = H δu + L δe,  u = (g_F, v_B),  w = (v_F, g_B):
                  H_FF = W_FF,  H_FB = −X_F,  H_BF = X_Fᵀ,  H_BB = K_BB + Δ_B − CᵀX;
                  L = [W_Fμ; X_μᵀ];   δμ = W_μF δg_F − X_μ δv_B + W_μμ δe
-    (TABLEAU.2)  rows P that changed between free and bound since:  δw_P is given, and δu_P = H_PP⁻¹(δw_P − drift_P),
-                 where drift is the effect on all rows of moving bounds and e
+    (TABLEAU.2)  for rows P that have switched since, δw_P is given, and δu_P = H_PP⁻¹(δw_P − drift_P), where drift is
+                 the effect of moving bounds and e on all rows
     (TABLEAU.3)  the next event is the first k whose state, v_k if it is free and g_k if it is at a bound, leaves its
                  interval: [lo, hi], which may move, or g ≥ 0 at lo, g ≤ 0 at hi
 
-v and g are those of (ACTIVE.1). An event costs |P| rows of H and a system of that size. If that becomes singular, or
+v and g are those of (ACTIVE.1). An event costs |P| columns of H and a system of that size. If H_PP becomes singular or
 too large, an `ActiveSet` has to be followed instead. The resulting points are certified like any other.
 
 Sources: Cauwenberghs & Poggio, NeurIPS 13 (2000); Cottle, Pang & Stone, *The Linear Complementarity Problem* (1992),
@@ -34,22 +35,22 @@ from qpsvm.base.resources.limits import check_memory
 from qpsvm.many.exact.active_set import ActiveSet
 from qpsvm.many.exact.rows import Data
 
-#: Limits of the numbers of changed rows and of events: beyond them, an `ActiveSet` is cheaper.
-MAX_CHANGED, MAX_EVENTS = 60, 240
+#: Limits of the numbers of switched rows and of events: beyond them, an `ActiveSet` is cheaper.
+MAX_SWITCHED, MAX_EVENTS = 60, 240
 #: Rates below this share of the largest one count as 0.
 MIN_RATE = 1e-12
 #: A pivot below this share of K_ii, or of 1/K_ii for a row that leaves, counts as 0.
-NO_PIVOT = 1e-9
+MIN_PIVOT = 1e-9
 #: If more bounds than this move, the drifts of all changes are computed by one product with H.
 MAX_SINGLE_UPDATES = 8
 
 
 class Tableau:
-    """The tableau (TABLEAU.1) of an optimum, that of an active set.
+    """The tableau (TABLEAU.1) of an optimum; `v`, `mu`, `kind` and `pinned` are those of the `ActiveSet`.
 
-    columns (m, m): Row j is H e_j.
-    multipliers (p, m): δμ = multipliers δu + corner δe;  totals (p, m): Lᵀ.
-    state (m,): v of free rows, g of those at bounds.
+    columns (m, m), e_columns (p, m): Hᵀ and Lᵀ.
+    mu_columns (p, m), mu_corner (p, p): δμ = mu_columns δu + mu_corner δe.
+    state (m,): w, that is v of free rows, g of those at bounds; its interval is [min_state, max_state].
     """
 
     def __init__(self, base: ActiveSet) -> None:
@@ -64,11 +65,11 @@ class Tableau:
         C = np.vstack([rows.E.T, H[free]])
         X = W @ C
         H -= C.T @ X
-        H[free] = X[p:]  # the column of a free row, at rows at bounds
+        H[free] = X[p:]  # from here on Hᵀ: the columns of free rows, at rows at bounds
         H[:, free] = -X[p:].T  # the columns of rows at bounds, at free rows
         H[np.ix_(free, free)] = W[p:, p:]
-        self.columns, self.multipliers, self.totals, self.corner = H, -X[:p], X[:p].copy(), W[:p, :p].copy()
-        self.multipliers[:, free] = self.totals[:, free] = W[:p, p:]
+        self.columns, self.mu_columns, self.e_columns, self.mu_corner = H, -X[:p], X[:p].copy(), W[:p, :p].copy()
+        self.mu_columns[:, free] = self.e_columns[:, free] = W[:p, p:]
         self.is_free = np.zeros(m, dtype=np.bool_)
         self.is_free[free] = True
         self.state = np.where(self.is_free, base.v, base.compute_g())
@@ -77,68 +78,68 @@ class Tableau:
         self.min_state[self.pinned], self.max_state[self.pinned] = -np.inf, np.inf
 
     def find_optima(self, changes: Sequence[tuple[IntArray, Data]]) -> list[tuple[FloatArray, FloatArray] | None]:
-        """Return v (m,) and μ (p,) of the optima for changes: rows whose v has to become 0, and other lo, hi and e.
+        """Return v (m,) and μ (p,) of the optimum after each change; None if the tableau does not suffice.
 
-        An entry is None if the tableau does not suffice.
+        changes: The rows whose v has to become 0, and the new lo, hi and e.
         """
-        moves = [_Move(self, removed, goal) for removed, goal in changes]
-        if any(move.has_many_rates for move in moves):
-            drifts = np.array([move.rates for move in moves]) @ self.columns
-            drifts += np.array([move.slope.e for move in moves]) @ self.totals
-            return [self._follow_move(move, drift) for move, drift in zip(moves, drifts, strict=True)]
-        return [self._follow_move(move, self._combine_columns(move)) for move in moves]
+        all_changes = [_Change(self, removed, goal) for removed, goal in changes]
+        if any(change.has_many_rates for change in all_changes):
+            drifts = np.array([change.rates for change in all_changes]) @ self.columns
+            drifts += np.array([change.slope.e for change in all_changes]) @ self.e_columns
+            return [self._follow_change(change, drift) for change, drift in zip(all_changes, drifts, strict=True)]
+        return [self._follow_change(change, self._combine_columns(change)) for change in all_changes]
 
-    def _combine_columns(self, move: _Move) -> FloatArray:
+    def _combine_columns(self, change: _Change) -> FloatArray:
         """Return the drift of a change that moves few bounds: (m,)."""
-        k = np.flatnonzero(move.rates)
-        return np.asarray(move.rates[k] @ self.columns[k] + move.slope.e @ self.totals)
+        k = np.flatnonzero(change.rates)
+        return np.asarray(change.rates[k] @ self.columns[k] + change.slope.e @ self.e_columns)
 
-    def _follow_move(self, move: _Move, drift: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    def _follow_change(self, change: _Change, drift: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """Follow one change to its optimum; None if that fails."""
         is_free, max_diagonal = self.is_free.copy(), self.rows.max_diagonal
-        removed_free = move.removed[self.is_free[move.removed]]
-        changed = _ChangedRows(self.columns, max_diagonal, drift, move.rates)
+        removed_free = change.removed[self.is_free[change.removed]]
+        switched = _SwitchedRows(self.columns, max_diagonal, drift, change.rates)
         for k in removed_free.tolist():
-            if not changed.toggle(k, True, -float(self.v[k])):
+            if not switched.switch_row(k, True, -float(self.v[k])):
                 return None
         state = self.state.copy()
-        state[removed_free], is_free[move.removed] = 0.0, False
-        v_noise, g_noise = MIN_RATE * move.size, MIN_RATE * move.size * max_diagonal
+        state[removed_free], is_free[change.removed] = 0.0, False
+        v_noise, g_noise = MIN_RATE * change.size, MIN_RATE * change.size * max_diagonal
         noise = np.where(is_free, v_noise, g_noise)
         s = 0.0
         for _ in range(MAX_EVENTS):
-            direction = changed.find_direction()
-            step, k, side = move.find_event(state, direction, noise)
+            direction = switched.find_direction()
+            step, k, side = change.find_event(state, direction, noise)
             if not step < 1.0 - s:
-                return self._read_point(state + (1.0 - s) * direction, move, is_free, changed.rows)
+                return self._read_point(state + (1.0 - s) * direction, change, is_free, switched.rows)
             state += step * direction
-            move.advance(step)
+            change.advance(step)
             s += step
             if is_free[k]:
-                if not changed.toggle(k, True, move.bind_row(k, side)):
+                if not switched.switch_row(k, True, change.bind_row(k, side)):
                     return None
                 is_free[k], state[k], noise[k] = False, 0.0, g_noise
             else:
-                if not changed.toggle(k, False):
+                if not switched.switch_row(k, False):
                     return None
-                is_free[k], state[k], noise[k] = True, move.free_row(k, s), v_noise
+                is_free[k], state[k], noise[k] = True, change.free_row(k, s), v_noise
         return None
 
     def _read_point(
-        self, state: FloatArray, move: _Move, is_free: NDArray[np.bool_], changed: IntArray
+        self, state: FloatArray, change: _Change, is_free: NDArray[np.bool_], switched: IntArray
     ) -> tuple[FloatArray, FloatArray] | None:
         """Return v and μ from the final states of all rows; None if they are not finite."""
-        v = np.where(is_free, state, np.where(move.kind > 0, move.goal.hi, move.goal.lo))
-        v[move.removed] = 0.0
+        v = np.where(is_free, state, np.where(change.kind > 0, change.goal.hi, change.goal.lo))
+        v[change.removed] = 0.0
         u = np.where(self.is_free, 0.0, v - self.v)
-        freed = changed[self.is_free[changed]]
+        freed = switched[self.is_free[switched]]
         u[freed] = state[freed]
-        mu = self.mu + self.multipliers @ u + self.corner @ move.slope.e
+        mu = self.mu + self.mu_columns @ u + self.mu_corner @ change.slope.e
         return (v, mu) if np.isfinite(v).all() and np.isfinite(mu).all() else None
 
 
-class _Move:
-    """One change: its moving bounds and totals, and the intervals of (TABLEAU.3), [min_state, max_state].
+class _Change:
+    """One change: its moving bounds and e, and the intervals of (TABLEAU.3), [min_state, max_state].
 
     removed (r,): The rows whose v has to become 0.
     rates (m,): Rates of v of the rows at moving bounds.
@@ -166,7 +167,7 @@ class _Move:
             self.max_rate = np.where(base.is_free, hi, 0.0)
 
     def find_event(self, state: FloatArray, direction: FloatArray, noise: FloatArray) -> tuple[float, int, int]:
-        """Return the step to the next event, its row, and the end of its interval that the row meets (−1 or 1)."""
+        """Return the step to the next event, its row, and the end of its interval that it meets: −1 or 1."""
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.is_still:
                 steps = (np.where(direction > 0.0, self.max_state, self.min_state) - state) / direction
@@ -207,19 +208,19 @@ class _Move:
         return bound
 
 
-class _ChangedRows:
-    """P of (TABLEAU.2), its rows of H, and H_PP⁻¹, which is bordered by each row that joins.
+class _SwitchedRows:
+    """P of (TABLEAU.2), its columns of H, and H_PP⁻¹, which is bordered by each row that joins.
 
     drift (m,): As in (TABLEAU.2); rates (m,): Rates of v of the rows at moving bounds.
-    order, given_rates, changed_rows: P, δw_P, and the rows of H; only their first `count` entries are used.
+    order, w_rates, P_columns, inverse: P, δw_P, a column of H per row, and H_PP⁻¹; the first `count` entries are used.
     """
 
     def __init__(self, columns: FloatArray, max_diagonal: float, drift: FloatArray, rates: FloatArray) -> None:
         self.columns, self.max_diagonal, self.drift, self.rates, self.count = columns, max_diagonal, drift, rates, 0
-        self.order: IntArray = np.zeros(MAX_CHANGED, dtype=np.int64)
-        self.given_rates = np.zeros(MAX_CHANGED)
-        self.changed_rows = np.empty((MAX_CHANGED, len(drift)))
-        self.inverse = np.zeros((MAX_CHANGED, MAX_CHANGED))
+        self.order: IntArray = np.zeros(MAX_SWITCHED, dtype=np.int64)
+        self.w_rates = np.zeros(MAX_SWITCHED)
+        self.P_columns = np.empty((MAX_SWITCHED, len(drift)))
+        self.inverse = np.zeros((MAX_SWITCHED, MAX_SWITCHED))
 
     @property
     def rows(self) -> IntArray:
@@ -231,13 +232,13 @@ class _ChangedRows:
         if not self.count:
             return self.drift
         n, P = self.count, self.rows
-        c = self.inverse[:n, :n] @ (self.given_rates[:n] - self.drift[P])
-        direction = self.drift + c @ self.changed_rows[:n]
+        c = self.inverse[:n, :n] @ (self.w_rates[:n] - self.drift[P])
+        direction = self.drift + c @ self.P_columns[:n]
         direction[P] = c + self.rates[P]
         return direction
 
-    def toggle(self, k: int, is_free: bool, rate: float = 0.0) -> bool:
-        """Put row k at a bound that moves at a rate if the row is free, else free it.
+    def switch_row(self, k: int, is_free: bool, rate: float = 0.0) -> bool:
+        """Put row k at a bound that moves at this rate if `is_free`, else free it.
 
         Returns False if M becomes singular, or P too large.
         """
@@ -245,19 +246,19 @@ class _ChangedRows:
         positions = np.flatnonzero(k == P)
         if len(positions):
             return self._restore_row(int(positions[0]), is_free, rate)
-        column, row = self.columns[k, P], self.changed_rows[:n, k]
+        column, row = self.columns[k, P], self.P_columns[:n, k]
         x, z = Q[:n, :n] @ column, row @ Q[:n, :n]
         pivot = float(self.columns[k, k]) - float(row @ x)
-        if n >= MAX_CHANGED or not self._is_regular(pivot, is_free):
+        if n >= MAX_SWITCHED or not self._is_regular(pivot, is_free):
             return False
         Q[:n, :n] += np.multiply.outer(x, z / pivot)
         Q[:n, n], Q[n, :n], Q[n, n] = -x / pivot, -z / pivot, 1.0 / pivot
-        self.order[n], self.given_rates[n], self.changed_rows[n] = k, rate, self.columns[k]
+        self.order[n], self.w_rates[n], self.P_columns[n] = k, rate, self.columns[k]
         self.count = n + 1
         return True
 
     def _restore_row(self, a: int, is_free: bool, rate: float) -> bool:
-        """Undo the change at position a of P, up to the rate of its bound; return False if M becomes singular."""
+        """Switch the row at position a of P back, to the rate of its bound; return False if M becomes singular."""
         n, Q = self.count - 1, self.inverse
         if not self._is_regular(float(Q[a, a]), is_free):
             return False
@@ -268,18 +269,14 @@ class _ChangedRows:
         if a != n:
             Q[[a, n], : n + 1] = Q[[n, a], : n + 1]
             Q[: n + 1, [a, n]] = Q[: n + 1, [n, a]]
-            self.order[a], self.given_rates[a], self.changed_rows[a] = (
-                self.order[n],
-                self.given_rates[n],
-                self.changed_rows[n],
-            )
+            self.order[a], self.w_rates[a], self.P_columns[a] = self.order[n], self.w_rates[n], self.P_columns[n]
         Q[:n, :n] -= np.multiply.outer(Q[:n, n], Q[n, :n] / Q[n, n])
         self.count = n
         return True
 
     def _is_regular(self, pivot: float, is_free: bool) -> bool:
         """Return whether M stays regular with this pivot when a free row leaves, or a row at a bound enters."""
-        return pivot * self.max_diagonal > NO_PIVOT if is_free else pivot > NO_PIVOT * self.max_diagonal
+        return pivot * self.max_diagonal > MIN_PIVOT if is_free else pivot > MIN_PIVOT * self.max_diagonal
 
 
 def build_tableau(base: ActiveSet | None) -> Tableau | None:
