@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.clock import ProcessorClock
-from benchmarks.proving import MOST_ROWS, ClaimProver
+from benchmarks.proving import MAX_ROWS, ClaimProver
 from benchmarks.samples import Clouds
 from benchmarks.score import Judge, choose_judge
 from benchmarks.solvers import Entrant, Rung, Said, SolverOrigin, find_entrant, register_solver
@@ -24,7 +24,7 @@ from benchmarks.tasks import BenchmarkMachine, Task
 from benchmarks.threads import Clock
 
 #: A run shorter than this is repeated, until its runs together take that long, or there are so many.
-REPEAT_SECONDS, MOST_REPEATS = 0.15, 7
+REPEAT_SECONDS, MAX_REPEATS = 0.15, 7
 #: So many rungs in a row that do not halve the gap: the solver has reached what it can.
 PATIENCE = 1
 #: Share of the machine's memory that a solver may use.
@@ -82,7 +82,7 @@ def measure(plan: Plan, send: Send) -> None:
     send("facts", machine.measure_size())
     judge = choose_judge(machine)
     strict = (
-        ClaimProver(judge.problem) if plan.prove and isinstance(judge, Judge) and len(machine.y) <= MOST_ROWS else None
+        ClaimProver(judge.problem) if plan.prove and isinstance(judge, Judge) and len(machine.y) <= MAX_ROWS else None
     )
     data = entrant.prepare(machine if plan.origin is None else _copy_samples(machine))
     best, stale, spent = float("inf"), 0, 0.0
@@ -139,7 +139,7 @@ def _time_runs(entrant: Entrant, data: Any, rung: Rung, clock: Clock) -> tuple[A
         whole, cpu = time.perf_counter() - start, processor.seconds
         walls.append(whole if said.seconds is None or entrant.origin is not None else said.seconds)
         processors.append(cpu * walls[-1] / whole)
-        if sum(walls) > REPEAT_SECONDS or len(walls) == MOST_REPEATS:
+        if sum(walls) > REPEAT_SECONDS or len(walls) == MAX_REPEATS:
             break
     times = {"processor": statistics.median(processors), "wall": statistics.median(walls)}
     return answer, {"seconds": times[clock], **times, "repeats": len(walls), **_build_line(said, before)}

@@ -30,7 +30,7 @@ WITH_INTERCEPT = frozenset({"hinge", "squared-hinge", "huber-hinge", "epsilon-sv
 #: Machines without a C.
 WITHOUT_C = frozenset({"hard", "nu", "one-class", "svdd"})
 #: Labels that a message lists.
-MOST_LABELS = 10
+MAX_LABELS = 10
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class UserTable:
                 )
             return np.where(labels == texts[self.positive], 1.0, -1.0)
         if len(texts) != 2:
-            few = ", ".join([*texts][:MOST_LABELS]) + (", …" if len(texts) > MOST_LABELS else "")
+            few = ", ".join([*texts][:MAX_LABELS]) + (", …" if len(texts) > MAX_LABELS else "")
             raise DataError(
                 f"{self.path} has {len(texts)} labels ({few}), and these machines tell two apart: --positive LABEL "
                 "tells one from the others; for a target of numbers --variant epsilon-svr"

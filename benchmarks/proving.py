@@ -28,7 +28,7 @@ from benchmarks.solvers.base import Point
 from qpsvm.machines import Problem
 
 #: Rows up to which points are proven: beyond, kernels take longer to prove than solvers to solve.
-MOST_ROWS = 5000
+MAX_ROWS = 5000
 
 
 class ClaimProver:

@@ -29,7 +29,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.data.rows import RowSource
 
 #: Spark's defaults, and Breeze's.
-TOL, MOST_ITERATIONS, PAIRS, MEMORY, LEAST_GRADIENT = 1e-6, 100, 10, 20, 1e-8
+TOL, MAX_ITERATIONS, PAIRS, MEMORY, LEAST_GRADIENT = 1e-6, 100, 10, 20, 1e-8
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class _StoppingRule:
 
 
 def minimise_hinge(
-    rows: RowSource, y: FloatArray, C: float = 1.0, tol: float = TOL, most_iterations: int = MOST_ITERATIONS
+    rows: RowSource, y: FloatArray, C: float = 1.0, tol: float = TOL, most_iterations: int = MAX_ITERATIONS
 ) -> SparkSolution:
     """(SPARK.1) over the blocks of a source.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.solvers.base import Entrant, FittedEstimator, Rung, Said
 from benchmarks.solvers.fitted import extract_points, take_fitted_rows, take_held_out_rows
-from benchmarks.solvers.machines import MOST_PASSES, record_convergence
+from benchmarks.solvers.machines import MAX_PASSES, record_convergence
 from benchmarks.tasks import BenchmarkMachine, Task
 
 #: Predictions are repeated until they took so many seconds together, or as often.
@@ -74,7 +74,7 @@ class EstimatorEntrant(Entrant):
             settings |= {"kernel": task.kernel, "gamma": part.gamma}
         else:
             settings["intercept_scaling"] = 1.0
-            settings |= {} if self.name == "qpsvm" else {"max_iter": MOST_PASSES, "random_state": 0}
+            settings |= {} if self.name == "qpsvm" else {"max_iter": MAX_PASSES, "random_state": 0}
         if task.estimator == "LinearSVC":
             settings["loss"] = task.variant.replace("-", "_")
         kind = getattr(importlib.import_module(self.module), task.estimator)

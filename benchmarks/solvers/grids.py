@@ -25,7 +25,7 @@ from qpsvm.program.status import Status
 
 #: Steps of TorchKM for all C together: no limit but time. Its default of 1000 ends at the first of fifty C, with a
 #: warning, and leaves zeros for the others.
-MOST_STEPS = 10_000_000
+MAX_STEPS = 10_000_000
 
 
 class GridEntrant(Entrant):
@@ -110,7 +110,7 @@ class TorchKM(GridEntrant):
         grid = data.grid
         fitted = TorchKMSVC(
             kernel="rbf", Cs=np.array(grid.penalties), foldid=grid.assign_folds(len(data.y)) + 1, cv=grid.folds,
-            tol=rung.tol, max_iter=MOST_STEPS, rbf_sigma=data.gamma / 2, device="cpu", store_path=True,
+            tol=rung.tol, max_iter=MAX_STEPS, rbf_sigma=data.gamma / 2, device="cpu", store_path=True,
         )  # fmt: skip
         with record_convergence() as said, capture_output():
             fitted.fit(data.X, data.y)

@@ -21,7 +21,7 @@ from qpsvm.base.arrays.types import as_dense
 #: Tolerances of coordinate descent and SMO: how far a KKT condition may be violated.
 VIOLATIONS = tuple(10.0**-k for k in range(1, 10))
 #: Passes that LIBLINEAR's method gets in scikit-learn: its default is 1000.
-MOST_PASSES = 10_000
+MAX_PASSES = 10_000
 
 
 @dataclass
@@ -120,14 +120,14 @@ class LinearSVC(Entrant):
     def run(self, data: BenchmarkMachine, rung: Rung) -> tuple[Any, Said]:
         from sklearn import svm
 
-        task, shared = data.task, {"C": data.task.C, "tol": rung.tol, "max_iter": MOST_PASSES}
+        task, shared = data.task, {"C": data.task.C, "tol": rung.tol, "max_iter": MAX_PASSES}
         if self.name == "LinearSVR":
             machine = svm.LinearSVR(epsilon=task.epsilon, loss="epsilon_insensitive", **shared)
         else:
             machine = svm.LinearSVC(loss=task.variant.replace("-", "_"), **shared)
         with record_convergence() as said:
             machine.fit(data.X, data.y)
-        solved = machine.n_iter_ < MOST_PASSES
+        solved = machine.n_iter_ < MAX_PASSES
         words = "converged" if solved else "iteration limit"
         return machine, Said(words, solved, int(machine.n_iter_), exhausted=not solved, warned=said.warned)
 

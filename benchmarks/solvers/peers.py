@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from benchmarks.samples import FloatArray
 from benchmarks.solvers.base import Entrant, Point, Rung, Said
 from benchmarks.solvers.machines import (
-    MOST_PASSES,
+    MAX_PASSES,
     VIOLATIONS,
     compute_libsvm_alpha,
     is_known_to_libsvm,
@@ -101,7 +101,7 @@ class ReHLine(Entrant):
             loss |= {"epsilon": task.epsilon} if task.variant == "epsilon-svr" else {"qt": task.quantile}
         machine = (plq_Ridge_Regressor if data.is_regression else plq_Ridge_Classifier)(
             loss=loss, C=task.C, fit_intercept=task.intercept is not None, tol=rung.tol,
-            max_iter=MOST_PASSES,
+            max_iter=MAX_PASSES,
         )  # fmt: skip
         with record_convergence() as said:
             machine.fit(data.X, data.y)
@@ -161,11 +161,11 @@ class SnapML(Entrant):
         task = machine.task
         fitted = SupportVectorMachine(
             loss="hinge", regularizer=1.0 / task.C, fit_intercept=task.intercept is not None, tol=rung.tol,
-            max_iter=MOST_PASSES, n_jobs=1,
+            max_iter=MAX_PASSES, n_jobs=1,
         )  # fmt: skip
         with record_convergence() as said:
             fitted.fit(rows, machine.y)
-        exhausted = int(fitted.n_iter_) >= MOST_PASSES
+        exhausted = int(fitted.n_iter_) >= MAX_PASSES
         words = "iteration limit" if exhausted else "ended"
         return fitted, Said(words, not exhausted, int(fitted.n_iter_), exhausted=exhausted, warned=said.warned)
 

@@ -6,7 +6,7 @@
 // What is certified is what is shown: P at the point (w(a), multipliers) that a gives, D at a, and P − D.
 
 /** Relative violation of the optimality conditions that is rounding, and rounds before which it is reached. */
-const ROUNDING = 1e-13, MOST_ROUNDS = 300;
+const ROUNDING = 1e-13, MAX_ROUNDS = 300;
 /** What makes the system of the free rows regular, relative to its largest entry; refinement takes it away. */
 const REGULAR = 1e-11;
 
@@ -205,7 +205,7 @@ export class Dual {
   /** To the optimum, as near as rounding allows. */
   solve() {
     let last = Infinity;
-    for (let round = 0; round < MOST_ROUNDS; round++) {
+    for (let round = 0; round < MAX_ROUNDS; round++) {
       let pair = this.pair();
       const aim = Math.max(ROUNDING * this.size, (pair?.violation ?? 0) * 1e-3);
       const end = this.steps + 20 * this.m;

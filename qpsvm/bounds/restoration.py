@@ -64,7 +64,7 @@ TINY_COEFFICIENT = 1e-9
 MAX_SHRINKS = 4
 #: With at most this many numbers, the rows themselves are the coordinates of (ROOM.1); else a factor of their Gram
 #: matrix is used.
-MOST_NUMBERS = 20_000_000
+MAX_NUMBERS = 20_000_000
 #: Weights below this share of the change made to them are rounding and set to 0: a row may require that they are 0.
 TINY_WEIGHT = 2.0**-46
 #: Singular values below this share of the largest are dropped: they come from repeated rows.
@@ -432,7 +432,7 @@ def build_infeasible_error(
 def _compute_coordinates(svm: SVMDual, gap_bounder: GapBounder, rows: IntArray) -> tuple[FloatArray, bool]:
     """Return coordinates of s_k φ_k for some rows, (k, r), and whether these are the coordinates of w itself."""
     space = gap_bounder.accuracy.space
-    if space.is_linear and len(rows) * space.rows.d <= MOST_NUMBERS:
+    if space.is_linear and len(rows) * space.rows.d <= MAX_NUMBERS:
         if svm.mix is not None:
             combinations = svm.mix[rows]
             used = np.unique(combinations.indices)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Characters that a message may have: the largest state with an α takes less than half.
 MAX_MESSAGE_BYTES = 1_000_000
 #: Messages that may wait besides the newest "solve".
-MOST_WAITING = 32
+MAX_WAITING = 32
 
 
 def parse_message(text: str | None) -> Any:
@@ -63,7 +63,7 @@ class MessageQueue:
             kept = [other for other in self.messages if not _is_solve(other)]
             self.messages = deque([*kept, message])
             return True
-        if len(self.messages) >= MOST_WAITING:
+        if len(self.messages) >= MAX_WAITING:
             return False
         self.messages.append(message)
         return True

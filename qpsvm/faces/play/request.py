@@ -23,7 +23,7 @@ from qpsvm.faces.play.page_parameters import read_settings
 from qpsvm.machines import Problem
 
 #: Limits of a state: the number of points, and of their coordinates in all.
-MOST_POINTS, MOST_NUMBERS = 1000, 20_000
+MAX_POINTS, MAX_NUMBERS = 1000, 20_000
 #: The largest absolute value of a coordinate, so that polynomial kernels do not overflow.
 LARGEST = 1e9
 #: The largest absolute value of an α of the user.
@@ -31,7 +31,7 @@ LARGEST_ALPHA = 1e15
 #: Up to this integer, JavaScript represents all integers exactly.
 LARGEST_ID = 2**53
 #: Grid points per side of the plane: limits and default.
-FEWEST_TICKS, MOST_TICKS, TICKS = 8, 96, 56
+FEWEST_TICKS, MAX_TICKS, TICKS = 8, 96, 56
 #: The parts of an answer to "solve" that can be left out.
 SHOWS = ("plane", "qp", "derivation")
 #: The keys of each kind of request, besides "id" and "ask".
@@ -165,7 +165,7 @@ def read_state(value: Any) -> PageState:
     n, d = points.shape
     values.setdefault("labels", [1] * n)
     labels = [as_choice(_normalise_label(label), f"state.labels[{i}]", (1, -1))
-              for i, label in enumerate(as_items(values["labels"], "state.labels", MOST_POINTS, n))]  # fmt: skip
+              for i, label in enumerate(as_items(values["labels"], "state.labels", MAX_POINTS, n))]  # fmt: skip
     kernel = as_object(
         values.get("kernel", {"name": "linear"}), "state.kernel", _list_kernel_keys(), required=("name",)
     )
@@ -188,15 +188,15 @@ def _list_kernel_keys() -> list[str]:
 
 def _read_points(value: Any) -> FloatArray:
     """Read the points, (n, d); (0, 2) if there are none."""
-    rows = as_items(value, "state.points", MOST_POINTS)
+    rows = as_items(value, "state.points", MAX_POINTS)
     if not rows:
         return np.zeros((0, 2))
-    d = len(as_items(rows[0], "state.points[0]", MOST_NUMBERS))
+    d = len(as_items(rows[0], "state.points[0]", MAX_NUMBERS))
     if d < 2:
         raise RequestError(f"state.points[0] must have at least 2 numbers, got {d}", "state.points[0]")
-    if len(rows) * d > MOST_NUMBERS:
+    if len(rows) * d > MAX_NUMBERS:
         raise RequestError(
-            f"state.points may hold {MOST_NUMBERS} numbers in all, got {len(rows)} rows of {d}", "state.points"
+            f"state.points may hold {MAX_NUMBERS} numbers in all, got {len(rows)} rows of {d}", "state.points"
         )
     return np.array([as_number_list(row, f"state.points[{i}]", d, -LARGEST, LARGEST) for i, row in enumerate(rows)])
 
@@ -230,7 +230,7 @@ def _read_alpha(value: Any, state: PageState) -> FloatArray | None:
 
 
 def _read_grid(message: Mapping[str, Any]) -> int:
-    return as_integer(message.get("grid", TICKS), "grid", FEWEST_TICKS, MOST_TICKS)
+    return as_integer(message.get("grid", TICKS), "grid", FEWEST_TICKS, MAX_TICKS)
 
 
 def _read_shown_parts(value: Any) -> tuple[str, ...]:

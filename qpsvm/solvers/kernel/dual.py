@@ -1,4 +1,4 @@
-"""Define the dual of a kernel SVM in the variables β (n,), and its gap (`KernelDual`, `DualPoint`).
+"""Define the dual of a kernel SVM in the variables β (n,), and its gap (`KernelDual`, `KernelPoint`).
 
 One form covers every machine: a box, one required sum, and for ν-machines a second one.
 
@@ -23,7 +23,7 @@ One form covers every machine: a box, one required sum, and for ν-machines a se
 | one-class      | 0        | 0   | 0, 1             | νn     |                                             |
 | SVDD           | ½K_ii    | 0   | 0, C             | 1      |                                             |
 
-A kink at β_i = 0 splits the interval of a row into two sides; a row with ε = 0 has none. A `DualPoint` chooses one side
+A kink at β_i = 0 splits the interval of a row into two sides; a row with ε = 0 has none. A `KernelPoint` chooses one side
 for each row, and has the reduced gradient and the interval on it (`gradient`, `low`, `high`), so engines need not know
 about kinks. A row stays at the kink while |r| ≤ ε; otherwise it is on the side of its residual. Engines may ask for
 properties of the problem (`has_kink`, `is_sign_constrained`, `is_standard_hinge`), but not for the machine.
@@ -182,7 +182,7 @@ class KernelDual(Loss):
             return replace(self, level=self.level - self.sign * tube, mass=None, fixed_mass=0.0)
         return replace(self, tube=tube, mass=None, fixed_mass=0.0)
 
-    def has_no_tube(self, point: DualPoint) -> bool:
+    def has_no_tube(self, point: KernelPoint) -> bool:
         """Return whether the point of a ν-SVR has ε = 0, so that the solution is that of (KDUAL.8)."""
         return self.mass is not None and self.has_kink and point.tube <= 0.0
 
@@ -280,14 +280,14 @@ class KernelDual(Loss):
             filled[order] -= np.minimum(np.maximum(-minus - (np.cumsum(low) - low), 0.0), low)
         return filled
 
-    def build_zero_point(self) -> DualPoint:
+    def build_zero_point(self) -> KernelPoint:
         """Build a point without K: β = 0 if that is feasible, else a feasible point of unknown gap."""
         zero = np.zeros(self.n)
         if self.total == 0.0 and not self.mass and (self.low <= 0.0).all() and (self.high >= 0.0).all():
             return self.build_point(zero, zero)
         return self.build_point_at(self.make_feasible(zero), zero, Multipliers(0.0), np.inf, 0.0)
 
-    def build_point(self, beta: FloatArray, u: FloatArray, multipliers: Multipliers | None = None) -> DualPoint:
+    def build_point(self, beta: FloatArray, u: FloatArray, multipliers: Multipliers | None = None) -> KernelPoint:
         """Measure a feasible β with its u = Kβ, both (n,), at the given multipliers or the best ones."""
         multipliers = multipliers or self.compute_multipliers(u)
         r = self.level - u
@@ -308,14 +308,14 @@ class KernelDual(Loss):
         scale = max(abs(value), abs(value + difference)) if self.scale is None else self.scale
         gap = difference / scale if scale > 0 else (0.0 if difference == 0 else np.inf)
         gap = gap if math.isfinite(gap) else np.inf
-        return DualPoint(beta, u, multipliers.b, gap, scale, gradient, low, high, multipliers.tube)
+        return KernelPoint(beta, u, multipliers.b, gap, scale, gradient, low, high, multipliers.tube)
 
     def build_point_at(
         self, beta: FloatArray, u: FloatArray, multipliers: Multipliers, gap: float, scale: float
-    ) -> DualPoint:
+    ) -> KernelPoint:
         """Build the point from known multipliers, gap and scale."""
         sided = self._compute_sided_gradient(beta, self.level - u - multipliers.b, multipliers.tube)
-        return DualPoint(beta, u, multipliers.b, gap, scale, *sided, multipliers.tube)
+        return KernelPoint(beta, u, multipliers.b, gap, scale, *sided, multipliers.tube)
 
     def _compute_sided_gradient(
         self, beta: FloatArray, r: FloatArray, tube: float
@@ -334,7 +334,7 @@ class KernelDual(Loss):
 
 
 @dataclass(frozen=True, eq=False)
-class DualPoint:
+class KernelPoint:
     """A feasible point with its gap.
 
     beta, u (n,): β and u = Kβ.

@@ -24,7 +24,7 @@ import numpy as np
 from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import find_available_memory
-from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
+from qpsvm.solvers.kernel.dual import KernelDual, KernelPoint
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.full_loop import FullLoop
 from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_rough_error, select_at_point
@@ -77,13 +77,13 @@ class EngineSearch:
 
     def __init__(self, blocks: GramBlocks, problem: KernelDual, target: float, effort: Effort) -> None:
         self.blocks, self.problem, self.target, self.effort = blocks, problem, target, effort
-        self._best: DualPoint | None = None
+        self._best: KernelPoint | None = None
         self.engine_used = "none"
         self._start_u: FloatArray | None = None
         self.brief = False
 
     @property
-    def best_point(self) -> DualPoint:
+    def best_point(self) -> KernelPoint:
         """The best point so far; α = 0 before any engine ran."""
         if self._best is None:
             self._best = self.problem.build_zero_point()
@@ -114,13 +114,13 @@ class EngineSearch:
         """Return whether the target is reached or the time is over."""
         return self.best_point.gap <= self.target or self.effort.is_late()
 
-    def update_best(self, engine: str, point: DualPoint | None) -> bool:
+    def update_best(self, engine: str, point: KernelPoint | None) -> bool:
         """Keep the point if it is the best so far, and return whether that ends the search."""
         if point is not None and (self.engine_used == "none" or point.gap < self.best_point.gap):
             self._best, self.engine_used = point, engine
         return self.has_ended()
 
-    def measure_point(self, beta: FloatArray) -> DualPoint:
+    def measure_point(self, beta: FloatArray) -> KernelPoint:
         """Return the point of a feasible β (n,), with the rough u of the start or a new one."""
         u, self._start_u = self._start_u, None
         if u is None:
@@ -176,7 +176,7 @@ class EngineSearch:
         return self._run_newton(point, estimate_rough_error(beta), max_rows, SETTINGS.start_steps, SETTINGS.start_gain)
 
     def _run_newton(
-        self, point: DualPoint, reach: float, max_rows: int, steps: int = NEWTON_STEPS, gain: float = np.inf
+        self, point: KernelPoint, reach: float, max_rows: int, steps: int = NEWTON_STEPS, gain: float = np.inf
     ) -> bool:
         """Run Newton steps on the rows that are free or within `reach` of the margin, if at most `max_rows` are.
 

@@ -25,7 +25,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import find_available_memory
 from qpsvm.base.resources.workers import split_strips
 from qpsvm.solvers.kernel.block_loop import BlockLoop
-from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
+from qpsvm.solvers.kernel.dual import KernelDual, KernelPoint
 from qpsvm.solvers.kernel.effort import ENTRIES_PER_CLOCK_CHECK, Effort
 from qpsvm.solvers.kernel.initial_sets import estimate_rough_error
 from qpsvm.solvers.kernel.loop import KernelSamples
@@ -72,13 +72,13 @@ class SearchState(Protocol):
     engine_used: str
 
     @property
-    def best_point(self) -> DualPoint:
+    def best_point(self) -> KernelPoint:
         """The best point so far."""
 
-    def update_best(self, engine: str, point: DualPoint | None) -> bool:
+    def update_best(self, engine: str, point: KernelPoint | None) -> bool:
         """Keep a point if it is the best so far; return whether that ends the search."""
 
-    def measure_point(self, beta: FloatArray) -> DualPoint:
+    def measure_point(self, beta: FloatArray) -> KernelPoint:
         """Return the point of a feasible β (n,)."""
 
     def solve_with_gram(self) -> None:
@@ -93,7 +93,7 @@ class FullLoop:
 
     def __init__(self, search: SearchState) -> None:
         self._search = search
-        self.point: DualPoint | None = search.best_point if search.engine_used != "none" else None
+        self.point: KernelPoint | None = search.best_point if search.engine_used != "none" else None
         self._data: NDArray[np.float32] | KernelSamples | None = None  # K, or the samples
         self._blocks: BlockLoop | None = None
         self._has_converged = True
@@ -207,7 +207,7 @@ class FullLoop:
         search.update_best("libsvm", point)
         return bool(search.best_point.gap <= target)
 
-    def _refine_point(self, point: DualPoint) -> DualPoint:
+    def _refine_point(self, point: KernelPoint) -> KernelPoint:
         """Return the point with u in double precision for all rows whose gradient could be 0, but for rounding."""
         blocks, problem, u_error = self._search.blocks, self._search.problem, estimate_rough_error(point.beta)
         at_low, at_high = point.beta <= point.low, point.beta >= point.high

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.solvers.kernel.dual import DualPoint
+from qpsvm.solvers.kernel.dual import KernelPoint
 
 #: Four times the relative error of a kernel value in single precision, and limits of ε in (KSET.3). The errors add up
 #: like a random walk in u: ε is four of its standard deviations.
@@ -29,7 +29,7 @@ class InitialSet:
     is_warm: bool
 
 
-def select_at_point(point: DualPoint, reach: float = 0.0) -> InitialSet:
+def select_at_point(point: KernelPoint, reach: float = 0.0) -> InitialSet:
     """Select W: the rows that are free, violate the condition of their bound, or have |dual gradient| < `reach`.
 
     The gradient is in units of the margin.

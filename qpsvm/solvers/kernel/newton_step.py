@@ -49,7 +49,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.workers import run_tiles, split_range, split_strips
 from qpsvm.program.losses import take_rows
 from qpsvm.solvers.kernel.box_step import ROUNDS, compute_box_step
-from qpsvm.solvers.kernel.dual import KINK_TOL, DualPoint, KernelDual, Multipliers
+from qpsvm.solvers.kernel.dual import KINK_TOL, KernelDual, KernelPoint, Multipliers
 from qpsvm.solvers.kernel.streamed import StreamedGram
 from qpsvm.solvers.shared.cholesky import NumericalTrouble
 
@@ -86,7 +86,7 @@ MAX_PARTIAL_STEPS = 12
 class NewtonResult:
     """The best point seen, the Newton steps made and the largest F."""
 
-    point: DualPoint
+    point: KernelPoint
     steps: int
     max_free_rows: int
 
@@ -138,7 +138,7 @@ def polish_by_newton(
     return NewtonResult(best, steps, max_free_rows)
 
 
-def find_moving_rows(problem: KernelDual, point: DualPoint, target: float, lookahead: float = 0.0) -> IntArray:
+def find_moving_rows(problem: KernelDual, point: KernelPoint, target: float, lookahead: float = 0.0) -> IntArray:
     """Find F of (KNEWTON.1), with −lookahead in place of ε if `lookahead` is positive."""
     beta, gradient = point.beta, point.gradient
     epsilon = -lookahead if lookahead > 0 else NEGLIGIBLE * target * point.scale / problem.total_penalty
@@ -193,12 +193,12 @@ def take_block(K: FloatArray | StreamedGram, rows: IntArray) -> FloatArray:
     return block
 
 
-def solve_bordered(K: FloatArray, problem: KernelDual, beta: FloatArray) -> DualPoint | None:
+def solve_bordered(K: FloatArray, problem: KernelDual, beta: FloatArray) -> KernelPoint | None:
     """Return the best point of a few rounds of (KBORDER.1); None if the first system cannot be solved.
 
     Shapes: K (n, n), beta (n,).
     """
-    best: DualPoint | None = None
+    best: KernelPoint | None = None
     low, high, side = problem.low, problem.high, None
     free = problem.find_free(beta)
     if problem.has_kink:
@@ -234,7 +234,7 @@ class _NewtonStep:
     violation: float
     K: FloatArray | StreamedGram
 
-    def apply(self, problem: KernelDual, point: DualPoint) -> DualPoint:
+    def apply(self, problem: KernelDual, point: KernelPoint) -> KernelPoint:
         """Return the point after the step."""
         beta = point.beta.copy()
         beta[self.rows] += self.length * self.direction
@@ -248,7 +248,7 @@ class _NewtonStep:
 
 
 def _compute_step(
-    K: FloatArray | StreamedGram, problem: KernelDual, point: DualPoint, rows: IntArray, sigma: float, kappa: float
+    K: FloatArray | StreamedGram, problem: KernelDual, point: KernelPoint, rows: IntArray, sigma: float, kappa: float
 ) -> _NewtonStep | None:
     """Compute one Newton direction; None if it does not descend or K_FF has no factor."""
     block = take_block(K, rows)

@@ -20,7 +20,7 @@ from qpsvm.base.arrays.frozen import freeze
 from qpsvm.base.arrays.ties import Ties, find_ties
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import ParameterError
-from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
+from qpsvm.solvers.kernel.dual import KernelDual, KernelPoint
 from qpsvm.solvers.kernel.duplicate_rows import (
     MIN_MERGED_SHARE,
     MIN_ROWS_FOR_TIES,
@@ -127,7 +127,7 @@ def _solve_scaled(
     tol: float,
     effort: Effort,
     brief: bool = False,
-) -> tuple[DualPoint, str]:
+) -> tuple[KernelPoint, str]:
     """Solve in units of the margin; return the best point, in units of the problem, and the engine that found it."""
     if problem.is_standard_hinge:
         engines = EngineSearch(blocks, problem, tol, effort)

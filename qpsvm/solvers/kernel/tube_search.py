@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
+from qpsvm.solvers.kernel.dual import KernelDual, KernelPoint
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import EngineSearch
 from qpsvm.space.kernels.gram_blocks import GramBlocks
@@ -48,7 +48,7 @@ SETTINGS = TubeSearchSettings()
 
 
 def find_tube_start(
-    blocks: GramBlocks, problem: KernelDual, effort: Effort, start: DualPoint | None = None
+    blocks: GramBlocks, problem: KernelDual, effort: Effort, start: KernelPoint | None = None
 ) -> tuple[FloatArray, FloatArray] | None:
     """Find rough β and u, (n,), by (KTUBE.2); None if time runs out or the search fails.
 
@@ -100,7 +100,7 @@ class _TubeTrial:
 
     tube: float
     mass: float
-    point: DualPoint
+    point: KernelPoint
 
 
 def _choose_next_tube(

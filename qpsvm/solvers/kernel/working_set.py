@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.solvers.kernel.dual import DualPoint, KernelDual, Multipliers
+from qpsvm.solvers.kernel.dual import KernelDual, KernelPoint, Multipliers
 from qpsvm.solvers.kernel.effort import ENTRIES_PER_CLOCK_CHECK, Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_rough_error
 from qpsvm.solvers.kernel.newton_step import (
@@ -93,12 +93,12 @@ class WorkingSet:
         steps: int = NEWTON_STEPS,
         gain: float = np.inf,
         gap: float = np.inf,
-    ) -> DualPoint:
+    ) -> KernelPoint:
         """Take Newton steps on W and add rows, until the gap over all rows is at most `target` or stops improving.
 
         Stops after a round that leaves more than the share `gain` of the previous gap, initially `gap`.
         """
-        best: DualPoint | None = None
+        best: KernelPoint | None = None
         for _ in range(SETTINGS.max_rounds):
             point = self._run_newton(target, steps, max_free_set)
             if not self._move_to(point.beta, point.u):
@@ -113,7 +113,7 @@ class WorkingSet:
             self._add_rows(joining)
         return self.problem.build_point(self.beta, self.u) if best is None else best
 
-    def _run_newton(self, target: float, steps: int, max_free_set: int) -> DualPoint:
+    def _run_newton(self, target: float, steps: int, max_free_set: int) -> KernelPoint:
         """Return the point of the restricted problem after Newton steps from the present β."""
         K, restricted, beta, u = self.K, self._restrict_problem(), self.beta[self.rows], self.u[self.rows]
         aim = target if self.is_full else SETTINGS.target_share * target
@@ -125,7 +125,7 @@ class WorkingSet:
             self.effort.newton_steps += polished.steps
         return polished.point
 
-    def _scan_outside(self, point: DualPoint) -> tuple[float, IntArray]:
+    def _scan_outside(self, point: KernelPoint) -> tuple[float, IntArray]:
         """Return the gap over all rows (KSET.4), and the rows to join (KSET.3)."""
         if self.is_full:
             return point.gap, self.outside
@@ -214,7 +214,7 @@ class LoopStage:
 def solve_from(
     blocks: GramBlocks, problem: KernelDual, initial: InitialSet, stages: tuple[LoopStage, ...], target: float,
     effort: Effort,
-) -> DualPoint | None:  # fmt: skip
+) -> KernelPoint | None:  # fmt: skip
     """Solve over all rows to a relative gap of `target`; return None if time runs out before any point is known.
 
     Each stage continues from the previous one, if that missed the target.

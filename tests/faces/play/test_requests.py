@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from qpsvm.faces.play import kernel_catalogue, machine_catalogue, reply
-from qpsvm.faces.play.request import KEYS, LARGEST, MOST_POINTS, read_state
+from qpsvm.faces.play.request import KEYS, LARGEST, MAX_POINTS, read_state
 
 
 def request(**changed: Any) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def test_a_parameter_of_another_machine_or_kernel_is_refused():
         ({"points": "0 1"}, "state.points"),
         ({"points": {"0": 1}}, "state.points"),
         ({"points": [3]}, "state.points[0]"),
-        ({"points": [[0.0, 0.0]] * (MOST_POINTS + 1)}, "state.points"),
+        ({"points": [[0.0, 0.0]] * (MAX_POINTS + 1)}, "state.points"),
         ({"points": [[0.0] * 30_000] * 2, "labels": [1, -1]}, "state.points[0]"),
         ({"points": [[0.0] * 11_000] * 2, "labels": [1, -1]}, "state.points"),
         ({"labels": [1, -1]}, "state.labels"),

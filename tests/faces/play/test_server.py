@@ -26,7 +26,7 @@ import qpsvm
 from qpsvm.base.errors import MissingExtraError, ParameterError
 from qpsvm.faces.play import server
 from qpsvm.faces.play.origin_check import explain_refusal
-from qpsvm.faces.play.protocol import MAX_MESSAGE_BYTES, MOST_WAITING, MessageQueue, answer_message
+from qpsvm.faces.play.protocol import MAX_MESSAGE_BYTES, MAX_WAITING, MessageQueue, answer_message
 from qpsvm.faces.play.start import build_start, choose_default_start
 
 #: Seconds after which a test gives up.
@@ -178,7 +178,7 @@ def test_coalescing_keeps_the_newest_solve_and_everything_else():
         assert waiting.add({"id": 10 + k, "ask": "program"})
     taken = [waiting.pop_oldest()["id"] for _ in range(len(waiting))]
     assert taken == [10, 11, 12, 13, 4, 14]
-    for k in range(MOST_WAITING):
+    for k in range(MAX_WAITING):
         assert waiting.add({"id": k, "ask": "run"})
     assert not waiting.add({"id": 99, "ask": "run"})
     assert waiting.add({"id": 100, "ask": "solve"})
