@@ -24,9 +24,9 @@ One form covers every machine: a box, one required sum, and for ν-machines a se
 | SVDD           | ½K_ii    | 0   | 0, C             | 1      |                                             |
 
 A kink at β_i = 0 splits the interval of a row into two sides; a row with ε = 0 has none. A `KernelPoint` chooses one
-side for each row, and has the reduced gradient and the interval on it (`gradient`, `low`, `high`), so engines need not
-know about kinks. A row stays at the kink while |r| ≤ ε; otherwise it is on the side of its residual. Engines may ask for
-properties of the problem (`has_kink`, `is_sign_constrained`, `is_standard_hinge`), but not for the machine.
+side for each row, and has the reduced gradient and the interval on it (`gradient`, `low`, `high`), so engines need
+not know about kinks. A row stays at the kink while |r| ≤ ε; otherwise it is on the side of its residual. Engines may
+ask for properties of the problem (`has_kink`, `is_sign_constrained`, `is_standard_hinge`), but not for the machine.
 
 The problem can be restricted to a working set W of rows (`restrict`), if every other row is at an end of its interval,
 or at the kink, and optimal there. Such rows contribute nothing to (KDUAL.3), and to (KDUAL.5) only
