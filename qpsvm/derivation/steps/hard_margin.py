@@ -75,7 +75,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
         ),
         substitution=build_substitution_step(
             hull,
-            "b drops out, half of the quadratic term cancels, and only kernel values are left", ""
+            "b drops out, half of the quadratic term cancels, and only kernel values are left", slack_texts=()
         ),
         dual=build_dual_step(hull, "one variable per sample, and one equality"),
         intercept=step(
