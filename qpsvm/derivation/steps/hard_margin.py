@@ -56,7 +56,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "levels ±1 fix the scale of w.",
         ),
         lagrangian=build_lagrangian_step(
-            machine, first="Every constraint gets a multiplier, which is the price of violating it by 1."
+            machine, first="Every constraint gets a multiplier, the cost of a unit of violation."
         ),
         xi=None,  # no slack, so no stationarity in ξ
         box=build_box_step(
