@@ -135,10 +135,11 @@ def gather_machines(
 def _find_zero_weights(split: Split, stack: Stack, points: MachinePoints, beta: FloatArray) -> NDArray[np.bool_]:
     """Return whether w of each machine is 0, up to rounding if w is implicit: (P,). Shapes: beta (M,)."""
     if points.W is not None:
-        return ~points.W.any(axis=1)
-    with np.errstate(all="ignore"):  # a point that is not finite is not certified
-        squares, beta_sums = stack.sum_by_machine(beta * points.u), stack.sum_by_machine(np.abs(beta))  # ‖w‖² = βᵀu
-        is_zero: NDArray[np.bool_] = is_rounding(squares, beta_sums, stack.row_counts, split.active_space.scale)
+        is_zero: NDArray[np.bool_] = ~points.W.any(axis=1)
+    else:
+        with np.errstate(all="ignore"):  # a point that is not finite is not certified
+            squares, beta_sums = stack.sum_by_machine(beta * points.u), stack.sum_by_machine(np.abs(beta))  # ‖w‖² = βᵀu
+            is_zero = is_rounding(squares, beta_sums, stack.row_counts, split.active_space.scale)
     return is_zero
 
 

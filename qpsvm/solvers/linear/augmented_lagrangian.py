@@ -77,8 +77,8 @@ class AugmentedLagrangian:
         """Iterate until the relative gap is at most `goal`.
 
         certify: Whether to end with a feasible α and its gap, not with the estimate (ALM.5).
-        patient: Whether to shrink σ if a subproblem is not solved, instead of giving up. The problem of a band, the rows
-            near their kinks of `working_set`, may have no solution.
+        patient: Whether to shrink σ if a subproblem is not solved, instead of giving up. The problem of a band, the
+            rows near their kinks in `working_set`, may have no solution.
         """
         best, n_stalled, inner_goal = None, 0, goal
         while True:
