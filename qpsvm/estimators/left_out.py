@@ -70,8 +70,8 @@ def fit_leave_one_out(estimator: Estimator, problem: Problem, result: SVMResult,
     """
     if problem.space.shift or problem.space.is_clipped:
         raise UnsupportedError(
-            f"the kernel matrix is indefinite, and psd={problem.psd!r} changes it depending on all samples, so no machine "
-            "is without one of them: take a kernel that is positive semidefinite"
+            f"the kernel matrix is indefinite, and what psd={problem.psd!r} changes in it depends on all samples: no "
+            "machine is without one of them. Take a kernel that is positive semidefinite"
         )
     name, verbose = type(estimator).__name__, bool(estimator.verbose)
     limit = None if deadline is None else max(deadline - monotonic(), 1e-3)
