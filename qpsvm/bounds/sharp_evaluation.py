@@ -81,12 +81,12 @@ class SharpEvaluator:
         values, value_radius = evaluated  # f − s m, or f_y − f_c − m of several classes
         if self.svm.classes is None:  # with several classes, m is exact
             value_radius = value_radius + self.svm.bound_margin_rounding(point.multipliers, rows)
-        t, radius = self._enclose_a_priori(point)
+        enclosure = self._enclose_a_priori(point)
         if self.svm.linear_constraints is not None:  # t of a linear constraint may be known exactly already
-            is_sharper = value_radius < radius[rows]
+            is_sharper = value_radius < enclosure.radius[rows]
             rows, values, value_radius = rows[is_sharper], values[is_sharper], value_radius[is_sharper]
         rows_t = -self.svm.sign[rows] * values  # t = m − s f = −s(f − s m)
-        return self._with_violations(point, (t, radius), rows, rows_t, value_radius)
+        return self._with_violations(point, enclosure, rows, rows_t, value_radius)
 
     def _evaluate_ball(self, point: Certificate, w: FloatArray, rows: IntArray) -> Certificate | None:
         """Evaluate rows of a ball, t = ½(‖x − c‖² − R²), where c = w, b = μ and R² = ‖w‖² + 2μ.
@@ -101,27 +101,19 @@ class SharpEvaluator:
         rows_radius = rows_radius + 0.5 * square_radius + point.centred_b_radius
         return self._with_violations(point, self._enclose_a_priori(point), rows, rows_t, rows_radius)
 
-    def _enclose_a_priori(self, point: Certificate) -> tuple[FloatArray, FloatArray]:
+    def _enclose_a_priori(self, point: Certificate) -> EvaluatedViolations:
         """Return the violations of all rows from yf and their a-priori error bounds, (m,) each, as new arrays."""
-        return self.gap_bounder.enclose_violations(point.replace(evaluated=None), slice(None))
+        return EvaluatedViolations(*self.gap_bounder.enclose_violations(point.replace(evaluated=None), slice(None)))
 
     @staticmethod
     def _with_violations(
-        point: Certificate,
-        enclosure: tuple[FloatArray, FloatArray],
-        rows: IntArray,
-        rows_t: FloatArray,
-        rows_radius: FloatArray,
+        point: Certificate, enclosure: EvaluatedViolations, rows: IntArray, rows_t: FloatArray, rows_radius: FloatArray
     ) -> Certificate:
-        """Return the point with other violations and error bounds of some rows: rows, rows_t and rows_radius (r,).
-
-        enclosure: Violations and error bounds of all rows, (m,) each, which become part of the point.
-        """
-        t, radius = enclosure
-        t[rows], radius[rows] = rows_t, rows_radius
+        """Return the point with these violations, in whose arrays those of some rows (r,) are replaced first."""
+        enclosure.t[rows], enclosure.radius[rows] = rows_t, rows_radius
         yf = point.yf.copy()
-        yf[rows] = point.margin[rows] - t[rows]
-        return point.replace(yf=yf, evaluated=EvaluatedViolations(t, radius))
+        yf[rows] = point.margin[rows] - rows_t
+        return point.replace(yf=yf, evaluated=enclosure)
 
     def refine_weights(self, point: Certificate) -> Certificate:
         """Evaluate ‖w − w(α)‖ in double-double, and replace w by w(α) if that reduces the gap."""

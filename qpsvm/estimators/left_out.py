@@ -48,9 +48,8 @@ check_missed_share = make_range_check("between 0 and 1", lambda value: 0.0 < val
 def check_left_out(name: str, X: Any, n: int, instead: str, constraints: Any = None) -> None:
     """Check, before solving, that each sample can be left out in reasonable time. Raises UnsupportedError.
 
-    name: The class of the estimator, for messages.
+    name, instead: The class of the estimator, and what to do otherwise, for messages.
     n: Number of samples of its largest machine.
-    instead: What to do otherwise, with which messages end.
     """
     if isinstance(X, RowSource):
         raise UnsupportedError(f"each sample of {name} is left out, which needs them in memory: {instead}")

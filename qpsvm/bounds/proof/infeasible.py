@@ -46,23 +46,21 @@ def prove_no_plane(title: str, rows: ContradictingRows, approximate_weights: Flo
     listing = f"{len(used)} rows: {_format_weights(used)}"
     record = {"kind": "farkas", "weights": dict(used)}
     if combination is None:
-        open_claims = (
+        return _build_proof(title, [
             Claim("weights", "open", f"whether there are weights near those of the exception that prove it: {listing}"),
             Claim("feasible", "open", f"whether no {unknowns} at all satisfies these rows"),
-        )
-        return _build_proof(title, open_claims, optimum=None, record=record)
+        ], optimum=None, record=record)  # fmt: skip
     bound = _format_fraction(combination.rhs)
     if combination.relative_radius:
         radius = format_upper_bound(combination.relative_radius)
         listing += f", or rational ones next to them, off by at most {radius} of each"
         bound = f"at most {format_upper_bound(round_up(combination.rhs))}"
-    claims = (
+    return _build_proof(title, [
         Claim("weights", "proven", f"the weights λ ≥ 0 of {listing}", combination.relative_radius or None),
         Claim("left", "proven", "the left-hand sides of λ_k times these rows add up to 0 exactly"),
         Claim("right", "proven", f"Σ λ_k h_k is {bound} < 0", round_up(combination.rhs)),
         Claim("feasible", "proven", f"no {unknowns} satisfies all of these rows: 0 ≤ Σ λ_k h_k would follow"),
-    )
-    return _build_proof(title, claims, optimum=math.inf, record=record)
+    ], optimum=math.inf, record=record)  # fmt: skip
 
 
 def prove_hulls_meet(
@@ -89,29 +87,26 @@ def prove_hulls_meet(
         for letter, weights_of_class, label in zip("uv", weights, reversed(labels), strict=True)
     )
     record: dict[str, Any] = {"kind": "hulls", "u": u, "v": v}
+    inseparable = "no hyperplane separates the classes"
     convex = Claim("convex", "proven", f"the weights {u_text} and {v_text} add up to 1 each, exactly")
     if combination is None:
         hulls = Claim("hulls", "open", f"whether {equation} for weights near these")
-        separable = Claim(
-            "separable", "open", "no hyperplane separates the classes: no exact point of both hulls was found"
-        )
+        separable = Claim("separable", "open", f"{inseparable}: no exact point of both hulls was found")
         if separation:
             refutation = f"one does ({separation}), but the hulls are too close for doubles to find it"
-            separable = Claim("separable", "refuted", f"no hyperplane separates the classes: {refutation}")
+            separable = Claim("separable", "refuted", f"{inseparable}: {refutation}")
         return _build_proof(title, (convex, hulls, separable), optimum=None, record=record, assumptions=assumptions)
     hulls_text = f"{equation}, exactly in rational numbers: the hulls of the classes meet"
     if combination.relative_radius:  # the weights are only known to exist
         radius = format_upper_bound(combination.relative_radius)
-        existence = (
-            "there are u ≥ 0 and v ≥ 0, rational and with sums of 1 each, next to those of the exception: none is off "
-            f"by more than {radius} of itself"
-        )
-        convex = Claim("convex", "proven", existence, combination.relative_radius)
+        existence = "there are u ≥ 0 and v ≥ 0, rational and with sums of 1 each, next to those of the exception"
+        text = f"{existence}: none is off by more than {radius} of itself"
+        convex = Claim("convex", "proven", text, combination.relative_radius)
         hulls_text = f"{equation}, exactly for these u and v: the hulls of the classes meet"
     claims = (
         convex,
         Claim("hulls", "proven", hulls_text),
-        Claim("separable", "proven", "no hyperplane separates the classes: that point would be on both of its sides"),
+        Claim("separable", "proven", f"{inseparable}: that point would be on both of its sides"),
     )
     record["enclosed"] = combination.relative_radius > 0.0
     return _build_proof(title, claims, optimum=math.inf, record=record, assumptions=assumptions)

@@ -82,6 +82,7 @@ def build_dual_step(machine: Formulas, description: str, *definitions: EquationL
     if machine.full_equality:
         _, left, right = machine.full_equality
         equality = line(left, "=", right)
+    nonnegative = sym.MULTIPLIERS_NONNEGATIVE if machine.constraint_terms else None  # π ≥ 0
     variables = r"\alpha" if len(machine.rows) == 1 else r"\alpha^\pm"
     if machine.constraint_terms:
         variables += r",\pi"
@@ -91,12 +92,7 @@ def build_dual_step(machine: Formulas, description: str, *definitions: EquationL
         *(replace(definition, before=r",\quad ", joined=True) for definition in definitions),
         build_value_line(D, "=", sym.CLAIMED_DUAL),
         build_value_line(D, "=", sym.QP_VALUE),
-        *iter_constraints(
-            balance,
-            equality,
-            *(rows.box for rows in machine.rows),
-            sym.MULTIPLIERS_NONNEGATIVE if machine.constraint_terms else None,
-        ),
+        *iter_constraints(balance, equality, *(rows.box for rows in machine.rows), nonnegative),
         *sym.ALPHA_OPTIMAL,
         *([sym.MULTIPLIERS_STATIONARY] if machine.constraint_terms else []),
     )
@@ -111,23 +107,16 @@ def build_dual_step(machine: Formulas, description: str, *definitions: EquationL
 
 def build_strong_duality_step(machine: Formulas, rows: str = "samples") -> Step:
     """Build the step of strong duality: no gap remains at the optimum; `rows` is what the gap is a sum over."""
+    P, D = machine.objective, machine.build_dual_value()
+    P_named, D_named = P.with_name("the primal's value"), D.with_name("the dual's value")
+    lines = (
+        display(P), display(D, r"\quad="), build_value_line(P_named, "=", D_named, map_point=sym.with_needed_slack)
+    )  # fmt: skip
     return step(
         "Strong duality",
         "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
         f"certifies how far the two values found are apart, as a sum over the {rows}.",
-        Equation(
-            "below",
-            (
-                display(machine.objective),
-                display(machine.build_dual_value(), r"\quad="),
-                build_value_line(
-                    machine.objective.with_name("the primal's value"),
-                    "=",
-                    machine.build_dual_value().with_name("the dual's value"),
-                    map_point=sym.with_needed_slack,
-                ),
-            ),
-        ),
+        Equation("below", lines),
     )
 
 
@@ -149,18 +138,12 @@ def build_weak_duality_step(machine: Formulas) -> Step:
     difference = multiply(machine.unit, add(*terms, broken=line_break))
     if constraints:
         difference = add(difference, total(sym.MULTIPLIER * constraints.bound_slack, "j"), broken=line_break)
+    sum_of_terms = difference.with_name("the sum of terms that are not negative")
     lines = (
         build_value_line(D, "≤", P, map_point=sym.make_suboptimal, caption=_describe_weak_duality),
         display(P - D),
         display(difference, r"\quad=", r"\ \ge\ 0"),
-        build_value_line(
-            P - D,
-            "=",
-            difference.with_name("the sum of terms that are not negative"),
-            "≥",
-            0,
-            map_point=sym.make_suboptimal,
-        ),
+        build_value_line(P - D, "=", sum_of_terms, "≥", 0, map_point=sym.make_suboptimal),
     )
     return step(
         "Weak duality",

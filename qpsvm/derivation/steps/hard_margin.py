@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from qpsvm.bounds import certify
@@ -24,13 +22,9 @@ from qpsvm.derivation.terms import Term
 from qpsvm.machines import HardMargin
 from qpsvm.program.losses import compute_gap_term
 
-#: The smallest u of the class +1, and the largest u of the class −1, for u = K(α∘y) at a point of the derivation.
-MIN_U = letter(
-    r"\min_{+}u", value=lambda point: float(point.u[point.y > 0].min()), python="u[y > 0].min()", text="min₊ u"
-)
-MAX_U = letter(
-    r"\max_{-}u", value=lambda point: float(point.u[point.y < 0].max()), python="u[y < 0].max()", text="max₋ u"
-)
+#: The smallest u of the class +1, and the largest u of the class −1, for u = K(α∘y) at a point `at`.
+MIN_U = letter(r"\min_{+}u", value=lambda at: float(at.u[at.y > 0].min()), python="u[y > 0].min()", text="min₊ u")
+MAX_U = letter(r"\max_{-}u", value=lambda at: float(at.u[at.y < 0].max()), python="u[y < 0].max()", text="max₋ u")
 #: Meanings of the symbols of this machine.
 SYMBOLS = {
     r"\delta": Meaning("half of the gap between the classes along w(α)"),
@@ -88,26 +82,18 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
 def _build_intercept_step(machine: Formulas) -> Step:
     """Build the step of b, (HARD.11)."""
     b_between_classes = -(HALF * (MIN_U + MAX_U))
-    mean_b = sym.mean("M", sym.Y - sym.kernel_sum(machine.coef), rows=lambda point: point.on_margin)
-
-    def compute_scale(point: Any) -> float:
-        return 1 + abs(float(point.b))
-
+    mean_b = sym.mean("M", sym.Y - sym.kernel_sum(machine.coef), rows=lambda at: at.on_margin)
     return step(
         "Recovering b",
         "The plane is as far from the nearest sample of one class as from that of the other, with u = K(α∘y). Both "
         "are on the margin, where f(x_i) = y_i, so the mean of y_i − u_i over all such samples is the same b.",
-        Equation(
-            "below",
-            (
-                line(sym.B, "=", b_between_classes, scale=compute_scale),
-                line(sym.B, "=", mean_b, scale=compute_scale, left=r"\phantom{b}", setup_code="M = kind == 1"),
-                rf"M=\{{i:{line(sym.ALPHA, '>', 0).latex()}\}}",
-            ),
-            explain_unmeasurable=lambda point: "" if point.on_margin.any() else "no sample has α > 0",
-        ),
+        Equation("below", (
+            line(sym.B, "=", b_between_classes, scale=lambda at: 1 + abs(at.b)),
+            line(sym.B, "=", mean_b, scale=lambda at: 1 + abs(at.b), left=r"\phantom{b}", setup_code="M = kind == 1"),
+            rf"M=\{{i:{line(sym.ALPHA, '>', 0).latex()}\}}",
+        ), explain_unmeasurable=lambda at: "" if at.on_margin.any() else "no sample has α > 0"),
         function=find_middle_intercept,
-    )
+    )  # fmt: skip
 
 
 def _build_strong_duality_step() -> Step:
@@ -116,15 +102,12 @@ def _build_strong_duality_step() -> Step:
     return step(
         "Strong duality",
         "Both optimal values are the same number. As ½αᵀQα = ½‖w‖², the sum of α gives the margin without w.",
-        Equation(
-            "below",
-            (
-                line(half_norm2, "=", total(sym.ALPHA) - half_norm2, scale="objective_scale"),
-                line(half_norm2, "=", sym.QP_VALUE, scale="objective_scale", shown=False),
-                line(2 / sym.NORM, "=", 2 / square_root(total(sym.ALPHA)), before=r"\Longrightarrow\quad "),
-            ),
-        ),
-    )
+        Equation("below", (
+            line(half_norm2, "=", total(sym.ALPHA) - half_norm2, scale="objective_scale"),
+            line(half_norm2, "=", sym.QP_VALUE, scale="objective_scale", shown=False),
+            line(2 / sym.NORM, "=", 2 / square_root(total(sym.ALPHA)), before=r"\Longrightarrow\quad "),
+        )),
+    )  # fmt: skip
 
 
 def _build_certificate_step() -> Step:
@@ -140,16 +123,13 @@ def _build_certificate_step() -> Step:
         "A direction w(α) that separates the classes becomes feasible when it is divided by δ. Any positive multiple "
         "of a feasible α is feasible, and the multiple by 1ᵀα/‖w(α)‖² has the largest dual value. The values of these "
         "two points enclose the optimum.",
-        Equation(
-            "below",
-            (
-                line(delta, "=", half_gap, ">", 0),
-                line(lower_bound, "≤", optimum, "≤", upper_bound, scale="objective_scale"),
-                line(upper_bound, "=", lower_bound, shown=False),
-            ),
-        ),
+        Equation("below", (
+            line(delta, "=", half_gap, ">", 0),
+            line(lower_bound, "≤", optimum, "≤", upper_bound, scale="objective_scale"),
+            line(upper_bound, "=", lower_bound, shown=False),
+        )),
         function=certify.scale_to_level,
-    )
+    )  # fmt: skip
 
 
 def square_root(radicand: Term) -> Term:

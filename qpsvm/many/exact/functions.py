@@ -82,12 +82,7 @@ class LeaveOneOutFunctions:
         return values
 
     def evaluate_distinct(self, X: Any) -> FloatArray:
-        """Evaluate all distinct functions, the first being that of all samples: (m, functions).
-
-        `AllInOneModel` evaluates many functions over the same samples, which it calls classes.
-
-        Raises DataError, UnsupportedError.
-        """
+        """Evaluate all distinct functions, first that of all samples: (m, functions). Raises as `Model.predict`."""
         if self.diagonal_weight:
             raise UnsupportedError(
                 "decision functions of leave-one-out SVDDs are not available at new points: use OneClass"
@@ -96,7 +91,7 @@ class LeaveOneOutFunctions:
         w_or_coef, b = np.array(self.w_or_coef), np.array(self.b)
         if isinstance(kernel, FeatureMap) and self.has_weights:
             X, kernel, names, d = kernel.features(X), Linear(), None, w_or_coef.shape[1]
-        model = AllInOneModel(
+        model = AllInOneModel(  # evaluates many functions over the same samples, which it calls classes
             kernel=kernel, classes=np.arange(len(b)), b=b, coef=w_or_coef.T, vectors=self.vectors,
             w=w_or_coef if self.has_weights else None, n_features=d, feature_names=names,
         )  # fmt: skip

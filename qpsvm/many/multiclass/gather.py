@@ -77,24 +77,15 @@ def convert_intercepts(
 
 
 def gather_machines(
-    split: Split,
-    stack: Stack,
-    points: MachinePoints,
-    *,
-    b: FloatArray,
-    gaps: FloatArray,
-    iterations: IntArray,
-    tol: float,
-    deadline: float | None,
-    solver: Solver,
-) -> BinaryMachines:
+    split: Split, stack: Stack, points: MachinePoints, *, b: FloatArray, gaps: FloatArray, iterations: IntArray,
+    tol: float, deadline: float | None, solver: Solver,
+) -> BinaryMachines:  # fmt: skip
     """Gather the machines into one result; those whose gap exceeds `tol` are solved one by one first.
 
     These replace their entries of `gaps`, `iterations`, `points.rho` and `points.W` in place, but `points.alpha`,
     `points.b` and `points.u` stay as they were.
 
-    b: The intercepts (P,) for the caller's samples.
-    gaps, iterations (P,): The certified gaps, and the iterations.
+    b, gaps, iterations (P,): The intercepts for the caller's samples, the certified gaps, and the iterations.
     deadline: In seconds of `time.monotonic`, or None.
     """
     beta, b = points.alpha * stack.sign, b.copy()
@@ -112,6 +103,7 @@ def gather_machines(
             points.W[p] = result.w
     coef = _build_coef(split, stack, beta)
     lean_split = replace(split, space_cache={})  # results may live long, and the cached space has a Gram matrix
+    build_result = BulkResultBuilder(lean_split, coef, solver, iterations, tol)
     messages = (f"{split.describe_machine(p)}: {result.message}" for p, result in solved.items() if result.message)
     caveats = [caveat for result in solved.values() for caveat in result.caveats]
     caveats += [NO_INFORMATION for p in np.flatnonzero(is_zero).tolist() if p not in solved]
@@ -127,7 +119,7 @@ def gather_machines(
         iterations=iterations,
         solver=solver,
         message="; ".join(messages),
-        results=LazyResults(stack.n_machines, BulkResultBuilder(lean_split, coef, solver, iterations, tol), solved),
+        results=LazyResults(stack.n_machines, build_result, solved),
         caveats=tuple(caveats),
     )
 
@@ -135,7 +127,7 @@ def gather_machines(
 def _find_zero_weights(split: Split, stack: Stack, points: MachinePoints, beta: FloatArray) -> NDArray[np.bool_]:
     """Return whether w of each machine is 0, up to rounding if w is implicit: (P,). Shapes: beta (M,)."""
     if points.W is not None:
-        is_zero: NDArray[np.bool_] = ~points.W.any(axis=1)
+        is_zero: NDArray[np.bool_] = np.asarray(~points.W.any(axis=1))
     else:
         with np.errstate(all="ignore"):  # a point that is not finite is not certified
             squares, beta_sums = stack.sum_by_machine(beta * points.u), stack.sum_by_machine(np.abs(beta))  # ‖w‖² = βᵀu

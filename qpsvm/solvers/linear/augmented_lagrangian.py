@@ -7,8 +7,8 @@ W = (w, b) and the loss φ_i of each row (`row_problem`),
 
 R_b = 0 for a free intercept. For a C-SVM φ(r) = C max(0, r) with r = 1 − m, and 0 ≤ α ≤ C. The dual is to maximise
 ℓᵀα − Σφ*(α) + κ − ½‖q̂‖² with q̂ = Zᵀα + h over the columns with R_j = 1, lo ≤ α ≤ hi, and q̂_b = 0 if R_b = 0.
-h = 0 and κ = 0 for the problem of all rows. If `working_set` fixes the α_i of some rows, only the others are rows of Z,
-and the fixed ones contribute h = Σ α_i z_i and κ = Σ ℓ_i α_i − φ_i*(α_i).
+h and κ are 0 except in two cases. If yᵀα = s is required, h_b = −s. If `working_set` fixes the α_i of some rows, only
+the others are rows of Z, and the fixed ones contribute h = Σ α_i z_i and κ = Σ ℓ_i α_i − φ_i*(α_i).
 
 Derivation
 ----------
@@ -25,9 +25,9 @@ The augmented Lagrangian of the dual, minimised over α in closed form, leaves a
 Losses with curvature, like Huber's and the squared ones, need no penalty: for σ = ∞ (ALM.4) is Newton's method on the
 primal, and B = 0 at every W. So σ starts at a value for which B is small.
 
-A free intercept needs q_b = 0. For q_b ≠ 0 the difference P − D has the term b q_b in place of (1 + |b|)|q_b|; the rest
-estimates what it costs to change α by |q_b| in total at rows where |r| is about 1, in the unit of the residuals. It is
-only an estimate: `_certify_point` makes α feasible and computes the gap.
+For a free intercept with q_b ≠ 0, P − D has the term b q_b. The further 1·|q_b| estimates what it costs to restore
+q_b = 0, which changes α by |q_b| in total: residuals of the changed rows are about 1, in their unit. `_certify_point`
+makes α feasible and computes the gap.
 
 Except for the few free rows J, α is 0 or at a bound, so that a step costs one pass over the data (ZΔW) and work on J.
 
@@ -54,7 +54,6 @@ class AugmentedLagrangian:
 
     budget: Shared with other runs of the same solve.
     stage: First word of the logged lines.
-
     _W (d + 1,): W. _residuals, _arguments, _alpha, _estimate (n,): r, t, α(W) and a. _gradient, _q (d + 1,): Zᵀα and q.
     _stationarity_gap, _complementarity_gap, _dual: A, B and D.
     """
@@ -165,14 +164,9 @@ class AugmentedLagrangian:
         change = problem.rows.margins(direction)
         line_slope = Slope(
             constant=float(direction @ (problem.ridge * self._W - problem.offset)),
-            linear=float(direction @ (problem.ridge * direction)),
-            t=self._arguments,
-            change=change,
-            sigma=response.slope,
-            upper=losses.high,
-            lower=losses.low,
-            threshold=response.threshold,
-        )
+            linear=float(direction @ (problem.ridge * direction)), t=self._arguments, change=change,
+            sigma=response.slope, upper=losses.high, lower=losses.low, threshold=response.threshold,
+        )  # fmt: skip
         length = find_step(line_slope, initial_slope)
         if not np.isfinite(length):
             return False

@@ -38,8 +38,6 @@ from qpsvm.result.model import PairsModel
 LABEL_SCORING = "balanced_accuracy"
 #: Largest numbers of printed columns, and of classes whose weights are printed.
 MAX_SHOWN_COLUMNS, MAX_SHOWN_CLASSES = 40, 6
-#: What messages call the file if its rows are too many to be dense.
-NAME_IN_ERRORS = "the file"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -77,14 +75,14 @@ def _select_scored_rows(test: Dataset) -> tuple[FloatArray, NDArray[Any]]:
     """Return X (m, d) and the target (m,) of the rows to score. Each counts once, but rows of weight 0 are left out."""
     sample_weights, n = test.table.weights, test.table.X.shape[0]
     rows = np.arange(n) if sample_weights is None else np.flatnonzero(sample_weights > 0.0)
-    return to_dense(test.table.X[rows], path=NAME_IN_ERRORS), np.asarray(test.labels)[rows]
+    return to_dense(test.table.X[rows], path="the file"), np.asarray(test.labels)[rows]
 
 
 def _print_table(
     training: Dataset, model: Any, columns: Mapping[str, IntArray], order: IntArray, losses: FloatArray
 ) -> None:
     """Print the losses and, if there are any, the scaled weights with their explanation."""
-    scaled_weights = compute_scaled_weights(model, to_dense(training.table.X, path=NAME_IN_ERRORS))
+    scaled_weights = compute_scaled_weights(model, to_dense(training.table.X, path="the file"))
     lines = format_table(training, columns, order, losses, scaled_weights)
     if scaled_weights:
         lines.append("f: weight times standard deviation, by which f changes if the feature grows by the latter")
@@ -187,16 +185,11 @@ def _compute_score_losses(estimator: Any, y: NDArray[Any], scorer: Any, repeats:
 
 
 def compute_scaled_weights(model: Any, X: FloatArray) -> dict[str, FloatArray]:
-    """Compute w times the standard deviation of each feature, (d,), for each decision function, by its name.
-
-    There is one function, or one per class. Returns {} if there are none to show, or too many.
-    """
+    """Compute w times the standard deviations, (d,), of each decision function, by its name; {} if none is shown."""
     if model.w is None or isinstance(model, PairsModel):  # the f of pairs are not those of classes
         return {}
     deviation, w = X.std(axis=0), np.atleast_2d(model.w)
-    if w.shape[1] != len(deviation):  # the weights of a feature map, not of features
-        return {}
-    if len(w) > MAX_SHOWN_CLASSES:
+    if len(w) > MAX_SHOWN_CLASSES or w.shape[1] != len(deviation):  # the latter are weights of a feature map
         return {}
     names = ["f"] if np.ndim(model.b) == 0 else [f"f of {label}" for label in model.classes]
     return {name: row * deviation for name, row in zip(names, w, strict=True)}
@@ -206,10 +199,7 @@ def format_table(
     dataset: Dataset, columns: Mapping[str, IntArray], order: IntArray, losses: FloatArray,
     scaled_weights: Mapping[str, FloatArray],
 ) -> list[str]:  # fmt: skip
-    """Format the table: one line per column in the given order, and below a category one per feature with a weight.
-
-    order (c,): Indices of the columns, in the order to show. losses (c, repeats): In the order of `columns`.
-    """
+    """Format the table: one line per column, ordered by the indices `order`, and below a category one per feature."""
     names = list(columns)
     rows: list[tuple[str, ...]] = []
 
@@ -225,10 +215,8 @@ def format_table(
             for feature in features:
                 suffix = dataset.table.names[feature].removeprefix(name)[1:]  # "x" of "town=x", "year" of "date.year"
                 add_row(f"  {suffix or name}", ("", ""), int(feature))
-    headings = ["column", "loses", "±", *scaled_weights]
-    cells = {heading: [row[k] for row in rows] for k, heading in enumerate(headings)}
-    names_shown = cells.pop("column")
-    width = max(map(len, ["column", *names_shown]))
-    left_aligned = {"column".ljust(width): [name.ljust(width) for name in names_shown]}
+    width = max(map(len, ["column", *(row[0] for row in rows)]))
+    table = {"column".ljust(width): [row[0].ljust(width) for row in rows]}  # left-aligned
+    table |= {heading: [row[k] for row in rows] for k, heading in enumerate(("loses", "±", *scaled_weights), 1)}
     more = [f"and {len(order) - MAX_SHOWN_COLUMNS} more columns"] if len(order) > MAX_SHOWN_COLUMNS else []
-    return [*format_columns({**left_aligned, **cells}, formats={}).splitlines(), *more]
+    return [*format_columns(table, formats={}).splitlines(), *more]
