@@ -82,7 +82,7 @@ class LeaveOneOutFunctions:
         return values
 
     def evaluate_distinct(self, X: Any) -> FloatArray:
-        """Evaluate all distinct functions, first that of all samples: (m, functions). Raises as `Model.predict`."""
+        """Evaluate all distinct functions, first that of all samples: (m, p). Raises DataError, UnsupportedError."""
         if self.diagonal_weight:
             raise UnsupportedError(
                 "decision functions of leave-one-out SVDDs are not available at new points: use OneClass"

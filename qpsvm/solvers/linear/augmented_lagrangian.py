@@ -27,9 +27,8 @@ primal, and B = 0 at every W. So σ starts at a value for which B is small.
 
 For a free intercept with q_b ≠ 0, P − D has the term b q_b. The further 1·|q_b| estimates what it costs to restore
 q_b = 0, which changes α by |q_b| in total: residuals of the changed rows are about 1, in their unit. `_certify_point`
-makes α feasible and computes the gap.
-
-Except for the few free rows J, α is 0 or at a bound, so that a step costs one pass over the data (ZΔW) and work on J.
+makes α feasible and computes the gap. Except for the few free rows J, α is 0 or at a bound, so that a step costs one
+pass over the data (ZΔW) and work on J.
 
 Sources: Li, Sun & Toh (2018), *A highly efficient semismooth Newton augmented Lagrangian method for Lasso*; Niu, Chen
 et al. (2019), *An asymptotically superlinearly convergent SsN-ALM for support vector machines*; Rockafellar (1976).
