@@ -1,6 +1,6 @@
-"""Evaluate a certified point with more digits: kernel values, violations of rows, and w(α) (`SharpEvaluator`).
+"""Compute f, the violations t and w(α) of a certified point with smaller error bounds (`SharpEvaluator`).
 
-The point stays the same, except that w may become w(α): better known values only narrow its error bounds.
+α and b do not change, and w changes only in `refine_weights`. The gap falls because its error bounds are narrower.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ from qpsvm.bounds.sharp_rows import SharpRows, combine_beta
 
 
 class SharpEvaluator:
-    """Evaluate points of one dual in double-double, or with the kernel values of a proof.
+    """Evaluate certified points of one dual in double-double, or with kernel values that have individual error bounds.
 
-    sharp_rows: Values and w(α) of that dual in double-double.
+    A sample is one of the n vectors x_i, a row one of the m constraints of the dual. `SVMDual.at_rows` takes values at
+    the samples, (n,), to the rows, (m,). t_k = m_k − s_k f is the violation of row k, as in `certificate`.
+
+    sharp_rows: Evaluates rows and w(α) of that dual in double-double.
     """
 
     def __init__(self, gap_bounder: GapBounder, sharp_rows: SharpRows) -> None:
@@ -28,28 +31,33 @@ class SharpEvaluator:
         self.svm, self.accuracy, self.space = gap_bounder.svm, gap_bounder.accuracy, gap_bounder.accuracy.space
 
     def refine_radii(self, point: Certificate) -> Certificate:
-        """Bound the gap again with the kernel values of the contributing rows; return the better of both points."""
-        rows, points = point.contributing, self.sharp_rows.points
-        if rows is None or not len(rows) or self.svm.mix is not None or point.b != point.centred_b:
+        """Evaluate f of a kernel machine at the contributing rows with smaller radii; keep that if the gap falls."""
+        rows, kernel_space = point.contributing, self.sharp_rows.points
+        if rows is None or not len(rows) or not isinstance(kernel_space, KernelSpace):
             return point
-        if not isinstance(points, KernelSpace):
+        if self.svm.mix is not None:  # the radii of rows that combine samples are a-priori bounds
+            return point
+        if point.b != point.centred_b:  # the kernel space is that of the caller's samples, which have been centred
             return point
         samples = np.unique(self.svm.find_samples(rows))
-        refined = self.gap_bounder.update_gap(self._evaluate_kernel(point, points, samples))
+        refined = self.gap_bounder.update_gap(self._evaluate_samples(point, kernel_space, samples))
         return refined if refined.gap < point.gap else point
 
-    def _evaluate_kernel(self, point: Certificate, points: KernelSpace, samples: IntArray) -> Certificate:
-        """Return the point with f at some samples from the kernel values of a proof, with their error bounds.
+    def _evaluate_samples(self, point: Certificate, kernel_space: KernelSpace, samples: IntArray) -> Certificate:
+        """Return the point with f and its error bounds at some samples evaluated in a kernel space.
 
-        If the gap is relative to ‖w‖², f is also evaluated at all samples with a coefficient.
+        The gap of a homogeneous dual, `GapBounder.is_homogeneous`, is relative to |D|, which contains ½‖w‖² = ½cᵀKc.
+        Then f is evaluated at the support, the samples with c_i ≠ 0, too. Shapes: samples (k,).
         """
         svm, support, half_norm = self.svm, point.coef.nonzero()[0], point.half_norm
         if self.gap_bounder.is_homogeneous:
             samples = np.union1d(samples, support)
-        values = points.evaluate_kernel(point.coef, samples)
-        u, is_evaluated = np.zeros(svm.n), np.zeros(svm.n, dtype=bool)
+        values = kernel_space.evaluate_kernel(point.coef, samples)
+        u, is_evaluated = np.zeros(svm.n), np.zeros(svm.n, dtype=bool)  # u = Kc
+        u[samples] = values.high
+        is_evaluated[samples] = True
         radius = self.gap_bounder.bound_value_radii(point)
-        u[samples], radius[samples], is_evaluated[samples] = values.high, values.radius * FEW_ROUNDINGS, True
+        radius[samples] = values.radius * FEW_ROUNDINGS
         rows = np.flatnonzero(svm.at_rows(is_evaluated))
         yf = point.yf.copy()
         yf[rows] = svm.sign[rows] * (svm.at_rows(u)[rows] + point.centred_b)
@@ -61,69 +69,72 @@ class SharpEvaluator:
         """Evaluate y f and the violations at some rows in double-double; None if too expensive."""
         if self.space.is_affine and point.w is not None:
             return self._evaluate_ball(point, point.w, rows)
-        evaluated = None
         if point.intercepts is not None:
             evaluated = self.sharp_rows.evaluate_classes(rows, point.coef, point.w, point.intercepts)
-        elif self.svm.mix is None or point.b == point.centred_b:  # otherwise, combinations of samples that were centred
+        elif self.svm.mix is not None and point.b != point.centred_b:
+            return None  # centred: one b in the caller's coordinates suits only rows with Σ_i A_ki = 1
+        else:
             levels = self.svm.sign[rows] * point.margin[rows]
             evaluated = self.sharp_rows.evaluate(rows, point.coef, point.w, point.b, levels)
         if evaluated is None:
             return None
-        values, value_radius = evaluated
-        if self.svm.classes is None:  # several intercepts are part of what was evaluated
+        values, value_radius = evaluated  # f − s m, or f_y − f_c − m of several classes
+        if self.svm.classes is None:  # with several classes, m is exact
             value_radius = value_radius + self.svm.bound_margin_rounding(point.multipliers, rows)
-        t, radius = self.gap_bounder.enclose_violations(point.replace(evaluated=None), slice(None))
-        if self.svm.linear_constraints is not None:  # a linear constraint may be known without any rounding
-            is_sharper = value_radius < radius[rows]
+        enclosure = self._enclose_a_priori(point)
+        if self.svm.linear_constraints is not None:  # t of a linear constraint may be known exactly already
+            is_sharper = value_radius < enclosure.radius[rows]
             rows, values, value_radius = rows[is_sharper], values[is_sharper], value_radius[is_sharper]
-        return self._with_violations(point, (t, radius), rows, -self.svm.sign[rows] * values, value_radius)
+        rows_t = -self.svm.sign[rows] * values  # t = m − s f = −s(f − s m)
+        return self._with_violations(point, enclosure, rows, rows_t, value_radius)
 
     def _evaluate_ball(self, point: Certificate, w: FloatArray, rows: IntArray) -> Certificate | None:
-        """Evaluate rows of a ball: t = ½(‖x − c‖² − R²) by differences of the caller's samples and centre."""
-        square, square_radius = dot_with_bound(w, w, 2.0 * point.centred_b)
+        """Evaluate rows of a ball, t = ½(‖x − c‖² − R²), where c = w, b = μ and R² = ‖w‖² + 2μ.
+
+        ‖x − c‖² comes from differences of the caller's samples and centre. An error of μ counts once, as ½·2μ = μ.
+        """
+        square, square_radius = dot_with_bound(w, w, 2.0 * point.centred_b)  # R²
         evaluated = self.sharp_rows.evaluate_ball(rows, self.space.to_caller_weights(w), square)
         if evaluated is None:
             return None
-        enclosure = self.gap_bounder.enclose_violations(point.replace(evaluated=None), slice(None))
-        t_radius = evaluated[1] + 0.5 * square_radius + point.centred_b_radius
-        return self._with_violations(point, enclosure, rows, evaluated[0], t_radius)
+        rows_t, rows_radius = evaluated
+        rows_radius = rows_radius + 0.5 * square_radius + point.centred_b_radius
+        return self._with_violations(point, self._enclose_a_priori(point), rows, rows_t, rows_radius)
+
+    def _enclose_a_priori(self, point: Certificate) -> EvaluatedViolations:
+        """Return the violations of all rows from yf and their a-priori error bounds, (m,) each, as new arrays."""
+        return EvaluatedViolations(*self.gap_bounder.enclose_violations(point.replace(evaluated=None), slice(None)))
 
     @staticmethod
     def _with_violations(
-        point: Certificate,
-        enclosure: tuple[FloatArray, FloatArray],
-        rows: IntArray,
-        rows_t: FloatArray,
-        rows_radius: FloatArray,
+        point: Certificate, enclosure: EvaluatedViolations, rows: IntArray, rows_t: FloatArray, rows_radius: FloatArray
     ) -> Certificate:
-        """Return the point with better violations and error bounds of some rows.
-
-        enclosure: Violations and error bounds of all rows, (m,) each; changed in place.
-        """
-        t, radius = enclosure
-        t[rows], radius[rows] = rows_t, rows_radius
+        """Return the point with these violations, in whose arrays those of some rows (r,) are replaced first."""
+        enclosure.t[rows], enclosure.radius[rows] = rows_t, rows_radius
         yf = point.yf.copy()
-        yf[rows] = point.margin[rows] - t[rows]
-        return point.replace(yf=yf, evaluated=EvaluatedViolations(t, radius))
+        yf[rows] = point.margin[rows] - rows_t
+        return point.replace(yf=yf, evaluated=enclosure)
 
     def refine_weights(self, point: Certificate) -> Certificate:
         """Evaluate ‖w − w(α)‖ in double-double, and replace w by w(α) if that reduces the gap."""
-        if point.w is None or self.space.is_affine:  # a centre is as near as floats can be
+        if point.w is None or self.space.is_affine:  # the centre of a ball is w(α), up to the rounding of its floats
             return point
         weights = self._evaluate_dual_weights(point.alpha)
         if weights is None:
             return point
         dual_w, radius = weights
         known = point.replace(weight_distance=bound_norm(point.w - dual_w), weight_distance_radius=radius)
-        if self.gap_bounder.is_homogeneous and not (self.svm.has_curvature or self.svm.penalised_groups):
-            known = known.replace(dual=-0.5 * point.unit * float(dual_w @ dual_w))
-        if not known.weight_distance > 8.0 * UNIT * float(np.linalg.norm(dual_w)) or not np.isfinite(dual_w).all():
+        if self.gap_bounder.is_homogeneous and not self.svm.has_curvature and not self.svm.penalised_groups:
+            known = known.replace(dual=-0.5 * point.unit * float(dual_w @ dual_w))  # D has no other term
+        rounding = 8.0 * UNIT * float(np.linalg.norm(dual_w))  # a closer w is as good as w(α)
+        if not known.weight_distance > rounding or not np.isfinite(dual_w).all():  # `not >` as either may be NaN
             return known
         u = self.svm.at_rows(self.space.rows.margins(dual_w))
-        half = 0.5 * float(dual_w @ dual_w)
-        other = known.replace(weight_distance=0.0, half_norm=half, evaluated=None)
-        other = self.gap_bounder.update_gap(rescale(self.space, self.svm, other, u, dual_w, point.centred_b, 1.0))
-        return other if other.gap < self.gap_bounder.update_gap(known).gap else known
+        half_norm = 0.5 * float(dual_w @ dual_w)
+        moved = known.replace(weight_distance=0.0, half_norm=half_norm, evaluated=None)
+        moved = rescale(self.space, self.svm, moved, u=u, w=dual_w, b=point.centred_b, factor=1.0)  # f = u + b
+        moved = self.gap_bounder.update_gap(moved)
+        return moved if moved.gap < self.gap_bounder.update_gap(known).gap else known
 
     def _evaluate_dual_weights(self, alpha: FloatArray) -> tuple[FloatArray, float] | None:
         """Return w(α), (d,), and a bound of the norm of its error; None if too expensive. Shapes: alpha (m,)."""
@@ -134,9 +145,10 @@ class SharpEvaluator:
         if sums is None:
             return None
         w, radii = sums
-        if self.space.origin is not None:  # of Σβ_i (x_i − origin); Σβ is not quite 0
+        if self.space.origin is not None:  # w(α) = Σβ_i (x_i − o) = Σβ_i x_i − oΣβ_i, and Σβ_i ≠ 0 by rounding
             surplus, error = sum_with_bound(beta)
             w = w - self.space.origin * surplus
+            # the product is off by u|oΣβ_i| and the difference by u|w|; 4u and 2u cover the rounding of the bound too
             radii = radii + np.abs(self.space.origin) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(w)
         radius = bound_norm(radii) * FEW_ROUNDINGS
         if beta_radius is not None:

@@ -38,6 +38,11 @@ def multiply(*factors: Term | float | None) -> Term:
     return result
 
 
+def negate(value: Term | None) -> Term | None:
+    """Return the negative of a term; None for None."""
+    return None if value is None else -value
+
+
 def total(summand: Term, index: str = "i") -> Term:
     """Sum a term over an index."""
     return Term((rf"\sum_{index}%s", "Σ %s", "sum(%s)"), lambda _, a: float(np.sum(a)), (summand,), (PRODUCT,), PRODUCT)

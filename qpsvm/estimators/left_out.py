@@ -7,7 +7,8 @@ The jackknife+ compares a new sample with each training sample i by the decision
     (JACK.2)  R_i = s₋ᵢ(x_i, y_i):  the set of classes c for which fewer than (1−α)(n+1) samples have R_i < s₋ᵢ(x, c)
               contains y with the same probability;  s(x, c) is the largest margin of another class over c
 
-if the samples and the new one are exchangeable, for any distribution and any f.
+if the samples and the new one are exchangeable, for any distribution and any f. Here α is the share of
+targets that may be missed, `missed_share`, not a dual variable. f₋ᵢ is trained by `fit_leave_one_out`.
 
 Sources: Barber, Candès, Ramdas & Tibshirani, *Predictive inference with the jackknife+*, Annals of Statistics 49
 (2021), theorem 1; Romano, Sesia & Candès, *Classification with valid and adaptive coverage* (2020).
@@ -45,40 +46,35 @@ check_missed_share = make_range_check("between 0 and 1", lambda value: 0.0 < val
 
 
 def check_left_out(name: str, X: Any, n: int, instead: str, constraints: Any = None) -> None:
-    """Check, before solving, that each sample can be left out in reasonable time. Raises UnsupportedError."""
+    """Check, before solving, that each sample can be left out in reasonable time. Raises UnsupportedError.
+
+    name, instead: The class of the estimator, and what to do otherwise, for messages.
+    n: Number of samples of its largest machine.
+    """
     if isinstance(X, RowSource):
         raise UnsupportedError(f"each sample of {name} is left out, which needs them in memory: {instead}")
     if constraints is not None:
         raise UnsupportedError(f"each sample of {name} is left out, which takes no constraints: {instead}")
     if n > MAX_LEFT_OUT:
         raise UnsupportedError(
-            f"each sample of {name} is left out, up to {MAX_LEFT_OUT} of a machine, and here are {n}: {instead}"
+            f"each sample of {name} is left out, which is limited to {MAX_LEFT_OUT} of a machine, and "
+            f"here one has {n}: {instead}"
         )
 
 
 def fit_leave_one_out(estimator: Estimator, problem: Problem, result: SVMResult, deadline: float | None) -> LeaveOneOut:
-    """Fit the machine without each sample. Raises UnsupportedError, SolverError, KeyboardInterrupt."""
-    name, verbose = type(estimator).__name__, bool(estimator.verbose)
-    limit = None if deadline is None else max(deadline - monotonic(), 1e-3)
-    left_out, note = run_leave_one_out(problem, result, float(estimator.tol), limit, verbose)
-    if note:
-        warnings.warn(f"{name}: {note}", GapWarning, stacklevel=find_caller_level())
-    return left_out
-
-
-def run_leave_one_out(
-    problem: Problem, result: SVMResult, tol: float, time_limit: float | None, verbose: bool
-) -> tuple[LeaveOneOut, str]:
-    """Fit the machine without each sample; also return a note, "" if all are optimal.
+    """Fit one machine without each of its samples; warn if some fit is not optimal.
 
     Raises UnsupportedError, SolverError, KeyboardInterrupt.
     """
     if problem.space.shift or problem.space.is_clipped:
         raise UnsupportedError(
-            f"the kernel matrix is indefinite, and psd={problem.psd!r} changes it by all samples: no machine is "
-            "without one of them. Take a kernel that is positive semidefinite"
+            f"the kernel matrix is indefinite, and what psd={problem.psd!r} changes in it depends on all samples: no "
+            "machine is without one of them. Take a kernel that is positive semidefinite"
         )
-    left_out = leave_one_out(problem, result, tol=tol, time_limit=time_limit, verbose=verbose)
+    name, verbose = type(estimator).__name__, bool(estimator.verbose)
+    limit = None if deadline is None else max(deadline - monotonic(), 1e-3)
+    left_out = leave_one_out(problem, result, tol=float(estimator.tol), time_limit=limit, verbose=verbose)
     if left_out.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     if left_out.status is Status.TIME_LIMIT:
@@ -86,24 +82,26 @@ def run_leave_one_out(
     note = left_out.message
     if left_out.status is not Status.OPTIMAL:
         note = f"the largest certified gap of a machine without a sample is {np.nanmax(left_out.gap):.2g}; {note}"
-    return left_out, note
+    if note:
+        warnings.warn(f"{name}: {note}", GapWarning, stacklevel=find_caller_level())
+    return left_out
 
 
-def fit_each_leave_one_out(
+def fit_machines_leave_one_out(
     estimator: Estimator, split: Split, together: BinaryMachines, deadline: float | None
 ) -> list[LeaveOneOut]:
-    """Fit every machine without each of its samples."""
+    """Fit every machine of a split without each of its samples; `together` is the solution of all."""
     results = []
     for p in range(len(split.pairs)):
         rows, signs = find_machine_rows(split, p)
         problem: Problem = split.build_problem(p)
-        alpha = np.maximum(together.coef[[p]].toarray()[0, rows] * signs, 0.0)
-        results.append(fit_leave_one_out(estimator, problem, problem.at(alpha), deadline))
+        dual_alpha = np.maximum(together.coef[[p]].toarray()[0, rows] * signs, 0.0)
+        results.append(fit_leave_one_out(estimator, problem, problem.at(dual_alpha), deadline))
     return results
 
 
 def find_machine_rows(split: Split, p: int) -> tuple[NDArray[np.intp], FloatArray]:
-    """Return the row numbers of the samples of machine p, and their labels ±1: (m,) each."""
+    """Return the indices of the samples of machine p among all n, and their labels ±1: (m,) each."""
     positions, signs = split.locate_rows(p)
     return split.order[positions], signs
 
@@ -116,22 +114,25 @@ def to_memory(X: Any) -> Any:
 # --- intervals ------------------------------------------------------------------------------------------------------
 
 
-def compute_intervals(left_out: LeaveOneOut, target: FloatArray, X: Any, alpha: float) -> tuple[FloatArray, FloatArray]:
-    """Compute (JACK.1) at the rows of X: (m,) each; infinite if there are too few samples for α."""
-    active_rows = left_out.functions.rows  # samples of positive weight
+def compute_intervals(
+    left_out: LeaveOneOut, target: FloatArray, X: Any, missed_share: float
+) -> tuple[FloatArray, FloatArray]:
+    """Compute (JACK.1) at the rows of X: (m,) each; infinite if there are too few samples for that share."""
+    active_rows = left_out.functions.active_samples
     residual = np.abs(target[active_rows] - left_out.decision[active_rows])
-    rank = _compute_rank(alpha, len(active_rows))
+    rank = _compute_rank(missed_share, len(active_rows))
     low, high = [], []
     for block in split_rows(X, len(active_rows)):
         f = left_out.decision_function(block)[:, active_rows]
+        # the ⌊α(n+1)⌋-th smallest f − R is minus the rank-th smallest R − f, as ⌊α(n+1)⌋ + rank = n + 1
         low.append(-_select_ranked_value(residual - f, rank))
         high.append(_select_ranked_value(f + residual, rank))
     return np.concatenate(low), np.concatenate(high)
 
 
-def _compute_rank(alpha: float, n: int) -> int:
+def _compute_rank(missed_share: float, n: int) -> int:
     """Compute ⌈(1−α)(n+1)⌉, for the decimal value of α, not the nearest double."""
-    return math.ceil((1 - Fraction(repr(float(alpha)))) * (n + 1))
+    return math.ceil((1 - Fraction(repr(float(missed_share)))) * (n + 1))
 
 
 def _select_ranked_value(values: FloatArray, rank: int) -> FloatArray:
@@ -152,36 +153,44 @@ def split_rows(X: Any, width: int) -> Iterator[Any]:
 
 
 def compute_sets(
-    split: Split, left_out: list[LeaveOneOut], X: Any, alpha: float, precomputed: bool
+    split: Split, left_out: list[LeaveOneOut], X: Any, missed_share: float, precomputed: bool
 ) -> NDArray[np.bool_]:
-    """Compute (JACK.2) at the rows of X, (m, k); if `precomputed`, these are kernel values with all samples."""
-    n, k = len(split.order), split.k
+    """Compute (JACK.2) at the rows of X, (m, k); if `precomputed`, these are kernel values with all samples.
+
+    Only active samples, those of positive weight, count: n below. `split.order` (n,) has their indices among
+    the `split.n` samples of the caller.
+    """
+    n, k, P = len(split.order), split.k, len(split.pairs)
     position = np.empty(split.n, dtype=np.intp)
     position[split.order] = np.arange(n)
-    machines = [position[find_machine_rows(split, p)[0]] for p in range(len(split.pairs))]
-    own_decisions = np.full((len(split.pairs), 1, n), np.nan)
-    for p, rows in enumerate(machines):
-        own_decisions[p, 0, rows] = left_out[p].decision
+    machine_positions = [position[find_machine_rows(split, p)[0]] for p in range(P)]
+    own_decisions = np.full((P, 1, n), np.nan)  # f₋ᵢ(x_i) of each machine, as if of one new sample
+    for p, positions in enumerate(machine_positions):
+        own_decisions[p, 0, positions] = left_out[p].decision
     codes = split.codes[split.order]
     with np.errstate(invalid="ignore"):
         residual = _compute_scores(split.pairs, own_decisions, k)[0, np.arange(n), codes]
-        limit = _compute_rank(alpha, n)
+        rank = _compute_rank(missed_share, n)
         blocks = []
-        for block in split_rows(X, n * (k + len(split.pairs))):
-            values = np.empty((len(split.pairs), block.shape[0], n))
-            for p, rows in enumerate(machines):
-                points = block[:, split.order[rows]] if precomputed else block
+        for block in split_rows(X, n * (k + P)):
+            values = np.empty((P, block.shape[0], n))
+            for p, positions in enumerate(machine_positions):
+                points = block[:, split.order[positions]] if precomputed else block
                 distinct_values = left_out[p].functions.evaluate_distinct(points)
-                values[p] = distinct_values[:, [0]]  # samples of other classes are not in this machine
-                values[p][:, rows] = left_out[p].functions.select_values(distinct_values)
+                # column 0 is f of all samples of machine p: also that without a sample of a class that is not in p
+                values[p] = distinct_values[:, [0]]
+                values[p][:, positions] = left_out[p].functions.select_values(distinct_values)
             scores = _compute_scores(split.pairs, values, k)
             n_below = (residual[:, None] < scores).sum(axis=1)  # NaN, without a machine, compares as False
-            blocks.append(n_below < limit)
+            blocks.append(n_below < rank)
     return np.concatenate(blocks)
 
 
 def _compute_scores(pairs: NDArray[np.intp], values: FloatArray, k: int) -> FloatArray:
-    """Compute s of (JACK.2), (m, n, k), from f of each machine, (P, m, n); NaN for a pair without the class."""
+    """Compute s of (JACK.2), (m, n, k), from f of each machine, (P, m, n); NaN where f of a machine with the class is.
+
+    By `Split.locate_rows`, f > 0 is for class i against the rest, but for the second class j of a pair (i, j).
+    """
     P, m, n = values.shape
     scores = np.full((m, n, k), -np.inf)
     if pairs[0, 1] == REST:
@@ -191,6 +200,6 @@ def _compute_scores(pairs: NDArray[np.intp], values: FloatArray, k: int) -> Floa
         return scores
     for p in range(P):
         i, j = pairs[p]
-        scores[..., i] = np.maximum(scores[..., i], values[p])
+        scores[..., i] = np.maximum(scores[..., i], values[p])  # by how much j wins over i
         scores[..., j] = np.maximum(scores[..., j], -values[p])
     return scores

@@ -38,7 +38,7 @@ from qpsvm.estimators.left_out import (
     check_missed_share,
     compute_sets,
     find_machine_rows,
-    fit_each_leave_one_out,
+    fit_machines_leave_one_out,
 )
 from qpsvm.estimators.several import ALL_IN_ONE, MulticlassMixin
 from qpsvm.many.multiclass import BinaryMachines
@@ -135,7 +135,7 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         """Yield each machine's decisions of its own samples, (m,), in units of its f, by machines without them."""
         if self._leaves_one_out:
             scale = self._compute_scale(machines)
-            for p, left_out in enumerate(fit_each_leave_one_out(self, split, machines, deadline)):
+            for p, left_out in enumerate(fit_machines_leave_one_out(self, split, machines, deadline)):
                 yield left_out.decision / scale[p]
             return
         decisions = compute_fold_decisions(self, split, self._compute_scale, self.n_jobs, deadline)
@@ -273,4 +273,4 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         instead = "hold some samples out, and rank the values of decision_function there"
         self._check_left_out(split.X, split.codes, split.weight, instead)
         deadline = None if self.time_limit is None else monotonic() + self.time_limit
-        return split, fit_each_leave_one_out(self, split, self._solution, deadline)
+        return split, fit_machines_leave_one_out(self, split, self._solution, deadline)

@@ -4,7 +4,7 @@ Derivation
 ----------
 With the weights s_i (1 without), S = Σs_i and f(x) = ⟨w, φ(x)⟩ − ρ:
 
-    (ONE.1)  plane:  f = 0 is ρ/‖w‖ away from the origin; ρ is a variable, which −νSρ makes large, and a sample on the
+    (ONE.1)  plane:  f = 0 is ρ/‖w‖ away from the origin; the objective rewards a large ρ by −νSρ, and a sample on the
              side of the origin is penalised by its slack ξ_i = ρ − ⟨w, φ(x_i)⟩
     (ONE.2)  primal:  minimise ½‖w‖² − νSρ + Σ s_i ξ_i  over w, ρ, ξ  subject to  ⟨w, φ(x_i)⟩ ≥ ρ − ξ_i,  ξ_i ≥ 0
     (ONE.3)  Lagrangian:  L = ½‖w‖² − νSρ + Σ s_i ξ_i − Σ α_i (⟨w, φ(x_i)⟩ − ρ + ξ_i) − Σ η_i ξ_i,  α, η ≥ 0
@@ -16,8 +16,8 @@ With the weights s_i (1 without), S = Σs_i and f(x) = ⟨w, φ(x)⟩ − ρ:
     (ONE.9)  substitution of (ONE.4) to (ONE.6):  L = −½ Σ_ij α_i α_j K(x_i, x_j)
     (ONE.10)  dual:  minimise ½αᵀQα  subject to  1ᵀα = νS,  0 ≤ α_i ≤ s_i,  Q_ij = K(x_i, x_j)
     (ONE.11)  w is recovered from α:  f(x) = Σ α_i K(x_i, x) − ρ
-    (ONE.12)  ρ is recovered:  a weighted quantile of u = Kα, Σ s_i over u_i < ρ is at most νS, over u_i ≤ ρ at least;
-              all samples with 0 < α_i < s_i have u_i = ρ, so ρ is the mean of their u_i
+    (ONE.12)  ρ is recovered:  a weighted quantile of u = Kα:  Σ s_i ≤ νS over the samples with u_i < ρ, and Σ s_i ≥ νS
+              over those with u_i ≤ ρ;  all samples with 0 < α_i < s_i have u_i = ρ, so ρ is the mean of their u_i
     (ONE.13)  three kinds of samples:  α_i = 0 and f ≥ 0, inside;  0 < α_i < s_i and f = 0, on the boundary;  α_i = s_i
               and f ≤ 0, outside
     (ONE.14)  strong duality:  the optimal values of (ONE.2) and (ONE.10) differ only in sign
@@ -26,8 +26,8 @@ With the weights s_i (1 without), S = Σs_i and f(x) = ⟨w, φ(x)⟩ − ρ:
     (ONE.16)  linear kernel only:  w = Σ α_i x_i has one weight per feature, and f(x) = wᵀx − ρ
     (ONE.17)  weak duality:  for every α of (ONE.10) and every w, ρ, ξ of (ONE.2),  P(w, ρ, ξ) − D(α) =
               ½‖w − w(α)‖² + Σ [(s_i − α_i) ξ_i + α_i (⟨w, φ(x_i)⟩ − ρ + ξ_i)] ≥ 0
-    (ONE.18)  the origin among the samples:  w = 0, ρ = 0 is feasible with the value 0, so that the optimum is at most
-              0, and 0 exactly where Σ α_i φ(x_i) = 0 for some α of (ONE.10)
+    (ONE.18)  the origin in the reduced hull, the set of Σ α_i φ(x_i)/(νS) over the α of (ONE.10):  w = 0, ρ = 0 is
+              feasible with the value 0, so that the optimum is at most 0, and 0 exactly if the hull contains the origin
     (ONE.19)  ν = 1:  α = s is the only feasible point, and every ρ ≥ max u_i is optimal
 
 In the notation of the other machines f = ⟨w, φ(x)⟩ + b with b = −ρ. Samples may not be centred: 1ᵀα is not 0, and w
@@ -85,9 +85,9 @@ class OneClass(NoveltyProblem):
 
     Notes
     -----
-    If the origin is in the reduced hull of the samples, as it may be with a linear kernel, the optimum is w = 0 with
-    the value 0, (ONE.18). A result then counts as optimal if no entry of w(α) exceeds the rounding error of its sum.
-    Move the samples away from the origin, or take another kernel.
+    With a linear kernel the origin may be in the reduced hull of the samples, the set of all Σ α_i φ(x_i)/(νS) with a
+    feasible α. Then the optimum is w = 0 with the value 0, (ONE.18), and a result counts as optimal if no entry of w(α)
+    exceeds the rounding error of its sum. Move the samples away from the origin, or take another kernel.
 
     References
     ----------
@@ -132,8 +132,9 @@ class OneClass(NoveltyProblem):
 
     def _build_specification(self) -> Specification:
         s = self._select_active(self.sample_weight)
-        plane = Equality("mass", "b", None, Fraction(self.nu) * sum_weights(self.samples), "1ᵀα = ν Σs_i")  # (ONE.5)
-        return Specification(np.ones(len(s)), 0.0, s, groups=(plane,))  # (ONE.2), (ONE.10)
+        nu_sum = Fraction(self.nu) * sum_weights(self.samples)
+        balance = Equality("mass", multiplier="b", entry=None, total=nu_sum, formula="1ᵀα = ν Σs_i")  # (ONE.5), E = 1
+        return Specification(sign=np.ones(len(s)), level=0.0, upper=s, groups=(balance,))  # (ONE.2), (ONE.10)
 
     def equivalent_svdd(self) -> Problem:
         """Return the SVDD with the same samples inside and outside, for kernels with a constant K(x, x), (SVDD.20).

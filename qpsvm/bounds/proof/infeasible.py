@@ -10,8 +10,8 @@ Entry points: `prove_no_plane`, `prove_hulls_meet`, and `prove_nu_exceeds_balanc
     (PNU.1)  two classes:  1ᵀα = ν and yᵀα = 0 imply Σα = ν/2 in each class, so α_i ≤ s_i/S implies ν/2 ≤ min(S₊, S₋)/S
     (PNU.2)  no classes:  1ᵀα = νS and α_i ≤ s_i imply ν ≤ 1
 
-S₊, S₋ and S are the exact sums of the s_i. `exact_weights` finds λ near the floats of an error, and checks the
-equations in integers.
+S₊, S₋ and S are the exact sums of the sample weights s_i. An exception, such as `NotSeparableError`, has λ in floats;
+`exact_weights` finds a λ near them that satisfies the equations exactly, or proves that one exists.
 
 Source: Schrijver, *Theory of Linear and Integer Programming* (1986), chapters 7 and 11.
 """
@@ -37,77 +37,79 @@ MAX_NAMED = 6
 MAX_SHORT_WEIGHT, MAX_SHORT_NU = 1000, 10**6
 
 
-def prove_no_plane(title: str, rows: ContradictingRows, approximate: FloatArray) -> Proof:
-    """Prove by (PFARKAS.1) that rows contradict each other, with weights near `approximate` (k,)."""
-    proven = find_combination(rows, approximate, prefer_exact=True)
-    weights = [Fraction(value) for value in approximate.tolist()] if proven is None else proven.weights
+def prove_no_plane(title: str, rows: ContradictingRows, approximate_weights: FloatArray) -> Proof:
+    """Prove by (PFARKAS.1) that rows contradict each other, with λ near `approximate_weights` (k,)."""
+    combination = find_combination(rows, approximate_weights, prefer_exact=True)
+    weights = list(map(Fraction, approximate_weights.tolist())) if combination is None else combination.weights
     used = [(name, weight) for name, weight in zip(rows.names, weights, strict=True) if weight]
-    plane = "w" if rows.c is None else "(w, b)"
+    unknowns = "w" if rows.c is None else "(w, b)"
     listing = f"{len(used)} rows: {_format_weights(used)}"
     record = {"kind": "farkas", "weights": dict(used)}
-    if proven is None:
+    if combination is None:
         return _build_proof(title, [
-            Claim("weights", "open", f"whether there are weights near those of the error that prove it: {listing}"),
-            Claim("feasible", "open", f"whether no {plane} at all keeps these rows"),
-        ], None, record)  # fmt: skip
-    bound = _format_fraction(proven.rhs)
-    if proven.relative_radius:
-        radius = format_upper_bound(proven.relative_radius)
+            Claim("weights", "open", f"whether there are weights near those of the exception that prove it: {listing}"),
+            Claim("feasible", "open", f"whether no {unknowns} at all satisfies these rows"),
+        ], optimum=None, record=record)  # fmt: skip
+    bound = _format_fraction(combination.rhs)
+    if combination.relative_radius:
+        radius = format_upper_bound(combination.relative_radius)
         listing += f", or rational ones next to them, off by at most {radius} of each"
-        bound = f"at most {format_upper_bound(round_up(proven.rhs))}"
+        bound = f"at most {format_upper_bound(round_up(combination.rhs))}"
     return _build_proof(title, [
-        Claim("weights", "proven", f"the weights λ ≥ 0 of {listing}", proven.relative_radius or None),
+        Claim("weights", "proven", f"the weights λ ≥ 0 of {listing}", combination.relative_radius or None),
         Claim("left", "proven", "the left-hand sides of λ_k times these rows add up to 0 exactly"),
-        Claim("right", "proven", f"Σ λ_k h_k is {bound} < 0", round_up(proven.rhs)),
-        Claim("feasible", "proven", f"no {plane} keeps all of these rows: 0 ≤ Σ λ_k h_k would follow"),
-    ], math.inf, record)  # fmt: skip
+        Claim("right", "proven", f"Σ λ_k h_k is {bound} < 0", round_up(combination.rhs)),
+        Claim("feasible", "proven", f"no {unknowns} satisfies all of these rows: 0 ≤ Σ λ_k h_k would follow"),
+    ], optimum=math.inf, record=record)  # fmt: skip
 
 
 def prove_hulls_meet(
     title: str,
     weights: tuple[Mapping[int, Fraction], Mapping[int, Fraction]],
     labels: tuple[str, str],
-    point: str,
-    proven: Combination | None,
+    equation: str,
+    combination: Combination | None,
     separation: str,
     assumptions: tuple[str, ...] = (),
 ) -> Proof:
     """Prove by (PHULL.1) that the hulls of two classes meet, or state what is known.
 
-    weights: u of class +1 and v of class −1, by the index of the sample.
-    labels: Names of these classes.
-    point: Statement that both hulls have a common point, as a part of a sentence.
-    proven: The exact weights; None if none were found.
+    weights: u of class +1 and v of class −1, by the index of the sample, scaled to add up to 1 exactly.
+    labels: Names of the classes −1 and +1, the other way round.
+    equation: The equation of the common point, as text.
+    combination: The exact weights, or an enclosure; None if none was found.
     separation: Description of a hyperplane that does separate the classes; empty if none is known.
     """
     u, v = weights
     assert sum(u.values()) == 1 == sum(v.values())
     u_text, v_text = (
         f"{letter} ≥ 0 of {len(weights_of_class)} of class {label} ({_list_first('row', list(weights_of_class))})"
-        for letter, weights_of_class, label in zip("uv", weights, labels, strict=True)
+        for letter, weights_of_class, label in zip("uv", weights, reversed(labels), strict=True)
     )
     record: dict[str, Any] = {"kind": "hulls", "u": u, "v": v}
+    inseparable = "no hyperplane separates the classes"
     convex = Claim("convex", "proven", f"the weights {u_text} and {v_text} add up to 1 each, exactly")
-    text = "no hyperplane separates the classes: "
-    if proven is not None:
-        manner = "exactly, in rational numbers"
-        if proven.relative_radius:
-            manner = "exactly, for these"
-            existence = (
-                "there are u ≥ 0 and v ≥ 0, rational and with sums of 1 each, next to those of the error: none is off "
-                f"by more than {format_upper_bound(proven.relative_radius)} of itself"
-            )
-            convex = Claim("convex", "proven", existence, proven.relative_radius)
-        return _build_proof(title, [
-            convex,
-            Claim("hulls", "proven", f"{point} {manner}: the hulls of the classes meet"),
-            Claim("separable", "proven", f"{text}that point would be on both of its sides"),
-        ], math.inf, {**record, "enclosed": proven.relative_radius > 0.0}, assumptions)  # fmt: skip
-    last = Claim("separable", "open", f"{text}no exact point of both hulls was found")
-    if separation:
-        last = Claim("separable", "refuted", f"{text}one does ({separation}), but its slab is too narrow for doubles")
-    open_claim = Claim("hulls", "open", f"whether {point.rstrip(',')} for weights near these")
-    return _build_proof(title, [convex, open_claim, last], None, record, assumptions)
+    if combination is None:
+        hulls = Claim("hulls", "open", f"whether {equation} for weights near these")
+        separable = Claim("separable", "open", f"{inseparable}: no exact point of both hulls was found")
+        if separation:
+            refutation = f"one does ({separation}), but the hulls are too close for doubles to find it"
+            separable = Claim("separable", "refuted", f"{inseparable}: {refutation}")
+        return _build_proof(title, (convex, hulls, separable), optimum=None, record=record, assumptions=assumptions)
+    hulls_text = f"{equation}, exactly in rational numbers: the hulls of the classes meet"
+    if combination.relative_radius:  # the weights are only known to exist
+        radius = format_upper_bound(combination.relative_radius)
+        existence = "there are u ≥ 0 and v ≥ 0, rational and with sums of 1 each, next to those of the exception"
+        text = f"{existence}: none is off by more than {radius} of itself"
+        convex = Claim("convex", "proven", text, combination.relative_radius)
+        hulls_text = f"{equation}, exactly for these u and v: the hulls of the classes meet"
+    claims = (
+        convex,
+        Claim("hulls", "proven", hulls_text),
+        Claim("separable", "proven", f"{inseparable}: that point would be on both of its sides"),
+    )
+    record["enclosed"] = combination.relative_radius > 0.0
+    return _build_proof(title, claims, optimum=math.inf, record=record, assumptions=assumptions)
 
 
 def prove_nu_exceeds_balance(
@@ -115,16 +117,16 @@ def prove_nu_exceeds_balance(
 ) -> Proof:
     """Prove by (PNU.1) that ν is too large.
 
-    positive_sum, negative_sum: S₊ and S₋, known up to a relative radius.
+    positive_sum, negative_sum: S₊ and S₋, or approximations with a relative error of at most `radius`.
     labels: Names of the classes −1 and +1.
     """
     smaller_sum, label = min((negative_sum, labels[0]), (positive_sum, labels[1]))
     total = positive_sum + negative_sum
-    limit = 2 * smaller_sum * (1 + radius) / (total * (1 - radius))
+    limit = 2 * smaller_sum * (1 + radius) / (total * (1 - radius))  # upper bound: min(S₊, S₋) from above, S from below
     sums = f"at most {_format_nu(limit)}"
     if radius == 0:
         sums = f"2·{_format_nu(smaller_sum)}/{_format_nu(total)}, that is {_format_nu(limit)}"
-    reason = "1ᵀα = ν and yᵀα = 0 make Σα = ν/2 in each class, of which each α_i may be s_i/S: for class "
+    reason = "1ᵀα = ν and yᵀα = 0 make Σα = ν/2 in each class, and α_i is at most s_i/S: for class "
     verdict: Verdict = "proven" if Fraction(nu) > limit else "open" if radius else "refuted"
     claims = [
         Claim("limit", "proven", f"{reason}{label} this allows ν up to {sums}"),
@@ -134,13 +136,18 @@ def prove_nu_exceeds_balance(
 
 
 def prove_nu_above_one(nu: float, has_feasible_alpha: bool) -> Proof:
-    """Prove by (PNU.2) that no α is feasible for ν > 1; if some α is (a regression's), explain why ν is refused."""
-    name, reason = "feasible", "1ᵀα = νS, and each α_i may be s_i: this allows ν up to 1"
+    """Prove by (PNU.2) that no α is feasible for ν > 1.
+
+    has_feasible_alpha: Whether the dual is feasible nevertheless, as that of a ν-SVR up to ν = 2. Then prove that ε = 0
+        is optimal, as for ν = 1, which is why such a ν is refused.
+    """
+    name, reason = "feasible", "1ᵀα = νS, and α_i is at most s_i: this allows ν up to 1"
     conclusion = f"ν = {nu!r} is more, so that no α is feasible"
     if has_feasible_alpha:
         name, reason = (
             "refused",
-            "a width ε costs νΣC a unit and saves at most ΣC: for ν ≥ 1 none is better than 0, whatever ν is",
+            "a tube of width ε is penalised by νΣC ε and reduces the penalty of the slacks by at most ΣC ε: for ν ≥ 1 "
+            "no ε is better than 0, whatever ν is",
         )
         conclusion = f"ν = {nu!r} says no more than 1 does: it is refused, although up to ν = 2 there are feasible α"
     claims = [Claim("limit", "proven", reason), Claim(name, "proven", conclusion)]
@@ -149,16 +156,19 @@ def prove_nu_above_one(nu: float, has_feasible_alpha: bool) -> Proof:
 
 def _build_nu_proof(title: str, nu: float, limit: Fraction, claims: Sequence[Claim], is_empty: bool = True) -> Proof:
     """Build the proof for a ν that is too large: the optimal value is −∞ if the dual is empty and all is proven."""
-    value = -math.inf if is_empty and all(claim.verdict == "proven" for claim in claims) else None
-    return _build_proof(title, claims, value, {"kind": "nu", "nu": Fraction(nu), "limit": limit})
+    optimum = -math.inf if is_empty and all(claim.verdict == "proven" for claim in claims) else None
+    return _build_proof(title, claims, optimum=optimum, record={"kind": "nu", "nu": Fraction(nu), "limit": limit})
 
 
 def _build_proof(
-    title: str, claims: Sequence[Claim], value: float | None,
-    record: Mapping[str, Any], assumptions: tuple[str, ...] = (),
+    title: str, claims: Sequence[Claim], *, optimum: float | None, record: Mapping[str, Any],
+    assumptions: tuple[str, ...] = (),
 ) -> Proof:  # fmt: skip
-    """Build a proof without a gap; `value` is the optimal value, ±∞, or None if it is not known."""
-    primal, dual = (value, value) if value is not None else (math.inf, -math.inf)
+    """Build a proof that is not about a point: it has no duality gap, which is NaN here, and no α.
+
+    optimum: The optimal value, ∞ of an infeasible primal or −∞ of an infeasible dual; None if it is not known.
+    """
+    primal, dual = (math.inf, -math.inf) if optimum is None else (optimum, optimum)
     return Proof(
         title=title, gap=math.nan, least_gap=math.nan, primal=primal, dual=dual, difference=math.nan, remains=math.nan,
         alpha=np.zeros(0), exactly=all(claim.verdict == "proven" for claim in claims),

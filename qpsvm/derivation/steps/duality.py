@@ -1,56 +1,71 @@
 """Build the steps of the dual: substitution into L, the dual itself, strong duality and weak duality.
 
-These are (ARGUMENT.3) and (ARGUMENT.4) of `assemble`.
+    substitution:    L at w(α), and at the slacks that α determines, is D(α)                        (ARGUMENT.3)
+    dual:            max D(α), written as min −D(α), over the α for which L has a minimum
+    strong duality:  P = D(α) at the optimum                                                        (ARGUMENT.4)
+    weak duality:    P − D(α) = Σ of nonnegative terms for any feasible point and α                 (GAP.1)
+
+The lines of `display` are shown and not measured, those of `build_value_line` measured and not shown, those of `line`
+both. `Term.with_name` changes only how a term is called in sentences. `add` and `multiply` leave out terms that are
+None, which are those that a machine does not have.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from qpsvm.bounds import certify
 from qpsvm.derivation.expressions import Equation, EquationLine, display, iter_constraints, line
 from qpsvm.derivation.letter_builder import letter
+from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import shared_symbols as sym
 from qpsvm.derivation.steps.formulas import Formulas, build_value_line, step
-from qpsvm.derivation.term_builders import HALF, add, multiply, total
+from qpsvm.derivation.term_builders import HALF, add, multiply, negate, total
+from qpsvm.derivation.terms import Term
 from qpsvm.program.status import Status
 
 
-def build_substitution_step(machine: Formulas, consequence: str = "", eta: str = "η = C − α") -> Step:
+def build_substitution_step(
+    machine: Formulas, consequence: str = "", slack_texts: tuple[str, ...] = ("η = C − α",)
+) -> Step:
     """Build the step that substitutes stationarity into L, line by line, each evaluated at w(α).
 
-    consequence: What cancels, in words.
-    eta: What is put in place of η, and of further variables, separated by ", ".
+    consequence: What cancels, in words; "" for what cancels in a C-SVM.
+    slack_texts: What is put in place of η, and of the slacks that α determines.
     """
-    b_term = None if machine.intercept is None else sym.B * machine.full_balance
-    constraint_cross, constraint_cost = None, None
-    if machine.constraint_terms:
-        constraint_cross, constraint_cost = machine.constraint_terms.multiplier_product, -machine.constraint_terms.cost
+    constraints, intercept = machine.constraint_terms, machine.intercept
+    constraint_values = None if constraints is None else constraints.multiplier_product  # Σ π_j ⟨g_j, w⟩
+    constraint_bounds = None if constraints is None else -constraints.cost  # −Σ π_j h_j
+    b_term = None if intercept is None else sym.B * machine.full_balance
     norm = multiply(machine.norm_factor, machine.norm)
     product = letter(rf"\langle {machine.w},\varphi(x_i)\rangle", sym.W_DOT_PHI.function, f"(phi(X) @ {machine.w})")
-    cross = multiply(machine.product_factor, total(machine.coef * product))
-    rest = [*machine.linear, machine.curvature_term and -machine.curvature_term]
+    products = multiply(machine.product_factor, total(machine.coef * product))
+    other_terms = [*machine.linear, negate(machine.curvature_term)]
+    with_slacks_put_in = machine.scale_to_objective(
+        add(norm, -products, constraint_values, negate(b_term), machine.equality_term, *other_terms), constraint_bounds
+    )
+    # products − constraint_values is ⟨w, w(α)⟩ = ‖w‖², and stationarity in b and in ρ, ε or μ makes their terms 0
+    with_w_put_in = machine.scale_to_objective(
+        add(norm, -multiply(machine.product_factor, machine.norm), *other_terms), constraint_bounds
+    )
+    with_kernel = machine.build_dual_value(None if constraints else machine.quadratic_sum)
     lagrangian = machine.build_lagrangian(eta=False)
-    sides = (
-        machine.scale_to_objective(
-            add(norm, -cross, constraint_cross, b_term and -b_term, machine.equality_term, *rest), constraint_cost
-        ),
-        machine.scale_to_objective(add(norm, -multiply(machine.product_factor, machine.norm), *rest), constraint_cost),
-        machine.build_dual_value(None if machine.constraint_terms else machine.quadratic_sum),
-    )  # fmt: skip
-    L = lagrangian.with_name(f"L at {machine.w}(α)")
+    name = lagrangian.with_name(f"L at {machine.w}(α)")
     lines = (
-        build_value_line(L, "=", sym.QP_VALUE, map_point=sym.substitute_w), display(lagrangian, "L&="),
-        *(line(L, "=", side, scale="objective_scale", left="&", map_point=map_point)
-          for side, map_point in zip(sides, (sym.substitute_w, sym.substitute_w_and_b, sym.substitute_w), strict=True)),
-    )  # fmt: skip
+        build_value_line(name, "=", sym.QP_VALUE, map_point=sym.substitute_w),
+        display(lagrangian, "L&="),
+        _build_aligned_line(name, with_slacks_put_in, sym.substitute_w),
+        _build_aligned_line(name, with_w_put_in, sym.substitute_w_and_b),
+        _build_aligned_line(name, with_kernel, sym.substitute_w),
+    )
     consequence = consequence or (
-        f"what {'b and ' if b_term else ''}the slack added cancels, half of the quadratic term cancels, and "
+        f"what {'b and ' if intercept else ''}the slack added cancels, half of the quadratic term cancels, and "
         "only kernel values are left"
     )
-    text = f"Put {_join_substitutions(machine, eta)} into L: {consequence}."
+    text = f"Put {_join_substitutions(machine, slack_texts)} into L: {consequence}."
     return step("Substitution", text, Equation("aligned", lines))
 
 
@@ -60,25 +75,24 @@ def build_dual_step(machine: Formulas, description: str, *definitions: EquationL
     description: The dual in words.
     definitions: Lines that define symbols of the objective, written next to it.
     """
-    has_free_b = machine.problem.intercept == "free"
-    balance = line(machine.full_balance, "=", 0, scale=sym.compute_balance_scale) if has_free_b else None
-    equality = None
-    if machine.sides_of_equality:
-        _, left, right = machine.sides_of_equality
+    balance = None  # yᵀα = 0
+    if machine.problem.intercept == "free":
+        balance = line(machine.full_balance, "=", 0, scale=sym.compute_balance_scale)
+    equality = None  # from stationarity in ρ, ε or μ, such as Σα_i = νS
+    if machine.full_equality:
+        _, left, right = machine.full_equality
         equality = line(left, "=", right)
-    alpha = (r"\alpha" if len(machine.rows) == 1 else r"\alpha^\pm") + r",\pi" * bool(machine.constraint_terms)
+    nonnegative = sym.MULTIPLIERS_NONNEGATIVE if machine.constraint_terms else None  # π ≥ 0
+    variables = r"\alpha" if len(machine.rows) == 1 else r"\alpha^\pm"
+    if machine.constraint_terms:
+        variables += r",\pi"
     D = machine.build_dual_value().with_name("the dual's value at α")
     lines = (
-        display(machine.dual_objective, rf"\min_{{{alpha}}}\ "),
+        display(machine.dual_objective, rf"\min_{{{variables}}}\ "),
         *(replace(definition, before=r",\quad ", joined=True) for definition in definitions),
         build_value_line(D, "=", sym.CLAIMED_DUAL),
         build_value_line(D, "=", sym.QP_VALUE),
-        *iter_constraints(
-            balance,
-            equality,
-            *(rows.box for rows in machine.rows),
-            sym.MULTIPLIERS_NONNEGATIVE if machine.constraint_terms else None,
-        ),
+        *iter_constraints(balance, equality, *(rows.box for rows in machine.rows), nonnegative),
         *sym.ALPHA_OPTIMAL,
         *([sym.MULTIPLIERS_STATIONARY] if machine.constraint_terms else []),
     )
@@ -86,36 +100,30 @@ def build_dual_step(machine: Formulas, description: str, *definitions: EquationL
         "Dual",
         f"The best lower bound, written as a minimisation: {description}. At its solution a projected gradient "
         "step does not change α.",
-        Equation("below", lines), type(machine.problem)._build_specification,
-    )  # fmt: skip
+        Equation("below", lines),
+        function=type(machine.problem)._build_specification,  # states the dual that the solvers get
+    )
 
 
 def build_strong_duality_step(machine: Formulas, rows: str = "samples") -> Step:
     """Build the step of strong duality: no gap remains at the optimum; `rows` is what the gap is a sum over."""
+    P, D = machine.objective, machine.build_dual_value()
+    P_named, D_named = P.with_name("the primal's value"), D.with_name("the dual's value")
+    lines = (
+        display(P), display(D, r"\quad="), build_value_line(P_named, "=", D_named, map_point=sym.with_needed_slack)
+    )  # fmt: skip
     return step(
         "Strong duality",
         "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
         f"certifies how far the two values found are apart, as a sum over the {rows}.",
-        Equation(
-            "below",
-            (
-                display(machine.objective),
-                display(machine.build_dual_value(), r"\quad="),
-                build_value_line(
-                    machine.objective.with_name("the primal's value"),
-                    "=",
-                    machine.build_dual_value().with_name("the dual's value"),
-                    map_point=sym.with_needed_slack,
-                ),
-            ),
-        ),
+        Equation("below", lines),
     )
 
 
 def build_weak_duality_step(machine: Formulas) -> Step:
     """Build the step of weak duality: P − D(α) is a sum of terms that are not negative."""
-    w = machine.w
-    alpha = r"\alpha,\pi" if machine.constraint_terms else r"\alpha"
+    w, constraints = machine.w, machine.constraint_terms
+    alpha = r"\alpha,\pi" if constraints else r"\alpha"
     squared_distance = letter(rf"\|{w}-{w}({alpha})\|^2", "squared_distance", f"norm({w} - {w}_of_alpha)**2")
     terms = [
         multiply(machine.norm_factor, squared_distance),
@@ -126,33 +134,33 @@ def build_weak_duality_step(machine: Formulas) -> Step:
     terms += [total(rows.product, machine.row) for rows in machine.rows]
     P = machine.objective.with_name("the primal's value", f"P({machine.variables})")
     D = machine.build_dual_value().with_name("the dual's value at α", rf"D({alpha})")
-    difference = add(
-        multiply(machine.unit, add(*terms, broken=r"\\ &\quad ")),
-        machine.constraint_terms and total(sym.MULTIPLIER * machine.constraint_terms.bound_slack, "j"),
-        broken=r"\\ &\quad ",
-    )
+    line_break = r"\\ &\quad "
+    difference = multiply(machine.unit, add(*terms, broken=line_break))
+    if constraints:
+        difference = add(difference, total(sym.MULTIPLIER * constraints.bound_slack, "j"), broken=line_break)
+    sum_of_terms = difference.with_name("the sum of terms that are not negative")
     lines = (
         build_value_line(D, "≤", P, map_point=sym.make_suboptimal, caption=_describe_weak_duality),
         display(P - D),
         display(difference, r"\quad=", r"\ \ge\ 0"),
-        build_value_line(
-            P - D,
-            "=",
-            difference.with_name("the sum of terms that are not negative"),
-            "≥",
-            0,
-            map_point=sym.make_suboptimal,
-        ),
+        build_value_line(P - D, "=", sum_of_terms, "≥", 0, map_point=sym.make_suboptimal),
     )
     return step(
         "Weak duality",
         "Take any feasible α and any feasible point of the primal, optimal or not. The difference of their values "
         "is a sum of terms that are not negative, so every α bounds the optimum from below, and every point of the "
-        "primal from above. This is what makes a certificate possible. At an optimal α it is measured half way "
-        "to another feasible one.",
-        Equation("below", lines, sym.explain_infeasibility), certify.build_candidate, general="GAP.1",
+        "primal from above. This is what makes a certificate possible. At an optimal α the difference is nothing but "
+        "rounding, so it is measured half way to another feasible α.",
+        Equation("below", lines, sym.explain_infeasibility),
+        function=certify.build_candidate,
+        general="GAP.1",  # the code is that of this equation
         construction="for every feasible pair the difference is this sum",
-    )  # fmt: skip
+    )
+
+
+def _build_aligned_line(first: Term, second: Term, map_point: Callable[[At], At]) -> EquationLine:
+    """Build the line "= second" below the line of the first term; it is measured at `map_point` of a point."""
+    return line(first, "=", second, scale="objective_scale", left="&", map_point=map_point)
 
 
 def _describe_weak_duality(at: Any) -> str:
@@ -161,13 +169,14 @@ def _describe_weak_duality(at: Any) -> str:
     return f"the dual's value {where}, and the primal's value"
 
 
-def _join_substitutions(machine: Formulas, eta: str) -> str:
-    """Join what is substituted into L: w, the balance of b, the equality of the other variable, and `eta`."""
+def _join_substitutions(machine: Formulas, slack_texts: tuple[str, ...]) -> str:
+    """Join what is substituted into L: w, the balance of b, the equality from ρ, ε or μ, and `slack_texts`."""
     parts = [f"{machine.w}(α{', π' if machine.constraint_terms else ''})"]
     if machine.intercept is not None:
         balance = machine.full_balance.text()
         parts.append(f"b = {balance}" if machine.has_penalised_b else f"{balance} = 0")
-    if machine.sides_of_equality:
-        parts.append(" = ".join(side.text() for side in machine.sides_of_equality[1:]))
-    *first, last = filter(None, [*parts, *eta.split(", ")])
+    if machine.full_equality:
+        _, left, right = machine.full_equality
+        parts.append(f"{left.text()} = {right.text()}")
+    *first, last = [*parts, *slack_texts]
     return f"{', '.join(first)}{' and ' if first else ''}{last}"

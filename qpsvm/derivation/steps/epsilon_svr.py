@@ -80,7 +80,7 @@ def build_absolute_loss_steps(tube: Formulas) -> dict[str, Step]:
     return {
         "lagrangian": build_lagrangian_step(tube, two.MULTIPLIERS),
         "xi": build_xi_step(tube),
-        "substitution": build_substitution_step(tube, eta=two.ETA),
+        "substitution": build_substitution_step(tube, slack_texts=(two.ETA_TEXT,)),
         "kinds": build_kinds_step(tube, *two.KINDS),
     }
 
@@ -106,7 +106,7 @@ def build_squared_loss_steps(tube: Formulas) -> dict[str, Step]:
         ),
         "substitution": build_substitution_step(
             tube, "half of each quadratic term cancels, and the remaining terms of the slacks are a square of α",
-            "ξ = α⁺/(2C), ξ* = α⁻/(2C)",
+            slack_texts=("ξ = α⁺/(2C)", "ξ* = α⁻/(2C)"),
         ),
         "kinds": build_kinds_step(
             tube, two.INSIDE,

@@ -338,8 +338,8 @@ class Formulas:
         return self.balance - (self.constraint_terms and self.constraint_terms.balance)
 
     @property
-    def sides_of_equality(self) -> tuple[Term, Term, Term] | None:
-        """`equality`; if its variable is the b of linear constraints, less their term on the left."""
+    def full_equality(self) -> tuple[Term, Term, Term] | None:
+        """`equality` with its variable; if that is in linear constraints in place of b, less their term on the left."""
         if self.equality is None or self.constraint_terms is None or self.b == "b":
             return self.equality
         letter, left, right = self.equality
@@ -348,9 +348,9 @@ class Formulas:
     @property
     def equality_term(self) -> Term | None:
         """Term of the variable of `equality` in the Lagrangian at w(α)."""
-        if self.sides_of_equality is None:
+        if self.full_equality is None:
             return None
-        letter, left, right = self.sides_of_equality
+        letter, left, right = self.full_equality
         return -(letter.parts[0] * (left - right)) if letter.negative else letter * (left - right)
 
     # --- parts of formulas --------------------------------------------------------------------------------------------

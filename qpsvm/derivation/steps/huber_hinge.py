@@ -81,7 +81,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
         substitution=build_substitution_step(
             soft,
             "ζ drops out, half of each quadratic term cancels, and the remaining terms of ξ are a square of α",
-            "ξ = κα/C, η = C − α",
+            slack_texts=("ξ = κα/C", "η = C − α"),
         ),
         dual=build_dual_step(soft, "the box of a C-SVM, and a square"),
         kinds=build_kinds_step(

@@ -97,7 +97,7 @@ def steps(problem: Problem, machine: Formulas) -> tuple[Step, ...]:
         build_substitution_step(
             machine,
             "the terms of b and ξ cancel as without constraints, and besides the square the terms of the bounds remain",
-            "what ξ gave",
+            slack_texts=("what ξ gave",),
         ),
         _extend_step(
             build_dual_step(

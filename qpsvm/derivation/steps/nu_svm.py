@@ -65,7 +65,9 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             "1/n, or sample i's share of all weights. ν sets this trade-off as a share of samples, not as a penalty.",
         ),
         level=build_other_variable_step(soft, " So ν is the total of the multipliers."),
-        substitution=build_substitution_step(soft, "b, ρ and ξ drop out, and with them the linear term", "η = a − α"),
+        substitution=build_substitution_step(
+            soft, "b, ρ and ξ drop out, and with them the linear term", slack_texts=("η = a − α",)
+        ),
         dual=build_dual_step(soft, "the shortest way between two reduced convex hulls, one for each class"),
         intercept=step(
             "Recovering b and ρ",

@@ -58,7 +58,7 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
             " So ν is the sum of the multipliers divided by its largest possible value.",
         ),
         substitution=build_substitution_step(
-            terms, "b, ε, ξ and ξ* cancel, and with ε the penalty of the tube", two.ETA
+            terms, "b, ε, ξ and ξ* cancel, and with ε the penalty of the tube", slack_texts=(two.ETA_TEXT,)
         ),
         dual=build_dual_step(terms, "2n variables in a box, and two equalities"),
         intercept=step(

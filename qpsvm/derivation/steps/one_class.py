@@ -98,7 +98,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
         ),
         substitution=build_substitution_step(
             plane,
-            "ρ and ξ drop out, and with them everything that is linear in α", "η = s − α"
+            "ρ and ξ drop out, and with them everything that is linear in α", slack_texts=("η = s − α",)
         ),
         dual=build_dual_step(
             plane,

@@ -65,7 +65,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
         lagrangian=build_lagrangian_step(
             machine, first="The multipliers are written λα_i and λη_i, so that α and η mean the same as in the C-SVM."
         ),
-        substitution=build_substitution_step(machine, eta="η"),
+        substitution=build_substitution_step(machine, slack_texts=("η",)),
         dual=build_dual_step(machine, "n variables in a box, and one equality, only for a free intercept"),
         besides=(_build_c_svm_step(machine), _build_qp_multiplier_step(), _build_feature_of_ones_step(machine)),
     )

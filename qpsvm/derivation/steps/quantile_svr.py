@@ -70,7 +70,7 @@ def steps(problem: QuantileSVR) -> tuple[Step, ...]:
             "constraints, with a slack and a penalty for each side of f."
         ),
         lagrangian=build_lagrangian_step(curve, two.MULTIPLIERS),
-        substitution=build_substitution_step(curve, eta=two.ETA),
+        substitution=build_substitution_step(curve, slack_texts=(two.ETA_TEXT,)),
         dual=build_dual_step(
             curve,
             "only β meets the objective, so that it is a problem of n variables between −(1 − τ)C and τC"

@@ -64,7 +64,7 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
         substitution=build_substitution_step(
             soft,
             "half of each quadratic term cancels, and the remaining terms of the slack are a square of α",
-            "ξ = α/(2C)",
+            slack_texts=("ξ = α/(2C)",),
         ),
         dual=build_dual_step(soft, "α has no upper bound, and the square keeps it from growing"),
         kinds=build_kinds_step(

@@ -91,8 +91,8 @@ def build_other_variable_step(machine: Formulas, meaning: str = "") -> Step:
     assert machine.equality_term is not None
     latex = machine.other_variables[1:]
     name = latex_to_text(latex)
-    assert machine.sides_of_equality is not None
-    _, left, right = machine.sides_of_equality
+    assert machine.full_equality is not None
+    _, left, right = machine.full_equality
     return step(
         f"Stationarity in {name}",
         f"{name} enters the Lagrangian only through {machine.equality_term.text()}, which has no minimum over {name} "

@@ -22,7 +22,7 @@ from qpsvm.machines.problem.penalties import compute_active_penalties
 #: The multipliers of the Lagrangian, in words.
 MULTIPLIERS = "α⁺_i above f, α⁻_i below it, and η_i, η*_i for the slacks"
 #: What is substituted for η, in words.
-ETA = "what ξ gave"
+ETA_TEXT = "what ξ gave"
 ABOVE = letter(r"\alpha^+_i", sym.make_reader("alpha", 0))
 BELOW = letter(r"\alpha^-_i", sym.make_reader("alpha", 1))
 XI = letter(r"\xi_i", sym.make_reader("xi", 0))

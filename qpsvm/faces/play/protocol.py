@@ -5,29 +5,25 @@ from __future__ import annotations
 import json
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qpsvm.faces.play.answers import build_failure, build_internal_error, reply
 from qpsvm.faces.play.checks import RequestError
 from qpsvm.faces.play.request import read_id
 from qpsvm.faces.play.start import Start
 
-if TYPE_CHECKING:
-    pass
-
-
 #: Characters that a message may have: the largest state with an α takes less than half.
-MAX_MESSAGE_BYTES = 1_000_000
+MAX_CHARACTERS = 1_000_000
 #: Messages that may wait besides the newest "solve".
 MAX_WAITING = 32
 
 
 def parse_message(text: str | None) -> Any:
-    """Parse the value of a message. Raises RequestError."""
+    """Parse the value of a message; `text` is None for a binary message. Raises RequestError."""
     if text is None:
         raise RequestError("a message must be text, and this one is binary")
-    if len(text) > MAX_MESSAGE_BYTES:
-        raise RequestError(f"a message may have {MAX_MESSAGE_BYTES} characters, got {len(text)}: take fewer points")
+    if len(text) > MAX_CHARACTERS:
+        raise RequestError(f"a message may have {MAX_CHARACTERS} characters, got {len(text)}: take fewer points")
     try:
         return json.loads(text)
     except RecursionError:
@@ -53,12 +49,15 @@ def answer_message(message: Any, start: Start | None = None) -> str:
 
 @dataclass
 class MessageQueue:
-    """The unanswered messages of one connection; of "solve", only the newest."""
+    """The unanswered messages of one connection, oldest first; of "solve", only the newest."""
 
     messages: deque[Any] = field(default_factory=deque)
 
     def add(self, message: Any) -> bool:
-        """Add a message; return False if too many are waiting."""
+        """Add a message at the end; return False if too many are waiting.
+
+        A "solve" is never refused, because it replaces the one that is waiting.
+        """
         if _is_solve(message):
             kept = [other for other in self.messages if not _is_solve(other)]
             self.messages = deque([*kept, message])

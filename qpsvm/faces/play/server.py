@@ -23,7 +23,7 @@ from qpsvm.faces.play.checks import RequestError
 from qpsvm.faces.play.kernel_catalogue import KERNELS
 from qpsvm.faces.play.machine_catalogue import MACHINES
 from qpsvm.faces.play.origin_check import App, guard_app
-from qpsvm.faces.play.protocol import MAX_MESSAGE_BYTES, MessageQueue, answer_message, build_refusal, parse_message
+from qpsvm.faces.play.protocol import MAX_CHARACTERS, MessageQueue, answer_message, build_refusal, parse_message
 from qpsvm.faces.play.start import Start, choose_default_start
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ PAGE_FILES = {
 #: Number of concurrent solves, over all connections.
 WORKERS = 4
 #: Bytes of a message above which the connection is closed without an answer; a character has at most four.
-MAX_FRAME_BYTES = 4 * MAX_MESSAGE_BYTES
+MAX_FRAME_BYTES = 4 * MAX_CHARACTERS
 #: Seconds that open connections get to close when the server ends.
 SHUTDOWN_SECONDS = 1
 

@@ -49,9 +49,9 @@ def prove_hulls(problem: DualStatement, weights: FloatArray) -> Proof:
     """Prove that the hulls of two classes meet, given weights of samples, (n,). Raises UnsupportedError."""
     attempt = _try_to_prove_meeting(problem, weights, prefer_exact=True)
     u, v = (attempt.get_weights_by_sample(problem, sign) for sign in (1.0, -1.0))
-    labels, separation = _name_classes(problem.samples)[::-1], _explain_disjoint(problem)
+    labels, separation = _name_classes(problem.samples), _explain_disjoint(problem)
     proof = prove_hulls_meet(
-        problem.title, (u, v), labels, attempt.point, attempt.combination, separation, attempt.assumptions
+        problem.title, (u, v), labels, attempt.equation, attempt.combination, separation, attempt.assumptions
     )
     return replace(proof, record={**proof.record, "stated": partial(build_proof_record, problem)})
 
@@ -82,14 +82,14 @@ class _HullAttempt:
     combination: The exact combination that proves it; None if none was found.
     support (k,): Samples of positive weight.
     halves: λ of these samples: exact if they are proven, else those given, scaled to add up to ½ in each class.
-    point: The common point as text.
+    equation: The equation of the common point as text.
     assumptions: Assumptions about the points.
     """
 
     combination: Combination | None
     support: IntArray
     halves: list[Fraction]
-    point: str
+    equation: str
     assumptions: tuple[str, ...]
 
     def get_weights_by_sample(self, problem: DualStatement, sign: float) -> dict[int, Fraction]:
@@ -111,15 +111,15 @@ def _try_to_prove_meeting(problem: DualStatement, weights: FloatArray, prefer_ex
     exact_weights = [Fraction(value) for value in weights[support].tolist()]
     sums = {sign: sum(w for w, s in zip(exact_weights, signs, strict=True) if s == sign) for sign in (1.0, -1.0)}
     halves = [w / sums[s] / 2 for w, s in zip(exact_weights, signs, strict=True)]
-    point = "Σ u_i φ(x_i) = Σ v_j φ(x_j)"
+    equation = "Σ u_i φ(x_i) = Σ v_j φ(x_j)"
     if uses_matrix or isinstance(problem.kernel, Precomputed):
-        point = "Σ u_i f(x_i) = Σ v_j f(x_j) of every f(x) = Σ a_i K(x_i, x) + b,"
+        equation = "Σ u_i f(x_i) = Σ v_j f(x_j) for every f(x) = Σ a_i K(x_i, x) + b"
     proven = find_combination(rows, np.array([float(half) for half in halves]), prefer_exact)
     if proven is not None and proven.relative_radius:
         proven = _recentre(proven, halves)
     elif proven is not None:
         halves = proven.weights
-    return _HullAttempt(proven, support, halves, point, assumptions)
+    return _HullAttempt(proven, support, halves, equation, assumptions)
 
 
 def _recentre(enclosure: Combination, centres: list[Fraction]) -> Combination:

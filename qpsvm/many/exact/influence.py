@@ -154,7 +154,7 @@ def influence(
 
 def _compute_distances(problem: Problem, functions: LeaveOneOutFunctions) -> tuple[FloatArray, float]:
     """Return (INFLUENCE.1) of each distinct function, (k,), and ‖w‖ of the first, which is that of all samples."""
-    coef = np.array(functions.coef)
+    coef = np.array(functions.w_or_coef)
     differences = coef - coef[0]
     differences[0] = coef[0]  # for ‖w‖
     if functions.has_weights:

@@ -141,7 +141,10 @@ def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> 
             return None
         b, gaps = _certify_loop_points(stack, space, looped, tol)
     solver = _describe_solver()
-    return gather_machines(split, stack, looped.points, b, gaps, looped.iterations, tol, deadline, solver)
+    return gather_machines(
+        split, stack, looped.points, b=b, gaps=gaps, iterations=looped.iterations, tol=tol, deadline=deadline,
+        solver=solver,
+    )  # fmt: skip
 
 
 def _has_suitable_kernel(split: Split) -> bool:

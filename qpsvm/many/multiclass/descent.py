@@ -67,7 +67,9 @@ def solve_by_descent(split: Split, tol: float) -> BinaryMachines:
             points, caller_b, gaps = _certify_points(split, stack, space, machines, row_norms)
     solver = Solver("coordinate descent", find_library_version(), "converged")
     iterations = np.array([machine.iterations for machine in machines])
-    return gather_machines(split, stack, points, caller_b, gaps, iterations, tol, None, solver)
+    return gather_machines(
+        split, stack, points, b=caller_b, gaps=gaps, iterations=iterations, tol=tol, deadline=None, solver=solver
+    )
 
 
 def _certify_points(
@@ -92,9 +94,9 @@ def _certify_points(
             b[p] = machine.b
         elif split.intercept == "free":
             b[p] = find_best_intercept(u[part], stack.sign[part], stack.upper[part])
-    caller_b, intercepts = convert_intercepts(space, W, b)
+    caller_b, row_b = convert_intercepts(space, W, b)
     points = MachinePoints(alpha, u, b, np.ones(P), W)
     bounded = build_linear_points(
-        stack, alpha, u, intercepts, points.rho, W, row_norms[stack.positions], space.samples.longest_row
+        stack, alpha, u, row_b, points.rho, W, row_norms[stack.positions], space.samples.longest_row
     )
     return points, caller_b, bound_gaps(stack, bounded, split.intercept)

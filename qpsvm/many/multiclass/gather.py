@@ -1,15 +1,22 @@
-"""Gather the points of many two-class machines into one result (`gather_machines`), and bound their rounding errors.
+"""Gather the solutions of many two-class machines into one result (`gather_machines`).
 
-Shapes: P is the number of machines, M the number of their rows in total (`Stack`), n that of all samples.
+The point of a machine is its primal-dual pair (α, w, b); `build_bounded_points` bounds the rounding of all points.
+There are P machines, and samples have three numberings:
+
+    samples      n of the caller
+    active rows  r in the order of `Split.order` (r,), which holds their samples; `Split.active_space` is over these
+    rows         M in total, one machine after the other, `Stack`; `Stack.positions` (M,) holds their active rows
+
+Active rows are centred if the kernel is linear, for accuracy: f(x) = ⟨w, x − o⟩ + b = ⟨w, x⟩ + (b − ⟨w, o⟩).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from qpsvm.base.arrays.double_double import multiply_double_double
 from qpsvm.base.arrays.types import FloatArray, IntArray
@@ -20,17 +27,17 @@ from qpsvm.many.multiclass.split import Split
 from qpsvm.many.multiclass.stack import Stack
 from qpsvm.many.multiclass.together import BinaryMachines, LazyResults
 from qpsvm.program.status import Solver, Status
-from qpsvm.result.caveats import NO_INFORMATION, Caveat, is_rounding
+from qpsvm.result.caveats import NO_INFORMATION, is_rounding
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.space import FeatureSpace
 
 
 @dataclass(frozen=True, eq=False)
 class MachinePoints:
-    """The points of all P machines.
+    """The primal-dual pairs of all P machines.
 
     alpha, u (M,): α, and f without the intercept.
-    b, rho (P,): The intercept in the coordinates of the rows, and the margin, which is 1 except in a ν-SVM.
+    b, rho (P,): The intercept for centred rows, and the margin, which is 1 except in a ν-SVM.
     W (P, d): The weight vectors if the kernel is linear, else None.
     """
 
@@ -42,51 +49,49 @@ class MachinePoints:
 
 
 def build_bounded_points(space: FeatureSpace, stack: Stack, points: MachinePoints) -> tuple[FloatArray, BoundedPoints]:
-    """Return the intercepts (P,) in the caller's coordinates, and the points with bounds on their rounding errors."""
+    """Return the intercepts (P,) for the caller's samples, and the points with bounds on their rounding errors."""
     accuracy = Accuracy(space)
     row_norms = accuracy.bound_norms(np.arange(space.n))[stack.positions]
     if points.W is None:
         bounded = build_kernel_points(stack, points.alpha, points.u, points.b, points.rho, row_norms, accuracy.epsilon)
         return points.b, bounded
-    b, intercepts = convert_intercepts(space, points.W, points.b)
+    caller_b, row_b = convert_intercepts(space, points.W, points.b)
     width = space.samples.longest_row
-    return b, build_linear_points(stack, points.alpha, points.u, intercepts, points.rho, points.W, row_norms, width)
+    bounded = build_linear_points(stack, points.alpha, points.u, row_b, points.rho, points.W, row_norms, width)
+    return caller_b, bounded
 
 
 def convert_intercepts(
     space: FeatureSpace, W: FloatArray, b: FloatArray
 ) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
-    """Convert intercepts (P,), given w (P, d), to the caller's coordinates, as `FeatureSpace.build_hyperplane` does.
+    """Convert the intercepts b (P,) of centred rows to the caller's samples, given w (P, d).
 
-    Returns these and, as they are rounded, the same converted back to the coordinates of the rows, with error bounds.
+    Returns caller_b = b − ⟨w, o⟩, which is rounded, and the pair of caller_b + ⟨w, o⟩ and its error bounds: (P,) each.
+    The gap is bounded for the latter, as caller_b is what the result contains; see `FeatureSpace.build_hyperplane`.
     """
     if space.origin is None:
         return b, (b, np.zeros(len(b)))
+    # −(⟨w, o⟩ + b·(−1)) and ⟨w, o⟩ + caller_b·1, each in double-double
     caller_b = -multiply_double_double(np.column_stack([W, b]), np.append(space.origin, -1.0))[0]
     return caller_b, multiply_double_double(np.column_stack([W, caller_b]), np.append(space.origin, 1.0))
 
 
 def gather_machines(
-    split: Split,
-    stack: Stack,
-    points: MachinePoints,
-    b: FloatArray,
-    gaps: FloatArray,
-    iterations: IntArray,
-    tol: float,
-    deadline: float | None,
-    solver: Solver,
-) -> BinaryMachines:
+    split: Split, stack: Stack, points: MachinePoints, *, b: FloatArray, gaps: FloatArray, iterations: IntArray,
+    tol: float, deadline: float | None, solver: Solver,
+) -> BinaryMachines:  # fmt: skip
     """Gather the machines into one result; those whose gap exceeds `tol` are solved one by one first.
 
-    b: The intercepts (P,) in the caller's coordinates.
-    gaps, iterations (P,): The certified gaps, and the iterations; changed in place for machines solved one by one, as
-        `points` are.
+    These replace their entries of `gaps`, `iterations`, `points.rho` and `points.W` in place, but `points.alpha`,
+    `points.b` and `points.u` stay as they were.
+
+    b, gaps, iterations (P,): The intercepts for the caller's samples, the certified gaps, and the iterations.
     deadline: In seconds of `time.monotonic`, or None.
     """
     beta, b = points.alpha * stack.sign, b.copy()
+    is_zero = _find_zero_weights(split, stack, points, beta)
     solved: dict[int, SVMResult] = {}
-    uncertain = np.flatnonzero(~(gaps <= tol)).tolist()
+    uncertain = np.flatnonzero(~(gaps <= tol)).tolist()  # NaN, too
     for n_solved, p in enumerate(uncertain):
         part = stack.row_slice(p)
         start = points.alpha[part] if np.isfinite(points.alpha[part]).all() else None
@@ -97,8 +102,11 @@ def gather_machines(
         if points.W is not None:
             points.W[p] = result.w
     coef = _build_coef(split, stack, beta)
-    build = BulkResultBuilder(replace(split, space_cache={}), coef, solver, iterations, tol)
+    lean_split = replace(split, space_cache={})  # results may live long, and the cached space has a Gram matrix
+    build_result = BulkResultBuilder(lean_split, coef, solver, iterations, tol)
     messages = (f"{split.describe_machine(p)}: {result.message}" for p, result in solved.items() if result.message)
+    caveats = [caveat for result in solved.values() for caveat in result.caveats]
+    caveats += [NO_INFORMATION for p in np.flatnonzero(is_zero).tolist() if p not in solved]
     return BinaryMachines(
         classes=split.labels,
         machines=split.pairs,
@@ -111,32 +119,28 @@ def gather_machines(
         iterations=iterations,
         solver=solver,
         message="; ".join(messages),
-        results=LazyResults(stack.n_machines, build, solved),
-        caveats=_list_caveats(split, stack, points, beta, solved),
+        results=LazyResults(stack.n_machines, build_result, solved),
+        caveats=tuple(caveats),
     )
 
 
-def _list_caveats(
-    split: Split, stack: Stack, points: MachinePoints, beta: FloatArray, solved: Mapping[int, SVMResult]
-) -> tuple[Caveat, ...]:
-    """List the caveats of the machines `solved` one by one, and one for each other machine whose w is 0."""
+def _find_zero_weights(split: Split, stack: Stack, points: MachinePoints, beta: FloatArray) -> NDArray[np.bool_]:
+    """Return whether w of each machine is 0, up to rounding if w is implicit: (P,). Shapes: beta (M,)."""
     if points.W is not None:
-        is_zero = ~points.W.any(axis=1)
-    else:  # w is 0 if ‖w‖² = Σβ_i u_i is only rounding
-        starts = stack.row_offsets[:-1]
-        squares, masses = (np.add.reduceat(values, starts) for values in (beta * points.u, np.abs(beta)))
-        is_zero = is_rounding(squares, masses, stack.row_counts, split.active_space.scale)
-    caveats = [caveat for result in solved.values() for caveat in result.caveats]
-    return (*caveats, *(NO_INFORMATION for p in np.flatnonzero(is_zero).tolist() if p not in solved))
+        is_zero: NDArray[np.bool_] = np.asarray(~points.W.any(axis=1))
+    else:
+        with np.errstate(all="ignore"):  # a point that is not finite is not certified
+            squares, beta_sums = stack.sum_by_machine(beta * points.u), stack.sum_by_machine(np.abs(beta))  # ‖w‖² = βᵀu
+            is_zero = is_rounding(squares, beta_sums, stack.row_counts, split.active_space.scale)
+    return is_zero
 
 
 def _build_coef(split: Split, stack: Stack, beta: FloatArray) -> sp.csr_array:
-    """Return the coefficients β (M,) of all machines over the caller's rows, (P, n)."""
+    """Return the coefficients β (M,) of all machines over the caller's samples, (P, n)."""
     support = beta.nonzero()[0]
-    coef = sp.csr_array(
-        (beta[support], split.order[stack.positions[support]], np.searchsorted(support, stack.row_offsets)),
-        shape=(stack.n_machines, split.n),
-    )
+    samples = split.order[stack.positions[support]]
+    indptr = np.searchsorted(support, stack.row_offsets)  # the number of nonzero β before each machine
+    coef = sp.csr_array((beta[support], samples, indptr), shape=(stack.n_machines, split.n))
     coef.sort_indices()
     return coef
 
@@ -152,10 +156,10 @@ class BulkResultBuilder:
     tol: float
 
     def __call__(self, p: int) -> SVMResult:
-        """Return the result of machine p at its α, certified again.
+        """Return the result of machine p, certified at its α.
 
-        The certificate is about (α, w, b), and b is computed again. If rounding in α changes it by too much, the
-        problem is solved from this α.
+        `Problem.at` computes w and b from α again, so the certified gap differs from the first one by rounding. If it
+        exceeds `tol`, the machine is solved with α as the start.
         """
         positions, _ = self.split.locate_rows(p)
         beta = self.coef[[p]].toarray()[0]

@@ -55,7 +55,9 @@ def solve_squared(split: Split, tol: float, time_limit: float | None = None) -> 
         b, bounded = build_bounded_points(space, stack, points)
         gaps = bound_gaps(stack, bounded, split.intercept)
     solver = Solver("primal newton", find_library_version(), "converged")
-    return gather_machines(split, stack, points, b, gaps, steps, tol, deadline, solver)
+    return gather_machines(
+        split, stack, points, b=b, gaps=gaps, iterations=steps, tol=tol, deadline=deadline, solver=solver
+    )
 
 
 def find_newton_points(split: Split, stack: Stack, Z: Matrix) -> tuple[MachinePoints, IntArray]:

@@ -26,7 +26,7 @@ import qpsvm
 from qpsvm.base.errors import MissingExtraError, ParameterError
 from qpsvm.faces.play import server
 from qpsvm.faces.play.origin_check import explain_refusal
-from qpsvm.faces.play.protocol import MAX_MESSAGE_BYTES, MAX_WAITING, MessageQueue, answer_message
+from qpsvm.faces.play.protocol import MAX_CHARACTERS, MAX_WAITING, MessageQueue, answer_message
 from qpsvm.faces.play.start import build_start, choose_default_start
 
 #: Seconds after which a test gives up.
@@ -156,7 +156,7 @@ def test_messages_are_answered_with_the_problem_that_it_began_with(port):
 
 
 def test_what_is_no_message_gets_a_sentence_and_the_next_one_its_answer(port):
-    wrong = ["nonsense", b"\x00\x01", "[" * 100_000, "9" * 10_000, "[NaN]", " " * (MAX_MESSAGE_BYTES + 1), "{}"]
+    wrong = ["nonsense", b"\x00\x01", "[" * 100_000, "9" * 10_000, "[NaN]", " " * (MAX_CHARACTERS + 1), "{}"]
     answers = converse(port, *wrong, {"id": 9, "ask": "catalogue"})
     assert sorted(found["id"] is None for found in answers) == [False] + [True] * len(wrong)
     assert "the message has a number of too many digits" in str(answers)

@@ -51,23 +51,17 @@ def run(options: argparse.Namespace) -> int:
     scorer, score_name = _choose_score(training, problem, options.scoring)
     result = solve_or_raise(problem, options)
     model, columns = training.build_model(result, problem), map_columns(training)
-    weight, n = test.table.weights, test.table.X.shape[0]
-    rows = np.arange(n) if weight is None else np.flatnonzero(weight > 0.0)
-    X, y = to_dense(test.table.X[rows], "the file"), np.asarray(test.labels)[rows]
+    X, y = _select_scored_rows(test)
     estimator = build_shuffled_estimator(model, X, list(columns.values()))
     with Ticker(f"shuffling {len(columns)} columns"):
         losses = _compute_score_losses(estimator, y, scorer, options.repeats, seed)
+    order = np.argsort(-losses.mean(axis=1), kind="stable")  # the largest loss first
     print(result.summary(notes=False))
-    where = f"{len(rows)} held-out rows" if options.test_size is not None else f"all {len(rows)} rows"
+    where = f"{len(y)} held-out rows" if options.test_size is not None else f"all {len(y)} rows"
     score = float(scorer(estimator, estimator.unshuffled, y))
     shuffles = f"{options.repeats} shuffles of each column (seed {seed})"
     print(f"  {score_name} {score:.4f} on {where}; mean loss over {shuffles}:")
-    order = np.argsort(-losses.mean(axis=1), kind="stable")
-    weights = compute_scaled_weights(model, to_dense(training.table.X, "the file"))
-    lines = format_table(training, columns, order, losses, weights)
-    if weights:
-        lines.append("f changes by this much if a feature grows by its standard deviation: its weight times that")
-    print("\n".join(f"{' ' * INDENT}{line}" for line in lines))
+    _print_table(training, model, columns, order, losses)
     if options.plot is not None:
         names = [list(columns)[j] for j in order]
         write_picture(plotting.importance(names, losses[order], score=score_name), options.plot)
@@ -75,6 +69,24 @@ def run(options: argparse.Namespace) -> int:
     if last := format_notes(result.list_hints(training.table.names)):
         print(last)
     return EXIT_CODES.get(result.status, 1)
+
+
+def _select_scored_rows(test: Dataset) -> tuple[FloatArray, NDArray[Any]]:
+    """Return X (m, d) and the target (m,) of the rows to score. Each counts once, but rows of weight 0 are left out."""
+    sample_weights, n = test.table.weights, test.table.X.shape[0]
+    rows = np.arange(n) if sample_weights is None else np.flatnonzero(sample_weights > 0.0)
+    return to_dense(test.table.X[rows], path="the file"), np.asarray(test.labels)[rows]
+
+
+def _print_table(
+    training: Dataset, model: Any, columns: Mapping[str, IntArray], order: IntArray, losses: FloatArray
+) -> None:
+    """Print the losses and, if there are any, the scaled weights with their explanation."""
+    scaled_weights = compute_scaled_weights(model, to_dense(training.table.X, path="the file"))
+    lines = format_table(training, columns, order, losses, scaled_weights)
+    if scaled_weights:
+        lines.append("f: weight times standard deviation, by which f changes if the feature grows by the latter")
+    print("\n".join(f"{' ' * INDENT}{line}" for line in lines))
 
 
 def _read_rows(options: argparse.Namespace, seed: int) -> tuple[Dataset, Dataset]:
@@ -91,7 +103,7 @@ def _read_rows(options: argparse.Namespace, seed: int) -> tuple[Dataset, Dataset
 
 def _check_target(options: argparse.Namespace) -> None:
     """Refuse machines without a target to score. Raises UnsupportedError."""
-    if VARIANTS[options.variant]._target_kind not in ("labels", "numbers"):
+    if VARIANTS[options.variant]._target_kind not in ("labels", "numbers"):  # but "ranks", or "none"
         raise UnsupportedError(
             f"importance scores labels or numbers, but --variant {options.variant} learns neither: use another variant"
         )
@@ -101,7 +113,8 @@ def _choose_score(training: Dataset, problem: Any, scoring: str | None) -> tuple
     """Choose the scorer and its name, by default for the kind of target. Raises ParameterError."""
     machine = problem.build_machine(0) if isinstance(problem, MulticlassProblem) else problem
     scoring = scoring or (LABEL_SCORING if training.target_kind == "labels" else None)
-    return find_scorer(scoring, machine) or _compute_accuracy, name_scorer(scoring, machine).replace("_", " ")
+    scorer = find_scorer(scoring, machine) or _compute_accuracy  # None stands for the accuracy
+    return scorer, name_scorer(scoring, machine).replace("_", " ")
 
 
 def _compute_accuracy(estimator: Any, X: Any, y: NDArray[Any]) -> float:
@@ -119,9 +132,10 @@ def map_columns(dataset: Dataset) -> dict[str, IntArray]:
 
 
 def build_shuffled_estimator(model: Any, X: FloatArray, columns: Sequence[IntArray]) -> Any:
-    """Build a fitted estimator that predicts rows put together from the rows of X (m, d).
+    """Build a fitted estimator that predicts for combinations of the rows of X (m, d), for `permutation_importance`.
 
-    It takes row numbers (m, c), one per row and column of the file; those of X itself are its attribute `unshuffled`.
+    It takes row numbers (m, c) in place of features: sample i has the features of column j from row (i, j) of X. Its
+    attribute `unshuffled` (m, c) has the row numbers for which the samples are the rows of X themselves.
 
     columns: The features of each of the c columns.
     """
@@ -145,16 +159,16 @@ def build_shuffled_estimator(model: Any, X: FloatArray, columns: Sequence[IntArr
 
         def __init__(self) -> None:
             self.unshuffled, self.fitted_ = unshuffled, True
-            if model.classes is not None:
+            if model.classes is not None:  # scorers look for the attribute, which a regressor must not have
                 self.classes_, self.decision_function = model.classes, decision_function
 
-        def fit(self, X: Any, y: Any) -> Shuffled:  # noqa: ARG002
+        def fit(self, row_numbers: Any, y: Any) -> Shuffled:  # noqa: ARG002
             """Return the estimator, which is already fitted."""
             return self
 
-        def predict(self, X: Any) -> NDArray[Any]:
+        def predict(self, row_numbers: Any) -> NDArray[Any]:
             """Predict labels or numbers."""
-            values = decision_function(X)
+            values = decision_function(row_numbers)
             return np.asarray(values if model.classes is None else decode_labels(model.classes, values))
 
     return Shuffled()
@@ -171,11 +185,11 @@ def _compute_score_losses(estimator: Any, y: NDArray[Any], scorer: Any, repeats:
 
 
 def compute_scaled_weights(model: Any, X: FloatArray) -> dict[str, FloatArray]:
-    """Compute the weight of each feature times its standard deviation, (d,), per function; {} without weights."""
-    if model.w is None or isinstance(model, PairsModel):
+    """Compute w times the standard deviations, (d,), of each decision function, by its name; {} if none is shown."""
+    if model.w is None or isinstance(model, PairsModel):  # the f of pairs are not those of classes
         return {}
     deviation, w = X.std(axis=0), np.atleast_2d(model.w)
-    if w.shape[1] != len(deviation) or len(w) > MAX_SHOWN_CLASSES:
+    if len(w) > MAX_SHOWN_CLASSES or w.shape[1] != len(deviation):  # the latter are weights of a feature map
         return {}
     names = ["f"] if np.ndim(model.b) == 0 else [f"f of {label}" for label in model.classes]
     return {name: row * deviation for name, row in zip(names, w, strict=True)}
@@ -183,25 +197,26 @@ def compute_scaled_weights(model: Any, X: FloatArray) -> dict[str, FloatArray]:
 
 def format_table(
     dataset: Dataset, columns: Mapping[str, IntArray], order: IntArray, losses: FloatArray,
-    weights: Mapping[str, FloatArray],
+    scaled_weights: Mapping[str, FloatArray],
 ) -> list[str]:  # fmt: skip
-    """Format the table: one line per column, in this order, and below a category one line per feature with a weight."""
+    """Format the table: one line per column, ordered by the indices `order`, and below a category one per feature."""
     names = list(columns)
     rows: list[tuple[str, ...]] = []
 
     def add_row(name: str, cells: tuple[str, str], feature: int | None) -> None:
-        weight_cells = ("" if feature is None else f"{row[feature]:.4g}" for row in weights.values())
+        weight_cells = ("" if feature is None else f"{row[feature]:.4g}" for row in scaled_weights.values())
         rows.append((name, *cells, *weight_cells))
 
     for j in order[:MAX_SHOWN_COLUMNS]:
         name, features = names[j], columns[names[j]]
         is_single = len(features) == 1
         add_row(name, (f"{losses[j].mean():.4f}", f"{losses[j].std():.4f}"), int(features[0]) if is_single else None)
-        if weights and not is_single:
+        if scaled_weights and not is_single:
             for feature in features:
-                add_row(f"  {dataset.table.names[feature].removeprefix(name)[1:] or name}", ("", ""), int(feature))
-    width = max(len(name) for name in ("column", *(row[0] for row in rows)))
-    headings = ("column".ljust(width), "loses", "±", *weights)
-    cells = zip(*((row[0].ljust(width), *row[1:]) for row in rows), strict=True)  # left-aligned names
+                suffix = dataset.table.names[feature].removeprefix(name)[1:]  # "x" of "town=x", "year" of "date.year"
+                add_row(f"  {suffix or name}", ("", ""), int(feature))
+    width = max(map(len, ["column", *(row[0] for row in rows)]))
+    table = {"column".ljust(width): [row[0].ljust(width) for row in rows]}  # left-aligned
+    table |= {heading: [row[k] for row in rows] for k, heading in enumerate(("loses", "±", *scaled_weights), 1)}
     more = [f"and {len(order) - MAX_SHOWN_COLUMNS} more columns"] if len(order) > MAX_SHOWN_COLUMNS else []
-    return [*format_columns(dict(zip(headings, map(list, cells), strict=True)), {}).splitlines(), *more]
+    return [*format_columns(table, formats={}).splitlines(), *more]
