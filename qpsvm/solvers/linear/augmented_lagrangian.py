@@ -164,7 +164,8 @@ class AugmentedLagrangian:
         line_slope = Slope(
             constant=float(direction @ (problem.ridge * self._W - problem.offset)),
             linear=float(direction @ (problem.ridge * direction)), t=self._arguments,
-            margin_change=change, sigma=response.slope, upper=losses.high, lower=losses.low, threshold=response.threshold,
+            margin_change=change, sigma=response.slope,
+            upper=losses.high, lower=losses.low, threshold=response.threshold,
         )  # fmt: skip
         length = find_step(line_slope, initial_slope)
         if not np.isfinite(length):
