@@ -53,7 +53,7 @@ MOST_PIVOTS, MOST_SHARE = 4000, 0.5
 #: Up to this many kernel values between all samples and the support vectors (half a minute), w(α) is another candidate
 #: next to a w over few samples.
 AFFORDABLE_VALUES = 4e9
-#: Up to this many (a second), ‖w − w(α)‖ of a wanted w is also evaluated directly.
+#: Up to this many (a second), ‖w − w(α)‖ of a requires_w w is also evaluated directly.
 DIRECT_VALUES = 2e8
 
 
@@ -190,13 +190,13 @@ def _sum_later_blocks(squares: FloatArray) -> FloatArray:
     return after
 
 
-def build_span(space: FeatureSpace, beta: FloatArray, coef: FloatArray, wanted: bool = False) -> Span | None:
+def build_span(space: FeatureSpace, beta: FloatArray, coef: FloatArray, requires_w: bool = False) -> Span | None:
     """Build the span of the samples with nonzero coef (n,); None if there are too many, or K was modified.
 
-    wanted: Whether this w is needed in any case. If not, the result is also None if w(α) costs no more.
+    requires_w: Whether this w is needed in any case. If not, the result is also None if w(α) costs no more.
     """
     pivots, support = np.flatnonzero(coef), int(np.count_nonzero(beta))
-    max_pivots = MOST_PIVOTS if wanted else min(MOST_PIVOTS, MOST_SHARE * support)
+    max_pivots = MOST_PIVOTS if requires_w else min(MOST_PIVOTS, MOST_SHARE * support)
     if space.is_linear or not space.is_plain or not 0 < len(pivots) <= max_pivots:
         return None
     return Span(space, beta, pivots) if (space.curvature(pivots) > 0.0).any() else None
