@@ -1,8 +1,8 @@
 """Find a strictly feasible point (`find_interior_point`), or multipliers that prove infeasibility (`prove_infeasible`).
 
 HiGHS proposes both, by linear programs; neither is trusted. (PROGRAM.6) is checked in floats. If Gᵀz + Aᵀy has to be 0
-exactly at variables without bounds, rational multipliers with that property are computed near those of HiGHS. Multipliers
-are y (p,) and z (m,), for the p rows of A and the m rows of G.
+exactly at variables without bounds, rational multipliers with that property are computed near those of HiGHS. All
+multipliers are pairs y (p,), z (m,), for the rows of A and of G.
 """
 
 from __future__ import annotations

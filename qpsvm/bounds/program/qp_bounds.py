@@ -496,9 +496,7 @@ class QPBounds:
             if (curvature < 0.0).any():
                 error = 0.5 * curvature * (np.maximum(np.abs(ub - u), np.abs(u - lb)) * FEW_ROUNDINGS) ** 2
                 terms, sizes = terms + error, sizes + np.abs(error)
-            elif (
-                curvature.any()
-            ):  # over all x the minimum is c u − c²/(2κ), concave in c: least at an end of [low, high]
+            elif curvature.any():  # over all x the minimum is c u − c²/(2κ), concave in c: least at low or high
                 minima = [(side * u, side * side / (2.0 * curvature)) for side in (low, high)]
                 free = np.minimum.reduce([value - drop for value, drop in minima])
                 better = (curvature > 0.0) & (free > terms)
