@@ -223,9 +223,7 @@ def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> No
 
     if compute_sum_of_squares(matrix, describe_position) == math.inf:
         sizes = np.abs(matrix if isinstance(matrix, np.ndarray) else matrix.data)
-        raise _build_number_error(
-            matrix, sizes < sizes.max(), describe_position
-        )  # no square overflows: name the largest
+        raise _build_number_error(matrix, sizes < sizes.max(), describe_position)  # no square overflows alone
 
 
 def compute_sum_of_squares(matrix: Matrix, describe_entry: Callable[[int, int, str], str], where: str = "") -> float:

@@ -21,7 +21,7 @@ from qpsvm.bounds.program.reduction import ROUNDING
 
 #: A slack below this share of a row's terms counts as 0.
 SLACK_TOL = 1e-9
-#: A multiplier, or a sum of terms, below this share of the largest one (of its terms) counts as 0 before it is checked.
+#: A multiplier below this share of the largest, or a c_j below this share of its terms, is made 0; then all is proven.
 ZERO_TOL = 1e-9
 #: Largest number of entries of a dense system.
 MAX_ENTRIES = 1_000_000
@@ -33,7 +33,7 @@ def find_interior_point(program: QPBounds) -> tuple[FloatArray | None, Multiplie
     """Return a point (n,) with slack in all rows of G and all bounds, and None; or None, and multipliers of HiGHS.
 
     The linear program maximises t ≤ 1, for slacks of at least t‖G_i‖ in row i of G and t·min(1, ½(ub_j − lb_j)) at the
-    bounds of x_j. If t ≤ 0, its multipliers are for `prove_infeasible`; without a solution, those of another program.
+    bounds of x_j. If t ≤ 0, its multipliers may prove infeasibility; if HiGHS fails, those of `_minimise_violation`.
     """
     n, m, p = program.qp.n, len(program.h), len(program.b)
     with np.errstate(invalid="ignore"):

@@ -240,7 +240,7 @@ class QPBounds:
                 unbounded = unbounded[:0]
         elif len(unbounded) or ((curvature < 0.0) & np.isinf(self.ub - self.lb)).any():
             strict = self.strict_curvature
-            curvature = strict if strict.any() or not curvature.any() else curvature
+            curvature = strict if strict.any() or not curvature.any() else curvature  # strict is 0 if nothing is proven
             unbounded = unbounded[curvature[unbounded] <= 0.0]
         if (curvature < 0.0).any():  # such terms need both bounds, and `_sum_terms` reports a missing one
             return BoundedTerms(dual, c, 0.0, self.implied_bounds, curvature)
@@ -379,7 +379,7 @@ class QPBounds:
         return (relative_change * q, g_change) if g_change <= self.rounding else None
 
     def _bound_in_rationals(self, dual: DualArguments, unbounded: IntArray) -> LowerBound | None:
-        """Evaluate (PROGRAM.1) at nearby rational multipliers with c_j = 0; None without any, or if κ ≠ 0."""
+        """Evaluate (PROGRAM.1) at nearby rational multipliers with c_j = 0 for these j; None if none, or κ ≠ 0."""
         if self.P is None or self.entry_error or self.curvature is None or self.curvature.any():
             return None
         p, n, tight = len(dual.y), self.qp.n, np.flatnonzero(dual.z > 0.0)
@@ -405,7 +405,7 @@ class QPBounds:
         return LowerBound(round_down(value), y, z, np.array([float(c) for c in terms]))
 
     def _refine_multipliers(self, dual: DualArguments, unbounded: IntArray) -> DualArguments:
-        """Return multipliers that reduce c at some variables, relative to q_j and its terms, by least squares."""
+        """Return multipliers that reduce c_j at these j, relative to q_j and the terms of c_j, by least squares."""
         p, tight = len(dual.y), np.flatnonzero(dual.z > 0.0)
         M = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)[tight]], format="csr")
         if not M.shape[0] or M.shape[0] * len(unbounded) > MAX_MULTIPLICATIONS:
