@@ -1,4 +1,8 @@
-"""Translate the exceptions of third-party solvers into errors that name the backend (`translate_errors`)."""
+"""Translate the exceptions of solvers: into errors that name the backend, or into a raw status.
+
+`translate_errors` is for every backend and `describe_breakdown` for those of this library, whose exceptions are known.
+`ForeignCode` is for backends that users register.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +18,15 @@ T = TypeVar("T")
 NOT_FINITE = "returned numbers that are not finite"
 #: Exceptions that solvers raise if the value of a setting is invalid.
 SETTING_ERRORS = (TypeError, ValueError, AttributeError, KeyError, OverflowError)
-#: Exceptions that they raise at a numerical breakdown.
+#: Exceptions that solvers raise at a numerical breakdown.
 NUMERICAL_ERRORS = (ArithmeticError, np.linalg.LinAlgError)
 
 
 class ForeignCode:
-    """A block that runs third-party code: its exceptions become a `SolverError` that names the backend.
+    """Context manager for code of a registered backend: its exceptions become a `SolverError` that names the backend.
 
-    Errors of this library pass unchanged, so that a solver may reject a problem. So do memory errors, which the caller
-    translates, and exceptions that end a program, such as KeyboardInterrupt.
+    Errors of this library pass unchanged, so that a solver may reject a problem. So do memory errors, which
+    `translate_errors` handles, and exceptions that end a program, such as KeyboardInterrupt.
     """
 
     def __init__(self, name: str, activity: str) -> None:
@@ -40,28 +44,25 @@ class ForeignCode:
 
 
 def describe_breakdown(error: Exception, options: Mapping[str, Any]) -> str:
-    """Return the raw status of a numerical breakdown; re-raise an error that a user's setting may have caused."""
+    """Return the raw status of a numerical breakdown, or re-raise an error that one of the user's options may cause."""
     if options and isinstance(error, SETTING_ERRORS):
         raise error
     return f"raised {type(error).__name__}: {error}"
 
 
 def translate_errors(solver: str, n: int, options: Mapping[str, Any], run: Callable[[], T]) -> T:
-    """Run a solver on n variables; translate its errors about settings and memory.
-
-    Raises ParameterError, TooLargeError.
-    """
+    """Run a solver on n variables; translate errors about its options and memory to ParameterError, TooLargeError."""
     try:
         return run()
     except SETTING_ERRORS as error:
-        if not options:
+        if not options:  # no setting of the user is to blame
             raise
         shown_types = (int, float, str)  # the text of other values is long and uninformative
         settings = ", ".join(f"{k}={v!r}" if isinstance(v, shown_types) else k for k, v in options.items())
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ParameterError(f"{solver} refused its settings {settings}: {reason}") from error
     except MemoryError as error:
-        if isinstance(error, TooLargeError):
+        if isinstance(error, TooLargeError):  # translated already
             raise
         raise TooLargeError(
             f"{solver} ran out of memory on a QP of {n} variables: use fewer rows, or osqp on the primal form where "

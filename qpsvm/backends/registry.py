@@ -39,12 +39,13 @@ REGISTRY: dict[str, tuple[str, str]] = {
     "subgradient": ("qpsvm.backends.own.subgradient_", "SubgradientBackend"),
     "slsqp": ("qpsvm.backends.own.slsqp_", "SlsqpBackend"),
 }
-#: External backends of this process by name, and the names of those that "auto" may choose. The dictionary is replaced
-#: as a whole, under the lock, so that readers need no lock.
+#: External backends of this process by name. The dictionary is replaced as a whole, under the lock, so that readers
+#: need none.
 EXTERNAL_BACKENDS: dict[str, Backend] = {}
+#: Names of the external backends that "auto" may choose.
 EXTERNAL_FOR_AUTO: set[str] = set()
 LOCK = RLock()
-#: The group of entry points, and the pattern of valid names: easy to type, and to quote in a message.
+#: The group of entry points; and the pattern of valid names, which are easy to type and to quote in a message.
 ENTRY_POINT_GROUP, NAME_PATTERN = "qpsvm.backends", re.compile(r"[A-Za-z_][\w.-]*")
 
 
@@ -161,7 +162,7 @@ def _load_entry_point(name: str) -> Backend:
     with LOCK:
         if name not in EXTERNAL_BACKENDS:
             try:
-                _register(_build_backend(_check_name(name), point.load(), False))
+                _register(_build_backend(_check_name(name), point.load(), sparse=False))
             except (ImportError, AttributeError, errors.QPSVMError) as error:
                 package = point.dist.name if point.dist else point.value
                 raise errors.UnsupportedError(
@@ -188,7 +189,7 @@ def _check_name(name: Any) -> str:
 
 
 def _build_backend(name: str, solver: Any, sparse: bool) -> Backend:
-    """Build the backend of a function or a subclass of `Backend`, or return an instance as it is.
+    """Build the backend of a function or a subclass of `Backend`, or take an instance; give it the name.
 
     Raises ParameterTypeError, SolverError.
     """

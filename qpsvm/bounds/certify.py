@@ -136,26 +136,26 @@ def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificat
 
 
 def _find_candidates(
-    space: FeatureSpace, svm: SVMDual, alpha: FloatArray, w: FloatArray | None, wanted: bool
+    space: FeatureSpace, svm: SVMDual, alpha: FloatArray, w: FloatArray | None, requires_w: bool
 ) -> tuple[DualPoint, Iterator[PrimalPoint]]:
-    """Repair α (m,), and return it with the candidates for w; w itself in any case if `wanted`."""
+    """Repair α (m,), and return it with the candidates for w; w itself in any case if `requires_w`."""
     a = make_feasible(svm, alpha)
     beta, repair_change = svm.beta(a), None
     if w is None and space.is_linear and np.isfinite(a).all():
         repair_change = svm.beta(np.clip(alpha, 0.0, svm.upper) - a), float(svm.level @ a)
-    half_norm, points = levels.find_primal_points(space, beta, w, wanted, repair_change)
+    half_norm, points = levels.find_primal_points(space, beta, w, requires_w, repair_change)
     return _build_dual_point(svm, a, beta, half_norm), points
 
 
 def _find_scaled_candidates(
-    space: FeatureSpace, svm: SVMDual, alpha: FloatArray, w: FloatArray | None, wanted: bool
+    space: FeatureSpace, svm: SVMDual, alpha: FloatArray, w: FloatArray | None, requires_w: bool
 ) -> tuple[DualPoint, Iterator[PrimalPoint]]:
     """Return α and the candidates for w of a hard margin, both times the best t, (SCALE.2)."""
     a = make_feasible(svm, alpha)
     scale = float(a.max(initial=0.0)) or 1.0  # a solver's w belongs to α before it is scaled
     a, w = normalise_direction(svm, a), w / scale if w is not None and space.is_linear else None
     beta = svm.beta(a)
-    half_norm, points = levels.find_primal_points(space, beta, w, wanted)
+    half_norm, points = levels.find_primal_points(space, beta, w, requires_w)
     norm2, total = 2.0 * half_norm, float(svm.level @ a)
     t = total / norm2 if norm2 * LARGEST_VALUE > total else 1.0
     return _build_dual_point(svm, a * t, beta * t, half_norm * t * t), map(partial(PrimalPoint.scale, factor=t), points)
@@ -272,12 +272,12 @@ def find_best_multipliers(
         return EvaluatedMultipliers(multipliers, {}, *sum_gap_terms(svm, a, u, 0.0, svm.margin(multipliers)))
     if not svm.parts:
         return _evaluate_thetas(svm, a, u, [])
-    reaches = [levels.compute_thetas(svm, part, u) for part in svm.parts]
-    intervals = [levels.find_minimisers(svm, part, points) for part, points in zip(svm.parts, reaches, strict=True)]
+    row_thetas = [levels.compute_thetas(svm, part, u) for part in svm.parts]
+    intervals = [levels.find_minimisers(svm, *pair) for pair in zip(svm.parts, row_thetas, strict=True)]
     if None in intervals:
         return _build_infeasible_multipliers(svm)
     finite_intervals = cast("list[tuple[float, float]]", intervals)
-    averages = [levels.average_free_rows(svm, part, points, a) for part, points in zip(svm.parts, reaches, strict=True)]
+    averages = [levels.average_free_rows(svm, *pair, a) for pair in zip(svm.parts, row_thetas, strict=True)]
     middles = [find_middle(*ends) for ends in finite_intervals]
     if None not in averages and svm.hard_rows is None:
         size = 2.0 * point.half_norm if svm.is_homogeneous else abs(float(svm.level @ a))
@@ -304,8 +304,9 @@ def find_primal_multipliers(svm: SVMDual, a: FloatArray, u: FloatArray) -> Evalu
     thetas: list[float] = []
     intervals: list[tuple[float, float]] = []
     for part in svm.parts:
-        points = levels.compute_thetas(svm, part, u)
-        interval, average = levels.find_minimisers(svm, part, points), levels.average_free_rows(svm, part, points, a)
+        row_thetas = levels.compute_thetas(svm, part, u)
+        interval = levels.find_minimisers(svm, part, row_thetas)
+        average = levels.average_free_rows(svm, part, row_thetas, a)
         if interval is None:
             return _build_infeasible_multipliers(svm)
         low, high = interval

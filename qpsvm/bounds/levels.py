@@ -4,11 +4,12 @@ The candidates are w(α) and the w that a solver returned: for a nonlinear kerne
 few samples (`points`). The multipliers are intercepts and margins. Each minimises a convex function of one variable:
 `find_minimisers` returns the interval of its minimisers, and `average_free_rows` the textbook average over free rows.
 
-For one part of the rows (`SVMDual.parts`), with c, e and R its column, total and ridge, and p_k = ℓ_k − s_k u_r(k):
+Each multiplier θ has its own part of the rows (`SVMDual.parts`), with c, e and R its column, total and ridge. With ψ
+of (LOSS.1), ℓ_k the level that s_k f has to reach in row k (not that of a quantile), and p_k = ℓ_k − s_k u_r(k):
 
     (LEVEL.1)  h(θ) = Σ ψ_k(p_k − c_k θ) + eθ + ½Rθ²,  convex;  row k reaches its level at θ_k = p_k/c_k
     (LEVEL.2)  h′(θ) = e + Rθ − Σ c_k a_k(θ),  a_k = clip((p_k − c_kθ)/δ_k, 0, U_k):  rising
-    (LEVEL.3)  δ = 0, R = 0:  the weighted quantile of the θ_k, weights U_k|c_k|, at the level Σ_{c>0} U_k c_k − e
+    (LEVEL.3)  δ = 0, R = 0:  a weighted quantile of the θ_k: the weights U_k|c_k| up to it sum to Σ_{c>0} U_k c_k − e
     (LEVEL.4)  hard rows (U = ∞, δ = 0) bound θ:  θ ≥ θ_k where c_k > 0, θ ≤ θ_k where c_k < 0
     (LEVEL.5)  a free row, 0 < α_k < U_k, has t_k = δ_kα_k at the optimum:  θ = (p_k − δ_kα_k)/c_k, averaged
 """
@@ -30,9 +31,9 @@ from qpsvm.bounds.points import DIRECT_VALUES, build_span, find_directly_measure
 from qpsvm.program.svm_dual import DualPart, SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: Bounds that cross by at most this share of their size count as equal: rounding.
+#: The two bounds (LEVEL.4) of θ count as equal if they cross by at most this share of their size, which is rounding.
 TOUCHING = 1e-14
-#: Limit of the Newton steps for the root of h′; where they do not end, the knots of h′ are bisected.
+#: Limit of the Newton steps for the root of h′; if they do not converge, the knots of h′ are bisected.
 NEWTON_STEPS = 15
 #: Roots of h′ that differ by less than this share of the θ_k count as one.
 ROOT_SEPARATION = 1e-10
@@ -42,7 +43,7 @@ def find_primal_points(
     space: FeatureSpace,
     beta: FloatArray,
     w: FloatArray | None,
-    wanted: bool = False,
+    requires_w: bool = False,
     repair_change: tuple[FloatArray, float] | None = None,
 ) -> tuple[float, Iterator[PrimalPoint]]:
     """Return ½‖w(α)‖² for β = α∘y, and an iterator over primal candidates: a solver's w first, then w(α).
@@ -50,16 +51,16 @@ def find_primal_points(
     w: A weight vector over `space.rows`, or coefficients (n,) if the kernel is not linear; None if the solver returned
         none. With coefficients, ½‖w(α)‖² is only bounded from above if the kernel values between all support vectors
         would cost more.
-    wanted: Whether w has to be a candidate in any case.
+    requires_w: Whether w must be a candidate even if that costs more than w(α), because only the first one is used.
     repair_change: β before α was repaired minus β, (n,), and the scale of P. If ½‖Δw‖², (GAP.1), is rounding on that
-        scale, the w(α) before the repair is the candidate: P has a kink there, and Δw may be as long as the samples.
+        scale, the w(α) before the repair replaces w(α): P has a kink there, and Δw may be as long as the samples.
     """
     if not space.is_linear:
-        span = None if w is None else build_span(space, beta, w, wanted)
+        span = None if w is None else build_span(space, beta, w, requires_w)
         if span is None or w is None:
             point = build_kernel_point(space, space.coefficients(beta))
             return point.half_norm, iter([point])
-        if wanted and float(space.n) * np.count_nonzero(beta) <= DIRECT_VALUES:
+        if requires_w and float(space.n) * np.count_nonzero(beta) <= DIRECT_VALUES:
             return find_directly_measured_points(space, beta, w, span)
         return find_spanned_points(space, beta, w, span)
     weights = space.weights(beta)  # (DUAL.5), (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4)
@@ -81,27 +82,30 @@ def find_primal_points(
 
 def compute_thetas(dual: SVMDual, part: DualPart, u: FloatArray) -> FloatArray:
     """Return θ_k of (LEVEL.1) for the rows of a part, from u (n,) at the samples: (r,); NaN if c_k = 0."""
-    if part.column is dual.sign:
+    if part.column is dual.sign:  # c = s = ±1, so p/c = sℓ − u
         values = dual.at_rows(u)
-        points: FloatArray = (dual.sign if dual.common_level == 1.0 else dual.sign * dual.level) - values
-        return points
-    missing = dual.level - dual.sign * dual.at_rows(u)
-    if part.rows is not None:
-        return missing[part.rows]
+        row_thetas: FloatArray = (dual.sign if dual.common_level == 1.0 else dual.sign * dual.level) - values
+        return row_thetas
+    shortfall = dual.level - dual.sign * dual.at_rows(u)  # p
+    if part.rows is not None:  # all its c_k are 1
+        return shortfall[part.rows]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return missing / np.where(part.column == 0.0, np.nan, part.column)
+        return shortfall / np.where(part.column == 0.0, np.nan, part.column)
 
 
-def find_minimisers(dual: SVMDual, part: DualPart, points: FloatArray) -> tuple[float, float] | None:
-    """Return the interval of all θ that minimise (LEVEL.1), given the θ_k; None if none satisfies the hard rows."""
+def find_minimisers(dual: SVMDual, part: DualPart, row_thetas: FloatArray) -> tuple[float, float] | None:
+    """Return the interval of all θ that minimise (LEVEL.1); None if no θ satisfies the hard rows.
+
+    row_thetas (r,): The θ_k of the part.
+    """
     upper, column = part.restrict(dual.upper), part.restrict(part.column)
     curvature = part.restrict(dual.curvature) if dual.has_curvature else None
     hard = None if dual.hard_rows is None else part.restrict(dual.hard_rows)
     if hard is None:
-        weights = upper if part.rows is not None or column is dual.sign else None
-        return find_soft_minimisers(points, column, upper, curvature, part, weights)
-    low = float(np.max(points, where=hard & (column > 0), initial=-np.inf))
-    high = float(np.min(points, where=hard & (column < 0), initial=np.inf))
+        weights = upper if part.rows is not None or column is dual.sign else None  # U|c| = U if c = ±1
+        return find_soft_minimisers(row_thetas, column, upper, curvature, part, weights)
+    low = float(np.max(row_thetas, where=hard & (column > 0), initial=-np.inf))
+    high = float(np.min(row_thetas, where=hard & (column < 0), initial=np.inf))
     if low > high:
         if low - high > TOUCHING * max(abs(low), abs(high), 1.0):
             return None
@@ -110,80 +114,73 @@ def find_minimisers(dual: SVMDual, part: DualPart, points: FloatArray) -> tuple[
     if not soft.any() and not part.ridge:  # eθ alone
         return (high if part.total < 0.0 else low), (low if part.total > 0.0 else high)
     curved = None if curvature is None else curvature[soft]
-    first, last = find_soft_minimisers(points[soft], column[soft], upper[soft], curved, part)
+    first, last = find_soft_minimisers(row_thetas[soft], column[soft], upper[soft], curved, part)
     return min(max(first, low), high), max(min(last, high), low)
 
 
-def average_free_rows(dual: SVMDual, part: DualPart, points: FloatArray, alpha: FloatArray) -> float | None:
-    """Return the mean of (LEVEL.5) over the free rows of a part, given the θ_k; None without free rows."""
+def average_free_rows(dual: SVMDual, part: DualPart, row_thetas: FloatArray, alpha: FloatArray) -> float | None:
+    """Return the mean of (LEVEL.5) over the free rows of a part, given its θ_k (r,); None without free rows."""
     a, upper = part.restrict(alpha), part.restrict(dual.upper)
-    free = ((a > 0) & (a < upper)).nonzero()[0]  # (LEVEL.5), (CSVM.12), (PHINGE.12): those with 0 < α < C
+    free = ((a > 0) & (a < upper)).nonzero()[0]
     if part.column is not dual.sign and part.rows is None:
         free = free[part.column[free] != 0.0]
     if not len(free):
         return None
-    values = points[free]
+    values = row_thetas[free]
     if dual.has_curvature:
         values = values - part.restrict(dual.curvature)[free] * a[free] / part.restrict(part.column)[free]
     return float(np.add.reduce(values)) / len(free)  # (LEVEL.5), (CSVM.12), (PHINGE.12)
 
 
 def find_soft_minimisers(
-    points: FloatArray,
+    row_thetas: FloatArray,
     column: FloatArray,
     upper: FloatArray,
     curvature: FloatArray | None,
     part: DualPart,
     weights: FloatArray | None = None,
 ) -> tuple[float, float]:
-    """Return the minimisers without hard rows: by (LEVEL.3), its version with a ridge, or the pieces of (LEVEL.2).
+    """Return the interval of minimisers without hard rows, for the θ_k, c, U and δ of some rows: (r,) each.
 
-    weights: U|c|; computed if None.
+    By (LEVEL.3) if δ = 0 (None), also with a ridge; by the pieces of (LEVEL.2) else. weights: U|c|, computed if None.
     """
     if curvature is not None and bool((curvature > 0.0).any()):
-        return PiecewiseSlope(points, column, upper, curvature, part.total, part.ridge).find_roots()
+        return PiecewiseSlope(row_thetas, column, upper, curvature, part.total, part.ridge).find_roots()
     if weights is None:
-        weights = upper if _has_unit_entries(column) else upper * np.abs(column)
-    if part.rows is not None:  # all c = 1: negated, the quantile's level is the total itself
-        low, high = find_quantile_interval(-points, weights, part.total)  # (LEVEL.3), (NUSVM.13)
+        weights = upper if (np.abs(column) == 1.0).all() else upper * np.abs(column)
+    if part.rows is not None:  # all c = 1: for −θ, the weights have to reach the total e itself
+        low, high = find_quantile_interval(-row_thetas, weights, part.total)  # (LEVEL.3), (NUSVM.13)
         return -high, -low
     rising, common = column > 0, find_common_value(weights)
-    level = sum_where(weights, rising) - part.total
+    quantile_level = sum_where(weights, rising) - part.total
     if part.ridge:
-        crossing = find_crossing(points, weights, level, ridge=part.ridge)
+        crossing = find_crossing(row_thetas, weights, quantile_level, ridge=part.ridge)
         return crossing, crossing
     if part.total > 0.0 and bool(rising.all()):  # the sum of all weights is known up to rounding
-        top, weight = _find_largest(points, weights) if common is None or part.total < common else (math.nan, common)
-        if part.total < weight:  # only the row with the largest θ_k is above θ
-            return top, top
-        if abs(level) <= 4.0 * len(points) * UNIT * part.total:  # α = U: any smaller θ will do, (ONE.19)
-            return -math.inf, float(points.min(initial=math.inf))
-    if part.total and not 0.0 <= level <= float(weights.sum()):  # only hard rows can hold θ
-        end = math.copysign(math.inf, level)
+        if common is None or part.total < common:
+            top = int(np.argmax(row_thetas))
+            if part.total < weights[top]:  # only the row with the largest θ_k is above θ
+                return float(row_thetas[top]), float(row_thetas[top])
+        rounding = 4.0 * len(row_thetas) * UNIT * part.total
+        if abs(quantile_level) <= rounding:  # Σ U c = e, so α = U, and h′ = 0 below all θ_k, (ONE.19)
+            return -math.inf, float(row_thetas.min(initial=math.inf))
+    if part.total and not 0.0 <= quantile_level <= float(weights.sum()):  # only hard rows can hold θ
+        end = math.copysign(math.inf, quantile_level)
         return end, end
-    low, high = find_quantile_interval(points, weights, level)  # (LEVEL.3), (ONE.12), (SVDD.13)
-    return (low if level else -math.inf), high
-
-
-def _find_largest(points: FloatArray, weights: FloatArray) -> tuple[float, float]:
-    """Return the largest point, and its weight; of ties, the first."""
-    top = int(np.argmax(points))
-    return float(points[top]), float(weights[top])
-
-
-def _has_unit_entries(column: FloatArray) -> bool:
-    return bool((np.abs(column) == 1.0).all())
+    low, high = find_quantile_interval(row_thetas, weights, quantile_level)  # (LEVEL.3), (ONE.12), (SVDD.13)
+    return (low if quantile_level else -math.inf), high
 
 
 class PiecewiseSlope:
     """h′ of (LEVEL.2), piecewise linear and nondecreasing, for rows of which some have δ > 0.
 
-    points, column, upper, curvature (r,): θ_k, c_k, U_k and δ_k.
+    row_thetas, column, upper, curvature (r,): θ_k, c_k, U_k and δ_k.
+    total, ridge: e and R.
     """
 
     def __init__(
         self,
-        points: FloatArray,
+        row_thetas: FloatArray,
         column: FloatArray,
         upper: FloatArray,
         curvature: FloatArray,
@@ -192,14 +189,14 @@ class PiecewiseSlope:
     ) -> None:
         has_entry = column != 0.0
         if not has_entry.all():
-            points, column, upper, curvature = (each[has_entry] for each in (points, column, upper, curvature))
-        self.points, self.column, self.upper, self.curvature = points, column, upper, curvature
+            row_thetas, column, upper, curvature = (each[has_entry] for each in (row_thetas, column, upper, curvature))
+        self.row_thetas, self.column, self.upper, self.curvature = row_thetas, column, upper, curvature
         self.total, self.ridge = total, ridge
         jumps = curvature == 0.0
         self._jumps: NDArray[np.bool_] | None = jumps if jumps.any() else None
         self._sizes = np.abs(column)
-        self._rounding = 4.0 * UNIT * np.abs(points) * self._sizes  # of t, besides that of θ
-        self._thresholds = curvature * upper  # of t, from which a = U
+        self._rounding = 4.0 * UNIT * np.abs(row_thetas) * self._sizes  # of t_k = c_k(θ_k − θ), for an exact θ
+        self._thresholds = curvature * upper  # the t_k from which on a_k = U_k
         self._is_bounded = not bool(np.isinf(upper).all())
         with np.errstate(divide="ignore"):
             self._slopes = np.where(curvature > 0.0, column**2 / curvature, 0.0)
@@ -212,16 +209,16 @@ class PiecewiseSlope:
         first, is_only = self._find_first_root()
         if is_only:
             return first, first
-        reflected = PiecewiseSlope(-self.points, -self.column, self.upper, self.curvature, -self.total, self.ridge)
+        reflected = PiecewiseSlope(-self.row_thetas, -self.column, self.upper, self.curvature, -self.total, self.ridge)
         last = -reflected._find_first_root()[0]
         return min(first, last), max(first, last)  # one point, found from both sides, may differ by rounding
 
     def evaluate(self, theta: float, right: bool = True) -> tuple[float, float, float]:
-        """Return the right or left limit of h′ at θ, its rounding error, and h″ beside it.
+        """Return the right or left limit of h′ at θ, a bound on its rounding error, and h″ beside θ on that side.
 
         Rows that are at their level or bound up to the rounding of θ_k − θ count as being there.
         """
-        t = (self.points - theta) * self.column
+        t = (self.row_thetas - theta) * self.column
         rounding = self._rounding + 4.0 * UNIT * abs(theta) * self._sizes
         is_curved = t > rounding
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -239,16 +236,16 @@ class PiecewiseSlope:
         return value, gamma(len(a) + 4) * size, self.ridge + float(np.sum(self._slopes, where=is_curved))
 
     def _evaluate_sign(self, theta: float, right: bool = True) -> float:
-        """Return h′ as `evaluate`, 0 if it is within its rounding error."""
+        """Return h′ of `evaluate`, but 0 if it is within its rounding error."""
         value, rounding, _ = self.evaluate(theta, right)
         return 0.0 if abs(value) <= rounding else value
 
     def _find_root_by_newton(self) -> float | None:
         """Return the only root by Newton's method; None if there may be more, or the steps do not end.
 
-        With finite U, h′ may be 0 over an interval that ends at θ: then it has no other sign close to θ.
+        With finite U, h′ may be 0 over an interval that ends at θ. Then it has no other sign on one side of θ.
         """
-        theta = float(self.points.sum()) / max(len(self.points), 1)
+        theta = float(self.row_thetas.sum()) / max(len(self.row_thetas), 1)
         for _ in range(NEWTON_STEPS):
             value, rounding, slope = self.evaluate(theta)
             if not slope > 0.0:
@@ -258,7 +255,7 @@ class PiecewiseSlope:
                 break
         else:
             return None
-        nearby = ROOT_SEPARATION * (abs(theta) + float(np.abs(self.points).mean()))
+        nearby = ROOT_SEPARATION * (abs(theta) + float(np.abs(self.row_thetas).mean()))
         if self._is_bounded and not self._evaluate_sign(theta - nearby) < 0.0 < self._evaluate_sign(theta + nearby):
             return None
         return theta
@@ -266,8 +263,8 @@ class PiecewiseSlope:
     def _find_first_root(self) -> tuple[float, bool]:
         """Return the smallest θ with h′ ≥ 0 (−∞ if h′ ≥ 0 everywhere, ∞ if nowhere), and whether h′ = 0 only there."""
         with np.errstate(invalid="ignore"):
-            ends = self.points - np.where(self.curvature > 0.0, self._thresholds, 0.0) / self.column
-        knots = np.unique(np.concatenate([self.points, ends[np.isfinite(ends)]]))
+            ends = self.row_thetas - np.where(self.curvature > 0.0, self._thresholds, 0.0) / self.column
+        knots = np.unique(np.concatenate([self.row_thetas, ends[np.isfinite(ends)]]))
         low, high = -1, len(knots)  # bisection: h′ < 0 to the right of knot `low`, h′ ≥ 0 to the right of knot `high`
         while high - low > 1:
             middle_knot = (low + high) // 2
@@ -288,8 +285,8 @@ class PiecewiseSlope:
 
     def _extrapolate(self, knot: float, side: float) -> float:
         """Return the root left (side = −1) or right (+1) of all knots, where h′ is linear."""
-        endless = np.isinf(self.upper) & (side * self.column < 0.0)
-        steepness = self.ridge + float(self._slopes[endless].sum())
+        unbounded = np.isinf(self.upper) & (side * self.column < 0.0)  # rows with t > 0 and a < U out there
+        steepness = self.ridge + float(self._slopes[unbounded].sum())
         value = self._evaluate_sign(knot, right=side > 0)
         if side < 0 and (value < 0.0 or (value == 0.0 and steepness > 0.0)):
             return knot

@@ -1,26 +1,26 @@
-"""Bound ‖w(α) − w‖ for a w over r samples by n·r kernel values (`Span`), for α with many more support vectors.
+"""Bound ‖w(α) − w‖ for a w over few samples, if α has many more support vectors (`Span`).
 
-Any w = Σ_j c_j φ(z_j) is a primal point, so (GAP.1) holds for it. Its f takes r kernel values per row. But computed
-directly, ‖w − w(α)‖ takes all kernel values between support vectors. Instead, each φ(x_i) is approximated by a
-combination of the r pivots z, and the residual is bounded row by row:
+Any w = Σ_j c_j φ(z_j) over r samples z, the pivots, is a primal point, so (GAP.1) holds for it. Its f takes r kernel
+values per sample. But computed directly, ‖w − w(α)‖ takes all kernel values between support vectors. Instead, each
+φ(x_i) is approximated by a combination of the pivots, and the residual is bounded for each i, by n·r kernel values:
 
     (SPAN.1)  w(α) = Σ_i β_i Σ_j A_ij φ(z_j) + Σ_i β_i ρ_i,  ρ_i = φ(x_i) − Σ_j A_ij φ(z_j):  true for any numbers A
     (SPAN.2)  ‖w − w(α)‖ ≤ ‖Σ_j g_j φ(z_j)‖ + Σ_i |β_i| ‖ρ_i‖,  g = c − Aᵀβ
     (SPAN.3)  ‖ρ_i‖² = K_ii − ‖L_i‖² + ‖RᵀA_i − L_i‖² − 2 A_iᵀs_i + A_iᵀG A_i,  s_i = k_i − R L_i,  G = K_zz − RRᵀ
 
-for the column k_i of kernel values between the pivots and x_i, and again any numbers R and L. With R the Cholesky
+for the column k_i of kernel values between the pivots and x_i, and any numbers R and L, as for A. With R the Cholesky
 factor of K_zz, L_i = R⁻¹k_i and A_i = R⁻ᵀL_i, the last three terms of (SPAN.3) are rounding. They are measured, so no
 assumption is made about how R, L and A were computed.
 
     (SPAN.4)  |s_ij| ≤ σ_i τ_j,  |G_jk| ≤ g τ_j τ_k,  a_i = Σ_j |A_ij| τ_j:  the last two terms are ≤ 2 a_i σ_i + g a_i²
 
-with the sizes τ_j ≥ ‖φ(z_j)‖ of (ACC.1). s and G are differences that cancel almost completely. Products are subtracted
-in blocks B of few columns; the error is small, because the remainder soon becomes small:
+with the sizes τ_j ≥ ‖φ(z_j)‖ of (ACC.1). s and G are differences that cancel almost completely. The products R L_i and
+RRᵀ are subtracted in blocks B of few columns of R. The error is small, because what remains soon becomes small:
 
     (SPAN.5)  |ŝ_ij − s_ij| ≤ Σ_B (γ_|B| ‖L_iB‖ ‖R_jB‖ + u ‖L_i>B‖ ‖R_j>B‖) + a rounding of ŝ_ij itself for each B
 
-where > B are the columns after B. Derivation of (SPAN.3): ‖ρ_i‖² = K_ii − 2A_iᵀk_i + A_iᵀK_zz A_i; substitute k_i and
-K_zz, and complete the square.
+where ŝ is s as computed, u the unit roundoff, and > B are the columns after B. Derivation of (SPAN.3): ‖ρ_i‖² = K_ii −
+2A_iᵀk_i + A_iᵀK_zz A_i; substitute k_i and K_zz, and complete the square.
 
 Sources: Fine & Scheinberg (2001) for the low-rank dual; Higham (2002), sections 3.1 and 10.3.
 """
@@ -43,38 +43,39 @@ from qpsvm.bounds.certificate import PrimalPoint, build_kernel_point
 from qpsvm.space.kernels.functions import RBF, exp_in_place
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: Numbers processed at a time, which fit in the cache; and smallest and largest number of rows of a strip.
+#: Numbers in a strip of kernel values, which fit in the cache; and smallest and largest number of its samples.
 STRIP, FEWEST_ROWS, MOST_ROWS = 200_000, 256, 2048
-#: Number of columns of a block of (SPAN.5): NARROWEST at first, where columns are long; then 1/BLOCKS_A_WIDTH of those
-#: before, up to WIDEST.
+#: Number of columns of a block of (SPAN.5): NARROWEST at first, where the columns are large; then 1/BLOCKS_A_WIDTH of
+#: the number of columns before the block, up to WIDEST.
 NARROWEST, BLOCKS_A_WIDTH, WIDEST = 8, 8, 64
 #: Largest number of pivots, absolute and as a share of the support vectors: with more, direct evaluation is as cheap.
 MOST_PIVOTS, MOST_SHARE = 4000, 0.5
 #: Up to this many kernel values between all samples and the support vectors (half a minute), w(α) is another candidate
 #: next to a w over few samples.
 AFFORDABLE_VALUES = 4e9
-#: Up to this many (a second), ‖w − w(α)‖ of a wanted w is also evaluated directly.
+#: Up to this many (a second), ‖w − w(α)‖ of a requires_w w is also evaluated directly.
 DIRECT_VALUES = 2e8
 
 
 class Span:
-    """Approximation of w(α) in the span of some samples, the pivots.
+    """Approximation of w(α) in the span of the pivots, and the sums over i of (SPAN.2).
 
-    pivots (r,), beta (n,): Indices of the pivots, and the coefficients of w(α).
+    pivots (r,), beta (n,): Indices of the pivots among the samples, and the coefficients of w(α).
     nearest (r,): Aᵀβ, the coefficients c of the w nearest to w(α), up to rounding.
     """
 
     def __init__(self, space: FeatureSpace, beta: FloatArray, pivots: IntArray) -> None:
         self.space, self.pivots, self.beta = space, pivots, beta
         accuracy = Accuracy(space)
-        self._tau, self._sizes = accuracy.bound_norms(pivots), accuracy.bound_norms
+        self._tau, self._bound_norms = accuracy.bound_norms(pivots), accuracy.bound_norms
         self._epsilon = (
             self._differences_epsilon(space.samples.longest_row) if self._by_differences else accuracy.epsilon
         )
         self._K = self._compute_values(pivots)
         self._factorise()
         self.nearest = np.zeros(len(pivots))
-        self._residual_norm = self._residual_norm_bound = self._coefficient_size = 0.0  # Σ|β_i|‖ρ_i‖ twice, Σ|β_i|a_i
+        self._residual_norm = self._residual_norm_bound = 0.0  # Σ|β_i|‖ρ_i‖ as computed, and a bound on it
+        self._coefficient_size = 0.0  # Σ|β_i|a_i
         support = np.flatnonzero(beta)
         step = int(np.clip(STRIP // max(len(self._independent), 1), FEWEST_ROWS, MOST_ROWS))
         for start in range(0, len(support), step):
@@ -104,8 +105,8 @@ class Span:
 
     def _factorise(self) -> None:
         """Compute R of the numerically independent pivots, its inverse, and g of (SPAN.4)."""
-        floor = (len(self.pivots) + 2) * 2.0 * UNIT * float(self._K.diagonal().max(initial=0.0))
-        factor, order, rank, _ = lapack.dpstrf(self._K, tol=floor, lower=1)
+        smallest_pivot = (len(self.pivots) + 2) * 2.0 * UNIT * float(self._K.diagonal().max(initial=0.0))
+        factor, order, rank, _ = lapack.dpstrf(self._K, tol=smallest_pivot, lower=1)
         q, self._independent = int(rank), order[: int(rank)] - 1
         self._R = np.asfortranarray(np.tril(factor[:q, :q]))
         self._inverse = np.asfortranarray(np.tril(lapack.dtrtri(self._R, lower=1)[0])) if q else self._R
@@ -117,59 +118,58 @@ class Span:
             np.sqrt(part.max(axis=1, initial=0.0)) * FEW_ROUNDINGS for part in (squares, _sum_later_blocks(squares))
         )
         self._norm_of_R = float(np.sqrt(squares.sum(axis=0).max(initial=0.0))) * FEW_ROUNDINGS
-        G, off = self._bound_residual(self._K[np.ix_(self._independent, self._independent)], self._R.T)
-        self._g = float(((G + off) / tau).max(initial=0.0)) * FEW_ROUNDINGS + self._epsilon
+        G, error = self._bound_residual(self._K[np.ix_(self._independent, self._independent)], self._R.T)
+        self._g = float(((G + error) / tau).max(initial=0.0)) * FEW_ROUNDINGS + self._epsilon
 
     def _sum_squares(self, L: FloatArray) -> FloatArray:
         """Return ‖L_iB‖² for each block, given Lᵀ (q, k): (blocks, k)."""
         return np.array([np.einsum("ij,ij->j", L[block], L[block]) for block in self._blocks]).reshape(-1, L.shape[1])
 
     def _bound_residual(self, K: FloatArray, L: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the largest |ŝ_ij|/τ_j of each i for K (q, k) and Lᵀ (q, k), and its error bound (SPAN.5): (k,)."""
+        """Return max_j |ŝ_ij|/τ_j for each i, and its error bound (SPAN.5), (k,) each, for K (q, k) and Lᵀ (q, k)."""
         residual: FloatArray = np.array(K, order="C")
         for block in self._blocks:
             residual[block.start :] -= self._R[block.start :, block] @ L[block]
         np.abs(residual, out=residual)
         largest: FloatArray = (residual / self._tau[self._independent, None]).max(axis=0, initial=0.0)
         squares = self._sum_squares(L)
-        off: FloatArray = (self._block_gamma * self._block_norms) @ np.sqrt(
-            squares
-        ) + UNIT * self._later_norms @ np.sqrt(_sum_later_blocks(squares))
-        off += len(self._blocks) * UNIT * largest
-        return largest, off * FEW_ROUNDINGS
+        error: FloatArray = (self._block_gamma * self._block_norms) @ np.sqrt(squares)
+        error += UNIT * self._later_norms @ np.sqrt(_sum_later_blocks(squares))
+        error += len(self._blocks) * UNIT * largest
+        return largest, error * FEW_ROUNDINGS
 
     def _add_rows(self, rows: IntArray) -> None:
-        """Add the terms of some rows to the sums of (SPAN.2)."""
-        tau, size, weight = self._tau[self._independent], self._sizes(rows), np.abs(self.beta[rows])
+        """Add the terms of some samples to the sums of (SPAN.2)."""
+        tau, size, weight = self._tau[self._independent], self._bound_norms(rows), np.abs(self.beta[rows])
         k = self._compute_values(rows)[self._independent]
         L = solve_triangular(self._R, k, lower=True, check_finite=False)  # (q, k), as A is: Lᵀ and Aᵀ
         A = blas.dtrmm(1.0, self._inverse, L, lower=1, trans_a=1)
         deviation = np.linalg.norm(blas.dtrmm(1.0, self._R, A, lower=1, trans_a=1) - L, axis=0)
-        largest, off = self._bound_residual(k, L)
+        largest, residual_error = self._bound_residual(k, L)
         squares = self._sum_squares(L)
         length = np.sqrt(squares.sum(axis=0)) * FEW_ROUNDINGS
-        sigma = largest + off + self._epsilon * size
-        spread = tau @ np.abs(A) * (1.0 + gamma(len(tau) + 4))  # a
-        deviation += gamma(len(tau) + 4) * (deviation + spread * self._norm_of_R + length)
-        remainder: FloatArray = self.space.kernel.diagonal(self.space.X[rows])
-        off = self._epsilon * size**2 + self._block_gamma @ squares + deviation**2
+        sigma = largest + residual_error + self._epsilon * size
+        a = tau @ np.abs(A) * (1.0 + gamma(len(tau) + 4))  # (SPAN.4)
+        deviation += gamma(len(tau) + 4) * (deviation + a * self._norm_of_R + length)
+        remainder: FloatArray = self.space.kernel.diagonal(self.space.X[rows])  # becomes K_ii − ‖L_i‖²
+        error = self._epsilon * size**2 + self._block_gamma @ squares + deviation**2
         for square in squares:
             remainder = remainder - square
-            off += UNIT * np.abs(remainder)
-        off += spread * (2.0 * sigma + spread * self._g)
+            error += UNIT * np.abs(remainder)
+        error += a * (2.0 * sigma + a * self._g)
         self._residual_norm += float(weight @ np.sqrt(np.maximum(remainder, 0.0)))
-        self._residual_norm_bound += float(weight @ np.sqrt(np.maximum(remainder + off * FEW_ROUNDINGS, 0.0)))
-        self._coefficient_size += float(weight @ spread)
+        self._residual_norm_bound += float(weight @ np.sqrt(np.maximum(remainder + error * FEW_ROUNDINGS, 0.0)))
+        self._coefficient_size += float(weight @ a)
         self.nearest[self._independent] += A @ self.beta[rows]
 
     def bound_distance(self, coef: FloatArray) -> tuple[float, float]:
-        """Return ‖w − w(α)‖ for c (r,) by (SPAN.2), as computed, and a bound on how much larger it is exactly."""
+        """Return ‖w − w(α)‖ for c (r,) by (SPAN.2), as computed, and a bound on how much larger the exact value is."""
         g = coef - self.nearest
         square = max(float(g @ (self._K @ g)), 0.0)
         size = float(np.abs(g) @ self._tau) * (1.0 + gamma(len(g) + 4))
         upper_bound = math.sqrt(square + (gamma(2 * len(g) + 8) + self._epsilon) * size * size) + 2.0 * UNIT * size
-        summed = gamma(len(self.beta) + 8)
-        upper_bound += summed * self._coefficient_size * FEW_ROUNDINGS + self._residual_norm_bound * (1.0 + summed)
+        rounding = gamma(len(self.beta) + 8)  # of a sum over i
+        upper_bound += rounding * self._coefficient_size * FEW_ROUNDINGS + self._residual_norm_bound * (1.0 + rounding)
         computed = math.sqrt(square) + self._residual_norm
         return computed, (upper_bound - computed) * FEW_ROUNDINGS + 4.0 * UNIT * upper_bound
 
@@ -190,13 +190,13 @@ def _sum_later_blocks(squares: FloatArray) -> FloatArray:
     return after
 
 
-def build_span(space: FeatureSpace, beta: FloatArray, coef: FloatArray, wanted: bool = False) -> Span | None:
-    """Build the span of the samples with nonzero coef (n,); None if there are too many, or K was modified.
+def build_span(space: FeatureSpace, beta: FloatArray, coef: FloatArray, requires_w: bool = False) -> Span | None:
+    """Build the span of the samples with nonzero coef (n,); None if they are too many, or K was modified, or w = 0.
 
-    wanted: Whether this w is needed in any case. If not, the result is also None if w(α) costs no more.
+    requires_w: Whether this w is needed even if w(α) costs no more. If not, the result is None then.
     """
     pivots, support = np.flatnonzero(coef), int(np.count_nonzero(beta))
-    max_pivots = MOST_PIVOTS if wanted else min(MOST_PIVOTS, MOST_SHARE * support)
+    max_pivots = MOST_PIVOTS if requires_w else min(MOST_PIVOTS, MOST_SHARE * support)
     if space.is_linear or not space.is_plain or not 0 < len(pivots) <= max_pivots:
         return None
     return Span(space, beta, pivots) if (space.curvature(pivots) > 0.0).any() else None
@@ -205,7 +205,7 @@ def build_span(space: FeatureSpace, beta: FloatArray, coef: FloatArray, wanted: 
 def find_directly_measured_points(
     space: FeatureSpace, beta: FloatArray, coef: FloatArray, span: Span
 ) -> tuple[float, Iterator[PrimalPoint]]:
-    """As `find_primal_points`, for coef (n,) only: ‖w − w(α)‖ by (SPAN.2) or (SPAN.6), whichever bound is smaller.
+    """As `find_primal_points`, for coef (n,) alone: ‖w − w(α)‖ by (SPAN.2) or (SPAN.6), whichever bound is smaller.
 
     (SPAN.6)  ‖w − w(α)‖² = cᵀKc − 2βᵀKc + βᵀKβ:  unlike in (SPAN.2), the residuals ρ_i may cancel
     """
@@ -218,33 +218,30 @@ def find_directly_measured_points(
     upper_bound = math.sqrt(square + (accuracy.epsilon + gamma(2 * space.n + 16)) * size * size) * (1.0 + 4.0 * UNIT)
     if upper_bound < distance + radius:
         distance, radius = math.sqrt(square), (upper_bound - math.sqrt(square)) * (1.0 + 4.0 * UNIT)
-    return dual_point.half_norm, iter(
-        [PrimalPoint(point.u, None, point.half_norm, coef=coef, distance=distance, distance_radius=radius)]
-    )
+    w = PrimalPoint(point.u, None, point.half_norm, coef=coef, distance=distance, distance_radius=radius)
+    return dual_point.half_norm, iter([w])
 
 
 def find_spanned_points(
     space: FeatureSpace, beta: FloatArray, coef: FloatArray, span: Span
 ) -> tuple[float, Iterator[PrimalPoint]]:
-    """As `find_primal_points`: coef (n,), the w over the same samples nearest to w(α), and w(α) if affordable."""
+    """As `find_primal_points`: coef (n,), then the w over its samples nearest to w(α), then w(α) if affordable."""
 
     def build_point(coefficients: FloatArray) -> PrimalPoint:
         distance, radius = span.bound_distance(coefficients)
-        spread = np.zeros(space.n)
-        spread[span.pivots] = coefficients
-        point = build_kernel_point(space, spread)
-        return PrimalPoint(point.u, None, point.half_norm, coef=spread, distance=distance, distance_radius=radius)
+        padded = np.zeros(space.n)
+        padded[span.pivots] = coefficients
+        point = build_kernel_point(space, padded)
+        return PrimalPoint(point.u, None, point.half_norm, coef=padded, distance=distance, distance_radius=radius)
 
     first = build_point(coef[span.pivots])
 
-    def candidates() -> Iterator[PrimalPoint]:
+    def iter_candidates() -> Iterator[PrimalPoint]:
         yield first
         yield build_point(span.nearest)
         if float(space.n) * np.count_nonzero(beta) <= AFFORDABLE_VALUES:
             yield build_kernel_point(space, beta)
 
+    # ‖w(α)‖ ≤ ‖w‖ + ‖w − w(α)‖
     upper_bound = math.sqrt(2.0 * first.half_norm) + first.distance + (first.distance_radius or 0.0)
-    return 0.5 * upper_bound * upper_bound, candidates()
-
-
-__all__ = ["Span", "build_span"]
+    return 0.5 * upper_bound * upper_bound, iter_candidates()

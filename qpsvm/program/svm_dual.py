@@ -11,9 +11,8 @@
               η_k = U_k − α_k
     (DUAL.8)  α_k = 0 where s f is beyond its level, 0 < α_k < U_k where it is on it, α_k = U_k where it is violated;
               a curved row with α_k > 0 is violated by δ_k α_k
-    (DUAL.9)  a linear constraint ⟨g, w⟩ + c b ≤ h is a row after those of the samples:  s = −1, φ = g, ℓ = −h, U = ∞, δ
-    = 0,
-              and in the group of the intercept E = −c;  its α is its multiplier, and its f does not contain b
+    (DUAL.9)  a linear constraint ⟨g, w⟩ + c b ≤ h is a row after those of the samples:  s = −1, φ = g, ℓ = −h, U = ∞,
+              δ = 0, and in the group of the intercept E = −c;  its α is its multiplier, and its f does not contain b
     (DUAL.10)  rows that share a slack are a block B:  Σ_B α ≤ U, its loss is ψ of max_B t, and a box is a block of one
 
 Row k of the dual belongs to sample r(k). It has a sign, a level that s f is to reach, a penalty U of violating it,

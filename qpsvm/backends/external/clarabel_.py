@@ -21,7 +21,7 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Status
 from qpsvm.space.operators import LowRank
 
-#: Largest tolerance of gap and residuals, Clarabel's default: less accurate points are too coarse for polishing.
+#: Largest tolerance of gap and residuals that is passed on, Clarabel's default: other points are too coarse to polish.
 MAX_TOL = 1e-8
 
 #: Clarabel's statuses by name.
@@ -65,12 +65,13 @@ class ClarabelBackend(Backend):
         return frozenset(name for name in dir(clarabel.DefaultSettings()) if not name.startswith("_")) - {"default"}
 
     def compile(self, qp: QP) -> ClarabelCompiled:
-        """Build P (upper triangle, CSC), q, A, b, cones: zero for rows of A, nonnegative for rows of G and bounds.
+        """Build the arguments P (upper triangle, CSC), q, A, b and cones.
 
-        Clarabel minimises ½xᵀPx + qᵀx subject to Ax + s = b, s in the cones; its multipliers are those of (QP.1).
+        Clarabel minimises ½xᵀPx + qᵀx subject to Ax + s = b, s in the cones; its multipliers are those of (QP.1). Its
+        rows are those of A, with the zero cone, then those of G and of the finite bounds, with the nonnegative cone.
         """
         self.require_package()
-        lifted = isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n
+        lifted = isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n  # else the d more variables do not pay
         return ClarabelCompiled(self, qp, _build_data(qp.to_lifted() if lifted else qp), lifted=lifted)
 
 
@@ -94,7 +95,7 @@ def _build_data(qp: QP) -> SolverData:
 
 
 class ClarabelCompiled(Compiled):
-    """P, q, A, b, cones: the arguments of `clarabel.DefaultSolver`, in order, without the settings at the end."""
+    """The arguments P, q, A, b, cones of `clarabel.DefaultSolver`; `lifted` if they are those of `QP.to_lifted`."""
 
     lifted: bool
 
@@ -128,13 +129,13 @@ class ClarabelCompiled(Compiled):
         status, solver, iterations = STATUS[raw], self._describe_solver(raw), int(result.iterations)
         if status in WITHOUT_POINT:
             return self._build_solution(status, solver, iterations)
-        n, m = self.qp.n, 0 if self.qp.h is None else len(self.qp.h)
-        x, duals = np.array(result.x), np.array(result.z)
-        p = 0 if self.qp.b is None else len(self.qp.b)
-        first = p + (len(x) - n)  # the rows of A are followed by those that define the lifted variables
-        z, box = duals[first : first + m], build_box_rows(*self.qp.bounds)[0].T @ duals[first + m :]
+        x, multipliers = np.array(result.x), np.array(result.z)
+        n, p, m = self.qp.n, *(0 if side is None else len(side) for side in (self.qp.b, self.qp.h))
+        n_lifted = len(x) - n  # as many rows define these variables v: they follow those of A
+        y, _, z, box = np.split(multipliers, np.cumsum([p, n_lifted, m]))
+        box = build_box_rows(*self.qp.bounds)[0].T @ box  # one per variable, below 0 at lb
         v = x[n:] if self.lifted else None
-        return self._build_solution(status, solver, iterations, x[:n], y=duals[:p], z=z, box=box, v=v)
+        return self._build_solution(status, solver, iterations, x[:n], y=y, z=z, box=box, v=v)
 
 
 class SettingsTranslator:

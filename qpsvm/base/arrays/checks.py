@@ -1,6 +1,6 @@
-"""Check arrays and numbers from outside, once (`as_matrix`, `as_finite_vector`, `as_real`).
+"""Check arrays and numbers from the user, once, and convert them (`as_matrix`, `as_finite_vector`, `as_real`).
 
-Columns by their names: those of a data frame are remembered, and other frames are matched by them.
+The columns of a data frame are matched with those of the training data by their names (`find_column_order`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from qpsvm.base.errors import DataError, DataTypeError, ParameterError, Paramete
 
 #: Larger values may overflow when they are squared and added up.
 LARGEST_VALUE = 1e150
-#: Values of which a copy is made in less time than NumPy takes to read a formula.
+#: Up to this many values, a temporary copy takes less time than `np.einsum` needs to parse its formula.
 FEW_VALUES = 10_000
 #: Names that a message lists at most. It counts the rest.
 MAX_LISTED = 3
@@ -54,8 +54,8 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
     if columns is not None and matrix.shape[1] != columns:
         raise DataError(f"{name} has {matrix.shape[1]} columns where {columns} are expected")
     _check_finite(matrix, name, labels)
-    converted = isinstance(X, (list, tuple)) or getattr(X, "dtype", np.float64) != np.float64
-    return freeze(matrix) if converted and not sp.issparse(X) else as_read_only(matrix)
+    is_copy = isinstance(X, (list, tuple)) or getattr(X, "dtype", np.float64) != np.float64  # not the user's own memory
+    return freeze(matrix) if is_copy and not sp.issparse(X) else as_read_only(matrix)
 
 
 def _check_two_dimensional(shape: tuple[int, ...], name: str) -> None:
@@ -84,9 +84,9 @@ def find_column_names(X: Any) -> Sequence[Any] | None:
 
 
 def check_columns(X: Any, name: str = "X") -> bool:
-    """Refuse columns of a data frame that are not numbers, by their names: text, categories, dates, durations.
+    """Refuse the columns of a data frame whose types are in `_NO_NUMBERS`, by their names; text is refused later.
 
-    Raises DataTypeError.
+    Returns whether X is a data frame and all its columns are numbers by their types. Raises DataTypeError.
     """
     labels, dtypes = find_column_names(X), getattr(X, "dtypes", None)
     try:
@@ -127,7 +127,7 @@ def _as_dense(X: Any, name: str, labels: Sequence[Any] | None) -> FloatArray:
         return numbers
     raw = as_raw_array(X, name)
     if raw.dtype == object and raw.ndim == 2:
-        _blame_object_column(raw, name, labels)
+        _refuse_object_array(raw, name, labels)
     if raw.dtype == object and raw.ndim == 0:
         raise DataTypeError(f"{name} must be a table of numbers with samples in rows, got {format_value(X)}")
     _check_numeric(raw.dtype, name)
@@ -183,7 +183,8 @@ def _check_numeric(dtype: np.dtype[Any], name: str) -> None:
         raise DataTypeError(f"{name} has entries of type {dtype}; samples must be numbers: encode text columns first")
 
 
-def _blame_object_column(raw: NDArray[Any], name: str, labels: Sequence[Any] | None) -> None:
+def _refuse_object_array(raw: NDArray[Any], name: str, labels: Sequence[Any] | None) -> None:
+    """Raise the DataTypeError about the first entry, column by column, that is not a real number."""
     for j in range(raw.shape[1]):
         for i, value in enumerate(raw[:, j]):
             missing = value is None or type(value).__name__ in ("NAType", "NaTType")
@@ -212,7 +213,6 @@ def _describe_column(column: int, labels: Sequence[Any] | None) -> str:
 
 def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> None:
     """Refuse NaN, infinity, and numbers whose sum of squares overflows. Raises DataError."""
-
     if isinstance(matrix, np.ndarray) and matrix.size <= FEW_VALUES:
         low, high = np.minimum.reduce(matrix, axis=None), np.maximum.reduce(matrix, axis=None)
         if low > -LARGEST_VALUE and high < LARGEST_VALUE:  # false for NaN
@@ -223,35 +223,36 @@ def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> No
 
     if compute_sum_of_squares(matrix, describe_position) == math.inf:
         sizes = np.abs(matrix if isinstance(matrix, np.ndarray) else matrix.data)
-        raise _build_number_error(matrix, sizes < sizes.max(), describe_position)
+        raise _build_number_error(matrix, sizes < sizes.max(), describe_position)  # no square overflows alone
 
 
 def compute_sum_of_squares(matrix: Matrix, describe_entry: Callable[[int, int, str], str], where: str = "") -> float:
-    """Return Σ x_ij², which tests all numbers in one pass; infinite if it overflows, but no square does.
+    """Return Σ x_ij², which is finite only if all numbers are; infinity if the sum overflows, but no square does.
 
-    `describe_entry` formats row, column and value of a fault; `where` names the part of the samples that others are in.
+    describe_entry: Formats the row, the column and the fault of the first number that is NaN, infinite or too large.
+    where: Text after the count of further such numbers: the part of the samples in which they were counted.
 
-    Raises DataError.
+    Raises DataError about such numbers.
     """
     values = matrix if isinstance(matrix, np.ndarray) else matrix.data
     flat = values.ravel(order="K")
     with np.errstate(over="ignore", invalid="ignore"):  # np.dot would wake BLAS's threads, which spin for 40 ms
-        squares = float(np.add.reduce(flat * flat) if len(flat) <= FEW_VALUES else np.einsum("i,i", flat, flat))
-        good = None if math.isfinite(squares) else np.abs(values) < LARGEST_VALUE  # false for NaN too
-    if good is None:
-        return squares
-    if good.all():
+        square_sum = float(np.add.reduce(flat * flat) if len(flat) <= FEW_VALUES else np.einsum("i,i", flat, flat))
+        if math.isfinite(square_sum):
+            return square_sum
+        is_good = np.abs(values) < LARGEST_VALUE  # false for NaN too
+    if is_good.all():
         return math.inf
-    raise _build_number_error(matrix, good, describe_entry, where)
+    raise _build_number_error(matrix, is_good, describe_entry, where)
 
 
 def _build_number_error(
-    matrix: Matrix, good: NDArray[np.bool_], describe_entry: Callable[[int, int, str], str], where: str = ""
+    matrix: Matrix, is_good: NDArray[np.bool_], describe_entry: Callable[[int, int, str], str], where: str = ""
 ) -> DataError:
-    """Build the error about the first number, row by row, that is not good."""
+    """Build the error about the first stored number, row by row, that is not good."""
     values: NDArray[Any] = matrix.data if sp.issparse(matrix) else matrix
-    position = int(np.argmin(good.ravel()))
-    value, count = float(values.ravel()[position]), int((~good).sum())
+    position = int(np.argmin(is_good.ravel()))
+    value, count = float(values.ravel()[position]), int((~is_good).sum())
     fault = "NaN" if math.isnan(value) else "an infinite value" if math.isinf(value) else f"{value:.1e}"
     count_text = "" if count == 1 else f" (and {count - 1} more{where})"
     advice = ", whose square overflows: rescale" if math.isfinite(value) else "; impute or drop such rows first"
@@ -341,10 +342,7 @@ def as_flag(value: Any, name: str) -> bool:
 
 
 def as_penalties(C: Any, n: int) -> FloatArray:
-    """Check C, which is one number, or one per sample.
-
-    Returns (n,). Raises ParameterTypeError, ParameterError.
-    """
+    """Check C, one number or one per sample, and return it as (n,). Raises ParameterTypeError, ParameterError."""
     if isinstance(C, (str, bytes)) or not hasattr(C, "__len__") or getattr(C, "ndim", 1) == 0:
         return repeat_value(as_positive(C, "C"), n)
     try:
@@ -370,18 +368,18 @@ def find_feature_names(X: Any) -> tuple[str, ...] | None:
 
 
 def find_column_order(X: Any, known: Sequence[str] | None) -> IntArray | None:
-    """Return the positions in X of the columns with known names, (d,), or None. Raises DataError."""
+    """Return the positions in X of the columns with known names, (d,); None if they are to be matched by position.
+
+    Raises DataError.
+    """
     names = find_column_names(X) or []
     if known is None or not any(isinstance(name, str) for name in names):
         return None
     column_names = find_feature_names(X)
     if column_names is None:
         bad_name = next(name for i, name in enumerate(names) if not isinstance(name, str) or name in names[:i])
-        fault = (
-            f"the column {format_value(bad_name)} twice"
-            if isinstance(bad_name, str)
-            else f"{format_value(bad_name)} for the name of a column"
-        )
+        shown = format_value(bad_name)
+        fault = f"the column {shown} twice" if isinstance(bad_name, str) else f"{shown} for the name of a column"
         raise DataError(
             f"X has {fault}, so that its columns cannot be matched with the model's by name; rename them, or pass "
             "X.to_numpy() to go by position"
@@ -403,14 +401,12 @@ def find_order(names: Sequence[str], known: Sequence[str], owner: str) -> IntArr
         too_many = f" and has {_join_first_names(extra)} too many" if extra else ""
         raise DataError(
             f"{owner} has no column {_join_first_names(missing, extra)}{too_many}: columns are matched by the names "
-            f"that the "
-            f"model was trained on; rename them, or pass an array to go by position"
+            "that the model was trained on; rename them, or pass an array to go by position"
         )
     if extra:
         raise DataError(
             f"{owner} has {_join_first_names(extra)} too many: columns are matched by the names that the model was "
-            f"trained on; "
-            "pass X[list(model.feature_names)]"
+            "trained on; pass X[list(model.feature_names)]"
         )
     return np.array([positions[name] for name in known], dtype=np.intp)
 

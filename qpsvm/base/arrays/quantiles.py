@@ -1,9 +1,10 @@
 """Find weighted quantiles of many numbers, without sorting them all (`find_quantile_interval`, `find_crossing`).
 
     (OVER.2)  the t at which Rt + the weights of the points up to t reach a level:  a sample of the points brackets it,
-              four sums decide in which part it is, and only that part is searched again
+              four sums of weights decide in which part of the points it is, and only that part is searched again
 
-A round of (OVER.2) leaves about a tenth of the points. The result is exact, because the sums decide, not the sample.
+The parts are the points below, between and above the two ends of the bracket. A round leaves about a tenth of the
+points. The result is that of sorting all, because the sums decide, not the sample.
 """
 
 from __future__ import annotations
@@ -16,36 +17,37 @@ import numpy as np
 from qpsvm.base.arrays.frozen import find_common_value, sum_where
 from qpsvm.base.arrays.types import FloatArray
 
-#: Up to SAMPLE points are sorted. Of more, SAMPLE points are sorted, and the bracket ends BRACKET of them to each side.
+#: Up to SAMPLE points are sorted. Of more, a sample of at most SAMPLE is sorted, and the bracket ends BRACKET points of
+#: the sample below and above the estimated crossing.
 SAMPLE, BRACKET = 4096, 200
 EPS = float(np.finfo(float).eps)
 
 
 def find_quantile_interval(points: FloatArray, weights: FloatArray, level: float) -> tuple[float, float]:
-    """Return all minimisers t of Σ weights_i (t − points_i)₊ − level·t, the weighted quantile at a level.
+    """Return the interval of all minimisers t of Σ weights_i (t − points_i)₊ − level·t, the weighted quantiles.
 
-    Shapes: points, weights (n,).
+    points, weights (n,): The level counts as reached by sums of weights that differ from it by their rounding only.
     """
     common = find_common_value(weights)
     if common is not None and 0.0 < common < math.inf:
         return _find_order_statistics(points, level / common)
-    slack = 4 * len(points) * EPS * float(weights.sum())
-    low = find_crossing(points, weights, level - slack)
+    rounding = 4 * len(points) * EPS * float(weights.sum())
+    low = find_crossing(points, weights, level - rounding)
     if not low < math.inf:
         return float(points.max(initial=-math.inf)), math.inf
     above = points > low
     weight_up_to_low = sum_where(weights, ~above)
-    if weight_up_to_low > level + slack:
+    if weight_up_to_low > level + rounding:
         return low, low
-    return low, find_crossing(points[above], weights[above], level + slack, before=weight_up_to_low, strict=True)
+    return low, find_crossing(points[above], weights[above], level + rounding, before=weight_up_to_low, strict=True)
 
 
 def _find_order_statistics(points: FloatArray, level: float) -> tuple[float, float]:
     """Return `find_quantile_interval` for weights that are all 1: two order statistics, without sorting."""
     n = len(points)
-    slack = 4 * n * EPS * n
-    first = min(max(math.ceil(level - slack) - 1, 0), n - 1)
-    last = math.floor(level + slack)
+    rounding = 4 * n * EPS * n
+    first = min(max(math.ceil(level - rounding) - 1, 0), n - 1)
+    last = math.floor(level + rounding)
     ordered = points.copy()
     ordered.partition((first, min(last, n - 1)))
     return float(ordered[first]), float(ordered[last]) if last < n else float("inf")
@@ -59,17 +61,18 @@ def find_crossing(
     ridge: float = 0.0,
     strict: bool = False,
 ) -> float:
-    """Return t where Rt + the weights of the points up to t reach a level, (OVER.2); between two points if R > 0.
+    """Return the smallest t of (OVER.2), which may be between two points if R > 0; ∞ if the level is never reached.
 
-    Shapes: points, weights (n,).
+    points, weights (n,): before is the weight of other points below all of these, ridge is R, and strict asks that the
+        level is exceeded.
     """
-    reached, end = gt if strict else ge, math.inf
+    reached, end = gt if strict else ge, math.inf  # end: a point above all that are left, where the level is reached
     while len(points) > SAMPLE:
         low, high = _bracket_crossing(points, weights, level - before, ridge)
         below, inside = points < low, (points > low) & (points < high)
         at_low, at_high = points == low, (points == high) & (high > low)
-        masses = np.array([sum_where(weights, mask) for mask in (below, at_low, inside, at_high)])
-        to_low, with_low, to_high, with_high = (before + np.cumsum(masses)).tolist()
+        weights_of_parts = np.array([sum_where(weights, mask) for mask in (below, at_low, inside, at_high)])
+        to_low, with_low, to_high, with_high = (before + np.cumsum(weights_of_parts)).tolist()
         if reached(ridge * low + to_low, level):
             is_inside, end = below, low
         elif reached(ridge * low + with_low, level):
@@ -85,7 +88,7 @@ def find_crossing(
 
 
 def _bracket_crossing(points: FloatArray, weights: FloatArray, level: float, ridge: float) -> tuple[float, float]:
-    """Return two points between which the crossing very likely is, from a sample of the points."""
+    """Return two points that very likely enclose the crossing, from a sample of the points."""
     step = -(-len(points) // SAMPLE)
     order = np.argsort(points[::step], kind="stable")
     sample, mass = points[::step][order], np.cumsum(weights[::step][order])
@@ -95,16 +98,13 @@ def _bracket_crossing(points: FloatArray, weights: FloatArray, level: float, rid
 
 
 def _find_crossing_of_few(
-    points: FloatArray, weights: FloatArray, level: float, weight_before: float, ridge: float, strict: bool, end: float
+    points: FloatArray, weights: FloatArray, level: float, before: float, ridge: float, strict: bool, end: float
 ) -> float:
-    """Return `find_crossing` for few points; beyond their part, its end."""
+    """Return `find_crossing` by sorting; `end` if none of these points reaches the level."""
     order = np.argsort(points, kind="stable")
-    points, passed = points[order], weight_before + np.cumsum(weights[order])
+    points, passed = points[order], before + np.cumsum(weights[order])
     k = int(np.searchsorted(ridge * points + passed, level, side="right" if strict else "left"))
     knot = float(points[k]) if k < len(points) else end
     if not ridge:
         return knot
-    return min((level - (float(passed[k - 1]) if k else weight_before)) / ridge, knot)
-
-
-__all__ = ["find_crossing", "find_quantile_interval"]
+    return min((level - (float(passed[k - 1]) if k else before)) / ridge, knot)

@@ -1,7 +1,8 @@
 """Find a strictly feasible point (`find_interior_point`), or multipliers that prove infeasibility (`prove_infeasible`).
 
-HiGHS proposes both; neither is trusted. (PROGRAM.6) is checked in floats. If the multipliers have to cancel exactly at
-variables without bounds, rational multipliers with that property are computed near those of HiGHS.
+HiGHS proposes both, by linear programs; neither is trusted. (PROGRAM.6) is checked in floats. If Gᵀz + Aᵀy has to be 0
+exactly at variables without bounds, rational multipliers with that property are computed near those of HiGHS. All
+multipliers are pairs y (p,), z (m,), for the rows of A and of G.
 """
 
 from __future__ import annotations
@@ -20,14 +21,20 @@ from qpsvm.bounds.program.reduction import ROUNDING
 
 #: A slack below this share of a row's terms counts as 0.
 SLACK_TOL = 1e-9
+#: A multiplier below this share of the largest, or a c_j below this share of its terms, is made 0; then all is proven.
+ZERO_TOL = 1e-9
 #: Largest number of entries of a dense system.
 MAX_ENTRIES = 1_000_000
 
-Rows = tuple[FloatArray, FloatArray]
+Multipliers = tuple[FloatArray, FloatArray]
 
 
-def find_interior_point(program: QPBounds) -> tuple[FloatArray | None, Rows | None]:
-    """Return a point (n,) with slack in all rows and bounds; or multipliers (p,), (m,) of HiGHS if there is none."""
+def find_interior_point(program: QPBounds) -> tuple[FloatArray | None, Multipliers | None]:
+    """Return a point (n,) with slack in all rows of G and all bounds, and None; or None, and multipliers of HiGHS.
+
+    The linear program maximises t ≤ 1, for slacks of at least t‖G_i‖ in row i of G and t·min(1, ½(ub_j − lb_j)) at the
+    bounds of x_j. If t ≤ 0, its multipliers may prove infeasibility; if HiGHS fails, those of `_minimise_violation`.
+    """
     n, m, p = program.qp.n, len(program.h), len(program.b)
     with np.errstate(invalid="ignore"):
         width = np.minimum(1.0, 0.5 * (program.ub - program.lb))
@@ -59,22 +66,22 @@ def find_interior_point(program: QPBounds) -> tuple[FloatArray | None, Rows | No
 def move_off_rows(program: QPBounds, x: FloatArray) -> FloatArray | None:
     """Return a point (n,) in a direction from x that increases the slack of the rows and bounds active at x.
 
-    The direction is a least-squares solution. None if these rows are too many, or dependent. The point itself need
-    not be feasible.
+    The direction is a least-squares solution; None if there are too many such rows, or they are dependent. The point
+    need not be feasible, because it only gives the direction in which (PROGRAM.5) moves.
     """
     start = np.clip(x, program.lb, program.ub)
     values, sizes = program.G @ start, abs(program.G) @ np.abs(start)
     tight = np.flatnonzero(values > program.h - SLACK_TOL * (1.0 + sizes + np.abs(program.h)))
     with np.errstate(invalid="ignore"):
-        step = np.where(np.isinf(program.ub - program.lb), 1.0, program.ub - program.lb)
-    low, high = (np.flatnonzero(is_tight & (step > 0.0)) for is_tight in (start <= program.lb, start >= program.ub))
-    rows = len(program.b) + len(tight) + len(low) + len(high)
-    if rows * program.qp.n > MAX_ENTRIES or rows > program.qp.n:
+        width = np.where(np.isinf(program.ub - program.lb), 1.0, program.ub - program.lb)
+    low, high = (np.flatnonzero(is_tight & (width > 0.0)) for is_tight in (start <= program.lb, start >= program.ub))
+    n_active = len(program.b) + len(tight) + len(low) + len(high)
+    if n_active * program.qp.n > MAX_ENTRIES or n_active > program.qp.n:
         return None
     G = as_dense(sp.csr_array(program.G)[tight])
     eye = np.eye(program.qp.n)
     system = np.vstack([as_dense(program.A), G, eye[low], eye[high]])
-    step_limit = np.minimum(step, 1.0 + np.abs(start))
+    step_limit = np.minimum(width, 1.0 + np.abs(start))
     sides = np.concatenate([np.zeros(len(program.b)), -(np.abs(G) @ step_limit), step_limit[low], -step_limit[high]])
     direction: FloatArray = lstsq(system, sides, lapack_driver="gelsy", check_finite=False)[0]
     if not (np.abs(system @ direction - sides) <= 0.5 * np.abs(sides) + SLACK_TOL).all():
@@ -83,8 +90,8 @@ def move_off_rows(program: QPBounds, x: FloatArray) -> FloatArray | None:
     return point
 
 
-def _minimise_violation(program: QPBounds) -> Rows | None:
-    """Minimise the sum of violations of the rows within the bounds; return its multipliers (p,), (m,)."""
+def _minimise_violation(program: QPBounds) -> Multipliers | None:
+    """Minimise the sum of the violations of all rows over lb ≤ x ≤ ub; return the multipliers of that program."""
     n, m, p = program.qp.n, len(program.h), len(program.b)
     A, G = sp.csr_array(program.A), sp.csr_array(program.G)
     proposal = solve_linear_program(
@@ -97,24 +104,24 @@ def _minimise_violation(program: QPBounds) -> Rows | None:
     return None if proposal is None else (proposal.y, proposal.z)
 
 
-def prove_infeasible(program: QPBounds, y: FloatArray, z: FloatArray) -> Rows | None:
-    """Return multipliers (p,), (m,) with (PROGRAM.6), equal or near to the given ones; None if none were found.
+def prove_infeasible(program: QPBounds, y: FloatArray, z: FloatArray) -> Multipliers | None:
+    """Return multipliers with (PROGRAM.6), equal or near to the given ones; None if none were found.
 
-    Rows that contradict each other only by rounding of their right-hand sides do not count as infeasible.
+    A program that is infeasible only by rounding of its right-hand sides and bounds does not count.
     """
     bound = program.bound_below(np.zeros(program.qp.n), y, z, rows_only=True)
     sides = float(np.abs(program.b) @ np.abs(bound.y) + np.abs(program.h) @ np.abs(bound.z))
     with np.errstate(invalid="ignore"):
-        ends = np.nan_to_num(np.abs(bound.c * np.where(bound.c > 0.0, program.lb, program.ub)), posinf=0.0)
-    if bound.value > ROUNDING * (sides + float(ends.sum())):
+        terms = np.nan_to_num(np.abs(bound.c * np.where(bound.c > 0.0, program.lb, program.ub)), posinf=0.0)
+    if bound.value > ROUNDING * (sides + float(terms.sum())):
         return bound.y, bound.z
     return _prove_infeasible_exactly(program, y, z)
 
 
-def _prove_infeasible_exactly(program: QPBounds, y: FloatArray, z: FloatArray) -> Rows | None:
-    """As `prove_infeasible`, in rational numbers: the rows cancel exactly at every variable without bounds."""
+def _prove_infeasible_exactly(program: QPBounds, y: FloatArray, z: FloatArray) -> Multipliers | None:
+    """As `prove_infeasible`, in rational numbers v, for which c_j of (PROGRAM.1) is 0 where x_j has no bound."""
     multipliers = np.concatenate([y, np.maximum(z, 0.0)])
-    used = np.flatnonzero(np.abs(multipliers) > 1e-9 * np.abs(multipliers).max(initial=0.0))
+    used = np.flatnonzero(np.abs(multipliers) > ZERO_TOL * np.abs(multipliers).max(initial=0.0))
     if not len(used):
         return None
     rows = as_dense(sp.vstack([sp.csr_array(program.A), sp.csr_array(program.G)], format="csr")[used])
@@ -122,20 +129,20 @@ def _prove_infeasible_exactly(program: QPBounds, y: FloatArray, z: FloatArray) -
     if rows.size > MAX_MULTIPLICATIONS:
         return None
     residual = rows.T @ multipliers[used]
-    reach = np.abs(rows.T) @ np.abs(multipliers[used])
-    with np.errstate(invalid="ignore"):
-        open_side = np.where(residual > 0.0, ~np.isfinite(program.lb), ~np.isfinite(program.ub))
-    free = (~np.isfinite(program.lb) & ~np.isfinite(program.ub)) | (open_side & (np.abs(residual) <= 1e-9 * reach))
-    v = find_null_vector(rows[:, free].T, multipliers[used])
-    if v is None or any(value < 0 for value, k in zip(v, used.tolist(), strict=True) if k >= len(y)):
+    size = np.abs(rows.T) @ np.abs(multipliers[used])
+    is_unbounded = np.where(residual > 0.0, ~np.isfinite(program.lb), ~np.isfinite(program.ub))
+    free = ~np.isfinite(program.lb) & ~np.isfinite(program.ub)
+    must_vanish = free | (is_unbounded & (np.abs(residual) <= ZERO_TOL * size))
+    v = find_null_vector(rows[:, must_vanish].T, multipliers[used])
+    if v is None or any(value < 0 for value, k in zip(v, used.tolist(), strict=True) if k >= len(y)):  # z ≥ 0
         return None
     parts = [-factor * Fraction(side) for factor, side in zip(v, sides.tolist(), strict=True)]
     for j in np.flatnonzero(np.abs(rows).max(axis=0) > 0.0).tolist():
-        entry = dot_exactly(v, rows[:, j].tolist())
-        end = float(program.lb[j] if entry > 0 else program.ub[j])
-        if entry and not np.isfinite(end):
+        c = dot_exactly(v, rows[:, j].tolist())
+        end = float(program.lb[j] if c > 0 else program.ub[j])
+        if c and not np.isfinite(end):
             return None
-        parts += [entry * Fraction(end)] if entry else []
+        parts += [c * Fraction(end)] if c else []
     if sum(parts, Fraction(0)) <= Fraction(ROUNDING) * sum(map(abs, parts), Fraction(0)):
         return None
     exact_multipliers = np.zeros(len(multipliers))

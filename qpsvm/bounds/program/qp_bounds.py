@@ -94,7 +94,7 @@ class LowerBound:
 class BoundedTerms(NamedTuple):
     """Inputs of the sum in (PROGRAM.1), all of whose terms have a minimum.
 
-    dual, c: Multipliers, and the enclosure of c of (PROGRAM.1).
+    dual, c: u, y and z, and the enclosure of c of (PROGRAM.1).
     loss: Amount by which (PROGRAM.2) lowers the value.
     box: Lower and upper bounds (n,), given or implied, over which every term has a minimum.
     curvature (n,): κ of (CONVEX.1).
@@ -125,7 +125,9 @@ class UpperBound(NamedTuple):
 class QPBounds:
     """Bounds on the optimum of one QP; intermediate results are cached.
 
-    Shapes: P (n, n), dense or a factor; G (m, n), A (p, n), with zero rows if the QP has no such constraints.
+    G (m, n), A (p, n): With zero rows if the QP has no such constraints.
+    factor: Z (n, k) and d (n,) of P = ZZᵀ + diag(d); or None, and P is dense.
+    P (n, n), entry_error: The dense P, or None; and a bound on the rounding error of its entries.
     rounding: Largest relative change of an entry of q that (PROGRAM.7) may make.
     seconds: Time limit of a linear program.
     """
@@ -156,11 +158,9 @@ class QPBounds:
         assert self.factor is not None
         Z, d = self.factor
         diagonal_part = Enclosure(d * x, np.where((d == 0.0) | (x == 0.0), 0.0, np.abs(d * x) * 2.0**-52 + UNDERFLOW))
-        return (
-            diagonal_part.add(multiply_enclosed(Z, multiply_enclosed(Z.T, as_exact(x))))
-            if Z.shape[1]
-            else diagonal_part
-        )
+        if not Z.shape[1]:
+            return diagonal_part
+        return diagonal_part.add(multiply_enclosed(Z, multiply_enclosed(Z.T, as_exact(x))))
 
     def adopt_convexity(self, other: QPBounds) -> None:
         """Reuse the convexity analysis of another program with the same P."""
@@ -208,17 +208,13 @@ class QPBounds:
         rows_only: Set P = 0, q = 0, r = 0, as in (PROGRAM.6).
         sharp: Take more time for a curvature that is below 0 by rounding only.
         """
-        if rows_only:
-            dual = DualArguments(np.zeros(self.qp.n), np.array(y), np.maximum(z, 0.0))
-        else:
-            dual = DualArguments(np.array(u), np.array(y), self._clip_to_slack_bounds(z))
         curvature: FloatArray | None
         if rows_only:
+            dual = DualArguments(np.zeros(self.qp.n), np.array(y), np.maximum(z, 0.0))
             curvature = np.zeros(self.qp.n)
-        elif sharp:
-            curvature = self.sharp_curvature
         else:
-            curvature = self.curvature
+            dual = DualArguments(np.array(u), np.array(y), self._clip_to_slack_bounds(z))
+            curvature = self.sharp_curvature if sharp else self.curvature
         if curvature is None:
             return LowerBound(
                 -math.inf, dual.y, dual.z, self._compute_residual(dual, rows_only).value, NOT_PROVEN_CONVEX
@@ -231,57 +227,57 @@ class QPBounds:
     ) -> BoundedTerms | LowerBound:
         """Find multipliers near the given ones for which every term c_j x_j + ½κ_j(x_j − u_j)² has a minimum.
 
-        A variable is bad if its term has none: c_j is not 0, though perhaps only by rounding, x_j has no bound on that
-        side, and κ_j = 0. The remedies are, in turn: a positive κ, (PROGRAM.2), rational multipliers, (PROGRAM.7), and
+        It has none if c_j is not 0, perhaps only by rounding, x_j has no bound on that side, and κ_j = 0: these j are
+        `unbounded`. The remedies are, in turn: a positive κ, (PROGRAM.2), rational multipliers, (PROGRAM.7), and
         implied bounds, (PROGRAM.8). Returns a `LowerBound` if it was computed in rational numbers, or is −∞.
         """
         c, box = self._compute_residual(dual, rows_only), (self.lb, self.ub)
-        bad = self._find_unbounded(c, box)
-        if len(bad) and rows_only:
-            columns = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)], format="csc")[:, bad].T
-            if holds_exactly(columns, np.concatenate([dual.y, dual.z]), np.zeros(len(bad)), equal=True):
-                c.value[bad] = c.radius[bad] = 0.0
-                bad = bad[:0]
-        elif len(bad) or ((curvature < 0.0) & np.isinf(self.ub - self.lb)).any():
+        unbounded = self._find_unbounded(c, box)
+        if len(unbounded) and rows_only:
+            columns = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)], format="csc")[:, unbounded].T
+            if holds_exactly(columns, np.concatenate([dual.y, dual.z]), np.zeros(len(unbounded)), equal=True):
+                c.value[unbounded] = c.radius[unbounded] = 0.0
+                unbounded = unbounded[:0]
+        elif len(unbounded) or ((curvature < 0.0) & np.isinf(self.ub - self.lb)).any():
             strict = self.strict_curvature
-            curvature = strict if strict.any() or not curvature.any() else curvature
-            bad = bad[curvature[bad] <= 0.0]
-        if (curvature < 0.0).any():
+            curvature = strict if strict.any() or not curvature.any() else curvature  # strict is 0 if nothing is proven
+            unbounded = unbounded[curvature[unbounded] <= 0.0]
+        if (curvature < 0.0).any():  # such terms need both bounds, and `_sum_terms` reports a missing one
             return BoundedTerms(dual, c, 0.0, self.implied_bounds, curvature)
-        if not len(bad):
+        if not len(unbounded):
             return BoundedTerms(dual, c, 0.0, box, curvature)
-        cancelled = self._cancel_residual(dual, bad, rows_only)
+        cancelled = self._cancel_residual(dual, unbounded, rows_only)
         if cancelled is not None:
-            still_bad = self._find_unbounded(cancelled[1], box)
-            still_bad = still_bad[curvature[still_bad] <= 0.0]
-            if not len(still_bad):
+            still_unbounded = self._find_unbounded(cancelled[1], box)
+            still_unbounded = still_unbounded[curvature[still_unbounded] <= 0.0]
+            if not len(still_unbounded):
                 return BoundedTerms(*cancelled, box, curvature)
-            bad = np.union1d(bad, still_bad)
+            unbounded = np.union1d(unbounded, still_unbounded)
         if not rows_only:
-            exact = self._bound_in_rationals(dual, bad)
+            exact = self._bound_in_rationals(dual, unbounded)
             if exact is not None:
                 return exact
-            refined = self._refine_multipliers(dual, bad) if self.rounding else dual
+            refined = self._refine_multipliers(dual, unbounded) if self.rounding else dual
             c = self._compute_residual(refined, rows_only)
-            changes = self._bound_q_change(refined, c, bad) if self.rounding else None
+            changes = self._bound_q_change(refined, c, unbounded) if self.rounding else None
             if changes is not None:
-                c.value[bad] = c.radius[bad] = 0.0
+                c.value[unbounded] = c.radius[unbounded] = 0.0
                 return BoundedTerms(refined, c, 0.0, box, curvature, *changes)
         return self._use_implied_bounds(dual, c, curvature, rows_only)
 
     def _use_implied_bounds(
         self, dual: DualArguments, c: Enclosure, curvature: FloatArray, rows_only: bool
     ) -> BoundedTerms | LowerBound:
-        """Return terms with a minimum over the implied bounds, (PROGRAM.8), or the lower bound −∞."""
-        bad = self._find_unbounded(c, self.implied_bounds)
-        bad = bad[curvature[bad] <= 0.0]
-        if len(bad):
-            cancelled = self._cancel_residual(dual, bad, rows_only)
+        """Return terms with a minimum over the implied bounds, (PROGRAM.8), by (PROGRAM.2) if needed; or −∞."""
+        unbounded = self._find_unbounded(c, self.implied_bounds)
+        unbounded = unbounded[curvature[unbounded] <= 0.0]
+        if len(unbounded):
+            cancelled = self._cancel_residual(dual, unbounded, rows_only)
         else:
             cancelled = dual, self._compute_residual(dual, rows_only), 0.0
         if cancelled is not None:
             return BoundedTerms(*cancelled, self.implied_bounds, curvature)
-        names = "a variable without a bound" if len(bad) == 1 else f"{len(bad)} variables without bounds"
+        names = "a variable without a bound" if len(unbounded) == 1 else f"{len(unbounded)} variables without bounds"
         return LowerBound(-math.inf, dual.y, dual.z, c.value, f"the multipliers leave a rest of (QP.1) at {names}")
 
     def _sum_terms(self, bounded: BoundedTerms, rows_only: bool) -> LowerBound:
@@ -314,7 +310,7 @@ class QPBounds:
 
     @cached
     def slack_multipliers(self) -> tuple[FloatArray, FloatArray]:
-        """Bounds (m,) each of z that give the slacks absent from P a c_j of the right sign for certain."""
+        """Bounds of z, (m,) each: within them c_j x_j has a minimum for each slack x_j with one bound and P_jj = 0."""
         low, high = np.zeros(len(self.h)), np.full(len(self.h), math.inf)
         j, rows, g = self.slacks
         up, down = np.isfinite(self.lb) & np.isinf(self.ub), np.isfinite(self.ub) & np.isinf(self.lb)
@@ -323,7 +319,7 @@ class QPBounds:
             j, rows, g = j[flat], rows[flat], g[flat]
             sign = np.where(up[j], 1.0, -1.0)
             with np.errstate(all="ignore"):
-                end, spare = -self.qp.q[j] / g, 2.0**-46 * np.abs(self.qp.q[j] / g)
+                end, spare = -self.qp.q[j] / g, 2.0**-46 * np.abs(self.qp.q[j] / g)  # c_j = 0 at end, up to rounding
             at_most = sign * g < 0.0
             np.minimum.at(high, rows[at_most], (end - spare)[at_most])
             np.maximum.at(low, rows[~at_most], (end + spare)[~at_most])
@@ -340,7 +336,7 @@ class QPBounds:
         free = np.where(g < 0.0, np.isinf(self.ub[j]), np.isinf(self.lb[j])) & (g != 0.0)
         if not free.any():
             return x
-        rows, first = np.unique(rows[free], return_index=True)
+        rows, first = np.unique(rows[free], return_index=True)  # one slack per row
         j, g = j[free][first], g[free][first]
         values = multiply_enclosed(sp.csr_array(self.G)[rows], as_exact(x))
         violation = values.value + values.radius - self.h[rows]
@@ -368,10 +364,12 @@ class QPBounds:
         up = (c.value - c.radius < 0.0) & ~np.isfinite(box[1])
         return np.flatnonzero(down | up)
 
-    def _bound_q_change(self, dual: DualArguments, c: Enclosure, bad: IntArray) -> tuple[FloatArray, float] | None:
+    def _bound_q_change(
+        self, dual: DualArguments, c: Enclosure, unbounded: IntArray
+    ) -> tuple[FloatArray, float] | None:
         """Bound the changes of q, (n,), and of entries of G, by (PROGRAM.7); None if they are too large."""
         change, q = np.zeros(self.qp.n), np.abs(self.qp.q)
-        change[bad] = c.size[bad]
+        change[unbounded] = c.size[unbounded]
         if (change <= self.rounding * q).all():
             return change, 0.0
         size = (q + abs(sp.csr_array(self.G)).T @ dual.z) * (1.0 - gamma(len(dual.z) + 4))
@@ -380,15 +378,15 @@ class QPBounds:
         g_change = float(relative_change.max())
         return (relative_change * q, g_change) if g_change <= self.rounding else None
 
-    def _bound_in_rationals(self, dual: DualArguments, bad: IntArray) -> LowerBound | None:
-        """Evaluate (PROGRAM.1) at nearby rational multipliers with c_j = 0; None without any, or if κ ≠ 0."""
+    def _bound_in_rationals(self, dual: DualArguments, unbounded: IntArray) -> LowerBound | None:
+        """Evaluate (PROGRAM.1) at nearby rational multipliers with c_j = 0 for these j; None if none, or κ ≠ 0."""
         if self.P is None or self.entry_error or self.curvature is None or self.curvature.any():
             return None
         p, n, tight = len(dual.y), self.qp.n, np.flatnonzero(dual.z > 0.0)
-        if n * n * len(bad) > MAX_MULTIPLICATIONS:
+        if n * n * len(unbounded) > MAX_MULTIPLICATIONS:
             return None
         M = np.vstack([self.P, as_dense(self.A), as_dense(sp.csr_array(self.G)[tight]), self.qp.q])
-        vector = find_null_vector(M[:, bad].T, np.concatenate([dual.u, dual.y, dual.z[tight], [1.0]]))
+        vector = find_null_vector(M[:, unbounded].T, np.concatenate([dual.u, dual.y, dual.z[tight], [1.0]]))
         if vector is None or vector[-1] <= 0 or any(value < 0 for value in vector[n + p :]):
             return None
         v = [value / vector[-1] for value in vector]
@@ -406,36 +404,37 @@ class QPBounds:
         y = np.array([float(value_z) for value_z in v[n : n + p]])
         return LowerBound(round_down(value), y, z, np.array([float(c) for c in terms]))
 
-    def _refine_multipliers(self, dual: DualArguments, bad: IntArray) -> DualArguments:
-        """Return multipliers that reduce c at some variables, relative to q_j and its terms, by least squares."""
+    def _refine_multipliers(self, dual: DualArguments, unbounded: IntArray) -> DualArguments:
+        """Return multipliers that reduce c_j at these j, relative to q_j and the terms of c_j, by least squares."""
         p, tight = len(dual.y), np.flatnonzero(dual.z > 0.0)
         M = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)[tight]], format="csr")
-        if not M.shape[0] or M.shape[0] * len(bad) > MAX_MULTIPLICATIONS:
+        if not M.shape[0] or M.shape[0] * len(unbounded) > MAX_MULTIPLICATIONS:
             return dual
-        c = self._compute_residual(dual, False).value[bad]
+        c = self._compute_residual(dual, False).value[unbounded]
         sizes = np.abs(self.qp.q) + abs(M).T @ np.abs(np.concatenate([dual.y, dual.z[tight]]))
-        weights = 1.0 / np.where(sizes[bad] > 0.0, sizes[bad], 1.0)
-        step = np.linalg.lstsq(as_dense(M[:, bad]).T * weights[:, None], -c * weights, rcond=None)[0]
+        weights = 1.0 / np.where(sizes[unbounded] > 0.0, sizes[unbounded], 1.0)
+        step = np.linalg.lstsq(as_dense(M[:, unbounded]).T * weights[:, None], -c * weights, rcond=None)[0]
         z = dual.z.copy()
         z[tight] = np.maximum(z[tight] + step[p:], 0.0)
         return DualArguments(dual.u, dual.y + step[:p], z)
 
     def _cancel_residual(
-        self, dual: DualArguments, bad: IntArray, rows_only: bool
+        self, dual: DualArguments, unbounded: IntArray, rows_only: bool
     ) -> tuple[DualArguments, Enclosure, float] | None:
-        """Return multipliers near exact ones with c_j = 0 for bad j, an enclosure of c, and the loss, (PROGRAM.2).
+        """Return u, y, z near exact ones with c_j = 0 for these j, an enclosure of c, and the loss, (PROGRAM.2).
 
-        `reach` bounds the distance of every multiplier from the exact one.
+        The enclosure is that of c at the exact ones, and loss bounds how much lower they make the value of (PROGRAM.1).
+        The chosen entries of (u, y, z) are moved, and `reach` bounds the distance of each from the exact one.
         """
         n, p = self.qp.n, len(dual.y)
         tight = np.flatnonzero(dual.z > 0.0)
         M = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)[tight]], format="csr")
-        columns = as_dense(M[:, bad]).T  # (bad, p + tight)
+        columns = as_dense(M[:, unbounded]).T  # (unbounded, p + tight): derivatives of c_j by y and z
         if not rows_only:
-            columns = np.hstack([self._take_hessian_rows(bad), columns])
+            columns = np.hstack([self._take_hessian_rows(unbounded), columns])
         n_u = columns.shape[1] - p - len(tight)  # entries of u, before those of y and z
         largest_entry = max(1.0, *(float(np.abs(vector).max(initial=0.0)) for vector in dual))
-        slack = dual.z if rows_only else np.minimum(dual.z, self.slack_multipliers[1] - dual.z)
+        slack = dual.z if rows_only else np.minimum(dual.z, self.slack_multipliers[1] - dual.z)  # by which z may move
         chosen = select_independent_columns(
             columns * np.concatenate([np.full(n_u + p, largest_entry), np.minimum(slack, largest_entry)[tight]])
         )
@@ -448,7 +447,7 @@ class QPBounds:
         reach = 0.0
         for iteration in range(REFINEMENT_ROUNDS + 1):
             c = self._compute_residual(dual, rows_only)
-            step, reach = inverse.solve(Enclosure(-c.value[bad], c.radius[bad]))
+            step, reach = inverse.solve(Enclosure(-c.value[unbounded], c.radius[unbounded]))
             if iteration < REFINEMENT_ROUNDS:
                 full_step = np.zeros(columns.shape[1])
                 full_step[chosen] = step
@@ -459,18 +458,18 @@ class QPBounds:
         moved_rows = chosen[chosen >= n_u] - n_u
         if (dual.z < 0.0).any() or (dual.z[tight[moved_rows[moved_rows >= p] - p]] < reach).any():
             return None
-        factor = 1.0 + gamma(n + 4)
+        growth = 1.0 + gamma(n + 4)  # of a sum of n products, by rounding
         moved_u = chosen[chosen < n_u]
-        radius = c.radius + reach * factor * abs(M[moved_rows]).sum(axis=0)
+        radius = c.radius + reach * growth * abs(M[moved_rows]).sum(axis=0)
         sides = np.concatenate([self.b, self.h[tight]])[moved_rows]
-        loss = reach * factor * float(np.abs(sides).sum())
+        loss = reach * growth * float(np.abs(sides).sum())
         if len(moved_u):  # −½(u + e)ᵀP(u + e) ≥ −½uᵀPu − |Pu|ᵀ|e| − ½ trace(P) ‖e‖²
-            radius = radius + reach * factor * np.abs(self._take_hessian_rows(moved_u)).sum(axis=0)
+            radius = radius + reach * growth * np.abs(self._take_hessian_rows(moved_u)).sum(axis=0)
             trace = float(np.abs(self.qp.P.diagonal()).sum())
             slope = float(self.apply_hessian(dual.u).size[moved_u].sum())
-            loss += factor * (reach * slope + 0.5 * trace * len(moved_u) * reach * reach)
+            loss += growth * (reach * slope + 0.5 * trace * len(moved_u) * reach * reach)
         value = c.value.copy()
-        value[bad] = radius[bad] = 0.0
+        value[unbounded] = radius[unbounded] = 0.0
         return dual, Enclosure(value, radius * FEW_ROUNDINGS), loss * FEW_ROUNDINGS
 
     def _take_hessian_rows(self, rows: IntArray) -> FloatArray:
@@ -487,7 +486,7 @@ class QPBounds:
     def _bound_box_minimum(
         c: Enclosure, curvature: FloatArray, u: FloatArray, box: tuple[FloatArray, FloatArray]
     ) -> tuple[float, float]:
-        """Bound the minimum of Σ c_j x_j + ½κ_j(x_j − u_j)² over a box, and its rounding."""
+        """Return Σ min c_j x_j + ½κ_j(x_j − u_j)² over a box, and a bound on its rounding; −∞ if a minimum is."""
         low, high = c.value - c.radius, c.value + c.radius
         lb, ub = box
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
@@ -497,11 +496,11 @@ class QPBounds:
             if (curvature < 0.0).any():
                 error = 0.5 * curvature * (np.maximum(np.abs(ub - u), np.abs(u - lb)) * FEW_ROUNDINGS) ** 2
                 terms, sizes = terms + error, sizes + np.abs(error)
-            elif curvature.any():  # c u − c²/(2κ) is concave in c: minimal at an end of its interval
-                vertices = [(side * u, side * side / (2.0 * curvature)) for side in (low, high)]
-                free = np.minimum.reduce([value - loss for value, loss in vertices])
+            elif curvature.any():  # over all x the minimum is c u − c²/(2κ), concave in c: least at low or high
+                minima = [(side * u, side * side / (2.0 * curvature)) for side in (low, high)]
+                free = np.minimum.reduce([value - drop for value, drop in minima])
                 better = (curvature > 0.0) & (free > terms)
-                sizes = np.where(better, np.maximum.reduce([abs(value) + loss for value, loss in vertices]), sizes)
+                sizes = np.where(better, np.maximum.reduce([abs(value) + drop for value, drop in minima]), sizes)
                 terms = np.where(better, free, terms)
         if not np.isfinite(terms).all():
             return -math.inf, 0.0
@@ -581,16 +580,16 @@ class QPBounds:
         return x, moved_entries, reach
 
     def _bound_objective(self, x: FloatArray, moved_entries: IntArray, reach: float) -> float:
-        """Bound f from above at all points that differ from x (n,) by at most `reach` in some entries."""
+        """Bound f from above at all points that differ from x (n,) by at most `reach` in each of the moved entries."""
         curved = self.apply_hessian(x)
         square, error = dot_with_bound(x, curved.value)
         linear, rounding = dot_with_bound(self.qp.q, x)
         error = 0.5 * (error + float(np.abs(x) @ curved.radius)) + rounding
         if reach:
-            factor = 1.0 + gamma(len(moved_entries) + 4)
+            growth = 1.0 + gamma(len(moved_entries) + 4)
             slope = float(curved.add(as_exact(self.qp.q)).size[moved_entries].sum())
             trace = float(np.abs(self.qp.P.diagonal()).sum())
-            error += factor * (reach * slope + 0.5 * trace * len(moved_entries) * reach * reach)
+            error += growth * (reach * slope + 0.5 * trace * len(moved_entries) * reach * reach)
         value, rounding = sum_with_bound(np.array([0.5 * square, linear, self.qp.r]))
         error += rounding + 4.0 * 2.0**-53 * (abs(square) + abs(linear) + abs(self.qp.r))
         return value + error * FEW_ROUNDINGS

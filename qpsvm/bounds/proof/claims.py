@@ -90,7 +90,7 @@ def prove_weak_duality(
     """
     beta_sum = _find_beta_sum(program)
     kernel = space.prove_definiteness(beta_sum is not None)
-    if kernel.sigma == 0.0 and kernel.built:
+    if kernel.sigma == 0.0 and kernel.is_by_construction:
         return WeakDuality()
     restriction = "" if kernel.offset is None else " where 1ᵀβ is what the intercept makes it"
     if kernel.sigma == 0.0 and kernel.offset is None:

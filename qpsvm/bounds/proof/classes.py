@@ -149,9 +149,9 @@ class ClassesSpace(Space):
             _add_intervals([part.square_distance for part in by_class]),
         )
 
-    def prove_definiteness(self, plane: bool) -> Definiteness:
+    def prove_definiteness(self, has_fixed_sum: bool) -> Definiteness:
         """Return the definiteness of the base space: K repeated for each class has the eigenvalues of K."""
-        return self.space.prove_definiteness(plane)
+        return self.space.prove_definiteness(has_fixed_sum)
 
     def _split_by_class(self, primal_point: Primal) -> list[Primal]:
         """Return the primal point of each class."""

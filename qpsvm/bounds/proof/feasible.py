@@ -1,13 +1,13 @@
 """Find an exactly feasible α near a given one, in rational numbers (`make_feasible`).
 
-α of a solver violates the equalities by some rounding. One row takes up the residual, exactly; only that row, and rows
-at a bound that is no float, need fractions:
+The α of a solver violates the equalities Eᵀα = e of (DUAL.1) by some rounding. The residual Eᵀα − e is subtracted from
+one row of α, exactly; only that row, and rows at a bound that is not a float, need fractions:
 
     (FEAS.1)  floats are rational numbers; those of a certificate are feasible up to their last digits
     (FEAS.2)  0 ≤ α_k ≤ U_k: if a float exceeds a U_k that is not a float, α_k = U_k; with many such rows, a float below
-    (FEAS.3)  the residual of Eᵀα = e is subtracted from one row, the nearest to its margin if that is known, because a
-              step s of row k adds |t_k − δ_kα_k| s to the gap, (GAP.1), else one far from both its bounds; if no row
-              can take all of it, from the rows with the largest slack in turn
+    (FEAS.3)  a step s of row k adds |t_k − δ_kα_k| s to the gap, (GAP.1). So the residual of Eᵀα = e is subtracted from
+              the row where that cost is least, or, if costs are unknown, from the row farthest from both its bounds; if
+              no row can take all of it, from the rows with the largest slack in turn
     (FEAS.4)  multipliers of linear constraints have their own units, and are changed last
 
 Rows whose α is not a float are called carriers.
@@ -141,22 +141,23 @@ def make_feasible(program: ExactDual, alpha: FloatArray, costs: FloatArray | Non
         a[may_exceed] = upper_low[may_exceed]
     point = FeasibleAlpha(a, carriers, program)
     equalities = [group for group in program.groups if group.ridge == 0]
-    surplus = [compute_residual(group, point) for group in equalities]
-    if not any(surplus):
+    residuals = [compute_residual(group, point) for group in equalities]
+    if not any(residuals):
         return point
-    parts, a, carriers = _split_equalities(equalities, surplus), a.copy(), {**carriers}
-    is_repaired = parts is not None and all(_subtract_surplus(program, a, carriers, costs, *part) for part in parts)
+    parts, a, carriers = _split_equalities(equalities, residuals), a.copy(), {**carriers}
+    is_repaired = parts is not None and all(_subtract_residual(program, a, carriers, costs, *part) for part in parts)
     return FeasibleAlpha(a, carriers, program) if is_repaired else None
 
 
 def compute_residual(group: ExactGroup, point: ExactAlpha) -> Fraction:
     """Return E_gᵀα − e_g, exactly."""
-    special = {*point.carriers, *group.entries}
-    if not special:
+    not_floats = {*point.carriers, *group.entries}  # rows where α or E is a fraction
+    if not not_floats:
         return _dot_exactly(group, point.alpha) - group.total
     alpha = point.alpha.copy()
-    alpha[list(special)] = 0.0
-    return _dot_exactly(group, alpha) + sum((group.get_entry(k) * point[k] for k in special), Fraction(0)) - group.total
+    alpha[list(not_floats)] = 0.0
+    exact_terms = (group.get_entry(k) * point[k] for k in not_floats)
+    return _dot_exactly(group, alpha) + sum(exact_terms, Fraction(0)) - group.total
 
 
 def _dot_exactly(group: ExactGroup, alpha: FloatArray) -> Fraction:
@@ -174,17 +175,18 @@ def _dot_exactly(group: ExactGroup, alpha: FloatArray) -> Fraction:
 
 
 def _split_equalities(
-    equalities: list[ExactGroup], surplus: list[Fraction]
+    equalities: list[ExactGroup], residuals: list[Fraction]
 ) -> list[tuple[FloatArray, NDArray[np.bool_], Fraction]] | None:
-    """Split the equalities over disjoint sets of rows: column, mask and surplus of each; None if that fails.
+    """Return column, mask of rows (m,) and residual of equivalent equalities over disjoint rows; None if that fails.
 
-    Two equalities, as of ν-SVM, have the same two entries in all rows of a class, so that they determine Σα of each.
+    Two equalities, as of ν-SVM, have the same two entries in all rows of a class. So they determine Σα of each class,
+    and two equalities with entries 1 are equivalent to them.
     """
     if len(equalities) == 1:
         column = equalities[0].column
         mask = np.abs(column) > 0.0
-        mask[list(equalities[0].entries)] = False
-        return [(column, mask, surplus[0])]
+        mask[list(equalities[0].entries)] = False  # entries that are fractions
+        return [(column, mask, residuals[0])]
     if len(equalities) != 2:
         return None
     E = np.column_stack([group.column for group in equalities])
@@ -198,39 +200,39 @@ def _split_equalities(
     determinant = a * d - b * c
     if determinant == 0:
         return None
-    # first · surplus_first + second · surplus_second = surplus
-    surplus_first = (surplus[0] * d - surplus[1] * c) / determinant
-    surplus_second = (surplus[1] * a - surplus[0] * b) / determinant
+    # first · residual_first + second · residual_second = residuals
+    residual_first = (residuals[0] * d - residuals[1] * c) / determinant
+    residual_second = (residuals[1] * a - residuals[0] * b) / determinant
     ones = np.ones(len(E))
-    return [(ones, is_first, surplus_first), (ones, (second == E).all(axis=1), surplus_second)]
+    return [(ones, is_first, residual_first), (ones, (second == E).all(axis=1), residual_second)]
 
 
-def _subtract_surplus(
+def _subtract_residual(
     program: ExactDual,
     a: FloatArray,
     carriers: dict[int, Fraction],
     costs: FloatArray | None,
     column: FloatArray,
     mask: NDArray[np.bool_],
-    surplus: Fraction,
+    residual: Fraction,
 ) -> bool:
-    """Subtract the surplus from Σ column·α over the rows of a mask, in place, (FEAS.3); return whether that worked."""
-    if surplus == 0:
+    """Reduce Σ column·α over the rows of a mask by the residual, in place, (FEAS.3); return whether that worked."""
+    if residual == 0:
         return True
-    for k in _order_rows(program, a, costs, column, mask, surplus):
+    for k in _order_rows(program, a, costs, column, mask, residual):
         value, factor = carriers.get(k, Fraction(float(a[k]))), Fraction(float(column[k]))
-        target = value - surplus / factor
+        target = value - residual / factor
         U = program.upper.get_finite(k)
         new_value = max(target if U is None else min(target, U), Fraction(0))
         if new_value > LARGEST_ALPHA:
             return False
-        surplus -= (value - new_value) * factor
+        residual -= (value - new_value) * factor
         a[k] = float(new_value)
         if Fraction(float(new_value)) != new_value:
             carriers[k] = new_value
         else:
             carriers.pop(k, None)
-        if surplus == 0:
+        if residual == 0:
             return True
     return False
 
@@ -241,19 +243,19 @@ def _order_rows(
     costs: FloatArray | None,
     column: FloatArray,
     mask: NDArray[np.bool_],
-    surplus: Fraction,
+    residual: Fraction,
 ) -> list[int]:
-    """Return the rows in the order of (FEAS.3) and (FEAS.4): first one that can take the surplus alone."""
+    """Return the rows in the order of (FEAS.3) and (FEAS.4): first, if there is one, a row that can take all of it."""
     rows = np.flatnonzero(mask)
     a, sizes, is_constraint = a[rows], np.abs(column[rows]), rows >= program.m - program.n_constraint_rows
     upper = program.upper_enclosure[1][rows]
-    down = (column[rows] > 0.0) == (surplus > 0)  # α falls where c has that sign
+    down = (column[rows] > 0.0) == (residual > 0)  # α falls where c has that sign
     with np.errstate(over="ignore"):
         slack = np.where(down, a, upper - a) * sizes
         distance_to_bounds = np.where(is_constraint, 0.0, np.minimum(a, upper - a) * sizes)
     order = np.lexsort((-slack, is_constraint))
     order = order[slack[order] > 0.0][:MAX_CHANGED_ROWS]
-    needed = 2.0 * abs(float(surplus))
+    needed = 2.0 * abs(float(residual))  # with room for the rounding of slack
     if costs is not None:
         can_take_all = slack > needed
         preference = np.where(can_take_all, -costs[rows] / sizes, -np.inf)

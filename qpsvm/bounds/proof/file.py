@@ -17,13 +17,13 @@
     "seal": …
     }
 
-It is JSON, one item per line, without other keys: the tables of `bounds/proof/checker.py` define the entries of each
-machine, kernel and claim. Floats are written so that they are read as the same floats. The seal is the SHA-256 of all
-bytes before `"seal"`. The checker reads the file by itself, and computes everything again.
+The file is JSON with one item per line, and without other keys: the tables of `bounds/proof/checker.py` define the
+entries of each machine, kernel and claim. Floats are written so that they are read as the same floats. The seal is the
+SHA-256 of all bytes before `"seal"`. The checker reads the file by itself, and computes everything again.
 
-The data are identified by their *values*: the SHA-256 of little-endian IEEE doubles, for each row the number of its
-nonzero entries, the index (from 0) and the value of each of these, and the target (−1 or +1 for two classes, 0 without
-a target). So dense and sparse samples with the same numbers have the same digest, whatever file they were read from.
+"data" identifies the samples, in whatever file they are: "values" is the SHA-256 of little-endian IEEE doubles, which
+are, for each sample, the number of its nonzero entries, the index (from 0) and the value of each of these, and the
+target (−1 or +1 for two classes, 0 without a target). So dense and sparse samples of the same numbers have one digest.
 """
 
 from __future__ import annotations
@@ -61,10 +61,11 @@ ABOUT = (
 class Recorded:
     """A machine and its samples, for a file.
 
-    machine: Name, parameters, kernel and whatever else the checker needs, as JSON values.
+    machine: The entry "machine".
     X: All samples, (n, d); for a precomputed kernel its matrix.
     target (n,): Targets.
-    plane: w, its coefficients, or centre and radius of a ball; and the multipliers: the floats of the result.
+    plane: The entry "plane", empty if no plane separates: w, its coefficients, or centre and radius of a ball, and the
+        multipliers, as the floats of the result.
     why_not: Reason why no file can be written; usually empty.
     """
 
@@ -84,26 +85,26 @@ def save(
 ) -> None:  # fmt: skip
     """Write a proof to a file, see `Proof.save`.
 
-    reading: Describes how the data file was converted to samples, in the format of the checker.
+    reading: How the data file was converted to samples, as in the entry "file"; None for the defaults of the checker,
+        and then the file is read and compared with the samples.
 
     Raises UnsupportedError, FileFormatError, DataError, FileAccessError, ParameterTypeError.
     """
-    numbers = _numbers(proof)
+    weights = _build_weights(proof)
     recorded: Recorded = proof.record["stated"]()
     if recorded.why_not:
         raise UnsupportedError(f"no proof file: {recorded.why_not}")
-    values = digest(recorded.X, recorded.target)
-    about: dict[str, Any] = {"rows": recorded.X.n, "values": values}
+    data_info: dict[str, Any] = {"rows": recorded.X.n, "values": digest(recorded.X, recorded.target)}
     file_info: dict[str, Any] = dict(reading or {})
     if data is not None:
         name = as_path_text(data)
-        file_info = {**_bytes_of(name), **(reading or ({} if target is None else {"target": target}))}
+        file_info = {**_identify_file(name), **(reading or ({} if target is None else {"target": target}))}
         if reading is None:
-            _check_samples(name, file_info, recorded, values)
-    parts: dict[str, Any] = {"about": ABOUT, "machine": recorded.machine, "data": about, "file": file_info}
-    parts |= {**numbers, "plane": recorded.plane} if recorded.plane else numbers
-    parts |= {"claims": _claims(proof, recorded.machine["name"]), "assumptions": proof.assumptions}
-    body = checker.HEAD.decode() + "".join(f"{json.dumps(key)}: {_lines(part)},\n" for key, part in parts.items())
+            _check_samples(name, file_info, recorded, data_info["values"])
+    parts: dict[str, Any] = {"about": ABOUT, "machine": recorded.machine, "data": data_info, "file": file_info}
+    parts |= {**weights, "plane": recorded.plane} if recorded.plane else weights
+    parts |= {"claims": _list_claims(proof, recorded.machine["name"]), "assumptions": proof.assumptions}
+    body = checker.HEAD.decode() + "".join(f"{json.dumps(key)}: {_format_part(part)},\n" for key, part in parts.items())
     content = body.encode()
     content += checker.SEAL + hashlib.sha256(content).hexdigest().encode() + b'"\n}\n'
     try:
@@ -114,7 +115,7 @@ def save(
         file.write(content)
 
 
-def _lines(part: Any) -> str:
+def _format_part(part: Any) -> str:
     """Return a part as JSON, with one line per item."""
     if isinstance(part, Mapping) and part:
         return "{\n" + ",\n".join(f"  {json.dumps(key)}: {_text(value)}" for key, value in part.items()) + "\n}"
@@ -127,11 +128,11 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _numbers(proof: Any) -> dict[str, Any]:
-    """Return α, or the convex weights that prove that the hulls meet. Raises UnsupportedError."""
+def _build_weights(proof: Any) -> dict[str, Any]:
+    """Build the entry "alpha", or "hulls" with convex weights if the hulls meet. Raises UnsupportedError."""
     record, proven = proof.record, {claim.kind for claim in proof.claims if claim.verdict == "proven"}
     if "stated" in record and "point" in record:
-        return {"alpha": _alpha(record["point"])}
+        return {"alpha": _encode_alpha(record["point"])}
     if record.get("enclosed"):
         raise UnsupportedError(
             "no proof file: the weights of the proof are enclosed, and a file has exact ones: print it"
@@ -143,16 +144,17 @@ def _numbers(proof: Any) -> dict[str, Any]:
     raise UnsupportedError("a proof of this kind goes into no file yet: print it, or look at its record")
 
 
-def _alpha(point: FeasibleAlpha) -> dict[str, Any]:
-    """Return α as integers times a power of 2, and the remaining entries as fractions; classes of a sample in a row."""
-    integral = point.alpha.copy()
-    integral[list(point.carriers)] = 0.0
-    j, exponent = as_integers(integral)
+def _encode_alpha(point: FeasibleAlpha) -> dict[str, Any]:
+    """Return α as integers times a power of 2, and carriers as fractions; for several classes, sample by sample."""
+    floats = point.alpha.copy()
+    floats[list(point.carriers)] = 0.0
+    integers, exponent = as_integers(floats)
+    shift = point.exponent - exponent
     fractions = [[int(k), value.numerator, value.denominator] for k, value in point.carriers.items()]
-    return {"exponent": point.exponent, "integers": [v >> point.exponent - exponent for v in j], "others": fractions}
+    return {"exponent": point.exponent, "integers": [j >> shift for j in integers], "others": fractions}
 
 
-def _claims(proof: Any, machine: str) -> list[dict[str, Any]]:
+def _list_claims(proof: Any, machine: str) -> list[dict[str, Any]]:
     """Return the proven claims as numbers, without sentences."""
     if "point" not in proof.record:
         return [{"claim": "the hulls meet"}]
@@ -179,19 +181,16 @@ def _claims(proof: Any, machine: str) -> list[dict[str, Any]]:
     return claims
 
 
-# --- the data ---------------------------------------------------------------------------------------------------------
-
-
 def digest(X: RowSource, target: FloatArray) -> str:
     """Return the SHA-256 of the values, in one pass over the rows: X (n, d) and target (n,)."""
     sha256 = hashlib.sha256()
-    for rows, rows_of_tile in _tiles(X):
-        sha256.update(_doubles(rows_of_tile, target[rows]))
+    for rows, samples in _iter_tiles(X):
+        sha256.update(_encode_samples(samples, target[rows]))
     return sha256.hexdigest()
 
 
-def _tiles(X: RowSource) -> Iterator[tuple[slice, sp.csr_array]]:
-    """Yield all rows in order, a block at a time, without zeros."""
+def _iter_tiles(X: RowSource) -> Iterator[tuple[slice, sp.csr_array]]:
+    """Yield all rows in order, in tiles that fit in the cache, without stored zeros."""
     for block in X.blocks():
         step = max(IN_CACHE // max(block.d, 1), 1) if not X.is_sparse else IN_CACHE
         for start in range(0, block.n, step):
@@ -203,20 +202,20 @@ def _tiles(X: RowSource) -> Iterator[tuple[slice, sp.csr_array]]:
             yield slice(block.rows.start + tile.start, block.rows.start + tile.stop), rows
 
 
-def _doubles(rows: sp.csr_array, target: FloatArray) -> bytes:
-    """Return the bytes to hash of some rows (k, d) and their targets (k,)."""
+def _encode_samples(rows: sp.csr_array, target: FloatArray) -> bytes:
+    """Return the bytes to hash of some rows (k, d) and their targets (k,): count, index, value, …, target for each."""
     counts = np.diff(rows.indptr).astype(np.int64)
     ends = np.cumsum(2 * counts + 2)
     starts = ends - (2 * counts + 2)
     doubles = np.empty(int(ends[-1]) if len(ends) else 0, dtype="<f8")
     doubles[starts], doubles[ends - 1] = counts, target
-    within = np.arange(rows.nnz) - np.repeat(rows.indptr[:-1], counts)
-    places = np.repeat(starts, counts) + 1 + 2 * within
-    doubles[places], doubles[places + 1] = rows.indices, rows.data
+    rank_in_row = np.arange(rows.nnz) - np.repeat(rows.indptr[:-1], counts)
+    positions = np.repeat(starts, counts) + 1 + 2 * rank_in_row
+    doubles[positions], doubles[positions + 1] = rows.indices, rows.data
     return doubles.tobytes()
 
 
-def _bytes_of(name: str) -> dict[str, Any]:
+def _identify_file(name: str) -> dict[str, Any]:
     """Return the name of a file and the SHA-256 of its bytes. Raises FileFormatError."""
     try:
         with open(name, "rb") as file:
@@ -226,7 +225,7 @@ def _bytes_of(name: str) -> dict[str, Any]:
 
 
 def _check_samples(name: str, file_info: Mapping[str, Any], recorded: Recorded, values: str) -> None:
-    """Check that a data file has exactly these samples. Raises FileFormatError, DataError."""
+    """Check that a data file has exactly the samples of this digest. Raises FileFormatError, DataError."""
     try:
         rows, target, _ = checker.samples(checker.content_of(name), file_info, None, recorded.machine)
     except (checker.UnusableError, LookupError, TypeError, ValueError) as error:

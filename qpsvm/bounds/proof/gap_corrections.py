@@ -1,12 +1,13 @@
 """Lower a proven gap: improve b for fixed w (`improve_intercepts`), or relax violated hard rows (`relax_levels`).
 
-A proven gap can exceed the measured one for two reasons. First, b is rounded:
+A proven gap can exceed the measured one for two reasons. First, b is rounded. With E the column of b in (DUAL.1), and t
+of (DUAL.2):
 
     (BESTB.1)  for fixed w and other multipliers, P is convex in b, and piecewise linear if δ = 0: it has a minimum at
                a b where some t_k is 0
     (BESTB.2)  its slope is e − Σ E_k U_k over the rows with t_k > 0. At b = −∞ these are the rows with E_k > 0, and the
-               slope grows by |E_k| U_k at each b where t_k changes sign. In a block of rows that share a slack, it
-               changes where t_k falls to 0, or to the largest t of a row with E = 0
+               slope grows by |E_k| U_k at each b where t_k changes sign. In a block of rows, (DUAL.10), only the
+               largest t counts: the slope changes where t_k falls to 0, or to the largest t of a row with E = 0
     (BESTB.3)  the rounding of b moves every t_k by at most E_k ulp(b)/2, and P by ½ulp(b) Σ|E_k| U_k
 
 The correction of b is computed in floats, and b plus the correction is a rational number. The correction need not be
@@ -43,12 +44,12 @@ from qpsvm.bounds.proof.terms import bound_violations
 
 #: Number of sweeps of coordinate descent over the intercepts of several classes.
 N_SWEEPS = 4
-#: A level is lowered by the violation plus this many error radii, because the next evaluation is rounded, too.
+#: A level is lowered by the violation plus this many error radii, because t for the new level is rounded, too.
 SAFETY_RADII = 4.0
 
 
 def find_free_intercepts(program: ExactDual) -> list[ExactGroup]:
-    """Return the constraint groups of the intercepts without penalty; [] if P is not piecewise linear in them."""
+    """Return the groups whose multipliers are unpenalised intercepts; [] if P is not piecewise linear in them."""
     if not program.curvature.is_zero:
         return []
     groups = [group for group in program.groups if group.multiplier == "b" or program.classes > 1]
@@ -77,12 +78,8 @@ def improve_intercepts(
         return None
     multipliers = dict(primal_point.multipliers)
     if isinstance(values, ExactValues):
-        t = np.array(
-            [
-                round_to_nearest((low + high) / 2)
-                for low, high in bound_violations_exactly(program, primal_point, values)
-            ]
-        )
+        t_intervals = bound_violations_exactly(program, primal_point, values)
+        t = np.array([round_to_nearest((low + high) / 2) for low, high in t_intervals])
     else:
         t_bounds = bound_violations(program, primal_point, values.values)
         t = t_bounds.high + t_bounds.low
@@ -99,7 +96,7 @@ def improve_intercepts(
 def _find_step(program: ExactDual, group: ExactGroup, t: FloatArray) -> float:
     """Return the step of b to the minimum of P, (BESTB.2); NaN if there is none.
 
-    t (m,): The violations at the current b. The rows of a block share a slack, and their nonzero E are equal.
+    t (m,): The violations at the current b. The nonzero E of the rows of a block are equal.
     """
     column = group.column.reshape(-1, program.block_size)
     t = t.reshape(-1, program.block_size)
@@ -126,7 +123,7 @@ def relax_levels(
 ) -> tuple[ExactDual, FloatArray, str] | None:
     """Lower the levels of violated hard rows, by (RELAX.2) if it applies, else by (RELAX.1).
 
-    Return the program with lower levels, v (m,), and the start of a sentence that the gap completes. Return None if no
+    Return the program with lower levels, v (m,), and the start of a sentence that the proven gap completes; None if no
     hard row is violated, or a violation is not finite.
     """
     hard = np.flatnonzero(program.find_hard_rows())
@@ -161,7 +158,7 @@ def relax_levels(
 
 
 def _find_common_level(program: ExactDual) -> Fraction | None:
-    """Return the level that all rows share if (RELAX.2) may apply, else None."""
+    """Return the level of all rows if (RELAX.2) may apply: all are hard, and no group has an e or R; else None."""
     if not program.m or not program.find_hard_rows().all():
         return None
     if any(group.ridge or group.total for group in program.groups):

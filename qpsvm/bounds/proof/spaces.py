@@ -132,13 +132,13 @@ class Space(ABC):
         del centre
         return None
 
-    def prove_definiteness(self, plane: bool) -> Definiteness:
+    def prove_definiteness(self, has_fixed_sum: bool) -> Definiteness:
         """Prove that the kernel matrix over these points is positive semidefinite, or how much it lacks.
 
-        plane: Whether 1ᵀβ is constant, (DEF.4).
+        has_fixed_sum: Whether 1ᵀβ is the same for all β, (DEF.4).
         """
-        del plane
-        return Definiteness(0.0, built=True)
+        del has_fixed_sum
+        return Definiteness(0.0, is_by_construction=True)
 
 
 class BallSpace(Space):

@@ -1,7 +1,7 @@
 """Parse CSV text into rows below a header, in blocks (`open_sheet`, `parse_sheet`, `Sheet`).
 
-Its cells are parsed as numbers if all cells of a column are; an error names line and column. `detect_format` tells CSV
-from LIBSVM text, and `select_features` chooses the columns that become features.
+The cells of a column become numbers if all of them are numbers; an error names line and column. `detect_format` tells
+CSV from LIBSVM text, and `select_features` chooses the columns that become features.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ UNNAMED = ""
 
 
 def detect_format(content: bytes) -> str | None:
-    """Detect the format, "libsvm" or "csv", by the first line that shows it; None if none does.
+    """Detect the format, "libsvm" or "csv", by the first line that shows it; None if no line does.
 
-    Comments do not show it, nor does a single number, which may be the label of a LIBSVM row of zeros.
+    A comment does not show it, nor does a single number, which may be the label of a LIBSVM row of zeros.
     """
     for line in io.BytesIO(content):
         text = line.strip()
@@ -93,8 +93,8 @@ class Sheet:
     @property
     def hint(self) -> str:
         """Question for the end of a message if the header looks like data; else ""."""
-        data = next((name for name in self.names if _looks_like_data(name)), None)
-        return "" if data is None else f"; is the line of column names missing? {data!r} looks like data"
+        suspect = next((name for name in self.names if _looks_like_data(name)), None)
+        return "" if suspect is None else f"; is the line of column names missing? {suspect!r} looks like data"
 
     @property
     def names(self) -> list[str]:
@@ -102,7 +102,7 @@ class Sheet:
         return [name for name in self.header if name != UNNAMED]
 
     def blocks(self) -> Iterator[list[list[str]]]:
-        """Yield the rows below the header in blocks, with blanks around the cells. Raises FileFormatError."""
+        """Yield the rows below the header in blocks; cells keep their blanks. Raises FileFormatError."""
         rows = islice(self.records(), 1, None)
         while records := [record for _, record in islice(rows, 1 + BLOCK_CELLS // len(self.header))]:
             yield records
@@ -128,7 +128,7 @@ class Sheet:
                 ) from None
 
     def find_cell(self, i: int, name: str) -> tuple[int, str]:
-        """Return the line of the cell of row i in the file, and its text."""
+        """Return the number of the line where row i starts, from 1, and the cell's text; row 0 follows the header."""
         line, record = next(islice(self.records(), i + 1, None))
         return line, record[self.header[name]].strip()
 
@@ -172,9 +172,9 @@ class Sheet:
     def check_index(self, values: FloatArray | None, start: int = 0) -> int:
         """Check that an unnamed first column counts the rows, and return its first number, 0 or 1.
 
-        values (k,): Its numbers from row `start` on; None if they are not numbers.
+        values (k,): The numbers of that column from row `start` on; None if they are not numbers.
 
-        Raises FileFormatError.
+        Raises FileFormatError about the first row that does not count.
         """
         differs = 0
         if values is not None:
@@ -209,7 +209,7 @@ def _is_rounded(cell: str) -> bool:
 
 
 def _looks_like_data(name: str) -> bool:
-    """Return whether the name of a column is a number or a date."""
+    """Return whether the name of a column is a number or a date, as in a file without a header."""
     return parse_numbers([name]) is not None or bool(find_date_orders([name]))
 
 
@@ -252,8 +252,8 @@ def _check_header(path: FilePath, names: Sequence[str]) -> dict[str, int]:
         may_be_index = j == 0 and len(names) > 1  # needs no name if it counts the rows, which `check_index` checks
         if name in header or not (name or may_be_index):
             fault = f"the same name {name!r} as column {header[name] + 1}" if name else "no name"
-            data = any(map(_looks_like_data, names))
-            hint = "is the line of column names missing?" if data else "give it its own name"
+            is_suspect = any(map(_looks_like_data, names))
+            hint = "is the line of column names missing?" if is_suspect else "give it its own name"
             raise FileFormatError(f"{path}: column {j + 1} has {fault}; {hint}")
         header[name] = j
     return header
@@ -277,7 +277,7 @@ def split_names(given: Sequence[str], known: Collection[str]) -> tuple[str, ...]
 def select_features(sheet: Sheet, roles: Mapping[str, str], drop: Sequence[str]) -> list[str]:
     """Return the names of the columns that become features, in the order of the file.
 
-    roles: The columns of target, groups and weights, by these options.
+    roles: The names of the columns of target, groups and weights, by option.
 
     Raises UnknownOptionError, ParameterError, DataError.
     """

@@ -2,8 +2,8 @@
 
     (STD.1)  x̃_ij = (x_ij − μ_j)/s_j,   s_j² = (1/n) Σ_i (x_ij − μ_j)²
 
-Both are sums over blocks. A first pass computes μ, and a second one sums the deviations from it, which correct the
-rounding error of μ, and their squares. Sparse rows stay sparse: they are divided by s, and μ is not subtracted.
+Both are sums over blocks. A first pass computes μ. A second pass sums the deviations from that μ, whose mean is its
+rounding error, and their squares. Sparse rows stay sparse: they are divided by s, and μ is not subtracted.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ def standardise_rows(source: RowSource) -> StandardisedRows:
     Sparse rows are divided by the same s, but are not centred.
     """
     n = source.n
-    low, high, total, zeros = _scan_columns(source)
-    peak = np.maximum(np.abs(low), np.abs(high))  # entries are divided by it, so that squares do not overflow
+    low, high, total, n_zeros = _scan_columns(source)
+    peak = np.maximum(np.abs(low), np.abs(high))  # deviations are divided by it, so that squares do not overflow
     peak[peak == 0.0] = 1.0
     mean = total / n
-    shift, squares = _sum_deviations(source, mean, peak)
-    shift = (shift - zeros * (mean / peak)) / n  # the mean deviation: the rounding error of `mean`
-    squares = squares + zeros * (mean / peak) ** 2
-    scale = peak * np.sqrt(np.maximum(squares / n - shift * shift, 0.0))
-    constant = low == high
-    mean = np.where(constant, low, mean + peak * shift)
-    return StandardisedRows(source, mean, np.where(constant | (scale == 0.0), 1.0, scale))
+    deviations, squares = _sum_deviations(source, mean, peak)
+    mean_deviation = (deviations - n_zeros * (mean / peak)) / n  # the rounding error of `mean`, over peak
+    squares = squares + n_zeros * (mean / peak) ** 2
+    scale = peak * np.sqrt(np.maximum(squares / n - mean_deviation * mean_deviation, 0.0))
+    is_constant = low == high
+    mean = np.where(is_constant, low, mean + peak * mean_deviation)  # exact if constant
+    return StandardisedRows(source, mean, np.where(is_constant | (scale == 0.0), 1.0, scale))
 
 
 class StandardisedRows(TransformedRows):
@@ -91,18 +91,18 @@ def _scan_columns(source: RowSource) -> tuple[FloatArray, FloatArray, FloatArray
 
 def _sum_deviations(source: RowSource, mean: FloatArray, peak: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the sums of (x − μ)/peak and of its square over the stored entries of each column: (d,) each."""
-    shift = np.zeros(source.d)
+    deviations = np.zeros(source.d)
     squares = np.zeros(source.d)
     for X in _iter_tiles(source):
         if sp.issparse(X):
             deviation = (X.data - mean[X.indices]) / peak[X.indices]
-            shift += np.bincount(X.indices, deviation, source.d)
+            deviations += np.bincount(X.indices, deviation, source.d)
             squares += np.bincount(X.indices, deviation * deviation, source.d)
         else:
             deviation = (X - mean) / peak
-            shift += deviation.sum(axis=0)
+            deviations += deviation.sum(axis=0)
             squares += np.einsum("ij,ij->j", deviation, deviation)
-    return shift, squares
+    return deviations, squares
 
 
 def _iter_tiles(source: RowSource) -> Iterator[Matrix]:

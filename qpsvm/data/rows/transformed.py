@@ -1,6 +1,6 @@
 """Transform, select, repeat or concatenate the rows of other sources when they are read, without a copy.
 
-`features` and `standardised` have further transforms.
+Each class is a `RowSource` over other sources. `features` and `standardised` have further transforms.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from qpsvm.data.rows.source import BlockRows, RowSource, Task
 from qpsvm.data.rows.sparse_block import SparseBlock
 from qpsvm.data.rows.tasks import ComposedTask, take
 
-#: Largest size in bytes of selected rows that are fetched from a remote source; more are stored there.
+#: Largest size in bytes of selected rows that are fetched from a remote source; larger selections are stored there.
 MAX_FETCHED_BYTES = 1e9
 
 
@@ -67,7 +67,7 @@ class TransformedRows(RowSource):
 
 @dataclass(frozen=True)
 class ShiftTransform:
-    """Transform of a block to the rows (x_i − μ)/s, computed as exactly as in a copy.
+    """Transform of a block to the dense rows (x_i − μ)/s, computed as exactly as in a copy.
 
     mean (d,): μ.
     scale (d,): s; None for 1.
@@ -96,7 +96,7 @@ class CentredRows(TransformedRows):
 
     def __init__(self, source: RowSource, origin: FloatArray) -> None:
         super().__init__(source, ShiftTransform(origin))
-        self.origin, self.is_sparse = origin, False
+        self.origin, self.is_sparse = origin, False  # x_i − μ has no zeros
 
 
 class RowsWithOnes(TransformedRows):
@@ -148,7 +148,7 @@ class SomeRows(RowSource):
 def select_rows(source: RowSource, index: IntArray) -> RowSource:
     """Select some rows of a source, ascending, at least one: (k, d).
 
-    From a remote source, few rows are fetched; more are gathered and stored in its processes.
+    From a remote source, up to `MAX_FETCHED_BYTES` are fetched; more rows are gathered and stored in its processes.
     """
     if not source.is_remote:
         return SomeRows(source, index)
@@ -189,7 +189,7 @@ class StackedRows(RowSource):
 
 
 class TiledRows(StackedRows):
-    """The rows of a source repeated, but stored once, as for the two rows per sample in the dual of a regression.
+    """All rows of a source, then all again, stored once: the two rows per sample in the dual of a regression.
 
     times: Number of repetitions.
     """
@@ -206,7 +206,7 @@ class TiledRows(StackedRows):
         return np.tile(self.source.squared_norms(), self.times)
 
     def moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
-        """Return the moments as in `RowSource.moments`; the source may get a row several times."""
+        """Return the moments as in `RowSource.moments`; the source may be asked for a row several times."""
         return self.source.moments(rows % self.source.n, scale)
 
     def weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:

@@ -59,7 +59,7 @@ def test_a_matrix_that_is_known_up_to_a_radius():
 def test_on_the_hyperplane_of_a_free_intercept():
     Z = np.random.default_rng(1).standard_normal((8, 2))
     K = -((Z[:, None] - Z) ** 2).sum(axis=2)  # positive semidefinite where 1ᵀδ = 0, and nowhere else
-    known = prove_definiteness(K, plane=True)
+    known = prove_definiteness(K, has_fixed_sum=True)
     assert prove_definiteness(K).sigma == np.inf
     assert known.sigma < 1e-12
     assert is_positive_semidefinite(exactly(K, known.sigma, known.offset))

@@ -141,13 +141,13 @@ class KernelSpace(Space):
             squares = -2.0 * np.expm1(-values.gamma * np.square(lengths) * (1.0 - 8.0 * UNIT))
             return np.sqrt(np.maximum(squares, 0.0)) * (1.0 - 16.0 * UNIT)
 
-    def prove_definiteness(self, plane: bool) -> Definiteness:
+    def prove_definiteness(self, has_fixed_sum: bool) -> Definiteness:
         """Prove that K is positive semidefinite, by construction or by a Cholesky factor, (DEF.1)."""
         if self.kernel_values.is_psd:
-            return Definiteness(0.0, built=True)
+            return Definiteness(0.0, is_by_construction=True)
         if self.n > MOST_ROWS:
             return Definiteness(math.inf)
-        return prove_definiteness(*self.kernel_values.compute_full_matrix(), plane)
+        return prove_definiteness(*self.kernel_values.compute_full_matrix(), has_fixed_sum)
 
 
 def build_space_of_samples(kernel: Kernel, X: Matrix) -> KernelSpace:
