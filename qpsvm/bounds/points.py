@@ -44,12 +44,12 @@ from qpsvm.space.kernels.functions import RBF, exp_in_place
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: Numbers in a strip of kernel values, which fit in the cache; and smallest and largest number of its samples.
-STRIP, FEWEST_ROWS, MOST_ROWS = 200_000, 256, 2048
+STRIP, MIN_ROWS, MAX_ROWS = 200_000, 256, 2048
 #: Number of columns of a block of (SPAN.5): NARROWEST at first, where the columns are large; then 1/BLOCKS_A_WIDTH of
 #: the number of columns before the block, up to WIDEST.
 NARROWEST, BLOCKS_A_WIDTH, WIDEST = 8, 8, 64
 #: Largest number of pivots, absolute and as a share of the support vectors: with more, direct evaluation is as cheap.
-MOST_PIVOTS, MOST_SHARE = 4000, 0.5
+MAX_PIVOTS, MAX_SHARE = 4000, 0.5
 #: Up to this many kernel values between all samples and the support vectors (half a minute), w(α) is another candidate
 #: next to a w over few samples.
 AFFORDABLE_VALUES = 4e9
@@ -77,7 +77,7 @@ class Span:
         self._residual_norm = self._residual_norm_bound = 0.0  # Σ|β_i|‖ρ_i‖ as computed, and a bound on it
         self._coefficient_size = 0.0  # Σ|β_i|a_i
         support = np.flatnonzero(beta)
-        step = int(np.clip(STRIP // max(len(self._independent), 1), FEWEST_ROWS, MOST_ROWS))
+        step = int(np.clip(STRIP // max(len(self._independent), 1), MIN_ROWS, MAX_ROWS))
         for start in range(0, len(support), step):
             self._add_rows(support[start : start + step])
 
@@ -196,7 +196,7 @@ def build_span(space: FeatureSpace, beta: FloatArray, coef: FloatArray, requires
     requires_w: Whether this w is needed even if w(α) costs no more. If not, the result is None then.
     """
     pivots, support = np.flatnonzero(coef), int(np.count_nonzero(beta))
-    max_pivots = MOST_PIVOTS if requires_w else min(MOST_PIVOTS, MOST_SHARE * support)
+    max_pivots = MAX_PIVOTS if requires_w else min(MAX_PIVOTS, MAX_SHARE * support)
     if space.is_linear or not space.is_plain or not 0 < len(pivots) <= max_pivots:
         return None
     return Span(space, beta, pivots) if (space.curvature(pivots) > 0.0).any() else None

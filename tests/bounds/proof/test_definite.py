@@ -107,7 +107,7 @@ def test_a_saddle_of_an_indefinite_matrix_is_not_proven_to_be_optimal():
 
 
 def test_large_matrices_are_assumed_to_be_positive_semidefinite(monkeypatch):
-    monkeypatch.setattr("qpsvm.bounds.proof.kernels.points.MOST_ROWS", 5)
+    monkeypatch.setattr("qpsvm.bounds.proof.kernels.points.MAX_ROWS", 5)
     X = np.random.default_rng(3).standard_normal((12, 2))
     proof = qpsvm.solve(qpsvm.CSVM(X @ X.T, X[:, 0] > 0, kernel="precomputed")).verify()
     assert proof.gap < 1e-9

@@ -30,7 +30,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.proof.kernels.values import ROWS
 
 #: Largest number of rows for which a proof is tried: 5000 take some seconds.
-MOST_ROWS = 5000
+MAX_ROWS = 5000
 #: A σ up to this many roundings of the trace counts as rounding, and (DEF.4) is not tried.
 MAX_SHIFT_ROUNDINGS = 512.0
 #: What is added to the diagonal grows by GROWTH until there is a Cholesky factor, up to MAX_ADDED of the mean diagonal.

@@ -25,7 +25,7 @@ from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.proof.exact_dual import Primal
-from qpsvm.bounds.proof.kernels.definite import MOST_ROWS, Definiteness, prove_definiteness
+from qpsvm.bounds.proof.kernels.definite import MAX_ROWS, Definiteness, prove_definiteness
 from qpsvm.bounds.proof.kernels.exact import compute_exact_values
 from qpsvm.bounds.proof.kernels.sharp import compute_sharp_diagonal, compute_sharp_sums
 from qpsvm.bounds.proof.kernels.values import COLUMNS, ROWS, KernelValues, MatrixValues, ProductValues, RBFValues
@@ -145,7 +145,7 @@ class KernelSpace(Space):
         """Prove that K is positive semidefinite, by construction or by a Cholesky factor, (DEF.1)."""
         if self.kernel_values.is_psd:
             return Definiteness(0.0, is_by_construction=True)
-        if self.n > MOST_ROWS:
+        if self.n > MAX_ROWS:
             return Definiteness(math.inf)
         return prove_definiteness(*self.kernel_values.compute_full_matrix(), has_fixed_sum)
 
