@@ -20,7 +20,7 @@ from qpsvm.base.errors import ParameterTypeError, UnknownOptionError, Unsupporte
 from qpsvm.faces.play.checks import RequestError
 from qpsvm.faces.play.kernel_catalogue import KERNELS
 from qpsvm.faces.play.machine_catalogue import MACHINES
-from qpsvm.faces.play.request import MOST_POINTS, PageState, read_state
+from qpsvm.faces.play.request import MAX_POINTS, PageState, read_state
 from qpsvm.machines import Problem
 
 #: The name of a regression's target among the features.
@@ -141,10 +141,8 @@ def build_start(problem: Problem) -> Start:
 def _check_page_limits(problem: Problem, learnt: str) -> None:
     """Check that the page can show the samples of a problem. Raises UnsupportedError."""
     n, d = problem.X.shape
-    if n > MOST_POINTS:
-        raise UnsupportedError(
-            f"the page takes {MOST_POINTS} rows at the most, this problem has {n}: give some of them"
-        )
+    if n > MAX_POINTS:
+        raise UnsupportedError(f"the page takes {MAX_POINTS} rows at the most, this problem has {n}: give some of them")
     if d < 2 and learnt != "numbers":
         raise UnsupportedError(
             "the page shows a plane, and this problem has one feature: add a column, of zeros if need be"

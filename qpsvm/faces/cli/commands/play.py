@@ -11,7 +11,7 @@ from qpsvm.base.errors import UnsupportedError
 from qpsvm.faces.cli.data import Dataset, read_dataset
 from qpsvm.faces.cli.problem_options import FILE_OPTIONS, apply_defaults, build_problem, refuse_options
 from qpsvm.faces.play.machine_catalogue import MACHINES
-from qpsvm.faces.play.request import MOST_NUMBERS, MOST_POINTS
+from qpsvm.faces.play.request import MAX_NUMBERS, MAX_POINTS
 from qpsvm.faces.play.server import serve
 from qpsvm.faces.play.start import TARGET, Start, build_start, choose_default_start
 from qpsvm.machines import registry
@@ -53,7 +53,7 @@ def _build_start(options: argparse.Namespace) -> Start:
 def select_page_rows(dataset: Dataset) -> NDArray[np.intp]:
     """Select as many rows as a page can show, evenly spaced in each class; all of them if they are few enough."""
     n, d = dataset.table.X.shape
-    most = max(min(MOST_POINTS, MOST_NUMBERS // max(d, 1)), 2)
+    most = max(min(MAX_POINTS, MAX_NUMBERS // max(d, 1)), 2)
     if n <= most:
         return np.arange(n)
     if dataset.target_kind != "labels" or dataset.y is None:
