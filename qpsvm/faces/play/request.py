@@ -181,7 +181,7 @@ def _normalise_label(label: Any) -> Any:
 
 
 def _list_kernel_keys() -> list[str]:
-    """List "name" and the parameters of all kernels: the page sends those of kernels that are not chosen, too."""
+    """List "name" and the parameters of all kernels; `read_settings` refuses those that a kernel does not have."""
     return ["name", *{p.name: None for each in KERNELS.values() for p in each.parameters}]
 
 
@@ -197,12 +197,8 @@ def _read_points(value: Any) -> FloatArray:
         raise RequestError(
             f"state.points may hold {MAX_NUMBERS} numbers in all, got {len(rows)} rows of {d}", "state.points"
         )
-    return np.array(
-        [
-            as_number_list(row, f"state.points[{i}]", d, -LARGEST_COORDINATE, LARGEST_COORDINATE)
-            for i, row in enumerate(rows)
-        ]
-    )
+    limits = -LARGEST_COORDINATE, LARGEST_COORDINATE
+    return np.array([as_number_list(row, f"state.points[{i}]", d, *limits) for i, row in enumerate(rows)])
 
 
 def _read_axes(value: Any, d: int, machine: str) -> tuple[int, int]:
