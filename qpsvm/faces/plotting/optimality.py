@@ -221,8 +221,8 @@ def gap(
         color, style, marker = CURVES[k % len(CURVES)]
         pairs = pairs[np.isfinite(pairs[:, 1])]  # rows (iteration, gap)
         ax.plot(
-            pairs[:, 0], np.maximum(pairs[:, 1], MIN_DRAWN_GAP), color=color, linestyle=style, marker=marker, markersize=5,
-            markevery=max(1, len(pairs) // MARKERS), linewidth=1.5, label=escape_label(name),
+            pairs[:, 0], np.maximum(pairs[:, 1], MIN_DRAWN_GAP), color=color, linestyle=style, marker=marker,
+            markersize=5, markevery=max(1, len(pairs) // MARKERS), linewidth=1.5, label=escape_label(name),
         )  # fmt: skip
     if tol is not None:
         ax.axhline(tol, color=GREY, linestyle=(0, (1, 1)), linewidth=1.2, label=f"tolerance {tol:g}")
