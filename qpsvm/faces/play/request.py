@@ -80,9 +80,8 @@ class PageState:
                     f"class {label:+d} has no point: add one, or flip one of the other class", "state.labels"
                 )
         kernel = KERNELS[self.kernel].build_kernel(self.kernel_parameters)
-        machine = MACHINES[self.machine]
         y = np.asarray(classes)[(self.labels > 0).astype(int)]
-        return machine.build_problem(self.points, y, self.parameters, kernel, self.psd)
+        return MACHINES[self.machine].build_problem(self.points, y, self.parameters, kernel, self.psd)
 
     def to_json(self) -> dict[str, Any]:
         """Return the state in the format of the page."""

@@ -141,9 +141,8 @@ def _draw_curves(
     """Draw f over the one feature, with all samples and without each omitted one; return handles for the legend."""
     x = view.compute_grid(0, CURVE_POINTS)
     others = view.evaluate(refits, x[:, None]) if omitted else np.zeros((len(x), 0))
-    curves = [view.evaluate(result, x[:, None]), *others.T]
     looks = _choose_looks(omitted, "f")
-    for values, (color, style, _) in zip(curves, looks, strict=True):
+    for values, (color, style, _) in zip([view.evaluate(result, x[:, None]), *others.T], looks, strict=True):
         ax.plot(x, values, color=color, linestyle=style, linewidth=1.8 if color == BLACK else 1.3, zorder=2)
     if problem._regression_target is None:
         ax.axhline(0.0, color=BLACK, linewidth=0.6, zorder=1)
@@ -162,10 +161,7 @@ def _choose_looks(omitted: list[int], name: str) -> list[tuple[str, str, str]]:
 
 
 def _draw_samples(ax: Axes, problem: Problem, points: FloatArray, influences: FloatArray) -> list[Any]:
-    """Draw samples (m, 2) by class, with areas by their influences (m,), NaN where no machine was left.
-
-    Returns handles for the legend.
-    """
+    """Draw samples (m, 2) by class, with areas by influences (m,), NaN if unknown; return handles for the legend."""
     largest = float(np.nanmax(influences, initial=0.0))
     area = np.where(influences > 0.0, MIN_AREA + AREA_RANGE * np.nan_to_num(influences) / (largest or 1.0), MIN_AREA)
     look: dict[str, Any] = {"alpha": OPACITY, "edgecolors": BLACK, "linewidths": 0.7, "zorder": 4}

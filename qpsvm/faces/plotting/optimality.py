@@ -44,12 +44,7 @@ MARKERS = 12
 
 @picture
 def duality(
-    problem: Problem,
-    result: SVMResult,
-    *,
-    start: ArrayLike | None = None,
-    legend: bool = True,
-    ax: Axes | None = None,
+    problem: Problem, result: SVMResult, *, start: ArrayLike | None = None, legend: bool = True, ax: Axes | None = None
 ) -> Axes:
     """Draw primal and dual values on the segment from a feasible α to the α of the result, and the gap between them.
 

@@ -11,13 +11,8 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.frozen import build_frozen, copy_without_cache
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.certificate import Certificate
+from qpsvm.machines.problem import certifier
 from qpsvm.machines.problem.caveats import find_caveats
-from qpsvm.machines.problem.certifier import (
-    CLEAR_SLACK_SHARE,
-    MAX_SNAP_SHARE,
-    MIN_CURVATURE_SHARE,
-    NEGLIGIBLE_ALPHA_SHARE,
-)
 from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.result.all_in_one_result import AllInOneResult
@@ -64,24 +59,24 @@ def _classify_variables(
     As in `classify_samples`, no fixed threshold decides whether an α counts as 0 or as its bound. By (JOINT.6), an
     optimal α_ic is 0 if row (i, c) is violated less than allowed: by no more than 0, or with a shared slack by no more
     than the worst rival of the sample. An increase of α_ic by 1 changes w_y and w_c, and lowers the violation by
-    2 K_ii. So α_ic counts as 0 if the violation would not exceed the allowed one without it, or if it is clearly below
-    and α_ic tiny. The distance of α from its bound is compared with the slack in the same way.
+    2 K_ii. So α_ic counts as 0 if the violation would not exceed the allowed one without α_ic, or if the violation is
+    clearly below and α_ic is tiny. The distance of α from its bound is compared with the slack in the same way.
 
     alpha, violation (n, k): α, and t of (JOINT.1), which is negative beyond the margin.
     """
     C, is_shared = dual.upper[:, None], dual.has_shared_slack
-    clear_slack = CLEAR_SLACK_SHARE * dual.level
-    alpha_per_slack = 0.5 / np.maximum(space.centred_gram.diagonal(), MIN_CURVATURE_SHARE * space.scale)[:, None]
+    clear_slack = certifier.CLEAR_SLACK_SHARE * dual.level
+    diagonal = np.maximum(space.centred_gram.diagonal(), certifier.MIN_CURVATURE_SHARE * space.scale)
+    alpha_per_slack = 0.5 / diagonal[:, None]
     allowed = np.maximum(violation.max(axis=1), 0.0)[:, None] if is_shared else 0.0
-    negligible = np.where(np.abs(allowed - violation) > clear_slack, NEGLIGIBLE_ALPHA_SHARE * C, 0.0)
-    max_distance = MAX_SNAP_SHARE * np.minimum(C, float(alpha.max()))  # from 0 or from the bound
-    is_zero = alpha <= np.maximum(
-        (allowed - violation) * alpha_per_slack, np.where(allowed > violation, negligible, 0.0)
-    )
-    kind = np.where((alpha > 0.0) & ~(is_zero & (alpha <= max_distance)), 1, 0).astype(np.int8)
+    negligible = np.where(np.abs(allowed - violation) > clear_slack, certifier.NEGLIGIBLE_ALPHA_SHARE * C, 0.0)
+    max_distance = certifier.MAX_SNAP_SHARE * np.minimum(C, float(alpha.max()))  # from 0 or from the bound
+    removable = np.maximum((allowed - violation) * alpha_per_slack, np.where(allowed > violation, negligible, 0.0))
+    is_zero = (alpha <= removable) & (alpha <= max_distance)
+    kind = np.where((alpha > 0.0) & ~is_zero, 1, 0).astype(np.int8)
     slack = allowed if is_shared else violation
     bound_slack = C - alpha.sum(axis=1)[:, None] if is_shared else C - alpha
-    negligible = np.where(slack > clear_slack, NEGLIGIBLE_ALPHA_SHARE * C, 0.0)
+    negligible = np.where(slack > clear_slack, certifier.NEGLIGIBLE_ALPHA_SHARE * C, 0.0)
     is_at_bound = bound_slack <= np.maximum(slack * alpha_per_slack, negligible)
     kind[(kind == 1) & is_at_bound & (bound_slack <= max_distance)] = 2
     return kind

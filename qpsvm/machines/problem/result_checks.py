@@ -63,10 +63,7 @@ def format_title(problem: DualStatement, result: SVMResult) -> str:
 
 
 def _explain_other_variables(problem: DualStatement, result: SVMResult) -> str:
-    """Explain how α, constraints or further variables of a result differ from those of a problem; "" if they agree.
-
-    The text continues the sentence "the result …".
-    """
+    """Explain how variables or constraints of a result differ from a problem's: the end of "the result …", or ""."""
     names = [name[:LONGEST_NAME] for name in problem._textbook_constraint_rows.names] if problem.constraints else []
     result_names = [] if result.constraints is None else result.constraints["name"].tolist()
     structure = problem._dual_structure

@@ -14,14 +14,7 @@ import numpy as np
 from qpsvm.base.arrays.frozen import find_common_value
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
-from qpsvm.machines.problem.forms import (
-    LEVEL_ROWS,
-    MAX_SCALED_BOUND,
-    SCALED_MULTIPLIERS,
-    SCALED_ROWS,
-    SLACKS,
-    SMALLEST_UNIT,
-)
+from qpsvm.machines.problem import forms
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.svm_dual import SVMDual
 
@@ -49,14 +42,15 @@ def compute_scaling(
         )
     objective = 1.0 / objective_unit
     if form == "dual":
-        multipliers = {SCALED_MULTIPLIERS: unit} if constraints else {}
+        multipliers = {forms.SCALED_MULTIPLIERS: unit} if constraints else {}
         rows = {group.name: 1.0 / unit for group in svm.groups if not group.ridge}
         return {"alpha": unit, **multipliers}, rows, objective
-    names = [*SLACKS, *(group.multiplier for group in svm.groups)]
+    names = [*forms.SLACKS, *(group.multiplier for group in svm.groups)]
     # ‖w‖² = Σ_ij α_i α_j s_i s_j K_ij has the size of α f, that is of unit · level; absent factors are 1
     variables = {"w": float(np.sqrt(unit * level)), **(dict.fromkeys(names, level) if level != 1.0 else {})}
     variables = {(letters or {}).get(name, name): factor for name, factor in variables.items()}
-    return variables, dict.fromkeys([*LEVEL_ROWS, SCALED_ROWS], 1.0 / level) if level != 1.0 else {}, objective
+    rows = dict.fromkeys([*forms.LEVEL_ROWS, forms.SCALED_ROWS], 1.0 / level) if level != 1.0 else {}
+    return variables, rows, objective
 
 
 def compute_alpha_unit(svm: SVMDual, kappa: float) -> float:
@@ -70,10 +64,10 @@ def compute_alpha_unit(svm: SVMDual, kappa: float) -> float:
         typical_bound = _mean_or_default(svm.upper[np.isfinite(svm.upper)], np.inf)
     if svm.is_homogeneous:
         sizes = [size for size in (typical_bound, *(abs(part.total) for part in svm.parts)) if 0.0 < size < np.inf]
-        return max(min(sizes, default=1.0), SMALLEST_UNIT)
+        return max(min(sizes, default=1.0), forms.SMALLEST_UNIT)
     curvature = _mean_or_default(svm.curvature, 0.0) if svm.has_curvature else 0.0
     unit = min(compute_level_size(svm) / (kappa + curvature), typical_bound)
-    return max(unit, typical_bound / MAX_SCALED_BOUND) if np.isfinite(typical_bound) else unit
+    return max(unit, typical_bound / forms.MAX_SCALED_BOUND) if np.isfinite(typical_bound) else unit
 
 
 def compute_level_size(svm: SVMDual) -> float:

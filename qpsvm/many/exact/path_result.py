@@ -363,10 +363,7 @@ class ExactPath:
         return len(self) > 0 and self.low <= value <= self.reached
 
     def _find_piece(self, value: float) -> tuple[int, float]:
-        """Return the index of the piece that contains a value, and the value's s.
-
-        Raises ParameterError, ParameterTypeError.
-        """
+        """Return the index of the piece at a value, and its s. Raises ParameterError, ParameterTypeError."""
         value = as_real(value, self.parameter)
         if not self._covers(value):
             raise ParameterError(
