@@ -309,7 +309,7 @@ class ExactPath:
         Returns
         -------
         ndarray, ndarray, shape (q, k) each
-            f at the lower and at the upper ends, in the order of `breakpoints`.
+            Values of f at the lower and at the upper ends, in the order of `breakpoints`.
 
         Examples
         --------
