@@ -2,9 +2,10 @@
 
 Derivation
 ----------
-f(x) = ⟨w, φ(x)⟩ + b. A sample may be inside the margin by ξ_i + ζ_i: the part ξ_i costs C_i ξ_i²/(2κ), the part ζ_i
-costs C_i for each unit. Up to κ the first is the cheaper one, beyond κ the second, so that the loss of a slack t is
-C_i t²/(2κ) for t ≤ κ and C_i (t − κ/2) from there on: smooth where the hinge has its kink, and never steeper than it.
+f(x) = ⟨w, φ(x)⟩ + b. A sample may be inside the margin by ξ_i + ζ_i, its slack. The part ξ_i costs C_i ξ_i²/(2κ), and
+the part ζ_i costs C_i per unit. One more unit of ξ_i costs less than one of ζ_i as long as ξ_i < κ. So the loss of a
+slack t is C_i t²/(2κ) for t ≤ κ, with ζ_i = 0, and C_i (t − κ/2) beyond, with ξ_i = κ. Unlike the hinge it is smooth at
+t = 0, and it is never steeper than the hinge.
 
     (HUBER.1)  margin:  the hyperplanes f = −1 and f = +1 are 2/‖w‖ apart
     (HUBER.2)  primal:  minimise ½‖w‖² + Σ C_i (ξ_i²/(2κ) + ζ_i), plus ½b² where b is penalised,  over w, b, ξ, ζ
@@ -28,7 +29,7 @@ C_i t²/(2κ) for t ≤ κ and C_i (t − κ/2) from there on: smooth where the 
     (HUBER.13)  three kinds of samples:  α_i = 0 and y_i f ≥ 1, no support vector;  0 < α_i < C_i and y_i f =
                 1 − κα_i/C_i, where the loss is a curve;  α_i = C_i and y_i f ≤ 1 − κ, on its slope
     (HUBER.14)  strong duality:  the optimal values of (HUBER.2) and (HUBER.10) differ in sign only
-    (HUBER.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (HUBER.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight per feature, and f(x) = wᵀx + b
     (HUBER.16)  weak duality:  for every α of (HUBER.10) and every w, b, ξ, ζ of (HUBER.2),  P(w, b, ξ, ζ) − D(α) =
                 ½‖w − w(α)‖² + Σ [C_i (ξ_i − κα_i/C_i)²/(2κ) + (C_i − α_i) ζ_i + α_i (y_i f(x_i) − 1 + ξ_i + ζ_i)]
                 ≥ 0,  plus ½(b − yᵀα)² where b is penalised
@@ -72,17 +73,17 @@ class HuberHinge(Problem):
 
     See Also
     --------
-    CSVM : What it is for a width near 0.
-    SquaredHinge : What it is for a large one, (HUBER.17).
+    CSVM : The limit for a width towards 0, (HUBER.17).
+    SquaredHinge : The same machine with C/(2κ) for C, if no slack is above the width, (HUBER.17).
 
     References
     ----------
-    Chapelle, *Training a support vector machine in the primal*, Neural Computation 19 (2007): his loss with
-    h = κ/2, which begins at y f = 1 + h there and at 1 here.
+    Chapelle, *Training a support vector machine in the primal*, Neural Computation 19 (2007). His loss with h = κ/2
+    is positive for y f < 1 + h, the loss here for y f < 1.
 
     Examples
     --------
-    Within the width, α is in proportion to the slack, (HUBER.6), and beyond it, α is C:
+    If the slack is at most the width, α is proportional to it, (HUBER.6). If it is larger, α is C:
 
     >>> import qpsvm
     >>> X, y = [[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1]
@@ -117,18 +118,10 @@ class HuberHinge(Problem):
         *,
         class_weight: ClassWeight = None,
     ) -> None:
-        super().__init__(
-            build_binary_samples(X, y, sample_weight, class_weight),
-            kernel,
-            intercept,
-            psd,
-            constraints,
-            C=C,
-            width=width,
-        )
+        samples = build_binary_samples(X, y, sample_weight, class_weight)
+        super().__init__(samples, kernel, intercept, psd, constraints, C=C, width=width)
 
     def _build_specification(self) -> Specification:
         C = compute_active_penalties(self.C, self.samples)
-        return Specification(
-            self._active_target, 1.0, C, divide_exactly(C, Fraction(self.width))
-        )  # (HUBER.2), (HUBER.10)
+        curvature = divide_exactly(C, Fraction(self.width))  # κ/C_i
+        return Specification(self._active_target, 1.0, C, curvature)  # (HUBER.2), (HUBER.10)

@@ -1,4 +1,7 @@
-"""Run delayed calls of Dask, on a cluster if this process is connected to one (`compute_calls`)."""
+"""Run delayed calls of Dask, on a cluster if this process is connected to one (`compute_calls`).
+
+`distributed` is looked up in `sys.modules`: a process that has not imported it is not connected to a cluster.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from qpsvm.base.errors import ClusterError
 
 #: Number of times that Dask retries a task.
 RETRIES = 3
-#: Seconds without any worker after which a run fails.
+#: Interval in seconds at which a run checks that the cluster has a worker, and fails if there is none.
 WORKER_TIMEOUT = 60.0
 _LOST_MESSAGE = (
     "the Dask cluster has lost these rows, or its scheduler is gone: connect a Client again, and make the collection "
@@ -50,13 +53,13 @@ def compute_calls(calls: Sequence[Any]) -> list[Any]:
             _wait(client, futures)
             results = list(client.gather(futures, direct=True))
         finally:
-            if results is None:  # Ctrl-C, or an error of a task
+            if results is None:  # Ctrl-C or an error: stop the tasks that still run
                 client.cancel(futures)
         return results
 
 
 def _wait(client: Any, futures: Sequence[Any]) -> None:
-    """Wait for futures as long as there are workers. Raises ClusterError."""
+    """Wait until all futures end. Raises ClusterError if the cluster has no workers when `WORKER_TIMEOUT` is over."""
     from distributed import wait
 
     while True:
@@ -70,9 +73,9 @@ def _wait(client: Any, futures: Sequence[Any]) -> None:
 
 @contextmanager
 def translate_cluster_errors() -> Iterator[None]:
-    """Translate errors of Dask: the scheduler is gone, futures were lost, or a partition ends its worker.
+    """Translate Dask's errors to ClusterError: a lost scheduler or partition, or a partition that ends its worker.
 
-    Dask's warnings about large vectors in a graph and about labels that are text are silenced: both are intended.
+    Dask warns of large vectors in a graph and of labels that are text. Both are intended, and the warnings silenced.
     """
     try:
         with warnings.catch_warnings():
@@ -89,7 +92,7 @@ def translate_cluster_errors() -> Iterator[None]:
 
 
 def _as_cluster_error(error: BaseException) -> ClusterError:
-    """Return the error for an error of Dask: a partition has ended its worker, or else the cluster is gone."""
+    """Convert an error of Dask: a partition has ended its worker, or else the cluster is gone."""
     if type(error).__name__ == "KilledWorker":
         return ClusterError(
             f"a partition ended each worker that was to compute it, which may be for want of memory ({error}): make "

@@ -1,7 +1,7 @@
 """Read a request of the page, and check every key, type, size and range (`read_request`).
 
-Nothing from a page is used before it has been checked here. `write_program` writes a Python program that solves the
-problem of a state.
+Nothing from a page is used before it has been checked here. Errors name the faulty field, as in "state.labels[3]".
+`write_program` writes a Python program that solves the problem of a state.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from qpsvm.faces.play.machine_catalogue import MACHINES, count_dual_variables, h
 from qpsvm.faces.play.page_parameters import read_settings
 from qpsvm.machines import Problem
 
-#: Limits of a state: the number of points, and of their coordinates in all.
+#: Limits of a state: the number of samples, and of all their coordinates together.
 MAX_POINTS, MAX_NUMBERS = 1000, 20_000
 #: The largest absolute value of a coordinate, so that polynomial kernels do not overflow.
-LARGEST = 1e9
+LARGEST_COORDINATE = 1e9
 #: The largest absolute value of an α of the user.
 LARGEST_ALPHA = 1e15
-#: Up to this integer, JavaScript represents all integers exactly.
+#: Largest absolute value of an id: JavaScript represents all integers up to it exactly.
 LARGEST_ID = 2**53
-#: Grid points per side of the plane: limits and default.
-FEWEST_TICKS, MAX_TICKS, TICKS = 8, 96, 56
-#: The parts of an answer to "solve" that can be left out.
-SHOWS = ("plane", "qp", "derivation")
-#: The keys of each kind of request, besides "id" and "ask".
+#: Number of grid points along each side of the plane at which f is evaluated: limits and default.
+MIN_TICKS, MAX_TICKS, DEFAULT_TICKS = 8, 96, 56
+#: The parts of an answer to "solve" that a request may ask for; by default all.
+SHOWN_PARTS = ("plane", "qp", "derivation")
+#: The kinds of requests, and the keys of each besides "id" and "ask".
 KEYS = {
     "catalogue": (),
     "solve": ("state", "box", "grid", "show", "alpha"),
-    "steps": ("state",),
-    "run": ("state", "solver"),
-    "path": ("state",),
-    "without": ("state", "sample", "box", "grid"),
-    "program": ("state",),
+    "steps": ("state",),  # the equations of the derivation
+    "run": ("state", "solver"),  # the iterations of one solver
+    "path": ("state",),  # the optimum for every value of a parameter
+    "without": ("state", "sample", "box", "grid"),  # the solution without one sample
+    "program": ("state",),  # `write_program`
 }
 
 
 @dataclass(frozen=True, eq=False)
 class PageState:
-    """The settings of the user.
+    """The samples, machine and kernel that the user of the page has chosen.
 
-    points (n, d): For a regression the last coordinate is the target, and the vertical axis of the plane.
+    points (n, d): The samples. For a regression the last coordinate is the target, and the vertical axis of the plane.
     labels (n,): −1 and +1; unused by a machine without classes.
-    axes: The features that the plane shows.
+    axes: The two coordinates that the plane shows.
     machine, kernel: Names in the catalogue.
     parameters, kernel_parameters: All parameters, defaults included.
     """
@@ -71,7 +71,7 @@ class PageState:
         return str(self.kernel_parameters.get("psd", "raise"))
 
     def build_problem(self, classes: Sequence[Any] | NDArray[Any] = (-1, 1)) -> Problem:
-        """Build the problem. Raises RequestError, QPSVMError."""
+        """Build the problem, with `classes` as the names of the labels −1 and +1. Raises RequestError, QPSVMError."""
         if not has_labels(self.machine) and not len(self.points):
             raise RequestError("there is no sample: add one", "state.points")
         for label in (1, -1) if has_labels(self.machine) else ():
@@ -80,9 +80,8 @@ class PageState:
                     f"class {label:+d} has no point: add one, or flip one of the other class", "state.labels"
                 )
         kernel = KERNELS[self.kernel].build_kernel(self.kernel_parameters)
-        machine = MACHINES[self.machine]
         y = np.asarray(classes)[(self.labels > 0).astype(int)]
-        return machine.build_problem(self.points, y, self.parameters, kernel, self.psd)
+        return MACHINES[self.machine].build_problem(self.points, y, self.parameters, kernel, self.psd)
 
     def to_json(self) -> dict[str, Any]:
         """Return the state in the format of the page."""
@@ -101,19 +100,19 @@ class PageRequest:
     ask: A key of `KEYS`.
     state: None for requests without a state.
     box: The part of the plane that is shown; None to choose it around the points.
-    grid: Number of grid points per side at which f is evaluated.
-    show: Some of `SHOWS`.
-    alpha (m,) or None: The user's α to certify, instead of solving.
-    solver: The solver to run.
-    sample: The sample to leave out.
+    grid: Number of grid points along each side of the plane.
+    show: Some of `SHOWN_PARTS`.
+    alpha (m,): The user's α, to be certified instead of solving the problem; None to solve.
+    solver: The solver to run; "" if `ask` is not "run".
+    sample: The index of the sample to leave out, if `ask` is "without".
     """
 
     id: int
     ask: str
     state: PageState | None = None
     box: tuple[float, float, float, float] | None = None
-    grid: int = TICKS
-    show: tuple[str, ...] = SHOWS
+    grid: int = DEFAULT_TICKS
+    show: tuple[str, ...] = SHOWN_PARTS
     alpha: FloatArray | None = None
     solver: str = ""
     sample: int = 0
@@ -123,28 +122,27 @@ def read_request(message: Any) -> PageRequest:
     """Check a message, and convert it to a request. Raises RequestError."""
     known = {"id", "ask"}.union(*KEYS.values())
     values = as_object(message, "the request", sorted(known), required=("id", "ask"))
-    number = as_integer(values.pop("id"), "id", -LARGEST_ID, LARGEST_ID)
+    request_id = as_integer(values.pop("id"), "id", -LARGEST_ID, LARGEST_ID)
     ask = as_choice(values.pop("ask"), "ask", KEYS)
     unknown = next((key for key in values if key not in KEYS[ask]), None)
     if unknown is not None:
         raise RequestError(f"a request for {ask!r} has no key {unknown!r}; leave it out", unknown)
     if ask == "catalogue":
-        return PageRequest(number, ask)
+        return PageRequest(request_id, ask)
     if "state" not in values:
         raise RequestError(f"a request for {ask!r} needs the key 'state'", "state")
     state = read_state(values["state"])
     if ask == "run":
-        return PageRequest(
-            number, ask, state, solver=as_choice(values.get("solver"), "solver", backend_catalogue.list_solvers())
-        )
+        solver = as_choice(values.get("solver"), "solver", backend_catalogue.list_solvers())
+        return PageRequest(request_id, ask, state, solver=solver)
     if ask == "without":
         sample = as_integer(values.get("sample", 0), "sample", 0, max(len(state.points) - 1, 0))
-        return PageRequest(number, ask, state, _read_box(values.get("box")), _read_grid(values), sample=sample)
+        return PageRequest(request_id, ask, state, _read_box(values.get("box")), _read_grid(values), sample=sample)
     if ask != "solve":
-        return PageRequest(number, ask, state)
+        return PageRequest(request_id, ask, state)
     return PageRequest(
-        number, ask, state, _read_box(values.get("box")), _read_grid(values),
-        _read_shown_parts(values.get("show", list(SHOWS))), _read_alpha(values.get("alpha"), state),
+        request_id, ask, state, _read_box(values.get("box")), _read_grid(values),
+        _read_shown_parts(values.get("show", list(SHOWN_PARTS))), _read_alpha(values.get("alpha"), state),
     )  # fmt: skip
 
 
@@ -166,9 +164,8 @@ def read_state(value: Any) -> PageState:
     values.setdefault("labels", [1] * n)
     labels = [as_choice(_normalise_label(label), f"state.labels[{i}]", (1, -1))
               for i, label in enumerate(as_items(values["labels"], "state.labels", MAX_POINTS, n))]  # fmt: skip
-    kernel = as_object(
-        values.get("kernel", {"name": "linear"}), "state.kernel", _list_kernel_keys(), required=("name",)
-    )
+    kernel = values.get("kernel", {"name": "linear"})
+    kernel = as_object(kernel, "state.kernel", _list_kernel_keys(), required=("name",))
     name = as_choice(kernel.pop("name"), "state.kernel.name", KERNELS)
     return PageState(
         points, np.array(labels, dtype=np.float64), _read_axes(values.get("axes", [0, 1]), d, machine), machine,
@@ -183,6 +180,7 @@ def _normalise_label(label: Any) -> Any:
 
 
 def _list_kernel_keys() -> list[str]:
+    """List "name" and the parameters of all kernels; `read_settings` refuses those that a kernel does not have."""
     return ["name", *{p.name: None for each in KERNELS.values() for p in each.parameters}]
 
 
@@ -198,7 +196,8 @@ def _read_points(value: Any) -> FloatArray:
         raise RequestError(
             f"state.points may hold {MAX_NUMBERS} numbers in all, got {len(rows)} rows of {d}", "state.points"
         )
-    return np.array([as_number_list(row, f"state.points[{i}]", d, -LARGEST, LARGEST) for i, row in enumerate(rows)])
+    limits = -LARGEST_COORDINATE, LARGEST_COORDINATE
+    return np.array([as_number_list(row, f"state.points[{i}]", d, *limits) for i, row in enumerate(rows)])
 
 
 def _read_axes(value: Any, d: int, machine: str) -> tuple[int, int]:
@@ -214,7 +213,7 @@ def _read_axes(value: Any, d: int, machine: str) -> tuple[int, int]:
 def _read_box(value: Any) -> tuple[float, float, float, float] | None:
     if value is None:
         return None
-    x0, x1, y0, y1 = (as_number(end, f"box[{i}]", -10 * LARGEST, 10 * LARGEST)
+    x0, x1, y0, y1 = (as_number(end, f"box[{i}]", -10 * LARGEST_COORDINATE, 10 * LARGEST_COORDINATE)
                       for i, end in enumerate(as_items(value, "box", 4, 4)))  # fmt: skip
     if not (x0 < x1 and y0 < y1):
         raise RequestError(f"box must be [x0, x1, y0, y1] with x0 < x1 and y0 < y1, got {format_value(value)}", "box")
@@ -230,18 +229,20 @@ def _read_alpha(value: Any, state: PageState) -> FloatArray | None:
 
 
 def _read_grid(message: Mapping[str, Any]) -> int:
-    return as_integer(message.get("grid", TICKS), "grid", FEWEST_TICKS, MAX_TICKS)
+    return as_integer(message.get("grid", DEFAULT_TICKS), "grid", MIN_TICKS, MAX_TICKS)
 
 
 def _read_shown_parts(value: Any) -> tuple[str, ...]:
-    parts = [as_choice(part, f"show[{i}]", SHOWS) for i, part in enumerate(as_items(value, "show", len(SHOWS)))]
-    return tuple(dict.fromkeys(parts))
+    items = as_items(value, "show", len(SHOWN_PARTS))
+    parts = [as_choice(part, f"show[{i}]", SHOWN_PARTS) for i, part in enumerate(items)]
+    return tuple(dict.fromkeys(parts))  # without repetition
 
 
 def write_program(state: PageState, tol: float, seconds: float) -> str:
     """Write a program that builds and solves the problem of a state, and prints the dual and the result.
 
-    It has the page's time limit, so that the same solver is chosen: another one may find another optimum.
+    The program solves with the page's `tol` and time limit, because the default solver depends on them, and another
+    solver may find another optimum.
     """
     machine, kernel = MACHINES[state.machine], KERNELS[state.kernel]
     parameters = {name: None if value == "none" else value for name, value in state.parameters.items()}

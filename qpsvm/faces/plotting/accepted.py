@@ -1,36 +1,41 @@
-"""List which pictures draw which machines, and build the errors for all others (`accepts`).
+"""List which pictures draw which machines, and build the errors for all others (`accepts`, `check_picture`).
 
-`GROUPS` are groups of machines that the same pictures support, `PICTURES` the groups that each picture supports.
+`GROUPS` are groups of machines that the same pictures support, and `PICTURES` lists the groups for each picture. A
+picture is called by the name of its function in `qpsvm.plotting`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from qpsvm.base.errors import ParameterTypeError, QPSVMError, UnsupportedError
+from qpsvm.base.errors import ParameterTypeError, UnsupportedError
 from qpsvm.machines import SVDD, AllInOneProblem, Problem, QuantileSVR
 from qpsvm.machines.problem.problem import check_result_matches
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear, Precomputed
 
 TWO_CLASS_PICTURES = ("boundary", "decisions")
-#: Keys of `GROUPS`: machines of two classes, regressions, and novelty detection.
-CLASSES, NUMBERS, INSIDE = ("hinge", "hard", "curved"), ("tube", "quantile"), ("plane", "ball")
-#: The largest number of features that a picture draws without a choice among them.
+#: Keys of `GROUPS`: machines with two classes, regressions, and novelty detection.
+TWO_CLASSES, REGRESSIONS, NOVELTY = ("hinge", "hard", "curved"), ("tube", "quantile"), ("plane", "ball")
+#: The largest number of features of a problem that a picture draws without the argument that chooses features.
 MAX_FEATURES = {"boundary": 2, "novelty": 2, "regions": 2, "influence": 2, "quantiles": 1}
-E = TypeVar("E", bound=QPSVMError)
 
 
 class MachineGroup(NamedTuple):
-    """Machines that the same pictures support: names, what they have in common, and pictures to suggest for them."""
+    """Machines that the same pictures support.
+
+    machines: The names of their classes.
+    target: What their samples have, as the object of a sentence in an error: "CSVM has two classes".
+    suggested: Pictures that an error suggests instead, the best one first.
+    """
 
     machines: tuple[str, ...]
-    has: str
-    pictures: tuple[str, ...]
+    target: str
+    suggested: tuple[str, ...]
 
 
 class PictureScope(NamedTuple):
-    """What a picture draws, and the groups of machines that it supports."""
+    """What a picture draws, as the object of a sentence in an error, and the groups that it supports."""
 
     draws: str
     groups: tuple[str, ...]
@@ -47,13 +52,13 @@ GROUPS = {
     "ball": MachineGroup(("SVDD",), "no classes, but an inside and an outside", ("novelty", "decisions")),
     "ranking": MachineGroup(("Ranking",), "pairs of samples", ("complementarity",)),
 }
-#: The pictures of a machine and its result, by the names of their functions.
+#: The pictures of a machine and its result, by name.
 PICTURES = {
-    "boundary": PictureScope("where classes end, or the inside", (*CLASSES, "several", *INSIDE)),
-    "novelty": PictureScope("the inside and the outside of samples without classes", INSIDE),
-    "decisions": PictureScope("how f is spread over two classes, or inside and outside", (*CLASSES, *INSIDE)),
-    "regions": PictureScope("which class is predicted where", (*CLASSES, "several", *INSIDE)),
-    "tube": PictureScope("the curve of a regression", NUMBERS),
+    "boundary": PictureScope("where classes end, or the inside", (*TWO_CLASSES, "several", *NOVELTY)),
+    "novelty": PictureScope("the inside and the outside of samples without classes", NOVELTY),
+    "decisions": PictureScope("how f is spread over two classes, or inside and outside", (*TWO_CLASSES, *NOVELTY)),
+    "regions": PictureScope("which class is predicted where", (*TWO_CLASSES, "several", *NOVELTY)),
+    "tube": PictureScope("the curve of a regression", REGRESSIONS),
     "quantiles": PictureScope("several quantiles, each a QuantileSVR", ("quantile",)),
     "hulls": PictureScope(
         "the closest points of the hulls of two classes, which a hinge or a hard margin looks for", ("hinge", "hard")
@@ -61,15 +66,13 @@ PICTURES = {
     "multipliers": PictureScope("the dual variables", tuple(GROUPS)),
     "complementarity": PictureScope("dual variables against margins or residuals", tuple(GROUPS)),
     "duality": PictureScope("primal and dual values", tuple(GROUPS)),
-    "path": PictureScope(
-        "what changes with a parameter such as C", tuple(group for group in GROUPS if group != "hard")
-    ),
-    "influence": PictureScope("how far f moves without each sample", (*CLASSES, *NUMBERS, "plane")),
+    "path": PictureScope("what changes with a parameter such as C", tuple(key for key in GROUPS if key != "hard")),
+    "influence": PictureScope("how far f moves without each sample", (*TWO_CLASSES, *REGRESSIONS, "plane")),
 }
 
 
 def find_group(problem: Problem) -> str:
-    """Return the group of a machine by its properties, so that user-defined machines have one, too."""
+    """Find the key of a machine in `GROUPS` by its properties, so that user-defined machines have one, too."""
     if isinstance(problem, AllInOneProblem):
         return "several"
     if problem._target_kind == "labels":
@@ -89,22 +92,25 @@ def accepts(name: str, problem: Problem) -> bool:
     return find_group(problem) in PICTURES[name].groups
 
 
-def suggest_alternative(name: str, problem: Problem, *first: str) -> str:
-    """Return the end of an error message: a picture that supports this problem, preferably one of `first`."""
-    candidates = (*first, *GROUPS[find_group(problem)].pictures, "multipliers")
-    other = next(each for each in candidates if each != name and accepts(each, problem))
+def suggest_alternative(name: str, problem: Problem, *preferred: str) -> str:
+    """Return the end of an error message: another picture that supports the problem, `preferred` ones first."""
+    candidates = (*preferred, *GROUPS[find_group(problem)].suggested, "multipliers")
+    other = next(picture for picture in candidates if picture != name and accepts(picture, problem))
     return f"plotting.{other}(problem, result) draws it"
 
 
 def build_refusal(name: str, problem: Problem, why: str = "") -> UnsupportedError:
-    """Build the error of a picture that does not support a problem; it names one that does."""
-    kind, has = type(problem).__name__, GROUPS[find_group(problem)].has
-    reason = why or f"{name} draws {PICTURES[name].draws}, and {kind} has {has}"
+    """Build the error of a picture that does not support a problem; the message suggests one that does.
+
+    why: The reason; "" for the default, that the picture draws something else than the machine has.
+    """
+    machine, target = type(problem).__name__, GROUPS[find_group(problem)].target
+    reason = why or f"{name} draws {PICTURES[name].draws}, and {machine} has {target}"
     return UnsupportedError(f"{reason}; {suggest_alternative(name, problem)}")
 
 
 def check_picture(name: str, problem: Problem, result: SVMResult) -> None:
-    """Check that a picture draws a machine, and that the result is one of the problem.
+    """Check that a picture draws a machine, and that the result belongs to the problem.
 
     Raises UnsupportedError, ParameterTypeError, DataError.
     """
@@ -121,21 +127,23 @@ def check_machine(name: str, problem: Problem) -> None:
 
 
 def has_margin(problem: Problem) -> bool:
-    """Return whether a machine has a margin: it has two classes, and one decision function."""
-    return find_group(problem) in CLASSES
+    """Return whether a machine has a margin, that is two classes and one decision function."""
+    return find_group(problem) in TWO_CLASSES
 
 
 def build_margin_refusal(problem: Problem, call: str) -> UnsupportedError:
-    """Build the error for the margin of a machine without one; it names a call that draws something else."""
-    kind, has = type(problem).__name__, GROUPS[find_group(problem)].has
-    return UnsupportedError(f"a margin 2ρ/‖w‖ lies between two classes, and {kind} has {has}; plotting.{call} draws it")
+    """Build the error for the margin of a machine without one; the message suggests another `call`."""
+    machine, target = type(problem).__name__, GROUPS[find_group(problem)].target
+    return UnsupportedError(
+        f"a margin 2ρ/‖w‖ lies between two classes, and {machine} has {target}; plotting.{call} draws it"
+    )
 
 
 def as_markdown() -> str:
-    """Return the table in Markdown: one row per picture, one column per group of machines."""
+    """Return the table of the guide in Markdown: one row per picture, one column per group of machines."""
     head = ["picture", *(", ".join(f"`{name}`" for name in group.machines) for group in GROUPS.values())]
     rows = [head, ["---"] * len(head)]
     for name, scope in PICTURES.items():
-        cells = ["drawn" if key in scope.groups else f"→ `{group.pictures[0]}`" for key, group in GROUPS.items()]
+        cells = ["drawn" if key in scope.groups else f"→ `{group.suggested[0]}`" for key, group in GROUPS.items()]
         rows.append([f"`{name}`", *cells])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

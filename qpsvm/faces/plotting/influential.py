@@ -20,7 +20,7 @@ from qpsvm.machines import Problem
 from qpsvm.many.exact.influence import Influence
 from qpsvm.result.svm_result import SVMResult
 
-#: Areas of markers in points²: of a sample without influence, and what the most influential one adds to it.
+#: Areas of markers in points²: of a sample without influence, and by how much that of the most influential is larger.
 MIN_AREA, AREA_RANGE = 9, 420
 #: Opacity of a marker, so that samples below others are seen.
 OPACITY = 0.55
@@ -91,6 +91,7 @@ def influence(
     view = build_view("influence", problem, features, names)
     ax = make_axes(ax, view.figure_size)
     omitted = [int(row) for row in found.order[: min(int(lines), len(CURVES) - 1)]]
+    # what `View.evaluate` needs of a result: the decision functions without each omitted sample, (q, len(omitted))
     refits: Any = SimpleNamespace(decision_function=lambda X: found.left_out.decision_function(X)[:, omitted])
     if view.is_plane:
         lines_drawn = _draw_plane(ax, problem, result, view, refits, omitted, resolution)
@@ -104,7 +105,7 @@ def influence(
 
 
 def _compute_heights(problem: Problem, result: SVMResult) -> FloatArray:
-    """Compute the heights of samples over one feature, (m,): the targets of a regression, else f."""
+    """Compute the heights at which samples are drawn over one feature, (m,): the targets of a regression, else f."""
     if problem._regression_target is not None:
         return np.asarray(problem.samples.target[problem.active_rows])
     return np.asarray(result.decision_function(problem.X[problem.active_rows]))
@@ -113,7 +114,10 @@ def _compute_heights(problem: Problem, result: SVMResult) -> FloatArray:
 def _draw_plane(
     ax: Axes, problem: Problem, result: SVMResult, view: View, refits: Any, omitted: list[int], resolution: int
 ) -> list[Any]:
-    """Draw f = 0 over the plane with all samples, and without each omitted one; for a regression the median level."""
+    """Draw the lines f = 0 of the machine with all samples, and of those without each omitted one.
+
+    For a regression they are the lines where f is the median of the targets. Returns handles for the legend.
+    """
     across, up = view.compute_grid(0, resolution), view.compute_grid(1, resolution)
     grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
     f = view.evaluate(result, grid)
@@ -134,12 +138,11 @@ def _draw_plane(
 def _draw_curves(
     ax: Axes, problem: Problem, result: SVMResult, view: View, refits: Any, omitted: list[int]
 ) -> list[Any]:
-    """Draw f over the one feature with all samples, and without each omitted one."""
+    """Draw f over the one feature, with all samples and without each omitted one; return handles for the legend."""
     x = view.compute_grid(0, CURVE_POINTS)
     others = view.evaluate(refits, x[:, None]) if omitted else np.zeros((len(x), 0))
-    curves = [view.evaluate(result, x[:, None]), *others.T]
     looks = _choose_looks(omitted, "f")
-    for values, (color, style, _) in zip(curves, looks, strict=True):
+    for values, (color, style, _) in zip([view.evaluate(result, x[:, None]), *others.T], looks, strict=True):
         ax.plot(x, values, color=color, linestyle=style, linewidth=1.8 if color == BLACK else 1.3, zorder=2)
     if problem._regression_target is None:
         ax.axhline(0.0, color=BLACK, linewidth=0.6, zorder=1)
@@ -148,15 +151,17 @@ def _draw_curves(
 
 
 def _choose_looks(omitted: list[int], name: str) -> list[tuple[str, str, str]]:
-    """Return colour, style and label of each line: that of all samples, and one per omitted sample."""
-    colors = [(color, style if style != "-" else "--") for color, style, _ in CURVES[1:-1]]
-    looks = [colors[k % len(colors)] for k in range(len(omitted))]
-    without = [(*look, f"{name} without row {row}") for look, row in zip(looks, omitted, strict=True)]
+    """Return colour, style and label of each line: that of all samples, and one per omitted sample.
+
+    The first and the last of `CURVES` are left out, as samples are blue and the line of all samples is black and solid.
+    """
+    looks = [(color, style if style != "-" else "--") for color, style, _ in CURVES[1:-1]]
+    without = [(*looks[k % len(looks)], f"{name} without row {row}") for k, row in enumerate(omitted)]
     return [(BLACK, "-", f"{name}, all samples"), *without]
 
 
 def _draw_samples(ax: Axes, problem: Problem, points: FloatArray, influences: FloatArray) -> list[Any]:
-    """Draw samples (m, 2) by class, with areas by their influences (m,); return handles for the legend."""
+    """Draw samples (m, 2) by class, with areas by influences (m,), NaN if unknown; return handles for the legend."""
     largest = float(np.nanmax(influences, initial=0.0))
     area = np.where(influences > 0.0, MIN_AREA + AREA_RANGE * np.nan_to_num(influences) / (largest or 1.0), MIN_AREA)
     look: dict[str, Any] = {"alpha": OPACITY, "edgecolors": BLACK, "linewidths": 0.7, "zorder": 4}
@@ -166,11 +171,10 @@ def _draw_samples(ax: Axes, problem: Problem, points: FloatArray, influences: Fl
     else:
         is_positive, fill = problem.y[problem.active_rows] > 0, "white"
         for side, (shape, color, name) in enumerate(zip(SHAPES, CLASSES, problem.classes, strict=True)):
-            own = is_positive == bool(side)
-            ax.scatter(points[own, 0], points[own, 1], s=area[own], c=color, marker=shape, **look)
+            in_class = is_positive == bool(side)
+            ax.scatter(points[in_class, 0], points[in_class, 1], s=area[in_class], c=color, marker=shape, **look)
             handles.append(make_marker_proxy(shape, BLACK, color, f"class {escape_label(name)}"))
-    n_some, n_none = (influences > 0.0).sum(), (influences == 0.0).sum()
-    label = f"area: mean $|f - f_{{-i}}|$ ≤ {largest:.3g} ({n_some})"
+    label = f"area: mean $|f - f_{{-i}}|$ ≤ {largest:.3g} ({(influences > 0.0).sum()})"
     handles.append(make_marker_proxy("o", BLACK, fill, label))
-    handles.append(make_marker_proxy(".", BLACK, fill, f"no influence ({n_none})"))
+    handles.append(make_marker_proxy(".", BLACK, fill, f"no influence ({(influences == 0.0).sum()})"))
     return handles

@@ -1,7 +1,7 @@
 """Draw strong duality, and the certified gap of solvers against iterations (`duality`, `gap`).
 
-Along a segment of dual points that ends at the optimum, the primal values bound it from above, the dual values from
-below, and both end there:
+Along a segment of dual points that ends at an optimal one, primal values bound the optimal value from above, and dual
+values bound it from below. Both curves end at the optimal value:
 
     (MEET.1)  α(t) = (1 − t) α⁰ + t α*, 0 ≤ t ≤ 1, is feasible, because the dual's feasible set is convex;
               P(t) is the primal value of w(t) = w(α(t)), or of a multiple of it if that is better, with the best
@@ -32,26 +32,21 @@ from qpsvm.result.svm_result import SVMResult
 
 #: Number of points of each curve; each is certified.
 POINTS = 25
-#: Primal values are drawn up to this multiple of the distance by which the smallest dual value is below the optimum.
+#: Primal values are drawn up to the one at t = 1 plus this multiple of its distance from the smallest dual value.
 MAX_HEIGHT_RATIO = 3.0
-#: The gap is marked at the point of the segment where this share of its largest value is left.
+#: The gap is marked with an arrow at the t where it is about this share of the largest gap that is drawn.
 MARKED_GAP_SHARE = 0.4
-#: Smaller gaps are rounding, and are drawn at this value, because a logarithmic axis has no 0.
-SMALLEST = float(np.finfo(float).eps)
+#: Smaller gaps are rounding. They are drawn at this value, because a logarithmic axis has no 0.
+MIN_DRAWN_GAP = float(np.finfo(float).eps)
 #: Approximate number of markers along a curve.
 MARKERS = 12
 
 
 @picture
 def duality(
-    problem: Problem,
-    result: SVMResult,
-    *,
-    start: ArrayLike | None = None,
-    legend: bool = True,
-    ax: Axes | None = None,
+    problem: Problem, result: SVMResult, *, start: ArrayLike | None = None, legend: bool = True, ax: Axes | None = None
 ) -> Axes:
-    """Draw primal and dual values between a feasible α and that of the result, with the gap between them.
+    """Draw primal and dual values on the segment from a feasible α to the α of the result, and the gap between them.
 
     This picture supports every machine, if the values of the result are finite.
 
@@ -60,10 +55,10 @@ def duality(
     problem : Problem
         The problem whose dual feasible set contains the segment.
     result : SVMResult
-        Its result. If it is not optimal, a gap is left where the curves end.
+        The result of the problem. If it is not optimal, the curves end with a gap between them.
     start : array_like, of the shape of `result.alpha`, optional
-        The point α⁰, made feasible as `Problem.certify` does. By default 0, as it is for a C-SVM; for a machine in
-        which 0 is not feasible or has no direction, a vector that is constant within each class.
+        The point α⁰, made feasible as `Problem.certify` does. By default 0, which is feasible for a C-SVM; for a
+        machine where 0 is not feasible, or w(0) = 0 has no direction, a vector that is constant within each class.
     legend, ax
 
     Returns
@@ -125,19 +120,17 @@ def _append_multipliers(result: SVMResult) -> FloatArray:
 
 
 def _draw_end(ax: Axes, result: SVMResult) -> None:
-    """Draw the end of the curves: one point at the optimum, two where a gap is left."""
-    is_optimal = result.status == "optimal"
-    ends = [result.primal] if is_optimal else [result.primal, result.dual]
-    label = (
-        f"optimum {result.primal:.5g}, P = D" if is_optimal else f"the result, {result.primal - result.dual:.3g} apart"
-    )
+    """Draw the ends of the curves: one point if the result is optimal, two otherwise."""
+    ends, label = [result.primal, result.dual], f"the result, {result.primal - result.dual:.3g} apart"
+    if result.status == "optimal":
+        ends, label = [result.primal], f"optimum {result.primal:.5g}, P = D"
     for value in ends:
         ax.axhline(value, color=BLACK, linestyle=":", linewidth=1.0, zorder=1)
     ax.plot([1.0] * len(ends), ends, "o", color=BLACK, zorder=4, clip_on=False, label=label)
 
 
 def _draw_gap(ax: Axes, t: FloatArray, primal: FloatArray, dual: FloatArray) -> None:
-    """Draw a double arrow between the two curves."""
+    """Draw a double arrow between the two curves, unless fewer than two of the points (k,) are in the picture."""
     gap = primal - dual
     visible = np.flatnonzero(np.isfinite(gap) & (primal <= _find_top(primal, dual)))
     if len(visible) < 2:
@@ -151,9 +144,9 @@ def _draw_gap(ax: Axes, t: FloatArray, primal: FloatArray, dual: FloatArray) -> 
 
 
 def _find_top(primal: FloatArray, dual: FloatArray) -> float:
-    """Return the largest primal value that is drawn."""
-    known = primal[np.isfinite(primal)]
-    return float(min(known.max(), known[-1] + MAX_HEIGHT_RATIO * (known[-1] - dual.min()) or known.max()))
+    """Return the largest primal value that is drawn: the largest one, limited by `MAX_HEIGHT_RATIO`."""
+    finite = primal[np.isfinite(primal)]
+    return float(min(finite.max(), finite[-1] + MAX_HEIGHT_RATIO * (finite[-1] - dual.min()) or finite.max()))
 
 
 def _set_frame(ax: Axes, primal: FloatArray, dual: FloatArray) -> None:
@@ -177,9 +170,9 @@ def gap(
 
     Parameters
     ----------
-    history : array_like, shape (k, 2), or mapping of name to such
-        Rows (iteration, gap). Infinite gaps, from before the first feasible point, are left out. Gaps below 2e-16 are
-        drawn at 2e-16.
+    history : array_like, shape (k, 2), or mapping of names to such arrays
+        One run, or several by name: rows (iteration, gap). Infinite gaps, from before the first feasible point, are
+        left out. Gaps below 2e-16 are drawn at 2e-16.
     tol : float, optional
         The requested tolerance, drawn as a line.
     legend : bool, default=True
@@ -221,10 +214,10 @@ def gap(
     ax = make_axes(ax, (6.4, 4.4))
     for k, (name, pairs) in enumerate(rows.items()):
         color, style, marker = CURVES[k % len(CURVES)]
-        pairs = pairs[np.isfinite(pairs[:, 1])]
+        pairs = pairs[np.isfinite(pairs[:, 1])]  # rows (iteration, gap)
         ax.plot(
-            pairs[:, 0], np.maximum(pairs[:, 1], SMALLEST), color=color, linestyle=style, marker=marker, markersize=5,
-            markevery=max(1, len(pairs) // MARKERS), linewidth=1.5, label=escape_label(name),
+            pairs[:, 0], np.maximum(pairs[:, 1], MIN_DRAWN_GAP), color=color, linestyle=style, marker=marker,
+            markersize=5, markevery=max(1, len(pairs) // MARKERS), linewidth=1.5, label=escape_label(name),
         )  # fmt: skip
     if tol is not None:
         ax.axhline(tol, color=GREY, linestyle=(0, (1, 1)), linewidth=1.2, label=f"tolerance {tol:g}")

@@ -1,4 +1,4 @@
-"""Build the result of a certified point of several classes in one program (`build_class_result`)."""
+"""Build the result of an all-in-one multiclass machine from a certified point (`build_class_result`)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,8 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.frozen import build_frozen, copy_without_cache
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.certificate import Certificate
+from qpsvm.machines.problem import certifier
 from qpsvm.machines.problem.caveats import find_caveats
-from qpsvm.machines.problem.certifier import (
-    CLEAR_SLACK_SHARE,
-    MAX_SNAP_SHARE,
-    MIN_CURVATURE_SHARE,
-    NEGLIGIBLE_ALPHA_SHARE,
-)
 from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.result.all_in_one_result import AllInOneResult
@@ -27,78 +22,68 @@ from qpsvm.space.kernels.space import FeatureSpace
 
 
 def build_class_result(
-    problem: DualStatement, classes: AllInOneDual, certificate: Certificate, **record: Any
+    problem: DualStatement, dual: AllInOneDual, certificate: Certificate, **record: Any
 ) -> AllInOneResult:
-    """Build the result with the record of the solve; samples of weight 0 have α = 0 and C = 0.
+    """Build the result of a certified point; samples of weight 0 get α = 0 and C = 0.
 
-    classes: The rows of the dual, over the samples of positive weight.
+    dual: The dual over the samples of positive weight, to which the certificate belongs.
+    record: Fields of the result that describe the solve.
     """
     samples, expand = problem.samples, problem._expand_from_dual
-    model = _build_model(problem, classes.k, certificate)
-    alpha, violation = map(classes.unflatten_alpha, (certificate.alpha, certificate.best_violation))
+    model = _build_model(problem, dual.k, certificate)
+    alpha, violation = map(dual.unflatten_alpha, (certificate.alpha, certificate.best_violation))
     label = samples.target.astype(np.intp)
-    structure = replace(classes, label=label, upper=samples.expand_active(classes.upper))  # over all samples
+    structure = replace(dual, label=label, upper=samples.expand_active(dual.upper))  # over all samples
     shortfalls = expand(violation)
-    if not samples.all_weights_positive:
+    if not samples.all_weights_positive:  # the certificate has no violations of samples of weight 0
         inactive = np.flatnonzero(samples.weight == 0)
         f = model.decision_function(problem.X[inactive])
         shortfalls[inactive] = replace(structure, label=label[inactive]).compute_shortfalls(f)
-    margin = np.where(structure.own_class_mask, 0.0, classes.level)
+    margin = np.where(structure.own_class_mask, 0.0, dual.level)
     return build_frozen(
-        AllInOneResult,
-        alpha=expand(alpha),
-        coef=expand(certificate.coef.reshape(classes.k, -1).T),
-        b=model.b,
-        b_interval=None,
-        rho=classes.level,
-        primal=certificate.primal,
-        dual=certificate.dual,
-        gap=certificate.gap,
-        rounding=certificate.rounding,
-        kind=expand(_classify_variables(problem.space, classes, alpha, violation)),
-        yf=margin - shortfalls,
-        margin=margin,
-        upper=structure.upper,
-        curvature=np.zeros(problem.n),
-        unit=1.0,
-        structure=structure,
-        extras={},
-        intervals={},
-        kinds=problem._kind_labels,
-        model=model,
-        problem=copy_without_cache(problem),
-        caveats=find_caveats(problem, certificate),
+        AllInOneResult, alpha=expand(alpha), coef=expand(certificate.coef.reshape(dual.k, -1).T), b=model.b,
+        b_interval=None, rho=dual.level, primal=certificate.primal, dual=certificate.dual, gap=certificate.gap,
+        rounding=certificate.rounding, kind=expand(_classify_variables(problem.space, dual, alpha, violation)),
+        yf=margin - shortfalls, margin=margin, upper=structure.upper, curvature=np.zeros(problem.n), unit=1.0,
+        structure=structure, extras={}, intervals={}, kinds=problem._kind_labels, model=model,
+        problem=copy_without_cache(problem), caveats=find_caveats(problem, certificate),
         **{"title": problem.title, **record},
-    )
+    )  # fmt: skip
 
 
 def _classify_variables(
-    space: FeatureSpace, classes: AllInOneDual, alpha: FloatArray, violation: FloatArray
+    space: FeatureSpace, dual: AllInOneDual, alpha: FloatArray, violation: FloatArray
 ) -> NDArray[np.int8]:
     """Return the kinds of α as in `AllInOneResult.kind`: (n, k).
 
-    α is compared with the slack, and not with a fixed threshold.
+    As in `classify_samples`, no fixed threshold decides whether an α counts as 0 or as its bound. By (JOINT.6), an
+    optimal α_ic is 0 if row (i, c) is violated less than allowed: by no more than 0, or with a shared slack by no more
+    than the worst rival of the sample. An increase of α_ic by 1 changes w_y and w_c, and lowers the violation by
+    2 K_ii. So α_ic counts as 0 if the violation would not exceed the allowed one without α_ic, or if the violation is
+    clearly below and α_ic is tiny. The distance of α from its bound is compared with the slack in the same way.
 
-    alpha, violation (n, k): α, and the violations, which are negative beyond the margin.
+    alpha, violation (n, k): α, and t of (JOINT.1), which is negative beyond the margin.
     """
-    C, is_shared = classes.upper[:, None], classes.has_shared_slack
-    clear_slack = CLEAR_SLACK_SHARE * classes.level
-    inverse_curvature = 0.5 / np.maximum(space.centred_gram.diagonal(), MIN_CURVATURE_SHARE * space.scale)[:, None]
-    worst = np.maximum(violation.max(axis=1), 0.0)[:, None] if is_shared else 0.0
-    negligible = np.where(np.abs(worst - violation) > clear_slack, NEGLIGIBLE_ALPHA_SHARE * C, 0.0)
-    small = MAX_SNAP_SHARE * np.minimum(C, float(alpha.max()))
-    is_zero = alpha <= np.maximum((worst - violation) * inverse_curvature, np.where(worst > violation, negligible, 0.0))
-    kind = np.where((alpha > 0.0) & ~(is_zero & (alpha <= small)), 1, 0).astype(np.int8)
-    slack = worst if is_shared else violation
+    C, is_shared = dual.upper[:, None], dual.has_shared_slack
+    clear_slack = certifier.CLEAR_SLACK_SHARE * dual.level
+    diagonal = np.maximum(space.centred_gram.diagonal(), certifier.MIN_CURVATURE_SHARE * space.scale)
+    alpha_per_slack = 0.5 / diagonal[:, None]
+    allowed = np.maximum(violation.max(axis=1), 0.0)[:, None] if is_shared else 0.0
+    negligible = np.where(np.abs(allowed - violation) > clear_slack, certifier.NEGLIGIBLE_ALPHA_SHARE * C, 0.0)
+    max_distance = certifier.MAX_SNAP_SHARE * np.minimum(C, float(alpha.max()))  # from 0 or from the bound
+    removable = np.maximum((allowed - violation) * alpha_per_slack, np.where(allowed > violation, negligible, 0.0))
+    is_zero = (alpha <= removable) & (alpha <= max_distance)
+    kind = np.where((alpha > 0.0) & ~is_zero, 1, 0).astype(np.int8)
+    slack = allowed if is_shared else violation
     bound_slack = C - alpha.sum(axis=1)[:, None] if is_shared else C - alpha
-    negligible = np.where(slack > clear_slack, NEGLIGIBLE_ALPHA_SHARE * C, 0.0)
-    is_at_bound = bound_slack <= np.maximum(slack * inverse_curvature, negligible)
-    kind[(kind == 1) & is_at_bound & (bound_slack <= small)] = 2
+    negligible = np.where(slack > clear_slack, certifier.NEGLIGIBLE_ALPHA_SHARE * C, 0.0)
+    is_at_bound = bound_slack <= np.maximum(slack * alpha_per_slack, negligible)
+    kind[(kind == 1) & is_at_bound & (bound_slack <= max_distance)] = 2
     return kind
 
 
 def _build_model(problem: DualStatement, k: int, point: Certificate) -> AllInOneModel:
-    """Build the decision functions of a certified point."""
+    """Build the k decision functions of a certified point, with w if that is explicit, else with support vectors."""
     samples, space = problem.samples, problem.space
     d = samples.X.shape[1]
     coef = point.coef.reshape(k, -1).T

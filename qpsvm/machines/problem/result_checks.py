@@ -1,4 +1,7 @@
-"""Check that a result belongs to a problem (`check_result`, `check_function_count`, `check_point`)."""
+"""Check that a result belongs to a problem (`check_result`, `check_function_count`, `check_point`).
+
+The checks grow stricter: from the number of samples to the number of functions f, and to the kernel and variables.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from qpsvm.result.svm_result import SVMResult
 
 
 def check_result(samples: TrainingSamples, result: SVMResult) -> None:
-    """Check that a result is over the samples of a problem. Raises ParameterTypeError, DataError."""
+    """Check that a result has as many samples as a problem. Raises ParameterTypeError, DataError."""
     if not isinstance(result, SVMResult):
         raise ParameterTypeError(f"result must be what solve(problem) returns, got {format_value(result)}")
     if len(result.coef) != samples.n:
@@ -30,21 +33,18 @@ def check_function_count(problem: DualStatement, result: SVMResult, name: str = 
 
 
 def check_point(problem: DualStatement, result: SVMResult) -> None:
-    """Check that a result is a point of a problem, with a decision function of that problem.
+    """Check that a result has the samples, features, kernel, classes, variables and constraints of a problem.
 
-    Raises ParameterTypeError, DataError.
+    The result may be inaccurate, or from another machine with the same variables. Raises ParameterTypeError, DataError.
     """
     problem.samples.check()
     model = result.model
     check_function_count(problem, result)
     classes = problem._predicted_labels
     rows, features = len(result.coef), model.n_features
-    why = ""
     if (rows, features) != problem.X.shape:
-        why = (
-            f"is over {rows} rows of {features} features, the problem has {problem.X.shape[0]} rows of "
-            f"{problem.X.shape[1]}"
-        )
+        n, d = problem.X.shape
+        why = f"is over {rows} rows of {features} features, the problem has {n} rows of {d}"
     elif model.kernel != problem.kernel:
         why = f"has the kernel {model.kernel!r}, the problem {problem.kernel!r}"
     elif not np.array_equal(np.asarray(model.classes), np.asarray(classes)):
@@ -63,18 +63,18 @@ def format_title(problem: DualStatement, result: SVMResult) -> str:
 
 
 def _explain_other_variables(problem: DualStatement, result: SVMResult) -> str:
-    """Explain which variables of a problem a result lacks or has in excess: the end of a sentence, or ""."""
+    """Explain how variables or constraints of a result differ from a problem's: the end of "the result …", or ""."""
     names = [name[:LONGEST_NAME] for name in problem._textbook_constraint_rows.names] if problem.constraints else []
-    given = [] if result.constraints is None else result.constraints["name"].tolist()
+    result_names = [] if result.constraints is None else result.constraints["name"].tolist()
     structure = problem._dual_structure
     if structure.classes is not None:
         return ""
-    needed = {group.multiplier for group in structure.groups} - {"b", "rho"}
+    needed = {group.multiplier for group in structure.groups} - {"b", "rho"}  # which are fields of every result
     needed |= {"radius"} if problem._is_affine else set()
     if len(result.alpha) != problem._n_dual_variables:
         return f"of {result.title} has {len(result.alpha)} α, the problem {problem._n_dual_variables}"
-    if names != given:
-        return f"has the rows of constraints {format_value(given)}, the problem {format_value(names)}"
+    if names != result_names:
+        return f"has the rows of constraints {format_value(result_names)}, the problem {format_value(names)}"
     if not needed <= {*result.extras} or (result.model.diagonal != 0.0) != (problem._diagonal_weight != 0.0):
         return f"of {result.title} has other variables than {problem.title}"
     return ""

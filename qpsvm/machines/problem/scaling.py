@@ -2,7 +2,7 @@
 
     (FORM.4)  scaling:  α in units of a typical one, primal variables and rows in units of the level
 
-Solvers have absolute tolerances, so that they need numbers near 1.
+Solvers have absolute tolerances, so they need numbers near 1. The level ℓ is what y f should reach: 1 for a C-SVM.
 """
 
 from __future__ import annotations
@@ -14,49 +14,18 @@ import numpy as np
 from qpsvm.base.arrays.frozen import find_common_value
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
-from qpsvm.machines.problem.forms import (
-    LEVEL_ROWS,
-    MAX_SCALED_BOUND,
-    SCALED_MULTIPLIERS,
-    SCALED_ROWS,
-    SLACKS,
-    SMALLEST_UNIT,
-)
+from qpsvm.machines.problem import forms
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.svm_dual import SVMDual
-
-
-def compute_alpha_unit(svm: SVMDual, kappa: float) -> float:
-    """A typical size of α: what K and δ make of a level, or U where that limits α, but at least a thousandth of U.
-
-    Where every level is 0, α has the size of its bounds, or of the mass that a group gives it.
-    """
-    largest_alpha = find_common_value(svm.upper)
-    if largest_alpha is None:
-        largest_alpha = _mean_or_default(svm.upper[np.isfinite(svm.upper)], np.inf)
-    if svm.is_homogeneous:
-        sizes = [size for size in (largest_alpha, *(abs(part.total) for part in svm.parts)) if 0.0 < size < np.inf]
-        return max(min(sizes, default=1.0), SMALLEST_UNIT)
-    bend = _mean_or_default(svm.curvature, 0.0) if svm.has_curvature else 0.0
-    unit = min(compute_level_size(svm) / (kappa + bend), largest_alpha)
-    return max(unit, largest_alpha / MAX_SCALED_BOUND) if np.isfinite(largest_alpha) else unit
-
-
-def compute_level_size(svm: SVMDual) -> float:
-    """Return the size of the levels: their common value, else the largest."""
-    common = svm.common_level
-    return abs(common) if common is not None else float(np.abs(svm.level).max(initial=0.0))
-
-
-def _mean_or_default(values: FloatArray, default: float) -> float:
-    """Return the mean, or the default if there are none."""
-    return float(values.sum()) / len(values) if len(values) else default
 
 
 def compute_scaling(
     svm: SVMDual, kappa: float, form: Form, letters: Mapping[str, str] | None = None
 ) -> tuple[Mapping[str, float], Mapping[str, float], float]:
-    """(FORM.4): factors of variables, rows and objective, as `QP.scaled` takes them; `letters` as in `Problem`.
+    """Compute the factors of (FORM.4) for variables, rows and objective, as `QP.scaled` takes them.
+
+    kappa: Scale of the kernel values.
+    letters: Names of primal variables in this machine, by their usual names.
 
     Raises ParameterError.
     """
@@ -65,6 +34,7 @@ def compute_scaling(
     unit = compute_alpha_unit(svm, kappa)
     level = unit * kappa if svm.is_homogeneous else compute_level_size(svm)
     objective_unit = svm.unit * unit * level
+    # these sizes and their reciprocals become factors, which must be positive and finite
     if not all(size > 0.0 and 1.0 / size < np.inf for size in (objective_unit, unit if form == "dual" else level)):
         raise ParameterError(
             f"no scale makes ordinary numbers of α near {unit:.1e} and levels near {level:.1e}: multiply X, the "
@@ -72,10 +42,40 @@ def compute_scaling(
         )
     objective = 1.0 / objective_unit
     if form == "dual":
-        multipliers = {SCALED_MULTIPLIERS: unit} if constraints else {}
+        multipliers = {forms.SCALED_MULTIPLIERS: unit} if constraints else {}
         rows = {group.name: 1.0 / unit for group in svm.groups if not group.ridge}
         return {"alpha": unit, **multipliers}, rows, objective
-    names = [*SLACKS, *(group.multiplier for group in svm.groups)]
+    names = [*forms.SLACKS, *(group.multiplier for group in svm.groups)]
+    # ‖w‖² = Σ_ij α_i α_j s_i s_j K_ij has the size of α f, that is of unit · level; absent factors are 1
     variables = {"w": float(np.sqrt(unit * level)), **(dict.fromkeys(names, level) if level != 1.0 else {})}
     variables = {(letters or {}).get(name, name): factor for name, factor in variables.items()}
-    return variables, dict.fromkeys([*LEVEL_ROWS, SCALED_ROWS], 1.0 / level) if level != 1.0 else {}, objective
+    rows = dict.fromkeys([*forms.LEVEL_ROWS, forms.SCALED_ROWS], 1.0 / level) if level != 1.0 else {}
+    return variables, rows, objective
+
+
+def compute_alpha_unit(svm: SVMDual, kappa: float) -> float:
+    """Return a typical size of α, at most that of its upper bounds U.
+
+    An α of ℓ/(K_ii + δ) alone reaches the level ℓ. The unit is not below U/`MAX_SCALED_BOUND`. Where every level is 0,
+    it is the size of U, or of the sum that a group prescribes, whichever is smallest.
+    """
+    typical_bound = find_common_value(svm.upper)
+    if typical_bound is None:
+        typical_bound = _mean_or_default(svm.upper[np.isfinite(svm.upper)], np.inf)
+    if svm.is_homogeneous:
+        sizes = [size for size in (typical_bound, *(abs(part.total) for part in svm.parts)) if 0.0 < size < np.inf]
+        return max(min(sizes, default=1.0), forms.SMALLEST_UNIT)
+    curvature = _mean_or_default(svm.curvature, 0.0) if svm.has_curvature else 0.0
+    unit = min(compute_level_size(svm) / (kappa + curvature), typical_bound)
+    return max(unit, typical_bound / forms.MAX_SCALED_BOUND) if np.isfinite(typical_bound) else unit
+
+
+def compute_level_size(svm: SVMDual) -> float:
+    """Return the size of the levels ℓ: their common value, else the largest."""
+    common_level = svm.common_level
+    return abs(common_level) if common_level is not None else float(np.abs(svm.level).max(initial=0.0))
+
+
+def _mean_or_default(values: FloatArray, default: float) -> float:
+    """Return the mean, or the default if there are no values."""
+    return float(values.sum()) / len(values) if len(values) else default

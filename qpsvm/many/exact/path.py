@@ -1,4 +1,7 @@
-"""Compute the exact optimum for every value of a parameter in an interval (`exact_path`)."""
+"""Compute the exact optimum for every value of a parameter in an interval (`exact_path`).
+
+The problem is solved at `low`, and the optimum is followed from there (`follow`): its α is linear between breakpoints.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from qpsvm.solve.call import solve
 
 #: Number of steps of the progress bar.
 BAR_STEPS = 1000
-#: Status of a path by its reason to end.
+#: Status of a path by its reason to end; `INACCURATE` for all other reasons, which are rounding.
 STATUS_OF_REASON = {"": Status.OPTIMAL, "time_limit": Status.TIME_LIMIT, "interrupted": Status.INTERRUPTED}
 
 
@@ -41,8 +44,8 @@ def exact_path(
     Parameters
     ----------
     problem : Problem
-        Its own value of the parameter is not used. If C differs between samples, the parameter is the mean of C, and
-        the ratios are kept.
+        The problem. Its own value of the parameter is not used. If C differs between samples, the parameter is the
+        mean of C, and the ratios between samples are kept.
     parameter : str
         "C", "lam", "nu", "epsilon" or "quantile": a parameter of the machine in which its dual is linear; or
         "sample_weight" or "y" of one sample.
@@ -51,7 +54,7 @@ def exact_path(
     row : int, optional
         The sample whose weight or target varies.
     tol : float, default=1e-6
-        Relative gap that is to be proven for every piece.
+        Relative gap to be proven for every piece, the interval between two breakpoints.
     time_limit : float, optional
         Seconds; the part reached in time is returned.
     verbose : bool, default=False
@@ -81,11 +84,11 @@ def exact_path(
 
     Notes
     -----
-    The number of pieces is a small multiple of the number of samples. Each costs about as much as a product with the
-    kernel values of the free rows: for up to a few thousand samples this takes seconds.
+    The number of pieces is a small multiple of the number of samples. A piece costs about as much as a product with
+    the kernel values of the free α. For up to a few thousand samples, a path takes seconds.
 
-    Ctrl-C, the time limit and rounding may end a path early; the part up to there is certified. `ExactPath.at` uses
-    `solve` beyond it.
+    Ctrl-C, the time limit and rounding may end a path early. The part up to its end is certified. `ExactPath.at` uses
+    `solve` beyond the end.
 
     Examples
     --------
@@ -110,28 +113,20 @@ def exact_path(
             bar.update(steps_done - steps_shown)
             steps_shown = steps_done
 
-        v = rows.compute_v(start._restrict_to_dual(first.alpha))
-        followed = follow(
-            rows,
-            rows.build_data(start.svm),
-            rows.build_data(line.build_problem(line.high).svm),
-            v,
-            tol,
-            clock,
-            progress,
-        )
+        v = rows.compute_v(start._restrict_to_dual(first.alpha))  # (SIGNED.1)
+        data_at_ends = rows.build_data(start.svm), rows.build_data(line.build_problem(line.high).svm)
+        followed = follow(rows, *data_at_ends, v, tol, clock, progress)
     return build_path(line, followed, tol)
 
 
-def build_path(line: ParameterLine, found: FollowedPath, tol: float) -> ExactPath:
-    """Build the public path from a followed one."""
-    ends = np.append(0.0, found.s[:, 1])
-    breakpoints = np.asarray(line.value(ends), dtype=np.float64)
-    breakpoints[0] = line.low
-    if found.parts and found.reached == 1.0:
+def build_path(line: ParameterLine, followed: FollowedPath, tol: float) -> ExactPath:
+    """Build the public path from a followed one, with its status and message."""
+    breakpoints = np.asarray(line.value(np.append(0.0, followed.s[:, 1])), dtype=np.float64)
+    breakpoints[0] = line.low  # as given, not as rounded
+    if followed.parts and followed.reached == 1.0:
         breakpoints[-1] = line.high
-    status, message, gaps = STATUS_OF_REASON.get(found.stop_reason, Status.INACCURATE), "", found.gaps
-    if not found.stop_reason and not (gaps <= tol).all():
+    status, message, gaps = STATUS_OF_REASON.get(followed.stop_reason, Status.INACCURATE), "", followed.gaps
+    if not followed.stop_reason and not (gaps <= tol).all():
         status = Status.INACCURATE
         message = (
             f"{np.count_nonzero(~(gaps <= tol))} pieces are optimal as computed, but rounding may hide more than the "
@@ -139,13 +134,12 @@ def build_path(line: ParameterLine, found: FollowedPath, tol: float) -> ExactPat
         )
     elif status is Status.INACCURATE:
         message = (
-            f"rounding ends the path at {line.name} = {breakpoints[-1]:g} ({found.stop_reason}); at(…) solves the "
+            f"rounding ends the path at {line.name} = {breakpoints[-1]:g} ({followed.stop_reason}); at(…) solves the "
             "values beyond, from there"
         )
-    elif found.stop_reason:
+    elif followed.stop_reason:
         message = f"the path ends at {line.name} = {breakpoints[-1]:g}: {status.sentence}"
     return ExactPath(
         problem=line.problem, parameter=line.name, low=line.low, high=line.high, breakpoints=breakpoints,
-        gaps=gaps, status=status, message=message, _line=line, _followed=found,
-        _tol=tol,
+        gaps=gaps, status=status, message=message, _line=line, _followed=followed, _tol=tol,
     )  # fmt: skip

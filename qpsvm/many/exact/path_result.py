@@ -1,6 +1,7 @@
 """Define the result of an exact path: the optima along an interval of a parameter (`ExactPath`).
 
-The path is followed by s in [0, 1], which is linear in the parameter or its inverse (`ParameterLine`).
+Positions on the path are given by s in [0, 1], which is linear in the parameter or its inverse (`ParameterLine`). A
+piece of the path is the part between two breakpoints. It is proven if the bound on its gap is at most the tolerance.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from qpsvm.solve.call import solve
 
 
 class _PathPoint(NamedTuple):
-    """α over the rows of the dual, μ of its groups, and the problem, at a value of the parameter."""
+    """α (m,) over the rows of the dual, μ (p,) of its groups, and the problem, at a value of the parameter."""
 
     alpha: FloatArray
     mu: FloatArray
@@ -38,14 +39,14 @@ class ExactPath:
     """The exact optimum of a machine for every value of one of its parameters in an interval.
 
     Between two breakpoints α, b and f are linear in the parameter (or in its inverse, for λ and for ν as a divisor).
-    On a piece whose gap is not proven, b, f and the margin are those of `at`, which solves again if necessary.
+    On a piece whose gap is above the tolerance, b, f and the margin are those of `at`, which solves again if necessary.
 
     Attributes
     ----------
     problem : Problem
         The machine whose parameter varies.
     parameter : str
-        Its name.
+        The name of the parameter.
     low, high : float
         The interval.
     breakpoints : ndarray, shape (k + 1,)
@@ -247,7 +248,7 @@ class ExactPath:
         return f if np.ndim(values) else f[:, 0]
 
     def at(self, value: float, tol: float = 1e-6, **options: Any) -> SVMResult:
-        """Return the certified result at one value: from the path, or from `solve` beyond its end.
+        """Return the certified result at one value: from the path if its gap is at most `tol`, else from `solve`.
 
         Parameters
         ----------
@@ -256,7 +257,7 @@ class ExactPath:
         tol : float
             As for `solve`.
         **options
-            For `solve`, if that is needed.
+            For `solve`, if the path does not give the result.
 
         Returns
         -------
@@ -279,7 +280,7 @@ class ExactPath:
         is_beyond_end = self.low <= value <= self.high and not self._covers(value)
         result: SVMResult
         start = None
-        if len(self) or not is_beyond_end:
+        if len(self) or not is_beyond_end:  # `_evaluate_point` raises if the value is outside the interval
             alpha, _, problem = self._evaluate_point(self.reached if is_beyond_end else value)
             start = problem._expand_from_dual(alpha)
             if not is_beyond_end:
@@ -288,7 +289,7 @@ class ExactPath:
                     solver = Solver("exact path", "", f"linear in {self.parameter} between two breakpoints")
                     return replace(result, backend="exact path", solver=solver)
         problem = self._line.build_problem(value)
-        if start is not None:
+        if start is not None:  # a failure from this start is not final
             result = solve(problem, **{"tol": tol, "start": start, "check": False, **options})
             if result.gap <= tol:
                 return result
@@ -296,7 +297,7 @@ class ExactPath:
         return result
 
     def pieces_at(self, X: Any, *, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
-        """Evaluate f at samples, at both ends of every piece, between which it is linear: (q, k) each.
+        """Evaluate f at samples, at the lower and at the upper end of every piece; f is linear between them.
 
         Parameters
         ----------
@@ -307,8 +308,8 @@ class ExactPath:
 
         Returns
         -------
-        ndarray, ndarray
-            At the lower and the upper end of each piece, in the order of `breakpoints`.
+        ndarray, ndarray, shape (q, k) each
+            Values of f at the lower and at the upper ends, in the order of `breakpoints`.
 
         Examples
         --------
@@ -329,7 +330,7 @@ class ExactPath:
 
     @cached
     def support(self) -> NDArray[Any]:
-        """Number of support vectors on each piece: (k,)."""
+        """Number of support vectors on each piece, as rows of (SIGNED.1) with v ≠ 0 at one of its ends: (k,)."""
         counts = [
             np.count_nonzero((part.v[i] != 0) | (part.v[j] != 0))
             for part in self._followed.parts
@@ -343,7 +344,7 @@ class ExactPath:
         Returns
         -------
         dict of str to list
-            Both ends, the numbers of free α and of support vectors, and the gap.
+            "from" and "to", the ends; "free" and "support", the numbers of free α and of support vectors; "gap".
 
         Examples
         --------
@@ -354,8 +355,7 @@ class ExactPath:
         """
         return {
             "from": self.breakpoints[:-1].tolist(), "to": self.breakpoints[1:].tolist(),
-            "free": self._followed.free.tolist(), "support": self.support.tolist(),
-            "gap": self.gaps.tolist(),
+            "free": self._followed.free.tolist(), "support": self.support.tolist(), "gap": self.gaps.tolist(),
         }  # fmt: skip
 
     def _covers(self, value: float) -> bool:
@@ -363,13 +363,13 @@ class ExactPath:
         return len(self) > 0 and self.low <= value <= self.reached
 
     def _find_piece(self, value: float) -> tuple[int, float]:
-        """Return the index of the piece of a value, and its s. Raises ParameterError, ParameterTypeError."""
+        """Return the index of the piece at a value, and its s. Raises ParameterError, ParameterTypeError."""
         value = as_real(value, self.parameter)
         if not self._covers(value):
             raise ParameterError(
                 f"{self.parameter} = {value:g} is not on this path, which goes from {self.low:g} to {self.reached:g}"
             )
-        s = min(max(float(self._line.s(value)), 0.0), self._followed.reached)
+        s = min(max(float(self._line.s(value)), 0.0), self._followed.reached)  # against rounding
         return min(int(np.searchsorted(self._followed.s[:, 1], s)), len(self) - 1), s
 
     def _evaluate_point(self, value: float) -> _PathPoint:
@@ -389,10 +389,9 @@ class ExactPath:
         return compute_error_curve(self._line, self._followed.s, *self.pieces_at(X), target)
 
     def __str__(self) -> str:
-        max_gap = float(self.gaps.max(initial=0.0))
         text = (
             f"{self.parameter} from {self.low:g} to {self.reached:g}: {len(self)} pieces, each certified, "
-            f"gap at most {max_gap:.1e}: {self.status}"
+            f"gap at most {self.gaps.max(initial=0.0):.1e}: {self.status}"
         )
         return f"{text}\n{self.message}" if self.message else text
 

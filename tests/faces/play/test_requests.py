@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from qpsvm.faces.play import kernel_catalogue, machine_catalogue, reply
-from qpsvm.faces.play.request import KEYS, LARGEST, MAX_POINTS, read_state
+from qpsvm.faces.play.request import KEYS, LARGEST_COORDINATE, MAX_POINTS, read_state
 
 
 def request(**changed: Any) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def test_the_largest_state_is_answered():
 def test_numbers_at_the_ends_of_their_ranges_are_answered(machine, kernel):
     """Each machine and each kernel meets the largest numbers and the smallest, by turns."""
     turn = list(machine_catalogue.MACHINES).index(machine) + list(kernel_catalogue.KERNELS).index(kernel)
-    size = (LARGEST, 1e-9)[turn % 2]
+    size = (LARGEST_COORDINATE, 1e-9)[turn % 2]
     parameters = {p.name: p.accepts[0] for p in machine_catalogue.MACHINES[machine].parameters if p.choices is None}
     extreme = {p.name: p.accepts[1] for p in kernel_catalogue.KERNELS[kernel].parameters if p.choices is None}
     held = {"points": [[0, 0], [size, size], [0, size], [-size, 0]], "labels": [1, -1, -1, 1], "machine": machine}
@@ -232,7 +232,9 @@ def test_a_request_with_anything_anywhere_is_answered(path, value):
     check_answer(reply(message))
 
 
-coordinate = st.floats(-LARGEST, LARGEST) | st.sampled_from([0.0, 1.0, -1.0, 1e-300, LARGEST])
+coordinate = st.floats(-LARGEST_COORDINATE, LARGEST_COORDINATE) | st.sampled_from(
+    [0.0, 1.0, -1.0, 1e-300, LARGEST_COORDINATE]
+)
 
 
 @given(
