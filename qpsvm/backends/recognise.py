@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import find_common_value, multiply, repeat_value
+from qpsvm.base.arrays.constant_vectors import find_common_value, multiply, repeat_value
 from qpsvm.base.arrays.rounding import ROUNDED
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import UnsupportedError

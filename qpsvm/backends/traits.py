@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import find_common_value
+from qpsvm.base.arrays.constant_vectors import find_common_value
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.svm_dual import SVMDual
 

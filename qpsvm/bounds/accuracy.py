@@ -32,8 +32,9 @@ import math
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.constant_vectors import find_common_value, repeat_value
 from qpsvm.base.arrays.double_double import UNDERFLOW
-from qpsvm.base.arrays.frozen import cached, find_common_value, repeat_value
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rounding import UNIT, bound_norm, bound_row_norms, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.space.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Sigmoid

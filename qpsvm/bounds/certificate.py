@@ -25,8 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.constant_vectors import find_common_value
 from qpsvm.base.arrays.formatting import build_repr
-from qpsvm.base.arrays.frozen import find_common_value, freeze
+from qpsvm.base.arrays.frozen import freeze
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.program.losses import compute_block_terms, compute_gap_term, compute_loss, find_block_maximum
 from qpsvm.program.svm_dual import DualGroup, SVMDual

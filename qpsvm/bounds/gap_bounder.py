@@ -27,8 +27,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.constant_vectors import find_common_value
 from qpsvm.base.arrays.double_double import NEXT_TO_NOTHING, UNDERFLOW, dot_with_bound, sum_with_bound
-from qpsvm.base.arrays.frozen import cached, find_common_value
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rationals import round_up, round_up_from
 from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, bound_norm, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray

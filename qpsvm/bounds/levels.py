@@ -22,7 +22,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import find_common_value, sum_where
+from qpsvm.base.arrays.constant_vectors import find_common_value, sum_where
 from qpsvm.base.arrays.quantiles import find_crossing, find_quantile_interval
 from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import find_common_value
+from qpsvm.base.arrays.constant_vectors import find_common_value
 from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.certificate import Certificate, EvaluatedViolations

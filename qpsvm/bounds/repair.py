@@ -29,8 +29,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from qpsvm.base.arrays.constant_vectors import find_common_value, multiply
 from qpsvm.base.arrays.double_double import sum_with_bound
-from qpsvm.base.arrays.frozen import find_common_value, multiply
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.class_repair import LARGEST, repair_classes
 from qpsvm.program.svm_dual import DualPart, LinearConstraints, SVMDual

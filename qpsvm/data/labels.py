@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_positive, as_raw_array, as_real_vector
+from qpsvm.base.arrays.constant_vectors import find_common_value, repeat_value
 from qpsvm.base.arrays.formatting import format_value
-from qpsvm.base.arrays.frozen import find_common_value, repeat_value
 from qpsvm.base.arrays.large_integers import check_not_rounded
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError

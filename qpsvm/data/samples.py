@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_finite_vector, as_matrix, as_raw_array, find_feature_names
+from qpsvm.base.arrays.constant_vectors import find_common_value, repeat_value
 from qpsvm.base.arrays.formatting import format_value
-from qpsvm.base.arrays.frozen import as_read_only, cached, find_common_value, freeze, freeze_parts, repeat_value
+from qpsvm.base.arrays.frozen import as_read_only, cached, freeze, freeze_parts
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError
 from qpsvm.data.labels import (

@@ -51,7 +51,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.frozen import find_common_value, repeat_value
+from qpsvm.base.arrays.constant_vectors import find_common_value, repeat_value
 from qpsvm.base.arrays.rationals import as_rationals, concatenate_rationals, divide_exactly
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError

@@ -43,7 +43,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_positive
-from qpsvm.base.arrays.frozen import cached, find_common_value
+from qpsvm.base.arrays.constant_vectors import find_common_value
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rationals import from_floats, sum_floats
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InfeasibleNuError, ParameterError

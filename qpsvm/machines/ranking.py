@@ -44,8 +44,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_finite_vector, as_positive, as_raw_array
+from qpsvm.base.arrays.constant_vectors import repeat_value
 from qpsvm.base.arrays.formatting import format_value
-from qpsvm.base.arrays.frozen import cached, repeat_value
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rationals import multiply_exactly
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, TooLargeError

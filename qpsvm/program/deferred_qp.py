@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import cached, repeat_value
+from qpsvm.base.arrays.constant_vectors import repeat_value
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.qp import QP
 from qpsvm.program.svm_dual import Statement, SVMDual

@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.checks import as_real, as_real_vector
+from qpsvm.base.arrays.constant_vectors import find_common_value, repeat_value
 from qpsvm.base.arrays.formatting import format_value
-from qpsvm.base.arrays.frozen import find_common_value, repeat_value
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, DataTypeError, ParameterError, ParameterTypeError
 from qpsvm.base.resources.limits import check_memory

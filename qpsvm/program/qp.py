@@ -18,8 +18,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_positive, as_real_vector
+from qpsvm.base.arrays.constant_vectors import find_common_value, multiply, repeat_value
 from qpsvm.base.arrays.formatting import format_value
-from qpsvm.base.arrays.frozen import find_common_value, freeze_parts, multiply, repeat_value
+from qpsvm.base.arrays.frozen import freeze_parts
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, ParameterTypeError, UnknownOptionError, UnsupportedError, describe_nearest
 from qpsvm.program.exchange import Exchange

@@ -17,8 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.constant_vectors import find_common_value, repeat_value
 from qpsvm.base.arrays.formatting import build_repr
-from qpsvm.base.arrays.frozen import cached, find_common_value, freeze, freeze_each, repeat_value
+from qpsvm.base.arrays.frozen import cached, freeze, freeze_each
 from qpsvm.base.arrays.rounding import ROUNDED, UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import UnsupportedError

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.constant_vectors import multiply
 from qpsvm.base.arrays.formatting import build_repr
-from qpsvm.base.arrays.frozen import multiply
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution

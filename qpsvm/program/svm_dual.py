@@ -40,8 +40,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.constant_vectors import find_common_value, multiply, repeat_value
 from qpsvm.base.arrays.formatting import build_repr
-from qpsvm.base.arrays.frozen import build_frozen, cached, find_common_value, freeze_each, multiply, repeat_value
+from qpsvm.base.arrays.frozen import build_frozen, cached, freeze_each
 from qpsvm.base.arrays.rationals import RationalVector
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray

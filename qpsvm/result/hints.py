@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import find_common_value
+from qpsvm.base.arrays.constant_vectors import find_common_value
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.result.solved_problem import SolvedProblem
 from qpsvm.space.kernels.functions import Precomputed

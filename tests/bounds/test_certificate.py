@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from each import for_each
 
 import qpsvm
-from qpsvm.base.arrays.frozen import repeat_value
+from qpsvm.base.arrays.constant_vectors import repeat_value
 from qpsvm.base.arrays.quantiles import find_quantile_interval
 from qpsvm.base.arrays.rounding import compute_relative_gap
 from qpsvm.bounds.certificate import sum_gap_terms

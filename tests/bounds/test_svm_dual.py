@@ -21,7 +21,7 @@ from scipy.optimize import minimize_scalar
 from stated_machines import StatedProblem, draw_stated, examine_stated_seed
 
 import qpsvm
-from qpsvm.base.arrays.frozen import repeat_value
+from qpsvm.base.arrays.constant_vectors import repeat_value
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds import levels
 from qpsvm.bounds.accuracy import Accuracy

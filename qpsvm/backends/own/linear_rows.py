@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import find_common_value, repeat_value
+from qpsvm.base.arrays.constant_vectors import find_common_value, repeat_value
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
 from qpsvm.bounds.certificate import find_middle

@@ -14,8 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.constant_vectors import repeat_value
 from qpsvm.base.arrays.formatting import format_value
-from qpsvm.base.arrays.frozen import as_read_only, freeze, repeat_value
+from qpsvm.base.arrays.frozen import as_read_only, freeze
 from qpsvm.base.arrays.large_integers import check_not_rounded
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError, ParameterError, ParameterTypeError

@@ -14,7 +14,7 @@ from operator import ge, gt
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import find_common_value, sum_where
+from qpsvm.base.arrays.constant_vectors import find_common_value, sum_where
 from qpsvm.base.arrays.types import FloatArray
 
 #: Up to SAMPLE points are sorted. Of more, a sample of at most SAMPLE is sorted, and the bracket ends BRACKET points of

@@ -19,8 +19,9 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.constant_vectors import find_common_value, repeat_value
 from qpsvm.base.arrays.double_double import UNDERFLOW, sum_in_chunks, two_product, two_sum
-from qpsvm.base.arrays.frozen import cached, find_common_value, repeat_value
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
 

@@ -20,7 +20,7 @@ from fractions import Fraction
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.frozen import find_common_value, repeat_value
+from qpsvm.base.arrays.constant_vectors import find_common_value, repeat_value
 from qpsvm.base.arrays.rationals import from_constant, from_floats, multiply_exactly, sum_rounded_down
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray

@@ -26,8 +26,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.constant_vectors import repeat_value
 from qpsvm.base.arrays.double_double import HUGE, TINY, UNDERFLOW, two_product
-from qpsvm.base.arrays.frozen import cached, repeat_value
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rationals import sum_floats
 from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray

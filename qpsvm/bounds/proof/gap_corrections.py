@@ -31,9 +31,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from qpsvm.base.arrays.constant_vectors import repeat_value
 from qpsvm.base.arrays.double_double import HUGE
 from qpsvm.base.arrays.formatting import format_upper_bound
-from qpsvm.base.arrays.frozen import repeat_value
 from qpsvm.base.arrays.rationals import RationalVector, from_constant, from_enclosure, round_to_nearest, round_up
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray

@@ -25,8 +25,9 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.constant_vectors import find_common_value
 from qpsvm.base.arrays.double_double import IN_CACHE, UNDERFLOW, two_product, two_sum
-from qpsvm.base.arrays.frozen import cached, find_common_value
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rationals import MAX_FLOAT, enclose_fraction, round_down, round_up
 from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.constant_vectors import find_common_value
 from qpsvm.base.arrays.formatting import format_value
-from qpsvm.base.arrays.frozen import find_common_value
 from qpsvm.base.arrays.types import as_dense
 from qpsvm.base.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, describe_nearest
 from qpsvm.faces.play.checks import RequestError

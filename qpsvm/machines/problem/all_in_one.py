@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_real_vector
-from qpsvm.base.arrays.frozen import cached, repeat_value
+from qpsvm.base.arrays.constant_vectors import repeat_value
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rationals import multiply_exactly, round_all_down
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import DataError, UnsupportedError

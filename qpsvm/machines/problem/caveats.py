@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import find_common_value
+from qpsvm.base.arrays.constant_vectors import find_common_value
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import TrainingSamples
 from qpsvm.machines.problem.dual_statement import DualStatement

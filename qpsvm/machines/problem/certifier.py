@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import cached, find_common_value, repeat_value
+from qpsvm.base.arrays.constant_vectors import find_common_value, repeat_value
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import QPSVMError
 from qpsvm.base.resources.clock import Clock

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import copy_without_cache, find_common_value, freeze, repeat_value
+from qpsvm.base.arrays.constant_vectors import find_common_value, repeat_value
+from qpsvm.base.arrays.frozen import copy_without_cache, freeze
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import ParameterError, UnknownOptionError, UnsupportedError, describe_nearest
 from qpsvm.data.rows import RowSource

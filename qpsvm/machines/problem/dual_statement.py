@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import build_frozen, cached, find_common_value, repeat_value
+from qpsvm.base.arrays.constant_vectors import find_common_value, repeat_value
+from qpsvm.base.arrays.frozen import build_frozen, cached
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import AbsentError
 from qpsvm.bounds.certificate import Certificate

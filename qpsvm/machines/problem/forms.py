@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.frozen import multiply, repeat_value
+from qpsvm.base.arrays.constant_vectors import multiply, repeat_value
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.linear_constraints import ConstraintRows

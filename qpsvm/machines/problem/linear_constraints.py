@@ -29,8 +29,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_finite_vector, as_matrix, as_real_vector
+from qpsvm.base.arrays.constant_vectors import repeat_value
 from qpsvm.base.arrays.formatting import build_repr
-from qpsvm.base.arrays.frozen import cached, freeze, owns_frozen_data, repeat_value
+from qpsvm.base.arrays.frozen import cached, freeze, owns_frozen_data
 from qpsvm.base.arrays.rationals import concatenate_rationals, from_constant
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense

@@ -7,7 +7,7 @@ from fractions import Fraction
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_penalties
-from qpsvm.base.arrays.frozen import find_common_value
+from qpsvm.base.arrays.constant_vectors import find_common_value
 from qpsvm.base.arrays.rationals import RationalVector, multiply_exactly, sum_floats
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.frozen import find_common_value
+from qpsvm.base.arrays.constant_vectors import find_common_value
 from qpsvm.base.arrays.types import as_dense
 from qpsvm.bounds.proof.checker import SEVERAL
 from qpsvm.bounds.proof.file import Recorded

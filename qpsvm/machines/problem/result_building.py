@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import build_frozen, copy_without_cache, freeze, multiply
+from qpsvm.base.arrays.constant_vectors import multiply
+from qpsvm.base.arrays.frozen import build_frozen, copy_without_cache, freeze
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines.problem.caveats import find_caveats

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import find_common_value
+from qpsvm.base.arrays.constant_vectors import find_common_value
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
 from qpsvm.machines.problem import forms

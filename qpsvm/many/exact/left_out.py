@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import find_common_value
+from qpsvm.base.arrays.constant_vectors import find_common_value
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import InfeasibleNuError, QPSVMError
 from qpsvm.base.resources.clock import Clock

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import as_real_vector
+from qpsvm.base.arrays.constant_vectors import find_common_value
 from qpsvm.base.arrays.formatting import format_value
-from qpsvm.base.arrays.frozen import find_common_value
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InfeasibleNuError, ParameterError, UnknownOptionError, UnsupportedError, describe_nearest
 from qpsvm.machines import Problem

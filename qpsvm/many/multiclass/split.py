@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm import machines as problems
-from qpsvm.base.arrays.frozen import repeat_value
+from qpsvm.base.arrays.constant_vectors import repeat_value
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError
 from qpsvm.data.rows import RowSource

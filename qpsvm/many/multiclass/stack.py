@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import multiply
+from qpsvm.base.arrays.constant_vectors import multiply
 from qpsvm.base.arrays.rationals import from_floats, multiply_exactly, round_all_down, sum_floats
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.data.samples import TrainingSamples

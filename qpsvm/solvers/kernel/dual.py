@@ -43,7 +43,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import cached, find_common_value
+from qpsvm.base.arrays.constant_vectors import find_common_value
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.program.losses import Loss, take_rows
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import repeat_value
+from qpsvm.base.arrays.constant_vectors import repeat_value
 from qpsvm.base.arrays.ties import find_ties
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.solvers.kernel.dual import KernelDual

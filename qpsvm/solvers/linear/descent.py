@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm import core
-from qpsvm.base.arrays.frozen import repeat_value, sum_where
+from qpsvm.base.arrays.constant_vectors import repeat_value, sum_where
 from qpsvm.base.arrays.quantiles import find_quantile_interval
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.program.losses import Loss, PerRow

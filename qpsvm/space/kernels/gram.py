@@ -7,7 +7,8 @@ from typing import cast
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import freeze, multiply
+from qpsvm.base.arrays.constant_vectors import multiply
+from qpsvm.base.arrays.frozen import freeze
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.resources.limits import BLOCK_NUMBERS, check_memory
 from qpsvm.space.kernels.functions import RBF, Kernel

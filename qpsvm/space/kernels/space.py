@@ -21,8 +21,9 @@ import numpy as np
 from scipy.linalg import eigvalsh, lapack
 
 from qpsvm.base.arrays.compression import compress_mostly_zero
+from qpsvm.base.arrays.constant_vectors import multiply
 from qpsvm.base.arrays.double_double import dot_with_bound
-from qpsvm.base.arrays.frozen import cached, freeze, multiply
+from qpsvm.base.arrays.frozen import cached, freeze
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, IndefiniteKernelError

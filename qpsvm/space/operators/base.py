@@ -13,8 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.checks import as_real_vector
+from qpsvm.base.arrays.constant_vectors import multiply
 from qpsvm.base.arrays.formatting import format_value
-from qpsvm.base.arrays.frozen import FastABCMeta, freeze_parts, multiply
+from qpsvm.base.arrays.frozen import FastABCMeta, freeze_parts
 from qpsvm.base.arrays.large_integers import check_not_rounded
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, DataTypeError

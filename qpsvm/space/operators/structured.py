@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.frozen import multiply
+from qpsvm.base.arrays.constant_vectors import multiply
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS, check_memory

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.base.arrays.frozen import find_common_value, repeat_value
+from qpsvm.base.arrays.constant_vectors import find_common_value, repeat_value
 
 
 @pytest.mark.parametrize("first", [0.0, -0.0])

@@ -10,7 +10,7 @@ from each import for_each
 
 import qpsvm
 from qpsvm import CSVM, RBF
-from qpsvm.base.arrays.frozen import repeat_value
+from qpsvm.base.arrays.constant_vectors import repeat_value
 from qpsvm.bounds.repair import make_feasible
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort

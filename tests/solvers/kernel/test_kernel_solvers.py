@@ -9,7 +9,7 @@ from pairwise import cover_pairs
 from sklearn.datasets import make_moons
 
 import qpsvm
-from qpsvm.base.arrays.frozen import repeat_value
+from qpsvm.base.arrays.constant_vectors import repeat_value
 from qpsvm.solvers.kernel import libsvm as kernel_libsvm
 from qpsvm.solvers.kernel import newton_step
 from qpsvm.solvers.kernel.dual import KernelDual

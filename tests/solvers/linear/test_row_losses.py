@@ -19,7 +19,7 @@ from qpsvm.backends.own.augmented_lagrangian_ import AugmentedLagrangianBackend
 from qpsvm.backends.own.linear_rows import build_linear_rows
 from qpsvm.backends.problem_size import measure_size
 from qpsvm.backends.traits import find_dual_traits
-from qpsvm.base.arrays.frozen import repeat_value
+from qpsvm.base.arrays.constant_vectors import repeat_value
 from qpsvm.data.rows import as_row_source
 from qpsvm.program.losses import compress_constant
 from qpsvm.solve.backend_order import rank_backends
