@@ -6,7 +6,6 @@ Every error derives from `QPSVMError`, and also from the built-in class that a P
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError
 from typing import TYPE_CHECKING, Any
 
 from qpsvm.base.arrays.formatting import describe_install as describe_install
@@ -179,7 +178,7 @@ class AbsentError(UnsupportedError, AttributeError):
     """
 
 
-class FrozenProblemError(QPSVMError, FrozenInstanceError):
+class FrozenProblemError(QPSVMError, AttributeError):
     """An attribute of a problem or of constraints was assigned: they do not change, as QPs are computed only once.
 
     Examples
