@@ -55,12 +55,13 @@ PROBLEM_HINTS = {
     "n_samples": "the number of samples is problem.n",
 }  # fmt: skip
 
-#: Hints for arguments that estimators of other libraries have.
+#: Hints for arguments of other libraries.
 ARGUMENT_HINTS = {
     **dict.fromkeys(("tol", "max_iter", "verbose", "solver", "backend"), "an argument of qpsvm.solve(problem, …)"),
     "fit_intercept": 'the intercept is intercept="free", "penalised" or None',
     "probability": "probabilities are qpsvm.estimators.SVC(probability=True)",
     "loss": "each loss is a class: CSVM, SquaredHinge, HuberHinge, EpsilonSVR, QuantileSVR",
+    "cv": "scikit-learn's cv is folds here, of qpsvm.cross_validate",
     "penalty": "the penalty is ½‖w‖²",
     "nu": "ν is a parameter of NuSVM, NuSVR and OneClass",
     "epsilon": "ε is a parameter of EpsilonSVR",
@@ -87,13 +88,13 @@ class AttributeHints:
             )
 
 
-def explain_argument(class_name: str, name: str, arguments: Mapping[str, Any], known: Iterable[str]) -> str:
-    """Return the message for an argument that a class does not have, with what to use instead.
+def explain_argument(owner: str, name: str, arguments: Mapping[str, Any], known: Iterable[str]) -> str:
+    """Return the message for an argument that a class or function does not have, with what to use instead.
 
     arguments: All arguments of the call, by name.
-    known: The arguments that the class has.
+    known: The arguments that the owner has.
     """
-    problem = f"{class_name} has no argument {name!r}"
+    problem = f"{owner} has no argument {name!r}"
     if name in KERNEL_PARAMETERS:
         kernel = arguments.get("kernel", "rbf")
         kernel_class = KERNEL_CLASSES.get(kernel.lower(), "RBF") if isinstance(kernel, str) else "RBF"

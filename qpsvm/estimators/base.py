@@ -394,10 +394,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         name = {Status.ITERATION_LIMIT: "max_iter", Status.TIME_LIMIT: "time_limit"}.get(status)
         if name is None and status is not Status.NUMERICAL_ERROR:
             return ""
-        limit = "" if name is None else f"Solver terminated early ({name}={getattr(self, name)!r}).  "
-        if limit or getattr(self, "kernel", None) != "precomputed":
-            limit += "Consider pre-processing your data with StandardScaler or MinMaxScaler. "
-        return limit
+        advice = "Consider pre-processing your data with StandardScaler or MinMaxScaler. "
+        if name is not None:
+            return f"Solver terminated early ({name}={getattr(self, name)!r}).  {advice}"
+        return "" if getattr(self, "kernel", None) == "precomputed" else advice
 
     def _count_iterations(self, iterations: Any) -> Any:
         """Return the iterations that `max_iter` limits, without polishing; at least one, as in scikit-learn."""

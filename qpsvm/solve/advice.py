@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from qpsvm import backends
+from qpsvm.base.arrays.formatting import join_names
 from qpsvm.base.errors import InaccurateWarning, SolverError
 from qpsvm.program.status import Status
 from qpsvm.result.qp_result import QPResult
@@ -51,4 +52,4 @@ def _suggest_remedies(result: SVMResult, request: SolveRequest, backend: str) ->
     if not isinstance(problem.kernel, Precomputed):
         remedies.append("standardise the features")
     remedies.append("lower C" if "C" in problem._hyperparameters else "choose another kernel")
-    return f"Try this: {' or '.join(filter(None, (', '.join(remedies[:-1]), remedies[-1])))}."
+    return f"Try this: {join_names(remedies)}."

@@ -15,13 +15,16 @@ Y = np.where(X[:, :5].sum(axis=1) + 0.1 * RNG.normal(size=700) > 0.0, "yes", "no
 
 
 @pytest.mark.parametrize("intercept", ["free", "penalised", None])
-def test_the_optimum_is_that_of_the_dense_rows(intercept: str | None) -> None:
+def test_the_optimum_is_that_of_the_dense_rows(intercept: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = qpsvm.CSVM(X, Y, C=0.5, intercept=intercept)
     assert problem.space.rows.is_sparse
     result = qpsvm.solve(problem)
     assert result.status == "optimal"
     assert result.verify().gap <= result.gap * (1 + 1e-9)
-    dense = qpsvm.solve(qpsvm.CSVM(X, Y, C=0.5, intercept=intercept), backend="osqp", tol=1e-4)
+    monkeypatch.setattr("qpsvm.base.arrays.compression.MIN_ENTRIES", X.size + 1)
+    dense_problem = qpsvm.CSVM(X, Y, C=0.5, intercept=intercept)
+    assert not dense_problem.space.rows.is_sparse
+    dense = qpsvm.solve(dense_problem)
     assert dense.dual * (1 - 1e-12) <= result.primal * (1 + 1e-12)
     assert result.dual * (1 - 1e-12) <= dense.primal * (1 + 1e-12)
     assert isinstance(problem.X, np.ndarray)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.checks import shorten_indices
 from qpsvm.base.arrays.types import FloatArray
 
 #: Smaller arrays stay dense: then CSR gains little, and at a share above .1 costs up to a sixth.
@@ -19,9 +20,7 @@ def compress_mostly_zero(X: FloatArray) -> sp.csr_array | None:
     """Return X (n, d) as canonical CSR if it is large and mostly zero, else None."""
     if X.size < MIN_ENTRIES or _is_mostly_nonzero(X[:: 1 + len(X) // SAMPLED_ROWS]) or _is_mostly_nonzero(X):
         return None
-    if X.flags.f_contiguous:
-        return _compress_rows(X.T).T.tocsr()
-    return _compress_rows(X)
+    return shorten_indices(_compress_rows(X.T).T.tocsr() if X.flags.f_contiguous else _compress_rows(X))
 
 
 def _compress_rows(X: FloatArray) -> sp.csr_array:
@@ -30,9 +29,7 @@ def _compress_rows(X: FloatArray) -> sp.csr_array:
     flat_index = np.flatnonzero(X)
     starts = np.searchsorted(flat_index, np.arange(n + 1) * d)
     columns = flat_index - np.repeat(np.arange(n) * d, np.diff(starts))
-    index_type = np.int32 if len(flat_index) <= np.iinfo(np.int32).max else np.int64
-    values = X.ravel()[flat_index]
-    return sp.csr_array((values, columns.astype(index_type), starts.astype(index_type)), shape=(n, d))
+    return sp.csr_array((X.ravel()[flat_index], columns, starts), shape=(n, d))
 
 
 def _is_mostly_nonzero(X: FloatArray) -> bool:

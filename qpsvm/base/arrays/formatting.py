@@ -57,7 +57,7 @@ def _format_part(part: Any) -> str:
 
 
 def join_names(names: Iterable[str]) -> str:
-    """Join names for a message: "a, b or c"."""
+    """Join names or other texts for a message: "a, b or c"."""
     *others, last = names
     return f"{', '.join(others)} or {last}" if others else last
 

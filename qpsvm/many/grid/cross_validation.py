@@ -21,6 +21,7 @@ from qpsvm.base.errors import (
     UnknownOptionError,
     UnsupportedError,
 )
+from qpsvm.base.other_names import explain_argument
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.machines import Problem
 from qpsvm.many.exact.validation import ValidationCurves, cross_validate_interval
@@ -306,7 +307,7 @@ def cross_validate(
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"cross_validate takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     if "cv" in options:
-        raise UnknownOptionError("cross_validate has no argument 'cv': scikit-learn's cv is folds here")
+        raise UnknownOptionError(explain_argument("cross_validate", "cv", options, ()))
     get_target(problem)  # raises an error if there is none
     if any(isinstance(value, Interval) for value in options.values()):
         return cross_validate_interval(problem, options, folds, shuffle, seed, scoring, n_jobs, verbose)
