@@ -174,6 +174,11 @@ class Accuracy:
             self._last_norm_sum = beta, (norm_sum, terms)
         return norm_sum, terms
 
+    def bound_change_by_rounding(self, beta: FloatArray) -> float:
+        """Bound the change of Σ_i β_i f(x_i), with f(x) = Σ_j β_j K(x_j, x), if all β_j in f are rounded to doubles."""
+        norm_sum, _ = self.bound_norm_sum(beta)
+        return UNIT * norm_sum * norm_sum
+
     def bound_weight_error(self, beta: FloatArray) -> float:
         """Bound the norm of the error of w = Σβ_i z_i as computed, by γ Σ|β_i|‖z_i‖; linear kernel."""
         terms = int(np.count_nonzero(beta))

@@ -87,6 +87,13 @@ class GapRefiner:
         is_candidate = self._is_homogeneous and self._compute_norm_in_roundings(point) <= 1.0
         return self._zero_optimum.find_zero_point(point) if is_candidate else None
 
+    def is_rounding(self, point: Certificate) -> bool:
+        """Return whether rounding α to doubles may change P − D of a kernel machine by as much as it is."""
+        if self.space.is_linear or self.svm.classes is not None or not math.isfinite(point.primal):
+            return False
+        rounding = point.unit * self.accuracy.bound_change_by_rounding(self.svm.beta(point.alpha))
+        return bool(point.measured_gap * max(abs(point.primal), abs(point.dual)) <= rounding)
+
     @cached
     def _zero_optimum(self) -> ZeroOptimum:
         """The search for a point of value 0, on first use."""

@@ -28,6 +28,7 @@ from qpsvm.program.dual_solution import DualSolution
 from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Solver, Status
 from qpsvm.result.svm_result import SVMResult
+from qpsvm.solve.candidate import Attempt
 from qpsvm.solve.request import USER_STOP_STATUSES, SolveRequest, format_time_estimate
 
 #: The next solve starts at the certified point if its gap is less than this share of that of the solver's own point.
@@ -45,7 +46,7 @@ def run_backend(
     request: SolveRequest,
     budget_clock: Clock,
     max_iter: int | None,
-) -> SVMResult:
+) -> Attempt[SVMResult]:
     """Compile, solve, unscale and certify; repeat at tighter tolerances until the result is optimal.
 
     budget_clock: Limits the time of this backend in addition to the request.
@@ -67,7 +68,7 @@ def run_backend(
         raise TooLargeError(_describe_memory_shortage(problem, backend, form, "ran out of memory")) from error
 
 
-def _refine_until_certified(run: BackendRun, budget_clock: Clock) -> SVMResult:
+def _refine_until_certified(run: BackendRun, budget_clock: Clock) -> Attempt[SVMResult]:
     """Solve at one tolerance after another until the result is optimal, and return the best one."""
     request, tolerances = run.request, _list_tolerances(run.backend, run.request)
     best: CertifiedPoint | None = None
@@ -83,7 +84,7 @@ def _refine_until_certified(run: BackendRun, budget_clock: Clock) -> SVMResult:
     assert best is not None  # there is at least one tolerance
     if best.status is Status.TIME_LIMIT and request.time_limit is None:  # the limit was `budget_clock`, not the user's
         best = replace(best, status=Status.INACCURATE)
-    return run.build_result(best)
+    return Attempt(run.build_result(best), run.problem._certifier.gap_refiner.is_rounding(best.certificate))
 
 
 class BackendRun:

@@ -15,6 +15,14 @@ from qpsvm.program.exchange import R
 from qpsvm.solve.request import SolveRequest
 
 
+@dataclass(frozen=True, eq=False)
+class Attempt(Generic[R]):
+    """The result of a backend, and whether its gap is rounding, which no other backend can be expected to reduce."""
+
+    result: R
+    is_rounding: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Candidate(ABC, Generic[R]):
     """A backend that may be started on one problem.
@@ -36,7 +44,7 @@ class Candidate(ABC, Generic[R]):
         return 0.0
 
     @abstractmethod
-    def run(self, clock: Clock) -> R:
+    def run(self, clock: Clock) -> Attempt[R]:
         """Solve and certify, within the limits of the request and of a clock.
 
         Raises UnsupportedError, SolverError, TooLargeError.

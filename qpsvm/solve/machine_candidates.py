@@ -16,7 +16,7 @@ from qpsvm.machines.problem.problem import Problem
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.attempt import build_unstarted_result, run_backend
 from qpsvm.solve.backend_order import RankedBackend, rank_backends
-from qpsvm.solve.candidate import Candidate, is_auto, iter_supporting
+from qpsvm.solve.candidate import Attempt, Candidate, is_auto, iter_supporting
 from qpsvm.solve.request import SolveRequest
 
 
@@ -41,7 +41,7 @@ class MachineCandidate(Candidate[SVMResult]):
         """Estimated seconds of a set-up that cannot be interrupted."""
         return self.needed.seconds
 
-    def run(self, clock: Clock) -> SVMResult:
+    def run(self, clock: Clock) -> Attempt[SVMResult]:
         """Compile, solve and certify by `run_backend`."""
         max_iter = self.request.max_iter or self.max_iter or self.backend.find_default_max_iter(self.size)
         return run_backend(self.problem, self.backend, self.form, self.needed, self.request, clock, max_iter)

@@ -33,7 +33,7 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Solver, Status
 from qpsvm.program.svm_dual import Statement
 from qpsvm.result.qp_result import QPResult
-from qpsvm.solve.candidate import Candidate, is_auto, iter_supporting
+from qpsvm.solve.candidate import Attempt, Candidate, is_auto, iter_supporting
 from qpsvm.solve.program_attempt import QPAttempt, build_result_without_optimum
 from qpsvm.solve.request import SolveRequest
 from qpsvm.solve.search import PROVEN_STATUSES, find_best_result, rank_result
@@ -209,9 +209,9 @@ class ProgramCandidate(Candidate[QPResult]):
 
     program_run: _QPRun
 
-    def run(self, clock: Clock) -> QPResult:
+    def run(self, clock: Clock) -> Attempt[QPResult]:
         """Solve and certify."""
-        return self.program_run.run_backend(self.backend, clock)
+        return Attempt(self.program_run.run_backend(self.backend, clock))
 
     def build_unstarted_result(self, reason: str) -> QPResult:
         """Build a result without a point."""

@@ -73,7 +73,7 @@ class _Search:
         """Run a backend, and store its result if it is the best so far, or its error."""
         clock = Clock(self._remaining)
         try:
-            result = candidate.run(clock)
+            attempt = candidate.run(clock)
         except UnsupportedError as error:  # it does not accept this problem
             self._error = self._error or error
             return
@@ -89,9 +89,11 @@ class _Search:
             self._remaining -= clock.seconds
         elif candidate.max_iter is None:
             self._remaining = bound_follow_up_time(clock.seconds)
+        result = attempt.result
         if self._best is None or rank_result(result) < rank_result(self._best):
             self._best = result
-        self.is_over = self._best.status in PROVEN_STATUSES or self.request.forbids_retry(result)
+        is_final = attempt.is_rounding or self._best.status in PROVEN_STATUSES
+        self.is_over = is_final or self.request.forbids_retry(result)
 
     def build_result(self) -> Any:
         """Return the best result, with a note on the backends that were left out. Raises the error if there is none."""

@@ -17,7 +17,7 @@ In milliseconds, with the compiled core: medians of 5, RBF, five features, label
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from qpsvm.solvers.kernel.dual import KernelDual, KernelPoint
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.full_loop import FullLoop
 from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_rough_error, select_at_point
+from qpsvm.solvers.kernel.meeting_hulls import hulls_seem_to_meet, solve_meeting_hulls
 from qpsvm.solvers.kernel.newton_step import MAX_EXACT_ROWS, multiply_gram, solve_bordered
 from qpsvm.solvers.kernel.working_set import NEWTON_STEPS, LoopStage, WorkingSet, solve_from
 from qpsvm.space.kernels.gram_blocks import GramBlocks
@@ -59,9 +60,6 @@ class EngineSettings:
     last_steps: int = 30
     #: A relative gap up to this is rounding: the split is right.
     exact_gap: float = 1e-11
-    #: From this relative gap of the loop's point on, the hulls of a ν-SVM seem to meet: if the optimum is 0, the gap is
-    #: 1.
-    meeting_gap: float = 0.9
 
 
 SETTINGS = EngineSettings()
@@ -81,6 +79,7 @@ class EngineSearch:
         self.engine_used = "none"
         self._start_u: FloatArray | None = None
         self.brief = False
+        self._can_meet = True  # until `solve_meeting_hulls` has failed
 
     @property
     def best_point(self) -> KernelPoint:
@@ -136,28 +135,44 @@ class EngineSearch:
         ):
             return
         K, beta = self.blocks.compute_full_matrix(), None
-        if problem.n <= MAX_EXACT_ROWS:
-            beta = self._solve_few_rows(K, stages[0].tolerance)
+        if problem.n <= MAX_EXACT_ROWS or problem.is_nu_svm:
+            beta = self._run_first_loop(K, stages[0].tolerance)
             if beta is None:
-                return
-            if self.brief and problem.is_nu_svm and not problem.build_point(beta, K @ beta).gap < SETTINGS.meeting_gap:
                 return
         rows, zero = np.arange(problem.n), np.zeros(problem.n)
         initial = InitialSet(rows, zero if beta is None else beta, zero, beta is not None)
         self.update_best("gram", solve_from(self.blocks, problem, initial, stages, self.target, self.effort))
+
+    def solve_meeting_hulls(self) -> bool:
+        """Solve a ν-SVM whose hulls seem to meet by interior points, once; return whether w = 0 is optimal."""
+        can_meet, self._can_meet = self._can_meet, False
+        found = solve_meeting_hulls(self.blocks, self.problem, self.effort) if can_meet else None
+        if found is None:
+            return False
+        point = self.measure_point(found.beta)
+        self.update_best("meeting hulls", replace(point, gap=0.0) if found.is_zero else point)
+        return found.is_zero
 
     def _fits_memory(self) -> bool:
         """Return whether there is memory for the Gram matrix and a copy of it."""
         n = self.problem.n
         return n <= SETTINGS.slow_gram_rows or 16.0 * n * n <= find_available_memory()
 
-    def _solve_few_rows(self, K: FloatArray, tolerance: float) -> FloatArray | None:
-        """Solve for the split that the loop finds; return the β from which Newton steps resume, None if not needed."""
+    def _run_first_loop(self, K: FloatArray, tolerance: float) -> FloatArray | None:
+        """Run the loop, and solve for its split if rows are few; return β if Newton steps are to follow, else None."""
         problem, effort = self.problem, self.effort
         beta = effort.run_loop(problem, K, tolerance).beta
         if effort.is_over():
             self.update_best("gram", problem.build_point(beta, K @ beta))
             return None
+        if problem.is_nu_svm:
+            loop_point = problem.build_point(beta, K @ beta)
+            if hulls_seem_to_meet(problem, loop_point):
+                if self.solve_meeting_hulls() or self.brief:
+                    return None
+                beta = self.best_point.beta if self.engine_used != "none" else beta
+        if problem.n > MAX_EXACT_ROWS:
+            return beta
         point = solve_bordered(K, problem, beta)
         if point is None or not point.gap <= self.target:
             return beta

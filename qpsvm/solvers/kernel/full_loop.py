@@ -29,6 +29,7 @@ from qpsvm.solvers.kernel.dual import KernelDual, KernelPoint
 from qpsvm.solvers.kernel.effort import ENTRIES_PER_CLOCK_CHECK, Effort
 from qpsvm.solvers.kernel.initial_sets import estimate_rough_error
 from qpsvm.solvers.kernel.loop import KernelSamples
+from qpsvm.solvers.kernel.meeting_hulls import hulls_seem_to_meet
 from qpsvm.solvers.kernel.newton_step import find_moving_rows, polish_by_newton
 from qpsvm.solvers.kernel.streamed import StreamedGram
 from qpsvm.space.kernels.gram_blocks import GramBlocks
@@ -84,6 +85,9 @@ class SearchState(Protocol):
     def solve_with_gram(self) -> None:
         """Solve with the whole Gram matrix."""
 
+    def solve_meeting_hulls(self) -> bool:
+        """Solve a ν-SVM whose hulls seem to meet; return whether w = 0 is optimal."""
+
 
 class FullLoop:
     """The loop over all rows, whose search keeps the best point.
@@ -122,6 +126,11 @@ class FullLoop:
                 return
             if not self._run_loop():
                 continue
+            assert self.point is not None
+            if hulls_seem_to_meet(search.problem, self.point):
+                if search.solve_meeting_hulls():
+                    return
+                self.point = min(self.point, search.best_point, key=lambda point: point.gap)
             is_last = self._tol <= SETTINGS.last_tol or not self._can_resume
             if self._run_newton_if_cheap(is_last, effort.clock.seconds - start_time) or is_last:
                 break
