@@ -9,7 +9,7 @@ The samples z_i (r,) have classes y_i = ±1; u are convex weights of the positiv
     (NEAR.4)  Newton step:  (diag(1, …, 1, 0, 0) + BᵀΘB) (dw, dλ) = right-hand side,  B = (D, −E),  Θ = diag(x_i/s_i)
 
 Each iteration is a predictor-corrector Newton step on (NEAR.3) with x_i s_i = μ in place of 0, for a decreasing μ. As
-dx and ds are eliminated, (NEAR.4) has r + 2 unknowns, and the time is linear in n. Since (NEAR.2) holds for any w, u, v,
+dx and ds are eliminated, (NEAR.4) has r + 2 unknowns, and the time is linear in n. As (NEAR.2) holds for any w, u, v,
 the reported bounds are proven up to the rounding of these sums. If the hulls meet, w and s converge to 0 together, and
 x converges to the centre of the solution set.
 Source: Mehrotra, *On the implementation of a primal-dual interior point method*, SIAM J. Optimization 2 (1992).
