@@ -109,14 +109,11 @@ def write_model(qp: QP, path: str | os.PathLike[str]) -> None:
 
 
 def _complete_columns(text: str, n: int) -> str:
-    """Insert the variables that HiGHS omits from the section COLUMNS, as a reader would number them last.
-
-    HiGHS calls the n variables c0, c1, …, and writes no line for a variable without cost and coefficients.
-    """
+    """Insert the variables that HiGHS omits from the section COLUMNS, which readers would otherwise number last."""
     lines = text.splitlines()
     start = lines.index("COLUMNS") + 1
     end = next(k for k in range(start, len(lines)) if not lines[k].startswith(" "))  # the next section
-    column_lines: dict[str, list[str]] = {f"c{j}": [] for j in range(n)}
+    column_lines: dict[str, list[str]] = {f"c{j}": [] for j in range(n)}  # by HiGHS's names of the variables
     for line in lines[start:end]:
         column_lines[line.split()[0]].append(line)
     columns = (column_lines[name] or [f"    {name}  {HIGHS_OBJECTIVE}  0"] for name in column_lines)
