@@ -233,7 +233,7 @@ class _ProvableError(QPSVMError):
     _evidence: Callable[[], Any] | None = None
 
     def verify(self) -> Any:
-        """Prove that there is no solution, by exact rational weights or by a bound on their distance.
+        """Prove that there is no solution, by exact rational weights or by a proof that such weights are near.
 
         Returns
         -------
@@ -257,7 +257,7 @@ class _ProvableError(QPSVMError):
         if self._evidence is None:
             raise UnsupportedError(
                 "this error has no samples: it was copied, pickled or made by hand, or they are in several processes; "
-                "make and solve the problem here, and ask the error that this raises"
+                "make and solve the problem here, and call verify() of the error that this raises"
             )
         return self._evidence()
 
@@ -375,7 +375,7 @@ class MarginNotFoundError(_ProvableError, SolverError, ValueError):
     Attributes
     ----------
     u, v, distance
-        As for `NotSeparableError`, at the nearest points found. If there is a margin, it is hardly larger.
+        As for `NotSeparableError`, at the nearest points found. A margin, if any, is hardly larger than `distance`.
     separable : bool or None
         True if a margin is known to exist, too narrow for doubles: for a Gaussian kernel, if no sample is in both
         classes. None if this is unknown.
@@ -422,8 +422,8 @@ class InfeasibleConstraintsError(_ConstraintsError, ValueError):
         λ > 0 of constraints that contradict each other, by name, with the sum 1: in Σ λ_k · (row k) the left-hand sides
         cancel, and the bound is negative (Farkas). The margin row of sample i of a hard margin is called "margin[i]".
     bound, residual : float
-        The bound Σ λ_k h_k < 0; and the largest value of the left-hand side for a (w, b) of norm 1, which rounding of λ
-        keeps above 0. It is proven to be exactly 0 for weights close to these floats.
+        The bound Σ λ_k h_k < 0; and the largest value of the left-hand side for a (w, b) of norm 1. Rounding
+        of λ may keep it above 0, but it is proven to be exactly 0 for weights close to these floats.
 
     Examples
     --------

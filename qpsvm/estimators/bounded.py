@@ -47,8 +47,8 @@ class BoundedEstimator(Estimator):
         """
         if self._is_divided_by_rho:
             raise UnsupportedError(
-                f"f of a {type(self).__name__} is divided by ρ, which has bounds of its own: ask "
-                "results_[k].decision_bounds(X); proven(X) is of the labels"
+                f"f of a {type(self).__name__} is divided by ρ, which is only known within bounds: call "
+                "results_[k].decision_bounds(X), or proven(X) for the labels"
             )
         low, high = self._compute_bounds(X, diagonal)
         return (low[:, 0], high[:, 0]) if low.shape[1] == 1 else (low, high)
@@ -59,7 +59,7 @@ class BoundedEstimator(Estimator):
         points = self._prepare_points(X)
         results = self._list_results()
         if diagonal is not None and len(results) > 1:
-            raise UnsupportedError("each machine has a kernel matrix of its own: ask results_[k].decision_bounds")
+            raise UnsupportedError("each machine has its own kernel matrix: call results_[k].decision_bounds")
         bounds = [result.decision_bounds(points, diagonal=diagonal) for result in results]
         low, high = (np.column_stack(columns) for columns in zip(*bounds, strict=True))
         return (-high, -low) if self._is_first_positive else (low, high)  # results are positive for the second class

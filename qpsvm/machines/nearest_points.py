@@ -161,7 +161,7 @@ class _Iterate:
         theta = x / s
         residual = np.concatenate([D.T @ x - self.w, 1.0 - E.T @ x])
         dw_dlam = np.zeros(r + 2)
-        dx = theta * (target / x - (D @ self.w - E @ self.lam - s))  # for dw = dλ = 0; without ds
+        dx = theta * (target / x - (D @ self.w - E @ self.lam - s))  # at dw = dλ = 0, with ds eliminated
         for _ in range(1 + REFINEMENTS):
             remaining = B.T @ dx + residual  # what the step so far leaves of the residual
             remaining[:r] -= dw_dlam[:r]

@@ -290,7 +290,7 @@ class Ranking(Problem):
 
 
 class PairOrder(NamedTuple):
-    """The pairs of a target, numbered from 0 by their better sample, without a list of them.
+    """The pairs of a target, numbered from 0 in the order of their better sample, without a list.
 
     members (n,): The samples, group after group, from the worst to the best of each group.
     first, n_worse (n,): Where in `members` the group of each member starts, and how many of the group are worse.

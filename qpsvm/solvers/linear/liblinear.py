@@ -60,8 +60,9 @@ def find_solver_type(losses: RowLosses, y: FloatArray, intercept: bool) -> int |
         return None
     if losses.is_one_sided:
         has_unit_level = isinstance(losses.level, float) and losses.level == 1.0
-        has_one_label = not (y != y[0]).any()
-        if not has_unit_level or (intercept and has_one_label):  # flipped rows would need the constant −1
+        if not has_unit_level:
+            return None
+        if intercept and not (y != y[0]).any():  # one label: rows flipped to another would need the constant −1
             return None
         return SQUARED_HINGE_DUAL if is_squared else HINGE_DUAL
     has_one_tube = isinstance(losses.tube, float) and bool(np.all(losses.high == -np.asarray(losses.low)))
