@@ -26,8 +26,8 @@ class QPSVMError(Exception):
     (True, True)
     """
 
-    def __reduce__(self) -> tuple[Any, ...]:  # that of MemoryError is not safe for code that pickles tracebacks, too
-        code = getattr(type(self).__init__, "__code__", None)  # its arguments are attributes
+    def __reduce__(self) -> tuple[Any, ...]:  # MemoryError's own is not safe with libraries that pickle tracebacks
+        code = getattr(type(self).__init__, "__code__", None)  # each argument is stored as the attribute of its name
         names = code.co_varnames[1 : code.co_argcount] if code else ()
         return type(self), tuple(vars(self)[name] for name in names if name in vars(self)) or self.args
 
@@ -117,7 +117,7 @@ class ParameterTypeError(ParameterError, TypeError):
 
 
 class UnknownOptionError(QPSVMError, TypeError, ValueError):
-    """A backend, form, kernel or option that does not exist: a `TypeError` and a `ValueError`; it names the nearest.
+    """No backend, form, kernel or option has this name (a `TypeError` and a `ValueError`); the message suggests one.
 
     Examples
     --------
@@ -227,19 +227,18 @@ class ClusterError(SolverError):
 
 
 class _ProvableError(QPSVMError):
-    """Base of errors about a machine without a solution, with numbers from which that can be proven."""
+    """Base of the errors about a machine that has no solution, or none that was found; `verify` proves what it can."""
 
-    _evidence: Callable[[], Any] | None = (
-        None  # makes the proof, of the samples; set by the code that raises it; not pickled
-    )
+    #: Function that makes the proof from the samples. The code that raises the error sets it, and pickles omit it.
+    _evidence: Callable[[], Any] | None = None
 
     def verify(self) -> Any:
-        """Prove it in rational numbers or, if none are found, up to a proven distance.
+        """Prove that there is no solution, by exact rational weights or by a proof that such weights are near.
 
         Returns
         -------
         Proof
-            Its gap is NaN. Where these numbers do not prove it exactly, one of its `claims` is open, or refuted.
+            Its gap is NaN. If the error's numbers do not prove this exactly, one of its `claims` is open or refuted.
 
         Raises
         ------
@@ -258,7 +257,7 @@ class _ProvableError(QPSVMError):
         if self._evidence is None:
             raise UnsupportedError(
                 "this error has no samples: it was copied, pickled or made by hand, or they are in several processes; "
-                "make and solve the problem here, and ask the error that this raises"
+                "make and solve the problem here, and call verify() of the error that this raises"
             )
         return self._evidence()
 
@@ -266,8 +265,8 @@ class _ProvableError(QPSVMError):
 class InfeasibleNuError(_ProvableError, ParameterError):
     """ν is larger than the class balance allows: no α has yᵀα = 0, 1ᵀα = ν and 0 ≤ α_i ≤ s_i/Σs.
 
-    The largest feasible one is `nu_max`: 2·min(S₊, S₋)/S for sums of the weights of the positive class, the negative
-    class and both; 1 where there are no classes (`balance` is false), so that `nu` is a share.
+    `nu_max` is the largest feasible ν: 2·min(S₊, S₋)/S, where S₊, S₋ and S are the sums of the weights of the positive
+    class, the negative class and both. Without classes (`balance` is false), ν is a share, and `nu_max` is 1.
 
     Examples
     --------
@@ -278,19 +277,20 @@ class InfeasibleNuError(_ProvableError, ParameterError):
     """
 
     def __init__(self, nu: float, nu_max: float, balance: bool = True) -> None:
-        self.nu, self.nu_max, self.balance, why = nu, nu_max, balance, f": it is a share, so choose nu <= {nu_max:g}"
+        self.nu, self.nu_max, self.balance = nu, nu_max, balance
+        why = f": it is a share, so choose nu <= {nu_max:g}"
         if balance:
             why = (
                 f" for this class balance: the largest feasible value is {nu_max:.6g} (2·min(S+, S-)/S over the class "
+                f"weights); choose nu <= {nu_max:.6g} or weight the smaller class up"
             )
-            why += f"weights); choose nu <= {nu_max:.6g} or weight the smaller class up"
         super().__init__(f"nu = {nu:g} is infeasible{why}")
 
 
 class IndefiniteKernelError(QPSVMError, ValueError):
-    """The kernel matrix has a negative eigenvalue where the dual needs none, so the QP is not convex.
+    """The kernel matrix has a negative eigenvalue on the directions that the dual allows, so the QP is not convex.
 
-    Its `eigenvalue` is the smallest one of the Gram matrix of the `kernel`, on the hyperplane `where` α is.
+    `eigenvalue` is the smallest one of the Gram matrix of `kernel`, restricted to the directions that `where` names.
 
     Examples
     --------
@@ -317,7 +317,7 @@ class NonConvexError(QPSVMError, ValueError):
     direction : ndarray of shape (n,)
         d, with a largest entry of 1.
     curvature : float
-        dᵀPd, which is below 0 whatever the rounding.
+        dᵀPd, which is proven to be negative, rounding errors included.
 
     Examples
     --------
@@ -342,14 +342,14 @@ class NonConvexError(QPSVMError, ValueError):
 
 
 class NotSeparableError(_ProvableError, ValueError):
-    """The classes cannot be separated: their convex hulls meet; the error has a point in both.
+    """The classes cannot be separated, because their convex hulls meet; the error has weights of a common point.
 
     Attributes
     ----------
     u, v : ndarray of shape (n,)
         Convex weights over the caller's rows, of the positive and of the negative class: Σ u_i φ(x_i) = Σ v_j φ(x_j).
     distance : float
-        ‖Σ u_i φ(x_i) − Σ v_j φ(x_j)‖ / max_i ‖φ(x_i) − φ̄‖; that weights next to these floats make it 0 is proven.
+        ‖Σ u_i φ(x_i) − Σ v_j φ(x_j)‖ / max_i ‖φ(x_i) − φ̄‖ with the mean φ̄; proven to be 0 for weights close to u, v.
 
     Examples
     --------
@@ -370,14 +370,15 @@ class NotSeparableError(_ProvableError, ValueError):
 
 
 class MarginNotFoundError(_ProvableError, SolverError, ValueError):
-    """No margin between two classes was found, but neither proven not to exist: they are too close to each other.
+    """No margin between two classes was found, nor was it proven that none exists: the classes are too close.
 
     Attributes
     ----------
     u, v, distance
-        As of `NotSeparableError`, of the nearest points found. A margin, if there is one, is hardly larger.
+        As for `NotSeparableError`, at the nearest points found. A margin, if any, is hardly larger than `distance`.
     separable : bool or None
-        True where there is a margin, too narrow for doubles: of a Gaussian kernel, if no sample is in both classes.
+        True if a margin is known to exist, too narrow for doubles: for a Gaussian kernel, if no sample is in both
+        classes. None if this is unknown.
 
     Examples
     --------
@@ -398,10 +399,10 @@ class MarginNotFoundError(_ProvableError, SolverError, ValueError):
         )
 
 
-class _RowsError(_ProvableError):
-    """An error about linear constraints, with weights that say why, between two things that are `_verdict_parts`."""
+class _ConstraintsError(_ProvableError):
+    """Base of the errors about linear constraints: a verdict, the weights that explain it, and advice."""
 
-    _verdict_parts = ("", "")
+    _verdict, _advice = "", ""
 
     def __init__(self, weights: dict[str, float], bound: float, residual: float) -> None:
         self.weights, self.bound, self.residual = weights, bound, residual
@@ -409,20 +410,20 @@ class _RowsError(_ProvableError):
         listing = " + ".join([*named[:8], "…"] if len(named) > 8 else named)
         exact = "exactly" if residual == 0.0 else f"up to {residual:.1e}"
         why = f"in {listing} the left-hand sides cancel {exact}, and the bounds add up to {bound:.3g} < 0"
-        super().__init__(f"{self._verdict_parts[0]}: {why}; {self._verdict_parts[1]} (the weights are in .weights)")
+        super().__init__(f"{self._verdict}: {why}; {self._advice} (the weights are in .weights)")
 
 
-class InfeasibleConstraintsError(_RowsError, ValueError):
-    """No (w, b) satisfies all linear constraints, with a proof; `UndecidedConstraintsError` is without one.
+class InfeasibleConstraintsError(_ConstraintsError, ValueError):
+    """No (w, b) satisfies all linear constraints, which is proven; `UndecidedConstraintsError` is without proof.
 
     Attributes
     ----------
     weights : dict of str to float
-        λ > 0 of the rows that exclude each other, by name, adding up to 1: Σ λ_k times row k has nothing on its
-        left-hand side, and a negative bound on its right (Farkas). A margin row of a hard margin is called "margin[i]".
+        λ > 0 of constraints that contradict each other, by name, with the sum 1: in Σ λ_k · (row k) the left-hand sides
+        cancel, and the bound is negative (Farkas). The margin row of sample i of a hard margin is called "margin[i]".
     bound, residual : float
-        That bound, Σ λ_k h_k < 0; and how large the left-hand side is for a (w, b) of norm 1, of these floats: that
-        weights next to them make it 0 is proven.
+        The bound Σ λ_k h_k < 0; and the largest value of the left-hand side for a (w, b) of norm 1. Rounding
+        of λ may keep it above 0, but it is proven to be exactly 0 for weights close to these floats.
 
     Examples
     --------
@@ -430,36 +431,34 @@ class InfeasibleConstraintsError(_RowsError, ValueError):
     >>> rows = qpsvm.Constraints([[1.0], [-1.0]], [1.0, -2.0], names=["w ≤ 1", "w ≥ 2"])
     >>> qpsvm.CSVM([[0.0], [2.0]], [0, 1], constraints=rows).svm
     Traceback (most recent call last):
-    qpsvm.InfeasibleConstraintsError: no (w, b) keeps all rows of constraints: in 0.5·(w ≤ 1) + 0.5·(w ≥ 2) ...
+    qpsvm.InfeasibleConstraintsError: no (w, b) satisfies all rows of constraints: in 0.5·(w ≤ 1) + 0.5·(w ≥ 2) ...
     """
 
-    _verdict_parts = ("no (w, b) keeps all rows of constraints", "drop or loosen one of them")
+    _verdict, _advice = "no (w, b) satisfies all rows of constraints", "drop or loosen one of them"
 
 
-class UndecidedConstraintsError(_RowsError, SolverError, ValueError):
-    """No (w, b) that satisfies all linear constraints was found, but neither proven not to exist.
+class UndecidedConstraintsError(_ConstraintsError, SolverError, ValueError):
+    """No (w, b) that satisfies all linear constraints was found, nor was it proven that none exists.
 
     Attributes
     ----------
     weights, bound, residual
-        As of `InfeasibleConstraintsError`, but the left-hand side is only small: a (w, b) that keeps all rows, if there
-        is one, has about the norm −bound/residual, or more.
+        As for `InfeasibleConstraintsError`, but the residual is not proven to vanish for close weights. If some (w, b)
+        satisfies all rows, its norm is at least about −bound/residual.
 
     Examples
     --------
-    The second row excludes three times the first, but 0.3 is not three times 0.1 in floats: an immense w keeps both.
+    The second row contradicts three times the first, but 0.3 is not 3 · 0.1 in floats: a huge w satisfies both.
 
     >>> import qpsvm
     >>> rows = qpsvm.Constraints([[1.0, 0.1], [-3.0, -0.3]], [1.0, -4.0])
     >>> qpsvm.CSVM([[0.0, 0.0], [2.0, 1.0]], [0, 1], constraints=rows).svm
     Traceback (most recent call last):
-    qpsvm.UndecidedConstraintsError: whether some (w, b) keeps all rows of constraints is not decided: in ...
+    qpsvm.UndecidedConstraintsError: whether some (w, b) satisfies all rows of constraints is not decided: in ...
     """
 
-    _verdict_parts = (
-        "whether some (w, b) keeps all rows of constraints is not decided",
-        ".verify() says what is proven. Drop or loosen one of them, or use features of other units",
-    )
+    _verdict = "whether some (w, b) satisfies all rows of constraints is not decided"
+    _advice = ".verify() says what is proven. Drop or loosen one of them, or use features of other units"
 
 
 class QPSVMWarning(UserWarning):
@@ -490,7 +489,7 @@ class InaccurateWarning(QPSVMWarning):
 class ChangedKernelWarning(QPSVMWarning):
     """The kernel matrix of an estimator is indefinite, and its positive part was used, as `psd` was not given.
 
-    `psd="clip"` solves the same without a warning, and `psd="raise"` is an `IndefiniteKernelError` instead.
+    `psd="clip"` does the same without a warning, and `psd="raise"` raises an `IndefiniteKernelError` instead.
 
     Examples
     --------
@@ -507,7 +506,7 @@ class ChangedKernelWarning(QPSVMWarning):
 class DegenerateWarning(QPSVMWarning):
     """The decision function of an estimator is constant: w is 0, and so is ρ of a ν-SVM or one-class SVM.
 
-    The answer is the optimum. It tells no samples apart.
+    The machine is optimal, but it does not distinguish any samples.
 
     Examples
     --------

@@ -17,15 +17,15 @@ from qpsvm.estimators.base import Estimator
 class BoundedEstimator(Estimator):
     """An estimator with bounds on f over all exact optima."""
 
-    #: Whether the estimator's f is that of its results divided by ρ.
+    #: Whether f of the estimator is f of its result divided by ρ, as in scikit-learn's `NuSVC`.
     _is_divided_by_rho: ClassVar[bool] = False
-    #: Method that prepares new samples, (m, d), or their kernel values, for `SVMResult.decision_bounds`.
+    #: Method of the subclass that prepares new samples, (m, d), or kernel values, for `SVMResult.decision_bounds`.
     _prepare_points: Any
-    #: Whether f is positive for the first class of a pair, as in scikit-learn for more than two classes.
+    #: Whether f is positive for the first class of a pair, not the second, as in scikit-learn for 3 or more classes.
     _is_first_positive: Any = False
 
     def decision_bounds(self, X: Any, *, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
-        """Bound f(x) of every exact optimum from below and above, rounding included: (OPTIMA.3).
+        """Return lower and upper bounds on f(x) over all exact optima, rounding included, by (OPTIMA.3).
 
         Parameters
         ----------
@@ -36,33 +36,33 @@ class BoundedEstimator(Estimator):
         Returns
         -------
         low, high : ndarray, shape (m,), or (m, P) for several machines
-            For several classes, those of each pair, with f positive for its first class, or of each class.
+            For more than two classes, one column per pair, with f positive for its first class, or per class.
 
         Raises
         ------
         sklearn.exceptions.NotFittedError, DataError, DataTypeError
         UnsupportedError
-            As for `SVMResult.decision_bounds`; an estimator from a pickle, which has no samples; and `NuSVC`, whose f
-            is divided by ρ: its `results_` have bounds.
+            As for `SVMResult.decision_bounds`. The estimator is from a pickle, which has no samples; or it is a
+            `NuSVC`, whose f is divided by ρ: `results_[k].decision_bounds` bounds f before this division.
         """
         if self._is_divided_by_rho:
             raise UnsupportedError(
-                f"f of a {type(self).__name__} is divided by ρ, which has bounds of its own: ask "
-                "results_[k].decision_bounds(X); proven(X) is of the labels"
+                f"f of a {type(self).__name__} is divided by ρ, which is only known within bounds: call "
+                "results_[k].decision_bounds(X), or proven(X) for the labels"
             )
         low, high = self._compute_bounds(X, diagonal)
         return (low[:, 0], high[:, 0]) if low.shape[1] == 1 else (low, high)
 
     def _compute_bounds(self, X: Any, diagonal: Any) -> tuple[FloatArray, FloatArray]:
-        """Bound f of each of P machines from below and above: (m, P) each."""
+        """Return lower and upper bounds on f of each of P machines: (m, P) each."""
         check_is_fitted(self)
         points = self._prepare_points(X)
         results = self._list_results()
         if diagonal is not None and len(results) > 1:
-            raise UnsupportedError("each machine has a kernel matrix of its own: ask results_[k].decision_bounds")
+            raise UnsupportedError("each machine has its own kernel matrix: call results_[k].decision_bounds")
         bounds = [result.decision_bounds(points, diagonal=diagonal) for result in results]
-        low, high = (np.column_stack([pair[k] for pair in bounds]) for k in (0, 1))
-        return (-high, -low) if self._is_first_positive else (low, high)
+        low, high = (np.column_stack(columns) for columns in zip(*bounds, strict=True))
+        return (-high, -low) if self._is_first_positive else (low, high)  # results are positive for the second class
 
 
 class BoundedRegressor(BoundedEstimator):
@@ -76,7 +76,7 @@ class BoundedRegressor(BoundedEstimator):
         X, diagonal
             As for `decision_bounds`.
         within : float
-            Largest difference.
+            Largest allowed difference.
 
         Returns
         -------
@@ -101,7 +101,7 @@ class BoundedClassifier(BoundedEstimator):
     def proven(self, X: Any, *, diagonal: Any = None) -> NDArray[np.bool_]:
         """Tell which labels every exact optimum predicts.
 
-        For several classes, the least score of the label has to exceed the largest score of every other class.
+        For more than two classes, the least score of the label has to exceed the largest possible scores of all others.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class BoundedClassifier(BoundedEstimator):
         Returns
         -------
         ndarray of bool, shape (m,)
-            False if that is not proven, even if it may be true.
+            False if this is not proven, even if it may be true.
 
         Raises
         ------
@@ -119,9 +119,9 @@ class BoundedClassifier(BoundedEstimator):
         """
         low, high = self._compute_bounds(X, diagonal)
         codes = np.searchsorted(self.classes_, self.predict(X))
-        if low.shape[1] == 1:
+        if low.shape[1] == 1:  # two classes: f > 0 predicts the second
             return np.asarray(np.where(codes == 1, low[:, 0] > 0.0, high[:, 0] < 0.0))
-        if self._is_first_positive:  # the scores are votes; a pair whose sign is open may vote for either class
+        if self._is_first_positive:  # scores are votes; a pair may vote for either class if the sign of f is open
             k = len(self.classes_)
             low, high = _count_votes(low > 0.0, high < 0.0, k), _count_votes(high >= 0.0, low <= 0.0, k)
         rows = np.arange(len(codes))
@@ -133,7 +133,7 @@ class BoundedClassifier(BoundedEstimator):
 class BoundedDetector(BoundedEstimator):
     """A novelty detector that tells which predictions are proven."""
 
-    #: Method that predicts −1 or 1 for each sample, possibly from K(x, x).
+    #: Method that predicts −1 or 1 for each sample; its `diagonal` is K(x, x), as for `decision_bounds`.
     predict: Any
 
     def proven(self, X: Any, *, diagonal: Any = None) -> NDArray[np.bool_]:
@@ -147,7 +147,7 @@ class BoundedDetector(BoundedEstimator):
         Returns
         -------
         ndarray of bool, shape (m,)
-            False if that is not proven, as for support vectors on the boundary.
+            False if this is not proven, as for support vectors on the boundary.
 
         Raises
         ------

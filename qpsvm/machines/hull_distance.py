@@ -118,8 +118,8 @@ def find_nearest_hulls(
         points = find_nearest_points(Z, y[rows], stopped)
         beta = _expand_weights(points.x, rows, y)
         do_meet = points.upper < MEETING_SHARE * _compute_longest_row(Z)
-        if points.stopped or do_meet or len(rows) == len(y):
-            hulls = _measure_distance(space, y, beta, points.upper, points.stopped)
+        if points.stop_reason or do_meet or len(rows) == len(y):
+            hulls = _measure_distance(space, y, beta, points.upper, points.stop_reason)
             is_separated = space.is_linear and len(rows) == len(y) and points.lower > SEPARATION_SHARE * points.upper
             if is_separated:  # the direction of the lower bound has less rounding than Σ β_i x_i
                 direction = points.w if len(points.w) == space.rows.d else np.zeros(0)
@@ -140,7 +140,7 @@ def _refine_hulls(
     if hulls.meet or hulls.undecided or space.is_linear or is_clear:
         return hulls
     points = find_nearest_points(_compute_coordinates(space, rows, finest=True), y[rows], stopped)
-    refined = _measure_distance(space, y, _expand_weights(points.x, rows, y), points.upper, points.stopped)
+    refined = _measure_distance(space, y, _expand_weights(points.x, rows, y), points.upper, points.stop_reason)
     return refined if refined.distance < hulls.distance else hulls
 
 

@@ -1,15 +1,17 @@
 """Find the nearest points of two convex hulls by an interior-point method (`find_nearest_points`).
 
-Each iteration is a Newton step (predictor and corrector) on the optimality conditions with x_i s_i = μ in place of 0,
-for a decreasing μ. It eliminates x and s, so that a system of r + 2 unknowns is left, and its time is linear in n.
+The samples z_i (r,) have classes y_i = ±1; u are convex weights of the positive samples, v of the negative ones.
 
     (NEAR.1)  minimise ½‖w‖²  over u, v ≥ 0  subject to  1ᵀu = 1, 1ᵀv = 1,  w = Σ u_i z_i − Σ v_j z_j
     (NEAR.2)  for every w and all such u, v:  (min₊ wᵀz − max₋ wᵀz) / ‖w‖  ≤  distance  ≤  ‖Σ u_i z_i − Σ v_j z_j‖
-    (NEAR.3)  x = (u, v), D the rows y_i z_i, E the classes (n, 2):  Dw − Eλ = s ≥ 0,  Dᵀx = w,  Eᵀx = 1,  x_i s_i = 0
-    (NEAR.4)  a step, with θ = x/s and B = (D, −E):  (diag(1, …, 1, 0, 0) + BᵀΘB) (dw, dλ) = …,  r + 2 unknowns
+    (NEAR.3)  optimality:  Dw − Eλ = s ≥ 0,  Dᵀx = w,  Eᵀx = 1,  x_i s_i = 0,  where x (n,) joins u and v, D (n, r) has
+              the rows y_i z_i, and E (n, 2) has the columns [y > 0] and [y < 0], with multipliers λ
+    (NEAR.4)  Newton step:  (diag(1, …, 1, 0, 0) + BᵀΘB) (dw, dλ) = right-hand side,  B = (D, −E),  Θ = diag(x_i/s_i)
 
-Both bounds of (NEAR.2) hold for any w, u, v, so the reported distance is proven up to the rounding of these sums. If
-the hulls meet, w and s converge to 0 together, and x to the centre of the solution set.
+Each iteration is a predictor-corrector Newton step on (NEAR.3) with x_i s_i = μ in place of 0, for a decreasing μ. As
+dx and ds are eliminated, (NEAR.4) has r + 2 unknowns, and the time is linear in n. As (NEAR.2) holds for any w, u, v,
+the reported bounds are proven up to the rounding of these sums. If the hulls meet, w and s converge to 0 together, and
+x converges to the centre of the solution set.
 Source: Mehrotra, *On the implementation of a primal-dual interior point method*, SIAM J. Optimization 2 (1992).
 """
 
@@ -25,13 +27,13 @@ from qpsvm.base.arrays.types import FloatArray
 
 #: Largest number of iterations; about 15 suffice for separated or overlapping hulls, 40 if they touch up to rounding.
 MAX_ITERATIONS = 100
-#: Stop after this many iterations without better bounds, since the rest is rounding.
+#: Stop after this many successive iterations without a better bound, as only rounding remains.
 MAX_STALLED = 6
-#: Stop if the bounds differ by at most this share of the distance,
+#: Stop if the bounds differ by at most this share of the upper bound.
 GAP_SHARE = 1e-9
-#: or if the distance is below this share of the largest norm.
+#: Stop if the upper bound is at most this share of the largest ‖z_i‖.
 MIN_DISTANCE_SHARE = 1e-14
-#: Share of the distance to the boundary that a step may take.
+#: A step goes at most this share of the way to the point where an x_i or s_i is 0.
 STEP_SHARE = 0.995
 #: Number of iterative refinements of a step, which remove the rounding of the factorisation.
 REFINEMENTS = 2
@@ -41,26 +43,26 @@ RIDGE = 1e-14
 
 @dataclass(frozen=True, eq=False)
 class NearestPoints:
-    """Nearest points of two hulls, and bounds of their distance.
+    """Nearest points of two hulls, and bounds on their distance.
 
     x (n,): Weights of the nearest points, which sum to 1 in each class.
     upper, lower: Bounds (NEAR.2) in units of the coordinates; if `lower` is positive, the hulls are separated.
     w (r,): The direction of the lower bound.
-    stopped: Reason why the run was stopped early; None if it ended by itself.
+    stop_reason: Why the caller stopped the run; None if it ended by itself.
     """
 
     x: FloatArray
     upper: float
     lower: float
     w: FloatArray
-    stopped: str | None = None
+    stop_reason: str | None = None
 
 
-def find_nearest_points(Z: FloatArray, y: FloatArray, stopped: Callable[[], str | None]) -> NearestPoints:
+def find_nearest_points(Z: FloatArray, y: FloatArray, find_stop_reason: Callable[[], str | None]) -> NearestPoints:
     """Find the nearest points of the hulls of two classes, (NEAR.1).
 
-    Z (n, r), y (n,): Coordinates of the samples, and −1 or +1.
-    stopped: Returns a reason to stop, or None.
+    Z (n, r), y (n,): Coordinates of the samples, and their classes −1 or +1.
+    find_stop_reason: Called before each iteration; returns a reason to stop, or None.
     """
     E = np.column_stack([y > 0, y < 0]).astype(np.float64)
     size = float(np.sqrt(np.einsum("ij,ij->i", Z, Z).max()))
@@ -69,38 +71,38 @@ def find_nearest_points(Z: FloatArray, y: FloatArray, stopped: Callable[[], str 
         return NearestPoints(uniform, 0.0, 0.0, np.zeros(Z.shape[1]))
     iterate = _Iterate(y[:, None] * Z / size, E, uniform)
     best = NearestPoints(uniform, *iterate.compute_bounds(uniform), iterate.w)
-    stalled = 0
+    n_stalled = 0
     for _ in range(MAX_ITERATIONS):
-        reason = stopped()
-        if reason or not iterate.step():
-            best = replace(best, stopped=reason)
+        reason = find_stop_reason()
+        if reason or not iterate.step():  # a failed step ends the run by itself, with reason None
+            best = replace(best, stop_reason=reason)
             break
         x = iterate.normalise()
         upper, lower = iterate.compute_bounds(x)
-        stalled += 1
+        n_stalled += 1
         if upper < best.upper:
-            best, stalled = replace(best, x=x, upper=upper), 0
+            best, n_stalled = replace(best, x=x, upper=upper), 0
         if lower > best.lower:
-            best, stalled = replace(best, lower=lower, w=iterate.w), 0
+            best, n_stalled = replace(best, lower=lower, w=iterate.w), 0
         if (
             best.upper <= MIN_DISTANCE_SHARE
             or best.upper - best.lower <= GAP_SHARE * best.upper
-            or stalled >= MAX_STALLED
+            or n_stalled >= MAX_STALLED
         ):
             break
     return replace(best, upper=size * best.upper, lower=size * best.lower)
 
 
 class _Iterate:
-    """Point x, s (n,), w (r,) and λ (2,) of (NEAR.3), which each step improves; s = Dw − Eλ from the start."""
+    """Point x, s (n,), w (r,) and λ (2,) of (NEAR.3), improved by each step; up to rounding s = Dw − Eλ."""
 
     def __init__(self, D: FloatArray, E: FloatArray, x: FloatArray) -> None:
         self.D, self.E, self.B = D, E, np.hstack([D, -E])
         self.x, self.w = x, D.T @ x
-        values = D @ self.w
-        slack = 0.1  # the coordinates have size 1: s is neither near the boundary nor far from it
-        self.lam: FloatArray = np.array([values[column > 0].min() for column in E.T]) - slack
-        self.s: FloatArray = values - E @ self.lam
+        margins = D @ self.w  # y_i wᵀz_i
+        min_slack = 0.1  # the largest ‖z_i‖ is 1, so s starts neither near 0 nor far from it
+        self.lam: FloatArray = np.array([margins[column > 0].min() for column in E.T]) - min_slack
+        self.s: FloatArray = margins - E @ self.lam
 
     def normalise(self) -> FloatArray:
         """Return x with weights scaled to sum to 1 in each class."""
@@ -109,36 +111,36 @@ class _Iterate:
 
     def compute_bounds(self, x: FloatArray) -> tuple[float, float]:
         """Return the bounds (NEAR.2): the upper one at x, the lower one at w."""
-        values, length = self.D @ self.w, float(np.linalg.norm(self.w))
-        lower = sum(float(values[column > 0].min()) for column in self.E.T)
-        return float(np.linalg.norm(self.D.T @ x)), lower / length if length > 0 else -np.inf
+        margins, norm = self.D @ self.w, float(np.linalg.norm(self.w))
+        separation = sum(float(margins[column > 0].min()) for column in self.E.T)  # min₊ wᵀz − max₋ wᵀz
+        return float(np.linalg.norm(self.D.T @ x)), separation / norm if norm > 0 else -np.inf
 
     def step(self) -> bool:
-        """Take a predictor and corrector step; return False if (NEAR.4) can no longer be factorised or solved."""
+        """Take a predictor-corrector step; return False if rounding spoils (NEAR.4), x or s."""
         x, s = self.x, self.s
         system = self._factorise(x / s)
         if system is None:
             return False
         factor, scale = system
         dx, ds, *_ = self._compute_direction(factor, scale, -x * s)
-        length = min(_compute_step_length(x, dx), _compute_step_length(s, ds))
-        mean = float(x @ s) / len(x)
-        centring = (float((x + length * dx) @ (s + length * ds)) / len(x) / mean) ** 3
-        dx, ds, dw, dlam = self._compute_direction(factor, scale, centring * mean - x * s - dx * ds)
+        step_length = min(_compute_step_length(x, dx), _compute_step_length(s, ds))  # of the predictor
+        mu = float(x @ s) / len(x)
+        centring = (float((x + step_length * dx) @ (s + step_length * ds)) / len(x) / mu) ** 3
+        dx, ds, dw, dlam = self._compute_direction(factor, scale, centring * mu - x * s - dx * ds)
         if not all(np.isfinite(vector).all() for vector in (dx, ds, dw, dlam)):
             return False
-        length = min(1.0, STEP_SHARE * min(_compute_step_length(x, dx), _compute_step_length(s, ds)))
-        self.x, self.s = x + length * dx, s + length * ds
-        self.w, self.lam = self.w + length * dw, self.lam + length * dlam
+        step_length = min(1.0, STEP_SHARE * min(_compute_step_length(x, dx), _compute_step_length(s, ds)))
+        self.x, self.s = x + step_length * dx, s + step_length * ds
+        self.w, self.lam = self.w + step_length * dw, self.lam + step_length * dlam
         return bool((self.x > 0).all() and (self.s > 0).all())
 
     def _factorise(self, theta: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-        """Return the Cholesky factor of (NEAR.4), scaled to a unit diagonal, and the scale; None if it fails.
+        """Factorise the matrix of (NEAR.4), scaled to a unit diagonal; None if it is numerically singular.
 
-        Shapes: (r + 2, r + 2) and (r + 2,).
+        Returns the Cholesky factor, (r + 2, r + 2), and the scale, (r + 2,).
         """
-        half = np.sqrt(theta)[:, None] * self.B
-        M = half.T @ half
+        scaled_B = np.sqrt(theta)[:, None] * self.B
+        M = scaled_B.T @ scaled_B
         r = len(self.w)
         M[np.arange(r), np.arange(r)] += 1.0
         scale = 1.0 / np.sqrt(M.diagonal())
@@ -154,23 +156,23 @@ class _Iterate:
     def _compute_direction(
         self, factor: FloatArray, scale: FloatArray, target: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return dx, ds, dw, dλ with s dx + x ds = target, which also remove the residuals of (NEAR.3)."""
+        """Return dx, ds, dw, dλ with s dx + x ds = target (n,), which also remove the residuals of (NEAR.3)."""
         D, E, B, x, s, r = self.D, self.E, self.B, self.x, self.s, len(self.w)
         theta = x / s
         residual = np.concatenate([D.T @ x - self.w, 1.0 - E.T @ x])
-        right = target / x - (D @ self.w - E @ self.lam - s)
-        q, dx = np.zeros(r + 2), theta * right
+        dw_dlam = np.zeros(r + 2)
+        dx = theta * (target / x - (D @ self.w - E @ self.lam - s))  # at dw = dλ = 0, with ds eliminated
         for _ in range(1 + REFINEMENTS):
-            missing = B.T @ dx + residual
-            missing[:r] -= q[:r]
-            change = scale * lapack.dpotrs(factor, scale * missing, lower=0)[0]
-            q = q + change
-            dx = dx - theta * (B @ change)
+            remaining = B.T @ dx + residual  # what the step so far leaves of the residual
+            remaining[:r] -= dw_dlam[:r]
+            correction = scale * lapack.dpotrs(factor, scale * remaining, lower=0)[0]
+            dw_dlam = dw_dlam + correction
+            dx = dx - theta * (B @ correction)
         ds: FloatArray = (target - s * dx) / x
-        return dx, ds, q[:r], q[r:]
+        return dx, ds, dw_dlam[:r], dw_dlam[r:]
 
 
 def _compute_step_length(v: FloatArray, dv: FloatArray) -> float:
-    """Return the largest step, up to 1, that keeps v + step·dv ≥ 0."""
+    """Return the largest step length up to 1 with v + step_length·dv ≥ 0, for v > 0."""
     falling = dv < 0
     return min(1.0, float((-v[falling] / dv[falling]).min())) if falling.any() else 1.0

@@ -1,9 +1,9 @@
-"""Define the ranking SVM (Herbrich, Graepel & Obermayer 2000): f of the better of two samples is higher by 1.
+"""Define the ranking SVM (Herbrich, Graepel & Obermayer 2000): f of the better sample of a pair is higher by 1.
 
 Derivation
 ----------
-f(x) = ⟨w, φ(x)⟩; an intercept would drop out of every difference. Pair k says that sample i is better than sample j.
-A is the matrix with a row for each pair, A_ki = 1, A_kj = −1 and 0 elsewhere. C_k = C s_i s_j with the weights s.
+f(x) = ⟨w, φ(x)⟩; an intercept would cancel in every difference. Pair k says that sample i is better than sample j. The
+matrix A has one row per pair, with A_ki = 1, A_kj = −1 and 0 elsewhere. C_k = C s_i s_j with the sample weights s.
 
     (RANK.1)  order:  the samples are ordered along w/‖w‖; a pair without slack differs by at least 1 in f, and so by
               at least 1/‖w‖ along this direction: a small ‖w‖ keeps all pairs far apart
@@ -16,22 +16,22 @@ A is the matrix with a row for each pair, A_ki = 1, A_kj = −1 and 0 elsewhere.
     (RANK.7)  complementary slackness:  α_k (f(x_i) − f(x_j) − 1 + ξ_k) = 0  and  (C_k − α_k) ξ_k = 0
     (RANK.8)  substitution of (RANK.4) and (RANK.5):  L = Σ α_k − ½ αᵀAKAᵀα
     (RANK.9)  dual:  minimise ½αᵀAKAᵀα − 1ᵀα  subject to  0 ≤ α_k ≤ C_k
-    (RANK.10)  f is recovered from α:  f(x) = Σ β_i K(x_i, x), with Σ β_i = 0, so that a constant in K changes nothing
+    (RANK.10)  f is recovered from α:  f(x) = Σ β_i K(x_i, x); as Σ β_i = 0, adding a constant to K changes nothing
     (RANK.11)  three kinds of pairs:  α_k = 0 and f(x_i) − f(x_j) ≥ 1, in order;  0 < α_k < C_k and f(x_i) − f(x_j) = 1,
                just in order;  α_k = C_k and f(x_i) − f(x_j) ≤ 1, too close or out of order
     (RANK.12)  strong duality:  the optimal values of (RANK.2) and (RANK.9) differ in sign only
     (RANK.13)  linear kernel only:  w = Σ β_i x_i has one weight per feature, and f(x) = wᵀx
     (RANK.14)  weak duality:  for every α of (RANK.9) and every w, ξ of (RANK.2),  P(w, ξ) − D(α) =
                ½‖w − w(α)‖² + Σ [(C_k − α_k) ξ_k + α_k (f(x_i) − f(x_j) − 1 + ξ_k)] ≥ 0
-    (RANK.15)  this is a C-SVM without intercept, (CSVM.2) with b = 0, whose samples are the differences
-               φ(x_i) − φ(x_j), all of class +1; a reversed pair is the opposite sample of class −1, with equal results
+    (RANK.15)  (RANK.2) is a C-SVM without intercept, (CSVM.2) with b = 0, whose samples are the differences
+               φ(x_i) − φ(x_j), all of class +1; φ(x_j) − φ(x_i) of class −1 gives the same result
 
 Implementation
 --------------
-`_build_specification` states (RANK.2) and (RANK.9). A is its `mix`, (DUAL.6): with a nonlinear kernel, neither AKAᵀ nor
-differences of samples are computed. A target y defines up to n²/2 pairs, so they are not listed unless needed. The
-samples of each group are sorted by y. Then those worse than a sample are the first ones of its group, so pairs can be
-counted, and found by their number, without a list (`PairOrder`).
+`_build_specification` states (RANK.2) and (RANK.9), with A as its `mix`, (DUAL.6): for a nonlinear kernel, neither AKAᵀ
+nor differences of samples are computed. A target y defines up to n²/2 pairs, which are listed only if needed. In each
+group, the samples are sorted by y, so that those worse than a given sample come first. Therefore pairs can be counted,
+and each can be found by its number, without a list (`PairOrder`).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ from qpsvm.space.kernels.psd_rule import PSDRule
 
 #: Largest number of pairs listed for a target: indices and multipliers take about 100 B per pair, a gigabyte in all.
 MAX_PAIRS = 10_000_000
-#: Pair numbers drawn for each pair that is still missing: some are drawn twice.
+#: This many pair numbers are drawn for each missing pair, because some numbers are drawn twice.
 OVERSAMPLING = 1.1
 
 
@@ -80,25 +80,25 @@ class Ranking(Problem):
     groups : array_like, shape (n,), optional
         Only samples of the same group are compared; by default all are in one group.
     pairs : array_like of int, shape (m, 2), optional
-        Pairs (better, worse) of row numbers, instead of those from y. A pair may appear twice, which counts double, and
-        in both orders.
+        Pairs (better, worse) of row numbers, instead of those from y. A pair that appears twice counts double, and a
+        pair may appear in both orders.
     sample_weight : array_like, shape (n,), optional
         A pair has the penalty C_k = C s_i s_j.
 
     Attributes
     ----------
     pairs : ndarray of int, shape (m, 2)
-        The pairs (better, worse). `alpha`, `xi` and `kind` of a result have an entry for each.
+        The pairs (better, worse). `alpha`, `xi` and `kind` of a result have one entry per pair.
 
     Raises
     ------
     DataError
-        No pairs: neither y nor pairs given, all y of every group equal, or a sample of weight 0 in every pair; pairs
-        that are not row numbers, or of a sample with itself; both pairs and groups. See `Problem` for the rest.
+        There is no pair: neither y nor pairs are given, y is constant in every group, or every pair has a sample of
+        weight 0. A pair is not of two different row numbers. Both pairs and groups are given. Others as for `Problem`.
     DataTypeError, ParameterError
-        See `Problem`.
+        As for `Problem`.
     TooLargeError
-        y has more than ten million pairs: give groups, or `sampled_pairs`.
+        y defines more than ten million pairs: pass `groups`, or `pairs` from `sampled_pairs`.
 
     See Also
     --------
@@ -149,16 +149,16 @@ class Ranking(Problem):
         psd: PSDRule = "raise",
         constraints: Any = None,
     ) -> None:
-        groups = X.groups if groups is None and pairs is None and is_table(X) else groups
+        if groups is None and pairs is None and is_table(X):  # a table has a column of groups, or None
+            groups = X.groups
         X, y, sample_weight = open_stored(X, y, sample_weight)
-        values = np.zeros(check_features(X)[0].shape[0]) if y is None else y
+        values = np.zeros(check_features(X)[0].shape[0]) if y is None else y  # given pairs need no y
         super().__init__(build_regression_samples(X, values, sample_weight, "y"), kernel, None, psd, constraints)
         if pairs is not None and groups is not None:
             raise DataError("groups say which pairs y makes: give groups or pairs, not both")
         if pairs is None and y is None:
             raise DataError("Ranking needs y, how good each sample is, or pairs (better, worse) of row numbers")
-        target = self.samples.target
-        self.pairs: IntArray = list_all_pairs(target, groups) if pairs is None else as_pairs(pairs, self.n)
+        self.pairs: IntArray = list_all_pairs(self.samples.target, groups) if pairs is None else as_pairs(pairs, self.n)
         if not self._active_variables.any():
             raise DataError("there is no pair whose samples both have a positive weight")
         self._set_hyperparameters(C=C)
@@ -170,16 +170,16 @@ class Ranking(Problem):
 
     @staticmethod
     def sampled_pairs(y: ArrayLike, most: int, groups: ArrayLike | None = None, seed: int | None = 0) -> IntArray:
-        """Draw some of the pairs of y at random, for the argument `pairs`.
+        """Draw some of the pairs that y defines at random, for the argument `pairs`.
 
-        n samples make up to n²/2 pairs; often a share of them gives nearly the same order.
+        n samples have up to n²/2 pairs; often a fraction of them gives nearly the same order.
 
         Parameters
         ----------
         y : array_like, shape (n,)
             How good each sample is.
         most : int
-            Number of pairs; all pairs if there are fewer.
+            Number of pairs to draw; all pairs if there are fewer.
         groups : array_like, shape (n,), optional
             Only samples of the same group are compared.
         seed : int, optional
@@ -193,7 +193,7 @@ class Ranking(Problem):
         Raises
         ------
         DataError, DataTypeError
-            All y of every group equal, or values that are not finite; groups of another length.
+            y is constant in every group, or not finite; or groups have another length.
         ParameterError, ParameterTypeError
             `most` is not a positive integer.
 
@@ -213,24 +213,24 @@ class Ranking(Problem):
         return draw_pairs(as_finite_vector(values, "y", values.size), _check_count(most), groups, seed)
 
     def concordance(self, f: ArrayLike) -> float:
-        """Return the share of the pairs that scores put in order; a tie counts half.
+        """Return the share of the pairs that are ordered correctly by scores f; a tie counts half.
 
         It is (1 + Kendall's τ)/2 if y has no ties.
 
         Parameters
         ----------
         f : array_like, shape (n,)
-            A score of each sample, such as `result.predict(X)`.
+            One score per sample, such as `result.predict(X)`.
 
         Returns
         -------
         float
-            From 0 to 1, ½ for random scores. Pairs with samples of weight 0 count, too.
+            From 0 to 1; about ½ for random scores. Pairs with samples of weight 0 are included.
 
         Raises
         ------
         DataError
-            Another shape, or values that are not finite.
+            f has another shape, or values that are not finite.
 
         Examples
         --------
@@ -245,7 +245,7 @@ class Ranking(Problem):
 
     @property
     def title(self) -> str:
-        """The machine with its parameters."""
+        """Name of the machine, with its parameters."""
         return f"ranking SVM, C = {self.C:g}, {len(self.pairs)} pairs, kernel {self.kernel}"
 
     @property
@@ -267,7 +267,7 @@ class Ranking(Problem):
     def _fill_inactive(
         self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray
     ) -> None:
-        del rows, certificate
+        del rows, certificate  # the variables are pairs, and every level is 1
         is_inactive = ~self._active_variables
         better, worse = self.pairs[is_inactive].T
         f = model.decision_function(as_row_source(self.X).matrix())
@@ -275,24 +275,25 @@ class Ranking(Problem):
 
     def _build_specification(self) -> Specification:
         pairs, weight = self.pairs[self._active_variables], self.sample_weight
-        m, position = len(pairs), np.zeros(self.n, dtype=np.intp)
-        position[self.active_rows] = np.arange(len(self.active_rows))
-        values, row_starts = np.tile([1.0, -1.0], m), np.arange(0, 2 * m + 1, 2)
+        m, active_index = len(pairs), np.zeros(self.n, dtype=np.intp)
+        active_index[self.active_rows] = np.arange(len(self.active_rows))
+        entries, row_starts = np.tile([1.0, -1.0], m), np.arange(0, 2 * m + 1, 2)
         return Specification(  # (RANK.2), (RANK.9)
-            repeat_value(1.0, m), 1.0, multiply_exactly(weight[pairs[:, 0]], weight[pairs[:, 1]], Fraction(self.C)),
-            mix=sp.csr_array((values, position[pairs].ravel(), row_starts), shape=(m, len(self.active_rows))),  # A
+            sign=repeat_value(1.0, m), level=1.0,
+            upper=multiply_exactly(weight[pairs[:, 0]], weight[pairs[:, 1]], Fraction(self.C)),
+            mix=sp.csr_array((entries, active_index[pairs].ravel(), row_starts), shape=(m, len(self.active_rows))),  # A
         )  # fmt: skip
 
     def _format_dual_formula(self, svm: SVMDual) -> str:
         del svm
-        return "½ αᵀQα − 1ᵀα,  Q = AKAᵀ,  (Aᵀα)_i = what sample i wins less what it loses"
+        return "½ αᵀQα − 1ᵀα,  Q = AKAᵀ,  (Aᵀα)_i = Σ α of pairs where i is better − Σ α where i is worse"
 
 
 class PairOrder(NamedTuple):
-    """The pairs of a target, numbered from 0, without a list of them.
+    """The pairs of a target, numbered from 0 in the order of their better sample, without a list.
 
-    members (n,): The samples, group after group, from the worst to the best of each.
-    first, n_worse (n,): Where the group of each member begins, and how many samples of the group are worse.
+    members (n,): The samples, group after group, from the worst to the best of each group.
+    first, n_worse (n,): Where in `members` the group of each member starts, and how many of the group are worse.
     """
 
     members: IntArray
@@ -306,7 +307,7 @@ class PairOrder(NamedTuple):
 
     def list_pairs(self, numbers: IntArray) -> IntArray:
         """List the pairs (better, worse) with these numbers, from 0 to `n_pairs` − 1: (k, 2)."""
-        ends = np.cumsum(self.n_worse)
+        ends = np.cumsum(self.n_worse)  # one more than the last pair number of each member
         better = np.searchsorted(ends, numbers, side="right")
         worse = self.first[better] + numbers - (ends[better] - self.n_worse[better])
         return np.column_stack([self.members[better], self.members[worse]])
@@ -325,7 +326,7 @@ def find_pair_order(y: FloatArray, groups: ArrayLike | None) -> PairOrder:
     new_group = np.append(True, group[1:] != group[:-1])
     new_value = new_group | np.append(True, value[1:] != value[:-1])
     first = np.maximum.accumulate(np.where(new_group, position, 0))
-    first_equal = np.maximum.accumulate(np.where(new_value, position, 0))  # of the members with the same y
+    first_equal = np.maximum.accumulate(np.where(new_value, position, 0))  # where the members with the same y start
     return PairOrder(members, first, first_equal - first)
 
 
@@ -344,17 +345,14 @@ def list_all_pairs(y: FloatArray, groups: ArrayLike | None) -> IntArray:
 
 
 def draw_pairs(y: FloatArray, most: int, groups: ArrayLike | None, seed: int | None) -> IntArray:
-    """Draw distinct pairs (better, worse) within the groups, uniformly: (at most `most`, 2).
-
-    Raises DataError.
-    """
+    """Draw distinct pairs (better, worse) within the groups, uniformly: (at most `most`, 2). Raises DataError."""
     order = find_pair_order(y, groups)
     if order.n_pairs <= most:
         return list_all_pairs(y, groups)
     rng = np.random.default_rng(seed)
-    if order.n_pairs < 2 * most:  # `choice` takes O(n_pairs)
+    if order.n_pairs < 2 * most:  # `choice` takes O(n_pairs) time and memory
         return order.list_pairs(np.sort(rng.choice(order.n_pairs, most, replace=False)))
-    numbers = np.zeros(0, dtype=np.intp)  # distinct
+    numbers = np.zeros(0, dtype=np.intp)  # always distinct
     while len(numbers) < most:
         more = rng.integers(order.n_pairs, size=int(OVERSAMPLING * (most - len(numbers))) + 1)
         numbers = np.unique(np.concatenate([numbers, more]))
@@ -362,7 +360,7 @@ def draw_pairs(y: FloatArray, most: int, groups: ArrayLike | None, seed: int | N
 
 
 def as_pairs(pairs: ArrayLike, n: int) -> IntArray:
-    """Check pairs of different samples: (m, 2). Raises DataError, DataTypeError."""
+    """Return pairs as integers, (m, 2), if each is of two different samples. Raises DataError, DataTypeError."""
     raw = as_raw_array(pairs, "pairs")
     if not raw.size:
         raise DataError("pairs is empty: there is nothing to put in order")
@@ -380,7 +378,7 @@ def as_pairs(pairs: ArrayLike, n: int) -> IntArray:
 
 
 def _check_count(most: Any) -> int:
-    """Check how many pairs are wanted."""
+    """Check `most`, the number of pairs to draw. Raises ParameterError, ParameterTypeError."""
     if isinstance(most, bool) or not isinstance(most, (int, np.integer)):
         raise ParameterTypeError(f"most must be a whole number of pairs, got {format_value(most)}")
     if most < 1:

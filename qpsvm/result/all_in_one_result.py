@@ -108,7 +108,7 @@ class AllInOneResult(SVMResult):
 
         The columns are sample, rival (a label), alpha, xi, shortfall, kind; `gap`, the row's term of P − D, (JOINT.6),
         and `residual`, the same relative to the objective. If rivals share a slack, the term (C_i − Σ_c α_ic)ξ_i is in
-        the row of the rival with the largest violation.
+        the row of the rival with the largest shortfall.
 
         Examples
         --------

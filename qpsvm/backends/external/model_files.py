@@ -31,11 +31,11 @@ EXTENSIONS = (".mps", ".qps", ".lp")
 
 
 def _check_extension(path: str | os.PathLike[str]) -> str:
-    """Check a file name's extension, and return the one that HiGHS expects. Raises ParameterError."""
-    ending = Path(as_path_text(path)).suffix.lower()
-    if ending not in EXTENSIONS:
+    """Check a file name's extension; return it as HiGHS knows it. Raises ParameterError."""
+    extension = Path(as_path_text(path)).suffix.lower()
+    if extension not in EXTENSIONS:
         raise ParameterError(f"the file of a model ends with {', '.join(EXTENSIONS)}; got {as_path_text(path)!r}")
-    return ".mps" if ending == ".qps" else ending
+    return ".mps" if extension == ".qps" else extension
 
 
 def _load_highs() -> tuple[Any, Any]:
@@ -82,17 +82,16 @@ def write_model(qp: QP, path: str | os.PathLike[str]) -> None:
     """
     if not isinstance(qp, QP):
         raise ParameterTypeError(f"write_model takes a QP, such as problem.qp(), got {type(qp).__name__}")
-    ending = _check_extension(path)
+    extension = _check_extension(path)
     module, highs = _load_highs()
     model, (lb, ub) = module.HighsModel(), qp.bounds
-    blocks = [sp.csc_array(M) for M in (qp.G, qp.A) if M is not None]
-    rows = sp.csc_array(sp.vstack(blocks, format="csc") if blocks else sp.csc_array((0, qp.n)))
-    m, p = (0 if side is None else len(side) for side in (qp.h, qp.b))
-    sides = [np.zeros(0) if side is None else np.asarray(side) for side in (qp.h, qp.b)]
+    matrices = [sp.csc_array(M) for M in (qp.G, qp.A) if M is not None]
+    rows = sp.csc_array(sp.vstack(matrices, format="csc") if matrices else sp.csc_array((0, qp.n)))
+    h, b = (np.zeros(0) if rhs is None else np.asarray(rhs) for rhs in (qp.h, qp.b))
     lp = model.lp_
-    lp.num_col_, lp.num_row_, lp.offset_ = qp.n, m + p, float(qp.r)
+    lp.num_col_, lp.num_row_, lp.offset_ = qp.n, len(h) + len(b), float(qp.r)
     lp.col_cost_, lp.col_lower_, lp.col_upper_ = np.array(qp.q), np.array(lb), np.array(ub)
-    lp.row_lower_, lp.row_upper_ = np.concatenate([np.full(m, -np.inf), sides[1]]), np.concatenate(sides)
+    lp.row_lower_, lp.row_upper_ = np.concatenate([np.full(len(h), -np.inf), b]), np.concatenate([h, b])
     lp.a_matrix_.format_ = module.MatrixFormat.kColwise
     lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = rows.indptr, rows.indices, rows.data
     lower = sp.csc_array(sp.tril(sp.diags_array(qp.P.d) if isinstance(qp.P, Diagonal) else qp.P.dense(), format="csc"))
@@ -101,28 +100,28 @@ def write_model(qp: QP, path: str | os.PathLike[str]) -> None:
         hessian.dim_, hessian.format_ = qp.n, module.HessianFormat.kTriangular
         hessian.start_, hessian.index_, hessian.value_ = lower.indptr, lower.indices, lower.data
     with tempfile.TemporaryDirectory() as folder:
-        draft = Path(folder) / f"model{ending}"
+        draft = Path(folder) / f"model{extension}"
         highs.passModel(model)
         highs.writeModel(str(draft))
         with open_output(path) as file:
-            complete = _complete_columns if ending == ".mps" else _complete_objective
+            complete = _complete_columns if extension == ".mps" else _complete_objective
             file.write(complete(draft.read_text("utf-8"), qp.n).encode())
 
 
 def _complete_columns(text: str, n: int) -> str:
-    """Add the variables that HiGHS omits from COLUMNS: when the file is read, they would come last."""
+    """Insert the variables that HiGHS omits from the section COLUMNS, which readers would otherwise number last."""
     lines = text.splitlines()
-    first = lines.index("COLUMNS") + 1
-    end = next(k for k in range(first, len(lines)) if not lines[k].startswith(" "))
-    entries: dict[str, list[str]] = {f"c{j}": [] for j in range(n)}
-    for line in lines[first:end]:
-        entries[line.split()[0]].append(line)
-    columns = (entries[name] or [f"    {name}  {HIGHS_OBJECTIVE}  0"] for name in entries)
-    return "\n".join([*lines[:first], *(line for column in columns for line in column), *lines[end:], ""])
+    start = lines.index("COLUMNS") + 1
+    end = next(k for k in range(start, len(lines)) if not lines[k].startswith(" "))  # the next section
+    column_lines: dict[str, list[str]] = {f"c{j}": [] for j in range(n)}  # by HiGHS's names of the variables
+    for line in lines[start:end]:
+        column_lines[line.split()[0]].append(line)
+    columns = (column_lines[name] or [f"    {name}  {HIGHS_OBJECTIVE}  0"] for name in column_lines)
+    return "\n".join([*lines[:start], *(line for column in columns for line in column), *lines[end:], ""])
 
 
 def _complete_objective(text: str, n: int) -> str:
-    """Add all variables to the objective of an LP file: readers number them in the order of their first occurrence."""
+    """Add all variables to the objective of an LP file, as a reader numbers them in the order of their appearance."""
     return text.replace(" obj:", "\n".join([" obj:", *(f"  +0 c{j}" for j in range(n))]), 1)
 
 
@@ -146,8 +145,8 @@ def _find_reason(log: str) -> str:
     lines = [line.strip() for line in log.splitlines()]
     errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
     reasons = [error for error in errors if not error.startswith("Parser error")]
-    place = re.search(r"--> the file:(\d+):(\d+)", log)
-    where = f"line {place[1]}, character {place[2]}: " if place else ""
+    position = re.search(r"--> the file:(\d+):(\d+)", log)
+    where = f"line {position[1]}, character {position[2]}: " if position else ""
     return where + ("; ".join(reasons) or "it does not say why")
 
 
@@ -187,49 +186,49 @@ def read_model(path: str | os.PathLike[str]) -> QP:
     Traceback (most recent call last):
     qpsvm.ParameterError: the file of a model ends with .mps, .qps, .lp; got 'small.txt'
     """
-    ending = _check_extension(path)
+    extension = _check_extension(path)
     module, highs = _load_highs()
-    name = Path(as_path_text(path))
+    file = Path(as_path_text(path))
     try:
-        content = name.read_bytes()
+        content = file.read_bytes()
     except OSError as error:
         raise FileAccessError(f"{path} cannot be read: {error}") from error
-    if ending == ".mps":
-        content = normalise_lines(content.decode("utf-8", "replace"), str(name)).encode()
+    if extension == ".mps":
+        content = normalise_lines(content.decode("utf-8", "replace"), str(file)).encode()
     with tempfile.TemporaryDirectory() as folder:
-        status, log = _read_by_highs(highs, Path(folder) / f"model{ending}", content)
-    LOGGER.debug("HiGHS reads %s: %s", name, log)
+        status, log = _read_by_highs(highs, Path(folder) / f"model{extension}", content)
+    LOGGER.debug("HiGHS reads %s: %s", file, log)
     if status == module.HighsStatus.kError:
-        raise FileFormatError(f"HiGHS reads no model in {name}: {_find_reason(log)}")
-    if "fixed format parser" in log:
-        raise FileFormatError(f"{name} has names that HiGHS takes for the fixed format of MPS; use other names")
+        raise FileFormatError(f"HiGHS reads no model in {file}: {_find_reason(log)}")
+    if "fixed format parser" in log:  # it suspected blanks within names, and changed the format
+        raise FileFormatError(f"{file} has names that HiGHS takes for the fixed format of MPS; use other names")
     model = highs.getModel()
     lp, hessian, n = model.lp_, model.hessian_, model.lp_.num_col_
     if any(kind != module.HighsVarType.kContinuous for kind in lp.integrality_):
-        raise FileFormatError(f"{name} has integer variables: a QP has none")
+        raise FileFormatError(f"{file} has integer variables: a QP has none")
     sign = -1.0 if lp.sense_ == module.ObjSense.kMaximize else 1.0
-    order = (sp.csr_array, (lp.num_row_, n)) if lp.a_matrix_.format_ == module.MatrixFormat.kRowwise else (
-        sp.csc_array, (lp.num_row_, n)
-    )  # fmt: skip
-    rows = sp.csr_array(order[0]((lp.a_matrix_.value_, lp.a_matrix_.index_, lp.a_matrix_.start_), shape=order[1]))
+    is_rowwise = lp.a_matrix_.format_ == module.MatrixFormat.kRowwise
+    arrays = lp.a_matrix_.value_, lp.a_matrix_.index_, lp.a_matrix_.start_
+    rows = sp.csr_array((sp.csr_array if is_rowwise else sp.csc_array)(arrays, shape=(lp.num_row_, n)))
     low, high = np.array(lp.row_lower_), np.array(lp.row_upper_)
-    equal = np.flatnonzero(low == high)
-    above, below = np.flatnonzero(np.isfinite(high) & (low != high)), np.flatnonzero(np.isfinite(low) & (low != high))
+    equalities = np.flatnonzero(low == high)
+    upper_bounded = np.flatnonzero(np.isfinite(high) & (low != high))
+    lower_bounded = np.flatnonzero(np.isfinite(low) & (low != high))
     P = sp.csc_array((n, n))
     if hessian.dim_:
         P = sp.csc_array((hessian.value_, hessian.index_, hessian.start_), shape=(n, n))
         if hessian.format_ == module.HessianFormat.kTriangular:
             P = P + sp.tril(P, -1).T
     parts: dict[str, Any] = {
-        "P": sign * P, "q": sign * np.array(lp.col_cost_), "r": sign * lp.offset_, "title": lp.model_name_ or name.stem,
+        "P": sign * P, "q": sign * np.array(lp.col_cost_), "r": sign * lp.offset_, "title": lp.model_name_ or file.stem,
         "lb": np.array(lp.col_lower_), "ub": np.array(lp.col_upper_),
     }  # fmt: skip
-    if len(above) + len(below):
-        parts["G"] = sp.csc_array(sp.vstack([rows[above], -rows[below]], format="csc"))
-        parts["h"] = np.concatenate([high[above], -low[below]])
-    if len(equal):
-        parts |= {"A": sp.csc_array(rows[equal]), "b": low[equal]}
+    if len(upper_bounded) + len(lower_bounded):
+        parts["G"] = sp.csc_array(sp.vstack([rows[upper_bounded], -rows[lower_bounded]], format="csc"))
+        parts["h"] = np.concatenate([high[upper_bounded], -low[lower_bounded]])
+    if len(equalities):
+        parts |= {"A": sp.csc_array(rows[equalities]), "b": low[equalities]}
     try:
         return QP(**parts)
-    except DataError as error:  # bounds that cross, numbers that are not finite
-        raise FileFormatError(f"{name} holds no QP: {error}") from error
+    except DataError as error:  # crossing bounds, or numbers that are not finite
+        raise FileFormatError(f"{file} holds no QP: {error}") from error

@@ -19,7 +19,7 @@ from qpsvm.faces.plotting.multipliers import complementarity, multipliers
 from qpsvm.faces.plotting.optimality import duality, gap
 from qpsvm.faces.plotting.over_intervals import exact_path, validation
 from qpsvm.faces.plotting.over_parameters import path, scores
-from qpsvm.faces.plotting.several import confusion, regions
+from qpsvm.faces.plotting.predicted_classes import confusion, regions
 from qpsvm.faces.plotting.tube import quantiles, tube
 
 __all__ = [

@@ -25,7 +25,7 @@ from qpsvm.faces.plotting.markers import (
 )
 from qpsvm.faces.plotting.palette import BLACK, BLUE, CLASSES, GREY, SIDES
 from qpsvm.faces.plotting.picture import Axes, check_resolution, describe_run, make_axes, picture, write_title
-from qpsvm.faces.plotting.several import regions
+from qpsvm.faces.plotting.predicted_classes import regions
 from qpsvm.faces.plotting.view import CURVE_POINTS, View, build_view, check_features
 from qpsvm.machines import SVDD, AllInOneProblem, Problem
 from qpsvm.result.svm_result import SVMResult

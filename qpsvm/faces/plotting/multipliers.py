@@ -29,7 +29,7 @@ from qpsvm.faces.plotting.labels import finish_axes, set_labels
 from qpsvm.faces.plotting.markers import draw_groups, make_line_proxy, name_kinds
 from qpsvm.faces.plotting.palette import BLACK, BLUE, CLASSES, GREY, PURPLE, SHAPES, SKY
 from qpsvm.faces.plotting.picture import Axes, make_axes, picture, write_title
-from qpsvm.faces.plotting.several import choose_class_look
+from qpsvm.faces.plotting.predicted_classes import choose_class_look
 from qpsvm.faces.plotting.view import PADDING
 from qpsvm.machines import AllInOneProblem, Problem
 from qpsvm.result.svm_result import SVMResult

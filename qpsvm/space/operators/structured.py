@@ -1,9 +1,8 @@
-"""Represent XXᵀ with scaled rows plus a diagonal, the dual of every linear machine (`LowRank`).
+"""Represent the Hessians of duals by their structure: `LowRank`, and operators built from a Gram matrix B.
 
-Matrices made of others: rows that variables share or combine, and something added to the diagonal.
-
-The Hessian of a machine that learns several classes at once is such a combination: a variable couples two of them
-through one sample.
+That of a linear machine is S Z Zᵀ S + diag(d), a `LowRank`. `take_rows`, `combine_rows` and `add_diagonal` build
+B[rows][:, rows], A B Aᵀ and B + diag(d). In an all-in-one multiclass machine, each variable couples two classes through
+one sample: `couple_classes` builds its Hessian.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from qpsvm.space.operators.base import Dense, Operator, as_coefficients, as_vect
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class LowRank(Operator):
-    """S Z Zᵀ S + diag(d) with S = diag(scale): never made dense unless asked.
+    """S Z Zᵀ S + diag(d) with S = diag(scale), which is made dense only by `dense`.
 
     Parameters
     ----------
     Z : array_like, SciPy sparse or RowSource, shape (n, k)
         Kept by reference, read-only: the dual of a linear SVM shares the caller's X.
     d : array_like, shape (n,), optional
-        Zero where None.
+        None for zeros.
     scale : array_like, shape (n,), optional
-        The rows of the factor are scale_i·z_i; ones where None.
+        The rows of the factor are scale_i·z_i; None for ones.
 
     Attributes
     ----------
@@ -42,7 +41,7 @@ class LowRank(Operator):
     Raises
     ------
     DataError, DataTypeError
-        No matrix or vectors of real numbers, or shapes that do not fit.
+        Z, d or scale is not an array of real numbers, or their shapes do not fit.
 
     Examples
     --------
@@ -71,7 +70,7 @@ class LowRank(Operator):
 
     @property
     def Z(self) -> Matrix:
-        """The factor as one array, (n, k): what was given, or a copy of rows that are not one array in memory.
+        """The factor as one array, (n, k): the given one, or a copy if the rows are not one array in memory.
 
         Raises
         ------
@@ -82,7 +81,7 @@ class LowRank(Operator):
 
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
-        """(n, n)."""
+        """The shape (n, n)."""
         return self.source.n, self.source.n
 
     def __matmul__(self, x: FloatArray) -> FloatArray:
@@ -94,7 +93,7 @@ class LowRank(Operator):
         return product if self.d is None else product + scale_rows(self.d, x)
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        """P[rows][:, columns]: (r, c)."""
+        """Return P[rows][:, columns]: (r, c)."""
         out = self.source.compute_inner_products(rows, columns)
         if self.scale is not None:
             out *= self.scale[rows][:, None]
@@ -111,14 +110,14 @@ class LowRank(Operator):
         return diagonal if self.d is None else diagonal + self.d
 
     def mean_diagonal(self) -> float:
-        """Return the mean of the diagonal, where nothing is scaled or added by one pass over Z."""
+        """Return the mean of the diagonal; with neither scale nor d, one pass over Z suffices."""
         n = self.source.n
         if self.scale is None and self.d is None:
             return self.source.sum_of_squares() / n
         return super().mean_diagonal()
 
     def dense(self) -> FloatArray:
-        """(n, n)."""
+        """Return the matrix, (n, n). Raises TooLargeError."""
         check_memory(*self.shape, "a low-rank operator made dense")
         Z, d = self.factor()
         out = as_dense(Z @ Z.T)
@@ -126,18 +125,16 @@ class LowRank(Operator):
         return out
 
     def congruence(self, s: FloatArray) -> Operator:
-        """Return the operator with the same factor and other row scales."""
-        return LowRank(
-            self.source,
-            None if self.d is None else self.d * s * s,
-            s if self.scale is None else multiply(s, self.scale),
-        )
+        """Return diag(s) P diag(s) for s (n,), with the same Z: the scales become s·scale, and d becomes s²·d."""
+        d = None if self.d is None else self.d * s * s
+        return LowRank(self.source, d, s if self.scale is None else multiply(s, self.scale))
 
     def describe(self) -> str:
         """Name the factor's shape and kind."""
         kind = f"sparse, {self.source.entries} non-zeros" if self.source.is_sparse else "dense"
         plus = "" if self.d is None else " + diagonal"
-        return f"low rank ZZᵀ{plus}, Z {self.source.n} × {self.source.d} {kind}"
+        n_columns = self.source.d  # not the diagonal self.d
+        return f"low rank ZZᵀ{plus}, Z {self.source.n} × {n_columns} {kind}"
 
     @property
     def nbytes(self) -> int:
@@ -145,7 +142,7 @@ class LowRank(Operator):
         return self.source.nbytes + sum(v.nbytes for v in (self.d, self.scale) if v is not None)
 
     def factor(self) -> tuple[Matrix, FloatArray]:
-        """Z with its row scales multiplied in, (n, k), and d, (n,)."""
+        """Return the rows scale_i·z_i, (n, k), and d, (n,)."""
         Z = self.Z
         if self.scale is not None:
             Z = sp.csr_array(sp.diags_array(self.scale) @ Z) if sp.issparse(Z) else self.scale[:, None] * Z
@@ -153,15 +150,15 @@ class LowRank(Operator):
 
 
 def take_rows(operator: Operator, rows: IntArray | None) -> Operator:
-    """B[rows][:, rows] of an operator B (n, n), for any rows, repeated ones too: (m, m); B itself for None."""
+    """Return B[rows][:, rows], (m, m), of an operator B (n, n); rows may repeat, and None returns B itself."""
     if rows is None:
         return operator
     n = operator.shape[0]
-    if isinstance(operator, LowRank) and operator.d is None:
+    if isinstance(operator, LowRank) and operator.d is None:  # diag(d) with repeated rows would not be diagonal
         scale = None if operator.scale is None else operator.scale[rows]
         times = len(rows) // n if n else 0
-        tiled = len(rows) == times * n and bool((rows == np.tile(np.arange(n), times)).all())
-        if tiled:
+        is_tiled = len(rows) == times * n and bool((rows == np.tile(np.arange(n), times)).all())
+        if is_tiled:  # all rows, several times, as for a regression: no copy
             return LowRank(TiledRows(operator.source, times), None, scale)
         return LowRank(operator.source.take(rows), None, scale)
     return CombinedRows(
@@ -170,27 +167,27 @@ def take_rows(operator: Operator, rows: IntArray | None) -> Operator:
 
 
 def combine_rows(operator: Operator, mix: sp.csr_array | None) -> Operator:
-    """A B Aᵀ of an operator B (n, n), for rows A (m, n) that are combinations of its own: (m, m); B itself for None."""
+    """Return A B Aᵀ, (m, m), of an operator B (n, n), for `mix` A (m, n); None returns B itself."""
     if mix is None:
         return operator
-    if isinstance(operator, LowRank) and operator.d is None:
+    if isinstance(operator, LowRank) and operator.d is None:  # A diag(d) Aᵀ would not be diagonal
         A = mix if operator.scale is None else sp.csr_array(mix * operator.scale)
         product = A @ operator.Z
         return LowRank(sp.csr_array(product) if sp.issparse(product) else product)
-    base = operator.base if isinstance(operator, RepeatedOperator) else None
+    base = operator.base if isinstance(operator, RepeatedOperator) else None  # operator = I ⊗ base
     if isinstance(base, LowRank) and base.d is None and base.scale is None:
         k = operator.shape[0] // base.shape[0]
-        if 2 * k * base.source.d < mix.shape[0]:
+        if 2 * k * base.source.d < mix.shape[0]:  # fewer than half as many columns as rows
             return LowRank(sp.csr_array(mix @ sp.kron(sp.eye_array(k), sp.csr_array(base.Z), format="csr")))
     return CombinedRows(operator, mix)
 
 
 def add_diagonal(operator: Operator, d: FloatArray | None) -> Operator:
-    """B + diag(d) with the structure of B, for d (n,); B itself for None."""
+    """Return B + diag(d) with the structure of B, for d (n,); None returns B itself."""
     if d is None:
         return operator
     if isinstance(operator, LowRank):
-        factor = operator.Z  # one copy: faster products
+        factor = operator.Z  # one array in memory, a copy if need be: products are faster
         return LowRank(factor, d if operator.d is None else operator.d + d, operator.scale)
     if isinstance(operator, Dense):
         return Dense(operator.matrix + np.diag(d))
@@ -199,10 +196,10 @@ def add_diagonal(operator: Operator, d: FloatArray | None) -> Operator:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CombinedRows(Operator):
-    """A B Aᵀ: each variable has a combination of rows of B, which is kept once.
+    """A B Aᵀ: each variable belongs to a combination of rows of B, and B is stored once.
 
-    base (n, n)
-    mix (m, n): A, with few entries a row.
+    base (n, n): B.
+    mix (m, n): A, with few entries per row.
     """
 
     base: Operator
@@ -228,18 +225,18 @@ class CombinedRows(Operator):
         return out
 
     def diagonal(self) -> FloatArray:
-        if (np.diff(self.mix.indptr) == 1).all():
+        if (np.diff(self.mix.indptr) == 1).all():  # one entry per row
             return np.asarray(self.base.diagonal()[self.mix.indices] * self.mix.data**2)
-        if isinstance(self.base, RepeatedOperator):  # a row is of different copies
+        if isinstance(self.base, RepeatedOperator):  # `build_directions` has no two entries of a row in one copy
             return np.asarray(self.mix.multiply(self.mix) @ self.base.diagonal())
         each, step = np.arange(self.shape[0]), max(BLOCK_NUMBERS // self.mix.shape[1], 1)
         return np.concatenate([self._compute_diagonal(each[i : i + step]) for i in range(0, len(each), step)])
 
     def _compute_diagonal(self, rows: IntArray) -> FloatArray:
-        """a_kᵀ B a_k of some rows: (r,)."""
-        part = self.mix[rows]
-        used = np.unique(part.indices)
-        A = part[:, used]
+        """Return a_kᵀ B a_k for some rows a_k of A: (r,)."""
+        mix = self.mix[rows]
+        used = np.unique(mix.indices)
+        A = mix[:, used]
         products: FloatArray = (self.base.block(used, used) @ A.T).T
         return np.asarray(A.multiply(products).sum(axis=1)).ravel()
 
@@ -261,11 +258,7 @@ class CombinedRows(Operator):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ShiftedOperator(Operator):
-    """B + diag(d).
-
-    base (n, n)
-    d (n,)
-    """
+    """B + diag(d), for base B (n, n) and d (n,)."""
 
     base: Operator
     d: FloatArray
@@ -300,43 +293,44 @@ class ShiftedOperator(Operator):
         return self.base.nbytes + self.d.nbytes
 
     def factor(self) -> tuple[Matrix, FloatArray] | None:
-        """Return the factor of B, with d on the diagonal."""
+        """Return the factor Z of B, and the diagonal of B's factor plus d; None if B has none."""
         factor = self.base.factor()
         return None if factor is None else (factor[0], factor[1] + self.d)
 
 
 def couple_classes(base: Operator, sample: IntArray, first: IntArray, second: IntArray, k: int) -> Operator:
-    """P_vv′ = B_ii′ (e_p − e_q)ᵀ(e_p′ − e_q′) over variables v = (i, p, q): of low rank where B is, and that is lower.
+    """Return P (m, m) with P_vv′ = B_ii′ (e_p − e_q)ᵀ(e_p′ − e_q′) over variables v = (i, p, q), for k classes.
 
-    Shapes: base (n, n), sample, first, second (m,).
+    P is a `LowRank` if B is one without d and scale, and the k·d columns of the factor are fewer than m/2.
+    base (n, n), sample, first, second (m,): B; and i, p ≠ q of each variable.
     """
     return combine_rows(RepeatedOperator(base, k), build_directions(base.shape[0], sample, first, second, k))
 
 
 def couple_class_rows(Z: sp.csr_array, sample: IntArray, first: IntArray, second: IntArray, k: int) -> sp.csr_array:
-    """Build rows z_i ⊗ (e_p − e_q), one block of columns per class: (m, k d), for Z (n, d)."""
+    """Build the rows (e_p − e_q) ⊗ z_i, one block of d columns per class: (m, k d), for Z (n, d)."""
     return sp.csr_array(
         build_directions(Z.shape[0], sample, first, second, k) @ sp.kron(sp.eye_array(k), Z, format="csr")
     )
 
 
 def build_directions(n: int, sample: IntArray, first: IntArray, second: IntArray, k: int) -> sp.csr_array:
-    """e_p ⊗ e_i − e_q ⊗ e_i: (m, k n)."""
+    """Build the rows e_p ⊗ e_i − e_q ⊗ e_i, with i, p ≠ q as for `couple_classes`: (m, k n)."""
     m = len(sample)
-    places = np.tile(np.arange(m), 2), np.concatenate([first, second]) * n + np.tile(sample, 2)
-    return sp.csr_array((np.repeat([1.0, -1.0], m), places), shape=(m, k * n))
+    positions = np.tile(np.arange(m), 2), np.concatenate([first, second]) * n + np.tile(sample, 2)
+    return sp.csr_array((np.repeat([1.0, -1.0], m), positions), shape=(m, k * n))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RepeatedOperator(Operator):
-    """I ⊗ B: a matrix (n, n) once for each of k classes, (k n, k n)."""
+    """I ⊗ B, (k n, k n): one copy of B (n, n) for each of k classes."""
 
     base: Operator
     k: int
 
     @property
     def shape(self) -> tuple[int, int]:  # type: ignore[override]
-        """(k n, k n)."""
+        """The shape (k n, k n)."""
         return self.k * self.base.shape[0], self.k * self.base.shape[0]
 
     def __matmul__(self, x: FloatArray) -> FloatArray:
@@ -347,10 +341,11 @@ class RepeatedOperator(Operator):
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         n = self.base.shape[0]
-        row_index, mine = np.unique(rows % n, return_inverse=True)
-        column_index, theirs = np.unique(columns % n, return_inverse=True)
+        row_index, row_positions = np.unique(rows % n, return_inverse=True)
+        column_index, column_positions = np.unique(columns % n, return_inverse=True)
         is_same_copy = rows[:, None] // n == columns // n
-        return np.where(is_same_copy, self.base.block(row_index, column_index)[mine[:, None], theirs], 0.0)
+        values = self.base.block(row_index, column_index)
+        return np.where(is_same_copy, values[row_positions[:, None], column_positions], 0.0)
 
     def combine_block(self, left: sp.csr_array, right: sp.csr_array) -> FloatArray:
         """Return A (I ⊗ B) Cᵀ for sparse A (r, k n) and C (s, k n), copy by copy: (r, s)."""

@@ -1,4 +1,4 @@
-"""Run `derive`: derive the dual, measured on a file or in symbols."""
+"""Run the command `derive`: print the derivation of the dual, with residuals on a file or, without one, in symbols."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
-#: With rounding errors included, hardly any result has a gap this small. Requesting it polishes to the last digit.
+#: Tolerance that makes `solve` polish to the last digit: with rounding errors included, hardly any gap is so small.
 PRECISE_TOL = 1e-15
 
-#: Options that need a file, or a result on it.
+#: Options that are refused without a file: those of reading it, and two that need a result.
 DATA_OPTIONS = (*FILE_OPTIONS, "proven", "form")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print every step with its residual, or in symbols without data, and write the page or the article.
+    """Print the steps, with residuals if there is a file, and write the page and the article; return the exit code.
 
     Raises ParameterError, UnknownOptionError.
     """
@@ -46,36 +46,37 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _derive_from_data(options: argparse.Namespace) -> tuple[Derivation, int]:
-    """Build the derivation on a file, and the exit code."""
+    """Return the derivation with residuals on a file, and the exit code for the status of the result."""
     apply_defaults(options)
     problem = read_dataset(options).build_problem(options)
     result = _solve_precisely(problem, options)
-    found = derive(problem, result, proven=options.proven, steps=options.steps)
-    return found, EXIT_CODES.get(result.status, 1)
+    derivation = derive(problem, result, proven=options.proven, steps=options.steps)
+    return derivation, EXIT_CODES.get(result.status, 1)
 
 
 def _derive_symbolically(options: argparse.Namespace) -> Derivation:
-    """Build the derivation of a machine without data. Raises ParameterError."""
+    """Return the derivation of a machine in symbols. Raises ParameterError."""
     for name in DATA_OPTIONS:
         if getattr(options, name):
             raise ParameterError(f"--{name.replace('_', '-')} needs data: add --data FILE, or leave it out")
-    known = ("kernel", *registry.list_options(VARIANTS[options.variant]))
-    given = {name: getattr(options, name) for name in known if getattr(options, name) is not None}
-    apply_defaults(options)
-    if given.get("intercept") == "none":
-        given["intercept"] = None
-    return derive(VARIANTS[options.variant], steps=options.steps, **given)
+    machine = VARIANTS[options.variant]
+    names = ("kernel", *registry.list_options(machine))
+    parameters = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    apply_defaults(options)  # only to refuse options that would be ignored: the others stay symbols
+    if parameters.get("intercept") == "none":
+        parameters["intercept"] = None
+    return derive(machine, steps=options.steps, **parameters)
 
 
 def _solve_precisely(problem: Problem, options: argparse.Namespace) -> SVMResult:
-    """Return the result of `solve`, or a better one if another round of polishing finds it.
+    """Solve to the requested tolerance, which decides the status; then reduce the gap further if that is possible.
 
-    The requested tolerance decides the status. But a derivation evaluates equations, and the error of α, or of a slack,
-    may be as large as the square root of the gap.
+    The residuals of a derivation need a smaller gap: the error of α or of a slack may be as large as its square root.
     """
-    asked = build_settings(options)
-    result = solve(problem, options.backend, options.form, **asked)
+    settings = build_settings(options)
+    result = solve(problem, options.backend, options.form, **settings)
     if result.status is not Status.OPTIMAL or options.no_polish:
         return result
-    better = solve(problem, result.backend, result.form, **{**asked, "tol": PRECISE_TOL})  # type: ignore[arg-type]
-    return replace(better, status=Status.OPTIMAL) if better.gap < result.gap else result
+    settings["tol"] = PRECISE_TOL
+    precise = solve(problem, result.backend, result.form, **settings)  # type: ignore[arg-type]
+    return replace(precise, status=Status.OPTIMAL) if precise.gap < result.gap else result

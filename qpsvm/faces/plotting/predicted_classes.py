@@ -19,15 +19,15 @@ from qpsvm.faces.plotting.view import View, build_sample_view, check_features, c
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
 
-#: Markers of the classes, and the opacity of their regions.
-SHAPES, SHADE = ("^", "o", "s", "D", "v", "P", "X", "<", ">"), 0.18
+#: Markers of the classes, in sort order, and the opacity of their regions.
+CLASS_MARKERS, REGION_OPACITY = ("^", "o", "s", "D", "v", "P", "X", "<", ">"), 0.18
 #: Largest number of classes for which a confusion matrix has a number in every cell.
 MAX_NUMBERED_CLASSES = 20
 
 
 def choose_class_look(c: int) -> tuple[str, str]:
-    """Return shape and colour of class c."""
-    return SHAPES[c % len(SHAPES)], CURVES[c % len(CURVES)][0]
+    """Return the marker and the colour of class number c; they repeat if there are many classes."""
+    return CLASS_MARKERS[c % len(CLASS_MARKERS)], CURVES[c % len(CURVES)][0]
 
 
 @picture
@@ -46,8 +46,8 @@ def regions(
 ) -> Axes:
     """Draw the regions of the predicted classes, the samples by class, and rings around the support vectors.
 
-    This is for everything that predicts classes: results of `CrammerSinger` and `WestonWatkins`, results of two
-    classes, and classifiers of `qpsvm.estimators`, which combine pairs of classes.
+    The model may be anything that predicts classes: a result of `CrammerSinger` or `WestonWatkins`, a result with two
+    classes, or a classifier of `qpsvm.estimators`, which may combine pairs of classes.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def regions(
         Their labels.
     features, names
     support : array_like of bool, shape (n,), optional
-        The samples that get a ring.
+        Mask of the samples that get a ring; by default none.
     title : str, optional
         The title.
     resolution, legend, ax
@@ -67,7 +67,7 @@ def regions(
     Returns
     -------
     Axes
-        The plane of two features, or the line of one, with the others at their medians.
+        The plane of two features or the line of one, with all other features at their medians.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def regions(
     length width
     """
     problem = model.problem if isinstance(model, SVMResult) else None
-    if isinstance(problem, Problem):
+    if isinstance(problem, Problem):  # not so for other models, and for a result from a file
         check_machine("regions", problem)
         check_features("regions", problem, features)
     dense, labels = np.asarray(as_dense(X), dtype=np.float64), np.asarray(y)
@@ -101,37 +101,38 @@ def regions(
     view = build_sample_view(dense, choose_features(dense.shape[1], features), names)
     classes = np.unique(labels)
     ax = make_axes(ax, view.figure_size)
-    points = view.points if view.is_plane else np.column_stack([view.points, np.zeros(len(dense))])
+    points = view.points if view.is_plane else np.column_stack([view.points, np.zeros(len(dense))])  # at height 0
     _shade_regions(ax, model, view, classes, resolution)
     handles = []
     for c, label in enumerate(classes):
-        shape, color = choose_class_look(c)
-        own = points[labels == label]
-        ax.scatter(own[:, 0], own[:, 1], s=SAMPLE, marker=shape, c="white", edgecolors=color, linewidths=EDGE, zorder=3)
-        handles.append(make_marker_proxy(shape, color, "white", f"class {escape_label(label)} ({len(own)})"))
+        marker, color = choose_class_look(c)
+        x, height = points[labels == label].T
+        ax.scatter(x, height, s=SAMPLE, marker=marker, c="white", edgecolors=color, linewidths=EDGE, zorder=3)
+        handles.append(make_marker_proxy(marker, color, "white", f"class {escape_label(label)} ({len(x)})"))
     if support is not None:
         ringed = points[np.asarray(support, dtype=bool)]
         handles.append(draw_rings(ax, ringed, f"support vectors ({len(ringed)})"))
-    units = view.set_frame(ax) if view.is_plane else ""
+    scale_note = view.set_frame(ax) if view.is_plane else ""
     if not view.is_plane:
         set_labels(ax, view.names[0], "")
         ax.set_yticks([])
-    set_title(ax, title, view.note, units)
+    set_title(ax, title, view.note, scale_note)
     return finish_axes(ax, legend, handles)
 
 
 def _shade_regions(ax: Axes, model: Any, view: View, classes: NDArray[Any], resolution: int) -> None:
-    """Shade the region of each class, with black lines between them."""
-    across = view.compute_grid(0, resolution)
-    up = view.compute_grid(1, resolution) if view.is_plane else np.array([-1.0, 1.0])
-    grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
-    predicted = model.predict(view.embed_points(grid[:, : len(view.columns)])).reshape(len(up), len(across))
+    """Shade the region of each class, with black lines between the regions."""
+    x = view.compute_grid(0, resolution)
+    y = view.compute_grid(1, resolution) if view.is_plane else np.array([-1.0, 1.0])  # no feature: only heights
+    grid = np.column_stack([values.ravel() for values in np.meshgrid(x, y)])
+    predicted = model.predict(view.embed_points(grid[:, : len(view.columns)])).reshape(len(y), len(x))
     for c, label in enumerate(classes):
-        area = (predicted == label).astype(float)
-        if area.any():
-            ax.contourf(across, up, area, levels=[0.5, 1.5], colors=[choose_class_look(c)[1]], alpha=SHADE, zorder=0)
-            if not area.all():
-                ax.contour(across, up, area, levels=[0.5], colors=BLACK, linewidths=0.9, zorder=1)
+        region = (predicted == label).astype(float)
+        if region.any():
+            color = choose_class_look(c)[1]
+            ax.contourf(x, y, region, levels=[0.5, 1.5], colors=[color], alpha=REGION_OPACITY, zorder=0)
+            if not region.all():
+                ax.contour(x, y, region, levels=[0.5], colors=BLACK, linewidths=0.9, zorder=1)
 
 
 @picture
@@ -149,7 +150,7 @@ def confusion(y: ArrayLike, predicted: ArrayLike, *, title: str = "", ax: Axes |
     Returns
     -------
     Axes
-        The axes, with the number of samples in each cell.
+        The axes, with the number of samples in each cell if there are at most 20 classes.
 
     Raises
     ------
