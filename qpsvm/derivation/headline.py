@@ -25,7 +25,7 @@ SMALL_GAP_CODE = "solve(problem, tol=1e-15, check=False)"
 #: Largest relative difference between f at the problem's samples and the margins of the result, and between α and the
 #: nearest feasible α. It does not depend on the solver's tolerance, because both values belong to one result.
 AGREEMENT_TOL = 1e-6
-#: Number of roundings, in units of the terms of f, that are allowed in addition for f.
+#: In addition, f may differ by this many roundings of its terms.
 ROUNDINGS = 1e3
 #: Multiple of the square root of the gap above which a residual contradicts the gap.
 MAX_GAP_ROOTS = 100.0
@@ -63,10 +63,7 @@ def assess_result(at: Quantities[Any], measured: Mapping[str, Measurement]) -> t
 
 
 def assess_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
-    """Return the headline at a given α, and whether this α is optimal.
-
-    result: Certified at the nearest feasible α, or at a multiple of it that is better.
-    """
+    """Return the headline at a given α, and whether it is optimal; `result` is that of the feasible α made of it."""
     certified_alpha, alpha, gap = at.problem._restrict_to_dual(result.alpha), at.alpha, result.gap
     gap_text = (
         f"a certified relative gap of {gap:.1e}" if np.isfinite(gap) else "no certified gap: it separates nothing"
@@ -131,10 +128,9 @@ def has_equal_values(at: Quantities[Any]) -> bool:
 
     Neither value may differ from the one that the result claims.
     """
-    differences = (
-        at.primal_value - at.dual_value, at.result.primal - at.primal_value, at.result.dual - at.dual_value,
-    )  # fmt: skip
-    are_equal = max(map(abs, differences)) <= AGREEMENT_TOL * at.objective_scale
+    P, D, claimed = at.primal_value, at.dual_value, at.result
+    difference = max(abs(P - D), abs(claimed.primal - P), abs(claimed.dual - D))
+    are_equal = difference <= AGREEMENT_TOL * at.objective_scale
     return at.rows_agree and measure_violation(at) <= AGREEMENT_TOL and are_equal
 
 

@@ -51,9 +51,8 @@ from qpsvm.space.kernels.functions import Linear
 LOSS_MACHINES = {"hinge": "CSVM", "squared_hinge": "SquaredHinge"}
 #: The name in `EpsilonSVR` of each loss of `LinearSVR`.
 TUBE_LOSSES: dict[str, Literal["absolute", "squared"]] = {
-    "epsilon_insensitive": "absolute",
-    "squared_epsilon_insensitive": "squared",
-}
+    "epsilon_insensitive": "absolute", "squared_epsilon_insensitive": "squared",
+}  # fmt: skip
 
 
 class LinearMachine(Estimator):
@@ -180,8 +179,7 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
         "penalty": ParameterInfo(
             '{"l2", "l1"}',
             '"l1" sets weights to 0: solved by LIBLINEAR in scikit-learn, certified here; the intercept is penalised.',
-            "l2",
-            make_choice_check("l2", "l1"),
+            "l2", make_choice_check("l2", "l1"),
         ),
         "loss": ParameterInfo(
             '{"squared_hinge", "hinge"}', "A slack ξ costs C ξ² or C ξ.", "squared_hinge",
@@ -295,9 +293,8 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
 
     def predict(self, X: Any) -> Any:
         values, to_labels = self._evaluate(X), partial(predict_labels, classes=self.classes_)
-        if is_dask(X):
-            return map_partitions(to_labels, values, width=None, dtype=self.classes_.dtype)
-        return to_labels(values)
+        dtype = self.classes_.dtype
+        return map_partitions(to_labels, values, width=None, dtype=dtype) if is_dask(X) else to_labels(values)
 
 
 class LinearSVR(IncrementalEstimator, IntervalRegressor, StoredScoreMixin, RegressorMixin, LinearMachine):  # type: ignore[misc]

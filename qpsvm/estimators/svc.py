@@ -254,8 +254,7 @@ class NuSVC(KernelClassifier):
             "float",
             "In (0, 1], and at most 2·min(S₊, S₋)/S for every two classes, with S the sum of their weights: upper "
             "bound on the fraction of margin errors, lower bound on that of support vectors.",
-            0.5,
-            check_share,
+            0.5, check_share,
         ),
         "fit_intercept": ParameterInfo(
             "bool", "Must be True: a ν-SVM has an intercept.", True, make_intercept_check("SVC")
@@ -263,10 +262,9 @@ class NuSVC(KernelClassifier):
         "multi_class": ParameterInfo(
             '{"ovo", "ovr"}',
             "For more than two classes: one machine per pair of classes, or one per class against all others.",
-            "ovo",
-            make_choice_check("ovo", "ovr"),
+            "ovo", make_choice_check("ovo", "ovr"),
         ),
-    }
+    }  # fmt: skip
 
     def _choose_machine(self) -> tuple[str, dict[str, Any]]:
         return "NuSVM", {"nu": self.nu}

@@ -19,7 +19,7 @@ HEADINGS = {
     "backend": 21, "form": 7, "status": 16, "objective": 13, "solver gap": 11, "gap": 9, "support": 8, "margin": 7,
     "build": 9, "solve": 9, "total": 9,
 }  # fmt: skip
-#: Number of columns that hold text, and are aligned to the left. They are the first ones.
+#: Number of text columns, which are the first ones, aligned to the left.
 N_TEXT_COLUMNS = 3
 #: Escapes of LaTeX's special characters.
 LATEX_ESCAPES = str.maketrans(
@@ -321,12 +321,9 @@ class Comparison(Sequence[ComparisonRow]):
 
 def format_line(cells: Iterable[str]) -> str:
     """Format one line of the printed table."""
-    widths = HEADINGS.values()
-    padded = [
-        f"{cell:<{width}}" if j < N_TEXT_COLUMNS else f"{cell:>{width}}"
-        for j, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    ]
-    return "".join(padded).rstrip()
+    alignments = "<" * N_TEXT_COLUMNS + ">" * (len(HEADINGS) - N_TEXT_COLUMNS)
+    columns = zip(cells, alignments, HEADINGS.values(), strict=True)
+    return "".join(f"{cell:{alignment}{width}}" for cell, alignment, width in columns).rstrip()
 
 
 def _format_value(value: float | None, specification: str) -> str:
@@ -348,6 +345,3 @@ def _write_or_return(path: str | os.PathLike[str] | None, text: str) -> str | No
         return text
     write_text(path, text)
     return None
-
-
-__all__ = ["HEADINGS", "Comparison", "ComparisonRow", "format_line"]

@@ -20,8 +20,7 @@ DIGITS = 4
 class KKTTable:
     """One row per sample, and named columns: `table["gap"]` (n,), `table[3]`, `table[:5]`, `np.asarray(table)`.
 
-    rows (n,): Structured array, whose columns depend on the machine. If there is a column "residual", the printed table
-        ends with its largest value.
+    rows (n,): Structured array, whose columns depend on the machine. The largest "residual", if any, is printed below.
     numbers (n,): The numbers of the samples, printed beside the rows; None for 0 to n − 1.
     """
 

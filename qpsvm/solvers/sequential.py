@@ -89,13 +89,9 @@ def compute_separate_step(z: FloatArray, C: float) -> FloatArray:
 
 
 def solve_sequential(
-    gram: Operator,
-    dual: AllInOneDual,
-    tol: float,
-    budget: Budget,
-    alpha: FloatArray | None = None,
+    gram: Operator, dual: AllInOneDual, tol: float, budget: Budget, alpha: FloatArray | None = None,
     b: FloatArray | None = None,
-) -> ClassSolution:
+) -> ClassSolution:  # fmt: skip
     """Run until every violation is at most `tol` times the level, or the budget is exhausted.
 
     gram: Operator (n, n).

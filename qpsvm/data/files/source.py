@@ -56,10 +56,7 @@ def translate_memory_errors(path: FilePath) -> Iterator[None]:
 
 
 def refuse_device(path: str | PathLike[str], seekable: bool = False) -> None:
-    """Refuse devices other than terminals; if the file must be seekable, also terminals, pipes and sockets.
-
-    Raises FileFormatError, OSError.
-    """
+    """Refuse a device that is no terminal; if the file must be `seekable`, also a terminal, pipe or socket."""
     mode = os.stat(path).st_mode
     is_terminal = os.path.realpath(path).startswith(("/dev/pts/", "/dev/tty"))  # to which /dev/stdin may be a link
     if (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)) and (seekable or not is_terminal):
@@ -85,11 +82,10 @@ def read_bytes(path: FilePath, charset: str = "utf-8") -> bytes:
         except (UnicodeError, LookupError):  # LookupError: a codec that is not one of text, such as base64
             raise FileFormatError(f"{path} is not text in {charset}; name its encoding by --encoding") from None
     if b"\0" in content:
+        message = f"{path} is not a text file in UTF-8"
         if content.startswith(UTF_16_MARKS):
-            hint = ": it is UTF-16 text; read it by --encoding utf-16"
-        else:
-            hint = "; export it as CSV or LIBSVM text in UTF-8"
-        raise FileFormatError(f"{path} is not a text file in UTF-8{hint}")
+            raise FileFormatError(f"{message}: it is UTF-16 text; read it by --encoding utf-16")
+        raise FileFormatError(f"{message}; export it as CSV or LIBSVM text in UTF-8")
     content = content.removeprefix(b"\xef\xbb\xbf")
     if b"\r" in content:
         content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -163,11 +159,10 @@ def _find_decompressor(signature: bytes) -> Any:
 
 def _check_utf_8(path: FilePath, content: IO[bytes]) -> None:
     """Raise FileFormatError with the number of the first line that is not UTF-8, if there is one."""
-    for number, line in enumerate(content, 1):
+    for k, line in enumerate(content, 1):
         try:
             line.decode()
         except UnicodeDecodeError:
             raise FileFormatError(
-                f"{path}, line {number} is not UTF-8 text; name its encoding (--encoding latin-1, say), or save it in "
-                "UTF-8"
+                f"{path}, line {k} is not UTF-8 text; name its encoding (--encoding latin-1, say), or save it in UTF-8"
             ) from None

@@ -349,13 +349,9 @@ class Outcome:
 
 
 def _iter_outcomes(
-    grid: Grid,
-    kernel: Mapping[str, Any],
-    points: Sequence[Mapping[str, Any]],
-    folds: Sequence[Fold],
-    scorer: Scorer | None,
-    options: Mapping[str, Any],
-) -> Iterator[Outcome]:
+    grid: Grid, kernel: Mapping[str, Any], points: Sequence[Mapping[str, Any]], folds: Sequence[Fold],
+    scorer: Scorer | None, options: Mapping[str, Any],
+) -> Iterator[Outcome]:  # fmt: skip
     """Yield the outcomes of the points of one kernel, fold by fold; `options` are those of `qpsvm.solve`."""
     problem = grid.problem.replace(**kernel)
     with limit_blas_threads():
@@ -369,7 +365,7 @@ def _iter_outcomes(
                 elif result.error is not None or not result.gap < np.inf:
                     yield Outcome(np.nan, np.inf, str(result.status), 0)
                 else:
-                    values = fold_problem.values([result])[0]
+                    (values,) = fold_problem.values([result])
                     X, target = fold_problem.X, fold_problem.target
                     score = score_predictions(scorer, problem.samples.classes, values, X, target)
                     yield Outcome(score, result.gap, str(result.status), len(result.support))
@@ -385,12 +381,11 @@ def _build_result(
     status = np.array([outcome.status for outcome in ordered]).reshape(shape)
     n_inaccurate = int(np.count_nonzero((status != "optimal") & (status != "infeasible")))
     if check and n_inaccurate:
-        warnings.warn(
+        text = (
             f"{n_inaccurate} of {len(ordered)} solves are not optimal: `gaps` and `status` say which, and "
-            "`qpsvm.solve` of such a point says what to try",
-            InaccurateWarning,
-            stacklevel=3,
+            "`qpsvm.solve` of such a point says what to try"
         )
+        warnings.warn(text, InaccurateWarning, stacklevel=3)
     return CrossValidation(
         problem=grid.problem,
         axes=grid.arrays,

@@ -3,14 +3,13 @@
 Entry points: `Exponential`, (EXP.1) to (EXP.6); `exp_double_double`, (EXP.7); `exp_fixed`, (EXP.8). The exponent is
 reduced to a tiny r by a table of 2^(j/N), and eʳ is a short polynomial.
 
-    (EXP.1)  eˣ = 2^m T_j eʳ,  n = mN + j the integer next to xN/ln 2, N = 2048, T_j = 2^(j/N), r = x − nλ, λ = ln 2/N
+    (EXP.1)  eˣ = 2^m T_j eʳ,  n = mN + j the integer nearest xN/ln 2, N = 2048, T_j = 2^(j/N), r = x − nλ, λ = ln 2/N
     (EXP.2)  λ = λ₁ + λ₂ + η, λ₁ of 32 bits: nλ₁ is exact for |n| < 2²¹, that is for |x| ≤ 700;  |λ₂| ≤ 2⁻⁴⁴, |η| ≤ 2⁻⁹⁷
     (EXP.3)  fl(xN/ln 2) is off by at most 2⁻³¹, so |r| ≤ (½ + 2⁻³⁰)λ < ρ = 1.7·10⁻⁴
     (EXP.4)  r̂ = fl(fl(x − nλ₁) − fl(nλ₂)):  |r̂ − r| ≤ 2u(ρ + 2⁻²³) + n(u|λ₂| + |η|) < 4·10⁻⁴ u
     (EXP.5)  eʳ − 1 = p + R,  p = r(1 + r(½ + r/6)),  |R| ≤ ρ⁴/24·e^ρ < 0.32u;  p̂ is off by less than 3uρ < 6·10⁻⁴ u
-    (EXP.6)  fl(T̂ + fl(T̂p̂)) is off by u for T̂, which is correctly rounded, u for the sum and uρ for the product; with
-             (EXP.4) and (EXP.5) by less than 2.5u, relative to eˣ. 2^m changes only the exponent, without underflow for
-             x ≥ −700
+    (EXP.6)  fl(T̂ + fl(T̂p̂)) is off by u for T̂, correctly rounded, by u for the sum, by uρ for the product; with (EXP.4)
+             and (EXP.5) by less than 2.5u, relative to eˣ. 2^m only changes the exponent: no underflow for x ≥ −700
     (EXP.7)  in double-double, r = r₁ + r₂ from three parts of λ, T_j is a sum of two doubles, and
              eʳ − 1 = r + r²/2 + r³(1/6 + r/24 + r²/120 + r³/720) + R:  |R| < ρ⁷/5040·e^ρ < 2⁻⁹⁹; the cube is below
              2⁻⁴⁰ and off by 10u of itself; r₂ is below 2⁻⁴² before it is added to r₁, and off by 4u of that; all other
