@@ -97,7 +97,7 @@ def derive(
     ...     print(derivation[tag].statement, "|", derivation.residuals()[tag] < 1e-12)
     ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i) | True
     ∂L/∂ξ_i = 0:  η_i = C_i − α_i | True
-    linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b | True
+    linear kernel only:  w = Σ α_i y_i x_i has one weight per feature, and f(x) = wᵀx + b | True
 
     Without data, in symbols, the step that a penalised intercept changes:
 

@@ -1,6 +1,6 @@
 """Assess the residuals of a derivation: whether there are any, and whether they are at an optimum (`assess_result`).
 
-A result is not trusted: what is measured at it must agree with its margins, its status and its certified gap.
+A result is not trusted: the residuals measured at it must agree with its margins, status and certified gap.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from qpsvm.program import residuals
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 
-#: A residual may be as large as the square root of the relative gap. Below this gap that effect is not visible.
+#: A residual may be as large as the square root of the relative gap. Users are told so only above this gap.
 SMALL_GAP = 1e-12
-#: Code that looks for a gap that small.
+#: The call that users are advised to make for a gap below it.
 SMALL_GAP_CODE = "solve(problem, tol=1e-15, check=False)"
-#: Relative tolerance for f at the problem's samples against the margins of the result, and for α against the
-#: nearest feasible one. The solver's tolerance plays no part, because both are read from one result.
+#: Largest relative difference between f at the problem's samples and the margins of the result, and between α and the
+#: nearest feasible α. It does not depend on the solver's tolerance, because both values belong to one result.
 AGREEMENT_TOL = 1e-6
-#: Number of roundings of the terms of f by which f may differ in addition.
+#: In addition, f may differ by this many roundings of its terms.
 ROUNDINGS = 1e3
 #: Multiple of the square root of the gap above which a residual contradicts the gap.
 MAX_GAP_ROOTS = 100.0
@@ -63,8 +63,8 @@ def assess_result(at: Quantities[Any], measured: Mapping[str, Measurement]) -> t
 
 
 def assess_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
-    """Return the headline at a given α, and whether it is optimal; `result` is its certified result."""
-    certified, alpha, gap = at.problem._restrict_to_dual(result.alpha), at.alpha, result.gap
+    """Return the headline at a given α, and whether it is optimal; `result` is that of the feasible α made of it."""
+    certified_alpha, alpha, gap = at.problem._restrict_to_dual(result.alpha), at.alpha, result.gap
     gap_text = (
         f"a certified relative gap of {gap:.1e}" if np.isfinite(gap) else "no certified gap: it separates nothing"
     )
@@ -74,17 +74,17 @@ def assess_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, 
             f"NOT FEASIBLE: at the α given, {describe_violation(at)}. The residuals are those of the α given; the "
             f"feasible α that the library makes of it has {gap_text}"
         ), False
-    if relative_to(float(np.abs(certified - alpha).max()), at.max_alpha) > AGREEMENT_TOL:
+    if relative_to(float(np.abs(certified_alpha - alpha).max()), at.max_alpha) > AGREEMENT_TOL:
         return (
-            f"NOT OPTIMAL: the α given is feasible, but a multiple of it is better, which has {gap_text}. The "
+            f"NOT OPTIMAL: the α given is feasible, but a multiple of it is better, and has {gap_text}. The "
             "residuals are those of the α given"
         ), False
     if result.status is Status.OPTIMAL:
-        failing = describe_failures(measured, gap)
-        if failing:  # if b or the multipliers are large, rounding of the last digits has a large effect
+        failures = describe_failures(measured, gap)
+        if failures:  # if b or the multipliers are large, rounding of the last digits has a large effect
             return (
                 f"OPTIMAL ONLY WHEN REPAIRED: the α given is feasible but for its last digits, and the feasible α that "
-                f"the library makes of it is optimal, with {gap_text}; but as it was given, {failing}. The residuals "
+                f"the library makes of it is optimal, with {gap_text}; but as it was given, {failures}. The residuals "
                 "are those of the α given"
             ), False
         return f"optimal, the α given: certified relative gap {describe_gap(gap)}", True
@@ -104,9 +104,8 @@ def describe_gap(gap: float) -> str:
 def measure_decision_difference(at: Quantities[Any]) -> float:
     """Measure the relative difference of f at the samples and the result's `yf`; 0 if it is rounding."""
     claimed_yf = at.claimed_yf
-    size = max(
-        float(np.abs(claimed_yf).max()), abs(at.result.rho) if at.problem.samples.classes is not None else at.level
-    )
+    margin_level = at.level if at.problem.samples.classes is None else abs(at.result.rho)
+    size = max(float(np.abs(claimed_yf).max()), margin_level)
     difference = float(np.abs(at.y * at.f - claimed_yf).max())
     rounding = ROUNDINGS * float(np.finfo(float).eps) * (at.f_term_size + abs(at.result.b))
     return difference / (size or 1.0) if difference > AGREEMENT_TOL * size + rounding else 0.0
@@ -114,44 +113,47 @@ def measure_decision_difference(at: Quantities[Any]) -> float:
 
 def find_contradiction(at: Quantities[Any], measured: Mapping[str, Measurement]) -> str:
     """Describe what contradicts the gap of a result, or return ""."""
-    if relative_to(residuals.compute_primal_residual(at.dual, at.dual_point), at.max_alpha) > AGREEMENT_TOL:
+    if measure_violation(at) > AGREEMENT_TOL:
         return describe_violation(at)
     return describe_failures(measured, at.result.gap)
 
 
-def has_equal_values(at: Quantities[Any]) -> bool:
-    """Tell whether P at the result's (w, b) equals D at its α, both re-evaluated: then a feasible pair is optimal.
+def measure_violation(at: Quantities[Any]) -> float:
+    """Measure by how much α violates the constraints of the dual, relative to the largest |α_i|."""
+    return relative_to(residuals.compute_primal_residual(at.dual, at.dual_point), at.max_alpha)
 
-    Neither may differ from the value that the result claims.
+
+def has_equal_values(at: Quantities[Any]) -> bool:
+    """Tell whether a feasible result has equal P and D, re-evaluated at its (w, b) and its α: then it is optimal.
+
+    Neither value may differ from the one that the result claims.
     """
-    claimed = at.result.primal - at.primal_value, at.result.dual - at.dual_value
-    difference = max(abs(at.primal_value - at.dual_value), *map(abs, claimed))
-    return (
-        at.rows_agree and relative_to(residuals.compute_primal_residual(at.dual, at.dual_point),
-        at.max_alpha) <= AGREEMENT_TOL and difference <= AGREEMENT_TOL * at.objective_scale
-    )  # fmt: skip
+    P, D, claimed = at.primal_value, at.dual_value, at.result
+    difference = max(abs(P - D), abs(claimed.primal - P), abs(claimed.dual - D))
+    are_equal = difference <= AGREEMENT_TOL * at.objective_scale
+    return at.rows_agree and measure_violation(at) <= AGREEMENT_TOL and are_equal
 
 
 def describe_failures(measured: Mapping[str, Measurement], gap: float) -> str:
-    """Describe how many equations fail by more than a relative gap allows, and which one most; or return ""."""
+    """Describe how many residuals are larger than a relative gap allows, and the largest of them; or return ""."""
     allowed = AGREEMENT_TOL + MAX_GAP_ROOTS * float(np.sqrt(gap))
-    large = {tag: found.residual for tag, found in measured.items() if found.residual > allowed}
-    if not large:
+    failing = {tag: measurement.residual for tag, measurement in measured.items() if measurement.residual > allowed}
+    if not failing:
         return ""
-    tag = max(large, key=lambda name: large[name])
-    return f"{len(large)} of its equations fail, ({tag}) by {large[tag]:.1e}"
+    worst = max(failing, key=lambda tag: failing[tag])
+    return f"{len(failing)} of its equations fail, ({worst}) by {failing[worst]:.1e}"
 
 
 def describe_violation(at: Quantities[Any]) -> str:
     """Describe the first constraint of the dual that α clearly violates; else the one violated most."""
-    a = at.alpha
-    excess = a - at.C
-    low, high = int(np.argmin(a)), int(np.argmax(excess))
-    violations = {f"α of {at.name_row(low)} is {a[low]:.4g}, below 0": -a[low]}
-    violations[f"α of {at.name_row(high)} is {a[high]:.4g}, above {at.bound_name} = {at.C[high]:.4g}"] = excess[high]
+    alpha, excess = at.alpha, at.alpha - at.C
+    low, high = int(np.argmin(alpha)), int(np.argmax(excess))
+    upper = f"{at.bound_name} = {at.C[high]:.4g}"
+    violations = {f"α of {at.name_row(low)} is {alpha[low]:.4g}, below 0": -alpha[low]}
+    violations[f"α of {at.name_row(high)} is {alpha[high]:.4g}, above {upper}"] = excess[high]
     for formula, value, total in at.equalities:
         violations[f"{formula} fails: the left side is {value:.4g}"] = abs(value - total)
     violations |= at.other_violations
     violations["α of a sample of weight 0 is not 0"] = at.alpha_without_weight
-    clear = [words for words, amount in violations.items() if amount > AGREEMENT_TOL * at.alpha_scale]
-    return clear[0] if clear else max(violations, key=lambda words: violations[words])
+    clear = [text for text, amount in violations.items() if amount > AGREEMENT_TOL * at.alpha_scale]
+    return clear[0] if clear else max(violations, key=lambda text: violations[text])

@@ -4,7 +4,7 @@ LIBLINEAR penalises the intercept: it appends a column of the constant `intercep
 like any other, so that the solution depends on the origin. Here the intercept is free; it is penalised only if
 `intercept_scaling` is given:
 
-    (AUGMENT.1)  minimise ½‖w‖² + ½v² + loss of f(x) = ⟨w, x⟩ + s v:  b = s v;  s = 1 penalises b itself
+    (AUGMENT.1)  minimise ½‖w‖² + ½v² + loss of f(x) = ⟨w, x⟩ + b,  b = s v:  s = 1 penalises b itself
 """
 
 from __future__ import annotations
@@ -47,17 +47,16 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.functions import Linear
 
-#: LIBLINEAR's names of losses, and the machines with them.
-LOSSES = {"hinge": "CSVM", "squared_hinge": "SquaredHinge"}
-#: LIBLINEAR's names of losses, and those of `EpsilonSVR`.
-TUBES: dict[str, Literal["absolute", "squared"]] = {
-    "epsilon_insensitive": "absolute",
-    "squared_epsilon_insensitive": "squared",
-}
+#: The machine with each loss of `LinearSVC`.
+LOSS_MACHINES = {"hinge": "CSVM", "squared_hinge": "SquaredHinge"}
+#: The name in `EpsilonSVR` of each loss of `LinearSVR`.
+TUBE_LOSSES: dict[str, Literal["absolute", "squared"]] = {
+    "epsilon_insensitive": "absolute", "squared_epsilon_insensitive": "squared",
+}  # fmt: skip
 
 
 class LinearMachine(Estimator):
-    """Base of the two estimators: the intercept, and values of f."""
+    """Base of the two estimators. It treats the intercept, and evaluates f."""
 
     _parameter_names: ClassVar[tuple[str, ...]] = (
         "C", "loss", "dual", "fit_intercept", "intercept_scaling", "random_state",
@@ -86,7 +85,7 @@ class LinearMachine(Estimator):
     def _augment(self, X: Any) -> tuple[Any, Intercept, float]:
         """Return the samples of the problem, its kind of intercept, and s of (AUGMENT.1).
 
-        s is 0 unless a column of this constant was appended to the samples.
+        s is 0 unless a column of the constant s was appended to the samples; then the weight of the column is v.
         """
         if not self.fit_intercept:
             return X, None, 0.0
@@ -99,12 +98,13 @@ class LinearMachine(Estimator):
                 f"intercept_scaling={self.intercept_scaling:g} needs samples in memory: take 1 or None for samples "
                 "that are stored"
             )
-        ones = np.full((X.shape[0], 1), float(self.intercept_scaling))  # (AUGMENT.1)
-        augmented = sp.csr_array(sp.hstack([X, ones])) if sp.issparse(X) else np.hstack([X, ones])
-        return augmented, None, float(self.intercept_scaling)
+        s = float(self.intercept_scaling)
+        column = np.full((X.shape[0], 1), s)  # (AUGMENT.1)
+        augmented = sp.csr_array(sp.hstack([X, column])) if sp.issparse(X) else np.hstack([X, column])
+        return augmented, None, s
 
     def _prepare_points(self, X: Any) -> Any:
-        """Prepare new samples like those of the problem: (m, d), or (m, d + 1) with a column for the intercept."""
+        """Prepare new samples as `_augment` does those of the problem: (m, d), or (m, d + 1) with its column."""
         check_is_fitted(self)
         if is_dask(X):
             raise UnsupportedError("sets, intervals and bounds need samples in memory, not in a Dask collection")
@@ -112,7 +112,7 @@ class LinearMachine(Estimator):
 
     @staticmethod
     def _split_weights(w: FloatArray | None, b: FloatArray, s: float) -> tuple[FloatArray, FloatArray]:
-        """Split the problem's weights, with a column of v if s > 0, into w (P, d) and b (P,)."""
+        """Return w (P, d) and b (P,): if s > 0, the last weight of each machine is v, and b = s v."""
         assert w is not None  # the kernel is linear
         return (w[:, :-1].copy(), s * w[:, -1]) if s else (w, b)
 
@@ -127,7 +127,7 @@ class LinearMachine(Estimator):
         if is_dask(X):
             array = prepare_dask(self, X)
             w, b = np.atleast_2d(as_dense(self.coef_)), self.intercept_
-            return map_partitions(partial(_evaluate_planes, w=w, b=b), array, len(w), np.float64)
+            return map_partitions(partial(_evaluate_planes, w=w, b=b), array, width=len(w), dtype=np.float64)
         matrix = densify_if_small(prepare_samples(self, X))
         coef: Any = self.coef_ if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
         if isinstance(matrix, RowSource):
@@ -152,8 +152,8 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
 
     Notes
     -----
-    A penalised intercept moves the boundary towards the origin, so that the solution changes if X is shifted;
-    ``intercept_scaling=1`` solves that problem, scikit-learn's, exactly.
+    A penalised intercept moves the boundary towards the origin, so that the solution changes if X is shifted. With
+    ``intercept_scaling=1`` this problem of scikit-learn is solved exactly.
 
     References
     ----------
@@ -179,11 +179,11 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
         "penalty": ParameterInfo(
             '{"l2", "l1"}',
             '"l1" sets weights to 0: solved by LIBLINEAR in scikit-learn, certified here; the intercept is penalised.',
-            "l2",
-            make_choice_check("l2", "l1"),
+            "l2", make_choice_check("l2", "l1"),
         ),
         "loss": ParameterInfo(
-            '{"squared_hinge", "hinge"}', "A slack ξ costs C ξ² or C ξ.", "squared_hinge", make_choice_check(*LOSSES)
+            '{"squared_hinge", "hinge"}', "A slack ξ costs C ξ² or C ξ.", "squared_hinge",
+            make_choice_check(*LOSS_MACHINES),
         ),
         "multi_class": ParameterInfo(
             '{"ovr", "crammer_singer", "weston_watkins"}',
@@ -223,7 +223,7 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
             raise UnsupportedError(
                 "penalty='l1' needs samples in memory: take penalty='l2' for samples that are stored"
             )
-        scaling = 1.0 if self.intercept_scaling is None else float(self.intercept_scaling)
+        scaling = 1.0 if self.intercept_scaling is None else float(self.intercept_scaling)  # LIBLINEAR's default is 1
         solutions = solve_l1_classes(
             matrix, codes, len(self.classes_),
             float(self.C) * (np.ones(len(codes)) if weight is None else weight),
@@ -232,9 +232,11 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
             random_state=0 if self.random_state is None else self.random_state,
         )  # fmt: skip
         self._split, self._solution, self.results_ = None, None, ()
-        self._report_status([each.status for each in solutions], np.array([each.gap for each in solutions]), "", ())
-        self.coef_, self.intercept_ = np.array([each.w for each in solutions]), np.array([each.b for each in solutions])
-        self.n_iter_ = int(self._count_iterations(max(each.iterations for each in solutions)))
+        status, gap = [solution.status for solution in solutions], np.array([solution.gap for solution in solutions])
+        self._report_status(status, gap, message="", caveats=())
+        self.coef_ = np.array([solution.w for solution in solutions])
+        self.intercept_ = np.array([solution.b for solution in solutions])
+        self.n_iter_ = int(self._count_iterations(max(solution.iterations for solution in solutions)))
 
     @property
     def result_(self) -> SVMResult:
@@ -256,13 +258,14 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         deadline = None if self.time_limit is None else monotonic() + self.time_limit
         matrix = densify_if_small(prepare_training(self, X), linear=True)
-        codes, weight = self._encode_labels(y, matrix.shape[0], sample_weight, True)
+        codes, weight = self._encode_labels(y, matrix.shape[0], sample_weight, by_weight=True)
         if self.penalty == "l1":
             self._fit_l1(matrix, codes, weight, deadline)
             return
         self._check_calibration(matrix, codes, weight)
         augmented, intercept, s = self._augment(matrix)
-        machines = self._solve_all(augmented, codes, weight, LOSSES[self.loss], {"C": self.C}, Linear(), intercept)
+        machine, parameters = LOSS_MACHINES[self.loss], {"C": self.C}
+        machines = self._solve_all(augmented, codes, weight, machine, parameters, Linear(), intercept)
         self._report_status(machines.status, machines.gap, machines.message, machines.caveats)
         self._solution, self.results_ = machines, machines.results
         self.coef_, self.intercept_ = self._split_weights(machines.w, machines.b, s)
@@ -290,7 +293,8 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
 
     def predict(self, X: Any) -> Any:
         values, to_labels = self._evaluate(X), partial(predict_labels, classes=self.classes_)
-        return map_partitions(to_labels, values, None, self.classes_.dtype) if is_dask(X) else to_labels(values)
+        dtype = self.classes_.dtype
+        return map_partitions(to_labels, values, width=None, dtype=dtype) if is_dask(X) else to_labels(values)
 
 
 class LinearSVR(IncrementalEstimator, IntervalRegressor, StoredScoreMixin, RegressorMixin, LinearMachine):  # type: ignore[misc]
@@ -323,7 +327,7 @@ class LinearSVR(IncrementalEstimator, IntervalRegressor, StoredScoreMixin, Regre
         "epsilon": replace(PARAMETERS["epsilon"], default=0.0),
         "loss": ParameterInfo(
             '{"epsilon_insensitive", "squared_epsilon_insensitive"}', "An error e costs C e or C e².",
-            "epsilon_insensitive", make_choice_check(*TUBES),
+            "epsilon_insensitive", make_choice_check(*TUBE_LOSSES),
         ),
     }  # fmt: skip
     _attribute_names: ClassVar[tuple[str, ...]] = (*LinearMachine._attribute_names, "result_")
@@ -341,7 +345,7 @@ class LinearSVR(IncrementalEstimator, IntervalRegressor, StoredScoreMixin, Regre
         target, weight = check_targets(y, n), check_weights(sample_weight, n)
         augmented, intercept, s = self._augment(matrix)
         problem = EpsilonSVR(
-            augmented, target, self.C, self.epsilon, TUBES[self.loss], sample_weight=weight, intercept=intercept,
+            augmented, target, self.C, self.epsilon, TUBE_LOSSES[self.loss], sample_weight=weight, intercept=intercept,
             constraints=self.constraints,
         )  # fmt: skip
         options = self._build_options()

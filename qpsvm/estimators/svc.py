@@ -1,8 +1,8 @@
 """Define the kernel classifiers `SVC` and `NuSVC`.
 
 Several classes are separated by one machine per pair of classes, by one per class against all others, or by one program
-over all classes (`multi_class`). The f of a pair is positive for its later class in this library, but for its first
-class in scikit-learn if there are more than two classes. So f and its coefficients are negated there.
+over all classes (`multi_class`). In this library the f of a pair is positive for its second class; in scikit-learn, if
+there are more than two classes, it is positive for the first. Then the estimators negate f and its coefficients.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples
 
-from qpsvm.base.arrays.rounding import gamma as rounding_of
+from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError
 from qpsvm.estimators.base import AnyModel, build_model
@@ -30,13 +30,13 @@ from qpsvm.estimators.several import predict_labels
 from qpsvm.estimators.targets import check_weights
 from qpsvm.machines.problem.evidence import attach_class_balance_proof
 from qpsvm.many.multiclass import BinaryMachines
-from qpsvm.result import votes as voting
+from qpsvm.result.votes import compute_scores, find_winners, pack_dual_coef
 from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.functions import Kernel
 
 #: Names of the machines with and without slack.
 SOFT, HARD = "CSVM", "HardMargin"
-#: A ν above its maximum by at most this fraction is passed to the machine, which accounts for rounding.
+#: A ν that exceeds its maximum by at most this fraction is left to the machine, which accounts for rounding.
 NU_TOL = 1e-9
 
 
@@ -54,16 +54,16 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         deadline = None if self.time_limit is None else monotonic() + self.time_limit
-        if self._has_kernel_function and hasattr(X, "__len__"):
-            self._encode_classes(y, _num_samples(X), sample_weight)  # checked before the function, which may be slow
+        if self._has_kernel_function and hasattr(X, "__len__"):  # the function may be slow: check y before it is called
+            self._encode_classes(y, _num_samples(X), sample_weight)
         matrix, kernel = self._prepare_training(X)
         n = matrix.shape[0]
         codes, weight = self._encode_classes(y, n, sample_weight)
         self._check_calibration(matrix, codes, weight)
         machine, parameters = self._choose_machine()
-        if machine == HARD and weight is not None:
+        if machine == HARD and weight is not None:  # without a penalty only the sign of a weight matters
             weight = (weight > 0.0).astype(float)
-        intercept = self._intercept_rule()
+        intercept = self._choose_intercept()
         machines = self._solve_all(matrix, codes, weight, machine, parameters, kernel, intercept, self._psd_rule)
         self._report_status(machines.status, machines.gap, machines.message, machines.caveats)
         self._store_solution(matrix, codes, machines, kernel)
@@ -71,7 +71,7 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
 
     def _encode_classes(self, y: Any, n: int, sample_weight: Any) -> tuple[IntArray, FloatArray | None]:
         """Return the class index and the weight of each sample, (n,), after checking the weights of the classes."""
-        codes, weight = self._encode_labels(y, n, sample_weight, False)
+        codes, weight = self._encode_labels(y, n, sample_weight, by_weight=False)
         sums = np.bincount(codes, weight, len(self.classes_)).astype(np.float64)
         self._check_class_weights(sums, 0 if weight is None else n)
         return codes, weight
@@ -79,7 +79,7 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
     def _check_class_weights(self, sums: FloatArray, n: int) -> None:  # noqa: ARG002
         """Check the sums of the weights of each class, (k,). Raises DataError.
 
-        n: Number of weights in these sums, which bounds their rounding; 0 if they are exact.
+        n: Number of weights in these sums, which bounds their rounding; 0 if they are counts of samples, so exact.
         """
         if np.count_nonzero(sums) < 2:
             raise DataError("Invalid input - all samples with positive weights belong to the same class.")
@@ -91,27 +91,27 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
         """Return the name of the machine of two classes, and its parameters."""
         raise NotImplementedError
 
-    def _intercept_rule(self) -> Intercept:
-        """Return the intercept of the machines: "free" or None."""
+    def _choose_intercept(self) -> Intercept:
+        """Return the kind of intercept of the machines: "free", or None without one."""
         return "free" if self.fit_intercept else None
 
     def _store_solution(self, X: Matrix, codes: NDArray[np.intp], machines: BinaryMachines, kernel: Kernel) -> None:
         """Store the attributes of scikit-learn's classifiers."""
         k = len(self.classes_)
-        scale = self._compute_scale(machines)
         self._solution = machines
         self.results_ = machines.results
         support = machines.support[np.argsort(codes[machines.support], kind="stable")]
         self._n_support = np.bincount(codes[support], minlength=k).astype(np.int32)
-        self._has_pairs = bool(machines.machines[0, 1] >= 0)
+        self._has_pairs = bool(machines.machines[0, 1] >= 0)  # −1 denotes all other classes
         self.n_iter_: Any = np.asarray(self._count_iterations(machines.iterations), dtype=np.int32)
+        scale = self._compute_scale(machines)
         if self._is_first_positive:
-            coef = voting.pack_dual_coef(machines.coef, scale, codes, support)
+            sign, coef = -1.0, pack_dual_coef(machines.coef, scale, codes, support)
         else:
-            coef = machines.coef.toarray()[:, support] / scale[:, None]
-        sign = -1.0 if self._is_first_positive else 1.0
+            sign, coef = 1.0, machines.coef.toarray()[:, support] / scale[:, None]
         w = None if machines.w is None else sign * (machines.w / scale[:, None])
-        self._store_functions(X, kernel, support, coef, sign * (machines.b / scale) + 0.0, w)
+        b = sign * (machines.b / scale) + 0.0  # +0 makes 0 of −0
+        self._store_functions(X, kernel, support, coef, b, w)
 
     @property
     def _is_first_positive(self) -> bool:
@@ -132,7 +132,7 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
         try:
             return self._n_support
         except AttributeError:
-            raise AttributeError("n_support_ is there after fit") from None
+            raise AttributeError("n_support_ is available only after fit") from None
 
     def _evaluate(self, X: Any) -> FloatArray:
         """Evaluate f of each machine, (m, P); positive for the first of the two classes if there are more than two."""
@@ -163,7 +163,7 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
         """
         values = self._evaluate(X)
         if self._is_first_positive and self.decision_function_shape == "ovr":
-            return voting.compute_scores(values, len(self.classes_))
+            return compute_scores(values, len(self.classes_))
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -171,8 +171,8 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
             raise ParameterError("break_ties must be False when decision_function_shape is 'ovo'")
         values, k = self._evaluate(X), len(self.classes_)
         if self._is_first_positive and not self.break_ties:
-            return self.classes_[voting.find_winners(values, k)]
-        return predict_labels(voting.compute_scores(values, k) if self._is_first_positive else values, self.classes_)
+            return self.classes_[find_winners(values, k)]
+        return predict_labels(compute_scores(values, k) if self._is_first_positive else values, self.classes_)
 
 
 class SVC(KernelClassifier):
@@ -230,8 +230,8 @@ class NuSVC(KernelClassifier):
 
     Notes
     -----
-    As in LIBSVM, f is divided by ρ, so that |f| = 1 on the margin; the f of `results_` is not. Sample weights are
-    relative: only their ratios matter.
+    As in LIBSVM, f is divided by ρ, so that |f| = 1 on the margin. The f of `results_` is not divided. Only the ratios
+    of the sample weights matter.
 
     References
     ----------
@@ -254,8 +254,7 @@ class NuSVC(KernelClassifier):
             "float",
             "In (0, 1], and at most 2·min(S₊, S₋)/S for every two classes, with S the sum of their weights: upper "
             "bound on the fraction of margin errors, lower bound on that of support vectors.",
-            0.5,
-            check_share,
+            0.5, check_share,
         ),
         "fit_intercept": ParameterInfo(
             "bool", "Must be True: a ν-SVM has an intercept.", True, make_intercept_check("SVC")
@@ -263,26 +262,25 @@ class NuSVC(KernelClassifier):
         "multi_class": ParameterInfo(
             '{"ovo", "ovr"}',
             "For more than two classes: one machine per pair of classes, or one per class against all others.",
-            "ovo",
-            make_choice_check("ovo", "ovr"),
+            "ovo", make_choice_check("ovo", "ovr"),
         ),
-    }
+    }  # fmt: skip
 
     def _choose_machine(self) -> tuple[str, dict[str, Any]]:
         return "NuSVM", {"nu": self.nu}
 
     def _check_class_weights(self, sums: FloatArray, n: int) -> None:
-        is_against_rest = self.multi_class == "ovr" and len(sums) > 2
+        is_one_vs_rest = self.multi_class == "ovr" and len(sums) > 2
         first, second = np.triu_indices(len(sums), 1)
-        one, other = (sums, sums.sum() - sums) if is_against_rest else (sums[first], sums[second])
+        one, other = (sums, sums.sum() - sums) if is_one_vs_rest else (sums[first], sums[second])
         smaller, total = np.minimum(one, other), np.maximum(one + other, np.finfo(float).tiny)
         max_nu = float(np.min(2.0 * smaller / total))
         if self.nu > max_nu * (1.0 + NU_TOL):
             error = InfeasibleNuError(self.nu, max_nu)
             error.args = (f"specified nu is infeasible: {error}",)
             worst = int(np.argmin(smaller / total))
-            pair = (worst, None) if is_against_rest else (int(first[worst]), int(second[worst]))
-            raise attach_class_balance_proof(error, sums, pair, rounding_of(n), self.classes_)
+            pair = (worst, None) if is_one_vs_rest else (int(first[worst]), int(second[worst]))
+            raise attach_class_balance_proof(error, sums, pair, gamma(n), self.classes_)
         super()._check_class_weights(sums, n)
 
     def _compute_scale(self, machines: BinaryMachines) -> FloatArray:

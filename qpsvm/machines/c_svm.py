@@ -24,7 +24,7 @@ f(x) = ⟨w, φ(x)⟩ + b. Samples may violate the margin y_i f(x_i) ≥ 1 by a 
     (CSVM.13)  three kinds of samples:  α_i = 0 and y_i f ≥ 1, no support vector;  0 < α_i < C_i and y_i f = 1, on the
                margin;  α_i = C_i and y_i f ≤ 1, inside the margin or on the wrong side
     (CSVM.14)  strong duality:  the optimal values of (CSVM.2) and (CSVM.10) differ in sign only
-    (CSVM.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (CSVM.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight per feature, and f(x) = wᵀx + b
     (CSVM.16)  weak duality:  for every α of (CSVM.10) and every w, b, ξ of (CSVM.2),  P(w, b, ξ) − D(α) =
                ½‖w − w(α)‖² + Σ [(C_i − α_i) ξ_i + α_i (y_i f(x_i) − 1 + ξ_i)] ≥ 0,  plus ½(b − yᵀα)² where b is
                penalised
@@ -63,9 +63,9 @@ class CSVM(Problem):
 
     See Also
     --------
-    NuSVM : With ν, a share of the samples, instead of C.
-    PrimalHinge : With λ in front of the norm instead of C.
-    HardMargin : No slack at all.
+    NuSVM : With ν, a fraction of the samples, instead of C.
+    PrimalHinge : With a factor λ of the norm instead of C.
+    HardMargin : Without slack.
 
     References
     ----------
@@ -73,7 +73,7 @@ class CSVM(Problem):
 
     Examples
     --------
-    With little to pay for it, the margin reaches beyond the nearest samples:
+    For a small C, the margin reaches beyond the nearest samples:
 
     >>> import qpsvm
     >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
@@ -105,9 +105,8 @@ class CSVM(Problem):
         super().__init__(samples, kernel, intercept, psd, constraints, C=C)
 
     def _build_specification(self) -> Specification:
-        return Specification(
-            self._active_target, 1.0, compute_upper_bounds(self.C, self.samples)
-        )  # (CSVM.2), (CSVM.10)
+        upper = compute_upper_bounds(self.C, self.samples)
+        return Specification(self._active_target, 1.0, upper)  # (CSVM.2), (CSVM.10)
 
     def equivalent_nu_svm(self, result: SVMResult) -> Problem:
         """Return the ν-SVM with the same decision function: ν = Σα_i / ΣC_i (Schölkopf et al. 2000, proposition 6).
@@ -120,16 +119,16 @@ class CSVM(Problem):
         Returns
         -------
         NuSVM
-            With weights proportional to C_i; its α is this one divided by Σ C_i, its ρ is 1/Σ C_i.
+            With weights proportional to C_i. Its α is that of this result divided by Σ C_i, and its ρ is 1/Σ C_i.
 
         Raises
         ------
         ParameterError
             All α are 0.
         UnsupportedError
-            The intercept is not free, as that of a ν-SVM is.
+            The intercept is not free; that of a ν-SVM is.
         ParameterTypeError, DataError
-            Not a result, or over other rows.
+            `result` is not a result, or not one of these samples.
 
         Examples
         --------
@@ -137,15 +136,14 @@ class CSVM(Problem):
         >>> import qpsvm
         >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], C=0.1)
         >>> result = qpsvm.solve(problem)
-        >>> twin = problem.equivalent_nu_svm(result)
-        >>> same = qpsvm.solve(twin)
-        >>> print(round(twin.nu, 6), np.allclose(same.w / same.rho, result.w))
+        >>> nu_svm = problem.equivalent_nu_svm(result)
+        >>> nu_result = qpsvm.solve(nu_svm)
+        >>> print(round(nu_svm.nu, 6), np.allclose(nu_result.w / nu_result.rho, result.w))
         0.875 True
         """
         if self.intercept != "free":
             raise UnsupportedError(f"a ν-SVM has a free intercept, this problem has {self.intercept!r}")
         penalties = self.C * self.sample_weight
-        twin: Problem = convert_problem(
-            self, "NuSVM", penalties, is_rescaled=True, nu=compute_nu(self, result, penalties)
-        )
-        return twin
+        nu = compute_nu(self, result, penalties)
+        nu_svm: Problem = convert_problem(self, "NuSVM", penalties, is_rescaled=True, nu=nu)
+        return nu_svm

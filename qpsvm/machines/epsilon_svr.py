@@ -30,7 +30,7 @@ f(x) = ⟨w, φ(x)⟩ + b, and β = α⁺ − α⁻. What is said of α goes for
     (ESVR.13)  three kinds of samples:  α⁺_i = α⁻_i = 0 and |t_i − f| ≤ ε, inside the tube;  0 < α_i < C_i and
                |t_i − f| = ε, on its edge;  α_i = C_i and |t_i − f| ≥ ε, beyond it;  squared:  α_i > 0 and |t_i − f| > ε
     (ESVR.14)  strong duality:  the optimal values of (ESVR.2) and (ESVR.10) differ in sign only
-    (ESVR.15)  linear kernel only:  w = Σ β_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (ESVR.15)  linear kernel only:  w = Σ β_i x_i has one weight per feature, and f(x) = wᵀx + b
     (ESVR.16)  weak duality:  for every α of (ESVR.10) and every w, b, ξ, ξ* of (ESVR.2),  P − D = ½‖w − w(α)‖² + Σ
                [(C_i − α⁺_i) ξ_i + α⁺_i (ε + ξ_i − t_i + f(x_i))] + the same below f  ≥ 0,  plus ½(b − 1ᵀβ)² where b is
                penalised;  squared:  C_i (ξ_i − α⁺_i/(2C_i))² for (C_i − α⁺_i) ξ_i

@@ -27,7 +27,7 @@ f(x) = ⟨w, φ(x)⟩ + b, and β = α⁺ − α⁻, as in an ε-SVR; C is scale
     (NUSVR.15)  strong duality:  the optimal values of (NUSVR.2) and (NUSVR.11) differ in sign only
     (NUSVR.16)  what ν bounds, by (NUSVR.6) and (NUSVR.14):  the share of weight C_i beyond the tube is at most ν, the
                 share that is beyond it or on its edge is at least ν
-    (NUSVR.17)  linear kernel only:  w = Σ β_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (NUSVR.17)  linear kernel only:  w = Σ β_i x_i has one weight per feature, and f(x) = wᵀx + b
     (NUSVR.18)  weak duality:  for every α of (NUSVR.11) and every w, b, ε, ξ, ξ* of (NUSVR.2),  P − D =
                 ½‖w − w(α)‖² + Σ [(C_i − α⁺_i) ξ_i + α⁺_i (ε + ξ_i − t_i + f(x_i))] + the same below f  ≥ 0
 

@@ -28,7 +28,7 @@ f(x) = ⟨w, φ(x)⟩ + b, and β = α⁺ − α⁻. U⁺_i = τC_i and U⁻_i =
     (QSVR.14)  strong duality:  the optimal values of (QSVR.2) and (QSVR.10) differ in sign only
     (QSVR.15)  what τ bounds, by (QSVR.5) and (QSVR.13):  the share of weight C_i with t_i < f(x_i) is at most τ, the
                share with t_i > f(x_i) at most 1 − τ
-    (QSVR.16)  linear kernel only:  w = Σ β_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (QSVR.16)  linear kernel only:  w = Σ β_i x_i has one weight per feature, and f(x) = wᵀx + b
     (QSVR.17)  weak duality:  for every α of (QSVR.10) and every w, b, ξ, ξ* of (QSVR.2),  P − D = ½‖w − w(α)‖² + Σ
                [(τC_i − α⁺_i) ξ_i + α⁺_i (ξ_i − t_i + f(x_i))] + the same below f  ≥ 0,  plus ½(b − 1ᵀβ)² where b is
                penalised

@@ -26,7 +26,7 @@ nothing, and large ones far more than those of a C-SVM.
     (SQHINGE.13)  two kinds of samples:  α_i = 0 and y_i f ≥ 1, no support vector;  α_i > 0 and y_i f = 1 − α_i/(2C_i),
                   inside the margin or on the wrong side. None lies on the margin: the first bit of slack is free
     (SQHINGE.14)  strong duality:  the optimal values of (SQHINGE.2) and (SQHINGE.10) differ in sign only
-    (SQHINGE.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
+    (SQHINGE.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight per feature, and f(x) = wᵀx + b
     (SQHINGE.16)  weak duality:  for every α of (SQHINGE.10) and every w, b, ξ of (SQHINGE.2),  P(w, b, ξ) − D(α) =
                   ½‖w − w(α)‖² + Σ [C_i (ξ_i − α_i/(2C_i))² + α_i (y_i f(x_i) − 1 + ξ_i)] ≥ 0,  plus ½(b − yᵀα)²
                   where b is penalised

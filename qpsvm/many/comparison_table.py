@@ -7,22 +7,22 @@ import io
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, overload
 
 from qpsvm.base.atomic_files import write_text
-from qpsvm.base.html import Cell
-from qpsvm.base.html import render_table as html_table
+from qpsvm.base.html import Cell, render_table
 
-#: Headings of the printed table, and the width of each column in characters; the first three hold text.
+#: Headings of the printed table, and the width of each column in characters.
 HEADINGS = {
     "backend": 21, "form": 7, "status": 16, "objective": 13, "solver gap": 11, "gap": 9, "support": 8, "margin": 7,
     "build": 9, "solve": 9, "total": 9,
 }  # fmt: skip
-WORDS = 3
+#: Number of text columns, which are the first ones, aligned to the left.
+N_TEXT_COLUMNS = 3
 #: Escapes of LaTeX's special characters.
-LATEX = str.maketrans(
+LATEX_ESCAPES = str.maketrans(
     {**{letter: f"\\{letter}" for letter in "&%$#_{}"}, "~": "\\textasciitilde{}", "^": "\\textasciicircum{}",
      "\\": "\\textbackslash{}"}
 )  # fmt: skip
@@ -30,16 +30,14 @@ LATEX = str.maketrans(
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One backend on one form of a problem.
-
-    If there is no solution, the numbers are None, and `note` says why.
+    """One backend on one form of a problem. Without a solution the numbers are None, and `note` says why.
 
     Attributes
     ----------
     backend : str
         Its name, or "auto".
     form : str or None
-        "dual" or "primal"; None if it accepts neither.
+        "dual" or "primal"; None if the backend accepts neither.
     status : str
         Status of the result; or "unsupported", "not installed", or "failed".
     primal, dual : float or None
@@ -47,9 +45,9 @@ class ComparisonRow:
     solver_gap : float or None
         Certified relative gap of the solver's own point.
     gap : float or None
-        Certified relative gap after polishing it.
+        Certified relative gap after polishing.
     support, margin : int or None
-        Number of support vectors, and of those on the margin; for several classes in one program, of rows.
+        Number of support vectors, and of those on the margin; for several classes in one program, numbers of rows.
     iterations : int or None
         As counted by the solver.
     build_time, solve_time, total_time : float or None
@@ -100,9 +98,9 @@ class ComparisonRow:
             _format_value(self.gap, ".1e"),
             _format_value(self.support, "d"),
             _format_value(self.margin, "d"),
-            _seconds(self.build_time),
-            _seconds(self.solve_time),
-            _seconds(self.total_time),
+            _format_seconds(self.build_time),
+            _format_seconds(self.solve_time),
+            _format_seconds(self.total_time),
         )
 
 
@@ -111,26 +109,26 @@ FIELDS = [field.name for field in fields(ComparisonRow)]
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Sequence[ComparisonRow]):
-    """What several backends made of one problem: a sequence of rows, which prints as a table.
+    """Results of several backends on one problem: a sequence of rows, which prints as a table.
 
     Attributes
     ----------
     title : str
         The problem.
     samples, features : int
-        Its size; of a QP, its variables and its rows.
+        The size of the problem. Those of a QP are its variables and its rows.
     tol : float
-        The relative gap that was to be certified.
+        The tolerance for the relative gap.
     rows : tuple of ComparisonRow
         In the order in which they were solved.
     repeat : int
-        How often each was to be solved.
+        Number of solves that were requested for each row.
     counted : tuple of str
         What `samples` and `features` count.
 
     See Also
     --------
-    compare : What makes one.
+    compare : Computes one.
 
     Examples
     --------
@@ -152,20 +150,20 @@ class Comparison(Sequence[ComparisonRow]):
     counted: tuple[str, str] = ("samples", "features")
 
     @overload
-    def __getitem__(self, place: int) -> ComparisonRow: ...
+    def __getitem__(self, index: int) -> ComparisonRow: ...
 
     @overload
-    def __getitem__(self, place: slice) -> tuple[ComparisonRow, ...]: ...
+    def __getitem__(self, index: slice) -> tuple[ComparisonRow, ...]: ...
 
-    def __getitem__(self, place: int | slice) -> ComparisonRow | tuple[ComparisonRow, ...]:
-        return self.rows[place]
+    def __getitem__(self, index: int | slice) -> ComparisonRow | tuple[ComparisonRow, ...]:
+        return self.rows[index]
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @property
     def fastest(self) -> ComparisonRow | None:
-        """The row of the shortest total time among those that are optimal; None where none is.
+        """The row with the shortest total time among the optimal ones; None if no row is optimal.
 
         Examples
         --------
@@ -174,16 +172,16 @@ class Comparison(Sequence[ComparisonRow]):
         >>> qpsvm.compare(problem, ["osqp", "cvxopt"], max_iter=1, polish=False).fastest is None
         True
         """
-        done = [row for row in self.rows if row.status == "optimal" and row.total_time is not None]
-        return min(done, key=lambda row: row.total_time or 0.0, default=None)
+        optimal = [row for row in self.rows if row.status == "optimal" and row.total_time is not None]
+        return min(optimal, key=lambda row: row.total_time or 0.0, default=None)
 
     def columns(self) -> dict[str, list[Any]]:
-        """A list for each field, for a data frame: `pandas.DataFrame(found.columns())`.
+        """Return a list for each field, for a data frame: `pandas.DataFrame(found.columns())`.
 
         Returns
         -------
         dict of str to list
-            One entry for each row.
+            One entry per row.
 
         Examples
         --------
@@ -195,17 +193,17 @@ class Comparison(Sequence[ComparisonRow]):
         return {name: [getattr(row, name) for row in self.rows] for name in FIELDS}
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """The table as CSV: every field, every number to its last digit, seconds as seconds, and nothing for None.
+        """Write all fields of the table as CSV, unrounded, times in seconds; None is an empty cell.
 
         Parameters
         ----------
         path : str or path-like, optional
-            A file to write to.
+            The file to write; without it the text is returned.
 
         Returns
         -------
         str or None
-            The text, where no file is named.
+            The text, or None if it was written to a file.
 
         Raises
         ------
@@ -232,16 +230,16 @@ class Comparison(Sequence[ComparisonRow]):
         Parameters
         ----------
         path : str or path-like, optional
-            A file to write to.
+            The file to write; without it the text is returned.
 
         Returns
         -------
         str or None
-            The text, where no file is named.
+            The text, or None if it was written to a file.
 
         See Also
         --------
-        to_csv : The same parameter, result and errors.
+        to_csv : Has the same parameter, result and errors.
 
         Examples
         --------
@@ -250,10 +248,10 @@ class Comparison(Sequence[ComparisonRow]):
         >>> json.loads(found.to_json())["rows"][0]["status"]
         'optimal'
         """
-        rows = [{name: _finite(value) for name, value in asdict(row).items()} for row in self.rows]
+        rows = [{name: _drop_nonfinite(value) for name, value in asdict(row).items()} for row in self.rows]
         sizes = dict(zip(self.counted, (self.samples, self.features), strict=True))
-        about = {"problem": self.title, **sizes, "tol": self.tol}
-        return _write_or_return(path, json.dumps({**about, "rows": rows}, indent=2, ensure_ascii=False) + "\n")
+        table = {"problem": self.title, **sizes, "tol": self.tol, "rows": rows}
+        return _write_or_return(path, json.dumps(table, indent=2, ensure_ascii=False) + "\n")
 
     def to_latex(self, path: str | os.PathLike[str] | None = None) -> str | None:
         r"""Write the printed table in LaTeX, for a document that has `\usepackage{booktabs}`.
@@ -261,16 +259,16 @@ class Comparison(Sequence[ComparisonRow]):
         Parameters
         ----------
         path : str or path-like, optional
-            A file to write to.
+            The file to write; without it the text is returned.
 
         Returns
         -------
         str or None
-            The text, where no file is named.
+            The text, or None if it was written to a file.
 
         See Also
         --------
-        to_csv : The same parameter, result and errors.
+        to_csv : Has the same parameter, result and errors.
 
         Examples
         --------
@@ -279,64 +277,66 @@ class Comparison(Sequence[ComparisonRow]):
         >>> print(found.to_latex().splitlines()[2])
         backend & form & status & objective & solver gap & gap & support & margin & build & solve & total \\
         """
-        heading, *rows = (f"{' & '.join(cells)} \\\\" for cells in self._cells(lambda text: text.translate(LATEX)))
-        columns = f"{'l' * WORDS}{'r' * (len(HEADINGS) - WORDS)}"
-        lines = [f"\\begin{{tabular}}{{{columns}}}", "\\toprule", heading, "\\midrule", *rows, "\\bottomrule"]
+        heading, *rows = (
+            f"{' & '.join(cell.translate(LATEX_ESCAPES) for cell in cells)} \\\\" for cells in self._iter_lines()
+        )
+        alignments = f"{'l' * N_TEXT_COLUMNS}{'r' * (len(HEADINGS) - N_TEXT_COLUMNS)}"
+        lines = [f"\\begin{{tabular}}{{{alignments}}}", "\\toprule", heading, "\\midrule", *rows, "\\bottomrule"]
         return _write_or_return(path, "\n".join([*lines, "\\end{tabular}", ""]))
 
-    def _cells(self, shown: Callable[[str], str] = str) -> Iterator[list[str]]:
-        """The headings, and what is printed of each row."""
-        yield list(HEADINGS)
-        yield from ([shown(cell) for cell in row.cells] for row in self.rows)
+    def _iter_lines(self) -> Iterator[Iterable[str]]:
+        """Yield the headings, then the printed cells of each row."""
+        yield HEADINGS
+        yield from (row.cells for row in self.rows)
 
     def __str__(self) -> str:
-        return "\n".join([self.heading, "", *map(line, self._cells()), *self.notes])
+        return "\n".join([self.heading, "", *map(format_line, self._iter_lines()), *self.notes])
 
     def __repr__(self) -> str:
         return f"<Comparison: {len(self.rows)} rows; {self.title}>"
 
     def _repr_html_(self) -> str:
         rows = [
-            [*(Cell(text, is_number=place >= WORDS) for place, text in enumerate(row.cells)), Cell(row.note)]
+            [*(Cell(text, is_number=j >= N_TEXT_COLUMNS) for j, text in enumerate(row.cells)), Cell(row.note)]
             for row in self.rows
         ]
-        return html_table(rows, head=[*HEADINGS, "note"], caption=self.heading)
+        return render_table(rows, head=[*HEADINGS, "note"], caption=self.heading)
 
     @property
     def heading(self) -> str:
-        """Problem, repetitions and tolerance, in one line."""
+        """One line with the problem, its size, the tolerance and the repetitions."""
         medians = f", times are medians of {self.repeat}" if self.repeat > 1 else ""
         sizes = f"{self.samples} {self.counted[0]} × {self.features} {self.counted[1]}"
         return f"{self.title}: {sizes}, tol {self.tol:g}{medians}"
 
     @property
     def notes(self) -> list[str]:
-        """The notes of the rows, a line each, below an empty one: what to take instead is in the table."""
-        found = []
+        """Lines below the printed table: an empty one, then each different note; empty without notes."""
+        lines = []
         for row in self.rows:
-            note = row.note.removeprefix(row.backend).partition("; use ")[0].strip()
-            found += [f"{row.backend}: {note}"] if note else []
-        return ["", *dict.fromkeys(found)] if found else []
+            note = row.note.removeprefix(row.backend).partition("; use ")[0].strip()  # the table lists the alternatives
+            lines += [f"{row.backend}: {note}"] if note else []
+        return ["", *dict.fromkeys(lines)] if lines else []
 
 
-def line(cells: Iterable[str]) -> str:
+def format_line(cells: Iterable[str]) -> str:
     """Format one line of the printed table."""
-    pairs = zip(cells, HEADINGS.values(), strict=True)
-    texts = [f"{text:<{width}}" if place < WORDS else f"{text:>{width}}" for place, (text, width) in enumerate(pairs)]
-    return "".join(texts).rstrip()
+    alignments = "<" * N_TEXT_COLUMNS + ">" * (len(HEADINGS) - N_TEXT_COLUMNS)
+    columns = zip(cells, alignments, HEADINGS.values(), strict=True)
+    return "".join(f"{cell:{alignment}{width}}" for cell, alignment, width in columns).rstrip()
 
 
-def _format_value(value: float | None, form: str) -> str:
-    return "" if value is None else f"{value:{form}}"
+def _format_value(value: float | None, specification: str) -> str:
+    return "" if value is None else f"{value:{specification}}"
 
 
-def _seconds(value: float | None) -> str:
+def _format_seconds(value: float | None) -> str:
     if value is None:
         return ""
     return f"{1e3 * value:.1f} ms" if value < 1 else f"{value:.2f} s"
 
 
-def _finite(value: Any) -> Any:
+def _drop_nonfinite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -345,6 +345,3 @@ def _write_or_return(path: str | os.PathLike[str] | None, text: str) -> str | No
         return text
     write_text(path, text)
     return None
-
-
-__all__ = ["HEADINGS", "Comparison", "ComparisonRow", "line"]

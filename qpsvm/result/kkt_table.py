@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.html import Cell, render_table
 
-#: Largest number of rows that are all printed; and the number of rows printed from each end of a longer table.
+#: Largest number of rows of a table that is printed in full; and number of rows printed at each end of a longer one.
 MAX_ROWS, ROWS_AT_EACH_END = 20, 5
 #: Significant digits of a printed number.
 DIGITS = 4
@@ -20,8 +20,8 @@ DIGITS = 4
 class KKTTable:
     """One row per sample, and named columns: `table["gap"]` (n,), `table[3]`, `table[:5]`, `np.asarray(table)`.
 
-    rows (n,): Structured array, whose columns depend on the machine. If one is "residual", its largest row is named.
-    numbers (n,): The samples' numbers, printed beside the rows; 0 to n − 1 if None.
+    rows (n,): Structured array, whose columns depend on the machine. The largest "residual", if any, is printed below.
+    numbers (n,): The numbers of the samples, printed beside the rows; None for 0 to n − 1.
     """
 
     def __init__(self, rows: NDArray[np.void], numbers: IntArray | None = None) -> None:
@@ -35,7 +35,7 @@ class KKTTable:
 
     @property
     def shape(self) -> tuple[int]:
-        """(n,)."""
+        """Shape of the array of rows, (n,)."""
         return (len(self._rows),)
 
     def __len__(self) -> int:
@@ -75,9 +75,9 @@ class KKTTable:
             ).rstrip()
             for row in table
         ]
-        left_out = len(self) - len(self._displayed_rows)
-        if left_out:
-            lines.insert(1 + ROWS_AT_EACH_END, f"{'…':>{widths[0]}}  {left_out} more rows")
+        n_omitted = len(self) - len(self._displayed_rows)
+        if n_omitted:
+            lines.insert(1 + ROWS_AT_EACH_END, f"{'…':>{widths[0]}}  {n_omitted} more rows")
         return "\n".join([*lines, *self._describe_worst_row()])
 
     def __repr__(self) -> str:
@@ -86,12 +86,12 @@ class KKTTable:
     def _repr_html_(self) -> str:
         columns = [(self._rows[name], self._is_number(name)) for name in self._names]
         body = [
-            [Cell(str(self._numbers[i])), *(Cell(_format_value(column[i]), number) for column, number in columns)]
+            [Cell(str(self._numbers[i])), *(Cell(_format_value(column[i]), is_number) for column, is_number in columns)]
             for i in self._displayed_rows
         ]
-        left_out = len(self) - len(self._displayed_rows)
-        if left_out:
-            body.insert(ROWS_AT_EACH_END, [Cell("…"), Cell(f"{left_out} more rows", n_columns=len(self._names))])
+        n_omitted = len(self) - len(self._displayed_rows)
+        if n_omitted:
+            body.insert(ROWS_AT_EACH_END, [Cell("…"), Cell(f"{n_omitted} more rows", n_columns=len(self._names))])
         return render_table(body, head=["", *self._names], caption=" ".join(self._describe_worst_row()))
 
     @property
@@ -103,12 +103,12 @@ class KKTTable:
 
     @property
     def _displayed_rows(self) -> list[int]:
-        """The rows that are printed."""
+        """Indices of the rows that are printed."""
         n = len(self)
         return list(range(n)) if n <= MAX_ROWS else [*range(ROWS_AT_EACH_END), *range(n - ROWS_AT_EACH_END, n)]
 
     def _describe_worst_row(self) -> list[str]:
-        """Return a line that names the row of the largest residual."""
+        """Return the line with the largest residual and its row; empty if there are no residuals."""
         if "residual" not in self._names or not len(self):
             return []
         residuals = self._rows["residual"]

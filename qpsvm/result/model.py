@@ -1,4 +1,4 @@
-"""Define decision functions that predict and are saved without pickle (`Model`, `AllInOneModel`, `PairsModel`)."""
+"""Define trained models, which predict and are saved without pickle (`Model`, `AllInOneModel`, `PairsModel`)."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.scores import ScoreFunctions
 
-#: Key of a model's metadata for the set that contains every optimum; see `Model.decision_bounds`.
+#: Key of the metadata that `Model.decision_bounds` needs, the bounds on f of every optimum.
 NEAR_KEY = "near"
 
 
 def check_kernel_diagonal(kernel: Kernel, diagonal: Any, rows: int, needed: bool) -> FloatArray | None:
-    """Check K(x, x) of rows of a precomputed kernel, (m,); None for other kernels. Raises ParameterError, DataError."""
-    precomputed = isinstance(kernel, Precomputed)
-    if diagonal is not None and not precomputed:
-        raise ParameterError("diagonal= is for a precomputed kernel: any other says what K(x, x) is")
-    if diagonal is None and precomputed and needed:
+    """Check K(x, x) of each row, (m,), given only for a precomputed kernel. Raises ParameterError, DataError."""
+    is_precomputed = isinstance(kernel, Precomputed)
+    if diagonal is not None and not is_precomputed:
+        raise ParameterError("diagonal= is for a precomputed kernel: any other kernel computes K(x, x)")
+    if diagonal is None and is_precomputed and needed:
         raise ParameterError("a precomputed kernel needs diagonal=, K(x, x) of each row of X")
     return None if diagonal is None else as_finite_vector(diagonal, "diagonal", rows)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DecisionFunctions(ProbabilityMixin):
-    """One decision function, or several over the same m support vectors: coef is (m,) or (m, k)."""
+    """One decision function, with coef (m,), or several over the same m support vectors, with coef (m, k)."""
 
     kernel: Kernel
     classes: NDArray[Any] | None
@@ -60,10 +60,10 @@ class DecisionFunctions(ProbabilityMixin):
     @property
     def _attributes(self) -> dict[str, Any]:
         """The attributes by name."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {attribute.name: getattr(self, attribute.name) for attribute in fields(self)}
 
     def _check_samples(self, X: Any) -> Matrix:
-        """Check the rows to predict, their columns in the order of the training data: (m, d)."""
+        """Check the rows of X, and return them with their columns in the order of the training data: (m, d)."""
         order = find_column_order(X, self.feature_names)
         samples = as_matrix(X, "X", self.n_features)
         return samples if order is None else samples[:, order]
@@ -73,13 +73,13 @@ class DecisionFunctions(ProbabilityMixin):
         if self.w is not None:
             products: FloatArray = samples @ self.w.T
             return products + self.b  # (DUAL.4), (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18), (JOINT.1)
-        if isinstance(self.kernel, Precomputed):
+        if isinstance(self.kernel, Precomputed):  # the samples are rows of the kernel matrix
             return np.asarray(self.kernel(samples, samples)[:, self.vectors] @ self.coef + self.b)
         m = samples.shape[0]
         if not len(self.coef):
             return np.zeros((m, *self.coef.shape[1:])) + self.b
-        step = max(1, BLOCK_NUMBERS // len(self.coef))
-        blocks = (samples[i : i + step] for i in range(0, m, step))
+        block_rows = max(1, BLOCK_NUMBERS // len(self.coef))
+        blocks = (samples[i : i + block_rows] for i in range(0, m, block_rows))
         values: FloatArray = np.concatenate([self.kernel(block, self.vectors) @ self.coef for block in blocks])
         return values + self.b  # (DUAL.4), (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11), (JOINT.1)
 
@@ -97,15 +97,15 @@ class DecisionFunctions(ProbabilityMixin):
         Returns
         -------
         ndarray, shape (m,), (m, k) or (m, k(k − 1)/2)
-            For one function, positive on the side of the larger label, and the prediction itself if there are no
-            labels. For an `AllInOneModel`, a column for each of `classes`. For a `PairsModel` with `by_class`, the
-            votes of each class plus less than ½ from the values; else f of each pair.
+            For one function f, positive on the side of the larger label; without labels, f is the prediction. For an
+            `AllInOneModel`, a column for each of `classes`. For a `PairsModel` with `by_class`, the number of votes of
+            each class, plus a number below ½ that depends on f of its pairs; else f of each pair.
 
         Raises
         ------
         DataError
             The width or the column names are not those of the training data; there are no rows; or a value is NaN or
-            infinite (row and column are named).
+            infinite (the message names row and column).
         ParameterError
             `diagonal` is missing but needed, or given for a kernel that is not precomputed.
 
@@ -137,9 +137,10 @@ class DecisionFunctions(ProbabilityMixin):
         return self._evaluate(samples)
 
     def predict(self, X: Any, *, diagonal: Any = None) -> NDArray[Any]:
-        """Return the label of each row of X: the larger one if f > 0, or that with the largest f_c or most votes.
+        """Return the predicted label of each row of X; without labels, f.
 
-        Ties go to the first label. Without labels the prediction is f itself.
+        Of two labels, the larger is predicted if f > 0; of more, that with the largest f_c or the most votes. Ties go
+        to the first label.
 
         Parameters
         ----------
@@ -151,7 +152,7 @@ class DecisionFunctions(ProbabilityMixin):
         Returns
         -------
         ndarray, shape (m,)
-            The labels as they were given, or numbers.
+            Labels of the training data, or values of f.
 
         Raises
         ------
@@ -274,7 +275,7 @@ class Model(DecisionFunctions):
         return values + self.diagonal * kernel_diagonal
 
     def decision_bounds(self, X: Any, *, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
-        """Return the bounds of `SVMResult.decision_bounds`, for a model that was saved with them: `solve --bounds`.
+        """Return bounds as `SVMResult.decision_bounds` does, for a model that was saved by `solve --bounds`.
 
         Parameters
         ----------
@@ -301,10 +302,10 @@ class Model(DecisionFunctions):
         >>> print(*(side.round(6) for side in model.decision_bounds([[0.0], [2.5]])))
         [-2.   0.5] [-2.   0.5]
         """
-        from qpsvm.bounds.near_points import NearFunction  # imported late: few programs need it
+        from qpsvm.bounds.near_points import NearFunction  # imported late, since few programs need it
 
         if NEAR_KEY not in self.metadata:
-            raise AbsentError("this model knows nothing of the optimum: `solve --bounds --save` keeps it with a model")
+            raise AbsentError("this model has no bounds: `solve --bounds --save` saves them in a model")
         near = NearFunction.from_record(self.metadata[NEAR_KEY], self.n_features if self.w is None else len(self.w))
         samples = self._check_samples(X)
         kernel_diagonal = check_kernel_diagonal(self.kernel, diagonal, samples.shape[0], needed=True)
@@ -321,15 +322,15 @@ class Model(DecisionFunctions):
     def _evaluate_features(self, samples: Matrix, row_map: FeatureMap) -> FloatArray:
         """Return f of checked samples (m, d), with the features of a map computed block by block: (m,)."""
         linear = self.linear_model
-        block_size = max(1, BLOCK_NUMBERS // row_map.learned_fit.factor.size)
-        blocks = (samples[i : i + block_size] for i in range(0, samples.shape[0], block_size))
+        block_rows = max(1, BLOCK_NUMBERS // row_map.learned_fit.factor.size)
+        blocks = (samples[i : i + block_rows] for i in range(0, samples.shape[0], block_rows))
         return np.concatenate([linear.decision_function(row_map.features(block)) for block in blocks])
 
     def _evaluate_stream(self, source: RowSource, diagonal: Any = None) -> FloatArray:
         """Evaluate f on rows that are not all in memory, one block at a time: (m,)."""
         if source.d != self.n_features:
             raise DataError(f"X has {source.d} columns where {self.n_features} are expected")
-        order = None  # of the columns of the source, in that of the model; None if they have the same
+        order = None  # column of the source for each column of the model; None for the same order
         if self.feature_names is not None and source.feature_names is not None:
             order = find_order(source.feature_names, self.feature_names, "X")
         kernel_diagonal = check_kernel_diagonal(self.kernel, diagonal, source.n, needed=self.diagonal != 0.0)
@@ -345,8 +346,8 @@ class Model(DecisionFunctions):
     @staticmethod
     def _evaluate_ball(samples: Matrix, centre: FloatArray, radius: float) -> FloatArray:
         """Return R² − ‖x − c‖² for checked samples (m, d), by differences, without cancellation far away: (m,)."""
-        step = max(1, BLOCK_NUMBERS // len(centre))
-        blocks = (as_dense(samples[i : i + step]) - centre for i in range(0, samples.shape[0], step))
+        block_rows = max(1, BLOCK_NUMBERS // len(centre))
+        blocks = (as_dense(samples[i : i + block_rows]) - centre for i in range(0, samples.shape[0], block_rows))
         squares = np.concatenate([np.einsum("ij,ij->i", block, block) for block in blocks])
         return np.asarray(radius * radius - squares)  # (SVDD.17)
 
@@ -387,7 +388,7 @@ class PairsModel(DecisionFunctions):
         Intercepts and weights of the pairs (0, 1), (0, 2), …, (k − 2, k − 1); f is positive for the first class of its
         pair.
     coef : ndarray, shape (k − 1, m)
-        Coefficients of the m stored rows, which are sorted by class. A row of class i has one for each other class c,
+        Coefficients of the m stored rows, which are sorted by class. A row of class i has one for each other class c:
         at index c if c < i, and c − 1 if c > i, as in `dual_coef_` of scikit-learn. (k − 1, 0) for a linear machine.
     counts : ndarray of int, shape (k,)
         Number of stored rows of each class; zeros for a linear machine.
@@ -429,6 +430,7 @@ class PairsModel(DecisionFunctions):
         return self._scores.score_for_signs(samples)
 
     def _compute_machine_values(self, X: Any) -> FloatArray:
+        """Return f of each pair with the opposite sign, positive for its second class: (m, P)."""
         return -self._evaluate(self._check_samples(X))
 
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
@@ -483,6 +485,7 @@ def load(path: str | os.PathLike[str]) -> Model | AllInOneModel | PairsModel:
     """
     from qpsvm.result.saving.model_file import read_model
 
-    if "counts" in (attributes := read_model(path)):
+    attributes = read_model(path)
+    if "counts" in attributes:  # an attribute of this class only, as is `diagonal` of `Model`
         return PairsModel(**attributes)
     return Model(**attributes) if "diagonal" in attributes else AllInOneModel(**attributes)

@@ -1,21 +1,21 @@
 """Solve all-in-one multiclass machines by a sequential dual method, one sample at a time (`solve_sequential`).
 
 The samples that violate their optimality conditions most form a working set. Within it, sweeps solve one sample after
-another by (SAMPLE.1) or (SAMPLE.2), using only kernel values of the set; then one matrix product updates f of all
-samples (the decomposition of Joachims (1999), with the inner method of Keerthi et al. (2008)). For a linear machine in
-memory the compiled core passes over all samples instead, in random order, and keeps w (Keerthi et al.).
+another by (SAMPLE.1) or (SAMPLE.2), using only kernel values of the set. Then one matrix product updates f of all
+samples. This is the decomposition of Joachims (1999), with the inner method of Keerthi et al. (2008). For a linear
+machine in memory the compiled core instead passes over all samples in random order, and updates w (Keerthi et al.).
 
 A free intercept requires Σ_i β_ic = 0 for every class, which a step over a single sample violates. The method of
 multipliers restores it (Hestenes (1969), Powell (1969)):
 
     (SEQ.1)  maximise D(α) − Σ_c b_c ν_c − ½ρ Σ_c ν_c²,  ν_c = Σ_i β_ic:  the Gram matrix is K + ρ, and f has b + ρν
-    (SEQ.2)  b ← b + ρν whenever the conditions of (SEQ.1) hold better than the balance does; of a linear machine, after
+    (SEQ.2)  b ← b + ρν when the conditions of (SEQ.1) are violated less than ν = 0 is; for a linear machine, after
              every pass
 
 A penalised intercept is ρ = 1 with b = 0; without an intercept ρ = 0.
 
-The dual over the k − 1 α of one sample, with all others fixed, is solved exactly. With K = K_ii and m_c = t_c at α_i =
-0, over the rivals c of sample i, and S = Σ_c α_c:
+The dual over the k − 1 variables α_c of one sample i, one for each rival class c, is solved exactly, with the other
+samples fixed. With K = K_ii, m_c = t_ic at α_i = 0, and S = Σ_c α_c:
 
     (SAMPLE.1)  maximise Σ m_c α_c − ½K(Σα_c² + S²)  over α ≥ 0 and S ≤ C:  α_c = (m_c/K − S)⁺ while S < C, and
                 α_c = (m_c/K − θ)⁺ with Σ_c α_c = C otherwise
@@ -40,19 +40,19 @@ from qpsvm.solvers.shared.class_solution import ClassSolution
 from qpsvm.solvers.shared.row_table import build_table, find_rows_in_memory
 from qpsvm.space.operators import LowRank, Operator
 
-#: Limits of the samples in a working set (more samples need fewer products, but waste steps on old values of f), and of
-#: the sweeps over it.
+#: Largest number of samples in a working set (a larger one needs fewer matrix products, but more steps use old values
+#: of f), and of sweeps over it.
 MAX_SET_SIZE, MAX_SWEEPS = 100, 8
-#: A working set is left when its violation has fallen to this share.
+#: The sweeps over a working set end when its violation has fallen to this share of the violation before them.
 INNER_SHARE = 0.2
-#: ρ of a free intercept in units of the mean of K_ii: a larger ρ slows down the steps, a smaller one the updates of b.
-#: And the minimum of ρ times the mean C_i as a share of the level: for a small C, b would hardly change otherwise.
+#: ρ of a free intercept in units of the mean K_ii: a larger ρ slows down the steps, a smaller one the updates of b.
+#: And the minimum of ρ times the mean C_i, in units of the level ℓ: for a small C, b would hardly change otherwise.
 RHO_SHARE, MIN_RHO_SHARE = 0.03, 0.1
-#: K_ii counts as at least this share of the mean.
-LEAST_DIAGONAL = 1e-12
-#: Steps of the compiled loop of a linear machine between two reports.
+#: A smaller K_ii, as a share of the mean, is replaced by this one, since the steps divide by K_ii.
+MIN_DIAGONAL_SHARE = 1e-12
+#: Number of steps of the compiled loop of a linear machine between two reports.
 REPORTED_STEPS = 200_000
-#: b is updated when the violation is below this share of the shift of f by the imbalance.
+#: b is updated when the largest violation is at most this share of ρ max|ν_c|, the shift of f by the imbalance.
 UPDATE_SHARE = 0.5
 
 
@@ -61,44 +61,41 @@ def compute_shared_step(z: FloatArray, C: float) -> FloatArray:
     ordered = np.sort(z)[::-1]
     sums = np.cumsum(ordered)
     counts = np.arange(1, len(z) + 1)
-    levels = sums / (counts + 1)  # S = Σ_top z − (number of top entries) S
-    last = int(np.count_nonzero(ordered > levels)) - 1
+    thresholds = sums / (counts + 1)  # S = Σ (z_c − S) over the largest z, for each number of them
+    last = int(np.count_nonzero(ordered > thresholds)) - 1
     if last < 0:
         return np.zeros(len(z))
-    theta = float(levels[last])
-    if theta > C:
-        levels = (sums - C) / counts
-        last = int(np.count_nonzero(ordered > levels)) - 1
-        theta = float(levels[max(last, 0)])
+    theta = float(thresholds[last])
+    if theta > C:  # then S = C
+        thresholds = (sums - C) / counts
+        last = int(np.count_nonzero(ordered > thresholds)) - 1
+        theta = float(thresholds[max(last, 0)])
     return np.asarray(np.maximum(z - theta, 0.0))
 
 
 def compute_separate_step(z: FloatArray, C: float) -> FloatArray:
     """Return α of (SAMPLE.2) for z = m/K over the rivals: (k − 1,)."""
-    points = np.concatenate([z, z - C])
-    points.sort()
-    points = points[np.searchsorted(points, 0.0) :]  # S ≥ 0
-    if not len(points):
+    breakpoints = np.concatenate([z, z - C])  # of Σ_c clip(z_c − S, 0, C) − S as a function of S, which decreases
+    breakpoints.sort()
+    breakpoints = breakpoints[np.searchsorted(breakpoints, 0.0) :]  # S ≥ 0
+    if not len(breakpoints):
         return np.zeros(len(z))
-    excess = np.minimum(np.maximum(z - points[:, None], 0.0), C).sum(axis=1) - points  # decreasing
-    last = int(np.count_nonzero(excess > 0.0))
-    low = 0.0 if last == 0 else float(points[last - 1])
-    above = float(np.minimum(np.maximum(z - low, 0.0), C).sum()) - low
+    excess = np.minimum(np.maximum(z - breakpoints[:, None], 0.0), C).sum(axis=1) - breakpoints
+    n_below = int(np.count_nonzero(excess > 0.0))
+    low = 0.0 if n_below == 0 else float(breakpoints[n_below - 1])  # the root S is in the piece that starts here
+    excess_at_low = float(np.minimum(np.maximum(z - low, 0.0), C).sum()) - low
     slope = 1.0 + int(np.count_nonzero((z > low) & (z - C <= low)))
-    return np.asarray(np.minimum(np.maximum(z - (low + above / slope), 0.0), C))
+    return np.asarray(np.minimum(np.maximum(z - (low + excess_at_low / slope), 0.0), C))
 
 
 def solve_sequential(
-    gram: Operator,
-    dual: AllInOneDual,
-    tol: float,
-    budget: Budget,
-    alpha: FloatArray | None = None,
+    gram: Operator, dual: AllInOneDual, tol: float, budget: Budget, alpha: FloatArray | None = None,
     b: FloatArray | None = None,
-) -> ClassSolution:
-    """Run until every violation is below `tol`, a share of the level, or the budget is exhausted.
+) -> ClassSolution:  # fmt: skip
+    """Run until every violation is at most `tol` times the level, or the budget is exhausted.
 
-    alpha, b: The start; None for 0. Shapes: gram (n, n), alpha (n, k), b (k,).
+    gram: Operator (n, n).
+    alpha (n, k), b (k,): The start; None for 0.
     """
     X = find_rows_in_memory(gram)
     if core.compiled is not None and X is not None:
@@ -116,15 +113,15 @@ def choose_rho(dual: AllInOneDual, mean_diagonal: float) -> float:
 def _descend(
     X: Matrix, dual: AllInOneDual, tol: float, budget: Budget, alpha: FloatArray | None, b: FloatArray | None
 ) -> ClassSolution:
-    """Run the compiled passes of a linear machine over its samples X (n, d), one sample after the other."""
+    """Run the compiled passes over the samples X (n, d) of a linear machine."""
     n, k = dual.n, dual.k
     table = build_table(X)
     squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
     mean_diagonal = float(squares.mean()) or 1.0
-    rho, is_free = choose_rho(dual, mean_diagonal), dual.intercept == "free"
-    squares = np.maximum(squares, LEAST_DIAGONAL * mean_diagonal)
+    rho, has_free_intercept = choose_rho(dual, mean_diagonal), dual.intercept == "free"
+    squares = np.maximum(squares, MIN_DIAGONAL_SHARE * mean_diagonal)
     alpha = np.zeros((n, k)) if alpha is None else np.array(alpha, order="C")
-    b = np.zeros(k) if b is None or not is_free else b.copy()
+    b = np.zeros(k) if b is None or not has_free_intercept else b.copy()
     beta = dual.compute_beta(alpha)
     W, sums = np.ascontiguousarray(X.T @ beta, dtype=np.float64), beta.sum(axis=0)
     label, upper = np.ascontiguousarray(dual.label, dtype=np.int64), np.ascontiguousarray(dual.upper)
@@ -132,14 +129,14 @@ def _descend(
     while reason is None:
         max_steps = REPORTED_STEPS if budget.max_steps is None else min(REPORTED_STEPS, budget.max_steps - budget.steps)
         steps, is_finished, violation = core.compiled.descend_classes(
-            *table, label, upper, squares, alpha, W, b, sums, rho, dual.level, dual.has_shared_slack, is_free,
-            max_steps, tol, budget.find_stop_reason,
+            *table, label, upper, squares, alpha, W, b, sums, rho, dual.level, dual.has_shared_slack,
+            has_free_intercept, max_steps, tol, budget.find_stop_reason,
         )  # fmt: skip
         budget.steps += steps
         budget.report("sequential dual", budget.steps, violation=violation / dual.level)
         if is_finished:
             reason = "converged"
-        elif not (np.isfinite(violation) and steps):
+        elif not (np.isfinite(violation) and steps):  # without a step or a number, another call would not help
             reason = budget.find_stop_reason() or "numerical_error"
         else:
             reason = budget.find_stop_reason()
@@ -147,7 +144,7 @@ def _descend(
 
 
 class _SequentialRun:
-    """The state of one run: α, β, f and b."""
+    """The state of one run: α, b, and β and f that belong to them; f has the terms b + ρν of (SEQ.1)."""
 
     def __init__(
         self, gram: Operator, dual: AllInOneDual, tol: float, budget: Budget, alpha: FloatArray | None,
@@ -161,7 +158,7 @@ class _SequentialRun:
         self.diagonal = gram.diagonal()
         mean_diagonal = float(self.diagonal.mean()) or 1.0
         self.has_free_intercept, self.rho = dual.intercept == "free", choose_rho(dual, mean_diagonal)
-        self.diagonal = np.maximum(self.diagonal, LEAST_DIAGONAL * mean_diagonal)
+        self.diagonal = np.maximum(self.diagonal, MIN_DIAGONAL_SHARE * mean_diagonal)
         self.alpha = np.zeros((n, k)) if alpha is None else alpha.copy()
         self.b = np.zeros(k) if b is None or not self.has_free_intercept else b.copy()
         self.product = _choose_product(gram)
@@ -195,26 +192,24 @@ class _SequentialRun:
         return self.rho * float(np.abs(self.beta.sum(axis=0)).max()) if self.has_free_intercept else 0.0
 
     def _move_intercepts(self) -> None:
-        """Update b by (SEQ.2); f then contains ρν once for (SEQ.1) and once for b."""
+        """Update b by (SEQ.2). f then contains ρν twice: once for (SEQ.1) and once for b."""
         shift = self.rho * self.beta.sum(axis=0)
         self.b = self.b + shift
         self.f += shift
 
     def _compute_violations(self, f: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
-        """Compute the violation of optimality of the samples `rows`, for their f and α (r, k): (r,)."""
+        """Return by how much each of the samples `rows` violates optimality, (r,), for their f and α (r, k)."""
         dual = self.dual
         label, is_own, C = dual.label[rows], self.own_class_mask[rows], dual.upper[rows]
         t = dual.level - (f[np.arange(len(rows)), label][:, None] - f)
         if dual.has_shared_slack:
-            t[is_own] = 0.0
-            has_slack = alpha.sum(axis=1) < C * (1.0 - 1e-12)
-            min_t = np.where(alpha > 0.0, t, np.inf).min(axis=1)
-            return np.asarray(
-                t.max(axis=1) - np.where(has_slack, np.minimum(min_t, 0.0), np.minimum(min_t, t.max(axis=1)))
-            )
-        up = np.where(alpha < C[:, None], t, 0.0)
-        down = np.where(alpha > 0.0, -t, 0.0)
-        largest = np.maximum(up, down)
+            t[is_own] = 0.0  # the own class has the remaining C − Σ_c α_c as its variable
+            has_remainder = alpha.sum(axis=1) < C * (1.0 - 1e-12)
+            min_t, max_t = np.where(alpha > 0.0, t, np.inf).min(axis=1), t.max(axis=1)
+            return np.asarray(max_t - np.minimum(np.where(has_remainder, np.minimum(min_t, 0.0), min_t), max_t))
+        gain_up = np.where(alpha < C[:, None], t, 0.0)  # t is the derivative of D by α
+        gain_down = np.where(alpha > 0.0, -t, 0.0)
+        largest = np.maximum(gain_up, gain_down)
         largest[is_own] = 0.0
         return np.asarray(largest.max(axis=1))
 
@@ -238,17 +233,17 @@ class _SequentialRun:
                 self.budget.find_stop_reason,
             )  # fmt: skip
         else:
-            self._sweep(rows, K, f, alpha, diagonal, inner_tol)
+            self._sweep_in_python(rows, K, f, alpha, diagonal, inner_tol)
         beta = -alpha
         beta[np.arange(len(rows)), label] = alpha.sum(axis=1)
         change = beta - old_beta
         self.alpha[rows], self.beta[rows] = alpha, beta
         self.f += self.product(rows, change) + self.rho * change.sum(axis=0)
 
-    def _sweep(
+    def _sweep_in_python(
         self, rows: IntArray, K: FloatArray, f: FloatArray, alpha: FloatArray, diagonal: FloatArray, inner_tol: float
     ) -> None:
-        """Sweep over a working set with the matrix K + ρ (r, r), changing α and f (r, k), as the compiled loop does."""
+        """Change α and f (r, k) of a working set with the matrix K + ρ (r, r), as the compiled loop does."""
         label, C = self.dual.label[rows], self.dual.upper[rows]
         for _ in range(MAX_SWEEPS):
             violation = self._compute_violations(f, alpha, rows)
@@ -265,7 +260,7 @@ class _SequentialRun:
     def _solve_sample(
         self, i: int, y: int, C: float, diagonal: float, K: FloatArray, f: FloatArray, alpha: FloatArray
     ) -> None:
-        """Solve for one sample of a working set, changing f and α of the set."""
+        """Solve (SAMPLE.1) or (SAMPLE.2) for sample i of a working set, changing f and α of the set."""
         rivals = self.rivals[y]
         old, values = alpha[i, rivals], f[i]
         t = self.dual.level - (values[y] - values[rivals])
@@ -281,7 +276,7 @@ class _SequentialRun:
 
 
 def _choose_product(gram: Operator) -> Callable[[IntArray, FloatArray], FloatArray]:
-    """Return a function that computes K[:, rows] δ for few rows."""
+    """Return a function that computes K[:, rows] δ, (n, k), for few rows; from features if K is a product of them."""
     if isinstance(gram, LowRank) and gram.scale is None and gram.d is None:
         source = gram.source
 

@@ -160,7 +160,7 @@ def test_rows_of_weight_zero_have_no_part_in_it():
 
 def test_long_docstrings_are_cut_to_their_first_line():
     text = find_code(qpsvm.Model.predict).text
-    assert 'or that with the largest f_c or most votes."""' in text
+    assert 'predicted label of each row of X; without labels, f."""' in text
     assert "Parameters" not in text
     compile("class A:\n" + "\n".join("    " + line for line in text.splitlines()), "cut", "exec")
 

@@ -33,7 +33,7 @@ class Enclosure(NamedTuple):
     radius: FloatArray
 
     def add(self, other: Enclosure) -> Enclosure:
-        """Return the sum, with its rounding."""
+        """Return the sum; its radius includes the rounding of the addition."""
         value = self.value + other.value
         return Enclosure(value, (self.radius + other.radius + 2.0 * UNIT * np.abs(value)) * FEW_ROUNDINGS)
 
@@ -50,9 +50,8 @@ def as_exact(value: FloatArray) -> Enclosure:
 
 def multiply_enclosed(M: Matrix, x: Enclosure) -> Enclosure:
     """Return Mx (m,) of an exact matrix M (m, k), with the rounding bound (ROUND.1)."""
-    k, magnitudes = M.shape[1], abs(M)
-    if sp.issparse(M) and k > 16:  # γ of the number of entries of each row
-        m = M.shape[0]
+    (m, k), magnitudes = M.shape, abs(M)
+    if sp.issparse(M) and k > 16:  # a row of few entries has a smaller γ than one of k; for a small k that does not pay
         counts = np.diff(M.indptr) if M.format == "csr" else np.bincount(sp.coo_array(M).coords[0], minlength=m)
         rounding = (counts + 4.0) * UNIT / (1.0 - (counts + 4.0) * UNIT)
         radius = magnitudes @ np.abs(x.value) * rounding + magnitudes @ x.radius * (1.0 + rounding)
@@ -60,43 +59,44 @@ def multiply_enclosed(M: Matrix, x: Enclosure) -> Enclosure:
     else:
         radius = magnitudes @ (np.abs(x.value) * gamma(k + 4) + x.radius * (1.0 + gamma(k + 4)))
         radius = radius * (1.0 + gamma(k + 4)) + k * UNDERFLOW
-    is_nonzero = magnitudes @ ((x.value != 0.0) | (x.radius > 0.0)).astype(np.float64) > 0.0  # other rows are exactly 0
+    is_nonzero = magnitudes @ ((x.value != 0.0) | (x.radius > 0.0)).astype(np.float64) > 0.0  # else Mx is exactly 0
     return Enclosure(M @ x.value, np.where(is_nonzero, radius, 0.0))
 
 
-def holds_exactly(M: Matrix, x: FloatArray, sides: FloatArray, equal: bool) -> bool:
-    """Return whether Mx = `sides` (if `equal`) or Mx ≤ `sides` holds exactly; False if that is too expensive to decide.
+def holds_exactly(M: Matrix, x: FloatArray, rhs: FloatArray, equal: bool) -> bool:
+    """Return whether Mx = `rhs` (if `equal`) or Mx ≤ `rhs` holds exactly; False if that is too expensive to decide.
 
-    `math.fsum` rounds the sum of exact products only once, so its sign is exact.
+    `math.fsum` rounds only once, after adding exact products, so the sign of its sum is exact.
     """
     rows = sp.csr_array(M)
     a, b = rows.data, x[rows.indices]
-    spans = zip(map(slice, rows.indptr[:-1].tolist(), rows.indptr[1:].tolist()), sides.tolist(), strict=True)
+    slices = map(slice, rows.indptr[:-1].tolist(), rows.indptr[1:].tolist())  # the entries of each row
+    constraints = zip(slices, rhs.tolist(), strict=True)
     residuals: Iterator[float | Fraction]
     if have_exact_products(a) and have_exact_products(b):
         product, error = (values.tolist() for values in two_product(a, b))
-        residuals = (math.fsum([*product[entries], *error[entries], -side]) for entries, side in spans)
+        residuals = (math.fsum([*product[entries], *error[entries], -bound]) for entries, bound in constraints)
     elif rows.nnz <= MAX_FRACTION_ENTRIES:
         residuals = (
-            dot_exactly(map(Fraction, a[entries].tolist()), b[entries].tolist()) - Fraction(side)
-            for entries, side in spans
+            dot_exactly(map(Fraction, a[entries].tolist()), b[entries].tolist()) - Fraction(bound)
+            for entries, bound in constraints
         )
     else:
         return False
     return not any(residual > 0 or (equal and residual < 0) for residual in residuals)
 
 
-def find_independent_rows(M: FloatArray, pivot: float = MIN_PIVOT) -> IntArray:
+def find_independent_rows(M: FloatArray, min_pivot: float = MIN_PIVOT) -> IntArray:
     """Return the indices of a maximal independent subset of the rows of M (k, n), by a QR factorisation with pivots."""
     if not M.size:
         return np.zeros(0, dtype=np.intp)
     _, R, order = qr(M.T, mode="economic", pivoting=True)
-    sizes = np.abs(np.diagonal(R))
-    return np.sort(order[: int((sizes > pivot * max(float(sizes[0]), np.finfo(float).tiny)).sum())])
+    pivots = np.abs(np.diagonal(R))
+    return np.sort(order[: int((pivots > min_pivot * max(float(pivots[0]), np.finfo(float).tiny)).sum())])
 
 
 def select_independent_columns(M: FloatArray) -> IntArray | None:
-    """Return the indices of k independent columns of M (k, n); None if there are fewer."""
+    """Return the indices of k independent columns of M (k, n); None if there are fewer, or M is not finite."""
     k, n = M.shape
     if k > n or not np.isfinite(M).all():
         return None
@@ -115,8 +115,8 @@ class Inverse:
         if not self.kappa < 0.5:
             raise np.linalg.LinAlgError("the matrix may be singular")
 
-    def solve(self, right: Enclosure) -> tuple[FloatArray, float]:
-        """Return an approximate solution of Be = ρ, (k,), and an upper bound of ‖e‖∞."""
+    def solve(self, rhs: Enclosure) -> tuple[FloatArray, float]:
+        """Return an approximate solution e of Be = `rhs`, (k,), and an upper bound of ‖e‖∞ for the exact one."""
         k = len(self.R)
-        size = float((np.abs(self.R) @ right.size).max(initial=0.0)) * (1.0 + gamma(k + 4)) + k * UNDERFLOW
-        return self.R @ right.value, size / (1.0 - self.kappa) * FEW_ROUNDINGS
+        bound = float((np.abs(self.R) @ rhs.size).max(initial=0.0)) * (1.0 + gamma(k + 4)) + k * UNDERFLOW
+        return self.R @ rhs.value, bound / (1.0 - self.kappa) * FEW_ROUNDINGS

@@ -1,4 +1,4 @@
-"""Read the bytes of a path, or of standard input, as text (`read_bytes`, `open_decompressed`, `open_text`)."""
+"""Read files, which may be compressed, and standard input as text (`read_bytes`, `open_decompressed`, `open_text`)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from typing import IO, Any, cast
 
 from qpsvm.base.errors import FileFormatError, MissingFileError, QPSVMError, TooLargeError
 
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+#: Byte order marks of UTF-16.
+UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 #: Patterns of the first bytes of compressed files, with the modules that decompress them.
 DECOMPRESSORS = {rb"\xfd7zXZ\0": "lzma", rb"\x1f\x8b": "gzip", rb"BZh[1-9](1AY&SY|\x17rE8P)": "bz2"}
-#: Number of bytes that show which pattern matches.
+#: Number of first bytes in which these patterns are looked for.
 SIGNATURE_BYTES = 10
 
 
@@ -46,7 +47,7 @@ def translate_memory_errors(path: FilePath) -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        if isinstance(error, QPSVMError):
+        if isinstance(error, QPSVMError):  # a TooLargeError with a message of its own
             raise
         raise TooLargeError(
             f"{path} does not fit into the memory that this process may use; drop columns, take fewer rows, or write "
@@ -55,14 +56,14 @@ def translate_memory_errors(path: FilePath) -> Iterator[None]:
 
 
 def refuse_device(path: str | PathLike[str], seekable: bool = False) -> None:
-    """Refuse devices other than terminals; if read more than once (`seekable`), also terminals, pipes and sockets."""
+    """Refuse a device that is no terminal; if the file must be `seekable`, also a terminal, pipe or socket."""
     mode = os.stat(path).st_mode
-    is_terminal = os.path.realpath(path).startswith(("/dev/pts/", "/dev/tty"))  # as /dev/stdin may be
+    is_terminal = os.path.realpath(path).startswith(("/dev/pts/", "/dev/tty"))  # to which /dev/stdin may be a link
     if (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)) and (seekable or not is_terminal):
         raise FileFormatError(f"{path} is a device, not a file with rows")
     if seekable and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
-        what = "pipe" if stat.S_ISFIFO(mode) else "socket"
-        raise FileFormatError(f"{path} is a {what}, which can be read only once: write its content into a file first")
+        kind = "pipe" if stat.S_ISFIFO(mode) else "socket"
+        raise FileFormatError(f"{path} is a {kind}, which can be read only once: write its content into a file first")
 
 
 def read_bytes(path: FilePath, charset: str = "utf-8") -> bytes:
@@ -78,12 +79,13 @@ def read_bytes(path: FilePath, charset: str = "utf-8") -> bytes:
     if codecs.lookup(charset).name != "utf-8":
         try:
             content = content.decode(charset).encode()
-        except (UnicodeError, LookupError):  # the latter: a codec that makes no text, such as base64
+        except (UnicodeError, LookupError):  # LookupError: a codec that is not one of text, such as base64
             raise FileFormatError(f"{path} is not text in {charset}; name its encoding by --encoding") from None
     if b"\0" in content:
-        is_utf_16 = content.startswith(UTF_16)
-        hint = "; read it by --encoding utf-16" if is_utf_16 else "; export it as CSV or LIBSVM text in UTF-8"
-        raise FileFormatError(f"{path} is not a text file in UTF-8{': it is UTF-16 text' * is_utf_16}{hint}")
+        message = f"{path} is not a text file in UTF-8"
+        if content.startswith(UTF_16_MARKS):
+            raise FileFormatError(f"{message}: it is UTF-16 text; read it by --encoding utf-16")
+        raise FileFormatError(f"{message}; export it as CSV or LIBSVM text in UTF-8")
     content = content.removeprefix(b"\xef\xbb\xbf")
     if b"\r" in content:
         content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -94,13 +96,12 @@ def read_bytes(path: FilePath, charset: str = "utf-8") -> bytes:
     return content
 
 
-def open_decompressed(path: FilePath) -> IO[bytes]:
-    """Open a file for reading, and decompress xz, gzip and bzip2. Raises FileFormatError."""
-    name = str(path)
+def open_decompressed(path: str | PathLike[str]) -> IO[bytes]:
+    """Open a file for reading; xz, gzip and bzip2 are decompressed. Raises FileFormatError."""
     try:
-        with open(name, "rb") as file:
+        with open(path, "rb") as file:
             decompressor = _find_decompressor(file.read(SIGNATURE_BYTES))
-        return cast("IO[bytes]", open(name, "rb") if decompressor is None else decompressor.open(name, "rb"))
+        return cast("IO[bytes]", open(path, "rb") if decompressor is None else decompressor.open(path, "rb"))
     except OSError as error:
         raise FileFormatError(f"{path} cannot be read: {error.strerror or error}") from error
 
@@ -114,7 +115,7 @@ def translate_read_errors(path: FilePath) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        if isinstance(error, QPSVMError):
+        if isinstance(error, QPSVMError):  # some are OSErrors, and already name their cause
             raise
         raise FileFormatError(f"{path} is a damaged compressed file: {error}") from error
 
@@ -125,12 +126,12 @@ def decode_text(content: bytes) -> io.TextIOWrapper:
 
 
 @contextmanager
-def open_text(path: FilePath) -> Iterator[Iterable[str]]:
+def open_text(path: str | PathLike[str]) -> Iterator[Iterable[str]]:
     """Open a file as text, line by line, decompressed, without a byte order mark. Raises FileFormatError."""
     with translate_read_errors(path), io.TextIOWrapper(open_decompressed(path), encoding="utf-8-sig") as text:
         try:
             yield text
-        except UnicodeDecodeError:
+        except UnicodeDecodeError:  # raised while a whole block is decoded: read again, to find the line
             with open_decompressed(path) as content:
                 _check_utf_8(path, content)
             raise
@@ -144,11 +145,11 @@ def _read_raw_bytes(path: FilePath) -> bytes:
         return Path(path).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise MissingFileError(f"{path} does not exist (relative to {Path.cwd()})") from None
-    except FileFormatError:
+    except FileFormatError:  # by `refuse_device`; the next clause would catch it as a ValueError
         raise
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
-        why = error.strerror if isinstance(error, OSError) else None
-        raise FileFormatError(f"{path} cannot be read: {why or error}") from error
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise FileFormatError(f"{path} cannot be read: {reason or error}") from error
 
 
 def _find_decompressor(signature: bytes) -> Any:

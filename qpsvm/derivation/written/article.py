@@ -1,4 +1,4 @@
-"""Write a derivation as LaTeX: a section of an article, frames of Beamer, or a complete document.
+"""Write a derivation as LaTeX: a section of an article, frames of Beamer, or a complete document (`render_latex`).
 
 An equation has its tag, and is scaled down if it is wider than the page. The LaTeX needs amsmath and graphicx.
 """
@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from qpsvm.derivation.display import ShownDerivation, ShownStep
 from qpsvm.derivation.latex import RELATIONS, SYMBOLS
 
-#: Mathematical signs in sentences, and their LaTeX within mathematics.
-UNICODE = {
+#: Mathematical characters in sentences, and their LaTeX within mathematics.
+MATH_COMMANDS = {
     **{sign: name for name, sign in (SYMBOLS | RELATIONS).items() if name[0] == "\\" and sign not in "{}|"},
     "φ": r"\varphi", "ε": r"\varepsilon", "−": "-", "½": r"\tfrac12", "¼": r"\tfrac14", "²": "{}^2", "⁺": "{}^+",
     "⁻": "{}^-", "ᵀ": r"{}^{\top}", "√": r"\surd", "¹": "{}^1", "₁": "{}_1", "₂": "{}_2", "₊": "{}_+", "₋": "{}_-", 
@@ -26,19 +26,20 @@ RESERVED = {
 }  # fmt: skip
 #: Combining marks above a letter, and their LaTeX commands.
 MARKS = {"\u0304": "bar", "\u0303": "tilde", "\u0302": "hat"}
-#: Text in place of a character without LaTeX, which a user's name of a feature may contain.
+#: Replaces a character that has no LaTeX here. The name of a user's feature may contain one.
 UNKNOWN = "?"
-#: pdfLaTeX reads characters below this code as they are.
+#: pdfLaTeX can read the characters below this code, so they are not replaced.
 LATIN_END = 0x180
-#: A word of a sentence that is mathematics: it contains a sign that is not ASCII or an index, or starts with a single
-#: letter, alone or before a sign. The letters a, A and I are English words.
+#: A mathematical character: not ASCII, not a letter with an accent, and not a quotation mark.
 SIGN = r"[^\x00-\x7f\xa0\u00c0-\u024f‘’“”…]"
 REST = r"(?:[^\s;,]|,(?=\S))*"
+#: A word that is set as mathematics: it contains such a character or an index (x_i), or it is a single letter, alone or
+#: before one of ²'/(^=. The letters a, A and I alone are English words.
 WORD = rf"(?:{REST}(?:{SIGN}|\w_\w){REST}|[b-zB-HJ-Z](?:[²'/(^=]{REST})?(?![\w’-]|\.\w))"
 #: A formula: such words in sequence, with operators and numbers between them.
 FORMULA = re.compile(rf"(?<![^\s(\[]){WORD}(?: (?:(?:[-+*/<>=|]|\d[\d.]*) )*{WORD})*")
-#: LaTeX of a command that scales an equation down if it is wider than the line or higher than a frame.
-FITTED = r"""\providecommand{\fitted}[1]{\sbox0{$\displaystyle #1$}%
+#: Defines a LaTeX command that scales an equation down if it is wider than the line or higher than a frame.
+FITTED_COMMAND = r"""\providecommand{\fitted}[1]{\sbox0{$\displaystyle #1$}%
   \ifdim\wd0>0.8\linewidth\sbox0{\resizebox{0.8\linewidth}{!}{\usebox0}}\fi
   \ifdim\dimexpr\ht0+\dp0>0.55\textheight\sbox0{$\vcenter{\hbox{\resizebox*{!}{0.55\textheight}{\usebox0}}}$}\fi\usebox0}"""
 ARTICLE = r"""\documentclass[11pt]{article}
@@ -65,14 +66,14 @@ BEAMER = r"""\documentclass[aspectratio=169]{beamer}
 def render_latex(derivation: ShownDerivation, beamer: bool, standalone: bool) -> str:
     """Render the derivation as a section, or as frames of Beamer; if `standalone`, as a complete document."""
     parts = _iter_frames(derivation) if beamer else _iter_section(derivation)
-    body = "\n".join(["% needs \\usepackage{amsmath,amssymb,graphicx}", FITTED, *parts])
+    body = "\n".join(["% needs \\usepackage{amsmath,amssymb,graphicx}", FITTED_COMMAND, *parts])
     if not standalone:
         return f"{body}\n"
     return (BEAMER if beamer else ARTICLE) % body
 
 
 def _iter_section(derivation: ShownDerivation) -> Iterator[str]:
-    """Yield the lines of a section: a paragraph per step, for an absent step the reason."""
+    """Yield the lines of a section: a paragraph per step; that of an absent step states why it is absent."""
     yield rf"\section*{{\raggedright {text_to_latex(derivation.title)}}}"
     yield text_to_latex(f"{derivation.headline}.")
     for step in derivation.steps:
@@ -114,11 +115,8 @@ def _iter_equation(step: ShownStep) -> Iterator[str]:
 def _iter_numbers(step: ShownStep) -> Iterator[str]:
     """Yield the lines with both sides as numbers, the residual, and what is proven."""
     if step.sides_text:
-        sides = re.sub(
-            r"e([-+])0*(\d+)",
-            lambda exponent: rf"\cdot10^{{{exponent[1].strip('+')}{exponent[2]}}}",
-            step.sides_text,
-        )
+        power = r"\\cdot10^{\g<sign>\g<exponent>}"
+        sides = re.sub(r"e(?:\+|(?P<sign>-))0*(?P<exponent>\d+)", power, step.sides_text)
         description, residual = text_to_latex(step.description), text_to_latex(step.residual_text)
         yield rf"\({_format_formula(sides)}\) \quad {description}; {residual}."
     elif step.reason:
@@ -129,18 +127,15 @@ def _iter_numbers(step: ShownStep) -> Iterator[str]:
 
 def text_to_latex(text: str) -> str:
     """Convert a sentence to LaTeX, with its formulas set as mathematics."""
-    latex, end = "", 0  # the result for the text up to this position
+    latex, end = "", 0  # `end` is the position up to which the text is converted
     for match in FORMULA.finditer(text):
         formula = match[0].rstrip(".,:")
-        while formula.count(")") > formula.count("(") and formula.endswith(")"):  # the bracket of the sentence
+        while formula.count(")") > formula.count("(") and formula.endswith(")"):  # this bracket belongs to the sentence
             formula = formula[:-1]
         punctuation = match[0][len(formula) :]
-        compound = re.match(r"([^\W\d_²])-([A-Za-z]{2,}\S*)$", formula)  # such as ν-SVM: only ν is mathematics
-        if compound:
-            math = rf"\({_format_formula(compound[1])}\)-{_escape(compound[2])}"
-        else:
-            math = rf"\({_format_formula(formula)}\)"
-        latex += _escape(text[end : match.start()]) + math + _escape(punctuation)
+        compound = re.match(r"([^\W\d_²])(-[A-Za-z]{2,}\S*)$", formula)  # such as ν-SVM: only ν is mathematics
+        math, word = compound.groups() if compound else (formula, "")
+        latex += rf"{_escape(text[end : match.start()])}\({_format_formula(math)}\){_escape(word + punctuation)}"
         end = match.end()
     return latex + _escape(text[end:])
 
@@ -148,24 +143,29 @@ def text_to_latex(text: str) -> str:
 def _format_formula(text: str) -> str:
     """Convert a formula in plain text to LaTeX: indices in braces, words upright, marks above letters, signs."""
     text = re.sub(r"(?<=\w)\*", "^*", text)
-    text = re.sub(r"_([ijy]_[ik])(?![A-Za-z0-9])", r"_{\1}", text)
+    text = re.sub(r"_([ijy]_[ik])(?![A-Za-z0-9])", r"_{\1}", text)  # an index with an index, such as α_y_i
     text = re.sub(r"_([A-Za-z0-9]{2,}|\([^()]*\))", r"_{\1}", text)
     text = re.sub(
-        r"(_\{[^}]*\})|(?<![\\A-Za-z])([A-Za-z]{2,})", lambda match: match[1] or rf"\text{{{match[2]}}}", text
+        r"(_\{[^}]*\})|(?<![\\A-Za-z])([A-Za-z]{2,})",  # an index stays as it is, another word is upright
+        lambda match: match[1] or rf"\text{{{match[2]}}}", text,
+    )  # fmt: skip
+    decomposed = [unicodedata.normalize("NFD", character) for character in text]  # such as ē into e and its mark
+    text = "".join(
+        parts if parts[-1] in MARKS else character for character, parts in zip(text, decomposed, strict=True)
     )
-    decomposed = [unicodedata.normalize("NFD", sign) for sign in text]  # such as ē into e and its mark
-    text = "".join(parts if parts[-1] in MARKS else sign for sign, parts in zip(text, decomposed, strict=True))
     for mark, name in MARKS.items():
         text = re.sub(rf"(\w){mark}", rf"\\{name}{{\1}}", text)
-    return "".join(map(_format_sign, text))
+    return "".join(map(_format_character, text))
 
 
-def _format_sign(sign: str) -> str:
+def _format_character(character: str) -> str:
     """Convert a character within mathematics to LaTeX."""
-    latex = UNICODE.get(sign) or (rf"\{sign}" if sign in "%#&$" else sign)
-    if sign in UNICODE and latex[0] == "\\":
-        return f"{latex} "  # the blank ends the name of the command
-    return latex if latex.isascii() else UNKNOWN
+    if character in MATH_COMMANDS:
+        command = MATH_COMMANDS[character]
+        return f"{command} " if command[0] == "\\" else command  # the blank ends the name of the command
+    if character in "%#&$":
+        return rf"\{character}"
+    return character if character.isascii() else UNKNOWN
 
 
 def _escape(text: str) -> str:

@@ -59,7 +59,7 @@ class MulticlassClassifier(KernelClassifier):
     def _choose_machine(self) -> tuple[str, dict[str, Any]]:
         return self.machine_settings.name, dict(self.machine_settings.parameters)
 
-    def _intercept_rule(self) -> Intercept:
+    def _choose_intercept(self) -> Intercept:
         return self.machine_settings.intercept
 
     def _build_options(self) -> dict[str, Any]:

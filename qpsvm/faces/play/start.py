@@ -1,6 +1,6 @@
-"""Build the initial state of the page: a scene, or the samples of a problem (`build_start`).
+"""Build the initial state of the page, from a scene (`choose_default_start`) or from a problem (`build_start`).
 
-A scene is a set of samples that shows one idea, with three things to try. Scenes are stored with the page.
+A scene is a state of the page that shows one idea, with three things to try. Scenes are stored with the page.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.constant_vectors import find_common_value
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import as_dense
 from qpsvm.base.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, describe_nearest
@@ -23,7 +22,7 @@ from qpsvm.faces.play.machine_catalogue import MACHINES
 from qpsvm.faces.play.request import MAX_POINTS, PageState, read_state
 from qpsvm.machines import Problem
 
-#: The name of a regression's target among the features.
+#: Name of the target of a regression, which is the last coordinate of the page's points.
 TARGET = "t"
 
 
@@ -36,9 +35,9 @@ class Start:
     state : PageState
         Points, labels, machine, kernel and axes.
     features : tuple of str, or None
-        Names of the columns.
+        Names of the coordinates of the points; None if they have none.
     classes : (str, str)
-        The names of −1 and +1.
+        Names of the classes −1 and +1.
 
     Examples
     --------
@@ -54,12 +53,12 @@ class Start:
     classes: tuple[str, str] = ("-1", "+1")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the start for the catalogue.
+        """Return the start as data for JSON, which the page's catalogue contains.
 
         Returns
         -------
         dict
-            Data for JSON.
+            The state, the features and the classes.
 
         Examples
         --------
@@ -73,7 +72,7 @@ class Start:
         }  # fmt: skip
 
     def on_axes(self, names: Sequence[str]) -> Start:
-        """Return the start with two features chosen by their names, or by their numbers from 0.
+        """Return the start with other axes: two features, by their names or by their numbers from 0.
 
         Parameters
         ----------
@@ -83,7 +82,7 @@ class Start:
         Returns
         -------
         Start
-            A copy with other axes.
+            A copy with these axes.
 
         Raises
         ------
@@ -107,35 +106,39 @@ class Start:
 
 
 def choose_default_start(machine: str | None = None) -> Start:
-    """Return the first scene; for a machine without classes, the first with it, or with its kind of target."""
+    """Return the first scene with the kind of target of a machine; without a known machine, with classes.
+
+    For a machine whose target is not classes, a scene with this machine is preferred.
+    """
     learnt = MACHINES[machine].learnt if machine in MACHINES else "labels"
     suitable = [scene.state for scene in SCENES.values() if MACHINES[scene.state.machine].learnt == learnt]
-    of_machine = [state for state in suitable if state.machine == machine and learnt != "labels"]
-    return Start((of_machine or suitable)[0])
+    preferred = [state for state in suitable if state.machine == machine and learnt != "labels"]
+    return Start((preferred or suitable)[0])
 
 
 def build_start(problem: Problem) -> Start:
-    """Build the page's state of a problem. Raises ParameterTypeError, UnsupportedError, RequestError."""
+    """Build the initial state that shows a problem. Raises ParameterTypeError, UnsupportedError, RequestError."""
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"a page shows a problem such as CSVM(X, y), got {format_value(problem)}")
-    machine = next((name for name, each in MACHINES.items() if type(problem) is each.kind), None)
-    kernel = next((name for name, each in KERNELS.items() if type(problem.kernel) is each.kind), None)
+    machine = next((name for name, choice in MACHINES.items() if type(problem) is choice.kind), None)
+    kernel = next((name for name, choice in KERNELS.items() if type(problem.kernel) is choice.kind), None)
     if machine is None or kernel is None:
-        what = f"the machine {type(problem).__name__}" if machine is None else f"the kernel {problem.kernel}"
-        known = [each.kind.__name__ for each in (MACHINES if machine is None else KERNELS).values()]
-        raise UnsupportedError(f"the page does not have {what}; it has {', '.join(known)}")
+        missing = f"the machine {type(problem).__name__}" if machine is None else f"the kernel {problem.kernel}"
+        known = [choice.kind.__name__ for choice in (MACHINES if machine is None else KERNELS).values()]
+        raise UnsupportedError(f"the page does not have {missing}; it has {', '.join(known)}")
     learnt = MACHINES[machine].learnt
     _check_page_limits(problem, learnt)
     try:
         state = read_state(_describe_state(problem, machine, kernel))
     except RequestError as error:
         raise RequestError(f"the page cannot show this problem: {error}", error.field) from None
-    names = problem.feature_names
-    shown_names = None if names is None else (*names, *([TARGET] if learnt == "numbers" else []))
+    features = problem.feature_names
+    if features is not None and learnt == "numbers":
+        features = (*features, TARGET)
     if learnt != "labels":
-        return Start(state, shown_names)
+        return Start(state, features)
     low, high = (str(label) for label in problem.classes)
-    return Start(state, shown_names, (low, high))
+    return Start(state, features, (low, high))
 
 
 def _check_page_limits(problem: Problem, learnt: str) -> None:
@@ -143,18 +146,18 @@ def _check_page_limits(problem: Problem, learnt: str) -> None:
     n, d = problem.X.shape
     if n > MAX_POINTS:
         raise UnsupportedError(f"the page takes {MAX_POINTS} rows at the most, this problem has {n}: give some of them")
-    if d < 2 and learnt != "numbers":
+    if d < 2 and learnt != "numbers":  # the target of a regression is a second coordinate
         raise UnsupportedError(
             "the page shows a plane, and this problem has one feature: add a column, of zeros if need be"
         )
-    if find_common_value(problem.sample_weight) != 1.0 and (problem.sample_weight != 1.0).any():
-        raise UnsupportedError("the page knows no sample weights: leave them out")
+    if (problem.sample_weight != 1.0).any():
+        raise UnsupportedError("the page does not support sample weights: leave them out")
     if problem.constraints:
-        raise UnsupportedError("the page knows no constraints: leave them out")
+        raise UnsupportedError("the page does not support constraints: leave them out")
 
 
 def _describe_state(problem: Problem, machine: str, kernel: str) -> dict[str, Any]:
-    """Return the state of a problem as data for JSON; machine and kernel are their names on the page."""
+    """Return the state of a problem as data for JSON, given the page's names of its machine and its kernel."""
     learnt, d = MACHINES[machine].learnt, problem.X.shape[1]
     kernel_parameters = {field.name: getattr(problem.kernel, field.name) for field in fields(problem.kernel)}  # type: ignore[arg-type]
     if any(parameter.name == "psd" for parameter in KERNELS[kernel].parameters):
@@ -171,7 +174,7 @@ def _describe_state(problem: Problem, machine: str, kernel: str) -> dict[str, An
 
 
 def _read_parameter(problem: Problem, name: str) -> Any:
-    """Return a parameter of a problem as the page represents it."""
+    """Return a parameter of a problem as the page represents it: one number or name. Raises UnsupportedError."""
     value = getattr(problem, name)
     if value is None:
         return "none"

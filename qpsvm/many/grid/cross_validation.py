@@ -35,7 +35,7 @@ from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
-#: Largest number of rows of a printed table; of more points, only the best are printed.
+#: Largest number of points that are all printed; of more points, only this many of the best are printed.
 MAX_ROWS = 30
 
 
@@ -52,9 +52,9 @@ class CrossValidation:
     scores : ndarray, shape (folds, …)
         The score of each fold at each point; NaN if it has none.
     gaps : ndarray, shape (folds, …)
-        The certified relative gap of each solve on the training rows; infinite if there is no solution.
+        The certified relative gap of each solve; infinite if there is no solution.
     status : ndarray of str, shape (folds, …)
-        How each solve ended: such as "optimal", or "infeasible" if the machine has no solution on these rows.
+        Status of each solve, such as "optimal", or "infeasible" if the machine has no solution on the training rows.
     support : ndarray of int, shape (folds, …)
         Number of support vectors.
     scoring : str
@@ -114,7 +114,7 @@ class CrossValidation:
 
     @property
     def best_index(self) -> tuple[int, ...]:
-        """Index of the best mean score, the first one in case of ties.
+        """Index of the best mean score; the first of equal ones.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class CrossValidation:
         Returns
         -------
         SVMResult
-            Its `model` predicts.
+            The result, whose `model` predicts.
 
         Examples
         --------
@@ -164,13 +164,13 @@ class CrossValidation:
         return solve(self.best_problem, **options)
 
     def columns(self) -> dict[str, list[Any]]:
-        """Return the table of all points, a list per column: for a data frame, `pandas.DataFrame(found.columns())`.
+        """Return a list for each column of the table, for a data frame: `pandas.DataFrame(found.columns())`.
 
         Returns
         -------
         dict of str to list
-            One entry per point. The gap is the largest of all folds; the status is that of the first fold that is not
-            optimal.
+            One entry per point. The gap is the largest of all folds, the number of support vectors their mean, and the
+            status that of the first fold that is not optimal.
 
         Examples
         --------
@@ -180,7 +180,7 @@ class CrossValidation:
         ['C', 'mean', 'std', 'gap', 'support', 'status']
         """
         points = self.points
-        status_of_points = self.status.reshape(self.folds, -1).T.tolist()
+        fold_status_of_points = self.status.reshape(self.folds, -1).T.tolist()
         return {
             **{name: [point[name] for point in points] for name in self.axes},
             "mean": self.mean.ravel().tolist(),
@@ -189,7 +189,7 @@ class CrossValidation:
             "support": self.support.mean(axis=0).round().astype(int).ravel().tolist(),
             "status": [
                 next((status for status in fold_status if status != "optimal"), "optimal")
-                for fold_status in status_of_points
+                for fold_status in fold_status_of_points
             ],
         }
 
@@ -219,35 +219,35 @@ def cross_validate(
     verbose: bool = False,
     **options: Any,
 ) -> CrossValidation | ValidationCurves:
-    """Score a grid of parameters on samples that did not train them, each solve certified.
+    """Score each point of a grid of parameters on samples that it was not trained on. Every solve is certified.
 
     Samples of weight 0 are ignored, in training and in testing. Other weights count only in training.
 
     Parameters
     ----------
     problem : Problem
-        With two classes, or a regression. Its own values of these parameters are not used. If C differs between
-        samples, the given C is the mean over all samples, and the ratios are kept.
+        With two classes, or a regression. The grid replaces its own values of the parameters. If its C differs between
+        samples, the C of the grid is the mean over all samples, and the ratios are kept.
     folds : int, iterable of (train, test), or splitter, default=5
         A number of folds, as of scikit-learn's `StratifiedKFold`, or of `KFold` for a regression; pairs of row
         indices (or masks); or one of scikit-learn's splitters.
     shuffle, seed : bool, int
-        For a number of folds: without shuffling, they are the default folds of scikit-learn. Shuffle if the rows of a
-        regression are sorted.
+        Used if `folds` is a number. Without shuffling, the folds are the default ones of scikit-learn. Shuffle if the
+        rows of a regression are sorted.
     scoring : str or callable, optional
-        The name of one of scikit-learn's scorers, or such a scorer: called with an estimator, the test samples and
-        their labels or targets. The estimator has `predict` and, for two classes, `decision_function`, whose values
+        The name of one of scikit-learn's scorers, or such a scorer. It is called with an estimator, the test samples
+        and their labels or targets. The estimator has `predict` and, for two classes, `decision_function`, whose values
         come from the Gram matrix. By default "accuracy"; for a regression "r2"; and for a quantile
-        "neg_mean_pinball_loss", its training loss.
+        "neg_mean_pinball_loss", the loss that its training minimises.
     n_jobs : int, optional
         Number of parallel processes, by joblib; −1 is one per core.
     verbose : bool, default=False
-        Show a progress bar if tqdm is installed, else a line for every tenth of the points.
+        Show a progress bar if tqdm is installed, else one line per tenth of the solves.
     **options
         The values of one or more parameters, by name: `C`, `nu`, `lam`, `epsilon`, `width`, or a parameter of the
-        kernel (`gamma`, `degree`, `coef0`). All others are for `qpsvm.solve`. One parameter in which the dual is linear
-        may be an `Interval`: then the exact error rate is computed for all its values, other parameters are lists of
-        values, and `tol` and `time_limit` are those of `exact_path`, for each path.
+        kernel (`gamma`, `degree`, `coef0`). All other options are for `qpsvm.solve`. One parameter in which the dual is
+        linear may be an `Interval`. Then the exact error rate is computed for all its values, the other parameters are
+        lists of values, and `tol` and `time_limit` are those of `exact_path`, for each path.
 
     Returns
     -------
@@ -263,7 +263,7 @@ def cross_validate(
     ParameterError, ParameterTypeError
         No parameter given; a value that is not positive and finite; invalid folds.
     DataError
-        Rows that do not exist, or are in both parts of a fold; a fold with training rows of only one class.
+        Rows of a fold that do not exist, or that both train and test; a fold with training rows of only one class.
     UnsupportedError
         A machine without a target, over pairs, or without a parameter; a scorer that needs probabilities, or labels for
         a regression.
@@ -308,7 +308,7 @@ def cross_validate(
         raise ParameterTypeError(f"cross_validate takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     if "cv" in options:
         raise UnknownOptionError(explain_argument("cross_validate", "cv", options, ()))
-    get_target(problem)  # raises an error if there is none
+    get_target(problem)  # called only to raise an error if there is no target
     if any(isinstance(value, Interval) for value in options.values()):
         return cross_validate_interval(problem, options, folds, shuffle, seed, scoring, n_jobs, verbose)
     grid, solve_options = build_grid(problem, options)
@@ -316,21 +316,21 @@ def cross_validate(
         raise ParameterError("a start is for one set of rows, and each fold has its own: leave it out")
     check = as_flag(solve_options.pop("check", True), "check")
     scorer = find_scorer(scoring, problem, grid.axes)
-    split = build_folds(problem, folds, shuffle, seed)
-    # A task is a kernel with all folds, so that its Gram matrix is shared; with one kernel, parallelise over folds.
-    groups, all_folds = grid.group_by_kernel(), list(range(len(split)))
+    all_folds = build_folds(problem, folds, shuffle, seed)
+    # A task has one kernel and all folds, which share its Gram matrix. With one kernel, each fold is a parallel task.
+    groups, fold_numbers = grid.group_by_kernel(), list(range(len(all_folds)))
     is_parallel_over_folds = n_jobs not in (None, 1) and len(groups) == 1
-    bundles = [[fold] for fold in all_folds] if is_parallel_over_folds else [all_folds]
+    bundles = [[j] for j in fold_numbers] if is_parallel_over_folds else [fold_numbers]
     tasks, sizes = [], []
-    slots: list[tuple[int, int]] = []  # fold and point of each outcome, in the order of the tasks
+    positions: list[tuple[int, int]] = []  # fold and point of each outcome, in the order of the tasks
     for kernel, indices in groups:
         points = [grid.points[index] for index in indices]
         for bundle in bundles:
-            tasks.append((grid, kernel, points, [split[fold] for fold in bundle], scorer, solve_options))
+            tasks.append((grid, kernel, points, [all_folds[j] for j in bundle], scorer, solve_options))
             sizes.append(len(points) * len(bundle))
-            slots += [(fold, index) for fold in bundle for index in indices]
+            positions += [(j, index) for j in bundle for index in indices]
     outcomes = [outcome for task in run_tasks(_iter_outcomes, tasks, sizes, n_jobs, verbose) for outcome in task]
-    return _build_result(grid, len(split), slots, outcomes, name_scorer(scoring, problem), check)
+    return _build_result(grid, len(all_folds), positions, outcomes, name_scorer(scoring, problem), check)
 
 
 @dataclass(frozen=True)
@@ -349,13 +349,9 @@ class Outcome:
 
 
 def _iter_outcomes(
-    grid: Grid,
-    kernel: Mapping[str, Any],
-    points: Sequence[Mapping[str, Any]],
-    folds: Sequence[Fold],
-    scorer: Scorer | None,
-    options: Mapping[str, Any],
-) -> Iterator[Outcome]:
+    grid: Grid, kernel: Mapping[str, Any], points: Sequence[Mapping[str, Any]], folds: Sequence[Fold],
+    scorer: Scorer | None, options: Mapping[str, Any],
+) -> Iterator[Outcome]:  # fmt: skip
     """Yield the outcomes of the points of one kernel, fold by fold; `options` are those of `qpsvm.solve`."""
     problem = grid.problem.replace(**kernel)
     with limit_blas_threads():
@@ -364,32 +360,32 @@ def _iter_outcomes(
             fold_problem = FoldProblem(problem, fold)
             results = solve_points(fold_problem.problem, points, {**options, "check": False}, raise_infeasible=False)
             for result in results:  # one by one, for the progress bar
-                if isinstance(result, InfeasibleNuError):  # returned instead of raised
+                if isinstance(result, InfeasibleNuError):  # yielded instead of raised
                     yield Outcome(np.nan, np.inf, str(Status.INFEASIBLE), 0)
                 elif result.error is not None or not result.gap < np.inf:
                     yield Outcome(np.nan, np.inf, str(result.status), 0)
                 else:
-                    values = fold_problem.values([result])[0]
+                    (values,) = fold_problem.values([result])
                     X, target = fold_problem.X, fold_problem.target
                     score = score_predictions(scorer, problem.samples.classes, values, X, target)
                     yield Outcome(score, result.gap, str(result.status), len(result.support))
 
 
 def _build_result(
-    grid: Grid, folds: int, slots: Sequence[tuple[int, int]], outcomes: Sequence[Outcome], scoring: str, check: bool
-) -> CrossValidation:
-    """Build the result from the outcomes, whose folds and points are `slots`; if `check`, warn of inaccurate ones."""
-    shape = (folds, *grid.shape)
-    ordered = [outcome for _, outcome in sorted(zip(slots, outcomes, strict=True), key=lambda pair: pair[0])]
+    grid: Grid, n_folds: int, positions: Sequence[tuple[int, int]], outcomes: Sequence[Outcome], scoring: str,
+    check: bool,
+) -> CrossValidation:  # fmt: skip
+    """Build the result from the outcomes at these folds and points; if `check`, warn if some are inaccurate."""
+    shape = (n_folds, *grid.shape)
+    ordered = [outcome for _, outcome in sorted(zip(positions, outcomes, strict=True), key=lambda pair: pair[0])]
     status = np.array([outcome.status for outcome in ordered]).reshape(shape)
     n_inaccurate = int(np.count_nonzero((status != "optimal") & (status != "infeasible")))
     if check and n_inaccurate:
-        warnings.warn(
+        text = (
             f"{n_inaccurate} of {len(ordered)} solves are not optimal: `gaps` and `status` say which, and "
-            "`qpsvm.solve` of such a point says what to try",
-            InaccurateWarning,
-            stacklevel=3,
+            "`qpsvm.solve` of such a point says what to try"
         )
+        warnings.warn(text, InaccurateWarning, stacklevel=3)
     return CrossValidation(
         problem=grid.problem,
         axes=grid.arrays,

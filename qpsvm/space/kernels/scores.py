@@ -4,9 +4,9 @@
     (SCORES.2)  F = X Wᵀ + 1bᵀ  for a linear kernel, with W (P, d)
     (SCORES.3)  F_ij = K(X, S_i) D_{j−1, S_i}ᵀ + K(X, S_j) D_{i, S_j}ᵀ + b_ij  for classes i < j
 
-In one-against-one multiclass, the machine of classes i and j has coefficients only for their support vectors S_i and
-S_j. So LIBSVM's matrix D (k − 1, s) holds the coefficients of all machines, and (SCORES.3) is k small products instead
-of a large one with mostly zeros. X is processed in blocks, so that the kernel values stay in the cache.
+In one-vs-one multiclass, the machine of classes i and j has coefficients only for their support vectors S_i and S_j. So
+LIBSVM's matrix D (k − 1, s) holds the coefficients of all machines, and (SCORES.3) is k small products instead
+of a large one with mostly zeros. X is processed in tiles of rows, so that the kernel values stay in the cache.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from qpsvm.space.kernels.functions import LOWEST_EXPONENT, RBF, Kernel, Precompu
 from qpsvm.space.kernels.kernel_blocks import estimate_entry_seconds
 from qpsvm.space.kernels.kernel_registry import BUILT_IN_KERNELS
 
-#: Threads are used from this estimated time on: limiting BLAS to one thread and back takes some 0.1 ms.
+#: Threads are used if the estimated time is at least this long, since limiting BLAS to one thread takes some 0.1 ms.
 MIN_THREADED_SECONDS = 5e-3
 
 
@@ -46,8 +46,8 @@ class ScoreFunctions:
     coef (P, s): A of (SCORES.1); or D (k − 1, s) of (SCORES.3).
     b (P,): Intercepts.
     w (P, d): Weights for a linear kernel; None for another kernel.
-    class_boundaries (k + 1,): Where the support vectors of each class begin and end, if there is a function for each
-        pair of k > 2 classes, positive for the first class of the pair; None otherwise.
+    class_boundaries (k + 1,): Where the support vectors of each class begin and end, if there is one function per pair
+        of k > 2 classes, positive for the first class of the pair; None otherwise.
     """
 
     kernel: Kernel
@@ -67,7 +67,7 @@ class ScoreFunctions:
             values += self.b
         else:
             values = self._score_by_kernel(X)
-        if not np.isfinite(values.sum()) and not np.isfinite(values).all():
+        if not np.isfinite(values.sum()) and not np.isfinite(values).all():  # the sum is a fast first test
             raise DataError("decision values overflow: X has values too large for this kernel; rescale the features")
         return values
 
@@ -78,27 +78,26 @@ class ScoreFunctions:
         return np.concatenate([self(tile.matrix) for block in X.blocks() for tile in block.iter_tiles()])
 
     def score_for_signs(self, X: Matrix | RowSource) -> FloatArray:
-        """Evaluate the functions for their signs: values of at most `value_floor` in size are set to 0; (m, P)."""
+        """Evaluate the functions for their signs, (m, P): an |f| up to `value_floor` is noise, and f is set to 0."""
         values = self(X)
         if self.value_floor is not None:
             values[np.abs(values) <= self.value_floor] = 0.0
         return values
 
     def _score_by_kernel(self, X: Matrix) -> FloatArray:
-        """Evaluate (SCORES.1) or (SCORES.3) at X (m, d), block by block: (m, P)."""
+        """Evaluate (SCORES.1) or (SCORES.3) at X (m, d), tile by tile: (m, P)."""
         m, s = X.shape[0], self.coef.shape[1]
         values = np.empty((m, len(self.b)))
         if not s:
             values[...] = self.b
             return values
         make_dense = sp.issparse(X) and not sp.issparse(self.vectors)
-        step = compute_tile_rows(max(s, X.shape[1]) if make_dense else s)
+        tiles = split_strips(m, compute_tile_rows(max(s, X.shape[1]) if make_dense else s))
 
         def fill(tile: slice) -> None:
-            samples = X[tile]
-            values[tile] = self._combine_values(self._compute_block(samples.toarray() if make_dense else samples))
+            samples = X[tile].toarray() if make_dense else X[tile]
+            values[tile] = self._combine_values(self._compute_kernel_values(samples))
 
-        tiles = split_strips(m, step)
         seconds = estimate_entry_seconds(X.shape[1]) * m * s if isinstance(self.kernel, BUILT_IN_KERNELS) else 0.0
         with np.errstate(over="ignore", invalid="ignore"):  # the caller checks for overflow
             if seconds < MIN_THREADED_SECONDS:
@@ -110,14 +109,14 @@ class ScoreFunctions:
         values += self.b
         return values
 
-    def _compute_block(self, X: Matrix) -> FloatArray:
-        """Return the kernel values of some samples with the support vectors: (r, s)."""
-        if isinstance(self.kernel, Precomputed):
+    def _compute_kernel_values(self, X: Matrix) -> FloatArray:
+        """Return the kernel values of samples X (r, d) with the support vectors: (r, s)."""
+        if isinstance(self.kernel, Precomputed):  # X is a matrix of kernel values
             return np.asarray(X[:, self.support])
-        return self._kernel(X)
+        return self._kernel_with_vectors(X)
 
     @cached
-    def _kernel(self) -> FixedVectors:
+    def _kernel_with_vectors(self) -> FixedVectors:
         return FixedVectors(self.kernel, self.vectors)
 
     @cached
@@ -125,31 +124,31 @@ class ScoreFunctions:
         return None if self.class_boundaries is None else PairSums(self.coef, self.class_boundaries)
 
     def _combine_values(self, K: FloatArray) -> FloatArray:
-        """Return Σ coef K for each function, from K (r, s): (r, P)."""
+        """Return f − b of each function, from the kernel values K (r, s): (r, P)."""
         return np.asarray(K @ self.coef.T) if self._pairs is None else self._pairs(K)
 
     def compute_weights(self) -> FloatArray:
-        """Compute w from the coefficients, for a linear kernel: (P, d)."""
+        """Compute w for a linear kernel, as f − b at the d unit vectors: (P, d)."""
         return np.ascontiguousarray(self._combine_values(as_dense(self.vectors).T).T)
 
     @cached
     def value_floor(self) -> FloatArray | None:
         """Bound of |f − b| at a sample far from all support vectors, (P,), for an RBF kernel; None for another.
 
-        Kernel values are at least exp(`LOWEST_EXPONENT`), so f − b does not vanish there.
+        Exponents below `LOWEST_EXPONENT` are raised to it, so f − b does not vanish there.
         """
         if not isinstance(self.kernel, RBF):
             return None
-        sizes = replace(self, coef=np.abs(self.coef))._combine_values(np.ones((1, self.coef.shape[1])))[0]
-        return np.asarray(math.exp(LOWEST_EXPONENT) * sizes)
+        sums = replace(self, coef=np.abs(self.coef))._combine_values(np.ones((1, self.coef.shape[1])))[0]  # Σ|coef|
+        return np.asarray(math.exp(LOWEST_EXPONENT) * sums)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the fields alone, without cached values."""
+        """Return the fields without cached values."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 class PairSums:
-    """Apply LIBSVM's rows of coefficients to kernel values: (SCORES.3) without b.
+    """Multiply kernel values by LIBSVM's matrix of coefficients: (SCORES.3) without b.
 
     coef (k − 1, s): The coefficients D.
     class_boundaries (k + 1,): Where the support vectors of each class begin and end.
@@ -165,7 +164,7 @@ class PairSums:
     def __call__(self, K: FloatArray) -> FloatArray:
         """Return the sum for each pair of classes, from K (r, s): (r, P)."""
         first, second = self.first, self.second
-        if len(K) == 1 and self.starts is not None:  # for one row, the calls of small products dominate
+        if len(K) == 1 and self.starts is not None:  # for one row, calls of `dot` take longer than the products
             sums = np.add.reduceat(K * self.coef, self.starts, axis=1)
             return np.asarray((sums[second - 1, first] + sums[first, second])[None, :])
         class_sums = np.empty((len(self.class_slices), len(K), len(self.coef)))

@@ -3,19 +3,20 @@
 Entry points: `Exponential`, (EXP.1) to (EXP.6); `exp_double_double`, (EXP.7); `exp_fixed`, (EXP.8). The exponent is
 reduced to a tiny r by a table of 2^(j/N), and eʳ is a short polynomial.
 
-    (EXP.1)  eˣ = 2^m T_j eʳ,  n = mN + j the integer next to xN/ln 2, N = 2048, T_j = 2^(j/N), r = x − nλ, λ = ln 2/N
+    (EXP.1)  eˣ = 2^m T_j eʳ,  n = mN + j the integer nearest xN/ln 2, N = 2048, T_j = 2^(j/N), r = x − nλ, λ = ln 2/N
     (EXP.2)  λ = λ₁ + λ₂ + η, λ₁ of 32 bits: nλ₁ is exact for |n| < 2²¹, that is for |x| ≤ 700;  |λ₂| ≤ 2⁻⁴⁴, |η| ≤ 2⁻⁹⁷
     (EXP.3)  fl(xN/ln 2) is off by at most 2⁻³¹, so |r| ≤ (½ + 2⁻³⁰)λ < ρ = 1.7·10⁻⁴
     (EXP.4)  r̂ = fl(fl(x − nλ₁) − fl(nλ₂)):  |r̂ − r| ≤ 2u(ρ + 2⁻²³) + n(u|λ₂| + |η|) < 4·10⁻⁴ u
     (EXP.5)  eʳ − 1 = p + R,  p = r(1 + r(½ + r/6)),  |R| ≤ ρ⁴/24·e^ρ < 0.32u;  p̂ is off by less than 3uρ < 6·10⁻⁴ u
-    (EXP.6)  fl(T̂ + fl(T̂p̂)):  u for T̂, correctly rounded, u for the sum, uρ for the product; with (EXP.4) and (EXP.5)
-             less than 2.5u in all, relative to eˣ. 2^m changes the exponent only: nothing underflows for x ≥ −700
-    (EXP.7)  in double-double, r = r₁ + r₂ from three parts of λ, T_j of two doubles, and
-             eʳ − 1 = r + r²/2 + r³(1/6 + r/24 + r²/120 + r³/720) + R:  |R| < ρ⁷/5040·e^ρ < 2⁻⁹⁹; the cube is below 2⁻⁴⁰
-             and off by 10u of itself; r₂ < 2⁻⁴² before it is added to r₁ and off by 4u of that; the rest by 16u². Less
-             than 2⁻⁸⁸ in all, relative to eˣ
-    (EXP.8)  in fixed point, with 192 bits behind the point: r = (x − m ln 2)/256 is off by |m|/256 + 2 units, a term of
-             Taylor's series by 3, as its two quotients are rounded down; and of v ≤ 1 off by o, v² is by 2o + 2
+    (EXP.6)  fl(T̂ + fl(T̂p̂)) is off by u for T̂, correctly rounded, by u for the sum, by uρ for the product; with (EXP.4)
+             and (EXP.5) by less than 2.5u, relative to eˣ. 2^m only changes the exponent: no underflow for x ≥ −700
+    (EXP.7)  in double-double, r = r₁ + r₂ from three parts of λ, T_j is a sum of two doubles, and
+             eʳ − 1 = r + r²/2 + r³(1/6 + r/24 + r²/120 + r³/720) + R:  |R| < ρ⁷/5040·e^ρ < 2⁻⁹⁹; the cube is below
+             2⁻⁴⁰ and off by 10u of itself; r₂ is below 2⁻⁴² before it is added to r₁, and off by 4u of that; all other
+             errors are below 16u². In total less than 2⁻⁸⁸, relative to eˣ
+    (EXP.8)  in fixed point, with 192 bits after the point, r = (x − m ln 2)/256 is off by |m|/256 + 2 units of the last
+             bit, and a term of Taylor's series by 3, because its two quotients are rounded down. The square of a v ≤ 1
+             that is off by e is off by 2e + 2
 
 T_j and λ are computed from integers: square roots of 2 by `math.isqrt`, ln 2 = 2 artanh ⅓ as a sum of quotients.
 
@@ -39,17 +40,17 @@ from qpsvm.base.arrays.types import FloatArray
 
 #: N of (EXP.1) is 2 to this power.
 TABLE_BITS = 11
-#: Lower exponents are replaced by this one, and none may exceed its negative: (EXP.2), (EXP.6).
+#: Lower exponents are replaced by this one, and no exponent may exceed its negative: (EXP.2), (EXP.6).
 LOWEST = -700.0
-#: The same in double-double, where the second double must not underflow either.
+#: The same for `exp_double_double`, where the second double must not underflow either.
 LOWEST_DOUBLE_DOUBLE = -600.0
 #: Bounds of the relative error, (EXP.6) and (EXP.7).
 MAX_ERROR, DOUBLE_DOUBLE_ERROR = 2.5 * UNIT, 2.0**-88
 #: Bits after the point in (EXP.8), and in the tables.
 BITS = 192
-#: The exponent is halved this many times before Taylor's series, and the value squared as often after it.
+#: In (EXP.8) the exponent is halved this many times, and the value of Taylor's series is squared as often.
 HALVINGS = 8
-#: A double whose last bit is worth 1: adding a number to it rounds the number to an integer, held in its last bits.
+#: A double whose last bit is worth 1: the last bits of its sum with a number hold the integer nearest to the number.
 ROUNDER = 1.5 * 2.0**52
 
 
@@ -61,7 +62,7 @@ class ExponentialTables:
     high, low (N,): T_j as a sum of two doubles, the first of which is T_j rounded.
     inverse: N/ln 2.
     step: λ₁ and λ₂ of (EXP.2).
-    steps: λ in three parts, the first two of 32 bits.
+    steps: λ as a sum of three parts for (EXP.7), the first two of 32 bits.
     """
 
     bits: NDArray[np.int64]
@@ -87,22 +88,21 @@ def compute_ln2(bits: int) -> int:
 @cache
 def compute_tables() -> ExponentialTables:
     """Compute the constants from integers, at the first call, in some milliseconds."""
-    size, bits = 1 << TABLE_BITS, BITS
-    root = 2 << bits
+    N, unit = 1 << TABLE_BITS, 1 << BITS
+    root = 2 * unit
     for _ in range(TABLE_BITS):
-        root = math.isqrt(root << bits)
-    values, value = [], 1 << bits
-    for _ in range(size):  # each product loses less than one unit of 2⁻¹⁹²
+        root = math.isqrt(root * unit)  # in the end 2^(1/N), in units of 2⁻¹⁹²
+    values, value = [], unit
+    for _ in range(N):  # each product loses less than one unit
         values.append(value)
-        value = (value * root) >> bits
-    unit = 1 << bits
+        value = (value * root) >> BITS
     high = np.array([value / unit for value in values])  # a quotient of integers is correctly rounded
     remainders = [value - int(Fraction(h) * unit) for value, h in zip(values, high.tolist(), strict=True)]
     low = np.array([remainder / unit for remainder in remainders])
-    step = Fraction(compute_ln2(bits), unit * size)
+    step = Fraction(compute_ln2(BITS), unit * N)
     first = _round_to_bits(step)
     second = _round_to_bits(step - first)
-    offsets = np.arange(size, dtype=np.int64) << (52 - TABLE_BITS)
+    offsets = np.arange(N, dtype=np.int64) << (52 - TABLE_BITS)
     return ExponentialTables(
         high.view(np.int64) - offsets, high, low, float(1 / step), (float(first), float(step - first)),
         (float(first), float(second), float(step - first - second)),
@@ -133,11 +133,11 @@ class Exponential:
         scale, product, n_bits = bits.view(np.float64), index.view(np.float64), n.view(np.int64)
         np.maximum(r, LOWEST, out=r)
         np.multiply(r, table.inverse, out=n)
-        np.add(n, ROUNDER, out=n)  # (EXP.3)
-        np.bitwise_and(n_bits, (1 << TABLE_BITS) - 1, out=index)
+        np.add(n, ROUNDER, out=n)  # (EXP.3): n is in the last bits
+        np.bitwise_and(n_bits, (1 << TABLE_BITS) - 1, out=index)  # j
         table.bits.take(index, axis=0, out=bits, mode="clip")
         np.left_shift(n_bits, 52 - TABLE_BITS, out=index)
-        np.add(bits, index, out=bits)
+        np.add(bits, index, out=bits)  # those of 2^m T_j, which `scale` reads as doubles
         np.subtract(n, ROUNDER, out=n)
         np.multiply(n, table.step[0], out=product)  # exact
         np.subtract(r, product, out=r)
@@ -156,42 +156,41 @@ class Exponential:
 def exp_double_double(high: FloatArray, low: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return e^(high + low) as a sum of two doubles with a relative error of at most `DOUBLE_DOUBLE_ERROR`."""
     table = compute_tables()
-    is_lowest = high < LOWEST_DOUBLE_DOUBLE
-    x, rest = np.where(is_lowest, LOWEST_DOUBLE_DOUBLE, high), np.where(is_lowest, 0.0, low)
+    is_too_low = high < LOWEST_DOUBLE_DOUBLE
+    x, r_low = np.where(is_too_low, LOWEST_DOUBLE_DOUBLE, high), np.where(is_too_low, 0.0, low)
     n = np.rint(x * table.inverse)
     integers = n.astype(np.int64)
-    r, error = two_sum(x, -(n * table.steps[0]))  # n times 32 bits is exact
-    r, lost = two_sum(r, -(n * table.steps[1]))
-    rest = rest + error + lost - n * table.steps[2]
-    r, rest = two_sum(r, rest)
+    r, first_error = two_sum(x, -(n * table.steps[0]))  # n times 32 bits is exact
+    r, second_error = two_sum(r, -(n * table.steps[1]))
+    r, r_low = two_sum(r, r_low + first_error + second_error - n * table.steps[2])
     square, square_low = two_product(r, r)
     cube = r * square * (1.0 / 6.0 + r * (1.0 / 24.0 + r * (1.0 / 120.0 + r * (1.0 / 720.0))))
-    s, lost = two_sum(r, 0.5 * square)
-    s, s_low = two_sum(s, cube + (lost + rest + (0.5 * square_low + r * rest)))
+    s, error = two_sum(r, 0.5 * square)  # in the end s + s_low is eʳ − 1
+    s, s_low = two_sum(s, cube + (error + r_low + (0.5 * square_low + r * r_low)))
     j = integers & ((1 << TABLE_BITS) - 1)
     T, T_low = table.high[j], table.low[j]
     product, product_low = two_product(T, s)
-    value, lost = two_sum(T, product)
-    value, value_low = two_sum(value, lost + (product_low + T_low + (T * s_low + T_low * s)))
+    value, error = two_sum(T, product)
+    value, value_low = two_sum(value, error + (product_low + T_low + (T * s_low + T_low * s)))
     power = (integers >> TABLE_BITS).astype(np.int32)
     return np.ldexp(value, power), np.ldexp(value_low, power)
 
 
 def exp_fixed(x: int) -> tuple[int, int]:
-    """Return integers below and above eˣ in units of 2⁻¹⁹², (EXP.8)."""
-    unit, log2 = 1 << BITS, compute_ln2(BITS)
-    m = -(-x // log2)  # eˣ = 2^m eʳ with −ln 2 < r ≤ 0
+    """Return integers below and above eˣ, (EXP.8). They and the exponent x ≤ 0 are in units of 2⁻¹⁹²."""
+    unit, ln2 = 1 << BITS, compute_ln2(BITS)
+    m = -(-x // ln2)  # eˣ = 2^m eʳ with −ln 2 < r ≤ 0
     if m < -BITS:
         return 0, 1
-    r = (x - m * log2) >> HALVINGS
+    r = (x - m * ln2) >> HALVINGS
     term = total = unit
     k = 0
-    while term not in (0, -1):
+    while term not in (0, -1):  # −1 is what remains of a negative term, because it is rounded down
         k += 1
         term = ((term * r) >> BITS) // k
         total += term
-    off = 3 * k + 8 + (-m >> HALVINGS)
+    error = 3 * k + 8 + (-m >> HALVINGS)
     for _ in range(HALVINGS):
         total = (total * total) >> BITS
-        off = 2 * off + 2
-    return max(total - off, 0) >> -m, ((total + off) >> -m) + 1
+        error = 2 * error + 2
+    return max(total - error, 0) >> -m, ((total + error) >> -m) + 1

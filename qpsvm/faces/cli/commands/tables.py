@@ -36,7 +36,7 @@ from qpsvm.machines import CSVM, Problem
 from qpsvm.machines.problem.derived_problems import get_parameters
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.many.comparison import STUDY_SECONDS, CompareOptions, iter_comparison
-from qpsvm.many.comparison_table import HEADINGS, Comparison, ComparisonRow, line
+from qpsvm.many.comparison_table import HEADINGS, Comparison, ComparisonRow, format_line
 from qpsvm.many.grid.cross_validation import CrossValidation, cross_validate
 from qpsvm.many.grid.path import path
 from qpsvm.many.grid.scorers import ACCURACY
@@ -199,12 +199,12 @@ def _compare(
     else:
         new_rows = iter_comparison(problem, names, form, settings)
     if as_text:
-        print(f"{empty.heading}\n\n{line(HEADINGS)}", flush=True)
+        print(f"{empty.heading}\n\n{format_line(HEADINGS)}", flush=True)
     rows: list[ComparisonRow] = []
     for row in new_rows:
         rows.append(row)
         if as_text:
-            print(line(row.cells), flush=True)
+            print(format_line(row.cells), flush=True)
     comparison = replace(empty, rows=tuple(rows))
     if as_text and comparison.notes:
         print("\n".join(comparison.notes))
