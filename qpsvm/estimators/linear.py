@@ -197,7 +197,7 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.multi_class != "ovr":
+        if self.multi_class != "ovr":  # which ignores penalty, loss and dual, as in scikit-learn
             return
         if self.penalty == "l1" and self.loss == "squared_hinge" and self.dual is not True:
             self._check_l1()
@@ -207,6 +207,11 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
                 f"Unsupported set of arguments: the combination of penalty={self.penalty!r}, loss={self.loss!r} and "
                 f"dual={self.dual!r} is not supported"
             )
+
+    @property
+    def _has_l1_penalty(self) -> bool:
+        """Whether (L1.1) is solved: one program over all classes has the penalty ½‖w‖², whatever `penalty` is."""
+        return bool(self.penalty == "l1" and self.multi_class == "ovr")
 
     def _check_l1(self) -> None:
         """Check that the other parameters are supported with an L1 penalty. Raises UnsupportedError."""
@@ -241,17 +246,17 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
     @property
     def result_(self) -> SVMResult:
         """The certified result, for two classes; for more classes, `results_` has one per machine."""
-        if self.penalty == "l1":
+        if self._has_l1_penalty:
             raise AttributeError("penalty='l1' is not a machine with a dual of its own: see coef_, intercept_ and gap_")
         return super().result_
 
     def _list_results(self) -> list[SVMResult]:
-        if self.penalty == "l1":
+        if self._has_l1_penalty:
             raise UnsupportedError("penalty='l1' has no bounds on f: its optimum need not be unique")
         return super()._list_results()
 
     def _build_split(self) -> Split:
-        if self.penalty == "l1":
+        if self._has_l1_penalty:
             raise UnsupportedError("penalty='l1' leaves no samples out: take penalty='l2'")
         return super()._build_split()
 
@@ -259,7 +264,7 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
         deadline = None if self.time_limit is None else monotonic() + self.time_limit
         matrix = densify_if_small(prepare_training(self, X), linear=True)
         codes, weight = self._encode_labels(y, matrix.shape[0], sample_weight, by_weight=True)
-        if self.penalty == "l1":
+        if self._has_l1_penalty:
             self._fit_l1(matrix, codes, weight, deadline)
             return
         self._check_calibration(matrix, codes, weight)

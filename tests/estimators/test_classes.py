@@ -64,8 +64,11 @@ def test_joint_machines(multi_class):
 
 
 def test_liblinears_joint_machine():
-    """Its intercept is penalised, or absent."""
-    for given in ({"intercept_scaling": 1.0}, {"fit_intercept": False}, {"intercept_scaling": 3.0}):
+    """Its intercept is penalised, or absent; `penalty` has no effect."""
+    for given in (
+        {"intercept_scaling": 1.0}, {"fit_intercept": False}, {"intercept_scaling": 3.0},
+        {"intercept_scaling": 1.0, "penalty": "l1"},
+    ):  # fmt: skip
         ours = LinearSVC(multi_class="crammer_singer", tol=1e-9, **given).fit(X, y)
         theirs = svm.LinearSVC(multi_class="crammer_singer", tol=1e-9, max_iter=100_000, **given).fit(X, y)
         f, g = ours.decision_function(X), theirs.decision_function(X)
