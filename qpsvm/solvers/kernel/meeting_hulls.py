@@ -34,8 +34,8 @@ MEETING_GAP = 0.9
 MAX_RANK, MAX_RANK_SHARE = 1000, 0.75
 #: Error of ‖w(β)‖² by (MEET.1), as a share of (Σ|β|)² max K_ii.
 FACTOR_ERROR = 1e-16
-#: ‖w(β)‖² counts as 0 up to this many roundings of n terms.
-ZERO_ROUNDINGS = 0.1
+#: ‖w(β)‖² counts as 0 up to this share of the rounding error of its n terms, (VANISH.2).
+ZERO_SHARE = 0.9
 #: Steps go on below that while each reduces ‖w(β)‖² to less than this share, as with a linear kernel.
 FAST_SHARE = 0.01
 #: Limit of the steps (MEET.4); 10 to 25 are usual.
@@ -95,11 +95,8 @@ class _InteriorPoint:
         self.A, self.goal = np.column_stack([L, is_up, ~is_up]), np.array(problem.target_sums)
         self.L, self.E = self.A[:, : self.rank], self.A[:, self.rank :]
         self.beta, self.nu = problem.build_uniform_start(), np.zeros(2)
-        total = float(np.abs(self.beta).sum())
-        radius = float(np.linalg.norm(L - L.mean(axis=0), axis=1).max())  # 1ᵀβ = 0: the mean does not matter
-        self.zero_value = ZERO_ROUNDINGS * self.n * UNIT * (radius * total) ** 2
         self._update()
-        self.z_low = np.full(self.n, self.value / total)
+        self.z_low = np.full(self.n, self.value / float(np.abs(self.beta).sum()))
         self.z_high = self.z_low.copy()
 
     def _update(self) -> None:
@@ -110,8 +107,11 @@ class _InteriorPoint:
 
     @property
     def is_zero(self) -> bool:
-        """Whether ‖Lᵀβ‖² is 0 up to rounding."""
-        return self.value <= self.zero_value
+        """Whether ‖Lᵀβ‖² is 0 up to the rounding of a sum of this size, (VANISH.2)."""
+        sizes = np.abs(self.beta)
+        distances = np.linalg.norm(self.L - self.L[sizes.argmax()], axis=1)  # Σβ = 0: the origin does not matter
+        size = float(sizes.sum()) * float(distances.mean())
+        return self.value <= ZERO_SHARE * self.n * UNIT * size * size
 
     @property
     def complementarity(self) -> float:
