@@ -3,10 +3,10 @@
 If they do, the optimum is 0. No gap is then small relative to it, and methods that move two rows, or those of one split
 into free and bound rows, converge slowly. But K usually has a low numerical rank, so that interior points are cheap:
 
-    (MEET.1)  K = LLᵀ up to rounding, L (n, r):  w(β) = 0 if and only if Lᵀβ = 0
-    (MEET.2)  minimise ½‖Lᵀβ‖²  subject to  low ≤ β ≤ high,  Eᵀβ = t:  the columns of E (n, 2) mark the two classes
-    (MEET.3)  LLᵀβ − Eν − z₋ + z₊ = 0,  z₋(β − low) = μ,  z₊(high − β) = μ,  z₋, z₊ > 0,  and μ → 0
-    (MEET.4)  its Newton step: (LLᵀ + Θ) dβ − E dν = g with Θ = z₋/(β − low) + z₊/(high − β). With A = [L, E],
+    (KMEET.1)  K = LLᵀ up to rounding, L (n, r):  w(β) = 0 if and only if Lᵀβ = 0
+    (KMEET.2)  minimise ½‖Lᵀβ‖²  subject to  low ≤ β ≤ high,  Eᵀβ = t:  the columns of E (n, 2) mark the two classes
+    (KMEET.3)  LLᵀβ − Eν − z₋ + z₊ = 0,  z₋(β − low) = μ,  z₊(high − β) = μ,  z₋, z₊ > 0,  and μ → 0
+    (KMEET.4)  its Newton step: (LLᵀ + Θ) dβ − E dν = g with Θ = z₋/(β − low) + z₊/(high − β). With A = [L, E],
               dβ = Θ⁻¹(g − A m),  m = (Lᵀdβ, −dν),
               (AᵀΘ⁻¹A + diag(1, …, 1, 0, 0)) m = AᵀΘ⁻¹g − (0, t − Eᵀβ)
 
@@ -30,22 +30,22 @@ from qpsvm.space.kernels.pivoted_cholesky import factorise_pivoted
 
 #: From this relative gap of a rough point on, the hulls seem to meet: it is 1 for any point if the optimum is 0.
 MEETING_GAP = 0.9
-#: Limits of r in (MEET.1): beyond, other methods are cheaper.
+#: Limits of r in (KMEET.1): beyond, other methods are cheaper.
 MAX_RANK, MAX_RANK_SHARE = 1000, 0.75
-#: Error of ‖w(β)‖² by (MEET.1), as a share of (Σ|β|)² max K_ii.
+#: Error of ‖w(β)‖² by (KMEET.1), as a share of (Σ|β|)² max K_ii.
 FACTOR_ERROR = 1e-16
 #: ‖w(β)‖² counts as 0 up to this share of the rounding error of its n terms, (VANISH.2).
 ZERO_SHARE = 0.9
 #: Steps go on below that while each reduces ‖w(β)‖² to less than this share, as with a linear kernel.
 FAST_SHARE = 0.01
-#: Limit of the steps (MEET.4); 10 to 25 are usual.
+#: Limit of the steps (KMEET.4); 10 to 25 are usual.
 MAX_STEPS = 40
 #: Share of the way to the boundary that a step may take.
 TO_BOUNDARY = 0.99
 #: If the optimum is not 0: the accuracy at which Newton steps on the free rows take over, and the share of an interval
 #: within which β then counts as at an end of it.
 START_GAP, SNAP_SHARE = 1e-4, 1e-3
-#: Added to the unit diagonal of the scaled matrix of (MEET.4).
+#: Added to the unit diagonal of the scaled matrix of (KMEET.4).
 RIDGE = 1e-15
 
 
@@ -63,7 +63,7 @@ class MeetingPoint:
 
 
 def solve_meeting_hulls(blocks: GramBlocks, problem: KernelDual, effort: Effort) -> MeetingPoint | None:
-    """Solve (MEET.2) for a ν-SVM; None if the rank of K is too high, time runs out, or the steps fail."""
+    """Solve (KMEET.2) for a ν-SVM; None if the rank of K is too high, time runs out, or the steps fail."""
     n = problem.n
     max_rank = min(int(MAX_RANK_SHARE * n), MAX_RANK)
     factor = factorise_pivoted(blocks, np.arange(n), problem.weight, FACTOR_ERROR, max_rank, effort.is_late)
@@ -84,50 +84,44 @@ def solve_meeting_hulls(blocks: GramBlocks, problem: KernelDual, effort: Effort)
 
 
 class _InteriorPoint:
-    """The iterate of (MEET.3).
+    """The iterate of (KMEET.3): β and ν, and z₋ and z₊ as `z_low` and `z_high`, (n,).
 
-    beta (n,): Strictly inside its intervals, if the given start is.
+    value, gradient: ‖Lᵀβ‖², and LLᵀβ (n,).
+    below, above (n,): β − low and high − β.
     """
 
     def __init__(self, L: FloatArray, problem: KernelDual) -> None:
         self.problem, self.n, self.rank = problem, problem.n, L.shape[1]
         is_up = problem.sign > 0.0
-        self.A, self.goal = np.column_stack([L, is_up, ~is_up]), np.array(problem.target_sums)
+        self.A, self.t = np.column_stack([L, is_up, ~is_up]), np.array(problem.target_sums)
         self.L, self.E = self.A[:, : self.rank], self.A[:, self.rank :]
-        self.beta, self.nu = problem.build_uniform_start(), np.zeros(2)
-        self._update()
+        self._move_to(problem.build_uniform_start())
+        self.nu = np.zeros(2)
         self.z_low = np.full(self.n, self.value / float(np.abs(self.beta).sum()))
         self.z_high = self.z_low.copy()
 
-    def _update(self) -> None:
-        """Compute the quantities that depend on β only."""
-        self.below, self.above = self.beta - self.problem.low, self.problem.high - self.beta
-        w = self.beta @ self.L
+    def _move_to(self, beta: FloatArray) -> None:
+        """Set β (n,), and compute what depends on it."""
+        self.beta, self.below, self.above = beta, beta - self.problem.low, self.problem.high - beta
+        w = beta @ self.L
         self.value, self.gradient = float(w @ w), self.L @ w
 
     @property
     def is_zero(self) -> bool:
         """Whether ‖Lᵀβ‖² is 0 up to the rounding of a sum of this size, (VANISH.2)."""
         sizes = np.abs(self.beta)
-        distances = np.linalg.norm(self.L - self.L[sizes.argmax()], axis=1)  # Σβ = 0: the origin does not matter
+        distances = np.linalg.norm(self.L - self.L[sizes.argmax()], axis=1)  # 1ᵀβ = 0: the origin does not matter
         size = float(sizes.sum()) * float(distances.mean())
         return self.value <= ZERO_SHARE * self.n * UNIT * size * size
 
     @property
-    def complementarity(self) -> float:
-        """The sum of the products of (MEET.3), 2nμ."""
-        return float(self.z_low @ self.below + self.z_high @ self.above)
-
-    @property
-    def dual_residual(self) -> FloatArray:
-        """The residual of the first equation of (MEET.3), (n,)."""
-        residual: FloatArray = self.gradient - self.E @ self.nu - self.z_low + self.z_high
-        return residual
-
-    @property
     def is_accurate(self) -> bool:
-        """Whether β is optimal up to `START_GAP`: the dual residual decreases faster than the complementarity."""
-        return self.complementarity <= START_GAP * self.value
+        """Whether β is optimal up to `START_GAP`. The residual of (KMEET.3) decreases faster than the products."""
+        return self._sum_products() <= START_GAP * self.value
+
+    def _sum_products(self) -> float:
+        """Sum the products of (KMEET.3): 2nμ."""
+        return float(self.z_low @ self.below + self.z_high @ self.above)
 
     def snap_to_ends(self) -> FloatArray:
         """Return β (n,) with the entries near an end of their interval at that end."""
@@ -136,35 +130,34 @@ class _InteriorPoint:
         return np.where(self.above <= margin, self.problem.high, at_low)
 
     def step(self) -> bool:
-        """Take one predictor-corrector step; return False if the system has no solution, or the step no length."""
-        mu = self.complementarity / (2 * self.n)
+        """Take one predictor-corrector step; return False if (KMEET.4) has no solution in floating point."""
+        mu = self._sum_products() / (2 * self.n)
         if not (self.below.min() > 0.0 and self.above.min() > 0.0 and mu > 0.0):
             return False
         system = self._factorise()
         if system is None:
             return False
         low_products, high_products = self.z_low * self.below, self.z_high * self.above
-        predicted = self._solve(*system, -low_products, -high_products)
+        predicted = self._solve(system, -low_products, -high_products)
         length = self._find_length(predicted)
-        d_beta, _, d_low, d_high = predicted
-        reached = (self.z_low + length * d_low) @ (self.below + length * d_beta)
-        reached += (self.z_high + length * d_high) @ (self.above - length * d_beta)
-        target = mu * (float(reached) / (2 * self.n * mu)) ** 3
+        products = (self.z_low + length * predicted.z_low) @ (self.below + length * predicted.beta)
+        products += (self.z_high + length * predicted.z_high) @ (self.above - length * predicted.beta)
+        centred_mu = mu * (float(products) / (2 * self.n * mu)) ** 3
         step = self._solve(
-            *system, target - low_products - d_beta * d_low, target - high_products + d_beta * d_high
+            system, centred_mu - low_products - predicted.beta * predicted.z_low,
+            centred_mu - high_products + predicted.beta * predicted.z_high,
         )  # fmt: skip
-        length = self._find_length(step)
-        length = 1.0 if length == 1.0 else TO_BOUNDARY * length
-        if not all(np.isfinite(part).all() for part in step):
+        if not np.isfinite(step.beta).all():
             return False
-        d_beta, d_nu, d_low, d_high = step
-        self.beta, self.nu = self.beta + length * d_beta, self.nu + length * d_nu
-        self.z_low, self.z_high = self.z_low + length * d_low, self.z_high + length * d_high
-        self._update()
+        length = self._find_length(step)
+        length = length if length == 1.0 else TO_BOUNDARY * length
+        self._move_to(self.beta + length * step.beta)
+        self.nu = self.nu + length * step.nu
+        self.z_low, self.z_high = self.z_low + length * step.z_low, self.z_high + length * step.z_high
         return True
 
-    def _factorise(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
-        """Return Θ⁻¹ (n,), the matrix M of (MEET.4), its scale s, and the Cholesky factor of diag(s) M diag(s)."""
+    def _factorise(self) -> _NewtonSystem | None:
+        """Factorise the matrix of (KMEET.4); None if it is not positive definite in floating point."""
         inverse_theta = 1.0 / (self.z_low / self.below + self.z_high / self.above)
         scaled_A = self.A * np.sqrt(inverse_theta)[:, None]
         M = scaled_A.T @ scaled_A
@@ -173,24 +166,51 @@ class _InteriorPoint:
         scaled_M = M * scale[:, None] * scale
         scaled_M[np.diag_indices_from(scaled_M)] += RIDGE
         factor, info = lapack.dpotrf(scaled_M, lower=1)
-        return None if info else (inverse_theta, M, scale, factor)
+        return None if info else _NewtonSystem(inverse_theta, M, scale, factor)
 
-    def _solve(
-        self, inverse_theta: FloatArray, M: FloatArray, scale: FloatArray, factor: FloatArray,
-        low_residual: FloatArray, high_residual: FloatArray,
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:  # fmt: skip
-        """Return dβ, dν, dz₋ and dz₊ of (MEET.4) for the residuals μ − z₋(β − low) and μ − z₊(high − β), (n,)."""
-        g = low_residual / self.below - high_residual / self.above - self.dual_residual
-        right = (inverse_theta * g) @ self.A
-        right[self.rank :] -= self.goal - self.beta @ self.E
-        m = scale * lapack.dpotrs(factor, scale * right, lower=1)[0]
-        m += scale * lapack.dpotrs(factor, scale * (right - M @ m), lower=1)[0]  # one step of refinement
-        d_beta = inverse_theta * (g - self.A @ m)
+    def _solve(self, system: _NewtonSystem, low_residual: FloatArray, high_residual: FloatArray) -> _Step:
+        """Solve (KMEET.4) for the residuals μ − z₋(β − low) and μ − z₊(high − β), (n,)."""
+        dual_residual = self.gradient - self.E @ self.nu - self.z_low + self.z_high
+        g = low_residual / self.below - high_residual / self.above - dual_residual
+        right = (system.inverse_theta * g) @ self.A
+        right[self.rank :] -= self.t - self.beta @ self.E
+        m = system.solve(right)
+        d_beta = system.inverse_theta * (g - self.A @ m)
         d_low = (low_residual - self.z_low * d_beta) / self.below
-        return d_beta, -m[self.rank :], d_low, (high_residual + self.z_high * d_beta) / self.above
+        return _Step(d_beta, -m[self.rank :], d_low, (high_residual + self.z_high * d_beta) / self.above)
 
-    def _find_length(self, step: tuple[FloatArray, FloatArray, FloatArray, FloatArray]) -> float:
-        """Return the largest length up to 1 that keeps β inside and z positive."""
-        d_beta, _, d_low, d_high = step
-        ratios = [d_beta / self.below, -d_beta / self.above, d_low / self.z_low, d_high / self.z_high]
-        return 1.0 / max(1.0, *(float(-ratio.min()) for ratio in ratios))
+    def _find_length(self, step: _Step) -> float:
+        """Return the largest length up to 1 that keeps β inside its intervals and z positive."""
+        shrinks = (
+            step.beta / self.below, -step.beta / self.above, step.z_low / self.z_low, step.z_high / self.z_high
+        )  # fmt: skip
+        return 1.0 / max(1.0, *(-float(shrink.min()) for shrink in shrinks))
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """The changes dβ (n,), dν (2,), dz₋ and dz₊ (n,)."""
+
+    beta: FloatArray
+    nu: FloatArray
+    z_low: FloatArray
+    z_high: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _NewtonSystem:
+    """Θ⁻¹ (n,), the matrix M of (KMEET.4), s = 1/√M_ii, and the Cholesky factor of diag(s) M diag(s)."""
+
+    inverse_theta: FloatArray
+    M: FloatArray
+    scale: FloatArray
+    factor: FloatArray
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """Solve M m = right, (r + 2,), with one step of iterative refinement."""
+        m: FloatArray = self._solve_roughly(right)
+        return m + self._solve_roughly(right - self.M @ m)
+
+    def _solve_roughly(self, right: FloatArray) -> FloatArray:
+        solution: FloatArray = self.scale * lapack.dpotrs(self.factor, self.scale * right, lower=1)[0]
+        return solution
