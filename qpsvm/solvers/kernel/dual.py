@@ -120,6 +120,19 @@ class KernelDual(Loss):
         return self.mass is not None and self._has_zero_end
 
     @cached
+    def is_homogeneous(self) -> bool:
+        """Whether only the sums keep β = 0 from being optimal: a ν-SVM or a one-class SVM."""
+        return (self.is_nu_svm or self.bound_share is not None) and not self.level.any()
+
+    @property
+    def sum_columns(self) -> tuple[FloatArray, FloatArray]:
+        """Indicator columns (n, q) of the rows in each given sum of β, and the sums (q,), for a problem without kinks."""
+        if self.mass is None:
+            return np.ones((self.n, 1)), np.array([self.total - self.fixed_sum])
+        is_up = self.sign > 0.0
+        return np.column_stack([is_up, ~is_up]).astype(np.float64), np.array(self.target_sums)
+
+    @cached
     def _has_zero_end(self) -> bool:
         """Whether 0 is an end of every interval."""
         return not np.minimum(self.high, -self.low).any()

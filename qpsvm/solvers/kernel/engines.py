@@ -69,8 +69,7 @@ class EngineSearch:
     """One problem, and the best point that any engine has found.
 
     engine_used: The engine that found the best point; "none" before any ran.
-    brief: Run only the first stage over all rows, because another method continues; for a ν-SVM only the loop if the
-        hulls seem to meet.
+    brief: Run only the first stage over all rows, because another method continues.
     """
 
     def __init__(self, blocks: GramBlocks, problem: KernelDual, target: float, effort: Effort) -> None:
@@ -135,7 +134,7 @@ class EngineSearch:
         ):
             return
         K, beta = self.blocks.compute_full_matrix(), None
-        if problem.n <= MAX_EXACT_ROWS or problem.is_nu_svm:
+        if problem.n <= MAX_EXACT_ROWS or problem.is_homogeneous:
             beta = self._run_first_loop(K, stages[0].tolerance)
             if beta is None:
                 return
@@ -144,7 +143,7 @@ class EngineSearch:
         self.update_best("gram", solve_from(self.blocks, problem, initial, stages, self.target, self.effort))
 
     def solve_meeting_hulls(self) -> bool:
-        """Solve a ν-SVM whose hulls seem to meet by interior points, once; return whether w = 0 is optimal."""
+        """Solve a problem whose optimum seems to be 0 by interior points, once; return whether it is."""
         can_meet, self._can_meet = self._can_meet, False
         found = solve_meeting_hulls(self.blocks, self.problem, self.effort) if can_meet else None
         if found is None:
@@ -165,10 +164,10 @@ class EngineSearch:
         if effort.is_over():
             self.update_best("gram", problem.build_point(beta, K @ beta))
             return None
-        if problem.is_nu_svm:
+        if problem.is_homogeneous:
             loop_point = problem.build_point(beta, K @ beta)
             if hulls_seem_to_meet(problem, loop_point):
-                if self.solve_meeting_hulls() or self.brief:
+                if self.solve_meeting_hulls():
                     return None
                 beta = self.best_point.beta if self.engine_used != "none" else beta
         if problem.n > MAX_EXACT_ROWS:

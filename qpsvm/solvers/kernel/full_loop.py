@@ -86,7 +86,7 @@ class SearchState(Protocol):
         """Solve with the whole Gram matrix."""
 
     def solve_meeting_hulls(self) -> bool:
-        """Solve a ν-SVM whose hulls seem to meet; return whether w = 0 is optimal."""
+        """Solve a problem whose optimum seems to be 0; return whether it is."""
 
 
 class FullLoop:

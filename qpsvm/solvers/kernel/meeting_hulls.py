@@ -1,14 +1,15 @@
-"""Solve a ν-SVM whose reduced hulls seem to meet (`solve_meeting_hulls`).
+"""Solve a ν-SVM or one-class SVM whose optimum seems to be 0 (`solve_meeting_hulls`).
 
-If they do, the optimum is 0. No gap is then small relative to it, and methods that move two rows, or those of one split
-into free and bound rows, converge slowly. But K usually has a low numerical rank, so that interior points are cheap:
+It is if the reduced hulls of the two classes meet, or the origin is in the reduced hull of the samples. No gap is then
+small relative to the optimum, and methods that move two rows, or those of one split into free and bound rows, converge
+slowly. But K usually has a low numerical rank, so that interior points are cheap:
 
     (KMEET.1)  K = LLᵀ up to rounding, L (n, r):  w(β) = 0 if and only if Lᵀβ = 0
-    (KMEET.2)  minimise ½‖Lᵀβ‖²  subject to  low ≤ β ≤ high,  Eᵀβ = t:  the columns of E (n, 2) mark the two classes
+    (KMEET.2)  minimise ½‖Lᵀβ‖²  subject to  low ≤ β ≤ high,  Eᵀβ = t,  E (n, q):  the sum of each class, or of all β
     (KMEET.3)  LLᵀβ − Eν − z₋ + z₊ = 0,  z₋(β − low) = μ,  z₊(high − β) = μ,  z₋, z₊ > 0,  and μ → 0
     (KMEET.4)  its Newton step: (LLᵀ + Θ) dβ − E dν = g with Θ = z₋/(β − low) + z₊/(high − β). With A = [L, E],
               dβ = Θ⁻¹(g − A m),  m = (Lᵀdβ, −dν),
-              (AᵀΘ⁻¹A + diag(1, …, 1, 0, 0)) m = AᵀΘ⁻¹g − (0, t − Eᵀβ)
+              (AᵀΘ⁻¹A + diag(1, …, 1, 0, …, 0)) m = AᵀΘ⁻¹g − (0, t − Eᵀβ)
 
 Sources: Mehrotra, *On the implementation of a primal-dual interior point method*, SIAM J. Optim. 2 (1992); for low
 rank, Fine & Scheinberg, *Efficient SVM training using low-rank kernel representations*, JMLR 2 (2001).
@@ -50,20 +51,20 @@ RIDGE = 1e-15
 
 
 def hulls_seem_to_meet(problem: KernelDual, point: KernelPoint) -> bool:
-    """Return whether the problem is a ν-SVM, and the gap of a rough solution suggests that its optimum is 0."""
-    return problem.is_nu_svm and point.gap >= MEETING_GAP
+    """Return whether the optimum may be 0, and the gap of a rough solution suggests that it is."""
+    return problem.is_homogeneous and point.gap >= MEETING_GAP
 
 
 @dataclass(frozen=True, eq=False)
 class MeetingPoint:
-    """A feasible β (n,) of a ν-SVM, and whether w(β) is 0 up to rounding."""
+    """A feasible β (n,), and whether w(β) is 0 up to rounding."""
 
     beta: FloatArray
     is_zero: bool
 
 
 def solve_meeting_hulls(blocks: GramBlocks, problem: KernelDual, effort: Effort) -> MeetingPoint | None:
-    """Solve (KMEET.2) for a ν-SVM; None if the rank of K is too high, time runs out, or the steps fail."""
+    """Solve (KMEET.2) for a homogeneous problem; None if the rank of K is too high, time runs out, or the steps fail."""
     n = problem.n
     max_rank = min(int(MAX_RANK_SHARE * n), MAX_RANK)
     factor = factorise_pivoted(blocks, np.arange(n), problem.weight, FACTOR_ERROR, max_rank, effort.is_late)
@@ -92,11 +93,11 @@ class _InteriorPoint:
 
     def __init__(self, L: FloatArray, problem: KernelDual) -> None:
         self.problem, self.n, self.rank = problem, problem.n, L.shape[1]
-        is_up = problem.sign > 0.0
-        self.A, self.t = np.column_stack([L, is_up, ~is_up]), np.array(problem.target_sums)
+        columns, self.t = problem.sum_columns
+        self.A = np.hstack([L, columns])
         self.L, self.E = self.A[:, : self.rank], self.A[:, self.rank :]
         self._move_to(problem.build_uniform_start())
-        self.nu = np.zeros(2)
+        self.nu = np.zeros(len(self.t))
         self.z_low = np.full(self.n, self.value / float(np.abs(self.beta).sum()))
         self.z_high = self.z_low.copy()
 
@@ -110,8 +111,8 @@ class _InteriorPoint:
     def is_zero(self) -> bool:
         """Whether ‖Lᵀβ‖² is 0 up to the rounding of a sum of this size, (VANISH.2)."""
         sizes = np.abs(self.beta)
-        distances = np.linalg.norm(self.L - self.L[sizes.argmax()], axis=1)  # 1ᵀβ = 0: the origin does not matter
-        size = float(sizes.sum()) * float(distances.mean())
+        centre = self.L[sizes.argmax()] if self.problem.is_nu_svm else 0.0  # if 1ᵀβ = 0, the origin does not matter
+        size = float(sizes.sum()) * float(np.linalg.norm(self.L - centre, axis=1).mean())
         return self.value <= ZERO_SHARE * self.n * UNIT * size * size
 
     @property
@@ -189,7 +190,7 @@ class _InteriorPoint:
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """The changes dβ (n,), dν (2,), dz₋ and dz₊ (n,)."""
+    """The changes dβ (n,), dν (q,), dz₋ and dz₊ (n,)."""
 
     beta: FloatArray
     nu: FloatArray
@@ -207,7 +208,7 @@ class _NewtonSystem:
     factor: FloatArray
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """Solve M m = right, (r + 2,), with one step of iterative refinement."""
+        """Solve M m = right, (r + q,), with one step of iterative refinement."""
         m: FloatArray = self._solve_roughly(right)
         return m + self._solve_roughly(right - self.M @ m)
 
