@@ -1,7 +1,7 @@
 """Solve duals of kernel machines by the working-set loop of LIBSVM and Newton steps (`KernelNewtonBackend`).
 
 Both compute only parts of the Gram matrix, for a machine in the form of `interval_problem`. A hard margin is solved by
-its own engine. A linear ν-SVM on which they fail is solved by interior points.
+its own engine.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from qpsvm.backends.abilities import Abilities, MachineSet
 from qpsvm.backends.base import Backend
 from qpsvm.backends.compiled import Compiled
-from qpsvm.backends.limits import DEFAULT_TOLERANCE, Limits, build_common_settings
+from qpsvm.backends.limits import DEFAULT_TOLERANCE, Limits
 from qpsvm.backends.own.interval_problem import IntervalProblem
 from qpsvm.backends.requirements import Form, LazyImport, Memory, Requirements, Size
 from qpsvm.backends.solver_data import SolverData
@@ -21,11 +21,9 @@ from qpsvm.backends.stop_reasons import translate_stop_reason
 from qpsvm.backends.traits import ONE_FUNCTION
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.base.resources.clock import Clock
 from qpsvm.program.dual_solution import DualSolution
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
-from qpsvm.program.status import Status
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.gram import KernelGram
@@ -59,11 +57,6 @@ NO_SUM = UNCONSTRAINED - {"linear", "level 0", "partly bounded", "balance", "sum
 MAX_LINEAR_CURVED_ROWS = 1000
 #: Bytes of address space that the first use of LIBSVM's loop maps, scikit-learn included.
 LIBSVM_IMPORT = 4e8
-#: Tolerance of the interior-point method relative to the requested one, because α alone certifies less well than the
-#: primal-dual pair at which it stops.
-INTERIOR_POINT_TOL_SHARE = 1e-2
-#: The shortest time limit that it is given.
-MIN_TIME_LIMIT = 1e-9
 
 
 class KernelNewtonBackend(Backend):
@@ -104,8 +97,9 @@ class KernelNewtonBackend(Backend):
         return KernelNewtonCompiled(self, qp, data, statement=statement)
 
     def can_solve_dual(self, svm: SVMDual) -> bool:
-        """Return whether the machine is not a linear ν-SVM: if Newton steps fail on these, their QP is needed."""
-        return not isinstance(svm.gram, LowRank) or svm.is_two_sided or len(svm.groups) == 1
+        """Return True: only `compile` needs a QP."""
+        del svm
+        return True
 
     def solve_dual(self, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualSolution:
         """Solve the dual by a suitable engine; a hard margin by its own engine."""
@@ -136,8 +130,7 @@ class KernelNewtonBackend(Backend):
         machine = IntervalProblem.from_dual(svm, self.name)
         start = None if start is None else machine.compute_beta(start)
         blocks = machine.build_blocks(kernel, X, gram)
-        brief = not self.can_solve_dual(svm)  # then interior points take over if it fails
-        solution = solve_kernel(blocks, machine.problem, start=start, brief=brief, **settings)
+        solution = solve_kernel(blocks, machine.problem, start=start, **settings)
         multipliers = machine.compute_multipliers(solution.b, solution.tube)
         return solution, machine.compute_alpha(solution.beta), multipliers
 
@@ -163,22 +156,9 @@ class KernelNewtonCompiled(Compiled):
     """Kernel, X, y, C and the Gram matrix of the machine that the QP is the dual of."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        statement, clock = self.statement, Clock(limits.time_limit)
+        statement = self.statement
         start = None if limits.start is None else statement.to_alpha(limits.start)
         solution = self.backend.solve_dual(statement.svm, replace(limits, start=start), options)
-        if solution.reported is Status.NUMERICAL_ERROR and not self.backend.can_solve_dual(statement.svm):
-            # the reduced hulls of a ν-SVM (nearly) intersect, so that the Newton systems are singular
-            remaining = None if limits.time_limit is None else max(clock.remaining, MIN_TIME_LIMIT)
-            return self._solve_by_interior_point(replace(limits, time_limit=remaining))
         x, y = statement.to_qp_variables(solution.alpha), statement.to_row_multipliers(solution.multipliers)
         v = None if solution.w is None else statement.lift(solution.w)
         return self._build_solution(solution.reported, solution.solver, solution.iterations, x, y=y, v=v)
-
-    def _solve_by_interior_point(self, limits: Limits) -> QPSolution:
-        from qpsvm.solvers.interior_point.mehrotra import solve_mehrotra
-
-        qp, tol = self.qp, INTERIOR_POINT_TOL_SHARE * (limits.tol or DEFAULT_TOLERANCE)
-        settings = build_common_settings(limits, {}, tol)
-        solution = solve_mehrotra(qp.P, qp.q, qp.A, qp.b, *qp.bounds, **settings)
-        raw = f"{translate_stop_reason(solution.reason)[1]} (interior points)"
-        return self._build_run_solution(solution, solution.x, raw, y=solution.y, box=solution.z_box, v=solution.v)

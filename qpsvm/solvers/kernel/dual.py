@@ -126,7 +126,7 @@ class KernelDual(Loss):
 
     @property
     def sum_columns(self) -> tuple[FloatArray, FloatArray]:
-        """Indicator columns (n, q) of the rows in each given sum of β, and the sums (q,), for a problem without kinks."""
+        """Indicator columns (n, q) of the rows of each given sum of β, and the sums (q,); without kinks only."""
         if self.mass is None:
             return np.ones((self.n, 1)), np.array([self.total - self.fixed_sum])
         is_up = self.sign > 0.0

@@ -149,7 +149,7 @@ class EngineSearch:
         if found is None:
             return False
         point = self.measure_point(found.beta)
-        self.update_best("meeting hulls", replace(point, gap=0.0) if found.is_zero else point)
+        self.update_best("interior points", replace(point, gap=0.0) if found.is_zero else point)
         return found.is_zero
 
     def _fits_memory(self) -> bool:

@@ -64,7 +64,7 @@ class MeetingPoint:
 
 
 def solve_meeting_hulls(blocks: GramBlocks, problem: KernelDual, effort: Effort) -> MeetingPoint | None:
-    """Solve (KMEET.2) for a homogeneous problem; None if the rank of K is too high, time runs out, or the steps fail."""
+    """Solve (KMEET.2) for a homogeneous problem; None if the rank is too high, time runs out, or the steps fail."""
     n = problem.n
     max_rank = min(int(MAX_RANK_SHARE * n), MAX_RANK)
     factor = factorise_pivoted(blocks, np.arange(n), problem.weight, FACTOR_ERROR, max_rank, effort.is_late)

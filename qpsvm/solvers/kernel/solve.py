@@ -59,8 +59,8 @@ class KernelSolution:
     u (n,): Kβ, in double precision where it matters, and to about seven digits for rows strictly on their right side,
         which contribute nothing to the gap.
     gap: Relative gap (KDUAL.4) over all rows.
-    engine: The one that found the point: "gram", "libsvm", "start", "meeting hulls" (KMEET.2), "equal rows" (KTIES.3), or "none" if time ran out
-        before any started.
+    engine: The one that found the point: "gram", "libsvm", "start", "interior points" (KMEET.2), "equal rows"
+        (KTIES.3), or "none" if time ran out before any started.
     iterations: Iterations of the loop plus Newton steps.
     reason: "converged", "iteration_limit", "time_limit", "interrupted" or "numerical_error".
     """
@@ -85,13 +85,11 @@ def solve_kernel(
     verbose: bool = False,
     start: FloatArray | None = None,
     engine: Engine = "auto",
-    brief: bool = False,
 ) -> KernelSolution:
     """Solve (KDUAL.1) or (KDUAL.7) to a relative gap of `tol`.
 
     max_iter: Limit of the iterations of the working-set loop.
     start: Any β; it is made feasible.
-    brief: Stop early where the solve takes long, because another method continues from its point.
 
     Shapes: start (n,). Raises ParameterError.
     """
@@ -108,7 +106,7 @@ def solve_kernel(
             if blocks.is_fast and blocks.full_matrix is None and problem.n > MIN_ROWS_FOR_TIES:
                 ties = find_ties(blocks.X, *list_tie_labels(problem), min_share=MIN_MERGED_SHARE)
         if ties is None:
-            point, used_engine = _solve_scaled(blocks, problem, start, engine, tol, effort, brief)
+            point, used_engine = _solve_scaled(blocks, problem, start, engine, tol, effort)
         else:
             assert isinstance(blocks, KernelBlocks)
             merged_blocks = KernelBlocks(blocks.kernel, blocks.X[ties.first_rows])
@@ -126,7 +124,6 @@ def _solve_scaled(
     engine: str,
     tol: float,
     effort: Effort,
-    brief: bool = False,
 ) -> tuple[KernelPoint, str]:
     """Solve in units of the margin; return the best point, in units of the problem, and the engine that found it."""
     if problem.is_standard_hinge:
@@ -147,7 +144,6 @@ def _solve_scaled(
     scaled_start = None if start is None else scaled.make_feasible(start / unit)
     if not scaled.has_kink or scaled.mass is None:
         engines = EngineSearch(blocks, scaled, tol, effort)
-        engines.brief = brief
         engines.run(engine, scaled_start)
     else:
         engines = _solve_with_tube(blocks, scaled, scaled_start, engine, tol, effort)

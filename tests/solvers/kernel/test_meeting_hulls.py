@@ -8,7 +8,7 @@ from each import for_each
 from sklearn.datasets import make_moons
 
 import qpsvm
-from qpsvm import RBF, Linear, NuSVM, Polynomial
+from qpsvm import RBF, Linear, NuSVM, OneClass, Polynomial
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.meeting_hulls import solve_meeting_hulls
@@ -40,6 +40,17 @@ def test_meeting_hulls_are_found_and_proven(kernel, n):
     assert result.alpha.sum() == pytest.approx(0.2, rel=1e-12)
     assert abs(result.alpha @ y) <= 1e-15
     assert result.iterations <= 10_000
+    assert result.verify()
+
+
+@for_each("kernel", [Linear(), Polynomial(3, 0.5, 0.0)])
+@for_each("nu", [0.05, 0.5])
+def test_an_origin_inside_the_samples_is_found_and_proven(kernel, nu):
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    result = qpsvm.solve(OneClass(X, nu, kernel), "kernel_newton")
+    assert result.status == "optimal"
+    assert result.primal == result.rho == 0.0
+    assert result.alpha.sum() == pytest.approx(200 * nu, rel=1e-12)
     assert result.verify()
 
 
