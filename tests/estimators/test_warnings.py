@@ -73,14 +73,19 @@ def test_a_kernel_matrix_that_was_clipped_by_default_is_warned_of(machine, y):
         clone(machine).set_params(psd="raise").fit(X, y)
 
 
-def test_the_eigenvalue_is_that_of_the_error():
+def test_the_eigenvalue_is_that_of_the_matrix_that_was_changed():
+    """The error, and a shift, are about K on the hyperplane yᵀα = 0; all of K is clipped."""
     machine = SVC(kernel="sigmoid", gamma=1.0, coef0=0.5)
     with pytest.raises(qpsvm.IndefiniteKernelError) as caught:
         clone(machine).set_params(psd="raise").fit(X, TWO)
-    with pytest.warns(qpsvm.ChangedKernelWarning, match=f"{caught.value.eigenvalue:.3g}"):
+    smallest = float(np.linalg.eigvalsh(np.tanh(X @ X.T + 0.5))[0])
+    with pytest.warns(qpsvm.ChangedKernelWarning, match=f"{smallest:.3g}"):
         machine.fit(X, TWO)
     (caveat,) = pickle.loads(pickle.dumps(machine.result_)).caveats
-    assert (caveat.kind, caveat.eigenvalue) == ("kernel", caught.value.eigenvalue)
+    assert (caveat.kind, caveat.eigenvalue) == ("kernel", pytest.approx(smallest))
+    assert smallest <= caught.value.eigenvalue  # by interlacing
+    (caveat,) = clone(machine).set_params(psd="shift").fit(X, TWO).result_.caveats
+    assert caveat.eigenvalue == caught.value.eigenvalue
 
 
 def test_a_kernel_matrix_that_is_as_it_should_be_is_not_warned_of():

@@ -34,7 +34,7 @@ class PositivePart:
 
     def __init__(self, K: FloatArray, tolerance: float) -> None:
         self.K = as_read_only(K)
-        self.values, self.vectors = freeze(eigh(K))
+        self.values, self.vectors = freeze(eigh(K, driver="evd"))  # .5 to .8 of the time of SciPy's default
         self.positive_vectors = freeze(self.vectors[:, self.values > tolerance])
         self._tolerance = tolerance
 

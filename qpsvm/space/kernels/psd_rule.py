@@ -47,7 +47,7 @@ class TreatedGram:
     gram, centred (n, n): As in `FeatureSpace`.
     positive_part or None: Where `gram` is the positive part of a matrix (psd="clip").
     shift: σ added to the diagonal (psd="shift").
-    smallest_eigenvalue: The smallest eigenvalue where it matters, of a matrix that was clipped or shifted; else 0.
+    smallest_eigenvalue: That of a matrix that was clipped, or of one that was shifted where it matters; else 0.
     with_ones: It is K + 1 that was treated: the penalised intercept is part of it.
     asymmetry: The largest change, relative to the largest entry, that made the kernel's own matrix symmetric.
     largest: A bound on the numbers that it was made of, of which much may have cancelled: |K_ij|, and 1 with

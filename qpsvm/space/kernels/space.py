@@ -278,20 +278,20 @@ class FeatureSpace:
 
     def _repair_indefinite(self, gram: Dense, centred: Dense, tolerance: float) -> TreatedGram:
         """Apply the psd rule to a Gram matrix that is indefinite where it matters."""
-        smallest = float(eigvalsh(centred.matrix, subset_by_index=[0, 0])[0])
         ones = self.intercept == "penalised"
+        if self.psd == "clip":
+            part = PositivePart(gram.matrix, tolerance)
+            clipped, smallest = Dense(part.matrix), float(part.values[0])
+            return TreatedGram(clipped, clipped, positive_part=part, smallest_eigenvalue=smallest, with_ones=ones)
+        smallest = float(eigvalsh(centred.matrix, subset_by_index=[0, 0])[0])
         if self.psd == "raise":
             domain = "on the hyperplane yᵀα = 0" if self.intercept == "free" else "over all α"
             raise IndefiniteKernelError(str(self.kernel), smallest, domain)
-        if self.psd == "shift":
-            sigma = float(-smallest * (1 + 1e-10) + tolerance)
-            eye = np.eye(self.n) * sigma
-            shifted = Dense(gram.matrix + eye)
-            shifted_centred = Dense(centred.matrix + eye) if self.intercept == "free" else shifted
-            return TreatedGram(shifted, shifted_centred, shift=sigma, smallest_eigenvalue=smallest, with_ones=ones)
-        part = PositivePart(gram.matrix, tolerance)
-        clipped = Dense(part.matrix)
-        return TreatedGram(clipped, clipped, positive_part=part, smallest_eigenvalue=smallest, with_ones=ones)
+        sigma = float(-smallest * (1 + 1e-10) + tolerance)
+        eye = np.eye(self.n) * sigma
+        shifted = Dense(gram.matrix + eye)
+        shifted_centred = Dense(centred.matrix + eye) if self.intercept == "free" else shifted
+        return TreatedGram(shifted, shifted_centred, shift=sigma, smallest_eigenvalue=smallest, with_ones=ones)
 
     def without_centring(self) -> FeatureSpace:
         """Return the samples without centring, as β with 1ᵀβ ≠ 0 needs it: centring would remove a part of it."""
