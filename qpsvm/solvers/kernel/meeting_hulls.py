@@ -17,6 +17,7 @@ rank, Fine & Scheinberg, *Efficient SVM training using low-rank kernel represent
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,8 +32,9 @@ from qpsvm.space.kernels.pivoted_cholesky import factorise_pivoted
 
 #: From this relative gap of a rough point on, the hulls seem to meet: it is 1 for any point if the optimum is 0.
 MEETING_GAP = 0.9
-#: Limits of r in (KMEET.1): beyond, other methods are cheaper.
-MAX_RANK, MAX_RANK_SHARE = 1000, 0.75
+#: Limits of r in (KMEET.1), as a share of n, and of the n r² products of a step, which take .3 s: beyond, other methods
+#: are cheaper.
+MAX_RANK_SHARE, MAX_PRODUCTS = 0.75, 5e9
 #: Error of ‖w(β)‖² by (KMEET.1), as a share of (Σ|β|)² max K_ii.
 FACTOR_ERROR = 1e-16
 #: ‖w(β)‖² counts as 0 up to this share of the rounding error of its n terms, (VANISH.2).
@@ -66,7 +68,7 @@ class MeetingPoint:
 def solve_meeting_hulls(blocks: GramBlocks, problem: KernelDual, effort: Effort) -> MeetingPoint | None:
     """Solve (KMEET.2) for a homogeneous problem; None if the rank is too high, time runs out, or the steps fail."""
     n = problem.n
-    max_rank = min(int(MAX_RANK_SHARE * n), MAX_RANK)
+    max_rank = int(min(MAX_RANK_SHARE * n, math.sqrt(MAX_PRODUCTS / n)))
     factor = factorise_pivoted(blocks, np.arange(n), problem.weight, FACTOR_ERROR, max_rank, effort.is_late)
     if factor is None or not factor.is_reached:
         return None
