@@ -3,12 +3,12 @@
 If they do, the optimum is 0. No gap is then small relative to it, and methods that move two rows, or those of one split
 into free and bound rows, converge slowly. But K usually has a low numerical rank, so that interior points are cheap:
 
-    (MEET.1)  K = LLᵀ up to rounding, L (n, r):  w(β) = 0 if and only if Lᵀβ = 0
-    (MEET.2)  minimise ½‖Lᵀβ‖²  subject to  low ≤ β ≤ high,  Eᵀβ = t:  the columns of E (n, 2) mark the two classes
-    (MEET.3)  LLᵀβ − Eν − z₋ + z₊ = 0,  z₋(β − low) = μ,  z₊(high − β) = μ,  z₋, z₊ > 0,  and μ → 0
-    (MEET.4)  its Newton step: (LLᵀ + Θ) dβ − E dν = g with Θ = z₋/(β − low) + z₊/(high − β). With A = [L, E],
-              dβ = Θ⁻¹(g − A m),  m = (Lᵀdβ, −dν),
-              (AᵀΘ⁻¹A + diag(1, …, 1, 0, 0)) m = AᵀΘ⁻¹g − (0, t − Eᵀβ)
+    (MEETING.1)  K = LLᵀ up to rounding, L (n, r):  w(β) = 0 if and only if Lᵀβ = 0
+    (MEETING.2)  minimise ½‖Lᵀβ‖²  subject to  low ≤ β ≤ high,  Eᵀβ = t:  the columns of E (n, 2) mark the two classes
+    (MEETING.3)  LLᵀβ − Eν − z₋ + z₊ = 0,  z₋(β − low) = μ,  z₊(high − β) = μ,  z₋, z₊ > 0,  and μ → 0
+    (MEETING.4)  its Newton step: (LLᵀ + Θ) dβ − E dν = g with Θ = z₋/(β − low) + z₊/(high − β). With A = [L, E],
+                 dβ = Θ⁻¹(g − A m),  m = (Lᵀdβ, −dν),
+                 (AᵀΘ⁻¹A + diag(1, …, 1, 0, 0)) m = AᵀΘ⁻¹g − (0, t − Eᵀβ)
 
 Sources: Mehrotra, *On the implementation of a primal-dual interior point method*, SIAM J. Optim. 2 (1992); for low
 rank, Fine & Scheinberg, *Efficient SVM training using low-rank kernel representations*, JMLR 2 (2001).
@@ -30,22 +30,22 @@ from qpsvm.space.kernels.pivoted_cholesky import factorise_pivoted
 
 #: From this relative gap of a rough point on, the hulls seem to meet: it is 1 for any point if the optimum is 0.
 MEETING_GAP = 0.9
-#: Limits of r in (MEET.1): beyond, other methods are cheaper.
+#: Limits of r in (MEETING.1): beyond, other methods are cheaper.
 MAX_RANK, MAX_RANK_SHARE = 1000, 0.75
-#: Error of ‖w(β)‖² by (MEET.1), as a share of (Σ|β|)² max K_ii.
+#: Error of ‖w(β)‖² by (MEETING.1), as a share of (Σ|β|)² max K_ii.
 FACTOR_ERROR = 1e-16
 #: ‖w(β)‖² counts as 0 up to this many roundings of n terms.
 ZERO_ROUNDINGS = 0.1
 #: Steps go on below that while each reduces ‖w(β)‖² to less than this share, as with a linear kernel.
 FAST_SHARE = 0.01
-#: Limit of the steps (MEET.4); 10 to 25 are usual.
+#: Limit of the steps (MEETING.4); 10 to 25 are usual.
 MAX_STEPS = 40
 #: Share of the way to the boundary that a step may take.
 TO_BOUNDARY = 0.99
 #: If the optimum is not 0: the accuracy at which Newton steps on the free rows take over, and the share of an interval
 #: within which β then counts as at an end of it.
 START_GAP, SNAP_SHARE = 1e-4, 1e-3
-#: Added to the unit diagonal of the scaled matrix of (MEET.4).
+#: Added to the unit diagonal of the scaled matrix of (MEETING.4).
 RIDGE = 1e-15
 
 
@@ -63,7 +63,7 @@ class MeetingPoint:
 
 
 def solve_meeting_hulls(blocks: GramBlocks, problem: KernelDual, effort: Effort) -> MeetingPoint | None:
-    """Solve (MEET.2) for a ν-SVM; None if the rank of K is too high, time runs out, or the steps fail."""
+    """Solve (MEETING.2) for a ν-SVM; None if the rank of K is too high, time runs out, or the steps fail."""
     n = problem.n
     max_rank = min(int(MAX_RANK_SHARE * n), MAX_RANK)
     factor = factorise_pivoted(blocks, np.arange(n), problem.weight, FACTOR_ERROR, max_rank, effort.is_late)
@@ -84,7 +84,7 @@ def solve_meeting_hulls(blocks: GramBlocks, problem: KernelDual, effort: Effort)
 
 
 class _InteriorPoint:
-    """The iterate of (MEET.3).
+    """The iterate of (MEETING.3).
 
     beta (n,): Strictly inside its intervals, if the given start is.
     """
@@ -115,12 +115,12 @@ class _InteriorPoint:
 
     @property
     def complementarity(self) -> float:
-        """The sum of the products of (MEET.3), 2nμ."""
+        """The sum of the products of (MEETING.3), 2nμ."""
         return float(self.z_low @ self.below + self.z_high @ self.above)
 
     @property
     def dual_residual(self) -> FloatArray:
-        """The residual of the first equation of (MEET.3), (n,)."""
+        """The residual of the first equation of (MEETING.3), (n,)."""
         residual: FloatArray = self.gradient - self.E @ self.nu - self.z_low + self.z_high
         return residual
 
@@ -164,7 +164,7 @@ class _InteriorPoint:
         return True
 
     def _factorise(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
-        """Return Θ⁻¹ (n,), the matrix M of (MEET.4), its scale s, and the Cholesky factor of diag(s) M diag(s)."""
+        """Return Θ⁻¹ (n,), the matrix M of (MEETING.4), its scale s, and the Cholesky factor of diag(s) M diag(s)."""
         inverse_theta = 1.0 / (self.z_low / self.below + self.z_high / self.above)
         scaled_A = self.A * np.sqrt(inverse_theta)[:, None]
         M = scaled_A.T @ scaled_A
@@ -179,7 +179,7 @@ class _InteriorPoint:
         self, inverse_theta: FloatArray, M: FloatArray, scale: FloatArray, factor: FloatArray,
         low_residual: FloatArray, high_residual: FloatArray,
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:  # fmt: skip
-        """Return dβ, dν, dz₋ and dz₊ of (MEET.4) for the residuals μ − z₋(β − low) and μ − z₊(high − β), (n,)."""
+        """Return dβ, dν, dz₋ and dz₊ of (MEETING.4) for the residuals μ − z₋(β − low) and μ − z₊(high − β), (n,)."""
         g = low_residual / self.below - high_residual / self.above - self.dual_residual
         right = (inverse_theta * g) @ self.A
         right[self.rank :] -= self.goal - self.beta @ self.E
