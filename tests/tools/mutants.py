@@ -192,7 +192,7 @@ MUTANTS = [
     Mutant("bounds/program/convexity.py", "return float(shift - loss)", "return float(9.0 * shift)", CONVEX),
     Mutant("bounds/program/convexity.py", "shift - (bound_residual_norm(", "shift + (bound_residual_norm(", CONVEX),
     Mutant("bounds/program/enclosures.py", "any(residual > 0 or (equal", "any(False or (equal", PROGRAM),
-    Mutant("bounds/program/reduction.py", "if side == 0 or (not equal", "if True or (not equal", VERDICTS),
+    Mutant("bounds/program/reduction.py", "if side == 0 or (not is_equality", "if True or (not is_equality", VERDICTS),
     Mutant(
         "bounds/program/reduction.py", "if side < 0 and side_change > ROUNDING", "if side_change > ROUNDING", VERDICTS
     ),
