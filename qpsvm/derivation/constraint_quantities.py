@@ -130,10 +130,7 @@ class ConstraintQuantities(Quantities[P]):
         return np.asarray(self.problem.space.gram @ self._pad(coef, of_constraints=True))[: self.svm.n]
 
     def sum_kernels_between(self, coef: FloatArray, *, of_constraints: bool = False) -> FloatArray:
-        """Return Σ coef_i K(x_i, x) at points x halfway between neighbouring samples: (k,).
-
-        The sum is over the samples alone, or over the points of the constraints alone.
-        """
+        """Return Σ coef_i K(x_i, x), over samples or points of constraints, at x halfway between samples: (k,)."""
         X = self.X if self.new_samples is None else self.new_samples
         if self.is_linear:
             return np.asarray(X @ ((self.constraint_rows.Z if of_constraints else self.X).T @ coef))

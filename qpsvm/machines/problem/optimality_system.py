@@ -91,9 +91,8 @@ class OptimalitySystem:
         self.beta: FloatArray = np.asarray(
             np.bincount(self.sample_index, self.sign * self.alpha, svm.n), dtype=np.float64
         )
-        self._classify_rows(
-            np.abs(problem._restrict_to_dual(result.margin)).max(initial=0.0) + np.abs(result.yf).max(initial=0.0)
-        )
+        levels = problem._restrict_to_dual(result.margin)
+        self._classify_rows(size=np.abs(levels).max(initial=0.0) + np.abs(result.yf).max(initial=0.0))
         active = np.flatnonzero(self.beta != 0.0)
         self.S: IntArray = np.union1d(active, self.sample_index[self.is_free | self.is_degenerate])
         check_memory(3 * len(self.S), len(self.S), "derivatives need the kernel matrix of the support vectors, which")
