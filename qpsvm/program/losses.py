@@ -191,7 +191,7 @@ class Loss:
         return soft_threshold(r, self.tube)
 
     def compute_optimal_dual(self, r: FloatArray) -> FloatArray:
-        """Return the a of (LOSSES.2), 0 where r is at a kink: (n,)."""
+        """Return the a of (LOSSES.2), 0 where r is in the tube or at a kink: (n,)."""
         return self._compute_dual_of_excess(r if self.is_hinge else self.compute_tube_excess(r))
 
     def _compute_dual_of_excess(self, v: FloatArray) -> FloatArray:

@@ -8,8 +8,8 @@
                  intercept, free (E_cᵀα = 0) or penalised (R = 1)
     (CLASSES.4)  U = C_i bounds the α of each row, or with a shared slack their sum over the rows of a sample, (BOUND.5)
 
-`ClassesSpace` has these points. `bounds.class_repair` finds a feasible α, which is checked exactly here: proofs do not
-depend on the repair.
+`ExactClassSpace` has these points. `bounds.class_repair` finds a feasible α, and here it is checked exactly: proofs do
+not depend on the repair.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _check_feasible(program: ExactDual, alpha: FloatArray) -> FeasibleAlpha | No
     return None if any(compute_residual(group, point) for group in program.groups if not group.ridge) else point
 
 
-class ClassesSpace(Space):
+class ExactClassSpace(Space):
     """The points φ(x, c) of (CLASSES.1) for a base space of the φ(x), in the order of (n, k)."""
 
     def __init__(self, space: Space, k: int) -> None:
