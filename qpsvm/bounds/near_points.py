@@ -25,7 +25,7 @@ from qpsvm.base.arrays.double_double import UNDERFLOW
 from qpsvm.base.arrays.rounding import FEW_ROUNDINGS, UNIT, bound_row_norms, gamma
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import FileFormatError
-from qpsvm.bounds.proof.classes import ClassesSpace
+from qpsvm.bounds.proof.classes import ExactClassSpace
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.kernels.points import KernelSpace, build_space_of_samples
 from qpsvm.bounds.proof.kernels.values import MatrixValues
@@ -53,7 +53,7 @@ class OriginDistances:
     def __init__(self, space: Space, kernel: Kernel, can_choose: bool) -> None:
         self.kernel, self.n_classes = kernel, 1
         self.origin: FloatArray | None = None
-        if isinstance(space, ClassesSpace):
+        if isinstance(space, ExactClassSpace):
             self.n_classes, space = space.k, space.space
         if isinstance(space, BallSpace):
             self.origin = space.centre

@@ -31,13 +31,13 @@ class SharpEvaluator:
         self.svm, self.accuracy, self.space = gap_bounder.svm, gap_bounder.accuracy, gap_bounder.accuracy.space
 
     def refine_radii(self, point: Certificate) -> Certificate:
-        """Evaluate f of a kernel machine at the contributing rows with smaller radii; keep that if the gap falls."""
+        """Evaluate f of a kernel machine at the contributing rows with smaller radii, if that reduces the gap."""
         rows, kernel_space = point.contributing, self.sharp_rows.points
         if rows is None or not len(rows) or not isinstance(kernel_space, KernelSpace):
             return point
-        if self.svm.mix is not None:  # the radii of rows that combine samples are a-priori bounds
+        if self.svm.mix is not None:  # rows that combine samples have only a-priori bounds, not those of their samples
             return point
-        if point.b != point.centred_b:  # the kernel space is that of the caller's samples, which have been centred
+        if point.b != point.centred_b:  # α and f are those of centred samples, but kernel_space has the caller's
             return point
         samples = np.unique(self.svm.find_samples(rows))
         refined = self.gap_bounder.update_gap(self._evaluate_samples(point, kernel_space, samples))
@@ -72,7 +72,7 @@ class SharpEvaluator:
         if point.intercepts is not None:
             evaluated = self.sharp_rows.evaluate_classes(rows, point.coef, point.w, point.intercepts)
         elif self.svm.mix is not None and point.b != point.centred_b:
-            return None  # centred: one b in the caller's coordinates suits only rows with Σ_i A_ki = 1
+            return None  # samples were centred: one b in the caller's coordinates suits only rows with Σ_i A_ki = 1
         else:
             levels = self.svm.sign[rows] * point.margin[rows]
             evaluated = self.sharp_rows.evaluate(rows, point.coef, point.w, point.b, levels)
@@ -86,7 +86,7 @@ class SharpEvaluator:
             is_sharper = value_radius < enclosure.radius[rows]
             rows, values, value_radius = rows[is_sharper], values[is_sharper], value_radius[is_sharper]
         rows_t = -self.svm.sign[rows] * values  # t = m − s f = −s(f − s m)
-        return self._with_violations(point, enclosure, rows, rows_t, value_radius)
+        return self._replace_violations(point, enclosure, rows, rows_t, value_radius)
 
     def _evaluate_ball(self, point: Certificate, w: FloatArray, rows: IntArray) -> Certificate | None:
         """Evaluate rows of a ball, t = ½(‖x − c‖² − R²), where c = w, b = μ and R² = ‖w‖² + 2μ.
@@ -99,17 +99,17 @@ class SharpEvaluator:
             return None
         rows_t, rows_radius = evaluated
         rows_radius = rows_radius + 0.5 * square_radius + point.centred_b_radius
-        return self._with_violations(point, self._enclose_a_priori(point), rows, rows_t, rows_radius)
+        return self._replace_violations(point, self._enclose_a_priori(point), rows, rows_t, rows_radius)
 
     def _enclose_a_priori(self, point: Certificate) -> EvaluatedViolations:
         """Return the violations of all rows from yf and their a-priori error bounds, (m,) each, as new arrays."""
         return EvaluatedViolations(*self.gap_bounder.enclose_violations(point.replace(evaluated=None), slice(None)))
 
     @staticmethod
-    def _with_violations(
+    def _replace_violations(
         point: Certificate, enclosure: EvaluatedViolations, rows: IntArray, rows_t: FloatArray, rows_radius: FloatArray
     ) -> Certificate:
-        """Return the point with these violations, in whose arrays those of some rows (r,) are replaced first."""
+        """Return the point with the violations `enclosure`, changed in place at some rows. Shapes: rows, … (r,)."""
         enclosure.t[rows], enclosure.radius[rows] = rows_t, rows_radius
         yf = point.yf.copy()
         yf[rows] = point.margin[rows] - rows_t
@@ -123,18 +123,18 @@ class SharpEvaluator:
         if weights is None:
             return point
         dual_w, radius = weights
-        known = point.replace(weight_distance=bound_norm(point.w - dual_w), weight_distance_radius=radius)
+        before = point.replace(weight_distance=bound_norm(point.w - dual_w), weight_distance_radius=radius)
         if self.gap_bounder.is_homogeneous and not self.svm.has_curvature and not self.svm.penalised_groups:
-            known = known.replace(dual=-0.5 * point.unit * float(dual_w @ dual_w))  # D has no other term
+            before = before.replace(dual=-0.5 * point.unit * float(dual_w @ dual_w))  # D has no other term
         rounding = 8.0 * UNIT * float(np.linalg.norm(dual_w))  # a closer w is as good as w(α)
-        if not known.weight_distance > rounding or not np.isfinite(dual_w).all():  # `not >` as either may be NaN
-            return known
+        if not before.weight_distance > rounding or not np.isfinite(dual_w).all():  # `not >` as either may be NaN
+            return before
         u = self.svm.at_rows(self.space.rows.margins(dual_w))
         half_norm = 0.5 * float(dual_w @ dual_w)
-        moved = known.replace(weight_distance=0.0, half_norm=half_norm, evaluated=None)
-        moved = rescale(self.space, self.svm, moved, u=u, w=dual_w, b=point.centred_b, factor=1.0)  # f = u + b
-        moved = self.gap_bounder.update_gap(moved)
-        return moved if moved.gap < self.gap_bounder.update_gap(known).gap else known
+        after = before.replace(weight_distance=0.0, half_norm=half_norm, evaluated=None)
+        after = rescale(self.space, self.svm, after, u=u, w=dual_w, b=point.centred_b, factor=1.0)  # f = u + b
+        after = self.gap_bounder.update_gap(after)
+        return after if after.gap < self.gap_bounder.update_gap(before).gap else before
 
     def _evaluate_dual_weights(self, alpha: FloatArray) -> tuple[FloatArray, float] | None:
         """Return w(α), (d,), and a bound of the norm of its error; None if too expensive. Shapes: alpha (m,)."""

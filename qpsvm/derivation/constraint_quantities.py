@@ -1,8 +1,8 @@
 """Evaluate the symbols of a machine with linear constraints at a result (`build_quantities`).
 
-α, ξ and other symbols with one entry per row are those of the machine without constraints. β, w(α) and the dual's value
-include the multipliers of the constraints, (USER.2). Constraints and multipliers are in the units of the dual: f and w
-are divided by `_f_scale`.
+α, ξ and other symbols with one entry per row of the dual are those of the machine without constraints. β, w(α) and the
+dual's value include the multipliers of the constraints, (USER.2). Constraints and multipliers are in the units of the
+dual: f and w are divided by `_f_scale`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LHS_TOL = 1e-6
 class ConstraintQuantities(Quantities[P]):
     """α, w, b, ξ, … of a result, with p constraints ⟨g_j, w⟩ + c_j b ≤ h_j and their multipliers π_j.
 
-    The g_j are combinations of q points: an extra β follows those of the n samples for each.
+    The g_j are combinations of q points. Each point has a β, after those of the n samples.
     """
 
     symbols_of_w = ("lhs",)
@@ -39,7 +39,7 @@ class ConstraintQuantities(Quantities[P]):
         return constraints.unconstrained_dual
 
     @cached_property
-    def rows(self) -> ConstraintRows:
+    def constraint_rows(self) -> ConstraintRows:
         """The linear constraints as they were given."""
         return self.problem._textbook_constraint_rows
 
@@ -50,7 +50,7 @@ class ConstraintQuantities(Quantities[P]):
 
     @cached_property
     def user_multipliers(self) -> FloatArray:
-        """π as in the result, in the units of the linear constraints: (p,)."""
+        """π as in the result, in the units of the user's constraints: (p,)."""
         table = self.result.constraints
         assert table is not None
         multipliers: FloatArray = table["multiplier"]
@@ -68,6 +68,7 @@ class ConstraintQuantities(Quantities[P]):
 
     def _with_multipliers(self, multipliers: FloatArray) -> Self:
         m, scale = self.svm.m, self.problem._f_scale / self.problem.svm.unit
+        # set the cached property, from which `constraint_multipliers` follows
         self.__dict__["user_multipliers"] = multipliers[m:] / self.problem._constraint_scale / scale
         return super()._with_multipliers(multipliers[:m])
 
@@ -82,18 +83,18 @@ class ConstraintQuantities(Quantities[P]):
     @cached_property
     def lhs(self) -> FloatArray:
         """⟨g_j, w⟩ + c_j b by the result's decision function: (p,)."""
-        Z = self.rows.Z
+        Z = self.constraint_rows.Z
         return self._compute_lhs(Z @ self.w if self.is_linear else self.evaluate_decision(Z) - self.b)
 
     @cached_property
     def lhs_of_alpha(self) -> FloatArray:
         """⟨g_j, w⟩ + c_j b by w(α) = Σ α_k s_k φ(x_k) − Σ π_j g_j: (p,)."""
-        Z = self.rows.Z
+        Z = self.constraint_rows.Z
         return self._compute_lhs(Z @ self.w_of_alpha if self.is_linear else self.sum_kernels_at(Z))
 
     def _compute_lhs(self, products: FloatArray) -> FloatArray:
         """Return ⟨g_j, w⟩ + c_j b from the products of w with the points, (q,)."""
-        lhs: FloatArray = self.rows.combine_points(products) + self.rows.c * self.b
+        lhs: FloatArray = self.constraint_rows.combine_points(products) + self.constraint_rows.c * self.b
         return lhs
 
     def sum_kernels_at(self, Z: Any, coef: FloatArray | None = None) -> FloatArray:
@@ -102,16 +103,14 @@ class ConstraintQuantities(Quantities[P]):
         sums: FloatArray = self.problem.kernel(Z, self.problem.space.X) @ coef
         return sums
 
-    def _pad(self, coef: FloatArray, for_constraints: bool) -> FloatArray:
-        """Pad coefficients of the samples, or of the points of the constraints, with zeros: (n + q,)."""
-        n = self.svm.n
-        padded = np.zeros(len(self.all_beta))
-        padded[slice(n, None) if for_constraints else slice(n)] = coef
-        return padded
+    def _pad(self, coef: FloatArray, *, of_constraints: bool) -> FloatArray:
+        """Pad coefficients of the samples (n,), or of the points of the constraints (q,), with zeros: (n + q,)."""
+        zeros = np.zeros(len(self.all_beta) - len(coef))
+        return np.concatenate([zeros, coef] if of_constraints else [coef, zeros])
 
     def _to_point_coefficients(self, multipliers: FloatArray) -> FloatArray:
         """Convert multipliers, (p,), to coefficients of the points of the constraints: (q,)."""
-        return np.asarray(multipliers if self.rows.mix is None else self.rows.mix.T @ multipliers)
+        return np.asarray(multipliers if self.constraint_rows.mix is None else self.constraint_rows.mix.T @ multipliers)
 
     def combine_features(self, coef: FloatArray) -> FloatArray:
         """Return Σ coef_i φ(x_i) of the samples alone, in the form of `products`."""
@@ -119,31 +118,32 @@ class ConstraintQuantities(Quantities[P]):
 
     def sum_kernels(self, coef: FloatArray) -> FloatArray:
         """Return Σ_j coef_j K(x_j, x_i) of the samples alone: (n,)."""
-        gram = self.problem.space.gram
-        return np.asarray(self.X @ (self.X.T @ coef) if self.is_linear else gram @ self._pad(coef, False))[: self.svm.n]
+        if self.is_linear:
+            return np.asarray(self.X @ (self.X.T @ coef))
+        return np.asarray(self.problem.space.gram @ self._pad(coef, of_constraints=False))[: self.svm.n]
 
     def combine_constraints(self, multipliers: FloatArray) -> FloatArray:
         """Return Σ π_j g_j, in the form of `products`."""
-        of_points = self._to_point_coefficients(multipliers)
+        coef = self._to_point_coefficients(multipliers)
         if self.is_linear:
-            return np.asarray(self.rows.Z.T @ of_points)
-        return np.asarray(self.problem.space.gram @ self._pad(of_points, True))[: self.svm.n]
+            return np.asarray(self.constraint_rows.Z.T @ coef)
+        return np.asarray(self.problem.space.gram @ self._pad(coef, of_constraints=True))[: self.svm.n]
 
-    def sum_kernels_between(self, coef: FloatArray, for_constraints: bool = False) -> FloatArray:
-        """Return Σ coef_i K(x_i, x) of the samples alone at points halfway between neighbouring samples: (k,)."""
+    def sum_kernels_between(self, coef: FloatArray, *, of_constraints: bool = False) -> FloatArray:
+        """Return Σ coef_i K(x_i, x), over samples or points of constraints, at x halfway between samples: (k,)."""
         X = self.X if self.new_samples is None else self.new_samples
         if self.is_linear:
-            return np.asarray(X @ ((self.rows.Z if for_constraints else self.X).T @ coef))
-        return self.sum_kernels_at(X, self._pad(coef, for_constraints))
+            return np.asarray(X @ ((self.constraint_rows.Z if of_constraints else self.X).T @ coef))
+        return self.sum_kernels_at(X, self._pad(coef, of_constraints=of_constraints))
 
     def combine_constraints_between(self, multipliers: FloatArray) -> FloatArray:
-        """Return Σ π_j ⟨g_j, φ(x)⟩ at the same points: (k,)."""
-        return self.sum_kernels_between(self._to_point_coefficients(multipliers), for_constraints=True)
+        """Return Σ π_j ⟨g_j, φ(x)⟩ at the points x of `sum_kernels_between`: (k,)."""
+        return self.sum_kernels_between(self._to_point_coefficients(multipliers), of_constraints=True)
 
     @cached_property
     def lhs_scale(self) -> FloatArray:
         """Scale of differences in each constraint: the largest of its bound, its term in w, and its term in b."""
-        rows = self.rows
+        rows = self.constraint_rows
         if self.is_linear:
             w_terms = np.asarray(abs(rows.Z) @ np.abs(self.w)).ravel()
         else:
@@ -167,20 +167,22 @@ class ConstraintQuantities(Quantities[P]):
     @property
     def squared_distance(self) -> float:
         """‖w − w(α, π)‖²."""
-        return super().squared_distance + 2.0 * float(self.constraint_multipliers @ (self.lhs - self.rows.c * self.b))
+        return super().squared_distance + 2.0 * float(
+            self.constraint_multipliers @ (self.lhs - self.constraint_rows.c * self.b)
+        )
 
     @property
     def balance(self) -> float:
         """Σ β_i − Σ c_j π_j."""
-        return super().balance - float(self.rows.c @ self.constraint_multipliers)
+        return super().balance - float(self.constraint_rows.c @ self.constraint_multipliers)
 
     def compute_symbols(self, b: float) -> dict[str, Any]:
         """Return the symbols that α and π give, including the left sides of the constraints."""
-        return super().compute_symbols(b) | {"lhs": self.lhs_of_alpha + self.rows.c * (b - self.b)}
+        return super().compute_symbols(b) | {"lhs": self.lhs_of_alpha + self.constraint_rows.c * (b - self.b)}
 
     def name_entry(self, place: str, i: int, count: int) -> str:
-        """Name entry i; of the linear constraints, by the name of the constraint."""
-        return repr(self.rows.names[i]) if place == "constraint" else super().name_entry(place, i, count)
+        """Name entry i of a vector; an entry of a linear constraint has the name of the constraint."""
+        return repr(self.constraint_rows.names[i]) if place == "constraint" else super().name_entry(place, i, count)
 
     @property
     def dual_point(self) -> FloatArray:
@@ -190,18 +192,20 @@ class ConstraintQuantities(Quantities[P]):
     @cached_property
     def rows_agree(self) -> bool:  # type: ignore[override]
         """Whether the constraints hold, and their left sides are those that the result claims."""
-        table, size = self.result.constraints, self.problem._f_scale
+        table = self.result.constraints
         assert table is not None
-        claimed = self.rows.h + (table["value"] - table["bound"]) / size
+        claimed = self.constraint_rows.h + (table["value"] - table["bound"]) / self.problem._f_scale
         within = LHS_TOL * self.lhs_scale
-        return bool((self.lhs <= self.rows.h + within).all() and (np.abs(self.lhs - claimed) <= within).all())
+        return bool(
+            (self.lhs <= self.constraint_rows.h + within).all() and (np.abs(self.lhs - claimed) <= within).all()
+        )
 
     @property
     def other_violations(self) -> dict[str, float]:
         """Violations other than those of the machine's own constraints: a negative multiplier."""
         k = int(np.argmin(self.constraint_multipliers))
         smallest = float(self.constraint_multipliers[k])
-        return {f"the multiplier of {self.rows.names[k]!r} is {smallest:.4g}, below 0": -smallest}
+        return {f"the multiplier of {self.constraint_rows.names[k]!r} is {smallest:.4g}, below 0": -smallest}
 
 
 def build_quantities(problem: Problem, result: SVMResult) -> Quantities[Any]:

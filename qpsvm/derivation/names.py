@@ -115,7 +115,7 @@ def has_given_matrix(at: Any) -> bool:
 def collect_single_names(at: Quantities[Any]) -> dict[str, Any]:
     """Collect the names computed from the samples, for a machine with one f."""
     new = at.new_samples
-    Z = as_dense(at.rows.Z) if isinstance(at, ConstraintQuantities) else None
+    Z = as_dense(at.constraint_rows.Z) if isinstance(at, ConstraintQuantities) else None
     other_points = [as_dense(matrix) for matrix in (new, Z) if matrix is not None]
     X, K, phi, points = build_space(at, np.vstack(other_points) if other_points else np.zeros((0, at.X.shape[1])))
     if at.is_linear:
@@ -131,7 +131,7 @@ def collect_single_names(at: Quantities[Any]) -> dict[str, Any]:
     if has_given_matrix(at):
         names["f"] = lambda A: at.values if A is X else at.evaluate_decision(A)
     if isinstance(at, ConstraintQuantities):
-        rows = at.rows
+        rows = at.constraint_rows
         G = phi(Z) if rows.mix is None else rows.mix @ phi(Z)
         if not at.is_linear:
             w_of_alpha = w_of_alpha - G.T @ at.constraint_multipliers

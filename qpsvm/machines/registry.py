@@ -25,12 +25,12 @@ MACHINES = {
     "svdd": ("svdd", "SVDD"),
     "ranking": ("ranking", "Ranking"),
 }
-#: The same for the machines that learn several classes in one program.
+#: Module and class of each machine that learns several classes in one program.
 ALL_IN_ONE = {
     "crammer-singer": ("crammer_singer", "CrammerSinger"),
     "weston-watkins": ("weston_watkins", "WestonWatkins"),
 }
-#: Modules that are imported on demand, with the names that they export.
+#: Modules that are imported on demand, with the names that they export; `qpsvm.machines` itself imports CSVM.
 LAZY_IMPORTS = {
     f"qpsvm.machines.{file}": (name,) for file, name in (*MACHINES.values(), *ALL_IN_ONE.values()) if name != "CSVM"
 }
@@ -43,7 +43,7 @@ def load_machine(name: str) -> Any:
 
 
 def is_registered(machine: type) -> bool:
-    """Return whether a class is in `MACHINES`: all of these have an exact program, a user's machine may have none."""
+    """Return whether a class is one of `MACHINES`, which have an exact program; a user's machine may have none."""
     return (machine.__module__.removeprefix("qpsvm.machines."), machine.__name__) in MACHINES.values()
 
 
@@ -57,7 +57,8 @@ def _read_defaults(machine: Any) -> dict[str, Any]:
 
 def list_options(machine: Any) -> tuple[str, ...]:
     """List the options besides samples and kernel: the hyperparameters, and the intercept if it can be chosen."""
-    return (*machine._hyperparameters, *(("intercept",) if "intercept" in _read_defaults(machine) else ()))
+    options = tuple(machine._hyperparameters)
+    return (*options, "intercept") if "intercept" in _read_defaults(machine) else options
 
 
 def find_default(option: str) -> Any:

@@ -1,7 +1,7 @@
 """Evaluate losses, their conjugates and the terms of the gap (`Loss`, `compute_loss`, `compute_gap_term`).
 
     (LOSS.1)  ψ(t) = max over 0 ≤ a ≤ U of at − ½δa²:  U·max(0, t) for δ = 0;  max(0, t)²/(2δ) for U = ∞;  else Huber's,
-              where t is the violation of a row, U its penalty and δ its curvature
+              where t is the violation of a row of the dual, U its penalty and δ its curvature
     (LOSS.2)  its conjugate is ½δa² on 0 ≤ a ≤ U, and ∞ elsewhere
     (LOSS.3)  g(a, t) = ψ(t) + ½δa² − at ≥ 0, the inequality of Fenchel and Young; without cancellation:
               a(½δa − t) for t ≤ 0;  (t − δa)²/(2δ) for 0 < t < δU;  (U − a)(t − ½δ(U + a)) for t ≥ δU
@@ -9,20 +9,20 @@
     (LOSS.5)  for a block B of rows with a shared slack:  ψ_B(t) = ψ(T) with T = max_B t, its conjugate depends on
               A = Σ_B α, and g_B = g(A, T) + Σ_B α_k (T − t_k):  neither term is negative, and for one row g_B is g
 
-The values are those of one row, and the vectors have one entry per row, (m,).
+The functions of these losses take vectors with one entry per row of the dual, (m,).
 
-A sample has one such row, or two with opposite signs, of which at most one α is not 0. Two rows are combined to one
-loss φ with one multiplier a, which has an interval and possibly a kink at 0. With m_i the value of f, times y_i for
-labels, at sample i, and its residual r_i = ℓ_i − m_i,
+A sample has one row of the dual, or two with opposite signs, of which at most one has α ≠ 0. `Loss` combines them into
+one loss φ per sample, with one multiplier a in an interval; φ* may have a kink at 0. Its vectors have one entry per
+sample, (n,). With m_i = f(x_i), or y_i f(x_i) for labels, and the residual r_i = ℓ_i − m_i,
 
     (LOSSES.1)  φ_i(r) = max over lo_i ≤ a ≤ hi_i of ar − φ*_i(a),  φ*_i(a) = ε_i|a| + ½δ_i a²,  lo_i ≤ 0 ≤ hi_i
     (LOSSES.2)  the a that attains it is clip(S_ε(r)/δ, lo, hi),  S_k(t) = t − clip(t, −k, k):  0 inside the tube
-    (LOSSES.3)  φ(r) + φ*(a) − ar ≥ 0 for every r and every a in [lo, hi]: a row's share of the gap
-    (LOSSES.5)  with v = S_ε(r) and â of (LOSSES.2) it is  ½δ(â − a)² + (â − a)(v − δâ) + ε|a| − clip(r, −ε, ε)a,  where
-                v − δâ is 0 but at a bound: none of the three is negative
+    (LOSSES.3)  φ(r) + φ*(a) − ar ≥ 0 for every r and every a in [lo, hi]: a sample's share of the gap
+    (LOSSES.5)  that share is  ½δ(â − a)² + (â − a)(v − δâ) + [ε|a| − clip(r, −ε, ε)a]  for v = S_ε(r), â of (LOSSES.2),
+                where v − δâ = 0 unless â is at a bound: none of the three terms is negative
 
-Solvers know a machine only by its `Loss`. Each of ℓ, lo, hi, ε, δ is one number if it is the same for all rows, which
-is faster, and takes no memory.
+Solvers know a machine only by its `Loss`. Each of ℓ, lo, hi, ε, δ is one number if it is the same for all samples,
+which is faster, and takes no memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ import numpy as np
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray, IntArray
 
-#: One number for all rows, or one per row, (n,).
+#: One number for all samples, or one per sample, (n,).
 PerRow: TypeAlias = float | FloatArray
 
 
@@ -52,14 +52,14 @@ def compute_loss(t: FloatArray, upper: FloatArray, curvature: FloatArray) -> Flo
 
 def compute_gap_term(alpha: FloatArray, t: FloatArray, upper: FloatArray, curvature: FloatArray) -> FloatArray:
     """Return g of (LOSS.3): no term is negative, and none is a difference of large numbers."""
-    slack, hard = upper - alpha, (curvature == 0.0) & np.isinf(upper)
+    bound_slack, is_hard = upper - alpha, (curvature == 0.0) & np.isinf(upper)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        term_below = alpha * (0.5 * curvature * alpha - t)  # (HARD.7): t = 1 − y f, and δ = 0
+        term_below = alpha * (0.5 * curvature * alpha - t)  # for a hard margin, α(y f − 1) of (HARD.7)
         difference = t - curvature * alpha
-        # its square may underflow although the term does not
+        # difference² may underflow although the term does not
         term_between = 0.5 * difference * (difference / curvature)
-        term_beyond = slack * (t - 0.5 * curvature * (upper + alpha))
-    term_beyond = np.where(hard, np.inf, np.where(slack == 0.0, 0.0, term_beyond))
+        term_beyond = bound_slack * (t - 0.5 * curvature * (upper + alpha))
+    term_beyond = np.where(is_hard, np.inf, np.where(bound_slack == 0.0, 0.0, term_beyond))
     terms: FloatArray = np.where(
         t <= 0.0, term_below, np.where(t < _compute_linear_threshold(upper, curvature), term_between, term_beyond)
     )
@@ -67,7 +67,7 @@ def compute_gap_term(alpha: FloatArray, t: FloatArray, upper: FloatArray, curvat
 
 
 def sum_blocks(values: FloatArray, block: int) -> FloatArray:
-    """Return the sum over each block of that many rows: (B,), from (m,)."""
+    """Return the sum over each block of `block` rows: (B,), from (m,)."""
     sums: FloatArray = values.reshape(-1, block).sum(axis=1)
     return sums
 
@@ -88,14 +88,14 @@ def compute_block_terms(
 
 
 def _compute_linear_threshold(upper: FloatArray, curvature: FloatArray) -> FloatArray:
-    """Return δU, the shortfall from which the loss is linear; 0 for δ = 0, however large U."""
+    """Return δU, the violation from which the loss is linear; 0 for δ = 0, even if U = ∞."""
     with np.errstate(invalid="ignore"):
         threshold: FloatArray = np.where(curvature == 0.0, 0.0, curvature * upper)
     return threshold
 
 
 def take_rows(values: PerRow, rows: slice | IntArray) -> PerRow:
-    """Return the values of some rows."""
+    """Return the values of some samples."""
     return values if isinstance(values, float) else values[rows]
 
 
@@ -110,7 +110,7 @@ def compress_constant(values: float | FloatArray) -> PerRow:
 
 
 def is_zero(values: PerRow) -> bool:
-    """Return whether the value is the number 0 for all rows."""
+    """Return whether the values are stored as the one number 0."""
     return isinstance(values, float) and values == 0.0
 
 
@@ -128,7 +128,7 @@ def _weighted_sum(weights: PerRow, values: FloatArray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """The losses (LOSSES.1) of all rows.
+    """The losses (LOSSES.1) of all samples.
 
     high, level, low, tube, curvature (n,): hi, ℓ, lo, ε ≥ 0 and δ ≥ 0. ε = 0 where lo = 0; δ > 0 where a bound is
         infinite.
@@ -141,14 +141,14 @@ class Loss:
     curvature: PerRow = 0.0
 
     def restrict_rows(self, rows: slice | IntArray) -> Self:
-        """Return the losses of some rows."""
+        """Return the losses of some samples, which are rows of X."""
         return replace(
             self, high=take_rows(self.high, rows), level=take_rows(self.level, rows), low=take_rows(self.low, rows),
             tube=take_rows(self.tube, rows), curvature=take_rows(self.curvature, rows),
         )  # fmt: skip
 
     def scale_by(self, factors: PerRow) -> Self:
-        """Return the losses φ_i times factors f_i > 0, as if row i occurred f_i times."""
+        """Return the losses φ_i times factors f_i > 0, as if sample i occurred f_i times."""
         curvature = self.curvature if is_zero(self.curvature) else self.curvature / factors
         low = self.low if is_zero(self.low) else self.low * factors
         return replace(self, high=self.high * factors, low=low, curvature=curvature)
@@ -191,10 +191,10 @@ class Loss:
         return soft_threshold(r, self.tube)
 
     def compute_optimal_dual(self, r: FloatArray) -> FloatArray:
-        """Return the a of (LOSSES.2), 0 where r is at a kink: (n,)."""
-        return self._optimal_dual_of_excess(r if self.is_hinge else self.compute_tube_excess(r))
+        """Return the a of (LOSSES.2), 0 where r is in the tube or at a kink: (n,)."""
+        return self._compute_dual_of_excess(r if self.is_hinge else self.compute_tube_excess(r))
 
-    def _optimal_dual_of_excess(self, v: FloatArray) -> FloatArray:
+    def _compute_dual_of_excess(self, v: FloatArray) -> FloatArray:
         """Return the a of (LOSSES.2) for v = S_ε(r): (n,)."""
         if self.is_hinge:
             return np.where(v > 0.0, self.high, 0.0)
@@ -203,7 +203,7 @@ class Loss:
         if self.is_piecewise_linear:
             a = np.where(v > 0.0, self.high, self.low)
         else:
-            with np.errstate(divide="ignore", invalid="ignore"):  # δ = 0: nonzero values go to their bound
+            with np.errstate(divide="ignore", invalid="ignore"):  # where δ = 0 and v ≠ 0, a goes to its bound
                 a = np.clip(v / self.curvature, self.low, self.high)
         a[v == 0.0] = 0.0
         return a
@@ -230,15 +230,16 @@ class Loss:
     def compute_gap(self, a: FloatArray, r: FloatArray) -> float:
         """Return Σ of (LOSSES.3), by (LOSSES.5): no term is negative, and none is a difference of large numbers."""
         if self.is_hinge:
-            return float((self._optimal_dual_of_excess(r) - a) @ r)
-        inner = None if is_zero(self.tube) else np.clip(r, -np.asarray(self.tube), self.tube)
-        v = r if inner is None else r - inner
-        best = self._optimal_dual_of_excess(v)
-        difference = best - a
-        tube_terms = 0.0 if inner is None else float((self.tube * np.abs(a) - inner * a).sum())
+            return float((self._compute_dual_of_excess(r) - a) @ r)
+        clipped_r = None if is_zero(self.tube) else np.clip(r, -np.asarray(self.tube), self.tube)
+        v = r if clipped_r is None else r - clipped_r
+        optimal = self._compute_dual_of_excess(v)
+        difference = optimal - a
+        tube_terms = 0.0 if clipped_r is None else float((self.tube * np.abs(a) - clipped_r * a).sum())
         if self.is_piecewise_linear:
             return tube_terms + float(difference @ v)
-        remaining_excess = np.where((best > self.low) & (best < self.high), 0.0, v - self.curvature * best)
+        is_free = (optimal > self.low) & (optimal < self.high)
+        remaining_excess = np.where(is_free, 0.0, v - self.curvature * optimal)
         return (
             tube_terms
             + float(difference @ remaining_excess)
@@ -250,8 +251,8 @@ class Loss:
         value = self.level * float(a.sum()) if isinstance(self.level, float) else float(self.level @ a)
         return value if self.is_hinge else value - self.sum_conjugates(a)
 
-    def distance_to_kink(self, r: FloatArray) -> FloatArray:
-        """Return the distance of r from a change of the form of (LOSSES.2), (n,): 0 if a is inside its bounds."""
+    def measure_kink_distance(self, r: FloatArray) -> FloatArray:
+        """Return how far r is from where the a of (LOSSES.2) leaves 0 or its bound, (n,); 0 if a is free."""
         if self.is_hinge:
             return np.abs(r)
         excess = r if self.is_one_sided else np.abs(r) - self.tube

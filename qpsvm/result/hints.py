@@ -53,7 +53,7 @@ class Hint:
 
 def find_hints(result: Any, names: Sequence[str] | None = None) -> list[Hint]:
     """Return the hints for a result with its problem; an empty list if it is from a file, or one of many machines."""
-    problem = result.problem
+    problem = result.problem  # of one of many machines, a function that builds it
     if problem is None or callable(problem) or not result.gap < np.inf:
         return []
     names = result.model.feature_names if names is None else names
@@ -63,10 +63,8 @@ def find_hints(result: Any, names: Sequence[str] | None = None) -> list[Hint]:
     if len(problem.active_rows) < MIN_ROWS:
         return hints
     if problem._target_kind == "labels":
-        weight = problem.samples.weight
-        hints += find_confusion_hints(
-            _count_training_confusion(problem, result), problem.classes, find_common_value(weight) is None
-        )
+        is_weighted = find_common_value(problem.samples.weight) is None
+        hints += find_confusion_hints(_count_training_confusion(problem, result), problem.classes, is_weighted)
     return [*hints, *_find_bound_hints(problem, result)]
 
 
@@ -122,15 +120,16 @@ def _count_confusion(true: NDArray[Any], predicted: NDArray[Any], k: int) -> NDA
 def find_confusion_hints(counts: NDArray[np.intp], classes: NDArray[Any], is_weighted: bool = False) -> list[Hint]:
     """Return hints on a class that is never predicted, and on predictions no better than a guess.
 
-    is_weighted: Whether classes already have weights, which are then not advised.
+    is_weighted: Whether classes already have weights; if not, the advice includes them.
 
     Shapes: counts (k, k), with one row per true class; classes (k,).
     """
     n, n_true, n_predicted = int(counts.sum()), counts.sum(axis=1), counts.sum(axis=0)
     if n < 2:
         return []
-    balanced = "" if is_weighted else "--class-weight balanced (class_weight='balanced'), "
-    advice = f"{balanced}{'another' if is_weighted else 'a larger'} C, or another kernel"
+    advice = "another C, or another kernel"
+    if not is_weighted:
+        advice = "--class-weight balanced (class_weight='balanced'), a larger C, or another kernel"
     if (n_predicted == n).any():
         only = int(n_predicted.argmax())
         share = f"the accuracy of {n_true[only] / n:.4f} is the share of that class"
@@ -143,9 +142,9 @@ def find_confusion_hints(counts: NDArray[np.intp], classes: NDArray[Any], is_wei
             named = f"{len(absent_labels)} of the {len(classes)} classes"
         return [Hint("labels", f"no row is predicted {named}, and {int(n_true[absent].sum())} rows are", advice)]
     present = np.flatnonzero(n_true)
-    accuracy = float(np.mean(counts[present, present] / n_true[present]))  # balanced
-    if len(present) > 1 and n_true[present].min() >= MIN_ROWS and accuracy <= 1.0 / len(present) + GUESS_TOL:
-        fact = f"nothing is learnt: the balanced accuracy of {accuracy:.4f} is that of a random guess"
+    balanced_accuracy = float(np.mean(counts[present, present] / n_true[present]))
+    if len(present) > 1 and n_true[present].min() >= MIN_ROWS and balanced_accuracy <= 1.0 / len(present) + GUESS_TOL:
+        fact = f"nothing is learnt: the balanced accuracy of {balanced_accuracy:.4f} is that of a random guess"
         return [Hint("labels", fact, "another kernel or C, or other features")]
     return []
 
@@ -163,20 +162,20 @@ def _count_training_confusion(problem: SolvedProblem, result: Any) -> NDArray[np
 
 
 def _find_bound_hints(problem: SolvedProblem, result: Any) -> list[Hint]:
-    """Return a hint on a too small penalty of slack: no free α, and all rows of a class or regression at bound."""
+    """Return a hint on a too small penalty of slack: no free α, and all α of a class or a regression at bound."""
     parameters, kind = problem._hyperparameters, problem._target_kind
     penalty = next((name for name in parameters if name in ("C", "lam")), None)
-    has_free = (result.kind == 1).any()
+    has_free = (result.kind == 1).any()  # the kinds are 0 for α = 0, 1 for a free α, and 2 for α at its bound
     if penalty is None or has_free or "nu" in parameters or kind not in ("labels", "numbers"):
         return []
     rows = problem.active_rows
-    at_bound = result.kind[rows] == 2
-    at_bound = at_bound.any(axis=1) if at_bound.ndim > 1 else at_bound
+    is_at_bound = result.kind[rows] == 2
+    is_at_bound = is_at_bound.any(axis=1) if is_at_bound.ndim > 1 else is_at_bound  # all-in-one: (n, k)
     has_curvature = np.any(getattr(result, "curvature", 0.0)) or not np.isfinite(result.upper).all()
     groups = [np.ones(len(rows), dtype=bool)]
     if kind == "labels" and result.coef.ndim == 1:
         groups = [problem.samples.target[rows] > 0.0, problem.samples.target[rows] < 0.0]
-    if has_curvature or not any(at_bound[group].all() for group in groups):
+    if has_curvature or not any(is_at_bound[group].all() for group in groups):
         return []
     advice = "a larger --C (C)" if penalty == "C" else "a smaller --lam (lam)"
     return [

@@ -79,7 +79,7 @@ def points(problem: Any) -> list[Any]:
 
 def of_alpha(problem: Any, at: Any) -> Any:
     """The point with the penalised b that α, and π, give."""
-    b = float(at.beta.sum()) - (float(at.rows.c @ at.constraint_multipliers) if problem.constraints else 0.0)
+    b = float(at.beta.sum()) - (float(at.constraint_rows.c @ at.constraint_multipliers) if problem.constraints else 0.0)
     return at.with_symbols(b=b, values=at.values - at.b + b)
 
 

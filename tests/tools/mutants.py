@@ -120,7 +120,9 @@ MUTANTS = [
     Mutant("bounds/restoration.py", "t + FEW_ROUNDINGS * r > 0.0)", "t > 0.0)", ROUNDING),
     Mutant("program/losses.py", "upper * (violation - 0.5 * threshold)", "upper * violation", DUAL),
     Mutant("program/losses.py", "alpha * (0.5 * curvature * alpha - t)", "alpha * (curvature * alpha - t)", DUAL),
-    Mutant("program/losses.py", "term_beyond = np.where(hard, np.inf,", "term_beyond = np.where(hard, 0.0,", TERMS),
+    Mutant(
+        "program/losses.py", "term_beyond = np.where(is_hard, np.inf,", "term_beyond = np.where(is_hard, 0.0,", TERMS
+    ),
     # --- how exactly a kernel value is known
     Mutant("bounds/accuracy.py", "(self.epsilon + gamma(terms + 6))", "gamma(terms)", COUNTED),
     Mutant("bounds/accuracy.py", "bound_norm(beta) *", "float(np.linalg.norm(beta)) *", JUDGED),
@@ -190,7 +192,7 @@ MUTANTS = [
     Mutant("bounds/program/convexity.py", "return float(shift - loss)", "return float(9.0 * shift)", CONVEX),
     Mutant("bounds/program/convexity.py", "shift - (bound_residual_norm(", "shift + (bound_residual_norm(", CONVEX),
     Mutant("bounds/program/enclosures.py", "any(residual > 0 or (equal", "any(False or (equal", PROGRAM),
-    Mutant("bounds/program/reduction.py", "if side == 0 or (not equal", "if True or (not equal", VERDICTS),
+    Mutant("bounds/program/reduction.py", "if side == 0 or (not is_equality", "if True or (not is_equality", VERDICTS),
     Mutant(
         "bounds/program/reduction.py", "if side < 0 and side_change > ROUNDING", "if side_change > ROUNDING", VERDICTS
     ),

@@ -8,8 +8,8 @@
 
 All decisions are exact, in rational numbers, for the floats as given. In practice data are rounded: 3 × 0.1 is not 0.3
 in floats, and two rows that should be equal may be two planes that intersect far away, or nowhere. So a row also counts
-as a combination if that takes relative changes of its entries of at most `allowed`; `Reduction.change` is the largest
-change made.
+as a combination if it becomes one by relative changes of at most `allowed` of its entries; `Reduction.change` is the
+largest change made.
 
 Source: Andersen and Andersen, *Presolving in linear programming*, Math. Programming 71 (1995).
 """
@@ -55,7 +55,7 @@ class Reduction:
     contradiction: Multipliers (p,), (m,), (n,) of original rows and bounds that prove infeasibility, (PROGRAM.6);
         None otherwise.
     allowed: Largest relative change of an entry that is allowed.
-    contradicts_by_rounding: Whether rows that agree up to rounding contradict each other, because no change is allowed.
+    contradicts_by_rounding: Whether some rows agree up to rounding but not exactly, and no change is allowed.
     """
 
     original: QP
@@ -81,10 +81,8 @@ class Reduction:
     def qp(self) -> QP:
         """Reduced QP; the given one if nothing was removed."""
         original = self.original
-        is_complete = len(self.equalities) == _count_rows(original.b) and len(self.inequalities) == _count_rows(
-            original.h
-        )
-        if is_complete and not self.opposite:
+        n_original = _count_rows(original.b), _count_rows(original.h)
+        if (len(self.equalities), len(self.inequalities)) == n_original and not self.opposite:
             return original
         return original.replace(
             G=self.G if len(self.h) else None, h=self.h if len(self.h) else None,
@@ -154,21 +152,22 @@ def _convert_rows_to_bounds(reduction: Reduction) -> None:
         bound = h[single] / a
         product, error = two_product(bound, a)
         is_normal = np.all([(np.abs(v) > SMALLEST) & (np.abs(v) < LARGEST) for v in (bound, a)], axis=0)
-        exact = ((product == h[single]) & (error == 0.0) & is_normal) | (h[single] == 0.0)
+        is_exact = ((product == h[single]) & (error == 0.0) & is_normal) | (h[single] == 0.0)
     bound = bound + 0.0  # no −0
     highs, lows = (
         (reduction.ub, reduction.high_rows, reduction.high_entries),
         (reduction.lb, reduction.low_rows, reduction.low_entries),
     )
-    for k, j, entry, value in zip(*(v[exact].tolist() for v in (single, columns, a, bound)), strict=True):
+    for k, j, entry, value in zip(*(v[is_exact].tolist() for v in (single, columns, a, bound)), strict=True):
         side, rows, entries = highs if entry > 0.0 else lows
-        if value < side[j] if entry > 0.0 else value > side[j]:
+        is_tighter = value < side[j] if entry > 0.0 else value > side[j]
+        if is_tighter:
             side[j], rows[j], entries[j] = value, k, abs(entry)
-    _keep_inequalities(reduction, np.setdiff1d(np.arange(len(h)), single[exact]))
-    _check_bounds(reduction)
+    _keep_inequalities(reduction, np.setdiff1d(np.arange(len(h)), single[is_exact]))
+    _resolve_crossing_bounds(reduction)
 
 
-def _check_bounds(reduction: Reduction) -> None:
+def _resolve_crossing_bounds(reduction: Reduction) -> None:
     """Equate lower and upper bounds that cross by rounding; record a contradiction if they cross by more."""
     for j in np.flatnonzero(reduction.lb > reduction.ub).tolist():
         low, high = Fraction(reduction.lb[j]), Fraction(reduction.ub[j])
@@ -206,18 +205,16 @@ def _record_contradiction(
     reduction: Reduction, y: dict[int, float] | None = None, z: dict[int, float] | None = None
 ) -> None:
     """Set `contradiction` from multipliers y, z of some rows of the reduced QP; fixed variables absorb the residual."""
-    equality_values, inequality_values = np.zeros(len(reduction.b)), np.zeros(len(reduction.h))
-    for vector, entries in ((equality_values, y), (inequality_values, z)):
+    all_y, all_z = np.zeros(len(reduction.b)), np.zeros(len(reduction.h))
+    for vector, entries in ((all_y, y), (all_z, z)):
         for k, value in (entries or {}).items():
             vector[k] = value
-    fixed = np.where(
-        reduction.lb == reduction.ub, reduction.A.T @ equality_values + reduction.G.T @ inequality_values, 0.0
-    )
-    reduction.contradiction = reduction.expand(equality_values, inequality_values, -fixed)
+    residual = reduction.A.T @ all_y + reduction.G.T @ all_z
+    reduction.contradiction = reduction.expand(all_y, all_z, np.where(reduction.lb == reduction.ub, -residual, 0.0))
 
 
 def _keep_inequalities(reduction: Reduction, indices: IntArray) -> None:
-    """Remove all rows of G but some."""
+    """Keep only some rows of G."""
     if len(indices) < len(reduction.h):
         reduction.G = reduction.G[indices]
         reduction.h = reduction.h[indices]
@@ -225,7 +222,7 @@ def _keep_inequalities(reduction: Reduction, indices: IntArray) -> None:
 
 
 def _keep_equalities(reduction: Reduction, indices: IntArray) -> None:
-    """Remove all rows of A but some."""
+    """Keep only some rows of A."""
     if len(indices) < len(reduction.b):
         reduction.A = reduction.A[indices]
         reduction.b = reduction.b[indices]
@@ -239,12 +236,12 @@ def _merge_opposite_rows(reduction: Reduction) -> None:
         return
     merged: set[int] = set()
     for group in _group_proportional_rows(G):
-        firsts = [G.data[G.indptr[k]] for k in group]
-        if len(group) == 1 or min(firsts) > 0.0 or max(firsts) < 0.0:
+        first_entries = [G.data[G.indptr[k]] for k in group]
+        if len(group) == 1 or min(first_entries) > 0.0 or max(first_entries) < 0.0:
             continue
-        i, k = (
+        i, k = (  # the tightest row of each direction
             min(
-                (r for r, a in zip(group, firsts, strict=True) if a * sign > 0.0),
+                (r for r, a in zip(group, first_entries, strict=True) if a * sign > 0.0),
                 key=lambda r: reduction.h[r] / abs(G.data[G.indptr[r]]),
             )
             for sign in (1.0, -1.0)
@@ -262,7 +259,7 @@ def _merge_opposite_rows(reduction: Reduction) -> None:
 
 
 def _group_proportional_rows(G: sp.csr_array) -> list[list[int]]:
-    """Return groups of rows that are proportional to 9 digits, by their entries divided by the first one."""
+    """Return groups of rows that are proportional to 9 digits: equal after division by their first entries."""
     groups: dict[tuple[bytes, bytes], list[int]] = {}
     for k in range(G.shape[0]):
         entries = slice(G.indptr[k], G.indptr[k + 1])
@@ -272,13 +269,10 @@ def _group_proportional_rows(G: sp.csr_array) -> list[list[int]]:
 
 
 def _merge_pair(reduction: Reduction, i: int, k: int) -> bool:
-    """Record rows i and k of G as an equality, (REDUCE.3), or that they contradict each other, if either holds.
-
-    Return whether they are an equality.
-    """
+    """Record rows i and k of G as an equality, (REDUCE.3), and return True; record a contradiction; or do nothing."""
     G = reduction.G
     c = -Fraction(G.data[G.indptr[k]]) / Fraction(G.data[G.indptr[i]])
-    for factor in dict.fromkeys((c.limit_denominator(10_000), c)):
+    for factor in dict.fromkeys((c.limit_denominator(10_000), c)):  # the c that may have been meant, and that of floats
         nonzeros, side = combine_rows(G, reduction.h, [i, k], [factor, Fraction(1)], {})
         change = min(compute_largest_change(G, row, by, nonzeros) for row, by in ((i, factor), (k, Fraction(1))))
         if change > reduction.allowed:
@@ -290,13 +284,14 @@ def _merge_pair(reduction: Reduction, i: int, k: int) -> bool:
             first, second = as_multiple([factor, Fraction(1)]).tolist()
             _record_contradiction(reduction, z={i: first, k: second})
             return False
-        if side and side_change <= ROUNDING and not reduction.allowed:
+        if side_change > ROUNDING:  # there is room between the two half-spaces
+            return False
+        if side and not reduction.allowed:
             reduction.contradicts_by_rounding = True
-        elif side_change <= ROUNDING:
-            reduction.change = max(reduction.change, change, side_change)
-            reduction.opposite[int(reduction.inequalities[i])] = int(reduction.inequalities[k]), factor
-            return True
-        return False
+            return False
+        reduction.change = max(reduction.change, change, side_change)
+        reduction.opposite[int(reduction.inequalities[i])] = int(reduction.inequalities[k]), factor
+        return True
     return False
 
 
@@ -337,11 +332,11 @@ def _remove_dependent_equalities(reduction: Reduction) -> None:
         return
     chosen = _find_independent_in_order(dense).tolist()
     for k in np.setdiff1d(np.arange(p), chosen).tolist():
-        redundant = _find_redundant(reduction, reduction.A, reduction.b, k, chosen, equal=True)
+        redundant = _find_redundant(reduction, reduction.A, reduction.b, k, chosen, is_equality=True)
         if reduction.contradiction is not None:
             return
         if redundant is None:
-            chosen.append(k)  # independent after all
+            chosen.append(k)  # not shown to be redundant
         elif redundant != k:
             chosen[chosen.index(redundant)] = k
     _keep_equalities(reduction, np.array(sorted(chosen), dtype=np.intp))
@@ -373,7 +368,7 @@ def _remove_dependent_inequalities(reduction: Reduction) -> None:
     candidates = np.flatnonzero(distances <= MAX_RELATIVE_DISTANCE * np.linalg.norm(rows, axis=1))
     needed = set(range(m))
     for k in candidates.tolist():
-        if _find_redundant(reduction, M, sides, p + k, list(range(p)), equal=False) is not None:
+        if _find_redundant(reduction, M, sides, p + k, list(range(p)), is_equality=False) is not None:
             needed.discard(k)
         if reduction.contradiction is not None:
             return
@@ -381,14 +376,14 @@ def _remove_dependent_inequalities(reduction: Reduction) -> None:
 
 
 def _find_redundant(
-    reduction: Reduction, M: sp.csr_array, sides: FloatArray, k: int, chosen: list[int], equal: bool
+    reduction: Reduction, M: sp.csr_array, sides: FloatArray, k: int, chosen: list[int], is_equality: bool
 ) -> int | None:
     """Return the row that (REDUCE.4) removes if row k is a combination of the chosen rows; None otherwise.
 
-    M, sides: All equalities, followed by all inequalities unless row k is an equality (`equal`).
+    The row to remove is k; or, among equalities dependent up to rounding, the one whose entries have to change least.
+    If row k contradicts the chosen ones, that is recorded, and None is returned.
 
-    It is k; or, among equalities dependent up to rounding, the row whose entries have to change least. A row that
-    contradicts the chosen ones is recorded by `_record_contradiction`.
+    M, sides: All equalities, followed by all inequalities unless row k is an equality.
     """
     fixed = _find_fixed_variables(reduction)
     free = np.setdiff1d(np.arange(reduction.original.n), list(fixed))
@@ -396,16 +391,17 @@ def _find_redundant(
     if dense.size > MAX_BASIS_ENTRIES:
         return None
     coefficients = np.zeros(len(chosen))
-    for _ in range(2 if len(chosen) else 0):
-        coefficients += np.linalg.lstsq(dense.T, row - coefficients @ dense, rcond=None)[0]
+    if chosen:
+        for _ in range(2):  # the second solution refines the first
+            coefficients += np.linalg.lstsq(dense.T, row - coefficients @ dense, rcond=None)[0]
     for c in find_rational_combinations(row, dense, coefficients):
         members, factors = [*chosen, k], [*c, Fraction(-1)]
         nonzeros, side = combine_rows(M, sides, members, factors, fixed)
-        options = list(zip(members, factors, strict=True)) if equal and nonzeros else [(k, Fraction(-1))]
+        options = list(zip(members, factors, strict=True)) if is_equality and nonzeros else [(k, Fraction(-1))]
         change, redundant = min((compute_largest_change(M, i, by, nonzeros), i) for i, by in options)
         if change > reduction.allowed:
             continue
-        if side == 0 or (not equal and side < 0):
+        if side == 0 or (not is_equality and side < 0):
             reduction.change = max(reduction.change, change)
             return redundant
         side_change = min(_compute_relative_size(side, abs(by * Fraction(float(sides[i])))) for i, by in options)
@@ -418,7 +414,7 @@ def _find_redundant(
         sign = -1.0 if side > 0 else 1.0
         *multipliers, multiplier = (sign * as_multiple(factors)).tolist()
         y, z = dict(zip(chosen, multipliers, strict=True)), {}
-        if equal:
+        if is_equality:
             y[k] = multiplier
         else:
             z[k - len(reduction.b)] = multiplier

@@ -4,10 +4,11 @@
                  squared norms are sums over the classes
     (CLASSES.2)  row (i, c) has the point φ(x_i, y_i) − φ(x_i, c), and ℓ = 1; row (i, y_i) is empty, with ℓ = 0 and
                  α = 0. So t is that of (JOINT.1), β that of (JOINT.3), and D that of (JOINT.4)
-    (CLASSES.3)  E_c = Aᵀ over the points of class c:  each b_c is an intercept, free (E_cᵀα = 0) or penalised (R = 1)
+    (CLASSES.3)  E_c = A 1_c, A of (DUAL.6), 1_c = 1 at the points of class c:  so E_cᵀα = Σ_i β_ic, and each b_c is an
+                 intercept, free (E_cᵀα = 0) or penalised (R = 1)
     (CLASSES.4)  U = C_i bounds the α of each row, or with a shared slack their sum over the rows of a sample, (BOUND.5)
 
-`ClassesSpace` has these points. `bounds.class_repair` finds a feasible α; it is checked again here, so that proofs do
+`ExactClassSpace` has these points. `bounds.class_repair` finds a feasible α, and here it is checked exactly: proofs do
 not depend on the repair.
 """
 
@@ -43,14 +44,14 @@ def build_class_program(
     rows, own_points = np.flatnonzero(is_rival), sample * k + label[sample]
     columns = np.column_stack([own_points, np.arange(n * k)])[rows].ravel()
     mix = sp.csr_array((np.tile([1.0, -1.0], len(rows)), (np.repeat(rows, 2), columns)), shape=(n * k, n * k))
-    ridge, formula = Fraction(intercept == "penalised"), "Σ_i β_ic = 0 of every class"
+    ridge, formula = Fraction(1 if intercept == "penalised" else 0), "Σ_i β_ic = 0 of every class"
     groups = tuple(
         ExactGroup(f"b_{j}", mix @ (class_index == j).astype(np.float64), ridge=ridge, formula=formula)
         for j in range(k if intercept else 0)
     )
-    penalty = multiply_exactly(_repeat_each(C, k), _repeat_each(weight, k))
+    upper = multiply_exactly(_repeat_each(C, k), _repeat_each(weight, k))
     sign, level, curvature = repeat_value(1.0, n * k), from_floats(is_rival.astype(float)), from_constant(0.0, n * k)
-    return ExactDual(sign, level, penalty, curvature, groups, n * k, mix=mix, classes=k, shares_slack=shares_slack)
+    return ExactDual(sign, level, upper, curvature, groups, n * k, mix=mix, classes=k, shares_slack=shares_slack)
 
 
 def _repeat_each(values: FloatArray, k: int) -> FloatArray:
@@ -69,10 +70,12 @@ def make_class_alpha_feasible(
 
 
 def _repair_alpha(program: ExactDual, alpha: FloatArray) -> FloatArray:
-    k, ridges = program.classes, [group.ridge for group in program.groups]
-    intercept: Intercept = None if not ridges else "penalised" if ridges[0] else "free"
-    label, upper = program.level.high.reshape(-1, k).argmin(axis=1), program.upper_enclosure[0][::k]
-    dual = AllInOneDual(label, k, upper, 1.0, program.shares_slack, intercept)
+    intercept: Intercept = None
+    if program.groups:
+        intercept = "penalised" if program.groups[0].ridge else "free"
+    k, (upper, _) = program.classes, program.upper_enclosure
+    label = program.level.high.reshape(-1, k).argmin(axis=1)  # only row (i, y_i) has ℓ = 0
+    dual = AllInOneDual(label, k, upper[::k], level=1.0, has_shared_slack=program.shares_slack, intercept=intercept)
     return repair_classes(dual, alpha.reshape(-1, k)).ravel()
 
 
@@ -82,8 +85,8 @@ def _check_feasible(program: ExactDual, alpha: FloatArray) -> FeasibleAlpha | No
     if not (largest_alpha < LARGEST_ALPHA and (alpha >= 0.0).all() and not alpha[program.level.high == 0.0].any()):
         return None
     point, width = FeasibleAlpha(alpha, {}, program), program.block_size
-    sums = alpha.reshape(-1, width).sum(axis=1) * (1.0 + gamma(width + 1))
-    for block in np.flatnonzero(sums > program.upper_enclosure[0][::width]).tolist():  # may exceed U: decide exactly
+    sum_bounds = alpha.reshape(-1, width).sum(axis=1) * (1.0 + gamma(width + 1))  # not below the exact sums
+    for block in np.flatnonzero(sum_bounds > program.upper_enclosure[0][::width]).tolist():  # decide these exactly
         first = block * width
         U = program.upper.get_finite(first)
         if U is not None and sum(point[row] for row in range(first, first + width)) > U:
@@ -91,7 +94,7 @@ def _check_feasible(program: ExactDual, alpha: FloatArray) -> FeasibleAlpha | No
     return None if any(compute_residual(group, point) for group in program.groups if not group.ridge) else point
 
 
-class ClassesSpace(Space):
+class ExactClassSpace(Space):
     """The points φ(x, c) of (CLASSES.1) for a base space of the φ(x), in the order of (n, k)."""
 
     def __init__(self, space: Space, k: int) -> None:
@@ -116,14 +119,14 @@ class ClassesSpace(Space):
 
     def refine_values(self, primal_point: Primal, points: IntArray) -> PointValues | None:
         """Evaluate the points of each class in double-double."""
-        columns = np.empty((3, len(points)))
+        results = np.empty((3, len(points)))
         for c, class_point in enumerate(self._split_by_class(primal_point)):
             positions = np.flatnonzero(points % self.k == c)
             values = self.space.refine_values(class_point, points[positions] // self.k)
             if values is None:
                 return None
-            columns[:, positions] = values.high, values.low, values.radius
-        return PointValues(*columns)
+            results[:, positions] = values.high, values.low, values.radius
+        return PointValues(*results)
 
     def refine_distance(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
         """Combine the distances of all classes; None if one is missing."""

@@ -1,4 +1,4 @@
-"""Store rows as one array in memory or several (`ArrayRows`), and detect changes of arrays in place (`ChangeGuard`).
+"""Use an array in memory as a source of rows (`ArrayRows`), and detect changes of arrays in place (`ChangeGuard`).
 
 The caller's arrays must not change while a problem refers to them. A copy to compare with would take as much memory as
 the samples, so the CRC-32 of each strip of bytes is stored instead: a change of a strip goes undetected with
@@ -8,7 +8,7 @@ probability 2⁻³².
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ BYTE_SECONDS = 3e-10
 class ChangeGuard:
     """Detect changes in place of arrays since they were first scanned.
 
+    A run is a solve. The first run scans the arrays before it computes anything from them, and later checks scan again.
+
     arrays: Referenced, not copied. The library's own frozen arrays are omitted.
     name: Their name in messages.
     """
@@ -41,29 +43,27 @@ class ChangeGuard:
         shared = [array for array in arrays if not owns_frozen_data(array)]
         self._parts = [as_read_only(part) for array in shared for part in list_arrays(array)]
         self._checksums: list[list[int]] | None = None
-        self._is_first_run = False
+        self._is_in_first_run = False
 
     def start_run(self) -> None:
-        """Scan the arrays before anything is computed from them, unless they have been scanned before."""
+        """Scan the arrays, unless they have been scanned before."""
+        self._is_in_first_run = self._checksums is None
         if self._checksums is None:
             self._checksums = self._compute_checksums()
-            self._is_first_run = True
-        else:
-            self._is_first_run = False
 
     def end_run(self) -> None:
         """End the run, so that `check` scans again."""
-        self._is_first_run = False
+        self._is_in_first_run = False
 
     def _compute_checksums(self) -> list[list[int]]:
         return [compute_checksums(part) for part in self._parts]
 
     def check(self) -> None:
-        """Compare the arrays with the first scan, except during the run that made it. Raises DataError if they differ.
+        """Compare the arrays with the first scan, or make it. Raises DataError if they differ.
 
-        Without a first scan, this is the first.
+        During the first run the arrays have just been scanned, and nothing is compared.
         """
-        if self._is_first_run or not self._parts:
+        if self._is_in_first_run or not self._parts:
             return
         checksums = self._compute_checksums()
         if self._checksums is None:
@@ -78,7 +78,7 @@ class ChangeGuard:
 def compute_checksums(array: NDArray[Any]) -> list[int]:
     """Return the checksum of each strip of the bytes of an array."""
     if array.T.flags.c_contiguous:
-        array = array.T
+        array = array.T  # the strips are then views, not copies
     if array.nbytes <= STRIP_BYTES:
         return [zlib.crc32(np.ascontiguousarray(array).data)]
     tiles = split_strips(len(array), max(1, STRIP_BYTES * len(array) // max(array.nbytes, 1)))
@@ -99,9 +99,9 @@ def as_block(X: Matrix, start: int = 0, columns: slice | IntArray = ALL) -> Bloc
     if not isinstance(X, np.ndarray):
         return SparseBlock(X, start)
     if isinstance(columns, slice) and columns != ALL:
-        X, columns = X[:, columns], ALL
+        X, columns = X[:, columns], ALL  # a view
     if X.dtype == np.float64 and X.flags.aligned and isinstance(columns, slice):
-        return DenseBlock(X, start)
+        return DenseBlock(X, start)  # computes with X itself; other blocks convert rows on access
     d = X.shape[1] if isinstance(columns, slice) else len(columns)
     return Block(len(X), d, start, lambda rows: np.asarray(X[rows][:, columns], dtype=np.float64))
 
@@ -114,39 +114,30 @@ class ArrayRows(RowSource):
 
     def __init__(self, X: Matrix) -> None:
         self.is_sparse = not isinstance(X, np.ndarray)
-        self.d = int(X.shape[1])
-        self._store_parts([X])
-
-    def _store_parts(self, parts: Sequence[Matrix]) -> None:
-        self.n = 0
-        self._parts = [as_read_only(part) for part in parts]
-        self._blocks: list[Block] = []
-        for part in self._parts:
-            self._blocks.append(as_block(part, self.n))
-            self.n += int(part.shape[0])
+        self.n, self.d = map(int, X.shape)
+        self._matrix: Matrix = as_read_only(X)
+        self._block = as_block(self._matrix)
 
     def blocks(self) -> Iterator[Block]:
-        return iter(self._blocks)
+        return iter([self._block])
 
     @property
     def memory_matrix(self) -> Matrix | None:
-        return self._parts[0]
+        return self._matrix
 
     def sum_of_squares(self) -> float:
-        if self.is_sparse:
-            return float(sum(part.data @ part.data for part in self._parts))
-        if len(self._parts) != 1 or self._parts[0].dtype != np.float64:  # squares of other types may be rounded
+        if not self.is_sparse and self._matrix.dtype != np.float64:  # squares of other types may be rounded
             return super().sum_of_squares()
-        values = self._parts[0].ravel(order="K")
+        values = self._matrix.data if self.is_sparse else self._matrix.ravel(order="K")
         return float(values @ values)
 
     @property
     def entries(self) -> int:
-        return sum(block.entries for block in self._blocks)
+        return self._block.entries
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for part in self._parts for array in list_arrays(part))
+        return sum(array.nbytes for array in list_arrays(self._matrix))
 
 
 def as_row_source(X: Any) -> RowSource:
@@ -155,16 +146,12 @@ def as_row_source(X: Any) -> RowSource:
         return X
     if isinstance(X, np.ndarray) or not sp.issparse(X):
         return ArrayRows(np.asarray(X, dtype=np.float64))
-    return ArrayRows(_compress(X, columns=True))
+    return ArrayRows(_compress(X))
 
 
-def _compress(X: Any, columns: bool = False) -> Matrix:
-    """Convert to compressed rows of float64 without duplicate entries.
-
-    columns: Whether a matrix in compressed columns may stay in that format.
-    """
-    kinds = (sp.csr_array, sp.csc_array) if columns else (sp.csr_array,)
-    if not isinstance(X, kinds) or X.dtype != np.float64:
+def _compress(X: Any) -> Matrix:
+    """Convert to compressed rows (or leave compressed columns) of float64, without duplicate entries."""
+    if not isinstance(X, (sp.csr_array, sp.csc_array)) or X.dtype != np.float64:
         X = sp.csr_array(X, dtype=np.float64)
     if not X.has_canonical_format:
         X = X.copy()  # the caller's own arrays are left as they are

@@ -168,14 +168,14 @@ class ConstraintTerms:
     def b_factor(self) -> Term | None:
         """c_j, the factor of b in a constraint; None without a b."""
         has_b = any(group.multiplier == "b" for group in self.problem.svm.groups)
-        return letter("d_j" if self.is_ball else "c_j", lambda at: at.rows.c, "c_rows") if has_b else None
+        return letter("d_j" if self.is_ball else "c_j", lambda at: at.constraint_rows.c, "c_rows") if has_b else None
 
     @property
     def product(self) -> Term:
         """⟨g_j, w⟩."""
         latex = r"2\langle g_j,c\rangle" if self.is_ball else r"\langle g_j,w\rangle"
         python = "(2 * (G @ c))" if self.is_ball else "(G @ w)"
-        return letter(latex, lambda at: read_f_scale(at) * (at.lhs - at.rows.c * at.b), python, rank=PRODUCT)
+        return letter(latex, lambda at: read_f_scale(at) * (at.lhs - at.constraint_rows.c * at.b), python, rank=PRODUCT)
 
     @property
     def lhs(self) -> Term:
@@ -192,7 +192,7 @@ class ConstraintTerms:
         if not self.lacks_diagonal:
             return letter("h_j", collect_bounds, "bound")
         lengths = letter(
-            r"\sum_l A_{jl}K(z_l,z_l)", lambda at: read_f_scale(at) * at.rows.h - collect_bounds(at),
+            r"\sum_l A_{jl}K(z_l,z_l)", lambda at: read_f_scale(at) * at.constraint_rows.h - collect_bounds(at),
             "A @ K(Z, Z).diagonal()", "Σ A_jl K(z_l, z_l)", PRODUCT,
         )  # fmt: skip
         return letter("h_j", collect_bounds, "bound") + lengths
@@ -248,13 +248,13 @@ def describe_costliest(at: Any) -> str:
     """Describe the sum of the products of multiplier and slack of all constraints, and those with the largest π."""
     bounds = collect_bounds(at)
     multipliers = at.user_multipliers
-    values = bounds + read_f_scale(at) * (at.lhs - at.rows.h)
+    values = bounds + read_f_scale(at) * (at.lhs - at.constraint_rows.h)
     costliest = np.argsort(-multipliers, kind="stable")[:MAX_NAMED]
     value_texts = [f"({value:.4g})" if value < 0.0 else f"{value:.4g}" for value in values]
     text = "; ".join(
-        f"{at.rows.names[j]}: {multipliers[j]:.4g} · ({bounds[j]:.4g} − {value_texts[j]})" for j in costliest
+        f"{at.constraint_rows.names[j]}: {multipliers[j]:.4g} · ({bounds[j]:.4g} − {value_texts[j]})" for j in costliest
     )
-    ellipsis = "; …" if at.rows.p > MAX_NAMED else ""
+    ellipsis = "; …" if at.constraint_rows.p > MAX_NAMED else ""
     return f"π (h − ⟨g, w⟩ − c b) of all rows, added up by size, and 0. {text}{ellipsis}"
 
 

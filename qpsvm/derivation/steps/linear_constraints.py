@@ -207,7 +207,7 @@ def _extend_step(machine_step: Step, function: Callable[..., Any] | None, *lines
 
 def compute_lhs(at: Any) -> FloatArray:
     """Return the left-hand sides in the user's units, (p,)."""
-    return np.asarray(collect_bounds(at) + read_f_scale(at) * (at.lhs - at.rows.h))
+    return np.asarray(collect_bounds(at) + read_f_scale(at) * (at.lhs - at.constraint_rows.h))
 
 
 def read_claimed_lhs(at: Any) -> FloatArray:

@@ -158,7 +158,7 @@ def build_sensitivity_step(title: str, tag: str, text: str, name: str, multiplie
         return letter(latex, find, "difference_" + ("above" if sign > 0 else "below"), "a difference of optima")
 
     def describe(at: Any) -> str:
-        where = at.name_sample(find_largest(at)) if name == "C" else repr(at.rows.names[find_largest(at)])
+        where = at.name_sample(find_largest(at)) if name == "C" else repr(at.constraint_rows.names[find_largest(at)])
         return f"≤ {sides[2].value(at):.6g}, of {where}"
 
     def size(at: At) -> float:

@@ -235,14 +235,16 @@ def measure_violation(at: At) -> float:
 
 def compute_balance_scale(at: Any) -> float:
     """Return the scale of the balance of samples and constraints."""
-    constraint_total = float(np.abs(at.rows.c) @ np.abs(at.constraint_multipliers)) if at.problem.constraints else 0.0
+    constraint_total = (
+        float(np.abs(at.constraint_rows.c) @ np.abs(at.constraint_multipliers)) if at.problem.constraints else 0.0
+    )
     return float(at.alpha_sum) + constraint_total or 1.0
 
 
 def project_multipliers(at: Any) -> FloatArray:
     """Return π after a projected step along the violation of the constraints: (p,)."""
     multipliers = at.all_multipliers[at.svm.m :]
-    violation = at.lhs_of_alpha - at.rows.h
+    violation = at.lhs_of_alpha - at.constraint_rows.h
     return np.asarray(
         np.maximum(multipliers + at.alpha_scale / at.level * violation / at.problem._constraint_scale, 0.0)
     )

@@ -39,7 +39,7 @@ MU = letter(r"\mu", "b")
 F = letter("f(x_i)", lambda at: 2.0 * (at.values - at.svm.level), "f(X)")
 PRODUCT = letter(r"\langle c,\varphi(x_i)\rangle", lambda at: at.values - at.b, "(phi(X) @ c)")
 DIAGONAL = letter("K(x_i,x_i)", lambda at: 2.0 * at.svm.level, "K.diagonal()")
-C2 = letter(r"\|c\|^2", "square_of_w", "norm(c)**2")
+CENTRE2 = letter(r"\|c\|^2", "square_of_w", "norm(c)**2")
 R2 = letter("R^2", lambda at: at.square_of_w + 2.0 * at.b, "R**2")
 DISTANCE = letter(r"\|\varphi(x_i)-c\|", lambda at: compute_distances(at), "norm(phi(X) - c, axis=1)")
 DISTANCE2 = letter(r"\|\varphi(x_i)-c\|^2", lambda at: R2.value(at) - F.value(at), "norm(phi(X) - c, axis=1)**2")
@@ -110,7 +110,7 @@ def build_ball_step() -> Step:
             r"f(x)=R^2-\|\varphi(x)-c\|^2",
             line(DISTANCE, "=", RADIUS, before=r"f(x_i)=0\ \Rightarrow\ ", rows=sym.ON_MARGIN,
                  scale=lambda at: max(RADIUS.value(at), (at.w_term_size or 1.0))),
-        ), lambda at: "" if at.on_margin.any() else
+        ), explain_unmeasurable=lambda at: "" if at.on_margin.any() else
         "no sample on the boundary, so that none shows how large the ball is"),
     )  # fmt: skip
 
@@ -135,10 +135,10 @@ def build_primal_steps(ball: Formulas) -> tuple[Step, Step]:
         "constraints to the objective, and the result is a QP.",
         Equation("below", (
             display(ball.objective, rf"\min_{{{ball.variables}}}\ "),
-            line(MU, "=", HALF * (R2 - C2), before=r",\qquad ", joined=True, measured=False),
+            line(MU, "=", HALF * (R2 - CENTRE2), before=r",\qquad ", joined=True, measured=False),
             build_radius_line(), *iter_constraints(ball.rows[0].constraint, line(XI, "≥", 0, scale="level")),
         )),
-        SVDD._build_specification,
+        function=SVDD._build_specification,
     )  # fmt: skip
     return as_written, as_qp
 
@@ -150,13 +150,13 @@ def build_radius_step() -> Step:
         "For a given centre, only R² and the slacks depend on R. The best R² has a share ν of the weights beyond "
         "it: a weighted quantile of the squared distances.",
         Equation("below", (
-            line(R2, "=", C2 + 2 * MU, scale="level"),
+            line(R2, "=", CENTRE2 + 2 * MU, scale="level"),
             sym.build_quantile_line(DISTANCE2, ">", R2, sym.C, term(1)),
             build_radius_line(),
             line(DISTANCE2, "=", R2, rows=sym.ON_MARGIN, scale="level", shown=False),
             line(0, "<", sym.ALPHA, "<", sym.C, measured=False, after=r"\ \Rightarrow\ \|\varphi(x_i)-c\|=R"),
         )),
-        levels.find_soft_minimisers, general="LEVEL.3",
+        function=levels.find_soft_minimisers, general="LEVEL.3",
     )  # fmt: skip
 
 
@@ -177,7 +177,7 @@ def build_centre_step(problem: SVDD) -> Step:
             line(F, "=", RADIUS**2 - squared_distance, scale="level", left="f(x)", place="sample",
                  before=r",\quad ", joined=True),
         )),
-        Model._evaluate_ball, "" if problem.space.is_linear else
+        function=Model._evaluate_ball, absent="" if problem.space.is_linear else
         f"c = Σ α_i φ(x_i) is a point in the feature space of {problem.kernel}, not among the samples; use "
         "decision_function(X), or Linear() as kernel",
     )  # fmt: skip
@@ -230,22 +230,25 @@ def explain_varying_diagonal(problem: SVDD) -> str:
 
 
 def build_radius_line() -> EquationLine:
-    """Build the line ‖c‖² + 2μ = R², for a linear kernel in the caller's coordinates, as in (SVDD.2)."""
+    """Build the line ‖c‖² + 2μ = R², for a linear kernel in the caller's coordinates, as in (SVDD.2).
 
-    def norm(at: At) -> float:
+    In these coordinates, b of the result is 2μ.
+    """
+
+    def square(at: At) -> float:
         return float(at.result.centre @ at.result.centre) if at.is_linear else at.square_of_w
 
     squared_radius = letter(
-        "", lambda at: norm(at) + (at.result.b if at.is_linear else 2.0 * at.b), "norm(c)**2 + 2 * mu", "‖c‖² + 2μ"
+        "", lambda at: square(at) + (at.result.b if at.is_linear else 2.0 * at.b), "norm(c)**2 + 2 * mu", "‖c‖² + 2μ"
     )
-    return line(squared_radius, "=", RADIUS**2, scale=lambda at: max(at.objective_scale, norm(at)), shown=False)
+    return line(squared_radius, "=", RADIUS**2, scale=lambda at: max(at.objective_scale, square(at)), shown=False)
 
 
 def compute_distances(at: At) -> FloatArray:
     """Return ‖φ(x_i) − c‖ of each sample, for a linear kernel from differences: (n,)."""
-    if not at.is_linear:
-        return np.asarray(np.sqrt(np.maximum(DISTANCE2.value(at), 0.0)))
-    return compute_linear_distances(at, at.w)
+    if at.is_linear:
+        return compute_linear_distances(at, at.w)
+    return np.asarray(np.sqrt(np.maximum(DISTANCE2.value(at), 0.0)))
 
 
 def compute_linear_distances(at: At, centre: FloatArray) -> FloatArray:

@@ -14,10 +14,10 @@ from qpsvm.space.kernels.kernel_registry import KERNELS as KERNEL_KINDS
 PSD = PageParameter("psd", "choice", "raise", choices=("raise", "clip", "shift"))
 #: The parameters of kernels by their names; and r of a polynomial, which is positive semidefinite for r ≥ 0 only.
 KERNEL_PARAMETERS = {
-    "degree": PageParameter("degree", "linear", 3, 1, 6, accepts=(1, 20), step=1),
+    "degree": PageParameter("degree", "linear", 3, 1, 6, accepted=(1, 20), step=1),
     "gamma": PageParameter("gamma", "log", 1.0, 0.01, 100.0),
-    "coef0": PageParameter("coef0", "linear", 0.0, -2.0, 2.0, accepts=(-1e6, 1e6)),
-    "polynomial coef0": PageParameter("coef0", "linear", 1.0, 0.0, 4.0, accepts=(0.0, 1e6)),
+    "coef0": PageParameter("coef0", "linear", 0.0, -2.0, 2.0, accepted=(-1e6, 1e6)),
+    "polynomial coef0": PageParameter("coef0", "linear", 1.0, 0.0, 4.0, accepted=(0.0, 1e6)),
 }
 
 

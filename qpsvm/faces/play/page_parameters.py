@@ -17,7 +17,7 @@ class PageParameter:
     name: The name of the argument in the library.
     scale: Scale of the slider, or "choice" for a list.
     low, high: The ends of the slider.
-    accepts: The range that requests may use, which is wider than that of the slider.
+    accepted: The range that requests may use, which is wider than that of the slider.
     step: 1 for integers; None for real numbers.
     choices: The values to choose from.
     """
@@ -27,7 +27,7 @@ class PageParameter:
     default: Any = None
     low: float | None = None
     high: float | None = None
-    accepts: tuple[float, float] = (1e-12, 1e12)
+    accepted: tuple[float, float] = (1e-12, 1e12)
     step: float | None = None
     choices: tuple[Any, ...] | None = None
 
@@ -36,18 +36,18 @@ class PageParameter:
         place = f"{where}.{self.name}"
         if self.choices is not None:
             return as_choice(value, place, self.choices)
-        low, high = self.accepts
+        low, high = self.accepted
         return as_integer(value, place, int(low), int(high)) if self.step == 1 else as_number(value, place, low, high)
 
     def to_json(self) -> dict[str, Any]:
         """Return the parameter for the page."""
-        shown = {name: value for name, value in asdict(self).items() if name != "accepts"}
+        fields = {name: value for name, value in asdict(self).items() if name != "accepted"}
         choices = None if self.choices is None else list(self.choices)
-        return shown | {"symbol": LETTERS.get(self.name, self.name), "choices": choices}
+        return fields | {"symbol": LETTERS.get(self.name, self.name), "choices": choices}
 
 
 def read_settings(parameters: tuple[PageParameter, ...], settings: Any, where: str) -> dict[str, Any]:
-    """Return the value of every parameter; those that are missing in `settings` get their default.
+    """Return the value of every parameter; those missing in `settings` get their default.
 
     where: The field of the request, for messages.
 
@@ -65,11 +65,11 @@ PARAMETERS = {
     each.name: replace(each, default=registry.find_default(each.name))
     for each in (
         PageParameter("C", "log", low=0.01, high=1000.0),
-        PageParameter("nu", "linear", low=0.01, high=1.0, accepts=(1e-12, 1.0)),
+        PageParameter("nu", "linear", low=0.01, high=1.0, accepted=(1e-12, 1.0)),
         PageParameter("lam", "log", low=1e-5, high=10.0),
         PageParameter("width", "log", low=0.01, high=10.0),
-        PageParameter("epsilon", "linear", low=0.0, high=2.0, accepts=(0.0, 1e12)),
-        PageParameter("quantile", "linear", low=0.01, high=0.99, accepts=(1e-9, 1.0 - 1e-9)),
+        PageParameter("epsilon", "linear", low=0.0, high=2.0, accepted=(0.0, 1e12)),
+        PageParameter("quantile", "linear", low=0.01, high=0.99, accepted=(1e-9, 1.0 - 1e-9)),
         PageParameter("loss", "choice", choices=("absolute", "squared")),
         PageParameter("intercept", "choice", choices=("free", "penalised", "none")),
     )

@@ -27,13 +27,15 @@ from qpsvm.machines.problem.exact_space import build_exact_diagonal, compute_hal
 def build_exact_program(problem: DualStatement, levels: RationalVector | None = None) -> ExactDual:
     """Return the exact dual: the rows of the machine's specification, followed by those of its linear constraints.
 
-    levels: Levels ½K(x, x) of the samples if they are already known; used by a machine whose level is that diagonal.
+    levels: Levels ½K(x, x) of the samples if they are already known; used by a machine with these levels.
     """
     specification, svm = problem._build_specification(), problem._dual_structure
     if problem.constraints:
         svm = problem._build_full_dual(svm.gram, problem.intercept, problem._textbook_constraint_rows)  # unscaled
-    level, upper, curvature = map(
-        specification.to_rationals, (specification.level, specification.upper, specification.curvature)
+    level = specification.to_rationals(specification.level)
+    upper, curvature = (
+        specification.to_rationals(specification.upper),
+        specification.to_rationals(specification.curvature),
     )
     if specification.diagonal:
         level = compute_half_diagonal(problem) if levels is None else levels
@@ -42,7 +44,7 @@ def build_exact_program(problem: DualStatement, levels: RationalVector | None = 
         upper = concatenate_rationals(upper, from_constant(np.inf, n_constraints))
         curvature = concatenate_rationals(curvature, from_constant(0.0, n_constraints))
     totals = {group.multiplier: group.total for group in specification.groups}
-    # the column of b is sign·c, and constraints have the sign −1
+    # the column of b is sign·c, and linear constraints have the sign −1
     exact_entries = {len(specification.sign) + k: -c for k, c in _compute_inexact_sums(problem).items()}
     groups = tuple(
         ExactGroup(
@@ -63,7 +65,7 @@ def _compute_constraint_levels(problem: DualStatement) -> RationalVector:
     negative_bounds: list[Fraction] = []
     for item in problem.constraints:
         bounds = [Fraction(h) for h in item.h.tolist()]
-        if diagonal_weight and not item.over_w:
+        if diagonal_weight and not item.over_w:  # a constraint on f, which contains K(z, z)
             exact_diagonal, A = build_exact_diagonal(problem), sp.csr_array(item.A)
             for k, row in enumerate(np.split(np.arange(A.nnz), A.indptr[1:-1])):
                 entries = zip(A.data[row].tolist(), A.indices[row].tolist(), strict=True)
@@ -72,13 +74,13 @@ def _compute_constraint_levels(problem: DualStatement) -> RationalVector:
                 )
         first_point += item.points.shape[0]
         negative_bounds += [-bound / f_scale for bound in bounds]
-    if f_scale == 1:
+    if f_scale == 1 and not diagonal_weight:  # the bounds are those of the user, which are floats
         return from_floats(np.array([float(bound) for bound in negative_bounds]))
     return from_fractions(negative_bounds)
 
 
 def _compute_inexact_sums(problem: DualStatement) -> dict[int, Fraction]:
-    """Return c_k = Σ_l A_kl as a rational, by the index k of the constraint, wherever the float c_k is rounded."""
+    """Return c_k = Σ_l A_kl exactly, by the index k of the constraint, where the float c_k is rounded."""
     inexact_sums, first_row = {}, 0
     for item in problem.constraints:
         for k, row in enumerate([] if item.over_w else np.split(item.A.data, item.A.indptr[1:-1])):

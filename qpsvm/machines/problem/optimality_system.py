@@ -2,9 +2,11 @@
 
     (SENSE.1)  M = [−R, E_Fᵀ; E_F, Q_FF + Δ_F],  Q = s K sᵀ;   M [dμ; dα_F] = r,  dα_B = dU_B,  dα = 0 of rows at 0
     (SENSE.7)  U, ℓ, 1/δ and e are affine in C, ν, ε, the quantile and 1/λ: differences give their exact derivatives
-    (SENSE.8)  U_k ∝ s_i (Σs)^(u−1), δ_k ∝ (Σs)^(d+1)/s_i and e ∝ (Σs)^e in the weights s, with powers that are 0 or ±1
+    (SENSE.8)  U_k ∝ v_i V^(a−1), δ_k ∝ V^(c+1)/v_i and e_g ∝ V^(h_g) in the weights v of the samples i and V = Σv; the
+               powers a, c and h_g are 0 or ±1
 
-Rows are free (F) where 0 < α < U, at 0, or at their bound (B), by (DUAL.8).
+Rows of (DUAL.1) are free (F) where 0 < α < U, at 0, or at their bound (B), by (DUAL.8). The columns of E and the ridges
+R belong to its groups, with multipliers μ; Δ = diag(δ).
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from qpsvm.space.kernels.functions import RBF, Linear, Precomputed
 
 #: Parameters in which the data of the dual are affine; for "lam", in 1/λ.
 AFFINE_PARAMETERS = ("C", "lam", "nu", "epsilon", "quantile")
-#: An α within this share of its range from a bound is at it.
+#: An α closer to a bound than this share of its range is at the bound.
 BOUND_SHARE = 1e-8
 #: A slack within this share of the size of levels and f is 0.
 SLACK_SHARE = 1e-9
@@ -58,7 +60,7 @@ class OptimalitySystem:
     alpha, upper, curvature, t: α, U, δ, and t = ℓ − s f without the intercept's penalty.
     eta: Multipliers of α ≤ U.
     is_free, is_at_bound: Whether 0 < α < U, and whether α = U.
-    is_degenerate: Whether α is at 0 or at U with slack 0.
+    is_degenerate: Whether α is at 0 or at U although the row is on its margin.
 
     Of the p groups: E (m, p), ridge (p,) and the multipliers mu (p,). Of the samples:
 
@@ -89,9 +91,8 @@ class OptimalitySystem:
         self.beta: FloatArray = np.asarray(
             np.bincount(self.sample_index, self.sign * self.alpha, svm.n), dtype=np.float64
         )
-        self._classify_rows(
-            np.abs(problem._restrict_to_dual(result.margin)).max(initial=0.0) + np.abs(result.yf).max(initial=0.0)
-        )
+        levels = problem._restrict_to_dual(result.margin)
+        self._classify_rows(size=np.abs(levels).max(initial=0.0) + np.abs(result.yf).max(initial=0.0))
         active = np.flatnonzero(self.beta != 0.0)
         self.S: IntArray = np.union1d(active, self.sample_index[self.is_free | self.is_degenerate])
         check_memory(3 * len(self.S), len(self.S), "derivatives need the kernel matrix of the support vectors, which")
@@ -111,30 +112,24 @@ class OptimalitySystem:
     def _classify_rows(self, size: float) -> None:
         """Find the rows that are free, at their upper bound, and degenerate.
 
-        size: Size of levels and f, to which slacks are relative.
+        size: Size of levels and f, to which distances from the margin are relative.
         """
         largest_alpha = self.alpha.max(initial=0.0)
         width = np.minimum(self.upper, largest_alpha if largest_alpha > 0.0 else 1.0)
-        low, high = self.alpha <= BOUND_SHARE * width, self.upper - self.alpha <= BOUND_SHARE * width
-        self.is_free, self.is_at_bound = ~low & ~high, high & ~low
-        slack = np.where(
-            self.is_at_bound, self.t - self.curvature * np.where(self.is_at_bound, self.upper, 0.0), -self.t
-        )
-        self.eta = np.where(self.is_at_bound, np.maximum(slack, 0.0), 0.0)
-        degenerate = ~self.is_free & (slack <= SLACK_SHARE * size)
-        if self.problem._variables_per_sample == 2:  # with ε = 0 the two rows of a sample are equivalent
+        is_at_zero, is_at_upper = self.alpha <= BOUND_SHARE * width, self.upper - self.alpha <= BOUND_SHARE * width
+        self.is_free, self.is_at_bound = ~is_at_zero & ~is_at_upper, is_at_upper & ~is_at_zero
+        finite_upper = np.where(self.is_at_bound, self.upper, 0.0)
+        distance = np.where(self.is_at_bound, self.t - self.curvature * finite_upper, -self.t)  # from the margin
+        self.eta = np.where(self.is_at_bound, np.maximum(distance, 0.0), 0.0)
+        is_degenerate = ~self.is_free & (distance <= SLACK_SHARE * size)
+        if self.problem._variables_per_sample == 2:
             n, level = self.svm.n, np.asarray(self.svm.level)
-            is_repeated = np.tile(level[:n] == -level[n:], 2)
-            degenerate &= ~(is_repeated & (np.roll(self.is_free | self.is_at_bound, n) | self.is_at_bound))
-            both = is_repeated & degenerate & np.roll(degenerate, n)
-            degenerate[n:] &= ~both[n:]
-        self.is_degenerate = degenerate
-        row_indices = (
-            np.flatnonzero(self.problem._active_variables)
-            if not self.problem._all_weights_positive
-            else np.arange(self.svm.m)
-        )
-        self.degenerate: IntArray = row_indices[np.flatnonzero(degenerate)]
+            has_twin = np.tile(level[:n] == -level[n:], 2)  # ε = 0: the two rows of a sample determine one β
+            is_degenerate &= ~(has_twin & (np.roll(self.is_free | self.is_at_bound, n) | self.is_at_bound))
+            has_degenerate_twin = has_twin & np.roll(is_degenerate, n)
+            is_degenerate[n:] &= ~has_degenerate_twin[n:]  # of two degenerate twins the first one counts
+        self.is_degenerate = is_degenerate
+        self.degenerate: IntArray = np.flatnonzero(self.problem._expand_from_dual(is_degenerate))
 
     def _evaluate_kernel(self, A: Any, B: Any) -> Any:
         if isinstance(self.kernel, Linear):
@@ -189,49 +184,48 @@ class OptimalitySystem:
             value = float(get_hyperparameters(self.problem)[name])
             other_value = {"lam": 2.0 * value, "epsilon": value + 1.0}.get(name, 0.5 * value)
             svm, other_svm = self.svm, replace_parameters(self.problem, {name: other_value}).svm
-            step = 0.5 * value if name == "lam" else other_value - value  # d(1/λ) = −dλ/λ²
+            # 1/(2λ) − 1/λ = −1/(2λ) and d(1/λ) = −dλ/λ²: a difference from λ to 2λ is divided by λ/2
+            step = 0.5 * value if name == "lam" else other_value - value
             with np.errstate(invalid="ignore", divide="ignore"):
-                up, level, total = (
-                    np.where(a == b, 0.0, (b - a) / step)
+                upper, level, total = (
+                    np.where(a == b, 0.0, (b - a) / step)  # 0 also for ∞ − ∞
                     for a, b in (
                         (np.array(svm.upper), np.array(other_svm.upper)),
                         (np.array(svm.level), np.array(other_svm.level)),
                         (np.array([g.total for g in svm.groups]), np.array([g.total for g in other_svm.groups])),
                     )
                 )
-                first, second = (np.array(dual.curvature, dtype=np.float64) for dual in (svm, other_svm))
-                curvature = np.where(first > 0.0, -np.square(first) * (1.0 / second - 1.0 / first) / step, 0.0)
-            unit = (other_svm.unit - svm.unit) / (other_value - value)
-            self._changes[name] = DataChange(up, level, curvature, total, unit)
+                delta, other_delta = (np.array(dual.curvature, dtype=np.float64) for dual in (svm, other_svm))
+                curvature = np.where(delta > 0.0, -np.square(delta) * (1.0 / other_delta - 1.0 / delta) / step, 0.0)
+            unit = (other_svm.unit - svm.unit) / (other_value - value)  # affine in λ, not in 1/λ
+            self._changes[name] = DataChange(upper, level, curvature, total, unit)
         return self._changes[name]
 
-    def _find_weight_exponents(self) -> tuple[float, float, FloatArray]:
-        """Find the powers of a common factor of all weights with which U, δ and e grow, for (SENSE.8).
+    def _find_weight_powers(self) -> tuple[float, float, FloatArray]:
+        """Return a, c and h of (SENSE.8), (), () and (p,): if all weights double, U, δ and e grow by 2^a, 2^c and 2^h.
 
-        They are 1 or 0, −1 or 0, and 1 or 0 for each group: (), (), (p,).
+        They are 1 or 0, −1 or 0, and 1 or 0 for each group.
         """
         samples = self.problem.samples
         twice = TrainingSamples(samples.X, samples.target, samples.weight * 2.0, samples.classes, samples.feature_names)
-        here, there = (
-            self.svm,
-            with_samples(self.problem, twice, {k: getattr(self.problem, k) for k in self.problem._hyperparameters}).svm,
-        )
+        hyperparameters = {name: getattr(self.problem, name) for name in self.problem._hyperparameters}
+        svm, doubled_svm = self.svm, with_samples(self.problem, twice, hyperparameters).svm
         powers = []
-        for a, b in ((here.upper, there.upper), (here.curvature, there.curvature)):
-            known = np.isfinite(a) & (np.asarray(a) > 0.0)
-            powers.append(float(np.log2(np.asarray(b)[known][0] / np.asarray(a)[known][0])) if known.any() else 0.0)
-        totals = [(g.total, h.total) for g, h in zip(here.groups, there.groups, strict=True)]
+        for a, b in ((svm.upper, doubled_svm.upper), (svm.curvature, doubled_svm.curvature)):
+            usable = np.isfinite(a) & (np.asarray(a) > 0.0)
+            powers.append(float(np.log2(np.asarray(b)[usable][0] / np.asarray(a)[usable][0])) if usable.any() else 0.0)
+        totals = [(g.total, h.total) for g, h in zip(svm.groups, doubled_svm.groups, strict=True)]
         return powers[0], powers[1], np.array([np.log2(b / a) if a else 0.0 for a, b in totals])
 
     def _differentiate_by_weights(self, change: FloatArray) -> DataChange:
         """Return the rates of the dual's data for rates of the weights, (n,), by (SENSE.8)."""
-        s = self.problem.sample_weight[self.problem.active_rows]
-        u, d, e = self._find_weight_exponents()
-        own_term, mean = (change / s)[self.sample_index], float(change.sum() / s.sum())
-        upper = np.where(np.isfinite(self.upper), self.upper, 0.0)
-        curvature = self.curvature * (-own_term + (d + 1.0) * mean)
-        totals = np.array([group.total for group in self.svm.groups])
-        return DataChange(upper * (own_term + (u - 1.0) * mean), np.zeros(self.svm.m), curvature, totals * e * mean)
+        v = self.problem.sample_weight[self.problem.active_rows]
+        upper_power, curvature_power, total_powers = self._find_weight_powers()
+        own_term, mean = (change / v)[self.sample_index], float(change.sum() / v.sum())
+        upper = np.where(np.isfinite(self.upper), self.upper, 0.0) * (own_term + (upper_power - 1.0) * mean)
+        curvature = self.curvature * (-own_term + (curvature_power + 1.0) * mean)
+        totals = np.array([group.total for group in self.svm.groups]) * total_powers * mean
+        return DataChange(upper, np.zeros(self.svm.m), curvature, totals)
 
     def _differentiate_by_targets(self, change: FloatArray) -> DataChange:
         """Return the rates of the dual's data for rates of the targets, (n,): ℓ = s t + a term independent of t."""
@@ -240,10 +234,10 @@ class OptimalitySystem:
         zeros = np.zeros(self.svm.m)
         return DataChange(zeros, self.sign * change[self.sample_index], zeros, np.zeros(len(self.mu)))
 
-    def _check_differentiable(self) -> None:
+    def _check_kernel_differentiable(self) -> None:
         if not isinstance(self.kernel, (Linear, RBF)):
             raise UnsupportedError(
-                f"derivatives with respect to X are those of Linear() and RBF(), not of {self.kernel}"
+                f"derivatives with respect to X need the kernel Linear() or RBF(), not {self.kernel}"
             )
 
     def _differentiate_kernel_product(
@@ -304,13 +298,13 @@ def _check_supported(problem: DualStatement, result: SVMResult) -> None:
     elif problem.constraints:
         reason = "has linear constraints"
     elif problem._diagonal_weight:
-        reason = "has levels that depend on its samples: take a OneClass"
+        reason = "has levels that depend on its samples: use a OneClass"
     elif isinstance(problem.kernel, (Precomputed, FeatureMap)) or isinstance(problem.samples.X, RowSource):
-        reason = "has no samples whose kernel values are computed here"
+        reason = "has a precomputed kernel, a feature map, or samples of a row source"
     elif problem.space.shift or problem.space.is_clipped:
         reason = "has a kernel matrix that was repaired"
     if reason:
         raise UnsupportedError(f"no derivatives of this {name}, which {reason}")
     check_result(problem.samples, result)
     if not np.isfinite(result.gap) or not np.isfinite(result.b):
-        raise DataError("no derivatives of a result that is near no optimum")
+        raise DataError("no derivatives of a result without a finite gap and intercept")

@@ -185,7 +185,7 @@ class Sensitivity(OptimalitySystem):
             change = add_changes(change, self._differentiate_by_targets(dtarget))
         dpoints = np.zeros_like(self.points)
         if X is not None:
-            self._check_differentiable()
+            self._check_kernel_differentiable()
             dX = as_dense(as_matrix(X, "X", self.problem.X.shape[1]))
             if len(dX) != n:
                 raise DataError(f"X must have a row for each of the {n} samples, got {len(dX)}")
@@ -380,12 +380,13 @@ class Sensitivity(OptimalitySystem):
 
     def _pull_back_to_weights(self, c: DataChange) -> FloatArray:
         """Pull cotangents of the dual's data back to the weights of the active samples, (n,), by (SENSE.8)."""
-        s = self.problem.sample_weight[self.problem.active_rows]
-        u, d, e = self._find_weight_exponents()
+        v = self.problem.sample_weight[self.problem.active_rows]
+        upper_power, curvature_power, total_powers = self._find_weight_powers()
         upper = np.where(np.isfinite(self.upper), self.upper, 0.0) * c.upper
         curvature, totals = self.curvature * c.curvature, np.array([group.total for group in self.svm.groups])
-        to_weights = np.bincount(self.sample_index, upper - curvature, self.svm.n) / s
-        to_weights += ((u - 1.0) * upper.sum() + (d + 1.0) * curvature.sum() + float(totals * e @ c.total)) / s.sum()
+        to_weights = np.bincount(self.sample_index, upper - curvature, self.svm.n) / v
+        common = (upper_power - 1.0) * upper.sum() + (curvature_power + 1.0) * curvature.sum()
+        to_weights += (common + float(totals * total_powers @ c.total)) / v.sum()
         return to_weights
 
 

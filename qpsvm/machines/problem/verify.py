@@ -13,7 +13,7 @@ from qpsvm.base.arrays.checks import as_real
 from qpsvm.base.arrays.rationals import RationalVector
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.proof.claims import ProofRequest
-from qpsvm.bounds.proof.classes import ClassesSpace, make_class_alpha_feasible
+from qpsvm.bounds.proof.classes import ExactClassSpace, make_class_alpha_feasible
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.bounds.proof.prove import prove
@@ -55,7 +55,7 @@ def build_proof_request(problem: DualStatement, result: SVMResult) -> ProofReque
     if problem._dual_structure.classes is not None:
         space, primal_point = build_class_space(problem), collect_class_primal(problem, result)
         return ProofRequest(
-            problem._build_exact_program(), ClassesSpace(space, len(problem.classes)), primal_point,
+            problem._build_exact_program(), ExactClassSpace(space, len(problem.classes)), primal_point,
             problem._select_active(result.alpha).ravel(), repair=make_class_alpha_feasible,
         )  # fmt: skip
     space, primal_point = build_space_and_primal(problem, result)

@@ -29,19 +29,18 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.certificate import find_middle
 from qpsvm.many.multiclass.stack import MachineGram
 
-#: Limit of the rounds. From the points of a loop with tolerance 1e-2 two are usual, and five rare.
+#: Limit of the rounds. From a point of tolerance 1e-2, two rounds are usual, and five rare.
 MAX_ROUNDS = 12
-#: A row whose distance from its margin is at most this share of the margin is on it: the distance is rounding.
+#: A row is on its margin if its distance is at most this share of the margin: such a distance is rounding.
 MARGIN_TOLERANCE = 1e-10
-#: In a round as many rows may become free as are free already, but at least this many; those farthest from their margin
-#: come first. Freeing all at once makes the next guess worse.
+#: Limit of the rows that become free in a round, if fewer are free already; otherwise the limit is the number of free
+#: rows. Those farthest from their margin come first. Freeing all at once makes the next guess worse.
 MIN_ENTERING = 8
-#: The search fails with more free rows than this multiple of the first number plus a constant: the guess was too far
-#: from the optimum.
+#: With more free rows than FACTOR × (their number at the start) + EXTRA, the first guess was too far from the optimum.
 MAX_FREE_FACTOR, MAX_FREE_EXTRA = 3, 30
 #: Free rows up to which solving a new system in every round is faster than other methods.
 MAX_FREE = 500
-#: α up to this share of the largest are rounding and set to 0, so that their samples are no support vectors.
+#: An α below this share of the largest is rounding, and set to 0, so that its sample is not a support vector.
 ROUNDING_SHARE = float(np.finfo(np.float64).eps)
 
 
@@ -68,10 +67,14 @@ class FreeSolution:
 def find_exact_point(
     gram: MachineGram, y: FloatArray, upper: FloatArray, alpha: FloatArray, nu: float | None = None
 ) -> ExactPoint | None:
-    """Return the optimum, found by rounds of (SETTLE.1) to (SETTLE.3) from α, or None. y, upper, alpha: (m,)."""
+    """Return the optimum, from rounds of (SETTLE.1) to (SETTLE.3) that start at α; None if these fail.
+
+    Shapes: y, upper, alpha (m,). nu: ν of a ν-SVM; None for a C-SVM.
+    """
     is_at_upper = alpha >= upper
     is_free = (alpha > 0.0) & ~is_at_upper
-    max_free = min(gram.max_rank + 1, MAX_FREE_FACTOR * int(np.count_nonzero(is_free)) + MAX_FREE_EXTRA, MAX_FREE)
+    max_free = min(MAX_FREE_FACTOR * int(np.count_nonzero(is_free)) + MAX_FREE_EXTRA, MAX_FREE)
+    max_free = min(max_free, gram.max_rank + 1)  # with more, the system (SETTLE.1) is singular
     beta_if_full = upper * y
     for _ in range(MAX_ROUNDS):
         free, full = is_free.nonzero()[0], is_at_upper.nonzero()[0]
@@ -82,7 +85,7 @@ def find_exact_point(
             solution = _solve_for_free(gram, y, free, full, beta_full, nu)
         else:
             if nu is not None:
-                return None  # the margin of a ν-SVM has no equation
+                return None  # without free rows, no equation determines the margin of a ν-SVM
             solution = _solve_without_free(gram, y, upper, full, beta_full)
         if solution is None:
             return None
@@ -94,7 +97,7 @@ def find_exact_point(
         )
         is_within_box = not (is_below.any() or is_above.any())
         if not len(free) and abs(np.add.reduce(beta_full)) > ROUNDED * np.add.reduce(np.abs(beta_full)):
-            is_entering[np.argmin(np.abs(shortfall))] = True  # no free row, and Σβ is not 0: free one to make it 0
+            is_entering[np.argmin(np.abs(shortfall))] = True  # Σβ is not 0: a free row can make it 0
         if is_within_box and not is_entering.any():
             alpha = np.where(is_at_upper, upper, 0.0)
             alpha[free] = alpha_free
@@ -145,7 +148,7 @@ def _solve_without_free(
 
 
 def find_best_intercept(u: FloatArray, y: FloatArray, upper: FloatArray) -> float:
-    """Return the midpoint of all b for which f = u + b has the smallest hinge loss, (LEVEL.3); all (m,)."""
+    """Return the midpoint of all b for which f = u + b has the smallest hinge loss, (LEVEL.3); arrays: (m,)."""
     return find_middle(*find_quantile_interval(y - u, upper, float(upper[y > 0.0].sum())))
 
 

@@ -1,9 +1,9 @@
 """Prepare a QP for the interior-point method (`reduce_problem`): remove fixed variables, choose scales, build a start.
 
-In (IPM.10), l and h are the distances of the start from its two bounds, l + h = C, and the forces s = μ/l, t = μ/h
+A variable starts at the distances l and h from its two bounds, l + h = c, such that the forces s = μ/l and t = μ/h
 satisfy s − t = q. The smaller distance is
 
-    (IPM.10)  (C/2)(1 + 1/(S + 2a))/(1 + S),  a = |q|C/(4μ),  S = √(1 + 4a²)
+    (IPM.10)  (c/2)(1 + 1/(S + 2a))/(1 + S),  a = |q|c/(4μ),  S = √(1 + 4a²)
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class QPScales:
     """Scales of the problem, so that neither the start nor the stopping test depends on the user's units.
 
     force: Scale of a gradient entry: its root mean square at the point nearest 0 with Ax = b, clipped to the box.
-    room: Scale of a variable: the mean width of the box, or an estimate without one.
+    room: Scale of a variable: the mean width of the box, or an estimate if no variable has two bounds.
     v: Scale of an entry of Zᵀx: force over the root of the mean diagonal of P.
-    theta: Smallest weight θ; 0 if every variable has a bound or curvature.
+    theta: Smallest weight θ of (IPM.1); 0 if every variable has a bound or curvature.
     """
 
     force: float
@@ -50,11 +50,11 @@ class QPScales:
 
 @dataclass(frozen=True, eq=False)
 class WideFactor:
-    """Map back from L (n', n') to the factor Z = LQᵀ (n', k), k > n', which it replaces.
+    """Map back from L (n', n'), which replaces the centred factor Z − AᵀW = LQᵀ (n', k), k > n'.
 
-    Q (k, n')
-    offset (k,): v = Qv' + offset.
-    center (p, k): W: LQᵀ = Z − AᵀW.
+    Q (k, n'): Orthonormal columns.
+    offset (k,): v = Qv' + offset, for v' of the QP with L.
+    center (p, k): W.
     """
 
     Q: FloatArray
@@ -64,13 +64,13 @@ class WideFactor:
 
 @dataclass(frozen=True, eq=False)
 class ReducedQP:
-    """The QP (IPM.4) in its n' free variables, and the data that map its solution back.
+    """The QP (IPM.4) in the n' variables that are not fixed, and the data that map its solution back.
 
-    newton: Its Newton systems.
-    q, lb, ub (n',): Bounds at ±HUGE where they are infinite.
+    newton: Solver of its Newton systems.
+    q, lb, ub (n',): Linear term and bounds; a bound is ±HUGE if it is infinite.
     d (n',): None if it is zero, or part of a dense P.
-    A, b (p, n')
-    center (p, k): W: Z was replaced by Z − AᵀW; k = 0 if P is dense.
+    A, b (p, n'), (p,): Equalities.
+    center (p, k): W of Z − AᵀW, which replaced Z; k = 0 if P is dense.
     constant: Contribution of the fixed variables to the objective.
     free_variables (n',): Indices of the variables that are not fixed; None if none is fixed.
     wide: Set if Z had many more columns than rows, else None.
@@ -116,28 +116,30 @@ class ReducedQP:
         return norms
 
     def compute_start(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return x (n',), room and force (2, n') with c∘f = μ everywhere, and f₀ + f₁ = q between two bounds (IPM.10).
+        """Return x (n',), its room c to both bounds, negative to the upper one, and the forces f = μ/c: (2, n') each.
 
-        With one bound, s = (q + √(q² + 4κ²))/2 for κ the scale of forces, which is positive and tends to q.
+        Between two bounds f₀ + f₁ = q, (IPM.10), with q the gradient of the diagonal part at the midpoint. With a lower
+        bound only f = (q + √(q² + 4κ²))/2, κ the scale of forces: this is positive, and near q if q is large.
         """
         scales, lb, ub = self.scales, self.lb, self.ub
         mu = SETTINGS.start_product * scales.force * scales.room
         width = ub - lb
         has_both_bounds = width < HUGE
-        bounded = bool(has_both_bounds.all())
-        if not bounded:
-            width = np.where(has_both_bounds, width, 1.0)
+        all_have_both = bool(has_both_bounds.all())
+        if not all_have_both:
+            width = np.where(has_both_bounds, width, 1.0)  # any number: low and high are replaced below
         gradient = self.q if self.d is None else self.q + self.d * np.where(has_both_bounds, lb + 0.5 * width, 0.0)
         a = np.abs(gradient) * width / (4.0 * mu)
         S = np.sqrt(1.0 + 4.0 * a * a)
         shorter = 0.5 * width * (1.0 + 1.0 / (S + 2.0 * a)) / (1.0 + S)  # (IPM.10)
         longer = width - shorter
         low, high = np.where(gradient > 0, shorter, longer), np.where(gradient > 0, longer, shorter)
-        if not bounded:
+        if not all_have_both:
             has_lower, has_upper = lb > -HUGE, ub < HUGE
-            inward = np.where(has_upper, -gradient, gradient)  # measured from the single bound
+            inward = np.where(has_upper, -gradient, gradient)  # in the direction away from the single bound
             root = np.sqrt(inward * inward + 4.0 * scales.force**2)
-            distance = mu / np.where(inward > 0, 0.5 * (inward + root), 2.0 * scales.force**2 / (root - inward))
+            single_force = np.where(inward > 0, 0.5 * (inward + root), 2.0 * scales.force**2 / (root - inward))
+            distance = mu / single_force
             x = np.where(has_lower, lb + distance, np.where(has_upper, ub - distance, 0.0))
             low = np.where(has_both_bounds, low, np.where(has_lower, distance, x - lb))
             high = np.where(has_both_bounds, high, np.where(has_upper & ~has_lower, distance, ub - x))
@@ -145,14 +147,14 @@ class ReducedQP:
         room[0] = low
         np.negative(high, out=room[1])
         x = np.where(low < high, lb + low, ub - high)
-        if not bounded:
-            x[~(has_lower | has_upper)] = 0.0
+        if not all_have_both:
+            x[~(has_lower | has_upper)] = 0.0  # a variable without bounds starts at 0
         return x, room, mu / room
 
     def restore_solution(
         self, x: FloatArray, force: FloatArray, u: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]:
-        """Return x (n',) clipped to its bounds, z_box (n',), y (p,) for the original Z, and v (k,) or None."""
+        """Return x (n',) clipped to its bounds, z_box (n',), y (p,) for the Z before centring, and v (k,) or None."""
         k = self.n_lifted
         z_box = -(force[0] + force[1])
         z_box[np.abs(z_box) < NO_FORCE] = 0.0
@@ -170,30 +172,30 @@ def reduce_problem(
 
     Shapes: P (n, n), q, lb, ub (n,), A, b (p, n).
     """
-    fixed = lb == ub
-    moving = np.flatnonzero(~fixed) if fixed.any() else None
+    is_fixed = lb == ub
+    free = np.flatnonzero(~is_fixed) if is_fixed.any() else None
     factor = P.factor()
     constant, offset = 0.0, np.zeros(0 if factor is None else factor[0].shape[1])
     dense = P.dense() if factor is None else None
-    if moving is not None:
-        fixed_variables = np.flatnonzero(fixed)
-        fixed_values = lb[fixed_variables]
-        b = b - A[:, fixed_variables] @ fixed_values
-        constant = float(q[fixed_variables] @ fixed_values)
-        q, A, lb, ub = q[moving], A[:, moving], lb[moving], ub[moving]
+    if free is not None:
+        fixed = np.flatnonzero(is_fixed)
+        fixed_values = lb[fixed]
+        b = b - A[:, fixed] @ fixed_values
+        constant = float(q[fixed] @ fixed_values)
+        q, A, lb, ub = q[free], A[:, free], lb[free], ub[free]
         if factor is not None:
             Z, d = factor
-            offset = Z[fixed_variables].T @ fixed_values  # Zᵀx of the fixed variables
-            constant += 0.5 * float(d[fixed_variables] @ (fixed_values * fixed_values))
-            factor = Z[moving], d[moving]
+            offset = Z[fixed].T @ fixed_values  # Zᵀx of the fixed variables
+            constant += 0.5 * float(d[fixed] @ (fixed_values * fixed_values))
+            factor = Z[free], d[free]
         elif dense is not None:
-            constant += 0.5 * float(fixed_values @ dense[np.ix_(fixed_variables, fixed_variables)] @ fixed_values)
-            q, dense = q + dense[np.ix_(moving, fixed_variables)] @ fixed_values, dense[np.ix_(moving, moving)]
+            constant += 0.5 * float(fixed_values @ dense[np.ix_(fixed, fixed)] @ fixed_values)
+            q, dense = q + dense[np.ix_(free, fixed)] @ fixed_values, dense[np.ix_(free, free)]
     parts = _QPParts(q, A, b, lb, ub)
     if factor is not None:
-        return _reduce_with_factor(parts, *factor, offset, constant, moving)
+        return _reduce_with_factor(parts, *factor, offset, constant, free)
     assert dense is not None
-    return _reduce_with_matrix(parts, dense, constant, moving)
+    return _reduce_with_matrix(parts, dense, constant, free)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,57 +209,58 @@ class _QPParts:
     ub: FloatArray
 
     @cached_property
-    def weights(self) -> FloatArray:
+    def inverse_row_gram(self) -> FloatArray:
         """(AAᵀ)⁻¹, or its pseudo-inverse if rows are dependent: (p, p)."""
-        S = self.A @ self.A.T
-        if len(S) <= 1:
-            return np.where(S > 0, 1.0 / S, 0.0)
-        inverse: FloatArray = np.asarray(np.linalg.pinv(S, hermitian=True), dtype=np.float64)
+        row_gram = self.A @ self.A.T
+        if len(row_gram) <= 1:
+            return np.where(row_gram > 0, 1.0 / row_gram, 0.0)
+        inverse: FloatArray = np.asarray(np.linalg.pinv(row_gram, hermitian=True), dtype=np.float64)
         return inverse
 
     @cached_property
     def nearest_point(self) -> FloatArray:
         """The x nearest 0 with Ax = b, clipped to the box: (n',)."""
-        x = self.b @ self.weights @ self.A if len(self.b) else np.zeros(len(self.q))
+        x = self.b @ self.inverse_row_gram @ self.A if len(self.b) else np.zeros(len(self.q))
         x = np.maximum(x, self.lb, out=x)
         return np.minimum(x, self.ub, out=x)
 
-    def compute_scales(self, reduced_gradient: FloatArray | float, trace: float, d: FloatArray | None) -> QPScales:
+    def compute_scales(self, Px: FloatArray | float, trace: float, d: FloatArray | None) -> QPScales:
         """Compute the scales from Px at the nearest point (n',), the trace of P, and d."""
         count = max(1, len(self.q))
         curvature = trace / count or 1.0
-        force = _root_mean_square(self.q + reduced_gradient) or 1.0
+        force = _root_mean_square(self.q + Px) or 1.0
         width = self.ub - self.lb
         has_both_bounds = np.isfinite(width)
-        if count and has_both_bounds.all():
-            return QPScales(force, float(np.add.reduce(width)) / count, force / np.sqrt(curvature), 0.0)
+        if has_both_bounds.all():
+            return QPScales(force, float(np.add.reduce(width)) / count, v=force / np.sqrt(curvature), theta=0.0)
         room = (
             float(width[has_both_bounds].mean())
             if has_both_bounds.any()
             else _root_mean_square(self.nearest_point) or force / curvature
         )
-        free = np.isinf(self.lb) & np.isinf(self.ub)
+        needs_theta = np.isinf(self.lb) & np.isinf(self.ub)
         if d is not None:
-            free &= d <= 0
-        return QPScales(force, room, force / np.sqrt(curvature), SETTINGS.proximal * curvature if free.any() else 0.0)
+            needs_theta &= d <= 0
+        theta = SETTINGS.proximal * curvature if needs_theta.any() else 0.0
+        return QPScales(force, room, v=force / np.sqrt(curvature), theta=theta)
 
     def build_reduced(
         self, newton: NewtonSolver, d: FloatArray | None, center: FloatArray, scales: QPScales, constant: float,
-        moving: IntArray | None,
+        free: IntArray | None,
     ) -> ReducedQP:  # fmt: skip
         lb, ub = np.maximum(self.lb, -HUGE), np.minimum(self.ub, HUGE)
-        return ReducedQP(newton, self.q, lb, ub, d, self.A, self.b, center, scales, constant, moving)
+        return ReducedQP(newton, self.q, lb, ub, d, self.A, self.b, center, scales, constant, free)
 
 
 def _reduce_with_factor(
-    parts: _QPParts, Z: Matrix, d: FloatArray, offset: FloatArray, constant: float, moving: IntArray | None
+    parts: _QPParts, Z: Matrix, d: FloatArray, offset: FloatArray, constant: float, free: IntArray | None
 ) -> ReducedQP:
     """Reduce for P = ZZᵀ + diag(d), Z (n', k) and d (n',), with Zᵀx = offset (k,) from the fixed variables."""
     Z = choose_storage(Z)
     A, b, x = parts.A, parts.b, parts.nearest_point
     center = np.zeros((len(b), Z.shape[1]))
     if len(b) and not sp.issparse(Z):
-        center = parts.weights @ (A @ Z)
+        center = parts.inverse_row_gram @ (A @ Z)
     offset = offset + b @ center  # v = Zᵀx + offset, for the centred Z
     wide = None
     if not sp.issparse(Z) and len(Z) >= SETTINGS.min_wide_rows and Z.shape[1] > SETTINGS.min_wide_ratio * len(Z):
@@ -270,18 +273,17 @@ def _reduce_with_factor(
     values = (Z.data if sp.issparse(Z) else Z).ravel(order="K")
     trace = float(values @ values) + float(d.sum())
     nonzero_d = d if d.any() else None
-    reduced_gradient = Z @ (Z.T @ x + offset) + d * x if x.any() or offset.any() else 0.0
-    scales = parts.compute_scales(reduced_gradient, trace, nonzero_d)
-    return replace(parts.build_reduced(newton, nonzero_d, center, scales, constant, moving), wide=wide)
+    Px = Z @ (Z.T @ x + offset) + d * x if x.any() or offset.any() else 0.0
+    scales = parts.compute_scales(Px, trace, nonzero_d)
+    return replace(parts.build_reduced(newton, nonzero_d, center, scales, constant, free), wide=wide)
 
 
-def _reduce_with_matrix(parts: _QPParts, P: FloatArray, constant: float, moving: IntArray | None) -> ReducedQP:
+def _reduce_with_matrix(parts: _QPParts, P: FloatArray, constant: float, free: IntArray | None) -> ReducedQP:
     """Reduce for a dense P (n', n')."""
     newton = DenseNewton(P, parts.A, parts.b)
     scales = parts.compute_scales(P @ parts.nearest_point, float(P.trace()), None)
-    return parts.build_reduced(newton, None, np.zeros((len(parts.b), 0)), scales, constant, moving)
+    return parts.build_reduced(newton, None, np.zeros((len(parts.b), 0)), scales, constant, free)
 
 
 def _root_mean_square(values: FloatArray) -> float:
-    """Return the root mean square."""
     return float(np.sqrt(values @ values / max(1, len(values))))

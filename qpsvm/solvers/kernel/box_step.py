@@ -35,7 +35,7 @@ class RidgedFactor:
     """(A + ρI)⁻¹ for A (m, m) positive semidefinite up to rounding: ρ grows until the Cholesky factorisation exists."""
 
     def __init__(self, A: FloatArray, ridge: float) -> None:
-        self._L, self.ridge = factorise_with_ridge(A, ridge, 1.0, np.inf)
+        self._L, self.ridge = factorise_with_ridge(A, ridge, unit=1.0, max_ridge=np.inf)
 
     def solve(self, right: FloatArray) -> FloatArray:
         """Solve for columns `right` (m, k)."""

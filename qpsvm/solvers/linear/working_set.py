@@ -108,7 +108,7 @@ def estimate_nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> We
     def visit(block: slice, m: FloatArray) -> FloatArray:
         losses, a = problem.losses.restrict_rows(block), alpha[block].copy()
         slack = losses.compute_residuals(m)
-        by_block[block.start] = losses.distance_to_kink(slack)[::step], losses.compute_gap(a, slack)
+        by_block[block.start] = losses.measure_kink_distance(slack)[::step], losses.compute_gap(a, slack)
         return a
 
     q_hat = rows.scan(W, visit) + problem.offset
@@ -208,7 +208,7 @@ class _BandSolver:
             slack = losses.compute_residuals(m, out=self._slack[block])
             fixed = losses.compute_optimal_dual(slack)
             self._alpha[block] = fixed
-            band = np.flatnonzero(~(losses.distance_to_kink(slack) > tau))  # NaN joins the band, and is detected there
+            band = np.flatnonzero(~(losses.measure_kink_distance(slack) > tau))  # NaN joins the band, to be detected
             self._alpha[block][band] = losses.restrict_rows(band).evaluate_ramp(slack[band], tau)
             fixed[band] = 0.0
             by_block[block.start] = band + block.start, losses.compute_dual_value(fixed)
@@ -269,7 +269,7 @@ class _BandSolver:
             is_violator &= ~self._in_band[block]
             found = np.flatnonzero(is_violator)
             violators_gap = losses.restrict_rows(found).compute_gap(self._alpha[block][found], slack[found])
-            n_near = int(np.count_nonzero(losses.distance_to_kink(slack) <= self._tau))
+            n_near = int(np.count_nonzero(losses.measure_kink_distance(slack) <= self._tau))
             checked[block.start] = found + block.start, violators_gap, n_near
 
         self._problem.rows.scan(point.W, visit)
@@ -301,7 +301,7 @@ class _BandSolver:
         gap = max(check.gap, self._goal * abs(check.dual))
         tau = 3.0 * float(np.sqrt(4.0 * gap * self._tau / (self._losses.jump * max(1, check.n_near))))
         self._tau = min(max(tau, self._measure_depth(check)), SETTINGS.tau_growth * self._tau)
-        band = self._losses.distance_to_kink(self._slack) <= self._tau
+        band = self._losses.measure_kink_distance(self._slack) <= self._tau
         band[violators] = True
         band[self._band_index[self._losses.restrict_rows(self._band_index).find_free(point.alpha)]] = True
         return band
@@ -309,7 +309,7 @@ class _BandSolver:
     def _measure_depth(self, check: _BandCheck) -> float:
         """Return the largest violation, or a tiny number if there are no violators."""
         violators = check.violators
-        depths = self._losses.restrict_rows(violators).distance_to_kink(self._slack[violators])
+        depths = self._losses.restrict_rows(violators).measure_kink_distance(self._slack[violators])
         return max(float(depths.max(initial=0.0)), float(np.finfo(float).tiny))
 
     def _replace_band(self, band: Mask) -> None:

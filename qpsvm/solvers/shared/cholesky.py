@@ -18,20 +18,21 @@ from qpsvm.base.arrays.types import FloatArray
 
 #: The first ridge above 0, the factor to the next one, and the largest: a semidefinite matrix needs no more.
 FIRST_RIDGE, RIDGE_GROWTH, MAX_RIDGE = 1e-15, 100.0, 1e-2
-#: If all diagonal entries of the factor exceed this, for M with a unit diagonal, refinement is not needed.
+#: If all pivots (diagonal entries of the factor) exceed this, for M with a unit diagonal, refinement is not needed.
 MIN_UNREFINED_PIVOT = 1e-3
-#: Above this, a factor in single precision can be refined: each step gains a factor of 10⁷ times its square.
+#: If the smallest pivot p exceeds this, a factor in single precision can be refined: each step divides the error by
+#: about 10⁷p².
 MIN_SINGLE_PIVOT = 1e-2
 
 Factor: TypeAlias = NDArray[np.floating[Any]]
 
 
 class NumericalTrouble(ArithmeticError):
-    """Raised for a system that no ridge makes factorable, or whose solution is not finite."""
+    """Raised if a system has no Cholesky factor, or if a step is not finite or cannot be made."""
 
 
 def factorise(M: FloatArray, shift: float | FloatArray | None = None, single: bool = False) -> Factor | None:
-    """Return the lower Cholesky factor of M + diag(shift), in Fortran order; None if that is not positive definite.
+    """Return the lower Cholesky factor of M + diag(shift), in Fortran order; None if the sum is not positive definite.
 
     M (k, k) is symmetric; shift is (k,) or one number. The upper triangle of the result is arbitrary.
     single: Use single precision, at half the cost.
@@ -44,17 +45,19 @@ def factorise(M: FloatArray, shift: float | FloatArray | None = None, single: bo
 
 
 def factorise_with_ridge(
-    M: FloatArray, ridge: float = 0.0, unit: float | FloatArray | None = None, largest: float = MAX_RIDGE
+    M: FloatArray, ridge: float = 0.0, unit: float | FloatArray | None = None, max_ridge: float = MAX_RIDGE
 ) -> tuple[Factor, float]:
-    """Return the factor of M + ρ diag(u), M (k, k), and ρ: the first one from `ridge` to `largest` for which it exists.
+    """Return the factor of M + ρ diag(u), M (k, k), and the first ρ from `ridge` to `max_ridge` for which it exists.
 
     u is `unit`, (k,) or one number; by default the diagonal of M, with 1 in place of entries that are not positive.
     Raises NumericalTrouble.
     """
-    while ridge <= largest:
-        if ridge and unit is None:
-            unit = np.where(M.diagonal() > 0, M.diagonal(), 1.0)
-        factor = factorise(M, ridge * unit if ridge and unit is not None else None)
+    shift: float | FloatArray | None = None
+    while ridge <= max_ridge:
+        if ridge:
+            unit = np.where(M.diagonal() > 0, M.diagonal(), 1.0) if unit is None else unit
+            shift = ridge * unit
+        factor = factorise(M, shift)
         if factor is not None:
             return factor, ridge
         if not np.isfinite(M).all():
@@ -88,26 +91,26 @@ class Cholesky:
         """Whether the factor is in single precision."""
         return self._single_scale > 0.0
 
-    def solve(self, right: FloatArray) -> FloatArray:
-        """Return M⁻¹ right, for right (k,) or (k, r)."""
-        if not right.size:
-            return right
-        x = self._solve_once(right)
+    def solve(self, rhs: FloatArray) -> FloatArray:
+        """Return M⁻¹ rhs, for rhs (k,) or (k, r)."""
+        if not rhs.size:
+            return rhs
+        x = self._solve_once(rhs)
         for _ in range(self._n_refinements):
-            x += self._solve_once(right - self._matrix @ x)
+            x += self._solve_once(rhs - self._matrix @ x)
         return x
 
-    def _solve_once(self, right: FloatArray) -> FloatArray:
+    def _solve_once(self, rhs: FloatArray) -> FloatArray:
         """Solve with the factor, without refinement."""
         if not self.is_single:
-            x: FloatArray = lapack.dpotrs(self._factor, right, lower=1)[0]
+            x: FloatArray = lapack.dpotrs(self._factor, rhs, lower=1)[0]
             return x
-        right_scale = float(np.abs(right).max()) or 1.0
-        x = lapack.spotrs(self._factor, right / right_scale, lower=1)[0].astype(np.float64)
-        return x * (right_scale / self._single_scale)
+        rhs_scale = float(np.abs(rhs).max()) or 1.0
+        x = lapack.spotrs(self._factor, rhs / rhs_scale, lower=1)[0].astype(np.float64)
+        return x * (rhs_scale / self._single_scale)
 
 
 def _compute_min_pivot(factor: Factor, diagonal: FloatArray) -> float:
-    """Return the smallest diagonal entry of the factor, of a matrix with this diagonal (k,), scaled to ones."""
+    """Return the smallest pivot that M would have with its diagonal (k,) scaled to ones; at most 1."""
     pivots = factor.diagonal()
     return math.sqrt(np.minimum.reduce(pivots * pivots / diagonal, initial=1.0))

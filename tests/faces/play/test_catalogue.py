@@ -53,10 +53,12 @@ def test_defaults_are_within_what_a_control_shows_and_that_within_what_is_accept
             if parameter.choices is not None:
                 assert parameter.default in parameter.choices
                 continue
-            assert parameter.accepts[0] <= parameter.low <= parameter.default <= parameter.high <= parameter.accepts[1]
+            assert (
+                parameter.accepted[0] <= parameter.low <= parameter.default <= parameter.high <= parameter.accepted[1]
+            )
             assert parameter.check_value(parameter.default, "state") == parameter.default
             with pytest.raises(RequestError, match=parameter.name):
-                parameter.check_value(2 * parameter.accepts[1] + 1, "state")
+                parameter.check_value(2 * parameter.accepted[1] + 1, "state")
 
 
 def test_the_solvers_are_backends_that_end_after_so_many_iterations():

@@ -162,8 +162,8 @@ def test_numbers_at_the_ends_of_their_ranges_are_answered(machine, kernel):
     """Each machine and each kernel meets the largest numbers and the smallest, by turns."""
     turn = list(machine_catalogue.MACHINES).index(machine) + list(kernel_catalogue.KERNELS).index(kernel)
     size = (LARGEST_COORDINATE, 1e-9)[turn % 2]
-    parameters = {p.name: p.accepts[0] for p in machine_catalogue.MACHINES[machine].parameters if p.choices is None}
-    extreme = {p.name: p.accepts[1] for p in kernel_catalogue.KERNELS[kernel].parameters if p.choices is None}
+    parameters = {p.name: p.accepted[0] for p in machine_catalogue.MACHINES[machine].parameters if p.choices is None}
+    extreme = {p.name: p.accepted[1] for p in kernel_catalogue.KERNELS[kernel].parameters if p.choices is None}
     held = {"points": [[0, 0], [size, size], [0, size], [-size, 0]], "labels": [1, -1, -1, 1], "machine": machine}
     held["kernel"] = USABLE[kernel]
     ask("solve", {**held, "parameters": parameters})

@@ -110,7 +110,7 @@ def test_a_share_of_the_gap_is_never_negative_and_vanishes_at_the_answer(name):
 @for_each("name", LOSSES)
 def test_no_kink_is_nearer_than_the_distance(name):
     kind, r = LOSSES[name], np.random.default_rng(3).standard_normal(ROWS)
-    distance, answer = kind.distance_to_kink(r), kind.compute_optimal_dual(r)
+    distance, answer = kind.measure_kink_distance(r), kind.compute_optimal_dual(r)
     for share in (-0.999, 0.999):
         np.testing.assert_array_equal(kind.compute_optimal_dual(r + share * distance), answer)
         assert not kind.find_changed(answer, r + share * distance).any()

@@ -108,7 +108,7 @@ def test_the_ladder_begins_where_it_is_told_and_ends():
     L = np.tril(factor)
     assert ridge == 1e-3
     np.testing.assert_allclose(L @ L.T, M + 1e-3 * np.diag(M.diagonal()), rtol=1e-12)
-    factor, ridge = factorise_with_ridge(-np.eye(3), 0.0, 1.0, largest=1e4)
+    factor, ridge = factorise_with_ridge(-np.eye(3), 0.0, 1.0, max_ridge=1e4)
     assert 1.0 < ridge <= 1e4
     np.testing.assert_allclose(np.tril(factor)[0, 0] ** 2, ridge - 1.0)
     with pytest.raises(NumericalTrouble):
