@@ -34,7 +34,7 @@ from qpsvm.space.kernels.pivoted_cholesky import factorise_pivoted
 MEETING_GAP = 0.9
 #: Limits of r in (KMEET.1), as a share of n, and of the n r² products of a step, which take .3 s: beyond, other methods
 #: are cheaper.
-MAX_RANK_SHARE, MAX_PRODUCTS = 0.75, 5e9
+MAX_RANK_SHARE, MAX_PRODUCTS = 0.9, 5e9
 #: Error of ‖w(β)‖² by (KMEET.1), as a share of (Σ|β|)² max K_ii.
 FACTOR_ERROR = 1e-16
 #: ‖w(β)‖² counts as 0 up to this share of the rounding error of its n terms, (VANISH.2).
