@@ -208,13 +208,12 @@ class LoopCompiled(Compiled):
         has_given_sum = problem.mass is not None or problem.bound_share is not None
         eps = _choose_eps(limits.tol or DEFAULT_TOLERANCE, has_given_sum) * choose_unit(blocks, problem)
         max_iter = limits.max_iter or max(ITERATIONS_PER_ROW * problem.n, MIN_ITERATIONS)
-        gamma: float | None = None
-        if isinstance(blocks, KernelBlocks) and is_libsvm_problem(problem):  # LIBSVM evaluates the kernel itself
-            samples_or_gram, gamma = blocks.samples, float(data.kernel.gamma)
-        else:
-            samples_or_gram = blocks.compute_full_matrix()
+        # LIBSVM evaluates the kernel itself, if it can state the problem as it is
+        samples = blocks.samples if isinstance(blocks, KernelBlocks) and is_libsvm_problem(problem) else None
         loop = run_libsvm_loop(
-            problem, samples_or_gram, max_iter, clock, gamma=gamma, tol=options.get("eps", eps),
+            problem, blocks.compute_full_matrix() if samples is None else samples, max_iter, clock,
+            gamma=None if samples is None else float(data.kernel.gamma),
+            tol=options.get("eps", eps),
             settings={name: value for name, value in options.items() if name != "eps"},
         )  # fmt: skip
         status, raw = find_run_status(loop, max_iter, clock)
@@ -236,11 +235,9 @@ class FittedMachine:
     converged: bool
 
 
-def fit(
-    estimator: str, settings: dict[str, Any], X: Any, y: FloatArray, weight: FloatArray, max_iter: int
-) -> FittedMachine:
+def fit(name: str, settings: dict[str, Any], X: Any, y: FloatArray, weight: FloatArray, max_iter: int) -> FittedMachine:
     """Fit the estimator of this name, `SVC` or `NuSVC`, with at most `max_iter` iterations."""
-    machine = build_silent_class(estimator)(max_iter=max_iter, **settings).fit(X, y, sample_weight=weight)
+    machine = build_silent_class(name)(max_iter=max_iter, **settings).fit(X, y, sample_weight=weight)
     return FittedMachine(
         machine.support_, as_dense(machine.dual_coef_)[0], float(machine.intercept_[0]), int(np.max(machine.n_iter_)),
         machine.fit_status_ == 0,

@@ -30,10 +30,8 @@ HEAD_BYTES = 1 << 16
 MAGIC_BYTES = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "feather"}
 BINARY_EXTENSIONS = (".npy", ".parquet", ".feather", ".arrow")
 #: The first bytes of unsupported formats, with a description and advice for the message.
-UNSUPPORTED_MAGIC_BYTES = {
-    b"PK\x03\x04": "an archive (.npz, .xlsx): take the array or the table out of it",
-    b"\x89HDF": "HDF5: write its array as .npy",
-}
+UNSUPPORTED_MAGIC_BYTES = {b"PK\x03\x04": "an archive (.npz, .xlsx): take the array or the table out of it",
+                           b"\x89HDF": "HDF5: write its array as .npy"}  # fmt: skip
 
 
 def open_rows(
@@ -128,9 +126,7 @@ def open_rows(
     if scratch is not False:
         return decode_to_scratch(rows, find_scratch_folder(scratch), as_sparse, block_rows)
     if as_sparse != rows.is_sparse or rows.is_single_use:
-        raise ParameterError(
-            "scratch=False: rows to convert between sparse and dense, or to read only once, need a scratch file"
-        )
+        raise ParameterError("scratch=False: rows to make sparse or dense, or to read only once, need a scratch file")
     return DecodedRows(rows, run_first_pass(rows))
 
 

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from qpsvm.base.arrays.constant_vectors import find_common_value
-from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
 from qpsvm.machines.problem import forms
 from qpsvm.machines.problem.parameter_checks import Form
@@ -62,11 +61,12 @@ def compute_alpha_unit(svm: SVMDual, kappa: float) -> float:
     """
     typical_bound = find_common_value(svm.upper)
     if typical_bound is None:
-        typical_bound = _mean_or_default(svm.upper[np.isfinite(svm.upper)], np.inf)
+        finite_bounds = svm.upper[np.isfinite(svm.upper)]
+        typical_bound = float(finite_bounds.mean()) if len(finite_bounds) else np.inf
     if svm.is_homogeneous:
         sizes = [size for size in (typical_bound, *(abs(part.total) for part in svm.parts)) if 0.0 < size < np.inf]
         return max(min(sizes, default=1.0), forms.SMALLEST_UNIT)
-    curvature = _mean_or_default(svm.curvature, 0.0) if svm.has_curvature else 0.0
+    curvature = float(svm.curvature.mean()) if svm.has_curvature else 0.0
     unit = min(compute_level_size(svm) / (kappa + curvature), typical_bound)
     return max(unit, typical_bound / forms.MAX_SCALED_BOUND) if np.isfinite(typical_bound) else unit
 
@@ -75,8 +75,3 @@ def compute_level_size(svm: SVMDual) -> float:
     """Return the size of the levels ℓ: their common value, else the largest."""
     common_level = svm.common_level
     return abs(common_level) if common_level is not None else float(np.abs(svm.level).max(initial=0.0))
-
-
-def _mean_or_default(values: FloatArray, default: float) -> float:
-    """Return the mean, or the default if there are no values."""
-    return float(values.sum()) / len(values) if len(values) else default
