@@ -266,7 +266,8 @@ class RemovalBuilder:
         upper[is_removed] = 0.0
         dual = replace(svm, upper=upper, exact_upper=None, groups=groups, unit=unit)
         index = find_intercept_group(svm)
-        if index is not None and dual.intercept is None:  # it is the group whose column is the object `sign`
+        # `intercept` finds its group by the identity `column is sign`, which `replace` may break
+        if index is not None and dual.intercept is None:
             object.__setattr__(dual.groups[index], "column", dual.sign)
         return dual
 
