@@ -42,10 +42,10 @@ class TrainingSamples:
     X (n, d): Features.
     target (n,): The encoded labels of classes, see `classes`; any real numbers for a regression.
     weight (n,): The weights s ≥ 0. A sample is active if its weight is positive; others are ignored.
-    classes (k,): The labels in sort order; None if the target is not a class. They are encoded as −1 and +1, or by
-        their indices; more than two always by their indices.
+    classes (k,): The labels in sort order; None if the target is not a class. The target encodes two classes as −1 and
+        +1, or as 0 and 1 for an all-in-one machine; more than two classes by their indices.
     feature_names (d,): The columns of a data frame; None if unknown.
-    change_detector: Detects changes of X if it is the caller's array; None if it is a source, which detects its own.
+    array_guard: Detects changes of X by the caller; None if X is a source, which detects its own changes.
     """
 
     X: Matrix | RowSource
@@ -53,30 +53,31 @@ class TrainingSamples:
     weight: FloatArray
     classes: NDArray[Any] | None = None
     feature_names: tuple[str, ...] | None = None
-    change_detector: ChangeGuard | None = field(default=None, init=False)
+    array_guard: ChangeGuard | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         array = self.X.memory_matrix if isinstance(self.X, ArrayRows) else self.X
         if not isinstance(array, RowSource):
-            self.__dict__["change_detector"] = ChangeGuard([array], "X")
-            self.__dict__["X"] = self.X if array is not self.X else as_read_only(array)
+            self.__dict__["array_guard"] = ChangeGuard([array], "X")
+            if array is self.X:
+                self.__dict__["X"] = as_read_only(array)
         freeze_parts(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        detector = self.change_detector and ChangeGuard([], "X")  # nobody else can change the arrays of a copy
-        return {**self.__dict__, "change_detector": detector}
+        guard = None if self.array_guard is None else ChangeGuard([], "X")  # the caller does not have a copy's array
+        return {**self.__dict__, "array_guard": guard}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({name: freeze(value) for name, value in state.items()})
 
-    def check(self) -> None:
+    def check_unchanged(self) -> None:
         """Check that the features have not changed since they were given. Raises DataError."""
         self.change_guard.check()
 
     @property
     def change_guard(self) -> ChangeGuard | RowSource:
-        """Detector of changes of X: `start_run` scans X once, and until `end_run` `check` needs no further scan."""
-        return self.X if self.change_detector is None else self.change_detector
+        """Detector of changes of X: `start_run` scans X once, and `check` needs no further scan until `end_run`."""
+        return self.X if self.array_guard is None else self.array_guard
 
     def __repr__(self) -> str:
         storage = "sparse" if self.is_sparse else "dense"
@@ -116,8 +117,8 @@ class TrainingSamples:
         """Number of samples of each of `classes`; empty without classes."""
         if self.classes is None:
             return ()
-        values = (0.0, 1.0) if len(self.classes) == 2 else range(len(self.classes))
-        return tuple(int(np.count_nonzero(np.maximum(self.target, 0.0) == value)) for value in values)
+        indices = np.maximum(self.target, 0.0)  # the first of two classes is −1 or 0
+        return tuple(int(np.count_nonzero(indices == k)) for k in range(len(self.classes)))
 
     @property
     def target_range(self) -> tuple[float, float] | None:
@@ -247,15 +248,15 @@ def build_multiclass_samples(
 
 
 def restore_labels(samples: TrainingSamples) -> NDArray[Any]:
-    """Decode the labels of samples, as the caller gave them: (n,)."""
+    """Return the labels of samples as the caller gave them: (n,)."""
     assert samples.classes is not None
     indices = samples.target if len(samples.classes) > 2 else samples.target > 0
     return np.asarray(samples.classes[indices.astype(int)])
 
 
 def check_features(X: Any) -> tuple[Matrix | RowSource, tuple[str, ...] | None]:
-    """Check features, (n, d), and return them with the column names. A source of rows is already checked."""
-    if isinstance(X, RowSource):
+    """Check features (n, d), and return them with the column names."""
+    if isinstance(X, RowSource):  # checked when it was opened
         return X, X.feature_names
     return as_matrix(X), find_feature_names(X)
 
@@ -270,19 +271,7 @@ def require_target(y: Any, name: str = "y") -> Any:
 
 
 __all__ = [
-    "ClassWeight",
-    "TrainingSamples",
-    "apply_class_factors",
-    "as_labels",
-    "build_binary_samples",
-    "build_multiclass_samples",
-    "build_regression_samples",
-    "build_unlabelled_samples",
-    "check_features",
-    "check_weights",
-    "encode_targets",
-    "normalise_weights",
-    "open_stored",
-    "restore_labels",
-    "sort_labels",
+    "ClassWeight", "TrainingSamples", "apply_class_factors", "as_labels", "build_binary_samples",
+    "build_multiclass_samples", "build_regression_samples", "build_unlabelled_samples", "check_features",
+    "check_weights", "encode_targets", "normalise_weights", "open_stored", "restore_labels", "sort_labels",
 ]  # fmt: skip

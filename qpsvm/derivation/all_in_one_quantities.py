@@ -1,7 +1,7 @@
 """Evaluate the symbols of an all-in-one multiclass machine at a result.
 
-Everything is computed again from α and the decision functions of the result; only the objective values that it claims
-are read from it.
+Everything is computed again from α and the decision functions of the result, which is not trusted; only the objective
+values that the result claims are read from it.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ class AllInOneQuantities:
     """α, β, w, b, ξ, … of a result of the problem, over its n samples of positive weight and its k classes.
 
     label, C: y and C_i, (n,).
-    level: The margin: how much f of a sample's own class should exceed that of a rival.
-    alpha, used: α, and the part of C_i that it uses: Σ_c α_ic in each row if the rivals share a slack, else α: (n, k).
-    beta, beta_sums: β, (n, k), and Σ_i β_ic of every class, (k,).
-    b, f: Those of the result, (k,) and (n, k); f plus σβ if the kernel is K + σI.
-    u, f_of_alpha: Kβ, Σ_j β_jc K(x_j, x_i) from α alone, and the same with the intercepts: (n, k).
+    level: The margin: how much f of a sample's own class should exceed f of a rival class.
+    alpha: α, (n, k).
+    used: The part of C_i that α uses, (n, k): Σ_c α_ic for each rival if the rivals share a slack, else α_ic.
+    beta, beta_sums: β, (n, k), and Σ_i β_ic of every class, (k,), which is b_c of a penalised intercept.
+    b, f: The intercepts (k,) and decision values (n, k) of the result; f includes σβ if the kernel is K + σI.
+    u, f_of_alpha: Kβ, and f from α alone: Kβ plus the intercepts, (n, k).
     intercept_in_kernel: Whether a penalised intercept is part of the Gram matrix.
     squares, squares_of_alpha: ‖w_c‖² and β_cᵀKβ_c, (k,).
     half_norm, half_norm_of_alpha: ½Σ‖w_c‖² of w and of w(α), with ½Σb_c² of a penalised intercept.
-    xi, cost: The slack of every row, the same for all rivals of a sample if they share it, (n, k), and Σ C ξ.
+    xi, cost: The slack of each sample and rival, (n, k), equal for all rivals that share a slack; and Σ C ξ.
     primal, dual_value: P and D.
     objective_scale: The scale of differences of objective values.
     alpha_scale, beta_sum_scale, f_scale: The scales of differences of α, of sums of β, and of values of f.
@@ -44,8 +45,8 @@ class AllInOneQuantities:
     def __init__(self, problem: AllInOneProblem, result: SVMResult) -> None:
         self.problem, self.result, self.dual = problem, result, problem._all_in_one_dual
         dual, linear = self.dual, problem.space.is_linear
-        penalised = dual.intercept == "penalised"
-        self.is_linear, self.intercept_in_kernel = linear, problem.intercept == "penalised" and not penalised
+        is_b_in_dual = dual.intercept == "penalised"
+        self.is_linear, self.intercept_in_kernel = linear, problem.intercept == "penalised" and not is_b_in_dual
         self.label, self.C, self.level, self.b = dual.label, dual.upper, float(dual.level), np.asarray(result.b)
         self.alpha: FloatArray = problem.samples.select_active(result.alpha)
         self.used = (
@@ -60,29 +61,31 @@ class AllInOneQuantities:
         products = (self.beta * self.u).sum(axis=0)
         self.squares_of_alpha = np.asarray(products - self.intercept_in_kernel * self.beta_sums**2)
         self.squares = np.asarray((result.w**2).sum(axis=1)) if linear else self.squares_of_alpha
-        half_square_of_b, half_square_of_net = (0.5 * penalised * float(v @ v) for v in (self.b, self.beta_sums))
-        self.half_norm_of_alpha = 0.5 * float(products.sum()) + half_square_of_net
-        self.half_norm = (0.5 * float(self.squares.sum()) if linear else 0.5 * float(products.sum())) + half_square_of_b
+        self.half_norm_of_alpha = 0.5 * float(products.sum())
+        self.half_norm = 0.5 * float(self.squares.sum()) if linear else self.half_norm_of_alpha
+        if is_b_in_dual:
+            self.half_norm_of_alpha += 0.5 * float(self.beta_sums @ self.beta_sums)
+            self.half_norm += 0.5 * float(self.b @ self.b)
         slack = np.maximum(self.shortfalls, 0.0)
         slack = np.broadcast_to(slack.max(axis=1)[:, None], slack.shape) if dual.has_shared_slack else slack
         self.xi = np.where(dual.own_class_mask, 0.0, slack)
         self.cost = float(dual.compute_losses(self.shortfalls).sum())
         self.primal = self.half_norm + self.cost
-        self.dual_value = dual.level * float(self.alpha.sum()) - self.half_norm_of_alpha
+        self.dual_value = self.level * float(self.alpha.sum()) - self.half_norm_of_alpha
         self.objective_scale = max(abs(self.primal), abs(self.dual_value))
         self.alpha_scale = float(self.alpha.max()) or float(self.C.max())
         self.beta_sum_scale = float(self.alpha.sum()) or float(self.C.sum())
-        self.f_scale = max(float(np.abs(self.f).max()), dual.level)
+        self.f_scale = max(float(np.abs(self.f).max()), self.level)
 
     @property
     def shortfalls(self) -> FloatArray:
         """The margin level minus f_y − f_c, for each sample and rival class: (n, k)."""
         return self.dual.compute_shortfalls(self.f)
 
-    def with_symbols(self, **letters: Any) -> Self:
-        """Return the point with other values of some symbols; those that depend on them stay."""
+    def with_symbols(self, **symbols: Any) -> Self:
+        """Return the point with other values of some symbols; all other symbols keep their values."""
         other = copy(self)
-        other.__dict__ |= letters
+        other.__dict__ |= symbols
         return other
 
     def halve_weights(self) -> Self:
@@ -92,24 +95,24 @@ class AllInOneQuantities:
         )
 
     def complement_multipliers(self) -> Self:
-        """Return the point with C − α in place of α, shared among the rivals if they share it."""
+        """Return the point with C − α in place of α; if the rivals share a slack, they share C_i − Σ_c α_ic equally."""
         complement = (self.C[:, None] - self.used) / (self.dual.k - 1 if self.dual.has_shared_slack else 1)
         return self.with_symbols(alpha=np.where(self.dual.own_class_mask, 0.0, complement))
 
     def make_suboptimal(self) -> Self:
         """Return the point with the same w, b and ξ and half of α, which is feasible and not optimal."""
-        if self.intercept_in_kernel:  # then b follows from α
+        if self.intercept_in_kernel:  # b is computed from α, so half of α would change b
             return self
         other = type(self)(self.problem, replace(self.result, alpha=0.5 * self.result.alpha))
         return other.with_symbols(f=self.f, squares=self.squares, b=self.b, xi=self.xi)
 
     @property
     def square_of_v(self) -> float:
-        """‖w_2 − w_1‖² of two classes."""
+        """‖v‖² of a problem with two classes, where v = w_2 − w_1."""
         if self.is_linear:
             return float(np.square(self.result.w[1] - self.result.w[0]).sum())
-        difference, net = self.beta[:, 1] - self.beta[:, 0], self.beta_sums[1] - self.beta_sums[0]
-        return float(difference @ (self.u[:, 1] - self.u[:, 0])) - float(self.intercept_in_kernel * net**2)
+        beta, b = self.beta[:, 1] - self.beta[:, 0], self.beta_sums[1] - self.beta_sums[0]
+        return float(beta @ (self.u[:, 1] - self.u[:, 0])) - float(self.intercept_in_kernel * b**2)
 
     @property
     def w_scale(self) -> float:
@@ -119,21 +122,20 @@ class AllInOneQuantities:
         return reference_size(self.result.w.ravel(), largest_norm * self.beta_sum_scale)
 
     def name_entry(self, place: str, i: int, count: int) -> str:
-        """Name entry i: a row, or a class; `count` is the number of entries."""
+        """Name entry i of a vector with `count` entries: a sample and a rival, a class, or otherwise its place."""
         classes = self.problem.classes.tolist()
         if not place and count == len(self.dual.row_positions):
             sample, rival = np.divmod(self.dual.row_positions[i], self.dual.k)
             return f"sample {self.problem.active_rows[sample]} and the rival {classes[rival]!r}"
-        return f"class {classes[i]!r}" if place == "class" or (count == self.dual.k and not place) else f"place {i}"
+        return f"class {classes[i]!r}" if place == "class" or (not place and count == self.dual.k) else f"place {i}"
 
 
 def assess_all_in_one(at: AllInOneQuantities, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
-    """Assess the residuals at a result: the headline, and whether the result is an optimum of the problem."""
+    """Return the headline at a result, and whether the result is an optimum of the problem."""
     result = at.result
-    claimed = at.problem.samples.select_active(result.margin - result.yf)
-    precomputed = isinstance(at.problem.kernel, Precomputed)
-    difference = float(np.abs(at.shortfalls - claimed).max()) / at.f_scale
-    if difference > AGREEMENT_TOL and not precomputed:
+    claimed_shortfalls = at.problem.samples.select_active(result.margin - result.yf)
+    difference = float(np.abs(at.shortfalls - claimed_shortfalls).max()) / at.f_scale
+    if difference > AGREEMENT_TOL and not isinstance(at.problem.kernel, Precomputed):
         return (
             "NOT OF THIS PROBLEM: at the problem's samples the decision functions of the result differ from its "
             f"margins by {difference:.1e}, relative. The residuals show what it violates"

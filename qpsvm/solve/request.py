@@ -1,14 +1,16 @@
 """Store the arguments of `solve`, and derive the limits of each step from them (`SolveRequest`).
 
-Certification and polishing are limited too:
+Certification and polishing are limited too; of two times joined by "or", the larger is the limit:
 
 | the user limits | certificate                                     | polishing                                    |
 |-----------------|-------------------------------------------------|----------------------------------------------|
-| seconds         | once; of as many rows as fit into them, or 1 s  | in the remaining time (few rows: 0.1 s more) |
+| seconds         | once; of as many rows as fit into them, or 1 s  | in the remaining time (few rows: ≥ 0.1 s)    |
 | iterations      | of all rows                                     | as long as the solver took, or 0.1 s         |
 | nothing         | of all rows                                     | three times the solver's time, or 3 s        |
-| (rough points)  | of all rows                                     | as long as the solver took, or 1 s           |
+| (rough point)   | of all rows                                     | twice the solver's time, or 0.1 s            |
 | (on Ctrl-C)     | once; of as many rows as fit into half a second | none (few rows: one round)                   |
+
+A rough point is one from which the solver continues at a smaller tolerance.
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ from qpsvm.backends.limits import Limits
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.interrupt import is_interrupted
-from qpsvm.bounds.polish import FEW_ROWS as POLISHED_ROWS
+from qpsvm.bounds.polish import FEW_ROWS
 from qpsvm.machines.problem.certification_limits import CertificationLimits
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.status import Status
 
-#: Without a limit, all later backends together may take this multiple of the first backend's time, and polishing this
-#: multiple of the solver's; and the minimum seconds that these times count as.
+#: If the user sets no limit: the multiple of the first backend's time that all later backends together may take, and of
+#: the solver's time that polishing may take; and the seconds that a shorter time counts as.
 FOLLOW_UP_FACTOR, MIN_COUNTED_SECONDS = 3.0, 1.0
 #: Statuses of runs that the user ended: there is no further attempt.
 USER_STOP_STATUSES = (Status.TIME_LIMIT, Status.INTERRUPTED)
@@ -37,7 +39,7 @@ USER_STOP_STATUSES = (Status.TIME_LIMIT, Status.INTERRUPTED)
 MIN_TIME_LIMIT = 1e-9
 #: Minimum seconds for the certificate, and for polishing few rows, however short the time limit.
 MIN_CERTIFICATE_SECONDS, MIN_POLISH_SECONDS = 1.0, 0.1
-#: Time for polishing a point that the solver will refine, as a multiple of the solver's time.
+#: Time for polishing a rough point, as a multiple of the solver's time.
 ROUGH_POLISH_FACTOR = 2.0
 #: Seconds that the certificate may take after Ctrl-C.
 INTERRUPTED_CERTIFICATE_SECONDS = 0.5
@@ -61,8 +63,8 @@ class SolveRequest:
     """The arguments of `solve` except problem and backend; the clock starts with the call.
 
     tol: The tolerance of the certificate.
-    start: The initial α, checked and feasible; None for the solver's own.
-    solver_tol: The tolerance of the solver; None if it is `tol`.
+    start: The initial α, checked and feasible; None for the solver's default.
+    solver_tol: The tolerance of the solver; None for `tol`.
     """
 
     tol: float
@@ -81,9 +83,10 @@ class SolveRequest:
     ) -> Limits:  # fmt: skip
         """Build the limits for a backend.
 
-        tol: The tolerance of a backend that runs at several; None for its defaults. Others receive `solver_tol`.
+        tol: The tolerance of this run, for a backend that runs at several tolerances; None for the backend's default.
+            Any other backend receives `solver_tol`.
         max_seconds: A further time limit, which is ignored if the backend does not enforce time limits.
-        max_iter: Limit on the iterations; None for that of the request.
+        max_iter: Limit on the iterations; None for the limit of the request.
         """
         remaining = self.clock.remaining
         if "time_limit" in backend.abilities.enforced_limits:
@@ -94,7 +97,7 @@ class SolveRequest:
 
     @property
     def has_requirements(self) -> bool:
-        """Whether a limit, start or option is given that a backend may not support."""
+        """Whether a limit, a start or an option is given, which some backends do not support."""
         has_limit = self.time_limit is not None or self.max_iter is not None
         return has_limit or self.start is not None or bool(self.options)
 
@@ -103,12 +106,12 @@ class SolveRequest:
         return self.start is not None and backend.abilities.supports_warm_start and form == "dual"
 
     def forbids_retry(self, result: Any) -> bool:
-        """Return whether an error of the result, or the user's limits, forbid another attempt."""
+        """Return whether an error, a stop by the user, or an argument meant for one solver forbids another attempt."""
         is_over = result.status in USER_STOP_STATUSES or result.error is not None
         return is_over or self.max_iter is not None or bool(self.options) or not self.polish
 
     def explain_late_start(self, setup_seconds: float) -> str | None:
-        """Explain why a set-up would exceed the time limit; None if it fits."""
+        """Explain why a backend whose set-up takes this long cannot start; None if the time limit allows it."""
         if setup_seconds < self.clock.remaining:
             return None
         if self.clock.remaining <= 0:
@@ -117,26 +120,24 @@ class SolveRequest:
 
     @property
     def certificate_seconds(self) -> float:
-        """Seconds that the certificate may take."""
-        return float("inf") if self.time_limit is None else max(self.time_limit, MIN_CERTIFICATE_SECONDS)
+        """Seconds that the certificate may take; ∞ without a time limit."""
+        return math.inf if self.time_limit is None else max(self.time_limit, MIN_CERTIFICATE_SECONDS)
 
     def build_certification_limits(self, rows: int, solve_time: float, is_rough: bool = False) -> CertificationLimits:
         """Build the limits of certifying and polishing the point of a solver that took `solve_time` seconds.
 
-        is_rough: Whether the solver will run again at a smaller tolerance.
+        rows: Number of rows.
+        is_rough: Whether it is a rough point.
         """
         seconds = INTERRUPTED_CERTIFICATE_SECONDS if is_interrupted() else self.certificate_seconds
         return CertificationLimits(seconds, self.start_polish_clock(rows, solve_time, is_rough), self.clock)
 
     def start_polish_clock(self, rows: int, solve_time: float, is_rough: bool = False) -> Clock:
         """Return the clock of polishing the point of a solver that took `solve_time` seconds."""
+        rough_limit = max(ROUGH_POLISH_FACTOR * solve_time, MIN_POLISH_SECONDS)
         if self.time_limit is not None:
-            remaining = max(self.clock.remaining, MIN_POLISH_SECONDS if rows <= POLISHED_ROWS else 0.0)
-            return Clock(
-                min(remaining, max(ROUGH_POLISH_FACTOR * solve_time, MIN_POLISH_SECONDS)) if is_rough else remaining
-            )
+            remaining = max(self.clock.remaining, MIN_POLISH_SECONDS if rows <= FEW_ROWS else 0.0)
+            return Clock(min(remaining, rough_limit) if is_rough else remaining)
         if self.max_iter is not None:
             return Clock(max(solve_time, MIN_POLISH_SECONDS))
-        if is_rough:
-            return Clock(max(ROUGH_POLISH_FACTOR * solve_time, MIN_POLISH_SECONDS))
-        return Clock(bound_follow_up_time(solve_time))
+        return Clock(rough_limit if is_rough else bound_follow_up_time(solve_time))

@@ -1,7 +1,7 @@
 """Solve duals by LIBSVM, through scikit-learn's SVC and NuSVC: SMO (Chang & Lin 2011) with its own stopping rule.
 
-LIBSVM's loop checks neither a clock nor Ctrl-C (`run_within_time`).
-With samples of several classes, `fit_classes` fits all one-vs-one machines in a single call.
+LIBSVM's loop checks neither a clock nor Ctrl-C, so it is given few enough iterations (`run_within_time`). For several
+classes, `fit_classes` fits all one-vs-one machines in a single call.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 from qpsvm.space.operators import LowRank
 
 #: Maximum number of rows of a linear regression or one-class machine: its loop works on the full Gram matrix.
-INTERVAL_ROWS = 1000
+MAX_LINEAR_INTERVAL_ROWS = 1000
 #: LIBSVM's default tolerance, for the largest violation of the optimality conditions.
 DEFAULT_EPS = 1e-3
-#: ν-SVMs, and all machines with a given sum of α, are solved to a tolerance smaller by this factor: their objective is
-#: small, so the same violation is a larger relative gap.
-NU_SHARE = 0.1
+#: Factor of the tolerance for ν-SVMs and all machines with a given sum of α: their objective is small, so the same
+#: violation is a larger relative gap.
+GIVEN_SUM_EPS_FACTOR = 0.1
 #: Default iteration limit of a ν-SVM: `ITERATIONS_PER_ROW` × n + `NU_ITERATIONS`. Without a limit LIBSVM may not
 #: terminate when the reduced hulls intersect.
 NU_ITERATIONS = 20_000
@@ -73,7 +73,7 @@ class LibsvmBackend(Backend):
         summary="dual of a machine with bounds and a free intercept; for comparison",
         dual=(
             MachineSet(MARGINS - {"unbounded"}), MachineSet(NU_TRAITS), MachineSet(INTERVALS - {"linear"}),
-            MachineSet(INTERVALS, INTERVAL_ROWS),
+            MachineSet(INTERVALS, MAX_LINEAR_INTERVAL_ROWS),
         ),
         missing_form_reason="it solves the dual", handles_interrupt=True,
         package="scikit-learn",
@@ -100,7 +100,7 @@ class LibsvmBackend(Backend):
 
 
 def uses_intervals(svm: SVMDual) -> bool:
-    """Return whether a machine is solved over intervals: neither C-SVM, hard margin nor ν-SVM."""
+    """Return whether a machine is solved as an `IntervalProblem`: it is neither a C-SVM, a hard margin, nor a ν-SVM."""
     is_two_class = svm.has_one_row_per_sample and not svm.has_curvature and svm.groups[0].total == 0.0
     is_nu_svm = len(svm.groups) == 2  # yᵀα = 0 and the sum of α
     return not (is_two_class and (svm.common_level == 1.0 or is_nu_svm))
@@ -108,8 +108,8 @@ def uses_intervals(svm: SVMDual) -> bool:
 
 def _choose_eps(tol: float, has_given_sum: bool) -> float:
     """Return LIBSVM's tolerance for a relative gap of `tol`, at most its default."""
-    share = NU_SHARE if has_given_sum else 1.0
-    return share * DEFAULT_EPS * min(1.0, tol / DEFAULT_TOLERANCE)
+    factor = GIVEN_SUM_EPS_FACTOR if has_given_sum else 1.0
+    return factor * DEFAULT_EPS * min(1.0, tol / DEFAULT_TOLERANCE)
 
 
 def _translate_kernel(kernel: Kernel) -> dict[str, Any] | None:
@@ -130,35 +130,36 @@ def _build_data(X: Any, svm: SVMDual, kernel: dict[str, Any]) -> SolverData:
 
 
 class LibsvmCompiled(Compiled):
-    """X, y, sample_weight of scikit-learn's `fit`, and the kernel's parameters."""
+    """A C-SVM or ν-SVM as X, y and sample_weight of scikit-learn's `fit`, and the kernel's parameters."""
 
     def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement) -> None:
         super().__init__(backend, qp, data, statement=statement)
         svm = statement.svm
-        self._total = sum(group.total / float(group.column[0]) for group in svm.margin_groups)  # 1ᵀα of a ν-SVM
-        self._nu = min(1.0, self._total / float(svm.upper.sum())) if svm.is_homogeneous else None
+        self._alpha_sum = sum(group.total / float(group.column[0]) for group in svm.margin_groups)  # of a ν-SVM, else 0
+        self._nu = min(1.0, self._alpha_sum / float(svm.upper.sum())) if svm.is_homogeneous else None
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         data, statement = self.data, self.statement
-        kind, settings = self._choose_estimator(limits, options)
-        clock, n, max_iter = Clock(limits.time_limit), len(data.y), limits.max_iter or self._find_default_max_iter()
-        loop = partial(fit, kind, settings, data.X, data.y, data.sample_weight / data.sample_weight.max())
+        estimator, settings = self._choose_estimator(limits, options)
+        clock, max_iter = Clock(limits.time_limit), limits.max_iter or self._find_default_max_iter()
+        # C is the largest weight, and NuSVC scales α so that only ratios of weights matter
+        loop = partial(fit, estimator, settings, data.X, data.y, data.sample_weight / data.sample_weight.max())
         try:
             fitted = run_within_time(loop, max_iter, self._bound_iterations, self._build_initial_fit, clock)
         except ValueError as error:  # rounding: LIBSVM may reject the largest feasible ν as infeasible
             return build_failed_solution(self.qp, self._describe_solver(str(error)))
         status, raw = find_run_status(fitted, max_iter, clock)
-        coefficients = np.zeros(n)
-        coefficients[fitted.support] = np.abs(fitted.coefficients)
+        scaled_alpha = np.zeros(len(data.y))
+        scaled_alpha[fitted.support] = np.abs(fitted.coefficients)
         rho = 1.0
         if self._nu is not None:  # NuSVC returns α/ρ and b/ρ; ρ follows from the known sum of α
-            rho = self._total / float(coefficients.sum()) if coefficients.any() else np.nan
+            rho = self._alpha_sum / float(scaled_alpha.sum()) if scaled_alpha.any() else np.nan
         multipliers = statement.to_row_multipliers({"b": rho * fitted.intercept, "rho": rho})
-        x = statement.to_qp_variables(rho * coefficients)
+        x = statement.to_qp_variables(rho * scaled_alpha)
         return self._build_solution(status, self._describe_solver(raw), fitted.iterations, x, y=multipliers)
 
     def _choose_estimator(self, limits: Limits, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Return `SVC` or `NuSVC`, and its settings."""
+        """Return the name of scikit-learn's estimator, and its settings."""
         settings = {"tol" if name == "eps" else name: value for name, value in options.items()}
         settings |= {"verbose": limits.verbose, **self.data.kernel}
         if limits.tol is not None:
@@ -196,7 +197,7 @@ class LibsvmCompiled(Compiled):
 
 
 class LoopCompiled(Compiled):
-    """Kernel, X and, if it exists, the Gram matrix of a regression or a novelty machine."""
+    """Any other machine as an `IntervalProblem`, with its kernel, X and, if it was computed, the Gram matrix."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.kernel.solve import choose_unit
@@ -207,9 +208,8 @@ class LoopCompiled(Compiled):
         has_given_sum = problem.mass is not None or problem.bound_share is not None
         eps = _choose_eps(limits.tol or DEFAULT_TOLERANCE, has_given_sum) * choose_unit(blocks, problem)
         max_iter = limits.max_iter or max(ITERATIONS_PER_ROW * problem.n, MIN_ITERATIONS)
-        samples = None
-        if isinstance(blocks, KernelBlocks) and is_libsvm_problem(problem):
-            samples = blocks.samples  # of which LIBSVM evaluates the kernel itself
+        # LIBSVM evaluates the kernel itself, if it can state the problem as it is
+        samples = blocks.samples if isinstance(blocks, KernelBlocks) and is_libsvm_problem(problem) else None
         loop = run_libsvm_loop(
             problem, blocks.compute_full_matrix() if samples is None else samples, max_iter, clock,
             gamma=None if samples is None else float(data.kernel.gamma),
@@ -218,15 +218,15 @@ class LoopCompiled(Compiled):
         )  # fmt: skip
         status, raw = find_run_status(loop, max_iter, clock)
         support = loop.beta.nonzero()[0]
-        edges = problem.compute_multipliers(blocks.compute_product(support, loop.beta[support], np.arange(problem.n)))
+        u = blocks.compute_product(support, loop.beta[support], np.arange(problem.n))  # Kβ
         x = self.statement.to_qp_variables(machine.compute_alpha(loop.beta))
-        y = self.statement.to_row_multipliers(machine.compute_multipliers(*edges))
+        y = self.statement.to_row_multipliers(machine.compute_multipliers(*problem.compute_multipliers(u)))
         return self._build_solution(status, self._describe_solver(raw), loop.iterations, x, y=y)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedMachine:
-    """A fitted machine: support (s,), its coefficients y∘α (s,), and whether LIBSVM's stopping test was met."""
+    """A fitted machine: support (s,), coefficients y∘α of the support (s,), and whether LIBSVM's loop converged."""
 
     support: IntArray
     coefficients: FloatArray
@@ -235,16 +235,16 @@ class FittedMachine:
     converged: bool
 
 
-def fit(kind: str, settings: dict[str, Any], X: Any, y: FloatArray, weight: FloatArray, max_iter: int) -> FittedMachine:
-    """Fit `SVC` or `NuSVC` (named by `kind`) with at most `max_iter` iterations."""
-    machine = build_silent_class(kind)(max_iter=max_iter, **settings).fit(X, y, sample_weight=weight)
+def fit(name: str, settings: dict[str, Any], X: Any, y: FloatArray, weight: FloatArray, max_iter: int) -> FittedMachine:
+    """Fit the estimator of this name, `SVC` or `NuSVC`, with at most `max_iter` iterations."""
+    machine = build_silent_class(name)(max_iter=max_iter, **settings).fit(X, y, sample_weight=weight)
     return FittedMachine(
         machine.support_, as_dense(machine.dual_coef_)[0], float(machine.intercept_[0]), int(np.max(machine.n_iter_)),
         machine.fit_status_ == 0,
     )  # fmt: skip
 
 
-#: The kernel of `fit_classes`, which says what its data are: samples, or a Gram matrix.
+#: The kernel of `fit_classes`: "linear" if the data are samples, "precomputed" if they are a Gram matrix.
 LoopKernel: TypeAlias = Literal["linear", "precomputed"]
 
 
@@ -267,10 +267,9 @@ def fit_classes(
     max_iter: int,
     nu: float | None = None,
 ) -> tuple[IntArray, FloatArray, IntArray] | None:
-    """Fit all one-vs-one machines of k classes; None if LIBSVM rejects the input.
+    """Fit all one-vs-one machines of k classes: C-SVMs, or with `nu` ν-SVMs; None if LIBSVM rejects the input.
 
     Each machine runs until no pair of rows violates its optimality condition by more than `tol`, or until `max_iter`.
-    With `nu` they are ν-SVMs, else C-SVMs.
 
     Shapes: data (n, d), codes (n,), upper (n,) → support (s,), alpha (k − 1, s), iterations (k (k − 1)/2,).
     """

@@ -1,8 +1,9 @@
 """Solve linear systems and combine rows in rational numbers (`find_null_vector`, `find_rational_combinations`).
 
-Floats are integers times a power of 2, so a row of floats is a multiple of a row of integers, and fraction-free
-elimination keeps integers: row_i ← p row_i − f row_k, divided by the common divisor of its entries (Bareiss,
-*Sylvester's identity and multistep integer-preserving Gaussian elimination*, Math. Comp. 22 (1968)).
+Floats are integers times a power of 2, so a row of floats is a multiple of a row of integers. Fraction-free elimination
+keeps the entries integers: row_i ← p row_i − q row_k, divided by the common divisor of its entries, where p and q are
+the entries of rows k and i in the pivot column (Bareiss, *Sylvester's identity and multistep integer-preserving
+Gaussian elimination*, Math. Comp. 22 (1968)).
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ def dot_exactly(first: Iterable[Fraction], second: Iterable[float | Fraction]) -
 def find_null_vector(rows: FloatArray, guess: FloatArray) -> list[Fraction] | None:
     """Return a vector v (n,) near `guess` with Mv = 0 exactly, for the rows M (k, n); None if that is too expensive.
 
-    First, the guess is projected on Mv = 0 in floats. Its largest entries are then free variables, rounded to a
-    fraction with a small denominator if one is close; the other entries follow from these.
+    First, the guess is projected on Mv = 0 in floats. Its largest entries are then the free variables, each rounded to
+    a fraction with a small denominator if one is close; the other entries follow from the free variables.
     """
     k, n = rows.shape
     if k * n * min(k, n) > MAX_MULTIPLICATIONS:
         return None
     if k:
-        lengths = np.linalg.norm(rows, axis=1)
-        scaled = rows / np.where(lengths > 0.0, lengths, 1.0)[:, None]
-        guess = guess - np.linalg.lstsq(scaled, scaled @ guess, rcond=SINGULAR_TOL)[0]
-    order = np.argsort(np.abs(guess), kind="stable").tolist()
-    pivot_rows, pivots = _reduce_to_echelon([_to_integer_row(row) for row in rows], order)
+        norms = np.linalg.norm(rows, axis=1)
+        unit_rows = rows / np.where(norms > 0.0, norms, 1.0)[:, None]
+        guess = guess - np.linalg.lstsq(unit_rows, unit_rows @ guess, rcond=SINGULAR_TOL)[0]
+    smallest_first = np.argsort(np.abs(guess), kind="stable").tolist()
+    pivot_rows, pivots = _reduce_to_echelon([_to_integer_row(row) for row in rows], smallest_first)
     largest_entry = float(np.abs(guess).max(initial=0.0)) or 1.0
     free = set(range(n)).difference(pivots)
     vector = [
@@ -58,22 +59,22 @@ def find_null_vector(rows: FloatArray, guess: FloatArray) -> list[Fraction] | No
 
 
 def find_rational_combinations(row: FloatArray, basis: FloatArray, guess: FloatArray) -> list[list[Fraction]]:
-    """Return candidates for coefficients c (k,) with Σ c_i basis_i = row: `guess` rounded, solved exactly, and `guess`.
+    """Return candidates for c (k,) with Σ c_i basis_i = row: `guess` rounded, the exact solution, and `guess` itself.
 
     Shapes: row (n,); basis (k, n), independent rows; guess (k,).
     """
     candidates = [[Fraction(value).limit_denominator(MAX_DENOMINATOR) for value in guess.tolist()]]
     k, n = basis.shape
     if k * k * n <= MAX_MULTIPLICATIONS:
-        columns = np.vstack([basis, row]).T  # (n, k + 1): c is where these rows take (c, −1) to 0
-        pivot_rows, pivots = _reduce_to_echelon([_to_integer_row(column) for column in columns], range(k + 1))
-        if pivots == list(range(k)):
-            candidates.append([Fraction(column[k], column[j]) for j, column in enumerate(pivot_rows)])
+        system = np.vstack([basis, row]).T  # [basisᵀ, row], (n, k + 1): reduced, its last column is c
+        pivot_rows, pivots = _reduce_to_echelon([_to_integer_row(equation) for equation in system], range(k + 1))
+        if pivots == list(range(k)):  # a pivot in the last column would mean that there is no solution
+            candidates.append([Fraction(pivot_row[k], pivot_row[j]) for j, pivot_row in enumerate(pivot_rows)])
     return [*candidates, [Fraction(value) for value in guess.tolist()]]
 
 
 def as_multiple(vector: Sequence[Fraction]) -> FloatArray:
-    """Return a positive multiple of a rational vector as floats (n,); exact if it has integers below 2⁵³."""
+    """Return a positive multiple of a rational vector as floats (n,): integers if all are below 2⁵³, else rounded."""
     common = math.lcm(*(value.denominator for value in vector))
     integers = _divide_by_gcd([value.numerator * (common // value.denominator) for value in vector])
     largest_entry = max(map(abs, integers), default=0)
@@ -83,30 +84,30 @@ def as_multiple(vector: Sequence[Fraction]) -> FloatArray:
 
 
 def combine_rows(
-    M: sp.csr_array, sides: FloatArray, members: Sequence[int], c: Sequence[Fraction], fixed: Mapping[int, float]
+    M: sp.csr_array, rhs: FloatArray, members: Sequence[int], c: Sequence[Fraction], fixed: Mapping[int, float]
 ) -> tuple[dict[int, Fraction], Fraction]:
-    """Return the nonzero entries of Σ c_i row_i, and Σ c_i sides_i, over the rows i of M in `members`.
+    """Return the nonzero entries of Σ c_i row_i by column, and Σ c_i rhs_i, over the rows i of M in `members`.
 
-    fixed: Values of fixed variables; their terms are moved to the right-hand side.
+    fixed: Values of fixed variables by column; their terms are moved to the right-hand side.
     """
     combined: dict[int, Fraction] = {}
-    side = Fraction(0)
+    combined_rhs = Fraction(0)
     for factor, i in zip(c, members, strict=True):
         if factor:
             entries = slice(M.indptr[i], M.indptr[i + 1])
             for j, value in zip(M.indices[entries].tolist(), M.data[entries].tolist(), strict=True):
                 combined[j] = combined.get(j, Fraction(0)) + factor * Fraction(value)
-            side += factor * Fraction(float(sides[i]))
+            combined_rhs += factor * Fraction(float(rhs[i]))
     for j in fixed.keys() & combined.keys():
-        side -= combined.pop(j) * Fraction(fixed[j])
-    return {j: value for j, value in combined.items() if value}, side
+        combined_rhs -= combined.pop(j) * Fraction(fixed[j])
+    return {j: value for j, value in combined.items() if value}, combined_rhs
 
 
 def compute_largest_change(M: sp.csr_array, i: int, factor: Fraction, nonzeros: Mapping[int, Fraction]) -> float:
     """Return the largest relative change of an entry of row i with which a combination of rows becomes 0.
 
-    nonzeros: Nonzero entries of the combination, in which row i has the coefficient `factor`. The change is ∞ if one of
-        them is 0 in row i.
+    nonzeros: Nonzero entries of the combination, in which row i has the coefficient `factor`. The change is ∞ if row i
+        is 0 at one of these entries.
     """
     stored = slice(M.indptr[i], M.indptr[i + 1])
     entries = dict(zip(M.indices[stored].tolist(), M.data[stored].tolist(), strict=True))
@@ -118,9 +119,9 @@ def compute_largest_change(M: sp.csr_array, i: int, factor: Fraction, nonzeros: 
 
 
 def _reduce_to_echelon(rows: Sequence[list[int]], columns: Sequence[int]) -> tuple[list[list[int]], list[int]]:
-    """Return the nonzero rows of the reduced echelon form, up to factors, and the pivot column of each.
+    """Return the nonzero rows of the reduced echelon form, each up to a factor, and the pivot column of each.
 
-    columns: Candidates for pivot columns, in this order.
+    columns: Candidates for pivot columns, in order of preference.
     """
     remaining = [row for row in rows if any(row)]
     pivot_rows: list[list[int]] = []

@@ -26,11 +26,12 @@ from qpsvm.data.sources.text import CsvRows, LibsvmRows
 
 #: Number of bytes that show whether a text is CSV or LIBSVM.
 HEAD_BYTES = 1 << 16
-#: The first bytes of the supported binary formats.
-MARKS = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "feather"}
-#: The first bytes of formats that are not tables, with their description in messages.
-UNSUPPORTED_MARKS = {b"PK\x03\x04": "an archive (.npz, .xlsx): take the array or the table out of it",
-          b"\x89HDF": "HDF5: write its array as .npy"}  # fmt: skip
+#: The first bytes of the supported binary formats, and the extensions of their files.
+MAGIC_BYTES = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "feather"}
+BINARY_EXTENSIONS = (".npy", ".parquet", ".feather", ".arrow")
+#: The first bytes of unsupported formats, with a description and advice for the message.
+UNSUPPORTED_MAGIC_BYTES = {b"PK\x03\x04": "an archive (.npz, .xlsx): take the array or the table out of it",
+                           b"\x89HDF": "HDF5: write its array as .npy"}  # fmt: skip
 
 
 def open_rows(
@@ -59,7 +60,7 @@ def open_rows(
     weight : str, int, or array, optional
         The column of the samples' weights, given as `target` is.
     sparse : bool, optional
-        Whether to store only nonzero entries; by default only for LIBSVM text, which does so itself.
+        Whether to store only nonzero entries; by default for LIBSVM text and sparse batches.
     block_rows : int, optional
         Number of rows in a block; by default a block has about 32 MB.
     scratch : path or False, optional
@@ -112,7 +113,7 @@ def open_rows(
             raise ParameterError(
                 f"the rows are open already: leave out {given[0]}, or open them from where they are stored"
             )
-        if not isinstance(data, StoredRows):
+        if not isinstance(data, StoredRows):  # a source of the user's own is returned unchanged
             return cast("StoredRows", data)
     if block_rows is not None and block_rows < 1:
         raise ParameterError(f"block_rows must be positive, got {block_rows}")
@@ -125,39 +126,41 @@ def open_rows(
     if scratch is not False:
         return decode_to_scratch(rows, find_scratch_folder(scratch), as_sparse, block_rows)
     if as_sparse != rows.is_sparse or rows.is_single_use:
-        raise ParameterError("scratch=False: rows that are kept in another way, or come only once, need a scratch file")
+        raise ParameterError("scratch=False: rows to make sparse or dense, or to read only once, need a scratch file")
     return DecodedRows(rows, run_first_pass(rows))
 
 
 def open_source(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> StoredRows | Decoder:
     """Open arrays as rows, and other formats as a decoder."""
+    roles = {"target": target, "columns": columns, "weight": weight}
     if isinstance(data, StoredRows):
         return data
     if isinstance(data, np.ndarray):
         return arrays.open_arrays(data, target, columns, weight, block_rows)
     if isinstance(data, Iterator) or (isinstance(data, (list, tuple)) and data and all(map(is_arrow, data))):
-        return StreamedRows(data, target, columns, weight)
+        return StreamedRows(data, **roles)
     if is_arrow(data):
         dataset = data if hasattr(data, "get_fragments") else arrow.import_arrow("a table of pyarrow").dataset(data)
-        return arrow.ArrowRows(dataset, False, f"pyarrow {type(data).__name__}", target, columns, weight)
+        return arrow.ArrowRows(dataset, per_file_schema=False, kind=f"pyarrow {type(data).__name__}", **roles)
     if not (is_path(data) or (isinstance(data, (list, tuple)) and data and all(map(is_path, data)))):
         raise DataTypeError(
             f"rows cannot be opened from {type(data).__name__}: give a path, several, an array, or a table of pyarrow"
         )
     paths = drop_empty_files(expand_paths(data))
-    form = require_one_format(paths)
-    if form == "npy":
+    file_format = require_one_format(paths)
+    if file_format == "npy":
         return arrays.open_arrays(paths, target, columns, weight, block_rows)
-    if form == "csv":
-        return CsvRows(paths, target, columns, weight)
-    if form == "libsvm":
-        refuse_column_options(paths[0], {"target": target, "columns": columns, "weight": weight}.get)
+    if file_format == "csv":
+        return CsvRows(paths, **roles)
+    if file_format == "libsvm":
+        refuse_column_options(paths[0], roles.get)
         return LibsvmRows(paths)
-    return arrow.ArrowRows(arrow.open_dataset(paths, form), True, form.capitalize(), target, columns, weight)
+    dataset = arrow.open_dataset(paths, file_format)
+    return arrow.ArrowRows(dataset, per_file_schema=True, kind=file_format.capitalize(), **roles)
 
 
 def expand_paths(data: Any) -> list[str]:
-    """Return the paths of all files; those of a pattern or a folder are sorted by name. Raises MissingFileError."""
+    """Return all paths, sorted within a pattern or a folder. Raises MissingFileError, FileFormatError."""
     if not is_path(data):
         return [path for item in data for path in expand_paths(item)]
     name = os.fspath(data)
@@ -178,7 +181,7 @@ def expand_paths(data: Any) -> list[str]:
 
 
 def drop_empty_files(paths: Sequence[str]) -> list[str]:
-    """Return the files that are not empty. Raises FileFormatError."""
+    """Return the paths of the files that are not empty. Raises FileFormatError."""
     try:
         for path in paths:
             refuse_device(path, seekable=True)
@@ -192,31 +195,39 @@ def drop_empty_files(paths: Sequence[str]) -> list[str]:
 
 def require_one_format(paths: Sequence[str]) -> str:
     """Return the common format of all files: "npy", "parquet", "feather", "csv" or "libsvm". Raises FileFormatError."""
-    forms = [detect_file_format(path) for path in paths]
-    other = next((k for k, form in enumerate(forms) if form != forms[0]), None)
-    if other is not None:
-        raise FileFormatError(
-            f"{paths[other]} is a {forms[other]} file, but {paths[0]} is a {forms[0]} file; open those of one format"
-        )
-    return forms[0]
+    formats = [detect_file_format(path) for path in paths]
+    for path, file_format in zip(paths, formats, strict=True):
+        if file_format != formats[0]:
+            raise FileFormatError(
+                f"{path} is a {file_format} file, but {paths[0]} is a {formats[0]} file; open those of one format"
+            )
+    return formats[0]
+
+
+def is_binary(path: str) -> bool:
+    """Return whether a file has the extension or the first bytes of a supported binary format. Raises OSError."""
+    if path.endswith(BINARY_EXTENSIONS):
+        return True
+    with open(path, "rb") as file:
+        return file.read(8).startswith(tuple(MAGIC_BYTES))
 
 
 def detect_file_format(path: str) -> str:
     """Detect the format of a file by its first bytes. Raises FileFormatError."""
     try:
         with open(path, "rb") as file:
-            mark = file.read(8)
+            first_bytes = file.read(8)
     except OSError as error:
         raise FileFormatError(f"{path} cannot be read: {error.strerror}") from error
-    for known, form in MARKS.items():
-        if mark.startswith(known):
-            return form
-    for known, what in UNSUPPORTED_MARKS.items():
-        if mark.startswith(known):
-            raise FileFormatError(f"{path} is {what}")
-    suffix = os.path.splitext(path)[1]
-    if suffix in (".npy", ".parquet", ".feather", ".arrow"):
-        raise FileFormatError(f"{path} is not a {suffix} file, or it is damaged: it does not begin like one")
+    for magic, file_format in MAGIC_BYTES.items():
+        if first_bytes.startswith(magic):
+            return file_format
+    for magic, advice in UNSUPPORTED_MAGIC_BYTES.items():
+        if first_bytes.startswith(magic):
+            raise FileFormatError(f"{path} is {advice}")
+    extension = os.path.splitext(path)[1]
+    if extension in BINARY_EXTENSIONS:
+        raise FileFormatError(f"{path} is not a {extension} file, or it is damaged: it does not begin like one")
     with translate_read_errors(path), open_decompressed(path) as text:
         head = text.read(HEAD_BYTES)
     if b"\0" in head:

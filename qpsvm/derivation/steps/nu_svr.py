@@ -1,4 +1,4 @@
-"""Build the steps of the ν-SVR, (NUSVR.1) to (NUSVR.18); `two` are the terms that regressions share."""
+"""Build the steps of the ν-SVR, (NUSVR.1) to (NUSVR.18), from the terms that regressions share (`two_sided`)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from qpsvm.derivation.steps.stationarity import build_other_variable_step
 from qpsvm.derivation.term_builders import HALF, dot, largest_of, total
 from qpsvm.machines import NuSVR
 
-ALPHA_SUM = dot(1, two.ABOVE + two.BELOW)
-NU_C = sym.NU * two.SIGMA_C
+#: Both sides of the stationarity in ε: the sum of all α, and νΣ_C.
+ALPHA_SUM, NU_C = dot(1, two.ABOVE + two.BELOW), sym.NU * two.SIGMA_C
 #: Meanings of the symbols of this machine.
 SYMBOLS = two.SYMBOLS
 
@@ -26,7 +26,7 @@ def build_terms(problem: NuSVR) -> Formulas:
     """Build the terms of a machine with a variable half width ε."""
     return two.build_terms(
         problem, total(two.C * (two.XI + two.XI_STAR)), other_variables=r",\varepsilon", reward=NU_C * two.EPSILON,
-        equality=(-two.EPSILON, ALPHA_SUM, NU_C), linear=False,
+        equality=(-two.EPSILON, ALPHA_SUM, NU_C), is_width_in_dual=False,
     )  # fmt: skip
 
 
@@ -47,24 +47,25 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
         ),
         primal=build_primal_step(
             terms,
-            "The loss is the smallest ξ_i and ξ*_i above three linear functions, one for each side of f. The last "
-            "line implies ε ≥ 0: a negative ε would lower νΣ_Cε by no more than it raises the penalty.",
+            "The loss is the smallest ξ_i + ξ*_i above three linear functions: 0, and one for each side of f. The "
+            "last line is why ε ≥ 0 is no constraint: with −ε the objective is at least as large as with 0.",
             line(total(two.C * (two.MISSED + two.EPSILON)) - NU_C * two.EPSILON, "≥", total(two.C * two.MISSED),
                  scale=lambda at: float(total(two.C * (two.MISSED + two.EPSILON)).value(at)) or 1.0),
         ),
         lagrangian=build_lagrangian_step(terms, two.MULTIPLIERS),
         level=build_other_variable_step(
             terms,
-            " So ν is the sum of the multipliers divided by its largest possible value.",
+            " So ν is the sum of all α⁺ and α⁻, divided by the largest value that the sum can have.",
         ),
         substitution=build_substitution_step(
-            terms, "b, ε, ξ and ξ* cancel, and with ε the penalty of the tube", slack_texts=(two.ETA_TEXT,)
+            terms, "b, ε, ξ and ξ* cancel, and so does the penalty νΣ_Cε", slack_texts=(two.ETA_TEXT,)
         ),
         dual=build_dual_step(terms, "2n variables in a box, and two equalities"),
         intercept=step(
             "Recovering b and ε",
-            "Relative to u = Kβ, b + ε is the upper edge of the tube and b − ε the lower one. Each side has half of "
-            "the total weight, so the primal splits into one problem per edge, which a weighted quantile solves.",
+            "Relative to u = Kβ, b + ε is the upper edge of the tube and b − ε the lower one. The penalty νΣ_Cε is "
+            "½νΣ_C(b + ε) − ½νΣ_C(b − ε), so the primal splits into one problem per edge, which a weighted quantile "
+            "solves.",
             Equation("below", (
                 sym.build_quantile_line(residual, ">", sym.B + two.EPSILON, two.C, half_weight),
                 sym.build_quantile_line(residual, "<", sym.B - two.EPSILON, two.C, half_weight),
@@ -75,9 +76,9 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
         kinds=build_kinds_step(terms, *two.KINDS),
         besides=step(
             "What ν bounds",
-            "A sample outside the tube has α_i = C_i, so their total weight is at most a fraction ν. A sample inside "
-            "has α_i = 0, so the total weight of those on the edge or outside is at least ν. The residual is by how "
-            "much a bound fails.",
+            "A sample outside the tube has α_i = C_i, so all samples outside have at most the fraction ν of Σ_C. A "
+            "sample inside has α_i = 0, so those on the edge or outside have at least the fraction ν. The residual is "
+            "the violation of a bound.",
             Equation("alone", (line(weight_outside, "≤", NU_C, "≤", weight_edge_or_outside, scale=NU_C.value),)),
         ),
     )  # fmt: skip

@@ -20,25 +20,25 @@ from qpsvm.space.kernels.space import FeatureSpace
 
 def build_recovered_f_step(machine: Formulas) -> Step:
     """Build the step that recovers f from α."""
-    needed = "α is"
+    needed = "α"
     if machine.constraint_terms:
-        needed = "α, π and the rows are"
+        needed = "α, π and the constraints"
     elif machine.offset:
-        needed = f"α and {machine.b} are"
-    w_product = operation(r"\langle w,\varphi(x)\rangle", "", "phi(x) @ w", machine.f.function) + machine.offset
-    sums = multiply(
-        machine.product_factor,
-        sym.kernel_sum(machine.coef, "x") - (machine.constraint_terms and machine.constraint_terms.kernel_sum),
-    )
+        needed = f"α and {machine.b}"
+    f_of_w = operation(r"\langle w,\varphi(x)\rangle", "", "phi(x) @ w", machine.f.function) + machine.offset
+    kernel_sum = sym.kernel_sum(machine.coef, "x")
+    if machine.constraint_terms:
+        kernel_sum = kernel_sum - machine.constraint_terms.kernel_sum
+    f_of_alpha = multiply(machine.product_factor, kernel_sum) + machine.offset - machine.subtracted_term
     lines = (
-        machine.f_by_w or line(machine.f, "=", w_product, measured=False),
-        line(machine.f, "=", sums + machine.offset - machine.subtracted_term, place="between",
+        machine.f_by_w or line(machine.f, "=", f_of_w, measured=False),
+        line(machine.f, "=", f_of_alpha, place="between",
              scale=lambda at: (machine.product_factor or 1.0) * sym.compute_scale_between(at), left=r"\phantom{f(x)}"),
     )  # fmt: skip
     return step(
         f"Recovering {machine.w}",
-        f"Put the stationarity in {machine.w} into f: products of features are kernel values, so {needed} all that a "
-        "prediction needs. It is measured at samples half way between those trained on.",
+        f"Put the stationarity in {machine.w} into f: products of features are kernel values, so a prediction needs "
+        f"only {needed}. The residual is measured at points half way between training samples.",
         Equation("below", lines), DecisionFunctions._evaluate, general="DUAL.4",
         construction="" if machine.problem.space.is_linear else "the decision function is this sum",
     )  # fmt: skip
@@ -47,8 +47,8 @@ def build_recovered_f_step(machine: Formulas) -> Step:
 def build_recovered_b_step(machine: Formulas, *lines: EquationLine | str, where: str = "") -> Step:
     """Build the step that recovers b.
 
-    lines: How b is computed; without any, as the mean over the samples on the margin.
-    where: The beginning of the text, which says which samples give b.
+    lines: The lines that compute b; by default the mean over the samples on the margin.
+    where: The beginning of the text, which states at which samples b is determined.
     """
     if machine.has_penalised_b:
         return step(
@@ -62,16 +62,16 @@ def build_recovered_b_step(machine: Formulas, *lines: EquationLine | str, where:
                       "At a free support vector y_i f(x_i) is 1 less the slack, which α gives")  # fmt: skip
     text = f"{where}, so one such sample would give b. The mean over all of them is less sensitive to rounding."
     if machine.curvature_term is None:
-        text += " Where there are none, b is a weighted quantile: every b of its interval is as good."
+        text += " Without such a sample, b is any value in an interval of weighted quantiles."
     has_cases = any(isinstance(equation_line, EquationLine) and equation_line.premise for equation_line in lines)
     lines = lines or _build_mean_of_b(machine)
-    quantile = letter("", sym.find_nearest_b, "", "the weighted quantile of what it would be on each row")
+    quantile = letter("", sym.find_nearest_b, "", "the weighted quantile of the values of b that the rows imply")
     quantile_line = line(sym.B, "=", quantile, when=Subset("", lambda at: not sym.is_free(at).any()), shown=False,
                          scale=lambda at: at.level if at.svm.is_two_sided else 1 + abs(at.b))  # fmt: skip
     return step(
         "Recovering b", text,
         Equation("aligned" if has_cases else "below", (*lines, quantile_line), _explain_undetermined_b),
-        levels.average_free_rows, "" if machine.problem.intercept else NO_INTERCEPT, "LEVEL.5",
+        levels.average_free_rows, absent="" if machine.problem.intercept else NO_INTERCEPT, general="LEVEL.5",
     )  # fmt: skip
 
 
@@ -92,9 +92,9 @@ def build_linear_w_step(machine: Formulas) -> Step:
     chain = replace(sum_line, sides=(*sum_line.sides, matrix_product), relations=("=", "="))
     return step(
         "w of a linear kernel",
-        "Where φ(x) = x, the sum over the samples can be done once and for all: w has one weight per feature, and "
+        "If φ(x) = x, the sum over the samples can be computed once and for all: w has one weight per feature, and "
         "predicting needs neither α nor the samples.", Equation("below", (chain, f)), FeatureSpace.weights,
-        "" if machine.problem.space.is_linear else absent, "DUAL.5"
+        absent="" if machine.problem.space.is_linear else absent, general="DUAL.5",
     )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def _build_mean_of_b(machine: Formulas) -> tuple[EquationLine | str, ...]:
 
 
 def _explain_undetermined_b(at: Any) -> str:
-    """Explain why no sample determines b of a loss with curvature at a point, or return ""."""
+    """Explain why no sample determines the b of a loss with curvature; "" if some sample does."""
     if at.svm.has_curvature and not sym.is_free(at).any():
-        return "no sample with 0 < α < C: b is any value that costs least"
+        return "no sample with 0 < α < C: b is any value with the least penalty"
     return ""

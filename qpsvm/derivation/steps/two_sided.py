@@ -68,14 +68,14 @@ def active_penalties(at: At) -> FloatArray:
 
 def build_terms(
     problem: Problem, penalty: Term, uppers: tuple[Term, Term] = (C, C), width: Term | None = EPSILON,
-    linear: bool = True, has_linear_penalty: bool = True, **terms: Any,
+    is_width_in_dual: bool = True, has_linear_penalty: bool = True, **terms: Any,
 ) -> Formulas:  # fmt: skip
     """Build the terms of a regression, which requires |t − f| ≤ width + slack.
 
     penalty: The slack's part of the primal objective.
     uppers: The upper bounds of α⁺ and α⁻.
     width: The half width of the tube; None for 0.
-    linear: Whether the width is in the objective of the dual, as it is unless it is a variable.
+    is_width_in_dual: Whether the width is in the objective of the dual, as it is unless it is a variable.
     has_linear_penalty: Whether the slack has a linear penalty, hence a multiplier η and an upper bound of α.
     terms: Further fields of `Formulas`.
     """
@@ -86,7 +86,7 @@ def build_terms(
         )
         rows.append(RowTerms(alpha, slack, width, excess, side=half, **bounds))
     linear_terms: tuple[Term, ...] = (dot(sym.T, BETA),)
-    if width and linear:
+    if width and is_width_in_dual:
         linear_terms = dot(reindex(sym.T), BETA), -(width * dot(1, ABOVE + BELOW))
     return Formulas(
         problem, tuple(rows), penalty, linear=linear_terms, coef=BETA, pair_factor=r"\beta_i\beta_j",

@@ -216,7 +216,7 @@ def _read_source(source: DataSource, options: argparse.Namespace, raw: bool) -> 
     """Read a file, several files, or standard input; rows that do not fit into memory stay in their files."""
     stream = getattr(options, "stream", False)
     stored = find_stored_files(source, stream)
-    if stored is not None and (stream or not stored.fits_in_memory):
+    if stored is not None and (stream or not stored.is_small_table):
         with Ticker(f"reading {stored.name}"):
             return read_stored(stored, options, raw)
     content: Any = source

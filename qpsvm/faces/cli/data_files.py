@@ -1,8 +1,8 @@
 """Open binary or large data files as rows that are read in blocks (`find_stored_files`, `StoredFiles`).
 
-`read_stored` reads samples to train on. Those that are small when decoded are read into memory, so that every command
-can use them. `iter_encoded_parts` reads rows to predict. It decodes them twice, block by block: once to check them and
-once to predict them. Nothing is kept or written to scratch.
+`read_stored` reads samples to train on. Samples that are small when decoded are read into memory, so that every command
+can use them. `iter_encoded_parts` reads rows to predict. It decodes the files twice, block by block: once to check the
+rows and once to predict them. It neither stores the rows in memory nor writes them to a scratch file.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import glob
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,7 +33,7 @@ from qpsvm.data.rows import RowSource, StandardisedRows, standardise_rows
 from qpsvm.data.sources.arrays import map_npy, read_width
 from qpsvm.data.sources.arrow import iter_frames, open_dataset
 from qpsvm.data.sources.first_pass import run_first_pass
-from qpsvm.data.sources.opening import MARKS, drop_empty_files, expand_paths, open_rows, require_one_format
+from qpsvm.data.sources.opening import drop_empty_files, expand_paths, is_binary, open_rows, require_one_format
 from qpsvm.data.sources.scratch import DecodedRows, decode_to_scratch, find_scratch_folder
 from qpsvm.data.sources.stored import StoredRows
 from qpsvm.data.sources.text import LibsvmRows, open_csv
@@ -43,10 +43,8 @@ from qpsvm.faces.cli.ticker import Ticker
 #: Share of the available memory above which a text file is read in blocks by default: its cells and numbers take a few
 #: times its size.
 TEXT_SHARE = 0.25
-#: Formats of tables whose columns have names and types.
-FRAMES = ("parquet", "feather")
-#: Extensions of binary files.
-ENDINGS = (".npy", ".parquet", ".feather", ".arrow")
+#: Binary formats of tables whose columns have names and types.
+NAMED_TABLE_FORMATS = ("parquet", "feather")
 #: Note on sparse rows that are standardised in blocks.
 SCALED_NOTE = "sparse columns are divided by their standard deviations; their means are not subtracted"
 #: Note on rows that are read in blocks.
@@ -70,18 +68,18 @@ class StoredFiles:
     file_format: str
 
     def list_columns(self) -> list[str]:
-        """List the columns: names, or positions in an array, from 0. Raises FileFormatError, MissingExtraError."""
+        """List the columns by name, or by position from 0 in an array. Raises FileFormatError, MissingExtraError."""
         if self.file_format == "npy":
             return [str(j) for j in range(read_width(self.paths[0]))]
         if self.file_format == "csv":
             return open_csv(self.paths[0]).names
         return list(open_dataset(self.paths[:1], self.file_format).schema.names)
 
-    def check_column_options(self, options: argparse.Namespace, names: Iterable[str] = COLUMN_OPTIONS) -> None:
-        """Refuse options of columns: rows read in blocks and arrays contain only numbers. Raises ParameterError."""
-        why = f"needs a table in memory, but {self.name} is read in blocks or has no column names"
+    def refuse_column_options(self, options: argparse.Namespace) -> None:
+        """Refuse options that convert columns, because these files must contain only numbers. Raises ParameterError."""
+        reason = f"needs a table in memory, but {self.name} is read in blocks or has no column names"
         hint = "write its columns as numbers without missing values, or leave the option out"
-        refuse_options(options, names, f"{why}: {hint}")
+        refuse_options(options, COLUMN_OPTIONS, f"{reason}: {hint}")
 
     @property
     def is_small_array(self) -> bool:
@@ -89,27 +87,27 @@ class StoredFiles:
         return self.file_format == "npy" and len(self.paths) == 1 and map_npy(self.paths[0]).size <= LARGE_MAP
 
     @property
-    def fits_in_memory(self) -> bool:
+    def is_small_table(self) -> bool:
         """Whether it is a binary table with named columns that fits into memory."""
-        if self.file_format not in FRAMES:
+        if self.file_format not in NAMED_TABLE_FORMATS:
             return False
         dataset = open_dataset(self.paths, self.file_format)
         return bool(dataset.count_rows() * len(dataset.schema.names) <= LARGE_MAP)
 
     def iter_frames(self, all_at_once: bool = True) -> Iterator[Frame]:
-        """Iterate over the rows of Parquet or Feather files, or of one array, whose columns are named by position."""
+        """Iterate over the rows of Parquet or Feather files as one table or several, or of one array as one table."""
         if self.file_format == "npy":
             columns = {str(j): column for j, column in enumerate(np.asarray(map_npy(self.paths[0])).T)}
             return iter([as_frame(columns, self.name)])
         return iter_frames(self.paths, self.file_format, self.name, all_at_once)
 
-    def find_column(self, name: str | None) -> Any:
-        """Return a column as `open_rows` takes it: a name, a position in an array, or a separate file."""
+    def to_column_argument(self, name: str | None) -> Any:
+        """Convert the name of a column to an argument of `open_rows`: a name, a position in an array, or a file."""
         return int(name) if name is not None and self.file_format == "npy" and name.isdecimal() else name
 
 
 def find_stored_files(source: DataSource, stream: bool) -> StoredFiles | None:
-    """Find the files that are opened as rows; None if a single text is read into memory. Raises ParameterError."""
+    """Find the files to open as rows; None if the source is one text to read into memory. Raises ParameterError."""
     if isinstance(source, StandardInput):
         if stream:
             raise ParameterError("--stream reads a file in blocks, several times: save standard input to a file first")
@@ -128,20 +126,16 @@ def describe_source(source: DataSource) -> str:
 
 
 def _must_open_as_rows(name: str) -> bool:
-    """Return whether a name stands for several files, or for one that is binary or would not fit into memory."""
+    """Return whether a name is that of several files, of a binary file, or of a text that would not fit into memory."""
     path = Path(name)
     if path.is_dir():
         return True
     if not path.is_file():
         return glob.has_magic(name) and not path.exists()
-    if name.endswith(ENDINGS):
-        return True
     try:
-        with path.open("rb") as file:
-            first_bytes = file.read(max(map(len, MARKS)))
+        return is_binary(name) or os.path.getsize(name) > TEXT_SHARE * find_available_memory()
     except OSError:
-        return False  # the reader reports the reason
-    return first_bytes.startswith(tuple(MARKS)) or os.path.getsize(path) > TEXT_SHARE * find_available_memory()
+        return False  # reading it as text reports why it cannot be opened
 
 
 def read_stored(stored: StoredFiles, options: argparse.Namespace, raw: bool) -> EncodedTable:
@@ -149,7 +143,7 @@ def read_stored(stored: StoredFiles, options: argparse.Namespace, raw: bool) -> 
 
     raw: Do not standardise the columns, whatever the options say.
     """
-    stored.check_column_options(options)
+    stored.refuse_column_options(options)
     source, encoding = (_open_libsvm if stored.file_format == "libsvm" else _open_columns)(stored, options)
     y = _convert_target(source.target, options, stored.name)
     X: Any = source
@@ -157,9 +151,8 @@ def read_stored(stored: StoredFiles, options: argparse.Namespace, raw: bool) -> 
     if not getattr(options, "stream", False) and source.entries <= LARGE_MAP:
         X = source.matrix().copy()  # a copy: the matrix may be a memory map
     else:
-        notes = (ON_DISK_NOTE,)
-        if encoding.columns and stored.file_format != "npy":
-            notes = (*notes, IN_BLOCKS_NOTE)
+        has_named_columns = encoding.columns and stored.file_format != "npy"
+        notes = (ON_DISK_NOTE, IN_BLOCKS_NOTE) if has_named_columns else (ON_DISK_NOTE,)
     table = EncodedTable(X, y, encoding, notes=notes, weights=source.weight)
     if raw or not options.standardise:
         return table
@@ -169,7 +162,7 @@ def read_stored(stored: StoredFiles, options: argparse.Namespace, raw: bool) -> 
 def compute_stored_moments(X: Any, name: str) -> tuple[FloatArray, FloatArray]:
     """Compute mean and standard deviation of each column of X (n, d), in memory or not: (d,), (d,).
 
-    For sparse rows that are not in memory, the mean is returned as 0: subtracting it would fill in the zeros.
+    For sparse rows that are not in memory, the mean is returned as 0: subtracting it would make them dense.
 
     Raises ParameterError.
     """
@@ -197,40 +190,40 @@ def _open_libsvm(stored: StoredFiles, options: argparse.Namespace) -> tuple[Stor
     """Open the rows of LIBSVM files, decoded to a scratch file."""
     refuse_column_options(stored.name, vars(options).get, "--")
     decoder = LibsvmRows(stored.paths)
-    source = decode_to_scratch(decoder, find_scratch_folder(None), True)
+    source = decode_to_scratch(decoder, find_scratch_folder(None), sparse=True)
     return source, Encoding("libsvm", None, (), source.d, first_index=decoder.first_index)
 
 
 def choose_columns(stored: StoredFiles, options: argparse.Namespace) -> tuple[list[str], str | None, str | None]:
-    """Choose the columns of the features, the target and the weights as the options name them.
+    """Return the names of the feature columns, the target and the weights, as the options choose them.
 
     The columns of an array are named by position from 0; its target and weights may be separate .npy files.
     """
     if options.groups is not None:
         raise ParameterError("--groups needs a text file that is read into memory: leave it out, or use such a file")
     names = stored.list_columns()
-    special = {"target": options.target, "weights": options.weights}
-    own_files = {option: name for option, name in special.items() if name is not None and _is_own_file(name, stored)}
-    columns = {
-        option: _resolve_name(name, names, stored)
-        for option, name in special.items()
-        if name and option not in own_files
-    }
+    given = {option: name for option in ("target", "weights") if (name := getattr(options, option))}
+    files = {option: name for option, name in given.items() if _is_separate_file(name, stored)}
+    columns = {option: _resolve_name(name, names, stored) for option, name in given.items() if option not in files}
     sheet = Sheet(stored.paths[0], {name: j for j, name in enumerate(names)})
     if options.target is None and choose_target_kind(options) != "none":
         raise build_target_error(sheet, choose_target_kind(options))
     dropped = [_resolve_name(name, names, stored) for name in split_names(options.drop, names)]
     features = select_features(sheet, columns, dropped)
-    target, weights = ({**columns, **own_files}.get(option) for option in special)
-    return features, target, weights
+    chosen = columns | files
+    return features, chosen.get("target"), chosen.get("weights")
 
 
 def _open_columns(stored: StoredFiles, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:
     """Open the rows of files whose columns are named or numbered."""
     features, target, weights = choose_columns(stored, options)
-    has_choice = options.drop or stored.file_format == "npy"
-    columns = [stored.find_column(name) for name in features] if has_choice else None
-    source = open_rows(list(stored.paths), stored.find_column(target), columns, stored.find_column(weights))
+    source = open_rows(
+        list(stored.paths),
+        target=stored.to_column_argument(target),
+        # None: all other columns, which then must be the same in all files
+        columns=list(map(stored.to_column_argument, features)) if options.drop else None,
+        weight=stored.to_column_argument(weights),
+    )
     has_text_labels = source.target is not None and source.target.dtype.kind not in "iufb"
     return source, build_encoding(stored, features, target, has_text_labels)
 
@@ -238,17 +231,17 @@ def _open_columns(stored: StoredFiles, options: argparse.Namespace) -> tuple[Sto
 def build_encoding(stored: StoredFiles, features: Sequence[str], target: str | None, has_text_labels: bool) -> Encoding:
     """Build the encoding of files with numeric columns only."""
     form = "npy" if stored.file_format == "npy" else "csv"
-    target_column = None if target is None or _is_own_file(target, stored) else target
+    target_column = None if target is None or _is_separate_file(target, stored) else target
     return Encoding(form, target_column, tuple(map(Column, features)), len(features), text_labels=has_text_labels)
 
 
-def _is_own_file(name: str, stored: StoredFiles) -> bool:
-    """Return whether the target or weights of an array are in a separate file."""
+def _is_separate_file(name: str, stored: StoredFiles) -> bool:
+    """Return whether a name is that of a file, which contains the target or the weights of an array."""
     return stored.file_format == "npy" and name.endswith(".npy")
 
 
 def _resolve_name(name: str, names: list[str], stored: StoredFiles) -> str:
-    """Return the name of a column; of an array, whose columns are numbered, a negative number counts from the end.
+    """Return the name of a column; in an array the name is a number, and a negative one counts from the end.
 
     Raises UnknownOptionError.
     """
@@ -263,7 +256,7 @@ def _resolve_name(name: str, names: list[str], stored: StoredFiles) -> str:
 
 
 def _convert_target(y: NDArray[Any] | None, options: argparse.Namespace, name: str) -> NDArray[Any] | None:
-    """Convert the target as in text files: to integers if all values are whole. Raises DataTypeError."""
+    """Convert a float target to integers if all values are whole, as in text files. Raises DataTypeError."""
     if y is None:
         return None
     if choose_target_kind(options) == "numbers" and y.dtype.kind not in "iufb":
@@ -276,15 +269,15 @@ def _convert_target(y: NDArray[Any] | None, options: argparse.Namespace, name: s
 
 def iter_encoded_parts(stored: StoredFiles, encoding: Encoding) -> Iterator[NewRows]:
     """Iterate over the rows of some files, encoded like the training file of a model, one block at a time."""
-    form = stored.file_format if stored.file_format in ("npy", "libsvm") else "csv"
-    if form != encoding.format:
+    encoded_format = stored.file_format if stored.file_format in ("npy", "libsvm") else "csv"
+    if encoded_format != encoding.format:
         descriptions = {"csv": "a table with named columns", "npy": "an array"}
         expected = descriptions.get(encoding.format, f"a {encoding.format} file")
         raise FileFormatError(f"{stored.name} is a {stored.file_format} file, but the model was trained on {expected}")
-    source = _open_new_libsvm(stored, encoding) if form == "libsvm" else _open_new_columns(stored, encoding)
+    source = (_open_new_libsvm if encoded_format == "libsvm" else _open_new_columns)(stored, encoding)
     for block in source.blocks():
         X: Any = block.matrix
-        if sp.issparse(X):
+        if sp.issparse(X):  # LIBSVM rows have as many columns as the largest index in these files
             X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], encoding.n_features))
         y = None if source.target is None else source.target[block.rows]
         y = as_integers(y.astype(np.float64)) if y is not None and y.dtype.kind == "f" else y
@@ -295,7 +288,7 @@ def _open_new_libsvm(stored: StoredFiles, encoding: Encoding) -> StoredRows:
     """Open LIBSVM rows with the features of a model. Raises DataError for an index that the model does not have."""
     decoder, first = LibsvmRows(stored.paths), encoding.first_index
     decoder.first_index = first
-    source = DecodedRows(decoder, run_first_pass(decoder))
+    source = DecodedRows(decoder, run_first_pass(decoder))  # sets `first_index` to 0 if the files have the index 0
     unknown = 0 if decoder.first_index < first else source.d - 1 + first
     if unknown < first or source.d > encoding.n_features:
         raise DataError(
@@ -307,17 +300,18 @@ def _open_new_libsvm(stored: StoredFiles, encoding: Encoding) -> StoredRows:
 
 def _open_new_columns(stored: StoredFiles, encoding: Encoding) -> StoredRows:
     """Open rows with the columns of a model, and with the target if every row has one. Raises DataError."""
-    names, columns = stored.list_columns(), [column.name for column in encoding.columns]
+    names = stored.list_columns()
     encoding.check_names(names, stored.name)
     derived = next((column for column in encoding.columns if column != Column(column.name)), None)
     if derived is not None:
-        what = "a date" if derived.date else "a text" if derived.categories is not None else "missing values"
+        content = "a date" if derived.date else "a text" if derived.categories is not None else "missing values"
         raise DataError(
-            f"{stored.name}: the model derives features from {what} in column {derived.name!r}, which works in memory "
-            "only: leave --stream out, or predict one file at a time"
+            f"{stored.name}: the model derives features from {content} in column {derived.name!r}, which works in "
+            "memory only: leave --stream out, or predict one file at a time"
         )
-    open_columns = partial(open_rows, list(stored.paths), columns=list(map(stored.find_column, columns)), scratch=False)
-    with suppress(DataError):  # a row without a target is predicted like any other
+    columns = [stored.to_column_argument(column.name) for column in encoding.columns]
+    open_columns = partial(open_rows, list(stored.paths), columns=columns, scratch=False)
+    with suppress(DataError):  # some row has no target: open the files without it, so that every row is predicted
         if encoding.target in names:
-            return open_columns(stored.find_column(encoding.target))
+            return open_columns(target=stored.to_column_argument(encoding.target))
     return open_columns()

@@ -18,7 +18,7 @@ from qpsvm.result.hints import Hint, find_label_hints
 INDENT = 14
 #: Number of classes up to which each column heading of a confusion matrix contains the word "predicted".
 MAX_LONG_HEADINGS = 4
-#: Text in place of the score of a ranking without a pair of rows to compare.
+#: Text in place of the score of a ranking in which no two rows can be compared.
 NO_PAIR = "no pair to compare"
 
 
@@ -36,11 +36,11 @@ def score_predictions(
     target_kind: LearningTarget, predicted: NDArray[Any], target: NDArray[Any], groups: NDArray[Any] | None = None,
     quantile: float | None = None,
 ) -> dict[str, float]:  # fmt: skip
-    """Compute the scores of predictions (n,) of a target (n,), by name: for labels, numbers, a quantile or ranks."""
+    """Compute the scores of predictions (n,) of a target (n,), by name; a ranking compares rows only within groups."""
     if target_kind == "ranks":
         n_ordered, n_pairs = count_ordered_pairs(target, predicted, groups)
         return {"pairs in order": n_ordered / n_pairs} if n_pairs else {}
-    if target_kind != "numbers":
+    if target_kind != "numbers":  # labels
         is_correct, labels = predicted == target, np.unique(target)
         scores = {"accuracy": float(is_correct.mean())}
         if len(labels) > 1 and np.isin(predicted, labels).all():
@@ -69,7 +69,7 @@ def describe_predictions(
     target_kind: LearningTarget, predicted: NDArray[Any], target: NDArray[Any] | None,
     groups: NDArray[Any] | None = None, quantile: float | None = None,
 ) -> str:  # fmt: skip
-    """Describe predictions (n,), with scores if their targets (n,) are known; "" if there is nothing to say."""
+    """Describe predictions (n,), with scores if the target (n,) is known; "" without one, except novelty detection."""
     if target_kind == "none":
         accuracy = "" if target is None else f", accuracy {(predicted == target).mean():.4f}"
         return f"{int((predicted > 0).sum())} inside, {int((predicted < 0).sum())} outside{accuracy}"
@@ -101,7 +101,7 @@ def find_constant_prediction(predicted: NDArray[Any]) -> Any:
 
 
 def choose_true_labels(dataset: Dataset) -> NDArray[Any] | None:
-    """Choose the true labels (n,), for novelty detection −1 (outside) and 1; None if there are none."""
+    """Return the true labels (n,), or the target of novelty detection if it is −1 (outside) and 1; None without any."""
     y = dataset.y
     if dataset.target_kind == "labels":
         return dataset.labels
@@ -111,7 +111,7 @@ def choose_true_labels(dataset: Dataset) -> NDArray[Any] | None:
 
 
 def format_block(heading: str, text: str, dataset: Dataset, predicted: NDArray[Any]) -> str:
-    """Format scores as lines below a summary, with the confusion matrix if there are labels."""
+    """Format the text of scores as lines below a summary, with the confusion matrix if there are true labels."""
     true = choose_true_labels(dataset)
     lines = [] if true is None else format_confusion(true, predicted, np.unique(np.concatenate([true, predicted])))
     return "\n".join([f"  {heading:<{INDENT - 2}}{text}", *(f"{' ' * INDENT}{line}" for line in lines)])
@@ -144,9 +144,9 @@ def format_confusion(true: NDArray[Any], predicted: NDArray[Any], classes: NDArr
 
 
 def find_warnings(dataset: Dataset, predicted: NDArray[Any], scores: dict[str, float], is_weighted: bool) -> list[Hint]:
-    """Find warnings: a model that predicts the same for every row, or is no better than such a model.
+    """Find warnings: the model predicts the same value for every row, or is no better than a constant prediction.
 
-    If the classes are weighted, the advice does not suggest class weights.
+    is_weighted: Whether the classes are weighted already, so that the advice does not suggest class weights.
     """
     if dataset.target_kind == "labels":
         return find_label_hints(dataset.labels, predicted, is_weighted)
@@ -158,7 +158,7 @@ def find_warnings(dataset: Dataset, predicted: NDArray[Any], scores: dict[str, f
 
 
 def format_notes(*hints: Iterable[Hint]) -> str:
-    """Format hints as the last lines of a command, the first of each kind; "" without hints."""
+    """Format hints as the last lines of a command, of each kind only the first hint; "" without hints."""
     first_of_kind: dict[str, Hint] = {}
     for hint in chain(*hints):
         first_of_kind.setdefault(hint.kind, hint)

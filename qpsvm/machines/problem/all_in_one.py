@@ -208,7 +208,7 @@ class AllInOneProblem(Problem):
     def _build_result(self, certificate: Certificate, has_time: bool = True, **record: Any) -> AllInOneResult:
         """Build the result of a certified point, with the record of the solve."""
         del has_time
-        self.samples.check()  # raises an error if the samples have changed
+        self.samples.check_unchanged()  # raises an error if the samples have changed
         return build_class_result(self, self._all_in_one_dual, certificate, **record)
 
 

@@ -127,7 +127,7 @@ def restrict_to_rows(problem: S, rows: IntArray) -> S:
     Shapes: rows (k,), indices into the active samples. Raises UnsupportedError.
     """
     samples, space = problem.samples, problem.space
-    samples.check()
+    samples.check_unchanged()
     if problem._dual_structure.mix is not None and problem._dual_structure.classes is None:
         raise UnsupportedError(f"{type(problem).__name__} has pairs of samples, and a subset would separate some pairs")
     chosen = rows if problem._all_weights_positive else problem.active_rows[rows]

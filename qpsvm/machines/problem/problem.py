@@ -275,7 +275,7 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         >>> print(round(right.dual, 6), round(right.primal, 6), right.gap < 1e-12)
         0.5 0.5 True
         """
-        self.samples.check()
+        self.samples.check_unchanged()
         a, tol = self._read_user_alpha(alpha), as_tolerance(tol) if tol != 0.0 else 0.0
         explicit = None if w is None else self._read_user_weights(w)
         with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
@@ -313,7 +313,7 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         >>> print(qpsvm.CSVM(X, y, C=1).at([0.0, 0.5, 0.5, 0.0]).status)
         optimal
         """
-        self.samples.check()
+        self.samples.check_unchanged()
         a, tol = self._read_user_alpha(alpha), as_tolerance(tol)
         with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
             measured = self._certifier.certify(a)
@@ -486,7 +486,7 @@ class Problem(AttributeHints, DualStatement, Solvable[SVMResult], metaclass=Mach
         limits: CertificationLimits = NO_LIMITS,
     ) -> CertifiedPoint:  # fmt: skip
         """Read α from a solution, polish it if `polished`, and certify it; see `interpret`."""
-        self.samples.check()  # they may have changed while the solver ran
+        self.samples.check_unchanged()  # they may have changed while the solver ran
         alpha, w, form = self._read_point(solution, form)
         alpha, target_gap = self._fit_to_time(alpha, w, tol, limits.certificate_seconds)
         clock, polish_clock = Clock(), limits.polish_clock

@@ -1,4 +1,4 @@
-"""Convert α and w of a user, or of a QP's solution, to the rows of the dual (`read_user_alpha`, `read_solution`)."""
+"""Convert α and w, from a user or a QP's solution, to the units of the dual (`read_user_alpha`, `read_solution`)."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from qpsvm.program.solution import QPSolution
 
 
 def read_user_alpha(problem: DualStatement, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
-    """Map α of a user, with or without multipliers of the constraints, to the rows of the dual: (m,)."""
-    n, rows = problem._n_dual_variables, problem._constraint_rows
-    if rows is None:
+    """Map α of a user, which multipliers of the linear constraints may follow, to the rows of the dual: (m,)."""
+    n, constraints = problem._n_dual_variables, problem._constraint_rows
+    if constraints is None:
         return np.asarray(problem._restrict_to_dual(as_finite_vector(alpha, name, n)))
     values = as_real_vector(alpha, name)
-    values = as_finite_vector(values, name, n if len(values) == n else n + rows.p)
-    multipliers = values[n:] if len(values) > n else np.zeros(rows.p)
-    scaled_multipliers = multipliers * rows.scale * (problem._f_scale / problem.svm.unit)
+    values = as_finite_vector(values, name, n if len(values) == n else n + constraints.p)
+    multipliers = values[n:] if len(values) > n else np.zeros(constraints.p)
+    scaled_multipliers = multipliers * constraints.scale * (problem._f_scale / problem.svm.unit)
     return np.concatenate([problem._restrict_to_dual(values[:n]), scaled_multipliers])
 
 
 def read_user_weights(problem: DualStatement, w: ArrayLike) -> FloatArray:
-    """Check w (d,), or coefficients of the samples (n,), and return them in the units of the dual. Raises DataError."""
+    """Convert w (d,), or coefficients of the samples (n,), to the units of the dual. Raises DataError."""
     weights, is_linear = as_real_vector(w, "w"), problem.space.is_linear
     shape = (problem.space.samples.d if is_linear else problem.n,)
     if weights.shape != shape or not np.isfinite(weights).all():
@@ -39,41 +39,40 @@ def read_user_weights(problem: DualStatement, w: ArrayLike) -> FloatArray:
 
 
 def read_solution(problem: DualStatement, solution: QPSolution, form: Form) -> tuple[FloatArray, FloatArray | None]:
-    """Read α (m,), and w if it is explicit, off a solution: see `Problem.read`."""
+    """Read α (m,) of a solution, with 0 for entries that are not finite, and w if it is finite: see `Problem.read`."""
     if solution.x is None:
         return np.zeros(problem.svm.m), None
     alpha, w = (_read_dual if form == "dual" else _read_primal)(problem, solution, solution.x)
-    if w is not None and not is_all_finite(w):
-        w = None
+    w = w if w is not None and is_all_finite(w) else None
     return (alpha if is_all_finite(alpha) else np.where(np.isfinite(alpha), alpha, 0.0)), w
 
 
 def _read_dual(problem: DualStatement, solution: QPSolution, x: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-    """Read α off the variables of the dual QP, and w if the solver returns it with them."""
+    """Read α from the variables of the dual QP, and w from `solution.v` if the solver returns that."""
     alpha = x[solution.qp.variables["alpha"]]
     if problem._constraint_rows is not None:
         alpha = np.concatenate([alpha, read_multipliers(solution.qp.split(x), problem._constraint_rows)])
     if solution.v is None:
         return alpha, None
-    w = solution.v / float(np.sqrt(problem.svm.unit))  # the factor of P is that of K times √unit
-    return alpha, w[:-1] if problem.intercept == "penalised" and problem.space.is_linear else w
+    w = solution.v / float(np.sqrt(problem.svm.unit))  # P has the factor Z√unit, where K = ZZᵀ
+    return alpha, w[:-1] if problem.intercept == "penalised" and problem.space.is_linear else w  # without b
 
 
 def _read_primal(problem: DualStatement, solution: QPSolution, x: FloatArray) -> tuple[FloatArray, FloatArray | None]:
-    """Read α off the multipliers of the primal QP, (PHINGE.16), and w off its variables for a linear kernel."""
-    qp, unit, rows = solution.qp, problem.svm.unit, problem._constraint_rows
+    """Read α from the multipliers of the primal QP, (PHINGE.16), and for a linear kernel w from its variables."""
+    qp, unit, constraints = solution.qp, problem.svm.unit, problem._constraint_rows
     margin_multipliers = [qp.multiplier(name, solution.z, solution.y) for name in problem._margin_constraints]
     alpha = np.concatenate(margin_multipliers) / unit
-    if rows is not None:
+    if constraints is not None:
         multipliers = {name: qp.multiplier(name, solution.z, solution.y) for name in qp.constraints}
-        alpha = np.concatenate([alpha, read_multipliers(multipliers, rows) / unit])
+        alpha = np.concatenate([alpha, read_multipliers(multipliers, constraints) / unit])
     return alpha, qp.split(x)[problem._variable_names.get("w", "w")] if problem.space.is_linear else None
 
 
-def infer_form(solution: QPSolution, form: Form | None, m: int, names: tuple[str, ...] = ("margin",)) -> Form:
-    """Infer the form of a solution from the names of its variables, unless given, and check that it has m values of α.
+def infer_form(solution: QPSolution, form: Form | None, m: int, margin_constraints: tuple[str, ...]) -> Form:
+    """Return the given form of a solution, or infer it from the variables, and check that it has m values of α.
 
-    names: Names of the constraints of the primal whose multipliers are α.
+    margin_constraints: Names of the constraints of the primal whose multipliers are α.
 
     Raises ParameterTypeError, DataError.
     """
@@ -86,7 +85,7 @@ def infer_form(solution: QPSolution, form: Form | None, m: int, names: tuple[str
     if form == "dual":
         parts = [qp.variables["alpha"]] if "alpha" in qp.variables else []
     else:
-        parts = [qp.constraints[name].rows for name in names if name in qp.constraints]
+        parts = [qp.constraints[name].rows for name in margin_constraints if name in qp.constraints]
     if sum(part.stop - part.start for part in parts) != m:
         raise DataError(f"the solution is of {qp!r}, which is not the {form} form of this problem over {m} rows")
     return form

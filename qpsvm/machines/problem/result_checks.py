@@ -37,7 +37,7 @@ def check_point(problem: DualStatement, result: SVMResult) -> None:
 
     The result may be inaccurate, or from another machine with the same variables. Raises ParameterTypeError, DataError.
     """
-    problem.samples.check()
+    problem.samples.check_unchanged()
     model = result.model
     check_function_count(problem, result)
     classes = problem._predicted_labels

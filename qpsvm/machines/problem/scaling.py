@@ -1,8 +1,9 @@
 """Scale the QPs of a machine to the units of a solver (`compute_scaling`).
 
-    (FORM.4)  scaling:  α in units of a typical one, primal variables and rows in units of the level
+    (FORM.4)  scaling:  α in units of a typical α, primal variables and constraints in units of the level
 
-Solvers have absolute tolerances, so they need numbers near 1. The level ℓ is what y f should reach: 1 for a C-SVM.
+Solvers have absolute tolerances, so they need numbers near 1. The level ℓ is the margin that y f should reach, as 1 for
+a C-SVM.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from qpsvm.base.arrays.constant_vectors import find_common_value
-from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
 from qpsvm.machines.problem import forms
 from qpsvm.machines.problem.parameter_checks import Form
@@ -20,19 +20,19 @@ from qpsvm.program.svm_dual import SVMDual
 
 
 def compute_scaling(
-    svm: SVMDual, kappa: float, form: Form, letters: Mapping[str, str] | None = None
+    svm: SVMDual, kappa: float, form: Form, variable_names: Mapping[str, str] | None = None
 ) -> tuple[Mapping[str, float], Mapping[str, float], float]:
-    """Compute the factors of (FORM.4) for variables, rows and objective, as `QP.scaled` takes them.
+    """Compute the factors of (FORM.4) for variables, constraints and objective: the arguments of `QP.scaled`.
 
     kappa: Scale of the kernel values.
-    letters: Names of primal variables in this machine, by their usual names.
+    variable_names: Names of primal variables of this machine that differ from the usual names, by the usual names.
 
     Raises ParameterError.
     """
     constraints = svm.linear_constraints
     svm = svm if constraints is None else constraints.unconstrained_dual
     unit = compute_alpha_unit(svm, kappa)
-    level = unit * kappa if svm.is_homogeneous else compute_level_size(svm)
+    level = unit * kappa if svm.is_homogeneous else compute_level_size(svm)  # if ℓ = 0, the size of f at a typical α
     objective_unit = svm.unit * unit * level
     # these sizes and their reciprocals become factors, which must be positive and finite
     if not all(size > 0.0 and 1.0 / size < np.inf for size in (objective_unit, unit if form == "dual" else level)):
@@ -42,30 +42,31 @@ def compute_scaling(
         )
     objective = 1.0 / objective_unit
     if form == "dual":
-        multipliers = {forms.SCALED_MULTIPLIERS: unit} if constraints else {}
+        multipliers = {} if constraints is None else {forms.SCALED_MULTIPLIERS: unit}
         rows = {group.name: 1.0 / unit for group in svm.groups if not group.ridge}
         return {"alpha": unit, **multipliers}, rows, objective
     names = [*forms.SLACKS, *(group.multiplier for group in svm.groups)]
     # ‖w‖² = Σ_ij α_i α_j s_i s_j K_ij has the size of α f, that is of unit · level; absent factors are 1
     variables = {"w": float(np.sqrt(unit * level)), **(dict.fromkeys(names, level) if level != 1.0 else {})}
-    variables = {(letters or {}).get(name, name): factor for name, factor in variables.items()}
+    variables = {(variable_names or {}).get(name, name): factor for name, factor in variables.items()}
     rows = dict.fromkeys([*forms.LEVEL_ROWS, forms.SCALED_ROWS], 1.0 / level) if level != 1.0 else {}
     return variables, rows, objective
 
 
 def compute_alpha_unit(svm: SVMDual, kappa: float) -> float:
-    """Return a typical size of α, at most that of its upper bounds U.
+    """Return a typical size of α: ℓ/(κ + δ), with which a single sample reaches the level ℓ.
 
-    An α of ℓ/(K_ii + δ) alone reaches the level ℓ. The unit is not below U/`MAX_SCALED_BOUND`. Where every level is 0,
-    it is the size of U, or of the sum that a group prescribes, whichever is smallest.
+    The unit is at most a typical upper bound U of α, and at least U/`MAX_SCALED_BOUND`. If every level is 0, the unit
+    is U, or the sum of α that an equality prescribes, if that is smaller.
     """
     typical_bound = find_common_value(svm.upper)
     if typical_bound is None:
-        typical_bound = _mean_or_default(svm.upper[np.isfinite(svm.upper)], np.inf)
+        finite_bounds = svm.upper[np.isfinite(svm.upper)]
+        typical_bound = float(finite_bounds.mean()) if len(finite_bounds) else np.inf
     if svm.is_homogeneous:
         sizes = [size for size in (typical_bound, *(abs(part.total) for part in svm.parts)) if 0.0 < size < np.inf]
         return max(min(sizes, default=1.0), forms.SMALLEST_UNIT)
-    curvature = _mean_or_default(svm.curvature, 0.0) if svm.has_curvature else 0.0
+    curvature = float(svm.curvature.mean()) if svm.has_curvature else 0.0
     unit = min(compute_level_size(svm) / (kappa + curvature), typical_bound)
     return max(unit, typical_bound / forms.MAX_SCALED_BOUND) if np.isfinite(typical_bound) else unit
 
@@ -74,8 +75,3 @@ def compute_level_size(svm: SVMDual) -> float:
     """Return the size of the levels ℓ: their common value, else the largest."""
     common_level = svm.common_level
     return abs(common_level) if common_level is not None else float(np.abs(svm.level).max(initial=0.0))
-
-
-def _mean_or_default(values: FloatArray, default: float) -> float:
-    """Return the mean, or the default if there are no values."""
-    return float(values.sum()) / len(values) if len(values) else default

@@ -1,13 +1,13 @@
-"""Solve machines without some samples from the optimum of all, by moving their α to 0 (`LeaveOutSolver`).
+"""Solve machines without some samples, from the optimum of all samples, by moving their α to 0 (`LeaveOutSolver`).
 
-    (LEAVE.1)  s from 0 to 1:  the bounds of the rows of sample i go from α_i to 0; if U and e of all others depend on
-               the number of samples, they go to those of the machine without i
-    (LEAVE.2)  α_i = 0 and data that do not depend on i:  the optimum is the same, P loses a nonnegative slack, D is
-               unchanged, and the gap is at most that of all samples over |D|
+    (LEAVE.1)  s from 0 to 1:  the bounds of the rows of sample i go from α_i to 0; if U and e of the other samples
+               depend on the number of samples, they go to U and e of the machine without i
+    (LEAVE.2)  α_i = 0, and U and e of the other samples do not change:  the optimum is the same, P loses a nonnegative
+               penalty, D is unchanged, and the relative gap is at most P − D of all samples over |D|
 
-U are the upper bounds of α, and e the totals of its equalities. `RemovalBuilder` builds the data at s = 1. All machines
-start from one `Tableau`; if that fails for one, an active set is followed, and if that gets stuck, `solve` runs. Each
-machine is certified like any other.
+U are the upper bounds of α, and e the right-hand sides of the equalities. `RemovalBuilder` builds the data at s = 1.
+All machines start from one `Tableau`. If the tableau fails for a machine, an active set is followed, and if that gets
+stuck, `solve` runs. Each machine is certified like any other.
 
 Source: Cauwenberghs & Poggio, *Incremental and decremental support vector machine learning* (2000).
 """
@@ -41,9 +41,9 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 from qpsvm.space.kernels.functions import Precomputed
 
-#: Bounds of a merged row up to this share of its bounds with all samples count as 0.
+#: A bound of a merged row counts as 0 if it is at most this share of the bound with all samples.
 ZERO_BOUND = 1e-12
-#: Gap up to which a point is not certified again by itself.
+#: Points that are certified together with a larger gap than this are certified again one by one.
 GOOD_GAP = 1e-9
 #: f at the samples left out, and the certified gap of the machine without them.
 LeftOutValues = tuple[FloatArray, float]
@@ -59,23 +59,24 @@ class NoMachine(Exception):
 class Removal:
     """The removal of some samples.
 
-    samples: Their indices among the active samples.
-    is_removed: Mask of their rows in the dual.
-    dual, goal: The dual without them, and its data.
-    pinned (r,): Signed rows whose bounds become 0.
+    samples, is_removed: Their indices among the active samples, and the mask of their rows in the dual.
+    dual: The dual without these samples: their rows stay, with bounds of 0.
+    goal: The data of this dual, at s = 1 of (LEAVE.1).
+    rows_to_pin (r,): Indices of the signed rows whose bounds become 0.
     """
 
     samples: IntArray
     is_removed: NDArray[np.bool_]
     dual: SVMDual
     goal: Data
-    pinned: IntArray
+    rows_to_pin: IntArray
 
 
 class LeaveOutSolver:
     """Finds the machines without some samples.
 
-    full_result: The result for all samples.
+    full_result, full_f: The result for all samples, and its f at the active samples.
+    unchanged_gap: The bound of (LEAVE.2) on the gap of a machine whose optimum is that of all samples.
     active_set, tableau: The active set for all samples, and its tableau; None if rounding or memory prevents it.
     functions: The decision functions of the machines found so far.
     n_moved: Number of machines whose optimum differs from that of all samples.
@@ -97,9 +98,9 @@ class LeaveOutSolver:
         self.piece_certifier = PieceCertifier(self.signed_rows)
 
     def evaluate_batch(self, sets: list[IntArray]) -> list[LeftOutValues | None]:
-        """Do the same as `evaluate_without` for many sets of samples, as far as the tableau finds their optima.
+        """Do the same as `evaluate_without` for many sets of samples, by the tableau.
 
-        An entry is None if it does not, if nothing changes, (LEAVE.2), or if time is up.
+        An entry is None if the tableau finds no optimum, if the optimum does not change, (LEAVE.2), or if time is up.
         """
         results: list[LeftOutValues | None] = [None] * len(sets)
         if self.tableau is None:
@@ -111,7 +112,7 @@ class LeaveOutSolver:
             with suppress(NoMachine):
                 if (removal := self.removals.build(samples)) is not None:
                     removals[k] = removal
-        optima = self.tableau.find_optima([(removal.pinned, removal.goal) for removal in removals.values()])
+        optima = self.tableau.find_optima([(removal.rows_to_pin, removal.goal) for removal in removals.values()])
         found = {k: optimum for k, optimum in zip(removals, optima, strict=True) if optimum is not None}
         values = self._certify_all([removals[k] for k in found], list(found.values()))
         for k, result in zip(found, values, strict=True):
@@ -120,25 +121,26 @@ class LeaveOutSolver:
         return results
 
     def evaluate_without(self, samples: IntArray) -> LeftOutValues:
-        """Return f at these samples of the machine without them, and its gap. Raises NoMachine, Stopped."""
+        """Return f of the machine without these samples, at the samples, and its gap. Raises NoMachine, Stopped."""
         removal = self.removals.build(samples)
         if removal is None:
             return self.full_f[samples], self.unchanged_gap  # (LEAVE.2)
         self.n_moved += 1
         if self.active_set is not None and not self.has_hard_rows:
             with suppress(PathBreakdown, np.linalg.LinAlgError):
-                active_set = move_to_pinned(self.active_set.copy(self.clock), removal.goal, removal.pinned)
+                active_set = move_to_data(self.active_set.copy(self.clock), removal.goal, removal.rows_to_pin)
                 values = self._certify(removal, self.signed_rows.compute_alpha(active_set.v, removal.dual.upper))
                 if values is not None:
                     return values
         return self._solve_without(samples, removal.is_removed)
 
     def _certify_all(self, removals: list[Removal], optima: list[Point]) -> list[LeftOutValues | None]:
-        """Certify these points together by a few products, and one by one where that fails; None where both fail."""
+        """Certify optima together, by a few matrix products, and one by one if that fails; None if both fail."""
         results: list[LeftOutValues | None] = [None] * len(removals)
         problem = self.problem
-        is_simple = problem.space.is_plain and not (problem._diagonal_weight or self.functions.has_weights)
-        if removals and is_simple and problem._f_scale == 1.0:
+        # certified together, f is Kβ + b of the dual: neither centred, repaired, scaled, nor with an explicit w
+        has_f_of_dual = problem.space.is_plain and not (problem._diagonal_weight or self.functions.has_weights)
+        if removals and has_f_of_dual and problem._f_scale == 1.0:
             results = self._certify_together(removals, optima)
         for k, removal in enumerate(removals):
             if results[k] is None and not self.clock.find_stop_reason():
@@ -146,7 +148,7 @@ class LeaveOutSolver:
         return results
 
     def _certify_together(self, removals: list[Removal], optima: list[Point]) -> list[LeftOutValues | None]:
-        """Certify these points as pieces of length 0; None where the gap exceeds `GOOD_GAP`, or b is not determined."""
+        """Certify optima as pieces of a path of length 0; None if a gap exceeds `GOOD_GAP` or b is not determined."""
         goals = [removal.goal for removal in removals]
         v = [self.piece_certifier.repair(optimum[0], goal) for optimum, goal in zip(optima, goals, strict=True)]
         points, is_determined = self.piece_certifier.average_multipliers(
@@ -158,22 +160,23 @@ class LeaveOutSolver:
         alphas = list(map(self.signed_rows.compute_alpha, v, uppers))
         coef, b = Decisions(self.problem, self.signed_rows).compute_planes(alphas, list(points.mu.T))
         index = find_intercept_group(self.problem.svm)
-        level = np.zeros(len(b)) if index is None else points.mu[index]
+        certified_b = np.zeros(len(b)) if index is None else points.mu[index]
         results: list[LeftOutValues | None] = [None] * len(removals)
-        for k in np.flatnonzero(is_determined & (gaps <= min(self.tol, GOOD_GAP)) & (b == level)).tolist():
+        for k in np.flatnonzero(is_determined & (gaps <= min(self.tol, GOOD_GAP)) & (b == certified_b)).tolist():
             samples = removals[k].samples
             self.functions.add_coefficients(samples, coef[:, k], float(b[k]))
             results[k] = points.f[self.signed_rows.distinct_index[samples], k] + b[k], float(gaps[k])
         return results
 
     def _certify(self, removal: Removal, alpha: FloatArray) -> LeftOutValues | None:
-        """Return f and gap of a point over the rows of its dual; None if the gap exceeds the tolerance."""
+        """Return f and the gap of α over the rows of the dual; None if the gap exceeds the tolerance."""
         problem, dual = self.problem, removal.dual
         certifier = Certifier(problem.space, dual)
         certificate = certifier.with_rounding_bound(certifier.certify(alpha), self.tol)
         if not certificate.gap <= self.tol:
             return None
         self.functions.add_certified(removal.samples, certificate)
+        # f of a ball has a further term of K(x, x), which is the level of its rows, so f is minus the violation
         f = -certificate.violation * problem._f_scale if problem._diagonal_weight else dual.sign * certificate.yf
         return self.removals.reduce_to_samples(f)[removal.samples], float(certificate.gap)
 
@@ -201,7 +204,7 @@ class LeaveOutSolver:
 
 @dataclass(frozen=True)
 class _RemainingData:
-    """The data of the dual of the remaining samples: U of its rows, fields of its groups, and its unit."""
+    """The data of the dual of the remaining samples: U of the rows, fields of the groups, and the unit."""
 
     upper: FloatArray | float
     groups: list[dict[str, Any]]
@@ -222,61 +225,60 @@ class RemovalBuilder:
         self.sample_of_row = np.arange(self.svm.m) if self.svm.rows is None else np.asarray(self.svm.rows)
         self.depends_on_count = any(name in problem._hyperparameters for name in ("nu", "lam"))
         self.remaining_cache: dict[tuple[int, int], _RemainingData] = {}
-        self.is_first_class = np.zeros(len(problem.active_rows), dtype=np.bool_)
+        self.is_positive = np.zeros(len(problem.active_rows), dtype=np.bool_)
         if problem.samples.classes is not None:
-            self.is_first_class = np.asarray(problem._active_target) > 0.0
-        self.n_first_class = int(np.count_nonzero(self.is_first_class))
+            self.is_positive = np.asarray(problem._active_target) > 0.0
+        self.n_positive = int(np.count_nonzero(self.is_positive))
 
     def build(self, samples: IntArray) -> Removal | None:
-        """Build the removal of these samples; None if the optimum stays, (LEAVE.2). Raises NoMachine."""
-        n_first = int(np.count_nonzero(self.is_first_class[samples]))
-        n_left, n_first_left = len(self.is_first_class) - len(samples), self.n_first_class - n_first
-        if n_left == 0:
+        """Build the removal of these samples; None if the optimum does not change, (LEAVE.2). Raises NoMachine."""
+        n_removed_positive = int(np.count_nonzero(self.is_positive[samples]))
+        n_remaining = len(self.is_positive) - len(samples)
+        if n_remaining == 0:
             raise NoMachine("no sample is left")
-        if self.problem.samples.classes is not None and n_first_left in (0, n_left):
+        if self.problem.samples.classes is not None and self.n_positive - n_removed_positive in (0, n_remaining):
             raise NoMachine("no other sample of its class is left")
         sample_of_row = self.sample_of_row
         is_removed = sample_of_row == samples[0] if len(samples) == 1 else np.isin(sample_of_row, samples)
         if not self.depends_on_count and not self.full_alpha[is_removed].any():
             return None
-        dual = self._build_dual(samples, is_removed, n_first)
-        goal, touched = self.signed_rows.build_data(dual), np.unique(self.signed_rows.merged_row[is_removed])
-        width = np.maximum(self.full_data.hi[touched], -self.full_data.lo[touched])
+        dual = self._build_dual(samples, is_removed, n_removed_positive)
+        goal, changed = self.signed_rows.build_data(dual), np.unique(self.signed_rows.merged_row[is_removed])
+        width = np.maximum(self.full_data.hi[changed], -self.full_data.lo[changed])
         for bounds in (goal.lo, goal.hi):  # remove rounding errors of merged rows whose bounds become 0
-            bounds[touched] = np.where(np.abs(bounds[touched]) <= ZERO_BOUND * width, 0.0, bounds[touched])
-        return Removal(samples, is_removed, dual, goal, touched[goal.hi[touched] <= goal.lo[touched]])
+            bounds[changed] = np.where(np.abs(bounds[changed]) <= ZERO_BOUND * width, 0.0, bounds[changed])
+        return Removal(samples, is_removed, dual, goal, rows_to_pin=changed[goal.hi[changed] <= goal.lo[changed]])
 
     def reduce_to_samples(self, values: FloatArray) -> FloatArray:
-        """Return the values of the samples from values at the rows of the dual: that of the first row of each."""
+        """Return the value of each sample, which is that of its first row, from values at the rows of the dual."""
         sample_values = np.empty(int(self.sample_of_row.max()) + 1)
-        sample_values[self.sample_of_row[::-1]] = values[::-1]
+        sample_values[self.sample_of_row[::-1]] = values[::-1]  # backwards: the first row is assigned last
         return sample_values
 
-    def _build_dual(self, samples: IntArray, is_removed: NDArray[np.bool_], n_first: int) -> SVMDual:
-        """Build the dual without these samples, `n_first` of which are of the first class. Raises NoMachine.
-
-        Their rows stay, with bounds of 0.
-        """
+    def _build_dual(self, samples: IntArray, is_removed: NDArray[np.bool_], n_removed_positive: int) -> SVMDual:
+        """Build the dual without these samples, in which their rows stay, with bounds of 0. Raises NoMachine."""
         svm, upper = self.svm, np.array(self.svm.upper)
         groups, unit = svm.groups, svm.unit
         if self.depends_on_count:
-            remaining = self._build_remaining_data(samples, n_first)
+            remaining = self._build_remaining_data(samples, n_removed_positive)
             upper[~is_removed], unit = remaining.upper, remaining.unit
             groups = tuple(replace(group, **data) for group, data in zip(groups, remaining.groups, strict=True))
         upper[is_removed] = 0.0
         dual = replace(svm, upper=upper, exact_upper=None, groups=groups, unit=unit)
         index = find_intercept_group(svm)
-        if index is not None and dual.intercept is None:  # its group is recognised by this column
+        # `intercept` finds its group by the identity `column is sign`, which `replace` may break
+        if index is not None and dual.intercept is None:
             object.__setattr__(dual.groups[index], "column", dual.sign)
         return dual
 
-    def _build_remaining_data(self, samples: IntArray, n_first: int) -> _RemainingData:
+    def _build_remaining_data(self, samples: IntArray, n_removed_positive: int) -> _RemainingData:
         """Build the data of the dual of the other samples. Raises NoMachine.
 
-        If all samples have equal weights, these depend only on how many of each class are left, and are cached.
+        If all samples have equal weights, the data depend only on the number left of each class, and are cached.
         """
-        if (len(samples), n_first) in self.remaining_cache:
-            return self.remaining_cache[len(samples), n_first]
+        key = len(samples), n_removed_positive
+        if key in self.remaining_cache:
+            return self.remaining_cache[key]
         problem = self.problem
         try:
             remaining: Any = restrict_to_rows(problem, np.delete(np.arange(len(problem.active_rows)), samples))
@@ -292,22 +294,19 @@ class RemovalBuilder:
         has_scalar_parameters = all(np.ndim(getattr(problem, name)) == 0 for name in problem._hyperparameters)
         data = _RemainingData(upper, groups, structure.unit)
         if has_equal_weights and np.ptp(upper) == 0.0 and has_scalar_parameters:
-            self.remaining_cache[len(samples), n_first] = replace(data, upper=float(upper[0]))
+            self.remaining_cache[key] = replace(data, upper=float(upper[0]))
         return data
 
 
 def find_intercept_group(svm: SVMDual) -> int | None:
-    """Return the index of the group of the intercept; None if there is none."""
+    """Return the index of the group of the intercept; None without such a group."""
     return next((k for k, group in enumerate(svm.groups) if group is svm.intercept), None)
 
 
-def move_to_pinned(active_set: ActiveSet, goal: Data, pinned: IntArray) -> ActiveSet:
-    """Move an active set to other data, in which the bounds of the rows `pinned` are 0, and return it.
-
-    Raises PathBreakdown, Stopped, LinAlgError.
-    """
-    active_set.slope = active_set.current.difference_to(active_set.current)
-    for k in pinned[~active_set.pinned[pinned]].tolist():
+def move_to_data(active_set: ActiveSet, goal: Data, rows_to_pin: IntArray) -> ActiveSet:
+    """Move an active set to data with bounds of 0 at `rows_to_pin`. Raises PathBreakdown, Stopped, LinAlgError."""
+    active_set.slope = active_set.current.difference_to(active_set.current)  # 0: pinning a row does not move the data
+    for k in rows_to_pin[~active_set.pinned[rows_to_pin]].tolist():
         active_set.pin(int(k))
     active_set.advance(active_set.current.difference_to(goal))
     active_set.current = goal.copy()

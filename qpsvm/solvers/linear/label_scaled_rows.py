@@ -1,14 +1,14 @@
-"""Compute the products with the rows that the linear solvers need (`build_label_scaled_rows`, `LabelScaledRows`).
+"""Compute the matrix products that the linear solvers need (`build_label_scaled_rows`, `LabelScaledRows`).
 
-The rows are those of
+The products are with the rows of
 
     (ROWS.1)  Z = diag(y) [X − 1μᵀ, e·1],  (n, d + 1)
 
 where μ are the column means or an estimate of them (0 if the rows are not centred), and e = 1, or e = 0 for a model
 without intercept. A vector in the space of the columns is W = (w, b), (d + 1,). With a free intercept yᵀα = 0, so Zᵀα
-does not depend on μ, and w is the same as for the original data; b belongs to x − μ. X is a `RowSource`: products with
-all rows subtract μ from their result, which costs almost nothing per row; gathered rows are a copy from which μ is
-subtracted.
+does not depend on μ, and w is the same as for the original data; b is the intercept for x − μ. X is a `RowSource`:
+products with all rows are computed with X and corrected for μ, at almost no cost per row; selected rows are a copy from
+which μ is subtracted.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from qpsvm.data.rows.transformed import select_rows
 GATHER_SHARE = 0.3
 #: Share of nonzero entries above which a sparse array is stored densely: hardly larger, faster, and it can be centred.
 DENSE_SHARE = 0.6
-#: Ratio of a column's offset to its spread above which X@w − μᵀw loses too many digits: then the rows themselves are
-#: centred (in memory: in a copy).
+#: Ratio of a column's |mean| to its spread above which Xw − μᵀw loses too many digits: then μ is subtracted from the
+#: rows before each product, in memory once, in a copy.
 LARGE_OFFSET = 1e3
-#: Ratio of spread to offset below which a column is constant up to rounding: its weight is 0 either way.
+#: Ratio of spread to |mean| below which a column is constant up to rounding: its weight is 0 with either method.
 CONSTANT_SPREAD = 1e-12
-#: Largest number of entries of Z that is stored: products with it take less time than a call of the source's.
+#: Z is stored up to this number of entries, because a product with so small a Z is faster than a call of the source.
 MAX_STORED = 200_000
 #: Number of rows from which the column means and spreads are estimated.
 OFFSET_SAMPLE = 5000
@@ -43,7 +43,7 @@ class LabelScaledRows:
 
     n, d: Number of rows and features; Z is (n, d + 1).
     unit: e of (ROWS.1).
-    mean: μ of (ROWS.1), (d,); None if the rows of the source are not centred here.
+    mean: μ of (ROWS.1), (d,); None if the products are not centred, or the source is centred already.
     passes: Number of passes over all rows so far.
     """
 
@@ -85,11 +85,11 @@ class LabelScaledRows:
     def scan(self, W: FloatArray, visit: Visitor) -> FloatArray:
         """Pass over the data in blocks of rows, and return Zᵀa, (d + 1,).
 
-        `visit` receives the slice of a block and Z W over it, and returns a over it, or None for a = 0.
+        `visit` receives the slice of a block and Z W of its rows, and returns a of these rows, or None for a = 0.
         """
         self.passes += 1
         shift, y = self._compute_shift(W), self.y
-        totals: dict[int, float] = {}
+        totals: dict[int, float] = {}  # by first row: blocks may be visited in any order, and are summed in one
 
         def visit_label_scaled(block: slice, m: FloatArray) -> FloatArray | None:
             m += shift
@@ -107,10 +107,10 @@ class LabelScaledRows:
         """Compute the contribution e b − μᵀw of intercept and centring to each row of Z W, without its label."""
         return self.unit * float(W[self.d]) - (0.0 if self.mean is None else float(self.mean @ W[: self.d]))
 
-    def _finish_gradient(self, reduced_gradient: FloatArray, total: float) -> FloatArray:
-        """Return Zᵀa, (d + 1,), from Xᵀβ, (d,), and Σβ."""
+    def _finish_gradient(self, uncentred_gradient: FloatArray, total: float) -> FloatArray:
+        """Return Zᵀa, (d + 1,), from Xᵀβ, (d,), and the total Σβ, where β = y∘a."""
         g = np.empty(self.d + 1)
-        g[: self.d] = reduced_gradient
+        g[: self.d] = uncentred_gradient
         if self.mean is not None:
             g[: self.d] -= total * self.mean
         g[self.d] = self.unit * total
@@ -138,7 +138,7 @@ class LabelScaledRows:
     def select(self, index: IntArray) -> LabelScaledRows:
         """Return the rows J = index (k,), ascending: a centred copy in memory.
 
-        If the source is not in memory and the rows are many, they are not copied but read from it again.
+        If the source is not in memory and the rows are many, each pass reads them from the source instead.
         """
         keep_on_disk = self.source.memory_matrix is None and not self.is_gather_cheap(len(index))
         subset = select_rows(self._centred, index) if keep_on_disk else as_row_source(self._centred.take(index))
@@ -165,16 +165,17 @@ class LabelScaledRows:
 
 
 def build_label_scaled_rows(
-    source: RowSource, y: FloatArray, unit: float, centred: bool
+    source: RowSource, y: FloatArray, unit: float, is_centred: bool
 ) -> tuple[LabelScaledRows, FloatArray | None]:
     """Build the rows (ROWS.1) of a source, and return them with μ (d,), or None if they are not centred.
 
-    They are centred if `centred`, except if the source is sparse: that would make it dense. `unit` is e of (ROWS.1).
+    unit: e of (ROWS.1).
+    is_centred: Whether to centre the rows; sparse rows never are, because that would make them dense.
 
     Shapes: source (n, d), y (n,).
     """
     source = _choose_storage(source)
-    if not centred or source.is_sparse:
+    if not is_centred or source.is_sparse:
         return LabelScaledRows(source, y, unit), None
     mean, spread = _estimate_centre(source)
     offset = np.abs(mean)
@@ -186,9 +187,9 @@ def build_label_scaled_rows(
 
 
 def _choose_storage(source: RowSource) -> RowSource:
-    """Return a sparse array in memory in the form that suits the products: dense if most entries are nonzero, else CSR.
+    """Return a sparse array in memory as a dense array if most entries are nonzero, else as CSR.
 
-    The indices of the CSR array are 32-bit integers if they fit. Other sources are returned as they are.
+    The indices of the CSR array are 32-bit integers if they fit. Any other source is returned as it is.
     """
     full_matrix = source.memory_matrix
     if full_matrix is None or not source.is_sparse:
@@ -200,7 +201,7 @@ def _choose_storage(source: RowSource) -> RowSource:
 
 
 def _estimate_centre(source: RowSource) -> tuple[FloatArray, FloatArray]:
-    """Estimate the mean and the spread of the columns, (d,) each; an estimate suffices, as any μ suits (ROWS.1)."""
+    """Estimate mean and standard deviation of the columns, (d,) each; estimates suffice, as any μ suits (ROWS.1)."""
     stride = max(1, source.n // OFFSET_SAMPLE)
     if source.memory_matrix is None and stride == 1:  # two passes over so few rows are cheap, and need no copy
         mean = source.means()

@@ -1,16 +1,16 @@
-"""Compute the positive part K₊ of an indefinite matrix, with a bound of the effect of rounding (`PositivePart`).
+"""Compute the positive part K₊ of an indefinite matrix, with a bound on the effect of rounding (`PositivePart`).
 
-With a computed decomposition K ≈ VΛVᵀ and r_j ≥ ‖Kv_j − λ_jv_j‖, whatever the rounding of λ_j and v_j:
+Let K ≈ VΛVᵀ be a computed eigendecomposition, and r_j ≥ ‖Kv_j − λ_jv_j‖. However λ_j and v_j are rounded:
 
     (CLIP.1)  w = Σ c_iφ₊(x_i) with c = VVᵀβ over the positive v_j is near w(α) = Σ β_iφ₊(x_i), ⟨φ₊(x_i), φ₊(x_j)⟩ = K₊
-    (CLIP.2)  β − c = Σ a_jv_j + x + s, for any numbers a and any vector x of those v_j with λ_j near 0, so that
-              ‖w − w(α)‖ ≤ Σ |a_j| ‖K₊^½v_j‖ + (‖x‖ ‖Kx‖)^½ + ‖K₊‖^½ ‖s‖
+    (CLIP.2)  β − c = Σ a_jv_j + x + s, with j over the λ_j not near 0, any x in the span of the other v_j, and a
+              remainder s:  ‖w − w(α)‖ ≤ Σ |a_j| ‖K₊^½v_j‖ + (‖x‖ ‖Kx‖)^½ + ‖K₊‖^½ ‖s‖
     (CLIP.3)  λ_j < 0:  ‖K₊^½v_j‖ ≤ r_j/(2√|λ_j|);  any λ_j ≤ 0:  ≤ √r_j;  λ_j > 0:  ≤ √(λ_j + 2r_j)
 
-Derivation of (CLIP.3), ‖v_j‖ = 1: in K's own eigenvectors q, (λ(q) − λ_j)⟨q, v_j⟩ = ⟨q, Kv_j − λ_jv_j⟩. For
-λ(q) > 0 ≥ λ_j the factor is at least λ(q), and at least 2√(λ(q)|λ_j|): sum λ(q)⟨q, v_j⟩². For λ_j > 0,
-v_jᵀK₊v_j = v_jᵀKv_j + v_jᵀK₋v_j with K₋ = K₊ − K, and ‖K₋v_j‖ ≤ r_j in the same way. Of x in (CLIP.2):
-xᵀK₊x ≤ ‖x‖ ‖K₊x‖ ≤ ‖x‖ ‖Kx‖, for all v_j near 0 at once, where the sum of their lengths is √n times as large.
+Derivation of (CLIP.3), ‖v_j‖ = 1: for each exact eigenvector q of K, (λ(q) − λ_j)⟨q, v_j⟩ = ⟨q, Kv_j − λ_jv_j⟩. For
+λ(q) > 0 ≥ λ_j the factor λ(q) − λ_j is at least λ(q), and at least 2√(λ(q)|λ_j|): sum λ(q)⟨q, v_j⟩². For λ_j > 0,
+v_jᵀK₊v_j = v_jᵀKv_j + v_jᵀK₋v_j with K₋ = K₊ − K, and ‖K₋v_j‖ ≤ r_j in the same way. The term of x in (CLIP.2) is
+xᵀK₊x ≤ ‖x‖ ‖K₊x‖ ≤ ‖x‖ ‖Kx‖: it bounds all λ_j near 0 at once, while a sum over them can be √n times as large.
 """
 
 from __future__ import annotations
@@ -41,10 +41,8 @@ class PositivePart:
     @property
     def matrix(self) -> FloatArray:
         """K₊ as computed: (n, n)."""
-        product: FloatArray = (
-            self.positive_vectors * self.values[self.values > self._tolerance]
-        ) @ self.positive_vectors.T
-        return product
+        positive_values = self.values[self.values > self._tolerance]
+        return np.asarray((self.positive_vectors * positive_values) @ self.positive_vectors.T)
 
     def coefficients(self, beta: FloatArray) -> FloatArray:
         """Return c of (CLIP.1), (n,) or (n, k): f of new samples is Σ c_i K(x_i, x) + b.
@@ -57,33 +55,33 @@ class PositivePart:
 
     @cached
     def _lengths(self) -> FloatArray:
-        """Upper bounds of ‖K₊^½v_j‖ of (CLIP.3), (n,); NaN if λ_j is near 0."""
+        """Upper bounds of ‖K₊^½v_j‖ of (CLIP.3), (n,); NaN if λ_j is near 0, so that v_j belongs to x of (CLIP.2)."""
         residuals = self.K @ self.vectors
         residuals -= self.vectors * self.values
         r = np.linalg.norm(residuals, axis=0) + self._product_error
-        below, is_positive = np.maximum(-self.values, 0.0), self.values > self._tolerance
-        lengths = np.full(len(below), np.nan)
+        negative_part, is_positive = np.maximum(-self.values, 0.0), self.values > self._tolerance
+        lengths = np.full(len(r), np.nan)
         np.sqrt(self.values + 2.0 * r, out=lengths, where=is_positive)
-        np.divide(r, 2.0 * np.sqrt(below), out=lengths, where=4.0 * below > r)  # otherwise √r is the smaller bound
+        is_far_below = 4.0 * negative_part > r  # otherwise √r would be the smaller bound
+        np.divide(r, 2.0 * np.sqrt(negative_part), out=lengths, where=is_far_below)
         return lengths * FEW_ROUNDINGS
 
     @cached
     def _product_error(self) -> float:
-        """Bound of the rounding error of K times a vector of length 1."""
+        """Bound on the rounding error of K times a vector of length 1."""
         return gamma(2 * len(self.K) + 16) * float(np.linalg.norm(self.K))
 
     def bound_distance(self, coef: FloatArray, beta: FloatArray) -> float:
-        """Return an upper bound of ‖w − w(α)‖ of (CLIP.2), for coefficients c and β: (n,) each."""
+        """Return an upper bound on ‖w − w(α)‖ of (CLIP.2), for coefficients c and β: (n,) each."""
         n, difference = len(beta), beta - coef
-        a, is_near_zero = self.vectors.T @ difference, np.isnan(self._lengths)
-        x, a_far = self.vectors @ np.where(is_near_zero, a, 0.0), np.where(is_near_zero, 0.0, a)
-        remainder = difference - x - self.vectors @ a_far
-        size = float(np.linalg.norm(difference)) + float(np.linalg.norm(a))
-        rounded = gamma(n + 8) * math.sqrt(n) * size + UNIT * float(np.linalg.norm(np.abs(beta) + np.abs(coef)))
-        longest = math.sqrt(float(np.linalg.norm(self.K))) * FEW_ROUNDINGS
-        length = float(np.linalg.norm(x))
-        distance = (
-            math.sqrt(length * (float(np.linalg.norm(self.K @ x)) + self._product_error * length)) * FEW_ROUNDINGS
-        )
-        distance += float(np.abs(a_far) @ np.where(is_near_zero, 0.0, self._lengths))
-        return (distance + longest * (float(np.linalg.norm(remainder)) + rounded)) * FEW_ROUNDINGS
+        products, is_near_zero = self.vectors.T @ difference, np.isnan(self._lengths)
+        x, a = self.vectors @ np.where(is_near_zero, products, 0.0), np.where(is_near_zero, 0.0, products)
+        s = difference - x - self.vectors @ a
+        size = float(np.linalg.norm(difference)) + float(np.linalg.norm(products))
+        s_error = gamma(n + 8) * math.sqrt(n) * size + UNIT * float(np.linalg.norm(np.abs(beta) + np.abs(coef)))
+        root_of_norm = math.sqrt(float(np.linalg.norm(self.K))) * FEW_ROUNDINGS  # ≥ ‖K₊‖^½
+        x_norm = float(np.linalg.norm(x))
+        Kx_norm = float(np.linalg.norm(self.K @ x)) + self._product_error * x_norm
+        distance = math.sqrt(x_norm * Kx_norm) * FEW_ROUNDINGS
+        distance += float(np.abs(a) @ np.where(is_near_zero, 0.0, self._lengths))
+        return (distance + root_of_norm * (float(np.linalg.norm(s)) + s_error)) * FEW_ROUNDINGS

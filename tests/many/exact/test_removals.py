@@ -49,7 +49,7 @@ def test_points_of_the_tableau_are_optima(which, rounded):
     problem = machine(which, rounded=rounded)
     out = LeaveOutSolver(problem, None, 1e-6, Clock(None))
     changes = [change for rows in list_groups(problem, None) if (change := out.removals.build(rows)) is not None]
-    led = out.tableau.find_optima([(change.pinned, change.goal) for change in changes])
+    led = out.tableau.find_optima([(change.rows_to_pin, change.goal) for change in changes])
     assert sum(point is not None for point in led) >= 0.5 * len(changes)
     rows = out.signed_rows
     for change, point in zip(changes, led, strict=True):

@@ -116,7 +116,7 @@ def test_the_key_while_a_machine_is_solved_anew_keeps_the_others(press_after, mo
     def stuck(*_):
         raise active_set.PathBreakdown("for this test")
 
-    monkeypatch.setattr(left_out, "move_to_pinned", stuck)
+    monkeypatch.setattr(left_out, "move_to_data", stuck)
     press_after(left_out, "restrict_to_rows", 5)
     found = qpsvm.leave_one_out(PROBLEM)
     assert found.status == "interrupted"

@@ -22,7 +22,7 @@ from qpsvm.base.errors import DataError
 from qpsvm.data.files import ROW, EncodedTable, Encoding, NewRows, read_with_encoding
 from qpsvm.data.files.encoding import UnseenCategories
 from qpsvm.faces.cli.data import match_label, parse_source
-from qpsvm.faces.cli.data_files import FRAMES, find_stored_files, iter_encoded_parts
+from qpsvm.faces.cli.data_files import NAMED_TABLE_FORMATS, find_stored_files, iter_encoded_parts
 from qpsvm.faces.cli.predicted_labels import decode_labels
 from qpsvm.faces.cli.problem_options import LearningTarget, build_text_format, refuse_options
 from qpsvm.faces.cli.scores import describe_predictions
@@ -103,10 +103,10 @@ def _iter_parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[New
     if stored is None:
         frames: Iterator[Any] = iter([source])
     elif not options.stream and (
-        (stored.file_format in FRAMES and encoding.format == "csv")
+        (stored.file_format in NAMED_TABLE_FORMATS and encoding.format == "csv")
         or (stored.is_small_array and encoding.format == "npy")
     ):
-        frames = stored.iter_frames(stored.fits_in_memory)
+        frames = stored.iter_frames(stored.is_small_table)
     else:
         why = f"needs columns in memory, but {stored.name} is read in blocks or has no column names: leave it out"
         refused = ["drop_missing", "na", "encoding"]

@@ -1,8 +1,8 @@
 """Run the commands that print a table: one row per backend, or per combination of parameters.
 
-`compare`, and the program without a command, solve one problem with several backends; `backends` lists what is
-installed and what it supports. `path` and `cross-validate` solve one problem for many parameters, each certified; the
-latter also saves the model of the best.
+`compare`, and the program without a command, solve one problem with several backends; `backends` lists all backends,
+and what each supports. `path` and `cross-validate` solve one problem for many combinations of parameters, with a
+certificate for each; `cross-validate` can also save the model of the best combination.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from qpsvm.many.grid.path import path
 from qpsvm.many.grid.scorers import ACCURACY
 from qpsvm.result.hints import Hint, find_sample_hints
 
-#: Formats of the table: the first is printed as it grows, the others when it is complete.
+#: Formats of the table: as text it is printed row by row, in the other formats when it is complete.
 FORMATS = ("text", "csv", "json", "latex")
 #: The commands to run after the first one.
 NEXT_COMMANDS = (
@@ -51,8 +51,8 @@ NEXT_COMMANDS = (
     "predict bought.npz new_customers.csv --id customer_id",
     "--help",
 )
-#: Example values of ν.
-EXAMPLE_SHARES = "0.1,0.2,0.5"
+#: Values that a message suggests for ν, and for any other parameter.
+EXAMPLE_NU_VALUES, EXAMPLE_VALUES = "0.1,0.2,0.5", "0.1,1,10"
 
 
 def run_compare(options: argparse.Namespace) -> int:
@@ -64,10 +64,11 @@ def run_compare(options: argparse.Namespace) -> int:
             f"--verbose would print inside the {options.format} output: leave --verbose or --format out"
         )
     problem = choose_problem(read_dataset(options, sys.stdout if as_text else sys.stderr), options)
-    names = [name for each in options.backend or [] for name in each] or None
+    names = [name for group in options.backend or [] for name in group] or None
     settings = CompareOptions(
-        options.tol, options.time_limit, options.max_iter, not options.no_polish, options.repeat, options.verbose
-    )
+        tol=options.tol, time_limit=options.time_limit, max_iter=options.max_iter, polish=not options.no_polish,
+        repeat=options.repeat, verbose=options.verbose,
+    )  # fmt: skip
     comparison = _compare(problem, names, options.form, settings, as_text)
     if not as_text:
         convert = {"csv": comparison.to_csv, "json": comparison.to_json, "latex": comparison.to_latex}[options.format]
@@ -76,7 +77,7 @@ def run_compare(options: argparse.Namespace) -> int:
 
 
 def demonstrate(options: argparse.Namespace) -> int:
-    """Compare backends on a data set of scikit-learn: those in use, or with `--all` every one and both forms."""
+    """Compare backends on a data set of scikit-learn: the usable ones on the dual; with `--all` all, on both forms."""
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer()
@@ -85,7 +86,7 @@ def demonstrate(options: argparse.Namespace) -> int:
     print("breast_cancer (scikit-learn), standardised")
     problem = CSVM(X, y, C=1.0)
     names = None if options.all else _list_usable(problem)
-    _compare(problem, names, None if options.all else "dual", CompareOptions(), True)
+    _compare(problem, names, None if options.all else "dual", CompareOptions(), as_text=True)
     print("\n'solver gap' is the gap of the solver's own point; 'gap' is certified after polishing it.")
     if not options.all:
         print(f"With --all: also the primal forms, and textbook methods for at most {STUDY_SECONDS:g} s each.")
@@ -107,7 +108,7 @@ def list_backends(options: argparse.Namespace) -> int:
 
 
 def run_path(options: argparse.Namespace) -> int:
-    """Solve every point, and print the table."""
+    """Solve the problem for every combination of the parameters, and print the table."""
     problem, axes, _ = read_parameter_grid(options)
     with nullcontext() if options.verbose else Ticker("solving"):
         results = path(problem, **axes, **_build_settings(options), check=False)
@@ -116,7 +117,7 @@ def run_path(options: argparse.Namespace) -> int:
 
 
 def run_cross_validate(options: argparse.Namespace) -> int:
-    """Score every point on the folds, print the table, and save the model of the best."""
+    """Score every combination of the parameters on the folds, print the table, and save the best model."""
     require_writable(options.save)
     require_picture(options.plot)
     problem, axes, dataset = read_parameter_grid(options, choose_problem)
@@ -126,22 +127,22 @@ def run_cross_validate(options: argparse.Namespace) -> int:
             f"{len(axes)}: leave --plot out, or vary at most two"
         )
     folds = {"folds": options.folds, "shuffle": options.shuffle, "seed": options.seed, "scoring": options.scoring}
-    is_several = isinstance(problem, MulticlassProblem)
+    is_multiclass = isinstance(problem, MulticlassProblem)
     with nullcontext() if options.verbose else Ticker("cross-validating"):
-        if is_several:
+        if is_multiclass:
             validation: Any = cross_validate_classes(problem, axes, **folds, n_jobs=options.n_jobs, bar=options.verbose)
         else:
             validation = cross_validate(problem, **folds, **axes, **_build_settings(options), check=False)
     best_values = ", ".join(f"{name} = {value:g}" for name, value in validation.best.items())
-    title = problem.short_title if is_several else f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}"
-    print(f"{title}: {validation}")
+    single_title = f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}"
+    print(f"{problem.short_title if is_multiclass else single_title}: {validation}")
     print(f"best: {best_values}, {validation.scoring} {validation.best_score:.4f}")
     if options.plot is not None:
         write_picture(plotting.scores(validation), options.plot)
         print(f"drawn {options.plot}")
-    best_problem = problem.replace_parameters(validation.best) if is_several else validation.best_problem
+    best_problem = problem.replace_parameters(validation.best) if is_multiclass else validation.best_problem
     if options.save is not None:
-        result = best_problem.solve() if is_several else validation.refit(tol=options.tol, check=False)
+        result = best_problem.solve() if is_multiclass else validation.refit(tol=options.tol, check=False)
         dataset.build_model(result, best_problem).save(options.save)
         print(f"saved {options.save}: the machine with the best parameters, trained on all rows")
     if notes := format_notes(_find_hints(validation, best_problem, dataset)):
@@ -177,9 +178,9 @@ def read_parameter_grid(
     dataset = read_dataset(options)
     problem = build(dataset, first_options)
     if not axes:
-        known = get_parameters(problem.build_machine(0) if isinstance(problem, MulticlassProblem) else problem)
-        example = next((name for name in known if name not in WORD_CHOICES), "kernel rbf --gamma")
-        values = EXAMPLE_SHARES if example == "nu" else "0.1,1,10"
+        parameters = get_parameters(problem.build_machine(0) if isinstance(problem, MulticlassProblem) else problem)
+        example = next((name for name in parameters if name not in WORD_CHOICES), "kernel rbf --gamma")
+        values = EXAMPLE_NU_VALUES if example == "nu" else EXAMPLE_VALUES
         raise ParameterError(f"give the values of a parameter, separated by commas, such as --{example} {values}")
     return problem, axes, dataset
 
@@ -219,13 +220,15 @@ def _list_usable(problem: Problem) -> list[str]:
 
 def _find_hints(validation: CrossValidation, best_problem: Any, dataset: Dataset) -> list[Hint]:
     """Find hints about the scores and the samples."""
-    rows, hints = best_problem.active_rows, list[Hint]()
+    hints = find_sample_hints(best_problem.X, best_problem.kernel, dataset.table.names)
     if validation.scoring == ACCURACY and dataset.target_kind == "labels":
-        largest_share = float(np.unique(dataset.labels[rows], return_counts=True)[1].max()) / len(rows)
-        if validation.best_score <= largest_share + 1.0 / len(rows):
-            fact = f"no point is better than one label for all rows, which has an accuracy of {largest_share:.4f}"
-            hints = [Hint("labels", fact, "--class-weight balanced with --scoring balanced_accuracy, or other values")]
-    return [*hints, *find_sample_hints(best_problem.X, best_problem.kernel, dataset.table.names)]
+        labels = dataset.labels[best_problem.active_rows]
+        largest_share = float(np.unique(labels, return_counts=True)[1].max()) / len(labels)
+        if validation.best_score <= largest_share + 1.0 / len(labels):  # at most one more row is right
+            fact = f"no combination is better than one label for all rows, which has an accuracy of {largest_share:.4f}"
+            advice = "--class-weight balanced with --scoring balanced_accuracy, or other values"
+            return [Hint("labels", fact, advice), *hints]
+    return hints
 
 
 def _build_settings(options: argparse.Namespace) -> dict[str, Any]:
