@@ -6,8 +6,8 @@
 | linear, others                          | augmented_lagrangian | interior_point, kernel_newton        |
 | another kernel                          | kernel_newton        | interior_point                       |
 | another kernel, many pairs of samples   | interior_point       | kernel_newton                        |
-| several classes in one program          | sequential_dual      | cvxopt, or linear interior_point     |
-| several classes, linear and small       | interior_point       | sequential_dual                      |
+| several classes in one program          | sequential_dual      | interior_point, or cvxopt            |
+| several classes, few weights in all     | interior_point       | sequential_dual                      |
 
 CVXOPT, registered backends and CVXPY follow; they share no code with these. Backends that are not installed or do not
 accept the machine are skipped. The next backend is tried if the previous one does not support the requested limits, or
@@ -24,15 +24,16 @@ import numpy as np
 
 from qpsvm.backends import registry
 from qpsvm.backends.base import Backend
+from qpsvm.backends.own.class_duals import find_class_features, get_class_dual
 from qpsvm.backends.problem_size import measure_size
 from qpsvm.backends.requirements import Size
 from qpsvm.backends.traits import find_problem_traits
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.machines.problem.problem import Problem
 
-#: Maximum number of rows of a linear machine with few rows: in general, with squared losses, and of a ν-SVM or one-class
-#: SVM. And its maximum of Σ_i C_i K_ii: above it, most α are free or keep moving between their bounds, and their Gram
-#: matrix is singular.
+#: Maximum number of rows of a linear machine with few rows: in general, with squared losses, and of a ν-SVM or a
+#: one-class SVM. And its maximum of Σ_i C_i K_ii: above it, most α are free or keep moving between their bounds, and
+#: their Gram matrix is singular.
 FEW_LINEAR_ROWS, FEW_SQUARED_ROWS, FEW_HOMOGENEOUS_ROWS, MAX_FEW_ROWS_SCALE = 300, 100, 1000, 8000.0
 #: Maximum number of rows of a linear machine that counts as wide if it has at least as many features.
 WIDE_ROWS = 1000
@@ -44,8 +45,8 @@ CVXOPT_DUAL_ROWS, CVXOPT_PRIMAL_ROWS, CVXOPT_CLASS_ROWS = 2000, 400, 2000
 MAX_PAIRS_PER_SAMPLE = 5.0
 #: Maximum number of rows of a kernel machine for CVXPY.
 CVXPY_ROWS = 4000
-#: Products of an interior point step of a linear machine of several classes up to which a solve takes about 10 ms, 1 s
-#: and 100 s: see `_start_for_linear_classes`.
+#: Products of an interior point step of a machine of several classes up to which a solve takes about 10 ms, 1 s
+#: and 100 s: see `_start_for_classes`.
 SMALL_PRODUCTS, QUICK_PRODUCTS, MAX_PRODUCTS = 1e7, 1e9, 3e10
 #: With this many samples for each number in w, classes overlap more often, which makes the sequential dual method slow.
 MIN_SAMPLES_PER_WEIGHT = 10.0
@@ -106,8 +107,9 @@ def rank_backends(problem: Problem) -> Iterator[RankedBackend]:
 def _order_for_classes(problem: Problem, size: Size, external: list[RankedBackend]) -> list[RankedBackend]:
     """Return the order of backends for a machine of several classes."""
     sequential, cvxopt = RankedBackend("sequential_dual", "dual"), RankedBackend("cvxopt", "dual", CVXOPT_CLASS_ROWS)
-    if size.is_linear:
-        backends = [*_start_for_linear_classes(size), sequential, cvxopt]
+    start = _start_for_classes(size, size.features if size.is_linear else _count_class_weights(problem, size))
+    if start or size.is_linear:
+        backends = [*start, sequential, cvxopt]
     elif cvxopt.is_eligible(problem, size):
         backends = [_build_trial(LONG_TRIAL_STEPS, size), cvxopt, sequential]
     else:
@@ -116,16 +118,27 @@ def _order_for_classes(problem: Problem, size: Size, external: list[RankedBacken
     return [*backends, RankedBackend("cvxopt", "primal"), *external, RankedBackend("cvxpy", last_form)]
 
 
-def _start_for_linear_classes(size: Size) -> list[RankedBackend]:
-    """Return what a linear machine of several classes starts with, before the sequential dual method without a limit.
+def _count_class_weights(problem: Problem, size: Size) -> float:
+    """Return the number of weights of all classes over a factor of the kernel matrix; infinity if there are too many.
+
+    The factor is computed, and kept for the solver.
+    """
+    k = size.rows // size.samples + 1
+    max_weights = min((3.0 * MAX_PRODUCTS) ** (1 / 3), math.sqrt(MAX_PRODUCTS / size.samples))
+    features = find_class_features(get_class_dual(problem.svm)[1], int(max_weights / k))
+    return math.inf if features is None else k * features.shape[1]
+
+
+def _start_for_classes(size: Size, n_weights: float) -> list[RankedBackend]:
+    """Return what a machine of several classes starts with, before the sequential dual method without a limit.
 
     A quick interior point method comes first, one that takes at most 100 s after a trial of the sequential dual method.
     """
-    interior, products = RankedBackend("interior_point", "dual"), _count_interior_products(size)
-    may_overlap = size.samples >= MIN_SAMPLES_PER_WEIGHT * size.features
-    if products <= (QUICK_PRODUCTS if may_overlap else SMALL_PRODUCTS):
+    interior, products = RankedBackend("interior_point", "dual"), _count_interior_products(size, n_weights)
+    is_linear, may_overlap = size.is_linear, size.samples >= MIN_SAMPLES_PER_WEIGHT * n_weights
+    if products <= (QUICK_PRODUCTS if is_linear and may_overlap else SMALL_PRODUCTS):
         return [interior]
-    steps = SHORT_TRIAL_STEPS if products <= QUICK_PRODUCTS else LONG_TRIAL_STEPS
+    steps = SHORT_TRIAL_STEPS if is_linear and products <= QUICK_PRODUCTS else LONG_TRIAL_STEPS
     return [_build_trial(steps, size), interior] if products <= MAX_PRODUCTS else []
 
 
@@ -135,10 +148,10 @@ def _build_trial(steps_per_sample: int, size: Size) -> RankedBackend:
     return RankedBackend("sequential_dual", "dual", max_iter=max_iter)
 
 
-def _count_interior_products(size: Size) -> float:
-    """Count the products of an interior point step of a linear machine of several classes, (CLASSIP.3)."""
+def _count_interior_products(size: Size, n_weights: float) -> float:
+    """Count the products of an interior point step of a machine of several classes, (CLASSIP.3)."""
     k = size.rows / size.samples + 1.0
-    return (k + 1.0) / k * size.samples * size.features**2 + size.features**3 / 3.0  # w has kd numbers
+    return (k + 1.0) / k * size.samples * n_weights**2 + n_weights**3 / 3.0
 
 
 def _order_for_linear(problem: Problem, size: Size, external: list[RankedBackend]) -> list[RankedBackend]:

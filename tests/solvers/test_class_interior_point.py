@@ -1,4 +1,4 @@
-"""The interior point method of linear machines of several classes: its points satisfy the optimality conditions."""
+"""The interior point method of machines of several classes: its points satisfy the optimality conditions."""
 
 from __future__ import annotations
 
@@ -63,6 +63,22 @@ def test_classes_that_overlap_are_solved_by_it(machine):
     assert result.primal == pytest.approx(other.primal, rel=2e-6)
 
 
+@pytest.mark.parametrize("machine", [qpsvm.CrammerSinger, qpsvm.WestonWatkins])
+@for_each("intercept", ["free", "penalised", None])
+@for_each("kernel", [qpsvm.RBF(0.02), qpsvm.RBF(2.0), qpsvm.Polynomial(2, 0.5, 1.0), "precomputed"])
+def test_a_kernel_matrix_is_replaced_by_its_factor(machine, intercept, kernel):
+    X, label = overlapping(n=60)
+    X = X @ X.T if kernel == "precomputed" else X
+    weight = 1.0 + np.arange(60) % 3
+    result = qpsvm.solve(
+        machine(X, label, C=10.0, kernel=kernel, intercept=intercept, sample_weight=weight), "interior_point"
+    )
+    assert result.status == "optimal"
+    assert result.solver.name == "interior_point"
+    other = qpsvm.solve(result.problem, "cvxopt", form="dual")
+    assert result.primal == pytest.approx(other.primal, rel=2e-6)
+
+
 def test_limits_end_with_a_point():
     X, label = overlapping()
     dual = build_dual(label, 1.0, True, "free")
@@ -78,8 +94,9 @@ def test_limits_end_with_a_point():
 
 def test_what_it_cannot_take_is_said():
     X, label = overlapping()
-    with pytest.raises(qpsvm.UnsupportedError, match="cannot take a kernel that is not linear"):
-        qpsvm.solve(qpsvm.CrammerSinger(X, label, kernel="rbf"), "interior_point")
+    indefinite = qpsvm.CrammerSinger(X - 3.0, label, kernel=qpsvm.Sigmoid(1.0, 0.5), psd="clip")
+    with pytest.raises(qpsvm.UnsupportedError, match="of a factor of the kernel matrix; use sequential_dual"):
+        qpsvm.solve(indefinite, "interior_point")
     with pytest.raises(qpsvm.UnsupportedError, match="on the primal form; use cvxopt"):
         qpsvm.solve(qpsvm.CrammerSinger(X, label), "interior_point", form="primal")
 

@@ -1,7 +1,7 @@
 """Solve duals and primals by the built-in Mehrotra predictor-corrector methods (`InteriorPointBackend`).
 
-They take boxes, few equality rows and any P; primal forms are solved by the dual of their rows. Linear machines of
-several classes in one program have a method of their own.
+They take boxes, few equality rows and any P; primal forms are solved by the dual of their rows. Machines of several
+classes in one program have a method of their own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from qpsvm.backends.abilities import Abilities, MachineSet
 from qpsvm.backends.base import Backend
 from qpsvm.backends.compiled import Compiled
 from qpsvm.backends.limits import Limits, build_common_settings
-from qpsvm.backends.own.class_duals import build_class_solution, get_class_dual
+from qpsvm.backends.own.class_duals import build_class_solution, find_class_features, get_class_dual
 from qpsvm.backends.requirements import Memory
 from qpsvm.backends.solver_data import SolverData
 from qpsvm.backends.traits import ONE_FUNCTION
@@ -26,10 +26,10 @@ from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.solvers.shared.budget import Budget
-from qpsvm.solvers.shared.row_table import find_rows_in_memory
 from qpsvm.space.operators import Diagonal
 
-#: Maximum number of entries of the samples of a machine of several classes, which are stored densely.
+#: Maximum number of entries of the samples of a machine of several classes, or of a factor of its kernel matrix, which
+#: are stored densely.
 MAX_ENTRIES = 100_000_000
 #: Maximum number of equality rows, which are stored densely.
 MAX_ROWS = 10
@@ -47,7 +47,7 @@ class InteriorPointBackend(Backend):
     name = "interior_point"
     abilities = Abilities(
         summary="the dual and the primal of every machine; it uses low rank, box and slacks",
-        dual=(MachineSet(frozenset({"linear", "several functions"})), MachineSet(ONE_FUNCTION)),
+        dual=(MachineSet(frozenset({"linear", "kernel", "several functions"})), MachineSet(ONE_FUNCTION)),
         primal=(MachineSet(ONE_FUNCTION),),
         handles_interrupt=True,
     )
@@ -79,13 +79,16 @@ class InteriorPointBackend(Backend):
         return svm.classes is not None
 
     def solve_dual(self, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualSolution:  # noqa: ARG002
-        """Solve the dual of a linear machine of several classes. Raises UnsupportedError."""
+        """Solve the dual of a machine of several classes, over a factor of K. Raises UnsupportedError."""
         from qpsvm.solvers.class_interior_point import solve_classes_by_interior_point
 
         dual, gram = get_class_dual(svm)
-        X = find_rows_in_memory(gram)
-        if X is None or dual.n * X.shape[1] > MAX_ENTRIES:
-            raise UnsupportedError(f"{self.name} takes up to {MAX_ENTRIES:.0e} numbers in memory; use sequential_dual")
+        X = find_class_features(gram, MAX_ENTRIES // dual.n)
+        if X is None:
+            raise UnsupportedError(
+                f"{self.name} takes up to {MAX_ENTRIES:.0e} numbers in memory, of the samples or of a factor of the "
+                "kernel matrix; use sequential_dual"
+            )
         budget = Budget(limits.max_iter, limits.time_limit, limits.verbose)
         found = solve_classes_by_interior_point(as_dense(X), dual, _choose_tolerance(limits), budget)
         return build_class_solution(self, dual, found)

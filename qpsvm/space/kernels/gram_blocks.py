@@ -29,12 +29,14 @@ class GramBlocks:
     n, width: The number of rows, and that of the features of a sample, on which the time for an entry depends.
     full_matrix (n, n): The cached full matrix; None if it is not known.
     allows_single: Whether `rough` entries may be computed in single precision (relative error about 1e-6).
+    low_rank_factor (n, r): L with K = LLᵀ up to rounding, if `find_low_rank_factor` has found it; else None.
     """
 
     def __init__(self, n: int, width: int, full_matrix: FloatArray | None = None) -> None:
         self.n, self.width = n, width
         self.full_matrix: FloatArray | None = None if full_matrix is None else as_read_only(full_matrix)
         self.allows_single = False
+        self.low_rank_factor: FloatArray | None = None
 
     def compute_diagonal(self, rows: IntArray) -> FloatArray:
         """Compute K_ii of some rows: (r,)."""

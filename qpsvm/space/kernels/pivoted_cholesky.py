@@ -27,6 +27,7 @@ import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
 from qpsvm.base.arrays.checks import as_positive
+from qpsvm.base.arrays.frozen import freeze
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.data.rows import RowSource
 from qpsvm.space.kernels.feature_map import FeatureMap, Fit, as_approximable, sample_rows
@@ -35,6 +36,8 @@ from qpsvm.space.kernels.gram_blocks import GramBlocks
 from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 
 EPS = float(np.finfo(np.float64).eps)
+#: The target of (PIVOT.4) below every rounding error of K.
+ROUNDED_ERROR = 1e-16
 #: Largest number of rows among which the pivots are chosen, and largest number of entries of the factor of K over them.
 MAX_FACTORED_ROWS, MAX_FACTOR_SIZE = 50_000, 50_000_000
 
@@ -86,6 +89,16 @@ def factorise_pivoted(
             break
     factor.assemble()
     return factor
+
+
+def find_low_rank_factor(blocks: GramBlocks, max_rank: int) -> FloatArray | None:
+    """Find L (n, r) with K = LLᵀ up to rounding; None if r would exceed `max_rank`. It is cached in `blocks`."""
+    if blocks.low_rank_factor is None:
+        n = blocks.n
+        factor = factorise_pivoted(blocks, np.arange(n), np.ones(n), ROUNDED_ERROR, min(n, max_rank))
+        assert factor is not None  # without `is_late` it is never None
+        blocks.low_rank_factor = freeze(factor.L) if factor.is_reached else None
+    return blocks.low_rank_factor
 
 
 class PivotedFactor:
@@ -328,4 +341,4 @@ def _factorise_pivots(kernel: Kernel, points: Matrix, pivots: IntArray) -> tuple
     return chosen[order[:r] - 1], np.asfortranarray(np.tril(factor[:r, :r]))
 
 
-__all__ = ["PivotedCholesky", "PivotedFactor", "factorise_pivoted"]
+__all__ = ["PivotedCholesky", "PivotedFactor", "factorise_pivoted", "find_low_rank_factor"]
