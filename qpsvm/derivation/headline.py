@@ -1,4 +1,4 @@
-"""Assess the residuals of a derivation: whether there are any, and whether they are at an optimum (`assess_result`).
+"""Tell whether the point of a derivation is an optimum, in its headline (`assess_result`, `assess_alpha`).
 
 A result is not trusted: the residuals measured at it must agree with its margins, status and certified gap.
 """
@@ -63,7 +63,7 @@ def assess_result(at: Quantities[Any], measured: Mapping[str, Measurement]) -> t
 
 
 def assess_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
-    """Return the headline at a given α, and whether it is optimal; `result` is that of the feasible α made of it."""
+    """Return the headline at a given α, and whether it is optimal; `result` is of the feasible α made of it."""
     certified_alpha, alpha, gap = at.problem._restrict_to_dual(result.alpha), at.alpha, result.gap
     gap_text = (
         f"a certified relative gap of {gap:.1e}" if np.isfinite(gap) else "no certified gap: it separates nothing"
@@ -130,8 +130,7 @@ def has_equal_values(at: Quantities[Any]) -> bool:
     """
     P, D, claimed = at.primal_value, at.dual_value, at.result
     difference = max(abs(P - D), abs(claimed.primal - P), abs(claimed.dual - D))
-    are_equal = difference <= AGREEMENT_TOL * at.objective_scale
-    return at.rows_agree and measure_violation(at) <= AGREEMENT_TOL and are_equal
+    return at.rows_agree and measure_violation(at) <= AGREEMENT_TOL and difference <= AGREEMENT_TOL * at.objective_scale
 
 
 def describe_failures(measured: Mapping[str, Measurement], gap: float) -> str:
@@ -149,8 +148,10 @@ def describe_violation(at: Quantities[Any]) -> str:
     alpha, excess = at.alpha, at.alpha - at.C
     low, high = int(np.argmin(alpha)), int(np.argmax(excess))
     upper = f"{at.bound_name} = {at.C[high]:.4g}"
-    violations = {f"α of {at.name_row(low)} is {alpha[low]:.4g}, below 0": -alpha[low]}
-    violations[f"α of {at.name_row(high)} is {alpha[high]:.4g}, above {upper}"] = excess[high]
+    violations = {
+        f"α of {at.name_row(low)} is {alpha[low]:.4g}, below 0": -alpha[low],
+        f"α of {at.name_row(high)} is {alpha[high]:.4g}, above {upper}": excess[high],
+    }
     for formula, value, total in at.equalities:
         violations[f"{formula} fails: the left side is {value:.4g}"] = abs(value - total)
     violations |= at.other_violations

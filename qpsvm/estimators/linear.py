@@ -104,7 +104,7 @@ class LinearMachine(Estimator):
         return augmented, None, s
 
     def _prepare_points(self, X: Any) -> Any:
-        """Prepare new samples as `_augment` does those of the problem: (m, d), or (m, d + 1) with its column."""
+        """Prepare new samples, augmented like those of the problem: (m, d), or (m, d + 1) with the appended column."""
         check_is_fitted(self)
         if is_dask(X):
             raise UnsupportedError("sets, intervals and bounds need samples in memory, not in a Dask collection")
@@ -153,7 +153,7 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
     Notes
     -----
     A penalised intercept moves the boundary towards the origin, so that the solution changes if X is shifted. With
-    ``intercept_scaling=1`` this problem of scikit-learn is solved exactly.
+    ``intercept_scaling=1`` the problem that scikit-learn solves by default is solved.
 
     References
     ----------
@@ -197,12 +197,11 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.multi_class != "ovr":  # which ignores penalty, loss and dual, as in scikit-learn
+        if self.multi_class != "ovr":  # one program over all classes ignores penalty, loss and dual, as in scikit-learn
             return
         if self.penalty == "l1" and self.loss == "squared_hinge" and self.dual is not True:
             self._check_l1()
-            return
-        if self.penalty == "l1" or (self.loss == "hinge" and self.dual is False):
+        elif self.penalty == "l1" or (self.loss == "hinge" and self.dual is False):
             raise ParameterError(
                 f"Unsupported set of arguments: the combination of penalty={self.penalty!r}, loss={self.loss!r} and "
                 f"dual={self.dual!r} is not supported"

@@ -279,7 +279,7 @@ class NuSVC(KernelClassifier):
             error = InfeasibleNuError(self.nu, max_nu)
             error.args = (f"specified nu is infeasible: {error}",)
             worst = int(np.argmin(smaller / total))
-            pair = (worst, None) if is_one_vs_rest else (int(first[worst]), int(second[worst]))
+            pair = (worst, None) if is_one_vs_rest else (int(first[worst]), int(second[worst]))  # None: all others
             raise attach_class_balance_proof(error, sums, pair, gamma(n), self.classes_)
         super()._check_class_weights(sums, n)
 

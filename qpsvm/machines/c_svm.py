@@ -20,7 +20,7 @@ f(x) = ⟨w, φ(x)⟩ + b. Samples may violate the margin y_i f(x_i) ≥ 1 by a 
                y_i y_j K(x_i, x_j);  plus ½(yᵀα)² where b is penalised, that is K + 1 for K
     (CSVM.11)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
     (CSVM.12)  b is recovered:  the mean of y_i − Σ_j α_j y_j K(x_j, x_i) over the samples with 0 < α_i < C_i; it is
-               the multiplier of yᵀα = 0.  A penalised one is yᵀα
+               the multiplier of yᵀα = 0.  A penalised b is yᵀα
     (CSVM.13)  three kinds of samples:  α_i = 0 and y_i f ≥ 1, no support vector;  0 < α_i < C_i and y_i f = 1, on the
                margin;  α_i = C_i and y_i f ≤ 1, inside the margin or on the wrong side
     (CSVM.14)  strong duality:  the optimal values of (CSVM.2) and (CSVM.10) differ in sign only
@@ -31,7 +31,7 @@ f(x) = ⟨w, φ(x)⟩ + b. Samples may violate the margin y_i f(x_i) ≥ 1 by a 
 
 Implementation
 --------------
-`_build_specification` states (CSVM.2) and (CSVM.10); `certify` measures (CSVM.8) sample by sample, see `certificate`.
+`_build_specification` states (CSVM.2) and (CSVM.10); `qpsvm.bounds.certificate` sums (CSVM.8) over the samples.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class CSVM(Problem):
         Parameters
         ----------
         result : SVMResult
-            Of this problem.
+            A result of this problem.
 
         Returns
         -------

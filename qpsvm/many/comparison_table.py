@@ -47,7 +47,7 @@ class ComparisonRow:
     gap : float or None
         Certified relative gap after polishing.
     support, margin : int or None
-        Number of support vectors, and of those on the margin; for several classes in one program, numbers of rows.
+        Number of support vectors, and of those on the margin. With several classes in one program, samples count once.
     iterations : int or None
         As counted by the solver.
     build_time, solve_time, total_time : float or None
@@ -116,7 +116,7 @@ class Comparison(Sequence[ComparisonRow]):
     title : str
         The problem.
     samples, features : int
-        The size of the problem. Those of a QP are its variables and its rows.
+        The size of the problem; for a QP, its numbers of variables and of rows.
     tol : float
         The tolerance for the relative gap.
     rows : tuple of ComparisonRow

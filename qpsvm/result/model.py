@@ -27,14 +27,14 @@ from qpsvm.space.kernels.scores import ScoreFunctions
 NEAR_KEY = "near"
 
 
-def check_kernel_diagonal(kernel: Kernel, diagonal: Any, rows: int, needed: bool) -> FloatArray | None:
+def check_kernel_diagonal(kernel: Kernel, diagonal: Any, n_rows: int, needed: bool) -> FloatArray | None:
     """Check K(x, x) of each row, (m,), given only for a precomputed kernel. Raises ParameterError, DataError."""
     is_precomputed = isinstance(kernel, Precomputed)
     if diagonal is not None and not is_precomputed:
         raise ParameterError("diagonal= is for a precomputed kernel: any other kernel computes K(x, x)")
     if diagonal is None and is_precomputed and needed:
         raise ParameterError("a precomputed kernel needs diagonal=, K(x, x) of each row of X")
-    return None if diagonal is None else as_finite_vector(diagonal, "diagonal", rows)
+    return None if diagonal is None else as_finite_vector(diagonal, "diagonal", n_rows)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,8 +169,7 @@ class DecisionFunctions(ProbabilityMixin):
         values = self.decision_function(X, diagonal=diagonal)
         if self.classes is None:
             return values
-        labels: NDArray[Any] = self.classes[values.argmax(axis=1) if values.ndim > 1 else (values > 0).astype(int)]
-        return labels
+        return np.asarray(self.classes[values.argmax(axis=1) if values.ndim > 1 else (values > 0).astype(int)])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a NumPy .npz file, without pickle.
@@ -442,8 +441,7 @@ class PairsModel(DecisionFunctions):
         """Return the label of the class with the most votes, (m,); ties go to the first."""
         values, k = super().decision_function(X, diagonal=diagonal), len(self.classes)
         codes = compute_scores(values, k).argmax(axis=1) if self.break_ties else find_winners(values, k)
-        labels: NDArray[Any] = self.classes[codes]
-        return labels
+        return np.asarray(self.classes[codes])
 
 
 def load(path: str | os.PathLike[str]) -> Model | AllInOneModel | PairsModel:

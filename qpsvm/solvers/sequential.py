@@ -92,7 +92,7 @@ def solve_sequential(
     gram: Operator, dual: AllInOneDual, tol: float, budget: Budget, alpha: FloatArray | None = None,
     b: FloatArray | None = None,
 ) -> ClassSolution:  # fmt: skip
-    """Run until every violation is at most `tol` times the level, or the budget is exhausted.
+    """Run until all violations, and ρ|ν_c| of (SEQ.2), are at most `tol` times the level, or the budget is exhausted.
 
     gram: Operator (n, n).
     alpha (n, k), b (k,): The start; None for 0.
@@ -134,12 +134,9 @@ def _descend(
         )  # fmt: skip
         budget.steps += steps
         budget.report("sequential dual", budget.steps, violation=violation / dual.level)
-        if is_finished:
-            reason = "converged"
-        elif not (np.isfinite(violation) and steps):  # without a step or a number, another call would not help
-            reason = budget.find_stop_reason() or "numerical_error"
-        else:
-            reason = budget.find_stop_reason()
+        reason = "converged" if is_finished else budget.find_stop_reason()
+        if reason is None and not (np.isfinite(violation) and steps):  # then another call would not help
+            reason = "numerical_error"
     return ClassSolution(alpha, b + rho * sums, reason, budget.steps)
 
 
@@ -153,7 +150,6 @@ class _SequentialRun:
         self.gram, self.dual, self.tol, self.budget = gram, dual, tol, budget
         n, k = dual.n, dual.k
         self.all_rows = np.arange(n)
-        self.own_class_mask = dual.own_class_mask
         self.rivals = np.array([[c for c in range(k) if c != y] for y in range(k)], dtype=np.intp)  # (k, k − 1)
         self.diagonal = gram.diagonal()
         mean_diagonal = float(self.diagonal.mean()) or 1.0
@@ -161,13 +157,13 @@ class _SequentialRun:
         self.diagonal = np.maximum(self.diagonal, MIN_DIAGONAL_SHARE * mean_diagonal)
         self.alpha = np.zeros((n, k)) if alpha is None else alpha.copy()
         self.b = np.zeros(k) if b is None or not self.has_free_intercept else b.copy()
-        self.product = _choose_product(gram)
-        self.step: Callable[[FloatArray, float], FloatArray] = (
+        self.multiply = _choose_multiplication(gram)
+        self.compute_step: Callable[[FloatArray, float], FloatArray] = (
             compute_shared_step if dual.has_shared_slack else compute_separate_step
         )
         self.beta = dual.compute_beta(self.alpha)
         support = np.flatnonzero(self.alpha.any(axis=1))
-        self.f = self.product(support, self.beta[support]) if len(support) else np.zeros((n, k))
+        self.f = self.multiply(support, self.beta[support]) if len(support) else np.zeros((n, k))
         self.f += self.b + self.rho * self.beta.sum(axis=0)
 
     def run(self) -> ClassSolution:
@@ -200,17 +196,18 @@ class _SequentialRun:
     def _compute_violations(self, f: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
         """Return by how much each of the samples `rows` violates optimality, (r,), for their f and α (r, k)."""
         dual = self.dual
-        label, is_own, C = dual.label[rows], self.own_class_mask[rows], dual.upper[rows]
-        t = dual.level - (f[np.arange(len(rows)), label][:, None] - f)
+        own, C = (np.arange(len(rows)), dual.label[rows]), dual.upper[rows]  # `own` indexes each sample's own class
+        t = dual.level - (f[own][:, None] - f)  # the derivative of D by α
         if dual.has_shared_slack:
-            t[is_own] = 0.0  # the own class has the remaining C − Σ_c α_c as its variable
-            has_remainder = alpha.sum(axis=1) < C * (1.0 - 1e-12)
-            min_t, max_t = np.where(alpha > 0.0, t, np.inf).min(axis=1), t.max(axis=1)
-            return np.asarray(max_t - np.minimum(np.where(has_remainder, np.minimum(min_t, 0.0), min_t), max_t))
-        gain_up = np.where(alpha < C[:, None], t, 0.0)  # t is the derivative of D by α
+            t[own] = 0.0  # the own class has the remaining C − Σ_c α_c as its variable
+            can_decrease = alpha > 0.0
+            can_decrease[own] = alpha.sum(axis=1) < C * (1.0 - 1e-12)
+            min_t, max_t = np.where(can_decrease, t, np.inf).min(axis=1), t.max(axis=1)
+            return np.asarray(max_t - np.minimum(min_t, max_t))
+        gain_up = np.where(alpha < C[:, None], t, 0.0)
         gain_down = np.where(alpha > 0.0, -t, 0.0)
         largest = np.maximum(gain_up, gain_down)
-        largest[is_own] = 0.0
+        largest[own] = 0.0
         return np.asarray(largest.max(axis=1))
 
     def _select_working_set(self, violation: FloatArray) -> IntArray:
@@ -238,7 +235,7 @@ class _SequentialRun:
         beta[np.arange(len(rows)), label] = alpha.sum(axis=1)
         change = beta - old_beta
         self.alpha[rows], self.beta[rows] = alpha, beta
-        self.f += self.product(rows, change) + self.rho * change.sum(axis=0)
+        self.f += self.multiply(rows, change) + self.rho * change.sum(axis=0)
 
     def _sweep_in_python(
         self, rows: IntArray, K: FloatArray, f: FloatArray, alpha: FloatArray, diagonal: FloatArray, inner_tol: float
@@ -264,7 +261,7 @@ class _SequentialRun:
         rivals = self.rivals[y]
         old, values = alpha[i, rivals], f[i]
         t = self.dual.level - (values[y] - values[rivals])
-        new = self.step(t / diagonal + old + old.sum(), C)
+        new = self.compute_step(t / diagonal + old + old.sum(), C)
         difference = new - old
         if not difference.any():
             return
@@ -275,8 +272,8 @@ class _SequentialRun:
         alpha[i, rivals] = new
 
 
-def _choose_product(gram: Operator) -> Callable[[IntArray, FloatArray], FloatArray]:
-    """Return a function that computes K[:, rows] δ, (n, k), for few rows; from features if K is a product of them."""
+def _choose_multiplication(gram: Operator) -> Callable[[IntArray, FloatArray], FloatArray]:
+    """Return a function that computes K[:, rows] δ, (n, k), for few rows; from features if they factorise K."""
     if isinstance(gram, LowRank) and gram.scale is None and gram.d is None:
         source = gram.source
 
@@ -287,7 +284,6 @@ def _choose_product(gram: Operator) -> Callable[[IntArray, FloatArray], FloatArr
     K = gram.dense()
 
     def by_columns(rows: IntArray, delta: FloatArray) -> FloatArray:
-        product: FloatArray = K[rows].T @ delta
-        return product
+        return np.asarray(K[rows].T @ delta)
 
     return by_columns

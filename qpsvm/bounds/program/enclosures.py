@@ -92,7 +92,8 @@ def find_independent_rows(M: FloatArray, min_pivot: float = MIN_PIVOT) -> IntArr
         return np.zeros(0, dtype=np.intp)
     _, R, order = qr(M.T, mode="economic", pivoting=True)
     pivots = np.abs(np.diagonal(R))
-    return np.sort(order[: int((pivots > min_pivot * max(float(pivots[0]), np.finfo(float).tiny)).sum())])
+    threshold = min_pivot * max(float(pivots[0]), np.finfo(float).tiny)  # `tiny` keeps the product from underflow to 0
+    return np.sort(order[: np.count_nonzero(pivots > threshold)])
 
 
 def select_independent_columns(M: FloatArray) -> IntArray | None:
@@ -110,7 +111,8 @@ class Inverse:
     def __init__(self, B: FloatArray) -> None:
         k = len(B)
         self.R = np.linalg.inv(B)
-        error = np.abs(np.eye(k) - self.R @ B) + gamma(k + 4) * (np.abs(self.R) @ np.abs(B)) + 2.0**-52
+        product_bound = gamma(k + 4) * (np.abs(self.R) @ np.abs(B))  # of the rounding in R @ B
+        error = np.abs(np.eye(k) - self.R @ B) + product_bound + 2.0 * UNIT  # 2u: of the subtraction
         self.kappa = float(error.sum(axis=1).max(initial=0.0)) * (1.0 + gamma(k + 4))
         if not self.kappa < 0.5:
             raise np.linalg.LinAlgError("the matrix may be singular")

@@ -56,7 +56,7 @@ def translate_memory_errors(path: FilePath) -> Iterator[None]:
 
 
 def refuse_device(path: str | PathLike[str], seekable: bool = False) -> None:
-    """Refuse a device that is no terminal; if the file must be `seekable`, also a terminal, pipe or socket."""
+    """Refuse a device other than a terminal; if `seekable`, also a terminal, pipe or socket. Raises FileFormatError."""
     mode = os.stat(path).st_mode
     is_terminal = os.path.realpath(path).startswith(("/dev/pts/", "/dev/tty"))  # to which /dev/stdin may be a link
     if (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)) and (seekable or not is_terminal):
@@ -154,7 +154,7 @@ def _read_raw_bytes(path: FilePath) -> bytes:
 
 def _find_decompressor(signature: bytes) -> Any:
     """Return the module that decompresses a file with these first bytes; None if it is not compressed."""
-    return next((import_module(name) for magic, name in DECOMPRESSORS.items() if re.match(magic, signature)), None)
+    return next((import_module(name) for pattern, name in DECOMPRESSORS.items() if re.match(pattern, signature)), None)
 
 
 def _check_utf_8(path: FilePath, content: IO[bytes]) -> None:

@@ -22,7 +22,7 @@ MATH_COMMANDS = {
 #: Characters that text in LaTeX must escape.
 RESERVED = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "…": r"\dots{}",
-    **{sign: rf"\{sign}" for sign in "&%#_{}$"},
+    **{character: rf"\{character}" for character in "&%#_{}$"},
 }  # fmt: skip
 #: Combining marks above a letter, and their LaTeX commands.
 MARKS = {"\u0304": "bar", "\u0303": "tilde", "\u0302": "hat"}
@@ -32,8 +32,9 @@ UNKNOWN = "?"
 LATIN_END = 0x180
 #: A mathematical character: not ASCII, not a letter with an accent, and not a quotation mark.
 SIGN = r"[^\x00-\x7f\xa0\u00c0-\u024f‘’“”…]"
+#: The rest of a word: up to a blank, a semicolon, or a comma that ends the word.
 REST = r"(?:[^\s;,]|,(?=\S))*"
-#: A word that is set as mathematics: it contains such a character or an index (x_i), or it is a single letter, alone or
+#: A word that is set as mathematics: it contains a `SIGN` or an index (x_i), or it is a single letter, alone or
 #: before one of ²'/(^=. The letters a, A and I alone are English words.
 WORD = rf"(?:{REST}(?:{SIGN}|\w_\w){REST}|[b-zB-HJ-Z](?:[²'/(^=]{REST})?(?![\w’-]|\.\w))"
 #: A formula: such words in sequence, with operators and numbers between them.
@@ -170,4 +171,4 @@ def _format_character(character: str) -> str:
 
 def _escape(text: str) -> str:
     """Escape text without mathematics for LaTeX."""
-    return "".join(RESERVED.get(sign, sign if ord(sign) < LATIN_END else UNKNOWN) for sign in text)
+    return "".join(RESERVED.get(character, character if ord(character) < LATIN_END else UNKNOWN) for character in text)

@@ -106,9 +106,9 @@ class Start:
 
 
 def choose_default_start(machine: str | None = None) -> Start:
-    """Return the first scene with the kind of target of a machine; without a known machine, with classes.
+    """Return the first scene for the kind of target of `machine`; for classes if the page does not have the machine.
 
-    For a machine whose target is not classes, a scene with this machine is preferred.
+    For a machine whose target is not classes, a scene with exactly this machine is preferred.
     """
     learnt = MACHINES[machine].learnt if machine in MACHINES else "labels"
     suitable = [scene.state for scene in SCENES.values() if MACHINES[scene.state.machine].learnt == learnt]
@@ -159,7 +159,7 @@ def _check_page_limits(problem: Problem, learnt: str) -> None:
 def _describe_state(problem: Problem, machine: str, kernel: str) -> dict[str, Any]:
     """Return the state of a problem as data for JSON, given the page's names of its machine and its kernel."""
     learnt, d = MACHINES[machine].learnt, problem.X.shape[1]
-    kernel_parameters = {field.name: getattr(problem.kernel, field.name) for field in fields(problem.kernel)}  # type: ignore[arg-type]
+    kernel_parameters = {each.name: getattr(problem.kernel, each.name) for each in fields(problem.kernel)}  # type: ignore[arg-type]
     if any(parameter.name == "psd" for parameter in KERNELS[kernel].parameters):
         kernel_parameters["psd"] = problem.psd
     points = as_dense(problem.X)

@@ -229,13 +229,13 @@ def cross_validate(
         With two classes, or a regression. The grid replaces its own values of the parameters. If its C differs between
         samples, the C of the grid is the mean over all samples, and the ratios are kept.
     folds : int, iterable of (train, test), or splitter, default=5
-        A number of folds, as of scikit-learn's `StratifiedKFold`, or of `KFold` for a regression; pairs of row
-        indices (or masks); or one of scikit-learn's splitters.
+        The number of folds, which are those of scikit-learn's `StratifiedKFold`, or of `KFold` for a regression; pairs
+        of row indices (or masks); or one of scikit-learn's splitters.
     shuffle, seed : bool, int
         Used if `folds` is a number. Without shuffling, the folds are the default ones of scikit-learn. Shuffle if the
         rows of a regression are sorted.
     scoring : str or callable, optional
-        The name of one of scikit-learn's scorers, or such a scorer. It is called with an estimator, the test samples
+        The name of one of scikit-learn's scorers, or such a scorer, called with an estimator, the test samples
         and their labels or targets. The estimator has `predict` and, for two classes, `decision_function`, whose values
         come from the Gram matrix. By default "accuracy"; for a regression "r2"; and for a quantile
         "neg_mean_pinball_loss", the loss that its training minimises.

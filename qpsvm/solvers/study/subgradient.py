@@ -108,14 +108,15 @@ class _StepSizes:
             return u - self.learning_rate * g
         self.sum_of_squares += g * g
         self.radius = np.maximum(self.radius, np.abs(u - self.u0))
-        without_curvature = self.radius / np.sqrt(np.where(self.sum_of_squares > 0, self.sum_of_squares, 1.0))
-        return np.asarray(u - np.where(self.has_curvature, 2.0 / ((t + 1) * self.curvature), without_curvature) * g)
+        root = np.sqrt(np.where(self.sum_of_squares > 0, self.sum_of_squares, 1.0))
+        step = np.where(self.has_curvature, 2.0 / ((t + 1) * self.curvature), self.radius / root)
+        return np.asarray(u - step * g)
 
 
 def _estimate_step_unit(hinge: _Hinge, has_curvature: NDArray[np.bool_], curvature: FloatArray) -> FloatArray:
     """Estimate the change of each coordinate with d_j = 0 that shifts the entries of Mu by a margin, max|h|: (k,)."""
     margin = float(np.abs(hinge.h).max(initial=0.0))
-    if margin == 0:  # then it is the size of Mu at the u that belongs to z = c
+    if margin == 0:  # then take the size of Mu, at the u that belongs to z = c
         u = np.where(has_curvature, -hinge.compute_gradient(np.zeros(len(hinge.d)), hinge.c) / curvature, 0.0)
         margin = float(np.linalg.norm(hinge.M @ u)) / max(1.0, np.sqrt(len(hinge.h))) or 1.0
     mean_entry = np.asarray(abs(hinge.M).T @ hinge.c) / (hinge.c.sum() or 1.0)  # mean |M_ij| of a column, weighted by c
@@ -145,21 +146,22 @@ def hinge_subgradient(
         steps = _StepSizes(hinge, u, learning_rate)
         while reason is None:
             t = len(best_values) + 1
-            weight = 2.0 / (t + 1)
+            tau = 2.0 / (t + 1)
             Mu = np.asarray(hinge.M @ u)
             value, z = hinge.compute_objective(u, Mu), hinge.compute_multipliers(Mu)
-            u_mean, Mu_mean = u_mean + weight * (u - u_mean), Mu_mean + weight * (Mu - Mu_mean)
+            u_mean, Mu_mean = u_mean + tau * (u - u_mean), Mu_mean + tau * (Mu - Mu_mean)
             mean_value = hinge.compute_objective(u_mean, Mu_mean)
             if not np.isfinite(value):
                 reason = "numerical_error"
                 break
-            z_mean = z_mean + weight * (z - z_mean)
+            z_mean = z_mean + tau * (z - z_mean)
             if min(value, mean_value) < best:
                 averaged = mean_value < value
                 best, best_u = (mean_value, u_mean) if averaged else (value, u)
             best_values.append(best)
             progress.record(t, best, mean_value - best)
-            is_stable = best_values[t // 2 - 1] - best <= tol * abs(best) >= mean_value - best
+            decrease, excess, allowed = best_values[t // 2 - 1] - best, mean_value - best, tol * abs(best)
+            is_stable = decrease <= allowed and excess <= allowed
             reason = "converged" if is_stable and t >= MIN_ITERATIONS else progress.find_stop_reason()
             u = steps.advance(u, hinge.compute_gradient(u, z), t)
     trace = progress.finish(reason, len(best_values), best)

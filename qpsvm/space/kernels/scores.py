@@ -98,7 +98,8 @@ class ScoreFunctions:
             samples = X[tile].toarray() if make_dense else X[tile]
             values[tile] = self._combine_values(self._compute_kernel_values(samples))
 
-        seconds = estimate_entry_seconds(X.shape[1]) * m * s if isinstance(self.kernel, BUILT_IN_KERNELS) else 0.0
+        is_thread_safe = isinstance(self.kernel, BUILT_IN_KERNELS)  # a third-party kernel need not be
+        seconds = estimate_entry_seconds(X.shape[1]) * m * s if is_thread_safe else 0.0
         with np.errstate(over="ignore", invalid="ignore"):  # the caller checks for overflow
             if seconds < MIN_THREADED_SECONDS:
                 for tile in tiles:

@@ -70,8 +70,8 @@ def test_tables_are_correctly_rounded():
                 abs(power - mpmath.mpf(float(table.high[j])) - mpmath.mpf(float(table.low[j]))) < mpmath.mpf(2) ** -105
             )
         step = mpmath.log(2) / 2048
-        for parts, digits in ((table.step, 97), (table.steps, 129)):
+        for parts, digits in ((table.lambda_in_two, 97), (table.lambda_in_three, 129)):
             assert abs(step - sum(mpmath.mpf(part) for part in parts)) < mpmath.mpf(2) ** -digits
-        for part in (table.step[0], *table.steps[:2]):  # times 21 bits there is no rounding
+        for part in (table.lambda_in_two[0], *table.lambda_in_three[:2]):  # times 21 bits there is no rounding
             mantissa = int(np.ldexp(np.frexp(abs(part))[0], 53))
             assert mantissa % 2**21 == 0

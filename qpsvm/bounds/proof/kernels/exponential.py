@@ -60,17 +60,17 @@ class ExponentialTables:
 
     bits (N,): T_j as the bits of a double, minus j·2^(52 − 11): adding n·2^(52 − 11) gives 2^m T_j.
     high, low (N,): T_j as a sum of two doubles, the first of which is T_j rounded.
-    inverse: N/ln 2.
-    step: λ₁ and λ₂ of (EXP.2).
-    steps: λ as a sum of three parts for (EXP.7), the first two of 32 bits.
+    inverse_lambda: N/ln 2.
+    lambda_in_two: λ₁ and λ₂ of (EXP.2).
+    lambda_in_three: λ as a sum of three parts for (EXP.7), the first two of 32 bits.
     """
 
     bits: NDArray[np.int64]
     high: FloatArray
     low: FloatArray
-    inverse: float
-    step: tuple[float, float]
-    steps: tuple[float, float, float]
+    inverse_lambda: float
+    lambda_in_two: tuple[float, float]
+    lambda_in_three: tuple[float, float, float]
 
 
 @cache
@@ -99,13 +99,13 @@ def compute_tables() -> ExponentialTables:
     high = np.array([value / unit for value in values])  # a quotient of integers is correctly rounded
     remainders = [value - int(Fraction(h) * unit) for value, h in zip(values, high.tolist(), strict=True)]
     low = np.array([remainder / unit for remainder in remainders])
-    step = Fraction(compute_ln2(BITS), unit * N)
-    first = _round_to_bits(step)
-    second = _round_to_bits(step - first)
+    lambda_ = Fraction(compute_ln2(BITS), unit * N)
+    first = _round_to_bits(lambda_)
+    second = _round_to_bits(lambda_ - first)
     offsets = np.arange(N, dtype=np.int64) << (52 - TABLE_BITS)
     return ExponentialTables(
-        high.view(np.int64) - offsets, high, low, float(1 / step), (float(first), float(step - first)),
-        (float(first), float(second), float(step - first - second)),
+        high.view(np.int64) - offsets, high, low, float(1 / lambda_), (float(first), float(lambda_ - first)),
+        (float(first), float(second), float(lambda_ - first - second)),
     )  # fmt: skip
 
 
@@ -132,16 +132,16 @@ class Exponential:
         n, bits, index = self._n[: r.size], self._bits[: r.size], self._index[: r.size]
         scale, product, n_bits = bits.view(np.float64), index.view(np.float64), n.view(np.int64)
         np.maximum(r, LOWEST, out=r)
-        np.multiply(r, table.inverse, out=n)
+        np.multiply(r, table.inverse_lambda, out=n)
         np.add(n, ROUNDER, out=n)  # (EXP.3): n is in the last bits
         np.bitwise_and(n_bits, (1 << TABLE_BITS) - 1, out=index)  # j
         table.bits.take(index, axis=0, out=bits, mode="clip")
         np.left_shift(n_bits, 52 - TABLE_BITS, out=index)
-        np.add(bits, index, out=bits)  # those of 2^m T_j, which `scale` reads as doubles
+        np.add(bits, index, out=bits)  # the bits of 2^m T_j; `scale` is their view as doubles
         np.subtract(n, ROUNDER, out=n)
-        np.multiply(n, table.step[0], out=product)  # exact
+        np.multiply(n, table.lambda_in_two[0], out=product)  # exact
         np.subtract(r, product, out=r)
-        np.multiply(n, table.step[1], out=n)
+        np.multiply(n, table.lambda_in_two[1], out=n)
         np.subtract(r, n, out=r)  # (EXP.4)
         np.multiply(r, 1.0 / 6.0, out=n)
         np.add(n, 0.5, out=n)
@@ -158,11 +158,11 @@ def exp_double_double(high: FloatArray, low: FloatArray) -> tuple[FloatArray, Fl
     table = compute_tables()
     is_too_low = high < LOWEST_DOUBLE_DOUBLE
     x, r_low = np.where(is_too_low, LOWEST_DOUBLE_DOUBLE, high), np.where(is_too_low, 0.0, low)
-    n = np.rint(x * table.inverse)
+    n = np.rint(x * table.inverse_lambda)
     integers = n.astype(np.int64)
-    r, first_error = two_sum(x, -(n * table.steps[0]))  # n times 32 bits is exact
-    r, second_error = two_sum(r, -(n * table.steps[1]))
-    r, r_low = two_sum(r, r_low + first_error + second_error - n * table.steps[2])
+    r, first_error = two_sum(x, -(n * table.lambda_in_three[0]))  # n times 32 bits is exact
+    r, second_error = two_sum(r, -(n * table.lambda_in_three[1]))
+    r, r_low = two_sum(r, r_low + first_error + second_error - n * table.lambda_in_three[2])
     square, square_low = two_product(r, r)
     cube = r * square * (1.0 / 6.0 + r * (1.0 / 24.0 + r * (1.0 / 120.0 + r * (1.0 / 720.0))))
     s, error = two_sum(r, 0.5 * square)  # in the end s + s_low is eʳ − 1
