@@ -2,7 +2,7 @@
 
     (FORM.4)  scaling:  α in units of a typical α, primal variables and constraints in units of the level
 
-Solvers have absolute tolerances, so they need numbers near 1. The level ℓ is the margin that y f should reach, as 1 for
+Solvers have absolute tolerances, so they need numbers near 1. The level ℓ is the margin that y f should reach: 1 for
 a C-SVM.
 """
 
