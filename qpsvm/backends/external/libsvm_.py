@@ -200,7 +200,7 @@ class LoopCompiled(Compiled):
     """Any other machine as an `IntervalProblem`, with its kernel, X and, if it was computed, the Gram matrix."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        from qpsvm.solvers.kernel.solve import choose_unit
+        from qpsvm.solvers.kernel.solve import choose_unit  # not at the top: most machines do without its imports
 
         machine, clock = IntervalProblem.from_dual(self.statement.svm, self.backend.name), Clock(limits.time_limit)
         problem, data = machine.problem, self.data

@@ -23,7 +23,7 @@ def read_user_alpha(problem: DualStatement, alpha: ArrayLike, name: str = "alpha
     values = as_real_vector(alpha, name)
     values = as_finite_vector(values, name, n if len(values) == n else n + constraints.p)
     multipliers = values[n:] if len(values) > n else np.zeros(constraints.p)
-    scaled_multipliers = multipliers * constraints.scale * (problem._f_scale / problem.svm.unit)
+    scaled_multipliers = multipliers * constraints.scale * (problem._f_scale / problem.svm.unit)  # in units of α
     return np.concatenate([problem._restrict_to_dual(values[:n]), scaled_multipliers])
 
 

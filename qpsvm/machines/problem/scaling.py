@@ -30,7 +30,7 @@ def compute_scaling(
     Raises ParameterError.
     """
     constraints = svm.linear_constraints
-    svm = svm if constraints is None else constraints.unconstrained_dual
+    svm = svm if constraints is None else constraints.unconstrained_dual  # without their multipliers
     unit = compute_alpha_unit(svm, kappa)
     level = unit * kappa if svm.is_homogeneous else compute_level_size(svm)  # if ℓ = 0, the size of f at a typical α
     objective_unit = svm.unit * unit * level
