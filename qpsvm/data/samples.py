@@ -19,14 +19,11 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError
 from qpsvm.data.labels import (
     ClassWeight,
-    apply_class_factors,
     apply_class_weight,
     as_labels,
     as_weights,
     check_weights,
-    encode_targets,
     find_class_indices,
-    normalise_weights,
     sort_labels,
 )
 from qpsvm.data.open_samples import open_stored
@@ -59,7 +56,7 @@ class TrainingSamples:
         array = self.X.memory_matrix if isinstance(self.X, ArrayRows) else self.X
         if not isinstance(array, RowSource):
             self.__dict__["array_guard"] = ChangeGuard([array], "X")
-            if array is self.X:
+            if array is self.X:  # the array of `ArrayRows` is read-only already
                 self.__dict__["X"] = as_read_only(array)
         freeze_parts(self)
 
@@ -76,7 +73,7 @@ class TrainingSamples:
 
     @property
     def change_guard(self) -> ChangeGuard | RowSource:
-        """Detector of changes of X: `start_run` scans X once, and `check` needs no further scan until `end_run`."""
+        """Detector of changes of X: its `check` raises DataError."""
         return self.X if self.array_guard is None else self.array_guard
 
     def __repr__(self) -> str:
@@ -268,10 +265,3 @@ def require_target(y: Any, name: str = "y") -> Any:
             f"{name} is missing: pass the target of each row of X, or, where X is a file, the name of its column"
         )
     return y
-
-
-__all__ = [
-    "ClassWeight", "TrainingSamples", "apply_class_factors", "as_labels", "build_binary_samples",
-    "build_multiclass_samples", "build_regression_samples", "build_unlabelled_samples", "check_features",
-    "check_weights", "encode_targets", "normalise_weights", "open_stored", "restore_labels", "sort_labels",
-]  # fmt: skip

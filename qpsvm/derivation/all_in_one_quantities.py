@@ -59,7 +59,7 @@ class AllInOneQuantities:
         self.u = np.asarray(self.X @ (self.X.T @ self.beta) if linear else problem.space.gram @ self.beta)
         self.f_of_alpha = self.u if self.intercept_in_kernel else self.u + self.b
         products = (self.beta * self.u).sum(axis=0)
-        self.squares_of_alpha = np.asarray(products - self.intercept_in_kernel * self.beta_sums**2)
+        self.squares_of_alpha = products - self.beta_sums**2 if self.intercept_in_kernel else products
         self.squares = np.asarray((result.w**2).sum(axis=1)) if linear else self.squares_of_alpha
         self.half_norm_of_alpha = 0.5 * float(products.sum())
         self.half_norm = 0.5 * float(self.squares.sum()) if linear else self.half_norm_of_alpha
@@ -100,7 +100,7 @@ class AllInOneQuantities:
         return self.with_symbols(alpha=np.where(self.dual.own_class_mask, 0.0, complement))
 
     def make_suboptimal(self) -> Self:
-        """Return the point with the same w, b and ξ and half of α, which is feasible and not optimal."""
+        """Return a feasible point that is not optimal, with half of α; the point itself if b would change, too."""
         if self.intercept_in_kernel:  # b is computed from α, so half of α would change b
             return self
         other = type(self)(self.problem, replace(self.result, alpha=0.5 * self.result.alpha))
@@ -112,7 +112,8 @@ class AllInOneQuantities:
         if self.is_linear:
             return float(np.square(self.result.w[1] - self.result.w[0]).sum())
         beta, b = self.beta[:, 1] - self.beta[:, 0], self.beta_sums[1] - self.beta_sums[0]
-        return float(beta @ (self.u[:, 1] - self.u[:, 0])) - float(self.intercept_in_kernel * b**2)
+        square = float(beta @ (self.u[:, 1] - self.u[:, 0]))
+        return square - float(b**2) if self.intercept_in_kernel else square
 
     @property
     def w_scale(self) -> float:
@@ -122,7 +123,7 @@ class AllInOneQuantities:
         return reference_size(self.result.w.ravel(), largest_norm * self.beta_sum_scale)
 
     def name_entry(self, place: str, i: int, count: int) -> str:
-        """Name entry i of a vector with `count` entries: a sample and a rival, a class, or otherwise its place."""
+        """Name entry i of a vector with `count` entries; `place` is what they are, or "", as in `EquationLine`."""
         classes = self.problem.classes.tolist()
         if not place and count == len(self.dual.row_positions):
             sample, rival = np.divmod(self.dual.row_positions[i], self.dual.k)

@@ -36,7 +36,7 @@ from qpsvm.base.errors import (
     describe_nearest,
 )
 from qpsvm.data.kinds import is_table
-from qpsvm.data.samples import open_stored
+from qpsvm.data.open_samples import open_stored
 from qpsvm.estimators.callbacks import CallbackSupportMixin, with_fit_callbacks
 from qpsvm.estimators.constructor import EstimatorSettings, build_constructor, build_docstring
 from qpsvm.estimators.parameter_table import NO_LIMIT, PARAMETERS, ParameterInfo

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from qpsvm.base.arrays.checks import find_order
 from qpsvm.base.errors import DataError
 from qpsvm.data.kinds import is_column, is_stored, is_table
+from qpsvm.data.open_samples import open_stored
 from qpsvm.data.rows import RowSource
-from qpsvm.data.samples import open_stored
 from qpsvm.data.sources import open_rows
 
 

@@ -42,7 +42,8 @@ from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.data.samples import ClassWeight, build_binary_samples
+from qpsvm.data.labels import ClassWeight
+from qpsvm.data.samples import build_binary_samples
 from qpsvm.machines.problem.derived_problems import compute_nu, convert_problem
 from qpsvm.machines.problem.penalties import compute_upper_bounds
 from qpsvm.machines.problem.problem import Problem

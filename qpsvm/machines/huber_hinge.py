@@ -51,7 +51,8 @@ from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.rationals import divide_exactly
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.data.samples import ClassWeight, build_binary_samples
+from qpsvm.data.labels import ClassWeight
+from qpsvm.data.samples import build_binary_samples
 from qpsvm.machines.problem.penalties import compute_active_penalties
 from qpsvm.machines.problem.problem import Problem
 from qpsvm.program.specification import Specification

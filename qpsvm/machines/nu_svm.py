@@ -49,7 +49,8 @@ from qpsvm.base.arrays.rationals import from_floats, sum_floats
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InfeasibleNuError, ParameterError
 from qpsvm.bounds.certificate import Certificate
-from qpsvm.data.samples import ClassWeight, build_binary_samples
+from qpsvm.data.labels import ClassWeight
+from qpsvm.data.samples import build_binary_samples
 from qpsvm.machines.c_svm import CSVM
 from qpsvm.machines.problem.derived_problems import convert_problem
 from qpsvm.machines.problem.evidence import attach_balance_proof

@@ -49,7 +49,8 @@ from numpy.typing import ArrayLike
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rationals import from_floats
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.data.samples import ClassWeight, build_binary_samples, normalise_weights
+from qpsvm.data.labels import ClassWeight, normalise_weights
+from qpsvm.data.samples import build_binary_samples
 from qpsvm.machines.c_svm import CSVM
 from qpsvm.machines.problem.derived_problems import convert_problem
 from qpsvm.machines.problem.penalties import sum_weights

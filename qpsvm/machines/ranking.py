@@ -52,8 +52,9 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, TooLargeError
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.kinds import is_table
+from qpsvm.data.open_samples import open_stored
 from qpsvm.data.rows import as_row_source
-from qpsvm.data.samples import build_regression_samples, check_features, open_stored
+from qpsvm.data.samples import build_regression_samples, check_features
 from qpsvm.machines.problem.problem import Problem
 from qpsvm.program.specification import Specification
 from qpsvm.program.svm_dual import SVMDual

@@ -7,7 +7,7 @@ Certification and polishing are limited too; of two times joined by "or", the la
 | seconds         | once; of as many rows as fit into them, or 1 s  | in the remaining time (few rows: ≥ 0.1 s)    |
 | iterations      | of all rows                                     | as long as the solver took, or 0.1 s         |
 | nothing         | of all rows                                     | three times the solver's time, or 3 s        |
-| (rough point)   | of all rows                                     | twice the solver's time, or 0.1 s            |
+| (rough point)   | as above                                        | at most twice the solver's time, or 0.1 s    |
 | (on Ctrl-C)     | once; of as many rows as fit into half a second | none (few rows: one round)                   |
 
 A rough point is one from which the solver continues at a smaller tolerance.

@@ -1,7 +1,7 @@
 """Solve duals by LIBSVM, through scikit-learn's SVC and NuSVC: SMO (Chang & Lin 2011) with its own stopping rule.
 
-LIBSVM's loop checks neither a clock nor Ctrl-C, so it is given few enough iterations (`run_within_time`). For several
-classes, `fit_classes` fits all one-vs-one machines in a single call.
+LIBSVM's loop checks neither a clock nor Ctrl-C, so `run_within_time` turns a time limit into limits of iterations. For
+several classes, `fit_classes` fits all one-vs-one machines in a single call.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ ITERATIONS_PER_ROW, MIN_ITERATIONS = 100, 10_000_000
 SPARSE_FACTOR = 4.0
 #: Cache for the loop of `fit_classes`: megabytes per entry of the Gram matrix (float32), and a constant reserve.
 CACHE_MEGABYTES_PER_ENTRY, CACHE_RESERVE_MEGABYTES = 4e-6, 50.0
-#: The ν-SVMs.
+#: Traits of the ν-SVMs.
 NU_TRAITS = INTERVALS - {"level 1", "other levels", "balance", "sum", "two-sided α"}
 
 
@@ -71,7 +71,7 @@ class LibsvmBackend(Backend):
     name = "libsvm"
     abilities = Abilities(
         summary="dual of a machine with bounds and a free intercept; for comparison",
-        dual=(
+        dual=(  # C-SVMs; ν-SVMs; other machines with a kernel, and linear ones with few rows
             MachineSet(MARGINS - {"unbounded"}), MachineSet(NU_TRAITS), MachineSet(INTERVALS - {"linear"}),
             MachineSet(INTERVALS, MAX_LINEAR_INTERVAL_ROWS),
         ),
@@ -200,7 +200,7 @@ class LoopCompiled(Compiled):
     """Any other machine as an `IntervalProblem`, with its kernel, X and, if it was computed, the Gram matrix."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        from qpsvm.solvers.kernel.solve import choose_unit
+        from qpsvm.solvers.kernel.solve import choose_unit  # not at the top: most machines do without its imports
 
         machine, clock = IntervalProblem.from_dual(self.statement.svm, self.backend.name), Clock(limits.time_limit)
         problem, data = machine.problem, self.data

@@ -126,7 +126,7 @@ def open_rows(
     if scratch is not False:
         return decode_to_scratch(rows, find_scratch_folder(scratch), as_sparse, block_rows)
     if as_sparse != rows.is_sparse or rows.is_single_use:
-        raise ParameterError("scratch=False: rows to make sparse or dense, or to read only once, need a scratch file")
+        raise ParameterError("scratch=False: converting to sparse or dense, or reading only once, needs a scratch file")
     return DecodedRows(rows, run_first_pass(rows))
 
 
@@ -140,7 +140,8 @@ def open_source(data: Any, target: Any, columns: Any, weight: Any, block_rows: i
     if isinstance(data, Iterator) or (isinstance(data, (list, tuple)) and data and all(map(is_arrow, data))):
         return StreamedRows(data, **roles)
     if is_arrow(data):
-        dataset = data if hasattr(data, "get_fragments") else arrow.import_arrow("a table of pyarrow").dataset(data)
+        is_dataset = hasattr(data, "get_fragments")  # which tables and record batches lack
+        dataset = data if is_dataset else arrow.import_arrow("a table of pyarrow").dataset(data)
         return arrow.ArrowRows(dataset, per_file_schema=False, kind=f"pyarrow {type(data).__name__}", **roles)
     if not (is_path(data) or (isinstance(data, (list, tuple)) and data and all(map(is_path, data)))):
         raise DataTypeError(
@@ -160,12 +161,13 @@ def open_source(data: Any, target: Any, columns: Any, weight: Any, block_rows: i
 
 
 def expand_paths(data: Any) -> list[str]:
-    """Return all paths, sorted within a pattern or a folder. Raises MissingFileError, FileFormatError."""
+    """Return the paths of all files, sorted within a pattern or a folder. Raises MissingFileError, FileFormatError."""
     if not is_path(data):
         return [path for item in data for path in expand_paths(item)]
     name = os.fspath(data)
     if os.path.isdir(name):
         paths = sorted(glob.glob(os.path.join(glob.escape(name), "**"), recursive=True))
+        # without hidden files, and markers as Spark's _SUCCESS
         paths = [path for path in paths if os.path.isfile(path) and os.path.basename(path)[0] not in "._"]
         if not paths:
             raise FileFormatError(f"{name} is a folder without files")

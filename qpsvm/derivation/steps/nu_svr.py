@@ -48,7 +48,7 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
         primal=build_primal_step(
             terms,
             "The loss is the smallest ξ_i + ξ*_i above three linear functions: 0, and one for each side of f. The "
-            "last line is why ε ≥ 0 is no constraint: with −ε the objective is at least as large as with 0.",
+            "last line is why ε ≥ 0 is no constraint: a negative half width −ε costs at least as much as 0.",
             line(total(two.C * (two.MISSED + two.EPSILON)) - NU_C * two.EPSILON, "≥", total(two.C * two.MISSED),
                  scale=lambda at: float(total(two.C * (two.MISSED + two.EPSILON)).value(at)) or 1.0),
         ),
@@ -76,9 +76,9 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
         kinds=build_kinds_step(terms, *two.KINDS),
         besides=step(
             "What ν bounds",
-            "A sample outside the tube has α_i = C_i, so all samples outside have at most the fraction ν of Σ_C. A "
-            "sample inside has α_i = 0, so those on the edge or outside have at least the fraction ν. The residual is "
-            "the violation of a bound.",
+            "A sample outside the tube has α_i = C_i, so the C_i of all samples outside sum to at most νΣ_C. A sample "
+            "inside has α_i = 0, so the C_i of all samples on the edge or outside sum to at least νΣ_C. The residual "
+            "is the violation of these bounds.",
             Equation("alone", (line(weight_outside, "≤", NU_C, "≤", weight_edge_or_outside, scale=NU_C.value),)),
         ),
     )  # fmt: skip

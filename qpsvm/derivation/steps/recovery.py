@@ -47,7 +47,7 @@ def build_recovered_f_step(machine: Formulas) -> Step:
 def build_recovered_b_step(machine: Formulas, *lines: EquationLine | str, where: str = "") -> Step:
     """Build the step that recovers b.
 
-    lines: The lines that compute b; by default the mean over the samples on the margin.
+    lines: The lines that compute b; by default the mean over the free support vectors.
     where: The beginning of the text, which states at which samples b is determined.
     """
     if machine.has_penalised_b:
@@ -70,7 +70,8 @@ def build_recovered_b_step(machine: Formulas, *lines: EquationLine | str, where:
                          scale=lambda at: at.level if at.svm.is_two_sided else 1 + abs(at.b))  # fmt: skip
     return step(
         "Recovering b", text,
-        Equation("aligned" if has_cases else "below", (*lines, quantile_line), _explain_undetermined_b),
+        Equation("aligned" if has_cases else "below", (*lines, quantile_line),
+                 explain_unmeasurable=_explain_undetermined_b),
         levels.average_free_rows, absent="" if machine.problem.intercept else NO_INTERCEPT, general="LEVEL.5",
     )  # fmt: skip
 
@@ -106,7 +107,7 @@ def _build_mean_of_b(machine: Formulas) -> tuple[EquationLine | str, ...]:
     if upper:
         is_free = line(0, "<", sym.ALPHA, "<", upper)
         is_free_code = f"(alpha > 0) & (alpha < {upper.python()}) & (kind == 1)"
-    else:
+    else:  # all support vectors are free
         is_free = line(sym.ALPHA, ">", 0)
         is_free_code = "(alpha > 0) & (kind > 0)"
     mean_line = line(sym.B, "=", mean, setup_code=f"M = {is_free_code}",

@@ -222,7 +222,7 @@ def _read_source(source: DataSource, options: argparse.Namespace, raw: bool) -> 
     content: Any = source
     if stored is not None:
         refuse_options(options, ["encoding"], f"is for text files, and {stored.name} is not one: leave it out")
-        content = next(stored.iter_frames())
+        content = next(stored.iter_tables())
     return read_table(
         content,
         target=options.target, drop=options.drop, standardise=options.standardise and not raw,

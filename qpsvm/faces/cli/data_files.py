@@ -67,6 +67,11 @@ class StoredFiles:
     paths: tuple[str, ...]
     file_format: str
 
+    @property
+    def encoded_format(self) -> str:
+        """The format of their encoding, which is "csv" for any table with named columns."""
+        return self.file_format if self.file_format in ("npy", "libsvm") else "csv"
+
     def list_columns(self) -> list[str]:
         """List the columns by name, or by position from 0 in an array. Raises FileFormatError, MissingExtraError."""
         if self.file_format == "npy":
@@ -94,8 +99,8 @@ class StoredFiles:
         dataset = open_dataset(self.paths, self.file_format)
         return bool(dataset.count_rows() * len(dataset.schema.names) <= LARGE_MAP)
 
-    def iter_frames(self, all_at_once: bool = True) -> Iterator[Frame]:
-        """Iterate over the rows of Parquet or Feather files as one table or several, or of one array as one table."""
+    def iter_tables(self, all_at_once: bool = True) -> Iterator[Frame]:
+        """Iterate over the rows of Parquet or Feather files, as one table or several, or over one array as a table."""
         if self.file_format == "npy":
             columns = {str(j): column for j, column in enumerate(np.asarray(map_npy(self.paths[0])).T)}
             return iter([as_frame(columns, self.name)])
@@ -148,11 +153,10 @@ def read_stored(stored: StoredFiles, options: argparse.Namespace, raw: bool) -> 
     y = _convert_target(source.target, options, stored.name)
     X: Any = source
     notes: tuple[str, ...] = ()
-    if not getattr(options, "stream", False) and source.entries <= LARGE_MAP:
+    if not getattr(options, "stream", False) and source.entries <= LARGE_MAP:  # some commands have no --stream
         X = source.matrix().copy()  # a copy: the matrix may be a memory map
     else:
-        has_named_columns = encoding.columns and stored.file_format != "npy"
-        notes = (ON_DISK_NOTE, IN_BLOCKS_NOTE) if has_named_columns else (ON_DISK_NOTE,)
+        notes = (ON_DISK_NOTE, IN_BLOCKS_NOTE) if encoding.format == "csv" and encoding.columns else (ON_DISK_NOTE,)
     table = EncodedTable(X, y, encoding, notes=notes, weights=source.weight)
     if raw or not options.standardise:
         return table
@@ -220,7 +224,7 @@ def _open_columns(stored: StoredFiles, options: argparse.Namespace) -> tuple[Sto
     source = open_rows(
         list(stored.paths),
         target=stored.to_column_argument(target),
-        # None: all other columns, which then must be the same in all files
+        # all other columns by None, not by their names, so that files with different columns are refused
         columns=list(map(stored.to_column_argument, features)) if options.drop else None,
         weight=stored.to_column_argument(weights),
     )
@@ -230,9 +234,9 @@ def _open_columns(stored: StoredFiles, options: argparse.Namespace) -> tuple[Sto
 
 def build_encoding(stored: StoredFiles, features: Sequence[str], target: str | None, has_text_labels: bool) -> Encoding:
     """Build the encoding of files with numeric columns only."""
-    form = "npy" if stored.file_format == "npy" else "csv"
     target_column = None if target is None or _is_separate_file(target, stored) else target
-    return Encoding(form, target_column, tuple(map(Column, features)), len(features), text_labels=has_text_labels)
+    columns = tuple(map(Column, features))
+    return Encoding(stored.encoded_format, target_column, columns, len(features), text_labels=has_text_labels)
 
 
 def _is_separate_file(name: str, stored: StoredFiles) -> bool:
@@ -269,12 +273,11 @@ def _convert_target(y: NDArray[Any] | None, options: argparse.Namespace, name: s
 
 def iter_encoded_parts(stored: StoredFiles, encoding: Encoding) -> Iterator[NewRows]:
     """Iterate over the rows of some files, encoded like the training file of a model, one block at a time."""
-    encoded_format = stored.file_format if stored.file_format in ("npy", "libsvm") else "csv"
-    if encoded_format != encoding.format:
+    if stored.encoded_format != encoding.format:
         descriptions = {"csv": "a table with named columns", "npy": "an array"}
         expected = descriptions.get(encoding.format, f"a {encoding.format} file")
         raise FileFormatError(f"{stored.name} is a {stored.file_format} file, but the model was trained on {expected}")
-    source = (_open_new_libsvm if encoded_format == "libsvm" else _open_new_columns)(stored, encoding)
+    source = (_open_new_libsvm if stored.file_format == "libsvm" else _open_new_columns)(stored, encoding)
     for block in source.blocks():
         X: Any = block.matrix
         if sp.issparse(X):  # LIBSVM rows have as many columns as the largest index in these files
@@ -289,8 +292,9 @@ def _open_new_libsvm(stored: StoredFiles, encoding: Encoding) -> StoredRows:
     decoder, first = LibsvmRows(stored.paths), encoding.first_index
     decoder.first_index = first
     source = DecodedRows(decoder, run_first_pass(decoder))  # sets `first_index` to 0 if the files have the index 0
-    unknown = 0 if decoder.first_index < first else source.d - 1 + first
-    if unknown < first or source.d > encoding.n_features:
+    has_index_0 = decoder.first_index < first
+    if has_index_0 or source.d > encoding.n_features:
+        unknown = 0 if has_index_0 else source.d - 1 + first
         raise DataError(
             f"{stored.name}: feature index {unknown} is unknown to the model, whose features are {first} to "
             f"{encoding.n_features - 1 + first}"

@@ -79,7 +79,7 @@ def describe_predictions(
         n_ordered, n_pairs = count_ordered_pairs(target.astype(float), predicted, groups)
         return f"{n_ordered} of {n_pairs} pairs in order ({n_ordered / n_pairs:.4f})" if n_pairs else NO_PAIR
     if target_kind == "numbers":
-        scores = score_predictions(target_kind, predicted, target.astype(float), None, quantile)
+        scores = score_predictions(target_kind, predicted, target.astype(float), quantile=quantile)
         return format_scores(scores).replace("share below", "share of targets below the prediction")
     scores = score_predictions(target_kind, predicted, target)
     text = f"accuracy {scores['accuracy']:.4f}"

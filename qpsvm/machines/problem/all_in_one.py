@@ -22,7 +22,8 @@ from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.class_space import ClassSpace
 from qpsvm.bounds.polish import polish
-from qpsvm.data.samples import ClassWeight, build_multiclass_samples
+from qpsvm.data.labels import ClassWeight
+from qpsvm.data.samples import build_multiclass_samples
 from qpsvm.machines.problem.certifier import Certifier
 from qpsvm.machines.problem.class_forms import build_dual_qp, build_primal_qp, compute_scaling
 from qpsvm.machines.problem.class_results import build_class_result

@@ -16,14 +16,14 @@ from qpsvm.program.solution import QPSolution
 
 
 def read_user_alpha(problem: DualStatement, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
-    """Map α of a user, which multipliers of the linear constraints may follow, to the rows of the dual: (m,)."""
+    """Map α (n,) of a user, optionally followed by multipliers of linear constraints, to the rows of the dual: (m,)."""
     n, constraints = problem._n_dual_variables, problem._constraint_rows
     if constraints is None:
         return np.asarray(problem._restrict_to_dual(as_finite_vector(alpha, name, n)))
     values = as_real_vector(alpha, name)
     values = as_finite_vector(values, name, n if len(values) == n else n + constraints.p)
     multipliers = values[n:] if len(values) > n else np.zeros(constraints.p)
-    scaled_multipliers = multipliers * constraints.scale * (problem._f_scale / problem.svm.unit)
+    scaled_multipliers = multipliers * constraints.scale * (problem._f_scale / problem.svm.unit)  # in units of α
     return np.concatenate([problem._restrict_to_dual(values[:n]), scaled_multipliers])
 
 
@@ -70,7 +70,7 @@ def _read_primal(problem: DualStatement, solution: QPSolution, x: FloatArray) ->
 
 
 def infer_form(solution: QPSolution, form: Form | None, m: int, margin_constraints: tuple[str, ...]) -> Form:
-    """Return the given form of a solution, or infer it from the variables, and check that it has m values of α.
+    """Return the given form, or infer it from the variables of the QP, and check that the solution has m values of α.
 
     margin_constraints: Names of the constraints of the primal whose multipliers are α.
 

@@ -2,7 +2,7 @@
 
     (FORM.4)  scaling:  α in units of a typical α, primal variables and constraints in units of the level
 
-Solvers have absolute tolerances, so they need numbers near 1. The level ℓ is the margin that y f should reach, as 1 for
+Solvers have absolute tolerances, so they need numbers near 1. The level ℓ is the margin that y f should reach: 1 for
 a C-SVM.
 """
 
@@ -30,7 +30,7 @@ def compute_scaling(
     Raises ParameterError.
     """
     constraints = svm.linear_constraints
-    svm = svm if constraints is None else constraints.unconstrained_dual
+    svm = svm if constraints is None else constraints.unconstrained_dual  # without their multipliers
     unit = compute_alpha_unit(svm, kappa)
     level = unit * kappa if svm.is_homogeneous else compute_level_size(svm)  # if ℓ = 0, the size of f at a typical α
     objective_unit = svm.unit * unit * level

@@ -59,7 +59,8 @@ class NoMachine(Exception):
 class Removal:
     """The removal of some samples.
 
-    samples, is_removed: Their indices among the active samples, and the mask of their rows in the dual.
+    samples: Indices of the samples among the active samples.
+    is_removed: Mask of the rows of these samples in the dual.
     dual: The dual without these samples: their rows stay, with bounds of 0.
     goal: The data of this dual, at s = 1 of (LEAVE.1).
     rows_to_pin (r,): Indices of the signed rows whose bounds become 0.
@@ -90,7 +91,7 @@ class LeaveOutSolver:
         self.full_result, self.full_alpha = full, problem._restrict_to_dual(full.alpha)
         self.removals = RemovalBuilder(problem, self.signed_rows, self.full_alpha)
         self.has_hard_rows = svm.hard_rows is not None
-        size = max(abs(full.primal), abs(full.dual))
+        size = max(abs(full.primal), abs(full.dual))  # `full.gap` is (P − D)/size
         self.unchanged_gap = full.gap * size / abs(full.dual) if full.dual else full.gap
         self.full_f = self.removals.reduce_to_samples(svm.sign * problem._restrict_to_dual(full.yf))
         self.functions = LeaveOneOutFunctions(problem, full)
@@ -148,7 +149,7 @@ class LeaveOutSolver:
         return results
 
     def _certify_together(self, removals: list[Removal], optima: list[Point]) -> list[LeftOutValues | None]:
-        """Certify optima as pieces of a path of length 0; None if a gap exceeds `GOOD_GAP` or b is not determined."""
+        """Certify optima as paths of length 0; None if a gap exceeds `GOOD_GAP` or b differs from the certified one."""
         goals = [removal.goal for removal in removals]
         v = [self.piece_certifier.repair(optimum[0], goal) for optimum, goal in zip(optima, goals, strict=True)]
         points, is_determined = self.piece_certifier.average_multipliers(
@@ -173,7 +174,7 @@ class LeaveOutSolver:
         problem, dual = self.problem, removal.dual
         certifier = Certifier(problem.space, dual)
         certificate = certifier.with_rounding_bound(certifier.certify(alpha), self.tol)
-        if not certificate.gap <= self.tol:
+        if not certificate.gap <= self.tol:  # or the gap is NaN
             return None
         self.functions.add_certified(removal.samples, certificate)
         # f of a ball has a further term of K(x, x), which is the level of its rows, so f is minus the violation

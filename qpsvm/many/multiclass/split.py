@@ -21,9 +21,9 @@ from qpsvm import machines as problems
 from qpsvm.base.arrays.constant_vectors import repeat_value
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError
+from qpsvm.data.labels import check_weights
 from qpsvm.data.rows import RowSource
 from qpsvm.data.rows.transformed import select_rows
-from qpsvm.data.samples import check_weights
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.derived_problems import restrict_parameter
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed

@@ -34,8 +34,8 @@ LARGE_OFFSET = 1e3
 CONSTANT_SPREAD = 1e-12
 #: Z is stored up to this number of entries, because a product with so small a Z is faster than a call of the source.
 MAX_STORED = 200_000
-#: Number of rows from which the column means and spreads are estimated.
-OFFSET_SAMPLE = 5000
+#: Minimum number of rows from which the column means and spreads are estimated, if there are as many.
+MIN_CENTRE_ROWS = 5000
 
 
 class LabelScaledRows:
@@ -202,7 +202,7 @@ def _choose_storage(source: RowSource) -> RowSource:
 
 def _estimate_centre(source: RowSource) -> tuple[FloatArray, FloatArray]:
     """Estimate mean and standard deviation of the columns, (d,) each; estimates suffice, as any μ suits (ROWS.1)."""
-    stride = max(1, source.n // OFFSET_SAMPLE)
+    stride = max(1, source.n // MIN_CENTRE_ROWS)
     if source.memory_matrix is None and stride == 1:  # two passes over so few rows are cheap, and need no copy
         mean = source.means()
         return mean, np.sqrt(CentredRows(source, mean).column_squares() / source.n)

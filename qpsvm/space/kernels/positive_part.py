@@ -1,16 +1,17 @@
 """Compute the positive part K₊ of an indefinite matrix, with a bound on the effect of rounding (`PositivePart`).
 
-Let K ≈ VΛVᵀ be a computed eigendecomposition, and r_j ≥ ‖Kv_j − λ_jv_j‖. However λ_j and v_j are rounded:
+Let K ≈ VΛVᵀ be any approximate eigendecomposition, r_j ≥ ‖Kv_j − λ_jv_j‖, and φ₊ the features with inner products K₊:
 
-    (CLIP.1)  w = Σ c_iφ₊(x_i) with c = VVᵀβ over the positive v_j is near w(α) = Σ β_iφ₊(x_i), ⟨φ₊(x_i), φ₊(x_j)⟩ = K₊
+    (CLIP.1)  w = Σ c_iφ₊(x_i) is near w(α) = Σ β_iφ₊(x_i), where c = Σ v_j v_jᵀβ over all j with λ_j > 0
     (CLIP.2)  β − c = Σ a_jv_j + x + s, with j over the λ_j not near 0, any x in the span of the other v_j, and a
               remainder s:  ‖w − w(α)‖ ≤ Σ |a_j| ‖K₊^½v_j‖ + (‖x‖ ‖Kx‖)^½ + ‖K₊‖^½ ‖s‖
     (CLIP.3)  λ_j < 0:  ‖K₊^½v_j‖ ≤ r_j/(2√|λ_j|);  any λ_j ≤ 0:  ≤ √r_j;  λ_j > 0:  ≤ √(λ_j + 2r_j)
 
 Derivation of (CLIP.3), ‖v_j‖ = 1: for each exact eigenvector q of K, (λ(q) − λ_j)⟨q, v_j⟩ = ⟨q, Kv_j − λ_jv_j⟩. For
-λ(q) > 0 ≥ λ_j the factor λ(q) − λ_j is at least λ(q), and at least 2√(λ(q)|λ_j|): sum λ(q)⟨q, v_j⟩². For λ_j > 0,
-v_jᵀK₊v_j = v_jᵀKv_j + v_jᵀK₋v_j with K₋ = K₊ − K, and ‖K₋v_j‖ ≤ r_j in the same way. The term of x in (CLIP.2) is
-xᵀK₊x ≤ ‖x‖ ‖K₊x‖ ≤ ‖x‖ ‖Kx‖: it bounds all λ_j near 0 at once, while a sum over them can be √n times as large.
+λ(q) > 0 ≥ λ_j the factor λ(q) − λ_j is at least λ(q), and at least 2√(λ(q)|λ_j|). This bounds each term of
+v_jᵀK₊v_j = Σ λ(q)⟨q, v_j⟩². For λ_j > 0, v_jᵀK₊v_j = v_jᵀKv_j + v_jᵀK₋v_j with K₋ = K₊ − K, and ‖K₋v_j‖ ≤ r_j in the
+same way. The term of x in (CLIP.2) is due to xᵀK₊x ≤ ‖x‖ ‖K₊x‖ ≤ ‖x‖ ‖Kx‖: it bounds all λ_j near 0 at once, while a
+sum over these j can be √n times as large.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class PositivePart:
         negative_part, is_positive = np.maximum(-self.values, 0.0), self.values > self._tolerance
         lengths = np.full(len(r), np.nan)
         np.sqrt(self.values + 2.0 * r, out=lengths, where=is_positive)
-        is_far_below = 4.0 * negative_part > r  # otherwise √r would be the smaller bound
+        is_far_below = 4.0 * negative_part > r  # nearer 0, √r is the smaller bound of (CLIP.3)
         np.divide(r, 2.0 * np.sqrt(negative_part), out=lengths, where=is_far_below)
         return lengths * FEW_ROUNDINGS
 

@@ -106,7 +106,7 @@ def _iter_parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[New
         (stored.file_format in NAMED_TABLE_FORMATS and encoding.format == "csv")
         or (stored.is_small_array and encoding.format == "npy")
     ):
-        frames = stored.iter_frames(stored.is_small_table)
+        frames = stored.iter_tables(all_at_once=stored.is_small_table)
     else:
         why = f"needs columns in memory, but {stored.name} is read in blocks or has no column names: leave it out"
         refused = ["drop_missing", "na", "encoding"]

@@ -69,7 +69,7 @@ def run_compare(options: argparse.Namespace) -> int:
         tol=options.tol, time_limit=options.time_limit, max_iter=options.max_iter, polish=not options.no_polish,
         repeat=options.repeat, verbose=options.verbose,
     )  # fmt: skip
-    comparison = _compare(problem, names, options.form, settings, as_text)
+    comparison = _compare(problem, names, options.form, settings, as_text=as_text)
     if not as_text:
         convert = {"csv": comparison.to_csv, "json": comparison.to_json, "latex": comparison.to_latex}[options.format]
         print(convert(), end="")
@@ -86,7 +86,7 @@ def demonstrate(options: argparse.Namespace) -> int:
     print("breast_cancer (scikit-learn), standardised")
     problem = CSVM(X, y, C=1.0)
     names = None if options.all else _list_usable(problem)
-    _compare(problem, names, None if options.all else "dual", CompareOptions(), as_text=True)
+    _compare(problem, names, form=None if options.all else "dual", settings=CompareOptions(), as_text=True)
     print("\n'solver gap' is the gap of the solver's own point; 'gap' is certified after polishing it.")
     if not options.all:
         print(f"With --all: also the primal forms, and textbook methods for at most {STUDY_SECONDS:g} s each.")
@@ -147,7 +147,7 @@ def run_cross_validate(options: argparse.Namespace) -> int:
         print(f"saved {options.save}: the machine with the best parameters, trained on all rows")
     if notes := format_notes(_find_hints(validation, best_problem, dataset)):
         print(notes)
-    return 0 if set(validation.status.ravel()) <= {"optimal", "infeasible"} else 1
+    return 0 if set(validation.status.ravel()) <= {"optimal", "infeasible"} else 1  # infeasible: a score of NaN
 
 
 def parse_values(text: str) -> list[Any]:
@@ -166,7 +166,7 @@ def read_parameter_grid(
 ) -> tuple[Any, dict[str, Any], Dataset]:
     """Return the problem at the first value of each parameter, all values by parameter, and the data.
 
-    build: Builds the problem from the data and the options. Raises ParameterError.
+    Raises ParameterError.
     """
     axes = {
         name: getattr(options, name) for name in (*PARAMETERS, *KERNEL_DEFAULTS) if getattr(options, name) is not None
@@ -192,7 +192,7 @@ def _compare(
     settings: CompareOptions,
     as_text: bool,
 ) -> Comparison:
-    """Compare the named backends, by default all, and print the table as it grows if the format is text."""
+    """Compare the named backends, or all, on one form, or both, and print rows as they are solved if `as_text`."""
     n, d = problem.X.shape
     empty = Comparison(problem.title, n, d, settings.tol, (), settings.repeat)
     if isinstance(problem, MulticlassProblem):
