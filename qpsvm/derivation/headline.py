@@ -68,8 +68,8 @@ def assess_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, 
     gap_text = (
         f"a certified relative gap of {gap:.1e}" if np.isfinite(gap) else "no certified gap: it separates nothing"
     )
-    relative_change = relative_to(float(np.abs(make_feasible(at.problem.svm, alpha) - alpha).max()), at.max_alpha)
-    if max(relative_change, at.alpha_without_weight) > AGREEMENT_TOL:
+    change = float(np.abs(make_feasible(at.problem.svm, alpha) - alpha).max())
+    if relative_to(max(change, at.alpha_without_weight), at.max_alpha) > AGREEMENT_TOL:
         return (
             f"NOT FEASIBLE: at the α given, {describe_violation(at)}. The residuals are those of the α given; the "
             f"feasible α that the library makes of it has {gap_text}"

@@ -399,6 +399,16 @@ def test_an_alpha_that_is_optimal_only_when_repaired_is_not_called_optimal():
 # --- any α, however large ---------------------------------------------------------------------------------------------
 
 
+@for_each("scale", [1e-5, 1.0, 1e5])
+def test_an_alpha_of_a_sample_of_weight_zero_is_measured_relative_to_the_others(scale):
+    X = scale * np.array([[0.0], [1.0], [3.0], [4.0], [2.0]])
+    problem = qpsvm.CSVM(X, [0, 0, 1, 1, 1], C=1e30 if scale < 1 else 1e6, sample_weight=[1, 1, 1, 1, 0])
+    alpha = qpsvm.solve(problem).alpha.copy()
+    for share, is_feasible in ((1e-9, True), (1e-3, False)):
+        alpha[4] = share * alpha.max()
+        assert qpsvm.derive(problem, alpha=alpha).headline.startswith("NOT FEASIBLE: ") != is_feasible
+
+
 @pytest.mark.filterwarnings("error")
 @for_each("machine, kernel, size", cover_pairs(MACHINES, ("linear", "rbf"), (1e17, 1e150, 1e308)))
 def test_an_alpha_that_is_far_too_large_is_made_feasible_and_measured(machine, kernel, size):

@@ -108,12 +108,14 @@ def open_rows(
     """
     if isinstance(data, RowSource):
         options = {"target": target, "columns": columns, "weight": weight, "block_rows": block_rows}
+        if not isinstance(data, StoredRows):  # a source of the user's own is returned unchanged
+            options |= {"sparse": sparse, "scratch": scratch}
         given = [option for option, value in options.items() if value is not None]
         if given:
             raise ParameterError(
                 f"the rows are open already: leave out {given[0]}, or open them from where they are stored"
             )
-        if not isinstance(data, StoredRows):  # a source of the user's own is returned unchanged
+        if not isinstance(data, StoredRows):
             return cast("StoredRows", data)
     if block_rows is not None and block_rows < 1:
         raise ParameterError(f"block_rows must be positive, got {block_rows}")

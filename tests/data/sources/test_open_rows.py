@@ -26,7 +26,7 @@ from qpsvm.base.errors import (
     UnknownOptionError,
 )
 from qpsvm.data.files.source import read_bytes
-from qpsvm.data.rows import ArrayRows
+from qpsvm.data.rows import ArrayRows, RowSource
 from qpsvm.data.sources import open_rows, scratch
 
 pa = pytest.importorskip("pyarrow")
@@ -222,6 +222,11 @@ def test_rows_that_are_open_already():
     assert open_rows(rows) is rows
     with pytest.raises(ParameterError, match="open already: leave out target"):
         open_rows(rows, target=0)
+    own = type("OwnRows", (RowSource,), dict.fromkeys(RowSource.__abstractmethods__))()
+    assert open_rows(own) is own
+    for option in ({"sparse": True}, {"scratch": False}):
+        with pytest.raises(ParameterError, match=f"open already: leave out {next(iter(option))}"):
+            open_rows(own, **option)
 
 
 def test_what_needs_pyarrow_says_so(tmp_path, monkeypatch):
