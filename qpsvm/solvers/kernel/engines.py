@@ -28,7 +28,7 @@ from qpsvm.solvers.kernel.dual import KernelDual, KernelPoint
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.full_loop import FullLoop
 from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_rough_error, select_at_point
-from qpsvm.solvers.kernel.meeting_hulls import hulls_seem_to_meet, solve_meeting_hulls
+from qpsvm.solvers.kernel.low_rank_interior_point import seems_to_vanish, solve_with_low_rank
 from qpsvm.solvers.kernel.newton_step import MAX_EXACT_ROWS, multiply_gram, solve_bordered
 from qpsvm.solvers.kernel.working_set import NEWTON_STEPS, LoopStage, WorkingSet, solve_from
 from qpsvm.space.kernels.gram_blocks import GramBlocks
@@ -78,7 +78,7 @@ class EngineSearch:
         self.engine_used = "none"
         self._start_u: FloatArray | None = None
         self.brief = False
-        self._can_meet = True  # until `solve_meeting_hulls` has failed
+        self._may_vanish = True  # until `solve_with_low_rank` has run
 
     @property
     def best_point(self) -> KernelPoint:
@@ -142,10 +142,10 @@ class EngineSearch:
         initial = InitialSet(rows, zero if beta is None else beta, zero, beta is not None)
         self.update_best("gram", solve_from(self.blocks, problem, initial, stages, self.target, self.effort))
 
-    def solve_meeting_hulls(self) -> bool:
+    def solve_with_low_rank(self) -> bool:
         """Solve a problem whose optimum seems to be 0 by interior points, once; return whether it is."""
-        can_meet, self._can_meet = self._can_meet, False
-        found = solve_meeting_hulls(self.blocks, self.problem, self.effort) if can_meet else None
+        may_vanish, self._may_vanish = self._may_vanish, False
+        found = solve_with_low_rank(self.blocks, self.problem, self.effort) if may_vanish else None
         if found is None:
             return False
         point = self.measure_point(found.beta)
@@ -166,8 +166,8 @@ class EngineSearch:
             return None
         if problem.is_homogeneous:
             loop_point = problem.build_point(beta, K @ beta)
-            if hulls_seem_to_meet(problem, loop_point):
-                if self.solve_meeting_hulls():
+            if seems_to_vanish(problem, loop_point):
+                if self.solve_with_low_rank():
                     return None
                 beta = self.best_point.beta if self.engine_used != "none" else beta
         if problem.n > MAX_EXACT_ROWS:

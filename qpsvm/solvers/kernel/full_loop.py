@@ -29,7 +29,7 @@ from qpsvm.solvers.kernel.dual import KernelDual, KernelPoint
 from qpsvm.solvers.kernel.effort import ENTRIES_PER_CLOCK_CHECK, Effort
 from qpsvm.solvers.kernel.initial_sets import estimate_rough_error
 from qpsvm.solvers.kernel.loop import KernelSamples
-from qpsvm.solvers.kernel.meeting_hulls import hulls_seem_to_meet
+from qpsvm.solvers.kernel.low_rank_interior_point import seems_to_vanish
 from qpsvm.solvers.kernel.newton_step import find_moving_rows, polish_by_newton
 from qpsvm.solvers.kernel.streamed import StreamedGram
 from qpsvm.space.kernels.gram_blocks import GramBlocks
@@ -85,7 +85,7 @@ class SearchState(Protocol):
     def solve_with_gram(self) -> None:
         """Solve with the whole Gram matrix."""
 
-    def solve_meeting_hulls(self) -> bool:
+    def solve_with_low_rank(self) -> bool:
         """Solve a problem whose optimum seems to be 0; return whether it is."""
 
 
@@ -127,8 +127,8 @@ class FullLoop:
             if not self._run_loop():
                 continue
             assert self.point is not None
-            if hulls_seem_to_meet(search.problem, self.point):
-                if search.solve_meeting_hulls():
+            if seems_to_vanish(search.problem, self.point):
+                if search.solve_with_low_rank():
                     return
                 self.point = min(self.point, search.best_point, key=lambda point: point.gap)
             is_last = self._tol <= SETTINGS.last_tol or not self._can_resume

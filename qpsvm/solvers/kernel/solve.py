@@ -59,7 +59,7 @@ class KernelSolution:
     u (n,): Kβ, in double precision where it matters, and to about seven digits for rows strictly on their right side,
         which contribute nothing to the gap.
     gap: Relative gap (KDUAL.4) over all rows.
-    engine: The one that found the point: "gram", "libsvm", "start", "interior points" (KMEET.2), "equal rows"
+    engine: The one that found the point: "gram", "libsvm", "start", "interior points" (KLOW.2), "equal rows"
         (KTIES.3), or "none" if time ran out before any started.
     iterations: Iterations of the loop plus Newton steps.
     reason: "converged", "iteration_limit", "time_limit", "interrupted" or "numerical_error".

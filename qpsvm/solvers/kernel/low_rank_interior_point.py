@@ -1,13 +1,13 @@
-"""Solve a ν-SVM or one-class SVM whose optimum seems to be 0 (`solve_meeting_hulls`).
+"""Solve a ν-SVM or one-class SVM whose optimum seems to be 0 (`solve_with_low_rank`).
 
 It is if the reduced hulls of the two classes meet, or the origin is in the reduced hull of the samples. No gap is then
 small relative to the optimum, and methods that move two rows, or those of one split into free and bound rows, converge
 slowly. But K usually has a low numerical rank, so that interior points are cheap:
 
-    (KMEET.1)  K = LLᵀ up to rounding, L (n, r):  w(β) = 0 if and only if Lᵀβ = 0
-    (KMEET.2)  minimise ½‖Lᵀβ‖²  subject to  low ≤ β ≤ high,  Eᵀβ = t,  E (n, q):  the sum of each class, or of all β
-    (KMEET.3)  LLᵀβ − Eν − z₋ + z₊ = 0,  z₋(β − low) = μ,  z₊(high − β) = μ,  z₋, z₊ > 0,  and μ → 0
-    (KMEET.4)  its Newton step: (LLᵀ + Θ) dβ − E dν = g with Θ = z₋/(β − low) + z₊/(high − β). With A = [L, E],
+    (KLOW.1)  K = LLᵀ up to rounding, L (n, r):  w(β) = 0 if and only if Lᵀβ = 0
+    (KLOW.2)  minimise ½‖Lᵀβ‖²  subject to  low ≤ β ≤ high,  Eᵀβ = t,  E (n, q):  the sum of each class, or of all β
+    (KLOW.3)  LLᵀβ − Eν − z₋ + z₊ = 0,  z₋(β − low) = μ,  z₊(high − β) = μ,  z₋, z₊ > 0,  and μ → 0
+    (KLOW.4)  its Newton step: (LLᵀ + Θ) dβ − E dν = g with Θ = z₋/(β − low) + z₊/(high − β). With A = [L, E],
               dβ = Θ⁻¹(g − A m),  m = (Lᵀdβ, −dν),
               (AᵀΘ⁻¹A + diag(1, …, 1, 0, …, 0)) m = AᵀΘ⁻¹g − (0, t − Eᵀβ)
 
@@ -28,66 +28,64 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.solvers.kernel.dual import KernelDual, KernelPoint
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.space.kernels.gram_blocks import GramBlocks
-from qpsvm.space.kernels.pivoted_cholesky import factorise_pivoted
+from qpsvm.space.kernels.pivoted_cholesky import ROUNDED_ERROR, factorise_pivoted
 
-#: From this relative gap of a rough point on, the hulls seem to meet: it is 1 for any point if the optimum is 0.
-MEETING_GAP = 0.9
-#: Limits of r in (KMEET.1), as a share of n, and of the n r² products of a step, which take .3 s: beyond, other methods
+#: From this relative gap of a rough point on, w seems to be 0 at the optimum: if it is, the gap of any point is 1.
+VANISHING_GAP = 0.9
+#: Limits of r in (KLOW.1), as a share of n, and of the n r² products of a step, which take .3 s: beyond, other methods
 #: are cheaper.
 MAX_RANK_SHARE, MAX_PRODUCTS = 0.9, 5e9
-#: Error of ‖w(β)‖² by (KMEET.1), as a share of (Σ|β|)² max K_ii.
-FACTOR_ERROR = 1e-16
 #: ‖w(β)‖² counts as 0 up to this share of the rounding error of its n terms, (VANISH.2).
 ZERO_SHARE = 0.9
 #: Steps go on below that while each reduces ‖w(β)‖² to less than this share, as with a linear kernel.
 FAST_SHARE = 0.01
-#: Limit of the steps (KMEET.4); 10 to 25 are usual.
+#: Limit of the steps (KLOW.4); 10 to 25 are usual.
 MAX_STEPS = 40
 #: Share of the way to the boundary that a step may take.
 TO_BOUNDARY = 0.99
 #: If the optimum is not 0: the accuracy at which Newton steps on the free rows take over, and the share of an interval
 #: within which β then counts as at an end of it.
 START_GAP, SNAP_SHARE = 1e-4, 1e-3
-#: Added to the unit diagonal of the scaled matrix of (KMEET.4).
+#: Added to the unit diagonal of the scaled matrix of (KLOW.4).
 RIDGE = 1e-15
 
 
-def hulls_seem_to_meet(problem: KernelDual, point: KernelPoint) -> bool:
+def seems_to_vanish(problem: KernelDual, point: KernelPoint) -> bool:
     """Return whether the optimum may be 0, and the gap of a rough solution suggests that it is."""
-    return problem.is_homogeneous and point.gap >= MEETING_GAP
+    return problem.is_homogeneous and point.gap >= VANISHING_GAP
 
 
 @dataclass(frozen=True, eq=False)
-class MeetingPoint:
+class LowRankPoint:
     """A feasible β (n,), and whether w(β) is 0 up to rounding."""
 
     beta: FloatArray
     is_zero: bool
 
 
-def solve_meeting_hulls(blocks: GramBlocks, problem: KernelDual, effort: Effort) -> MeetingPoint | None:
-    """Solve (KMEET.2) for a homogeneous problem; None if the rank is too high, time runs out, or the steps fail."""
+def solve_with_low_rank(blocks: GramBlocks, problem: KernelDual, effort: Effort) -> LowRankPoint | None:
+    """Solve (KLOW.2) for a homogeneous problem; None if the rank is too high, time runs out, or the steps fail."""
     n = problem.n
     max_rank = int(min(MAX_RANK_SHARE * n, math.sqrt(MAX_PRODUCTS / n)))
-    factor = factorise_pivoted(blocks, np.arange(n), problem.weight, FACTOR_ERROR, max_rank, effort.is_late)
+    factor = factorise_pivoted(blocks, np.arange(n), problem.weight, ROUNDED_ERROR, max_rank, effort.is_late)
     if factor is None or not factor.is_reached:
         return None
     iteration = _InteriorPoint(factor.L, problem)
     previous_value = iteration.value
     for _ in range(MAX_STEPS):
         if iteration.is_zero and not iteration.value < FAST_SHARE * previous_value:
-            return MeetingPoint(problem.make_feasible(iteration.beta), True)
+            return LowRankPoint(problem.make_feasible(iteration.beta), True)
         if iteration.is_accurate:
-            return MeetingPoint(problem.make_feasible(iteration.snap_to_ends()), False)
+            return LowRankPoint(problem.make_feasible(iteration.snap_to_ends()), False)
         previous_value = iteration.value
         if effort.is_over() or not iteration.step():
-            return MeetingPoint(problem.make_feasible(iteration.beta), True) if iteration.is_zero else None
+            return LowRankPoint(problem.make_feasible(iteration.beta), True) if iteration.is_zero else None
         effort.newton_steps += 1
     return None
 
 
 class _InteriorPoint:
-    """The iterate of (KMEET.3): β and ν, and z₋ and z₊ as `z_low` and `z_high`, (n,).
+    """The iterate of (KLOW.3): β and ν, and z₋ and z₊ as `z_low` and `z_high`, (n,).
 
     value, gradient: ‖Lᵀβ‖², and LLᵀβ (n,).
     below, above (n,): β − low and high − β.
@@ -119,11 +117,11 @@ class _InteriorPoint:
 
     @property
     def is_accurate(self) -> bool:
-        """Whether β is optimal up to `START_GAP`. The residual of (KMEET.3) decreases faster than the products."""
+        """Whether β is optimal up to `START_GAP`. The residual of (KLOW.3) decreases faster than the products."""
         return self._sum_products() <= START_GAP * self.value
 
     def _sum_products(self) -> float:
-        """Sum the products of (KMEET.3): 2nμ."""
+        """Sum the products of (KLOW.3): 2nμ."""
         return float(self.z_low @ self.below + self.z_high @ self.above)
 
     def snap_to_ends(self) -> FloatArray:
@@ -133,7 +131,7 @@ class _InteriorPoint:
         return np.where(self.above <= margin, self.problem.high, at_low)
 
     def step(self) -> bool:
-        """Take one predictor-corrector step; return False if (KMEET.4) has no solution in floating point."""
+        """Take one predictor-corrector step; return False if (KLOW.4) has no solution in floating point."""
         mu = self._sum_products() / (2 * self.n)
         if not (self.below.min() > 0.0 and self.above.min() > 0.0 and mu > 0.0):
             return False
@@ -160,7 +158,7 @@ class _InteriorPoint:
         return True
 
     def _factorise(self) -> _NewtonSystem | None:
-        """Factorise the matrix of (KMEET.4); None if it is not positive definite in floating point."""
+        """Factorise the matrix of (KLOW.4); None if it is not positive definite in floating point."""
         inverse_theta = 1.0 / (self.z_low / self.below + self.z_high / self.above)
         scaled_A = self.A * np.sqrt(inverse_theta)[:, None]
         M = scaled_A.T @ scaled_A
@@ -172,7 +170,7 @@ class _InteriorPoint:
         return None if info else _NewtonSystem(inverse_theta, M, scale, factor)
 
     def _solve(self, system: _NewtonSystem, low_residual: FloatArray, high_residual: FloatArray) -> _Step:
-        """Solve (KMEET.4) for the residuals μ − z₋(β − low) and μ − z₊(high − β), (n,)."""
+        """Solve (KLOW.4) for the residuals μ − z₋(β − low) and μ − z₊(high − β), (n,)."""
         dual_residual = self.gradient - self.E @ self.nu - self.z_low + self.z_high
         g = low_residual / self.below - high_residual / self.above - dual_residual
         right = (system.inverse_theta * g) @ self.A
@@ -202,7 +200,7 @@ class _Step:
 
 @dataclass(frozen=True, eq=False)
 class _NewtonSystem:
-    """Θ⁻¹ (n,), the matrix M of (KMEET.4), s = 1/√M_ii, and the Cholesky factor of diag(s) M diag(s)."""
+    """Θ⁻¹ (n,), the matrix M of (KLOW.4), s = 1/√M_ii, and the Cholesky factor of diag(s) M diag(s)."""
 
     inverse_theta: FloatArray
     M: FloatArray

@@ -11,7 +11,7 @@ import qpsvm
 from qpsvm import RBF, Linear, NuSVM, OneClass, Polynomial
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.meeting_hulls import solve_meeting_hulls
+from qpsvm.solvers.kernel.low_rank_interior_point import solve_with_low_rank
 from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 
 KERNELS = (RBF(0.1), Polynomial(3, 0.5, 1.0), Linear())
@@ -60,7 +60,7 @@ def test_the_point_is_feasible_and_has_no_w(kernel, weighted):
     X, y = noisy_labels(200)
     weight = np.random.default_rng(0).uniform(0.5, 2.0, 200) if weighted else None
     dual = build_nu_dual(y, 0.2, weight)
-    found = solve_meeting_hulls(KernelBlocks(kernel, X), dual, Effort(None, None))
+    found = solve_with_low_rank(KernelBlocks(kernel, X), dual, Effort(None, None))
     assert found is not None
     assert found.is_zero
     assert ((dual.low <= found.beta) & (found.beta <= dual.high)).all()
@@ -75,7 +75,7 @@ def test_hulls_that_are_barely_apart_are_not_said_to_meet():
     X, labels = make_moons(300, noise=0.3, random_state=0)
     y, kernel = np.where(labels, 1.0, -1.0), RBF(1.0)
     dual = build_nu_dual(y, 0.1)
-    found = solve_meeting_hulls(KernelBlocks(kernel, X), dual, Effort(None, None))
+    found = solve_with_low_rank(KernelBlocks(kernel, X), dual, Effort(None, None))
     assert found is not None
     assert not found.is_zero
     result = qpsvm.solve(NuSVM(X, y, 0.1, kernel), "kernel_newton", check=False)
@@ -87,9 +87,9 @@ def test_hulls_that_are_barely_apart_are_not_said_to_meet():
 def test_a_kernel_matrix_of_high_rank_and_a_time_limit_are_left_to_other_methods():
     X, y = noisy_labels(60)
     blocks = KernelBlocks(RBF(50.0), X)
-    assert solve_meeting_hulls(blocks, build_nu_dual(y, 0.2), Effort(None, None)) is None
+    assert solve_with_low_rank(blocks, build_nu_dual(y, 0.2), Effort(None, None)) is None
     late = Effort(1e-9, None)
-    assert solve_meeting_hulls(KernelBlocks(RBF(0.5), X), build_nu_dual(y, 0.2), late) is None
+    assert solve_with_low_rank(KernelBlocks(RBF(0.5), X), build_nu_dual(y, 0.2), late) is None
 
 
 def test_no_other_backend_follows_a_gap_that_is_rounding(capsys):
