@@ -226,7 +226,7 @@ def _read_source(source: DataSource, options: argparse.Namespace, raw: bool) -> 
     return read_table(
         content,
         target=options.target, drop=options.drop, standardise=options.standardise and not raw,
-        wanted=choose_target_kind(options), groups=options.groups, weights=options.weights, keep=options.keep,
+        target_kind=choose_target_kind(options), groups=options.groups, weights=options.weights, keep=options.keep,
         date=options.date, missing=choose_missing_policy(options), text_format=build_text_format(options), raw=raw,
     )  # fmt: skip
 
