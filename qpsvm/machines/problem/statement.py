@@ -200,7 +200,7 @@ class MachineStatement(metaclass=FastABCMeta):
             X = X[:, self.active_rows]
         if self._constraint_rows is not None:  # without a free intercept, since the samples must not be centred
             intercept: Intercept = "penalised" if self.intercept == "penalised" else None
-            space = FeatureSpace(self.kernel, self._constraint_rows.append_points(X), intercept, self.psd)
+            space = FeatureSpace(self.kernel, self._constraint_rows.append_points_to(X), intercept, self.psd)
             if intercept and space.computed_intercept is None:
                 raise UnsupportedError("constraints and a penalised intercept take a positive semidefinite kernel")
             return space
