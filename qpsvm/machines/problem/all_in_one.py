@@ -26,7 +26,7 @@ from qpsvm.data.samples import ClassWeight, build_multiclass_samples
 from qpsvm.machines.problem.certifier import Certifier
 from qpsvm.machines.problem.class_forms import build_dual_qp, build_primal_qp, compute_scaling
 from qpsvm.machines.problem.class_results import build_class_result
-from qpsvm.machines.problem.parameter_checks import Form, as_intercept
+from qpsvm.machines.problem.parameter_checks import Form, check_intercept
 from qpsvm.machines.problem.penalties import check_penalties, compute_active_penalties, format_penalty
 from qpsvm.machines.problem.problem import Problem
 from qpsvm.machines.problem.result_checks import check_function_count
@@ -76,7 +76,7 @@ class AllInOneProblem(Problem):
         intercept: Intercept = "free", class_weight: ClassWeight = None,
     ) -> None:  # fmt: skip
         samples = build_multiclass_samples(X, y, sample_weight, class_weight)
-        super().__init__(samples, kernel, as_intercept(intercept), psd)
+        super().__init__(samples, kernel, check_intercept(intercept), psd)
         self._set_hyperparameters(C=C)
 
     def _set_hyperparameters(self, *, C: float | ArrayLike) -> None:  # type: ignore[override]
