@@ -26,10 +26,7 @@ from qpsvm.space.operators import Operator, RepeatedOperator
 
 @dataclass(frozen=True, eq=False)
 class ClassPlane(Hyperplane):
-    """Decision functions of all classes: a `Hyperplane` with b = 0, and an intercept b_c for each class.
-
-    intercepts, centred_intercepts (k,): As `b` and `centred_b` of a `Hyperplane`.
-    """
+    """Decision functions of all classes: a `Hyperplane` with b = 0, and for each class its b and `centred_b`: (k,)."""
 
     intercepts: FloatArray = field(default_factory=lambda: np.zeros(0))
     centred_intercepts: FloatArray = field(default_factory=lambda: np.zeros(0))
@@ -144,11 +141,8 @@ def build_plane(
     space: FeatureSpace, svm: SVMDual, coef: FloatArray, w: FloatArray | None, b: float,
     multipliers: Mapping[str, float], factor: float,
 ) -> tuple[Hyperplane, dict[str, Any]]:  # fmt: skip
-    """Build the decision function in the caller's coordinates, and the `Certificate` attributes that follow from it.
-
-    Only all-in-one machines have such attributes; for other machines the dictionary is empty.
-    """
-    if not isinstance(space, ClassSpace) or svm.classes is None:
+    """Build the decision function in the caller's coordinates, and the `Certificate` attributes that follow from it."""
+    if not isinstance(space, ClassSpace) or svm.classes is None:  # such attributes are the intercepts of classes
         return space.build_hyperplane(coef, w, b, factor), {}
     plane = space.build_hyperplane(coef, w, svm.classes.extract_intercepts(multipliers), factor)
     centred = svm.classes.name_multipliers(plane.centred_intercepts)

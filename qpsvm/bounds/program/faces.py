@@ -3,9 +3,8 @@
 The set is Ax = b, Gx ≤ h, lb ≤ x ≤ ub, with n variables, p equalities and m inequalities:
 
     (FACE.1)  some rows and bounds are active at every feasible point: those with slack s = 0 where Σ min(s, 1) is
-              largest over all (x, τ, s) with τ ≥ 1, s ≥ 0, Ax = τb, Gx + s_G ≤ τh, τ lb + s_lb ≤ x and x + s_ub ≤
-              τ ub. A larger τ scales the set until every other s reaches 1, and x/τ is feasible (Freund, Roundy and
-              Todd 1985)
+              largest over all (x, τ, s) with τ ≥ 1, s ≥ 0, Ax = τb, Gx + s_G ≤ τh, τ lb + s_lb ≤ x, x + s_ub ≤ τ ub.
+              With a large τ every other s reaches 1, and x/τ is feasible (Freund, Roundy and Todd 1985)
     (FACE.2)  these bounds fix their variables, these rows are equalities in the others, and the remaining rows have
               slack
     (FACE.3)  among dependent equalities only a maximal independent subset is solved. It implies every other equality:
@@ -60,15 +59,12 @@ def find_face(program: QPBounds) -> Face | None:
 
 
 def iter_interior_multipliers(program: QPBounds, u: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield y (p,), z (m,) of (FACE.4) at u (n,): first with the largest minimum of |c_j|, then with the largest sum.
-
-    Here j runs over the variables with one bound, and each |c_j| counts up to 1. Variables without bounds have c_j = 0.
-    """
+    """Yield y (p,), z (m,) of (FACE.4) at u (n,): with the largest minimum, then sum, of min(|c_j|, 1) over these j."""
     m, p = len(program.h), len(program.b)
     gradient = program.apply_hessian(u).value + program.qp.q
     has_lower, has_upper = np.isfinite(program.lb), np.isfinite(program.ub)
     up, down = np.flatnonzero(has_lower & ~has_upper), np.flatnonzero(has_upper & ~has_lower)  # c_j > 0, and c_j < 0
-    free = np.flatnonzero(~has_lower & ~has_upper)
+    free = np.flatnonzero(~has_lower & ~has_upper)  # c_j = 0
     columns = sp.vstack([sp.csr_array(program.A), sp.csr_array(program.G)], format="csc")
     n_signs = len(up) + len(down)
     if not n_signs or not p + m:
@@ -91,10 +87,7 @@ def iter_interior_multipliers(program: QPBounds, u: FloatArray) -> Iterator[tupl
 def is_implied_row(
     rows: FloatArray, rhs: FloatArray, i: int, independent: IntArray, x: FloatArray, fixed: IntArray, is_equality: bool
 ) -> bool:
-    """Return whether the `independent` rows, as equalities, imply row i, with `fixed` variables as in x (n,), (FACE.3).
-
-    is_equality: Whether row i has to hold with equality; otherwise it is row·x ≤ rhs.
-    """
+    """Return whether the `independent` equalities imply row i, = or ≤ rhs, with `fixed` entries of x (n,), (FACE.3)."""
     free = np.setdiff1d(np.arange(rows.shape[1]), fixed)
     basis, row = rows[np.ix_(independent, free)], rows[i, free]
     coefficients = np.linalg.lstsq(basis.T, row, rcond=None)[0] if len(independent) else np.zeros(0)

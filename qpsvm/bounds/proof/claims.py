@@ -116,13 +116,9 @@ def prove_weak_duality(
 
 
 def build_proof(
-    request: ProofRequest,
-    point: FeasibleAlpha,
-    bounds: GapBounds,
-    remains: float,
-    extra_claims: Sequence[Claim],
+    request: ProofRequest, point: FeasibleAlpha, bounds: GapBounds, remains: float, extra_claims: Sequence[Claim],
     weak_duality: WeakDuality,
-) -> Proof:
+) -> Proof:  # fmt: skip
     """Build the proof.
 
     point, bounds: A feasible α, and the bounds proven for it.

@@ -26,16 +26,10 @@ from qpsvm.base.arrays.formatting import format_upper_bound
 from qpsvm.base.arrays.rationals import MAX_FLOAT, enclose_fraction, round_up, sum_rounded_down, sum_rounded_up
 from qpsvm.base.arrays.rounding import FEW_ROUNDINGS
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.bounds.proof import rational, terms
+from qpsvm.bounds.proof import gap_corrections, rational, terms
 from qpsvm.bounds.proof.claims import ProofRequest, build_empty_proof, build_proof, prove_weak_duality
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, FeasibleAlpha
-from qpsvm.bounds.proof.gap_corrections import (
-    estimate_rounding_cost,
-    find_free_intercepts,
-    improve_intercepts,
-    relax_levels,
-)
 from qpsvm.bounds.proof.proof import Claim, Proof
 from qpsvm.bounds.proof.spaces import ExactValues, PointValues, Space, SpaceMeasurement
 from qpsvm.bounds.proof.terms import GapBounds, Interval
@@ -75,7 +69,7 @@ def prove(request: ProofRequest) -> Proof:
         best_b, text = better_point.multipliers.get("b"), _describe_intercepts(program, better_point, remaining_gap)
         extra_claims.append(Claim("intercept", "proven", text, remaining_gap))
     _, max_primal = bounds.primal
-    relaxed = relax_levels(program, primal_point, values) if max_primal == math.inf else None
+    relaxed = gap_corrections.relax_levels(program, primal_point, values) if max_primal == math.inf else None
     if relaxed is not None:  # then P − D is infinite, too, and `better` is None
         relaxed_program, violation, text = relaxed
         remaining_gap = _bound_changed_gap(relaxed_program, primal_point, dual_point, values)
@@ -173,21 +167,18 @@ def _bound_gap_by_terms(
     linear_low, linear_high = terms.bound_linear_term(program, dual_point)
     curved_low, curved_high = terms.bound_curvature_term(program, dual_point)
     square_low, square_high = _bound_dual_half_square(measured)
-    dual = (
-        sum_rounded_down(linear_low, -square_high, -curved_high, -penalty_high),
-        sum_rounded_up(linear_high, -square_low, -curved_low, -penalty_low),
-    )
+    dual_low = sum_rounded_down(linear_low, -square_high, -curved_high, -penalty_high)
+    dual_high = sum_rounded_up(linear_high, -square_low, -curved_low, -penalty_low)
     half_square_low, half_square_high = measured.half_square
-    primal = (
-        sum_rounded_down(half_square_low, loss_low, cost_low),
-        sum_rounded_up(half_square_high, loss_high, cost_high),
-    )
+    primal_low = sum_rounded_down(half_square_low, loss_low, cost_low)
+    primal_high = sum_rounded_up(half_square_high, loss_high, cost_high)
     distance = measured.distance
     half_square_distance = 0.5 * distance * distance * FEW_ROUNDINGS + UNDERFLOW if distance != 0.0 else 0.0
     low = sum_rounded_down(terms.INWARD * g_low, ridge_low, measured.min_half_square_distance)
-    difference = low, half_square_distance + g_high + ridge_high
+    high = half_square_distance + g_high + ridge_high
+    bounds = _intersect_bounds((primal_low, primal_high), (dual_low, dual_high), difference=(low, high))
     min_norm = math.nextafter(math.sqrt(2.0 * max(half_square_low, 0.0)), 0.0)
-    return replace(_intersect_bounds(primal, dual, difference), distance=distance, min_norm=min_norm), upper
+    return replace(bounds, distance=distance, min_norm=min_norm), upper
 
 
 def _bound_dual_half_square(measured: SpaceMeasurement) -> Interval:
@@ -250,13 +241,12 @@ def _find_better_intercepts(
     request: ProofRequest, dual_point: FeasibleAlpha, values: ExactValues | SpaceMeasurement, bounds: GapBounds
 ) -> tuple[Primal, float] | None:
     """Return the primal point with the best b, and its gap; None unless that is less than half the gap of `bounds`."""
-    program, (_, max_difference) = request.program, bounds.difference
-    if not (
-        bounds.gap > NEGLIGIBLE_GAP  # a relative gap, unlike P − D, of which the rounding of b is a share
-        and estimate_rounding_cost(program, request.primal_point) > NEGLIGIBLE_SHARE * max_difference
-    ):
+    program, primal_point, (_, max_difference) = request.program, request.primal_point, bounds.difference
+    if bounds.gap <= NEGLIGIBLE_GAP:
         return None
-    better = improve_intercepts(program, request.primal_point, values)
+    if not gap_corrections.estimate_rounding_cost(program, primal_point) > NEGLIGIBLE_SHARE * max_difference:
+        return None  # the rounding of b adds little to P − D, or P − D is infinite
+    better = gap_corrections.improve_intercepts(program, primal_point, values)
     if better is None:
         return None
     better_gap = _bound_changed_gap(program, better, dual_point, values)
@@ -265,7 +255,9 @@ def _find_better_intercepts(
 
 def _describe_intercepts(program: ExactDual, better: Primal, gap: float) -> str:
     """State the gap with the best b, in a sentence."""
-    intercepts = [float(better.multipliers[group.multiplier]) for group in find_free_intercepts(program)]
+    intercepts = [
+        float(better.multipliers[group.multiplier]) for group in gap_corrections.find_free_intercepts(program)
+    ]
     subject = (
         "with the best b for this w, the rational number" if len(intercepts) == 1 else "with other b, rational numbers"
     )

@@ -37,10 +37,7 @@ _NEARLY_QID = re.compile(rb"\sqid[^:\s]")
 
 
 def refuse_column_options(path: object, get_option: Callable[[str], Any], flag: str = "") -> None:
-    """Refuse options that name what a LIBSVM file has in its place. Raises ParameterError.
-
-    get_option: Function that returns the value of an option by its name; None if there is no such option.
-    """
+    """Refuse options, from `get_option(name)`, that name what LIBSVM files have in its place. Raises ParameterError."""
     for name, why in UNSUPPORTED_OPTIONS.items():
         given = get_option(name)
         if given is not None and not (isinstance(given, (list, tuple, str)) and not given):

@@ -64,8 +64,7 @@ def read_table(
     """Read a CSV or LIBSVM file, or a table in memory.
 
     target, groups, weights: The columns with these roles, which a LIBSVM file does not name.
-    drop: Columns to ignore.
-    keep, date, missing: As in `ColumnRules`; `drop_missing` is the same as missing="drop".
+    keep, date, missing: As in `ColumnRules`; `drop` lists columns to ignore, and `drop_missing` means missing="drop".
     target_kind: How the target is read; with "none" it may be absent.
     raw: Whether to return a `RawTable`, if columns have names. It cannot be standardised yet: the mean would include
         all rows.
@@ -80,11 +79,10 @@ def read_table(
         rules = ColumnRules(keep, date, "drop" if drop_missing else missing)
         options = {"target": target, "groups": groups, "weights": weights}
         roles = {option: column for option, column in options.items() if column is not None}
-        content = b"" if isinstance(source, Frame) else read_bytes(source, text_format.charset)
         if isinstance(source, Frame):
             frame = replace(source, text_format=text_format)
             table = _build_named_table(frame, partial(read_frame, frame), roles, drop, rules, target_kind, raw)
-        elif detect_format(content) == "libsvm":
+        elif detect_format(content := read_bytes(source, text_format.charset)) == "libsvm":
             given = {**options, "drop": drop, "keep": keep, "date": date}
             given |= {"na": text_format.na_values, "decimal": text_format.decimal}
             refuse_column_options(source, get_option=given.get)

@@ -37,11 +37,7 @@ MAX_FOLDS = 5
 def compare_without_sample(
     request: PageRequest, state: PageState, problem: Problem, tol: float, seconds: float
 ) -> dict[str, Any]:
-    """Return how the optimum changes without one sample. Raises QPSVMError.
-
-    before, after: f at the sample, with and without it. most: The largest change of f at any sample.
-    idle: Whether α of the sample is 0. plane: What to draw of the optimum without the sample.
-    """
+    """Return the optimum without one sample, and how much f changes. Raises QPSVMError."""
     i = request.sample
     full_result = _require_solved(solve(problem, tol=tol, check=False, time_limit=seconds))
     other_samples = replace(state, points=np.delete(state.points, i, axis=0), labels=np.delete(state.labels, i))
@@ -49,8 +45,9 @@ def compare_without_sample(
     X, *_ = MACHINES[state.machine].build_arguments(state.points, state.labels)
     before, after = (np.asarray(each.decision_function(X), dtype=np.float64) for each in (full_result, result))
     return {
-        "sample": i, "before": to_json_number(before[i]), "after": to_json_number(after[i]),
-        "most": to_json_number(np.abs(after - before).max()), "idle": _is_non_support(full_result, i),
+        "sample": i, "idle": _is_non_support(full_result, i),
+        "before": to_json_number(before[i]), "after": to_json_number(after[i]),  # f at the sample, with and without it
+        "most": to_json_number(np.abs(after - before).max()),  # the largest change of f at any sample
         "status": str(result.status), "gap": to_json_number(result.gap),
         "plane": build_boundary(request, state, result),
     }  # fmt: skip
@@ -64,18 +61,12 @@ def _require_solved(result: SVMResult) -> SVMResult:
 
 
 def _is_non_support(result: SVMResult, i: int) -> bool:
-    """Return whether all α of a sample are 0, so that the machine is the same without it.
-
-    The page has machines with one α per sample, and regressions with all α⁺ followed by all α⁻.
-    """
-    return not bool(result.alpha.reshape(-1, len(result.kind))[:, i].any())
+    """Return whether all α of a sample are 0, so that the machine is the same without it."""
+    return not bool(result.alpha.reshape(-1, len(result.kind))[:, i].any())  # α (n,), or α⁺ and α⁻ of a regression
 
 
 def build_exact_path(state: PageState, problem: Problem, seconds: float) -> dict[str, Any]:
-    """Build the exact path of the first parameter that has one, with validation errors. Raises QPSVMError.
-
-    values: The parameter where the curves are drawn. shares: α there, by sample. why: Why there is no validation.
-    """
+    """Build the exact path of the first parameter that has one, with validation errors. Raises QPSVMError."""
     if len(state.points) > MAX_SAMPLES:
         raise RequestError(f"the page follows up to {MAX_SAMPLES} samples: qpsvm.exact_path takes more")
     path = _follow_path(problem, seconds)
@@ -84,9 +75,9 @@ def build_exact_path(state: PageState, problem: Problem, seconds: float) -> dict
         "parameter": path.parameter, "low": path.low, "high": path.high, "reached": path.reached,
         "breakpoints": to_json_list(path.breakpoints), "pieces": len(path), "status": str(path.status),
         "message": path.message, "gap": to_json_number(float(path.gaps.max(initial=0.0))),
-        "values": to_json_list(values),
-        "shares": to_json_list(np.round(_compute_alpha_fractions(path, values), DIGITS).T),
-        "validation": None, "why": "",
+        "values": to_json_list(values),  # of the parameter, where the curves of α are drawn
+        "shares": to_json_list(np.round(_compute_alpha_fractions(path, values), DIGITS).T),  # a curve per sample
+        "validation": None, "why": "",  # why there is no validation
     }  # fmt: skip
     try:
         answer["validation"] = _cross_validate_path(problem, path, seconds)
@@ -96,10 +87,7 @@ def build_exact_path(state: PageState, problem: Problem, seconds: float) -> dict
 
 
 def _follow_path(problem: Problem, seconds: float) -> ExactPath:
-    """Follow the path of the first parameter, as the machine lists them, that enters the dual linearly.
-
-    Raises QPSVMError.
-    """
+    """Follow the path of the first parameter in the machine's list that enters the dual linearly. Raises QPSVMError."""
     for name in problem._hyperparameters:
         parameter = PARAMETERS.get(name)
         if parameter is None or parameter.low is None or parameter.high is None:  # it is not a number with a slider

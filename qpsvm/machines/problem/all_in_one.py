@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
 #: Above this gap, polishing tries one step length of (POL.2): others found no better split of α into 0, free and bound.
 ROUGH_GAP = 1e-3
-#: The number of `SVMResult.kind` for an α at its bound.
-AT_BOUND = 2
 
 
 class AllInOneProblem(Problem):
@@ -194,7 +192,7 @@ class AllInOneProblem(Problem):
         """Read α (m,) from the result of a neighbouring problem; an α at its old bound moves with the bound."""
         dual = self._all_in_one_dual
         alpha = dual.unflatten_alpha(self._read_user_alpha(result.alpha, "start"))
-        is_at_bound = self._select_active(result.kind) == AT_BOUND
+        is_at_bound = self._select_active(result.kind) == self._kind_labels.names.index("bound")
         old_upper = self._select_active(result.upper)
         ratio = np.divide(dual.upper, old_upper, out=np.ones(len(old_upper)), where=old_upper > 0.0)[:, None]
         return dual.flatten_alpha(np.where(is_at_bound, alpha * ratio, alpha))

@@ -17,7 +17,6 @@ from qpsvm.data.rows import FeatureRows, RowSource, StandardisedRows, as_row_sou
 from qpsvm.machines.problem.statement import MachineStatement
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
-from qpsvm.space.kernels.space import FeatureSpace
 
 
 def build_exact_space(problem: MachineStatement) -> Space:
@@ -26,7 +25,7 @@ def build_exact_space(problem: MachineStatement) -> Space:
         linear_space = LinearSpace(collect_linear_points(problem))
         linear_space.assumptions = list_sample_assumptions(problem)
         return linear_space
-    space: FeatureSpace = problem.space
+    space = problem.space
     if space.computed_intercept is None and problem.intercept == "penalised":  # the machine has K + 1, the proof K
         raise UnsupportedError(
             "no proof for a kernel that is positive semidefinite only together with a penalised intercept"
