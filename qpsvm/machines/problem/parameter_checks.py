@@ -62,7 +62,7 @@ def check_nu(nu: float, name: str = "nu", has_feasible_alpha: bool = False) -> f
     nu = as_positive(nu, name)
     if nu > 1.0:
         error = InfeasibleNuError(nu, nu_max=1.0, balance=False)  # without a balance of two classes
-        error._evidence = partial(_prove_nu_above_one, nu, has_feasible_alpha)  # called by `error.verify`
+        error._evidence = partial(_prove_nu_above_one, nu, has_feasible_alpha)  # called by `verify` of the error
         raise error
     return nu
 
