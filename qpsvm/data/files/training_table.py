@@ -61,15 +61,13 @@ def read_table(
     drop_missing: bool = False, target_kind: TargetKind = "labels", text_format: TextFormat = PLAIN,
     standardise: bool = False, raw: bool = False,
 ) -> EncodedTable:  # fmt: skip
-    """Read a CSV or LIBSVM file, or a table in memory.
+    """Read a CSV or LIBSVM file, or a table in memory. Raises DataError, ParameterError, UnknownOptionError.
 
     target, groups, weights: The columns with these roles, which a LIBSVM file does not name.
     keep, date, missing: As in `ColumnRules`; `drop` lists columns to ignore, and `drop_missing` means missing="drop".
     target_kind: How the target is read; with "none" it may be absent.
     raw: Whether to return a `RawTable`, if columns have names. It cannot be standardised yet: the mean would include
         all rows.
-
-    Raises FileFormatError, DataError, ParameterError, UnknownOptionError.
     """
     name = source.path if isinstance(source, Frame) else source
     if raw and standardise:
