@@ -73,7 +73,7 @@ class UserTable:
         QPSVMError
             What `read_table` says, or that there are not two classes, or a target of one number only.
         """
-        table = read_table(self.path, target=self.target, wanted=self.target_kind, drop_missing=self.drop_missing)
+        table = read_table(self.path, target=self.target, target_kind=self.target_kind, drop_missing=self.drop_missing)
         X = table.X
         if self.standardise:
             X = scale_table(_to_dense(X), "standardised")

@@ -1,9 +1,9 @@
 """Represent the feature space of an all-in-one machine: one copy per class (`ClassSpace`).
 
-Values and coefficients are flat arrays (k n,), class after class; w is (k d,), one w_c after the other. Error bounds of
-f apply to every f_c:
+Values and coefficients are flat arrays (k n,), class after class; w is (k d,), one w_c after the other. With f̂_c as
+computed for f_c, ρ_i an upper bound of ‖φ(x_i)‖, and κ_c the factor of ρ_i in (ACC.2) for class c:
 
-    (COPIES.1)  |f̂_c(x_i) − f_c(x_i)| ≤ ρ_i max_c κ_c with (ACC.2) of each class;  ‖w‖² = Σ_c ‖w_c‖²
+    (COPIES.1)  |f̂_c(x_i) − f_c(x_i)| ≤ ρ_i max_c κ_c;  ‖w‖² = Σ_c ‖w_c‖²
 """
 
 from __future__ import annotations
@@ -26,22 +26,21 @@ from qpsvm.space.operators import Operator, RepeatedOperator
 
 @dataclass(frozen=True, eq=False)
 class ClassPlane(Hyperplane):
-    """Decision functions of all classes: a `Hyperplane` with b = 0, plus intercepts and levels of the classes, (k,)."""
+    """Decision functions of all classes: a `Hyperplane` with b = 0, and for each class its b and `centred_b`: (k,)."""
 
     intercepts: FloatArray = field(default_factory=lambda: np.zeros(0))
-    levels: FloatArray = field(default_factory=lambda: np.zeros(0))
+    centred_intercepts: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
 class ClassSpace(FeatureSpace):
-    """k copies of a feature space.
+    """k copies of a feature space, with the part of its interface that a certificate uses.
 
     base: The feature space of the samples.
     """
 
     def __init__(self, base: FeatureSpace, k: int) -> None:
-        self.base, self.k = base, k
-        self.kernel, self.is_linear, self.samples, self.psd = base.kernel, base.is_linear, base.samples, base.psd
-        self.intercept, self.is_affine, self.n = base.intercept, False, k * base.n
+        super().__init__(base.kernel, base.samples, base.intercept, base.psd)
+        self.base, self.k, self.n = base, k, k * base.n
 
     def split_by_class(self, flat: FloatArray) -> FloatArray:
         """Reshape a flat array to one row per class."""
@@ -49,12 +48,12 @@ class ClassSpace(FeatureSpace):
 
     @property
     def origin(self) -> None:
-        """None: `build_hyperplane` shifts every class separately; if it does, Σ_i β_ic = 0 exactly."""
+        """None: the means are subtracted by `base`; this does not change w_c, since then Σ_i β_ic = 0 exactly."""
         return
 
     @property
     def rows(self) -> ClassSpace:  # type: ignore[override]
-        """The space itself, which has `margin_groups`."""
+        """The space itself: a certificate of several classes uses only the `margins` of the rows."""
         return self
 
     def margins(self, w: FloatArray) -> FloatArray:
@@ -72,11 +71,12 @@ class ClassSpace(FeatureSpace):
 
     @property
     def _treated_gram(self) -> TreatedGram:
+        """The Gram matrix of `base` after the psd rule."""
         return self.base._treated_gram
 
     def coefficients(self, beta: FloatArray) -> FloatArray:
-        """Return the coefficients of each class in turn, bit for bit as in `build_hyperplane`."""
-        return np.concatenate([self.base.coefficients(column) for column in self.split_by_class(beta)])
+        """Return the coefficients of each class in turn: the same floats that `build_hyperplane` puts into a model."""
+        return np.concatenate([self.base.coefficients(class_beta) for class_beta in self.split_by_class(beta)])
 
     def build_hyperplane(  # type: ignore[override]
         self, beta: FloatArray, w: FloatArray | None, b: FloatArray, factor: float = 1.0
@@ -84,14 +84,15 @@ class ClassSpace(FeatureSpace):
         """Return the decision functions of β (or of an explicit w) in the caller's coordinates, for b (k,)."""
         weights = [None] * self.k if w is None else list(self.split_by_class(w))
         planes = [
-            self.base.build_hyperplane(*class_parts, factor)
-            for class_parts in zip(self.split_by_class(beta), weights, b.tolist(), strict=True)
+            self.base.build_hyperplane(class_beta, class_w, class_b, factor)
+            for class_beta, class_w, class_b in zip(self.split_by_class(beta), weights, b.tolist(), strict=True)
         ]
         return ClassPlane(
-            np.concatenate([plane.coef for plane in planes]),
-            None if w is None else np.concatenate([plane.w for plane in planes]), 0.0, 0.0,
-            2.0 * max(plane.centred_b_radius for plane in planes), np.array([plane.b for plane in planes]),
-            np.array([plane.centred_b for plane in planes]),
+            coef=np.concatenate([plane.coef for plane in planes]),
+            w=None if w is None else np.concatenate([plane.w for plane in planes]), b=0.0, centred_b=0.0,
+            centred_b_radius=2.0 * max(plane.centred_b_radius for plane in planes),  # a margin has b_y − b_c
+            intercepts=np.array([plane.b for plane in planes]),
+            centred_intercepts=np.array([plane.centred_b for plane in planes]),
         )  # fmt: skip
 
 
@@ -109,7 +110,9 @@ class ClassAccuracy(Accuracy):
 
     @property
     def _all_norms(self) -> FloatArray | None:
-        return None if self.base_accuracy._all_norms is None else np.tile(self.base_accuracy._all_norms, self.space.k)
+        """Upper bounds ρ of all points, (k n,); None if they are computed only where they are needed."""
+        norms = self.base_accuracy._all_norms
+        return None if norms is None else np.tile(norms, self.space.k)
 
     @property
     def max_norm(self) -> float:
@@ -117,7 +120,7 @@ class ClassAccuracy(Accuracy):
         return self.base_accuracy.max_norm
 
     def bound_norms(self, rows: IntArray | slice) -> FloatArray:
-        """Return ρ_i of some values: (r,)."""
+        """Return ρ_i of some of the k n values: (r,)."""
         index = np.arange(self.space.n)[rows] if isinstance(rows, slice) else rows
         return self.base_accuracy.bound_norms(index % self.space.base.n)
 
@@ -125,12 +128,12 @@ class ClassAccuracy(Accuracy):
         """Return the largest κ_c of (ACC.2)."""
         weights = [None] * self.space.k if w is None else list(self.space.split_by_class(w))
         return max(
-            self.base_accuracy.compute_radius_factor(*class_parts)
-            for class_parts in zip(self.space.split_by_class(beta), weights, strict=True)
+            self.base_accuracy.compute_radius_factor(class_beta, class_w)
+            for class_beta, class_w in zip(self.space.split_by_class(beta), weights, strict=True)
         )
 
     def bound_weight_error(self, beta: FloatArray) -> float:
-        """Bound the error of all w_c together, in norm."""
+        """Bound the norm of the errors of all w_c together."""
         return math.hypot(*map(self.base_accuracy.bound_weight_error, self.space.split_by_class(beta))) * FEW_ROUNDINGS
 
 
@@ -138,12 +141,9 @@ def build_plane(
     space: FeatureSpace, svm: SVMDual, coef: FloatArray, w: FloatArray | None, b: float,
     multipliers: Mapping[str, float], factor: float,
 ) -> tuple[Hyperplane, dict[str, Any]]:  # fmt: skip
-    """Return the decision function in the caller's coordinates, and the attributes of the certificate that it changes.
-
-    Only all-in-one machines have such attributes.
-    """
-    if not isinstance(space, ClassSpace) or svm.classes is None:
+    """Build the decision function in the caller's coordinates, and the `Certificate` attributes that follow from it."""
+    if not isinstance(space, ClassSpace) or svm.classes is None:  # such attributes are the intercepts of classes
         return space.build_hyperplane(coef, w, b, factor), {}
     plane = space.build_hyperplane(coef, w, svm.classes.extract_intercepts(multipliers), factor)
-    levels = svm.classes.name_multipliers(plane.levels)
-    return plane, {"multipliers": levels, "margin": svm.margin(levels), "intercepts": plane.intercepts}
+    centred = svm.classes.name_multipliers(plane.centred_intercepts)
+    return plane, {"multipliers": centred, "margin": svm.margin(centred), "intercepts": plane.intercepts}

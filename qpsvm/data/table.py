@@ -127,7 +127,7 @@ class Table:
         self._file_encoding = file_encoding
         found = read_table(
             given, target=target, drop=drop, keep=keep, date=date, missing=missing, groups=groups, weights=weights,
-            standardise=standardise, wanted="none" if target is None else "labels",
+            standardise=standardise, target_kind="none" if target is None else "labels",
             text_format=TextFormat(missing_cells, decimal, file_encoding),
         )  # fmt: skip
         self.X: Matrix = found.X

@@ -50,7 +50,7 @@ from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import build_regression_samples
 from qpsvm.machines.epsilon_svr import EpsilonSVR
 from qpsvm.machines.problem.derived_problems import convert_problem
-from qpsvm.machines.problem.parameter_checks import as_share
+from qpsvm.machines.problem.parameter_checks import check_nu
 from qpsvm.machines.problem.penalties import compute_active_penalties
 from qpsvm.machines.problem.regression import RegressionProblem
 from qpsvm.machines.problem.result_checks import check_result
@@ -125,7 +125,7 @@ class NuSVR(RegressionProblem):
         super().__init__(build_regression_samples(X, t, sample_weight), kernel, "free", psd, constraints, C=C, nu=nu)
 
     def _set_hyperparameters(self, *, C: float | ArrayLike, nu: float) -> None:  # type: ignore[override]
-        super()._set_hyperparameters(C=C, nu=as_share(nu, feasible=True))
+        super()._set_hyperparameters(C=C, nu=check_nu(nu, has_feasible_alpha=True))
 
     @property
     def _alpha_at_zero(self) -> FloatArray:

@@ -23,8 +23,7 @@ from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.errors import NonConvexError, QPSVMError, TooLargeError, UnsupportedError
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.messages import log_message
-from qpsvm.bounds.program.faces import Face
-from qpsvm.bounds.program.qp_bounds import QPBounds
+from qpsvm.bounds.program.qp_bounds import Face, QPBounds
 from qpsvm.bounds.program.rays import Ray, find_ray
 from qpsvm.bounds.program.reduction import ROUNDING, Reduction, reduce_qp
 from qpsvm.machines.problem.parameter_checks import Form

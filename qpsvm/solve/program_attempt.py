@@ -13,10 +13,10 @@ import numpy as np
 
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.bounds.program.faces import Face, find_face, iter_interior_multipliers
+from qpsvm.bounds.program.faces import find_face, iter_interior_multipliers
 from qpsvm.bounds.program.feasibility import find_interior_point, move_off_rows, prove_infeasible
 from qpsvm.bounds.program.polish import polish
-from qpsvm.bounds.program.qp_bounds import INTERIOR_STEPS, DualArguments, LowerBound, QPBounds, UpperBound
+from qpsvm.bounds.program.qp_bounds import INTERIOR_STEPS, DualArguments, Face, LowerBound, QPBounds, UpperBound
 from qpsvm.bounds.program.reduction import ROUNDING, Reduction
 from qpsvm.program.qp import QP
 from qpsvm.program.residuals import compute_complementarity, compute_dual_residual, compute_primal_residual

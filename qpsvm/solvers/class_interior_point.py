@@ -1,6 +1,7 @@
 """Solve linear all-in-one multiclass machines by an interior point method (`solve_classes_by_interior_point`).
 
-Let x̃ be x, with a 1 appended if there is an intercept, and w̃_c = (w_c, b_c). The optimality conditions of (JOINT.4)
+Let x̃ be x, with a 1 appended if there is an intercept, and w̃_c = (w_c, b_c). Sample i has the class y and the penalty
+C_i, ℓ is the margin level, and β_ic = −α_ic for a rival c of y, β_iy = Σ_c α_ic. The optimality conditions of (JOINT.4)
 are, for every row (i, c) of a sample and a rival,
 
     (CLASSIP.1)  ⟨w̃_y − w̃_c, x̃_i⟩ − ℓ − s_ic + ζ = 0,  w_c = Σ_i β_ic x_i,  and Σ_i β_ic = 0 for a free b_c, = b_c for a
@@ -8,15 +9,15 @@ are, for every row (i, c) of a sample and a rival,
     (CLASSIP.2)  α_ic s_ic = 0,  uζ = 0,  α, s, u, ζ ≥ 0;  if the rivals of a sample share a slack, u_i = C_i − Σ_c α_ic
                  and ζ_i, otherwise u_ic = C_i − α_ic and ζ_ic
 
-A Newton step with μ in place of 0 in (CLASSIP.2) is solved by elimination of s, u, ζ, and then of α. What remains is a
-system for w̃, whose size does not depend on the number of samples:
+A Newton step towards products of μ instead of 0 in (CLASSIP.2) is solved by elimination of s, u, ζ, and then of α. What
+remains is a system for w̃, whose size does not depend on the number of samples:
 
     (CLASSIP.3)  (R + Σ_i M_i ⊗ x̃_i x̃_iᵀ) Δw̃ = r,  M_i = P_iᵀ D_i⁻¹ P_i,  where the rows of P_i are e_y − e_c, D_i =
                  diag(s/α) + (ζ/u) 11ᵀ for a shared slack and diag(s/α + ζ/u) otherwise, and R is diagonal: 0 for a free
                  intercept, 1 elsewhere
     (CLASSIP.4)  a shared slack, with p = α/s, S = Σ_c p_c, φ = u/ζ and τ = 1/(φ + S):  M_yy = τφS,  M_yc = −τφp_c,
                  M_cc = τp_c(φ + S − p_c),  M_cd = −τp_c p_d
-    (CLASSIP.5)  otherwise, with p = 1/(s/α + ζ/u):  M_yy = S,  M_yc = −p_c,  M_cc = p_c,  M_cd = 0
+    (CLASSIP.5)  otherwise, with p = 1/(s/α + ζ/u), S = Σ_c p_c:  M_yy = S,  M_yc = −p_c,  M_cc = p_c,  M_cd = 0
 
 These forms do not subtract nearly equal numbers. Only differences of free intercepts count, so that the last is fixed.
 
@@ -84,12 +85,12 @@ class _Variables:
 def solve_classes_by_interior_point(X: FloatArray, dual: AllInOneDual, tol: float, budget: Budget) -> ClassSolution:
     """Run until the sum of the products (CLASSIP.2) is at most `tol` times the objective. Shape: X (n, d)."""
     order = np.argsort(dual.label, kind="stable")  # the samples of a class are consecutive
-    centre = X.mean(axis=0) if dual.intercept == "free" else np.zeros(X.shape[1])
-    run = _InteriorRun(X[order] - centre, replace(dual, label=dual.label[order], upper=dual.upper[order]))
-    reason = run.run(tol, budget)
+    centre = X.mean(axis=0) if dual.intercept == "free" else np.zeros(X.shape[1])  # a free b absorbs any shift of X
+    solver = _InteriorRun(X[order] - centre, replace(dual, label=dual.label[order], upper=dual.upper[order]))
+    reason = solver.run(tol, budget)
     alpha = np.empty((dual.n, dual.k))
-    alpha[order] = run.point.alpha
-    w = run.point.w
+    alpha[order] = solver.point.alpha
+    w = solver.point.w
     b = np.zeros(dual.k) if dual.intercept is None else w[:, -1] - w[:, :-1] @ centre
     return ClassSolution(alpha, b - b.mean() if dual.intercept == "free" else b, reason, budget.steps)
 
@@ -111,7 +112,8 @@ class _InteriorRun:
     def _build_start(self) -> _Variables:
         """Build a point with α in the middle of its bounds that satisfies (CLASSIP.1) up to the balance of a free b."""
         dual, upper = self.dual, self.dual.upper[:, None]
-        needed = dual.level / (2.0 * float(np.einsum("ij,ij->i", self.X, self.X).mean()) or 1.0)  # by a single sample
+        mean_square = float(np.einsum("ij,ij->i", self.X, self.X).mean())
+        needed = dual.level / (2.0 * mean_square or 1.0)  # α with which one sample alone reaches ℓ; 1 if all x̃ are 0
         alpha = np.where(self.rivals, np.minimum(0.5 * upper / (dual.k - 1), LARGEST_START * needed), 0.0)
         w = self._combine(alpha) * self.regulariser
         shortfalls = self._compute_shortfalls(w)
@@ -122,7 +124,7 @@ class _InteriorRun:
         return self._set_own(_Variables(alpha, zeta - shortfalls, upper - self._sum_slack(alpha), zeta, w))
 
     def _set_own(self, point: _Variables) -> _Variables:
-        """Return the variables with those of the own class, which do not exist, as in `_Variables`."""
+        """Set the entries of the own class, which are no variables, to the values of `_Variables`, and return it."""
         own = self.dual.own_class_mask
         point.alpha[own], point.s[own] = 0.0, 1.0
         if not self.dual.has_shared_slack:
@@ -154,19 +156,20 @@ class _InteriorRun:
 
     def run(self, tol: float, budget: Budget) -> StopReason:
         """Take steps until the gap is small enough, and return why they ended."""
-        halved, since_halved, seconds = np.inf, 0, 0.0  # the gap when it was last halved, and the steps since
+        halved, since_halved = np.inf, 0  # the gap when it was last halved, and the steps since
+        step_seconds = 0.0  # of the last step, as an estimate of the next, which has to end within the time limit
         while True:
             gap, point = self._sum_products(self.point), self.point
             shortfalls = self._compute_shortfalls(point.w)
-            norm = 0.5 * float((self.regulariser * point.w * point.w).sum())
-            relative_gap = gap / (norm + float(self.dual.compute_losses(shortfalls).sum()))
+            half_square = 0.5 * float((self.regulariser * point.w * point.w).sum())
+            relative_gap = gap / (half_square + float(self.dual.compute_losses(shortfalls).sum()))
             budget.report("interior point", budget.steps, gap=relative_gap)
             if relative_gap <= tol:
                 return "converged"
             since_halved += 1
             if gap <= 0.5 * halved:
                 halved, since_halved = gap, 0
-            reason = budget.find_stop_reason(seconds)
+            reason = budget.find_stop_reason(step_seconds)
             if reason is not None:
                 return reason
             if since_halved > PATIENCE:
@@ -178,7 +181,7 @@ class _InteriorRun:
             change, length = step
             self.point = self._set_own(point.advance(change, length))
             budget.steps += 1
-            seconds = budget.clock.seconds - start
+            step_seconds = budget.clock.seconds - start
 
     def _find_step(self, shortfalls: FloatArray, mu: float) -> tuple[_Variables, float] | None:
         """Return the step of predictor and corrector, and its length; None if rounding prevents it."""
@@ -189,10 +192,10 @@ class _InteriorRun:
         predictor = system.solve(-point.alpha * point.s, -point.u * point.zeta)
         length = min(1.0, point.find_length(predictor))
         predicted = self._sum_products(self._set_own(point.advance(predictor, length))) / self.n_products
-        target = mu * (predicted / mu) ** 3
+        next_mu = mu * (predicted / mu) ** 3  # σμ with Mehrotra's σ: smaller if the predictor gets farther
         change = system.solve(
-            target - point.alpha * point.s - predictor.alpha * predictor.s,
-            target - point.u * point.zeta - predictor.u * predictor.zeta,
+            next_mu - point.alpha * point.s - predictor.alpha * predictor.s,
+            next_mu - point.u * point.zeta - predictor.u * predictor.zeta,
         )
         is_finite = all(np.isfinite(values).all() for values in vars(change).values())
         return (change, min(1.0, TO_BOUNDARY * point.find_length(change))) if is_finite else None
@@ -200,7 +203,7 @@ class _InteriorRun:
 
 @dataclass(frozen=True, eq=False)
 class _RowChanges:
-    """Changes of α (n, k), of the part of the bounds that α uses, and of ζ, as `_Variables.u`."""
+    """Changes of α (n, k), of the used part of the bounds (Σ_c α_ic for a shared slack, else α), and of ζ."""
 
     alpha: FloatArray
     used: FloatArray

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
+from qpsvm.backends.abilities import RequestedOption
 from qpsvm.backends.base import Backend
 from qpsvm.backends.external.function_ import FunctionBackend
 from qpsvm.backends.packages import find_installed_version, is_importable
@@ -20,14 +21,10 @@ TOLERANCES = {
     "clarabel": ("tol_gap_abs", "tol_gap_rel", "tol_feas"),
     "daqp": ("primal_tol", "dual_tol"),
     "highs": ("primal_feasibility_tolerance", "dual_feasibility_tolerance"),
-    "osqp": ("eps_abs", "eps_rel"),
-    "piqp": ("eps_abs", "eps_rel"),
-    "proxqp": ("eps_abs", "eps_rel"),
-    "qpalm": ("eps_abs", "eps_rel"),
-    "scs": ("eps_abs", "eps_rel"),
+    **dict.fromkeys(("osqp", "piqp", "proxqp", "qpalm", "scs"), ("eps_abs", "eps_rel")),
 }
 #: The names that solvers have for the limits of `qpsvm.solve`; a limit that is absent here is refused.
-LIMITS: dict[str, dict[str, str]] = {
+LIMITS: dict[str, dict[RequestedOption, str]] = {
     "clarabel": {"max_iter": "max_iter", "time_limit": "time_limit"},
     "daqp": {"max_iter": "iter_limit"},
     "highs": {"time_limit": "time_limit"},
@@ -43,17 +40,18 @@ class QpsolversBackend(FunctionBackend):
     """One solver of qpsolvers.
 
     solver: The solver's name in qpsolvers.
-    all_backends: Returns all backends, for messages.
+    all_backends: Function that returns all backends: error messages name those that support a request.
     """
 
     def __init__(self, solver: str, all_backends: Callable[[], Iterable[Backend]]) -> None:
         import qpsolvers
 
-        super().__init__(partial(_solve_by_qpsolvers, solver), solver in qpsolvers.sparse_solvers, all_backends)
+        is_sparse = solver in qpsolvers.sparse_solvers
+        super().__init__(partial(_solve_by_qpsolvers, solver), sparse=is_sparse, all_backends=all_backends)
         self.name, self.is_external = PREFIX + solver, True
         limits = frozenset(LIMITS.get(solver, ()))
-        self.passed |= limits
-        self.abilities = replace(self.abilities, enforced_limits=limits)  # type: ignore[arg-type]
+        self.passed |= limits  # the function takes them as `**options`, so that its signature does not show them
+        self.abilities = replace(self.abilities, enforced_limits=limits)
 
     def version(self) -> str | None:
         """Return the version of qpsolvers."""
@@ -82,15 +80,15 @@ def get_qpsolvers_backend(name: str, all_backends: Callable[[], Iterable[Backend
 
 def _solve_by_qpsolvers(
     solver: str, P: Any, q: Any, G: Any, h: Any, A: Any, b: Any, lb: Any, ub: Any, *,
-    tol: float = 1e-9, verbose: bool = False, **options: Any,
+    tol: float = 1e-9, verbose: bool = False, **options: Any,  # `FunctionBackend` requires defaults; `solve` sets both
 ) -> tuple[Any, Any, Any] | None:  # fmt: skip
     """Return x and the multipliers y of A and z of G; None if the solver fails. `options` includes the limits."""
     import qpsolvers
 
     problem = qpsolvers.Problem(P, q, G, h, A, b, lb, ub)
-    names = LIMITS.get(solver, {})
+    limit_names: Mapping[Any, str] = LIMITS.get(solver, {})
     settings = dict.fromkeys(TOLERANCES.get(solver, ()), tol)
-    settings |= {names.get(option, option): value for option, value in options.items()}
+    settings |= {limit_names.get(option, option): value for option, value in options.items()}
     with capture_output(PREFIX + solver, verbose, descriptors=True):
         solution = qpsolvers.solve_problem(problem, solver=solver, verbose=verbose, **settings)
     return (solution.x, solution.y, solution.z) if solution.found else None

@@ -66,6 +66,11 @@ def sum_rounded_down(*terms: float) -> float:
     return round_down(sum((Fraction(min(term, MAX_FLOAT)) for term in terms), Fraction(0)))
 
 
+def sum_rounded_up(*terms: float) -> float:
+    """Return an upper bound of a sum of few floats, in which −∞ counts as the smallest finite float."""
+    return -sum_rounded_down(*(-term for term in terms))
+
+
 def sqrt_rounded_down(value: Fraction) -> float:
     """Return a float that is not above √value; 0 if the value is not positive."""
     return math.nextafter(math.sqrt(round_down(value)), 0.0) if value > 0 else 0.0

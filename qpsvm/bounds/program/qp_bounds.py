@@ -49,7 +49,6 @@ from qpsvm.bounds.program.enclosures import (
     multiply_enclosed,
     select_independent_columns,
 )
-from qpsvm.bounds.program.faces import Face
 from qpsvm.bounds.program.implied import compute_implied_bounds
 from qpsvm.bounds.program.rational import MAX_MULTIPLICATIONS, dot_exactly, find_null_vector
 from qpsvm.program.qp import QP
@@ -120,6 +119,22 @@ class UpperBound(NamedTuple):
     x: FloatArray
     radius: float
     reason: str = ""
+
+
+class Face(NamedTuple):
+    """Face of the box and rows that contains all feasible points.
+
+    interior_point (n,): A point with slack in every bound and row that is not fixed or tight.
+    fixed: Indices of the variables fixed at a bound.
+    equalities (r, n), rhs (r,): Rows that hold with equality, independent over the variables that are not fixed.
+    slack_rows: Indices of the rows of G with slack.
+    """
+
+    interior_point: FloatArray
+    fixed: IntArray
+    equalities: FloatArray
+    rhs: FloatArray
+    slack_rows: IntArray
 
 
 class QPBounds:

@@ -116,19 +116,15 @@ def prove_weak_duality(
 
 
 def build_proof(
-    request: ProofRequest,
-    point: FeasibleAlpha,
-    bounds: GapBounds,
-    remains: float,
-    extra_claims: Sequence[Claim],
-    kernel: WeakDuality,
-) -> Proof:
+    request: ProofRequest, point: FeasibleAlpha, bounds: GapBounds, remains: float, extra_claims: Sequence[Claim],
+    weak_duality: WeakDuality,
+) -> Proof:  # fmt: skip
     """Build the proof.
 
     point, bounds: A feasible α, and the bounds proven for it.
     remains: The gap with the best intercepts, or with relaxed levels.
     extra_claims: Claims about that gap.
-    kernel: What is known about weak duality.
+    weak_duality: What `prove_weak_duality` returned.
     """
     unit = float(request.program.unit)
     return Proof(
@@ -136,8 +132,8 @@ def build_proof(
         primal=_multiply_rounded(unit, bounds.primal[1], up=True),
         dual=_multiply_rounded(unit, bounds.dual[0], up=False),
         difference=_multiply_rounded(unit, bounds.difference[1], up=True), alpha=point.alpha, exactly=bounds.exactly,
-        claims=(*_build_claims(request, point, bounds), *kernel.claims, *extra_claims), remains=remains,
-        assumptions=(*request.space.assumptions, *kernel.assumptions),
+        claims=(*_build_claims(request, point, bounds), *weak_duality.claims, *extra_claims), remains=remains,
+        assumptions=(*request.space.assumptions, *weak_duality.assumptions),
         record={**(request.record or {}), "point": point, "held": request.primal_point, "bounds": bounds},
     )  # fmt: skip
 

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.constant_vectors import find_common_value, repeat_value
-from qpsvm.base.arrays.rationals import from_constant, from_floats, multiply_exactly, sum_rounded_down
+from qpsvm.base.arrays.rationals import from_constant, from_floats, multiply_exactly, sum_rounded_down, sum_rounded_up
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.class_repair import repair_classes
@@ -176,7 +176,7 @@ def _add_intervals(parts: Sequence[RationalInterval]) -> RationalInterval:
 
 def _add_outwards(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Return the sum of intervals, rounded outwards."""
-    return sum_rounded_down(*(low for low, _ in parts)), -sum_rounded_down(*(-high for _, high in parts))
+    return sum_rounded_down(*(low for low, _ in parts)), sum_rounded_up(*(high for _, high in parts))
 
 
 def _bound_norm(parts: Sequence[float]) -> float:

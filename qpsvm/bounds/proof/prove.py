@@ -1,7 +1,7 @@
 """Prove bounds on the duality gap of a result (`prove`).
 
-A solver's α satisfies the equalities only up to rounding, so that D(α) bounds nothing. An exactly feasible α̂ is found
-next to it. Then P − D is bounded at increasing cost, until the proof confirms the gap that the result states:
+A solver's α satisfies the equalities only up to rounding, so that D(α) bounds nothing. An exactly feasible α̂, here the
+dual point, is found next to it. Then P − D is bounded at increasing cost, until it confirms the gap of the result:
 
     (PROVE.1)  `make_feasible` changes α in its last digits to an exactly feasible α̂; w and every μ stay as they are
     (PROVE.2)  with few samples, P and D are computed in rational numbers, (RATIO.1)
@@ -23,19 +23,13 @@ import numpy as np
 
 from qpsvm.base.arrays.double_double import UNDERFLOW
 from qpsvm.base.arrays.formatting import format_upper_bound
-from qpsvm.base.arrays.rationals import MAX_FLOAT, enclose_fraction, round_up, sum_rounded_down
+from qpsvm.base.arrays.rationals import MAX_FLOAT, enclose_fraction, round_up, sum_rounded_down, sum_rounded_up
 from qpsvm.base.arrays.rounding import FEW_ROUNDINGS
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.bounds.proof import rational, terms
+from qpsvm.bounds.proof import gap_corrections, rational, terms
 from qpsvm.bounds.proof.claims import ProofRequest, build_empty_proof, build_proof, prove_weak_duality
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, FeasibleAlpha
-from qpsvm.bounds.proof.gap_corrections import (
-    estimate_rounding_cost,
-    find_free_intercepts,
-    improve_intercepts,
-    relax_levels,
-)
 from qpsvm.bounds.proof.proof import Claim, Proof
 from qpsvm.bounds.proof.spaces import ExactValues, PointValues, Space, SpaceMeasurement
 from qpsvm.bounds.proof.terms import GapBounds, Interval
@@ -49,7 +43,7 @@ MAX_PRODUCTS = 2_000_000.0
 PRODUCTS_PER_ROW = 200.0
 #: Rows that are not evaluated again contribute at most this share of the sum of the terms.
 NEGLIGIBLE_SHARE = 0.01
-#: Up to this proven gap, the cost of rounding b is not examined; also the target if a result states no gap.
+#: Up to this proven gap no better b is looked for; also the target if a result states no gap.
 NEGLIGIBLE_GAP = 1e-12
 
 
@@ -59,38 +53,39 @@ def prove(request: ProofRequest) -> Proof:
     reason = _find_invalid_numbers(request)
     if reason:
         return build_empty_proof(request, reason)
-    point = request.repair(program, request.alpha, request.costs)
-    if point is None:
+    dual_point = request.repair(program, request.alpha, request.costs)
+    if dual_point is None:
         reason = "no α near the given one keeps every equality: the rows have no room for what is missing"
         if request.alpha.max(initial=0.0) >= LARGEST_ALPHA:
             reason = f"α has entries beyond {LARGEST_ALPHA:.1e}, whose sums and products overflow"
         return build_empty_proof(request, reason)
-    bounds, values = _bound_gap(request, point)
-    bounds = add_zero_size(program, request.space, primal_point, point, bounds)
-    remains, best_b = bounds.gap, None
+    bounds, values = _bound_gap(request, dual_point)  # values: ⟨w, φ⟩ at all points
+    bounds = add_zero_size(program, request.space, primal_point, dual_point, bounds)
+    remaining_gap, best_b, violation = bounds.gap, None, None  # the gap with the best b, or with relaxed levels
     extra_claims: list[Claim] = []
-    is_rounding_relevant = (
-        bounds.gap > NEGLIGIBLE_GAP
-        and estimate_rounding_cost(program, primal_point) > NEGLIGIBLE_SHARE * bounds.difference[1]
-    )
-    better = _find_better_intercepts(request, point, values, bounds.gap) if is_rounding_relevant else None
+    better = _find_better_intercepts(request, dual_point, values, bounds)
     if better is not None:
-        better_point, remains = better
-        best_b = better_point.multipliers.get("b")
-        extra_claims.append(Claim("intercept", "proven", _describe_intercepts(program, better_point, remains), remains))
-    relaxed = relax_levels(program, primal_point, values) if bounds.primal[1] == math.inf else None
-    if relaxed is not None:
-        remains = _bound_changed_gap(relaxed[0], primal_point, point, values)
-        if math.isfinite(remains):
-            extra_claims.append(Claim("rows", "proven", f"{relaxed[2]} {format_upper_bound(remains)}", remains))
-    kernel = prove_weak_duality(program, request.space, primal_point, values)
-    if kernel.excess > 0.0:
-        bounds, gap = bounds.add_excess(kernel.excess), bounds.gap
-        is_finite = math.isfinite(bounds.gap) and math.isfinite(remains)
-        remains = round_up(Fraction(remains) + Fraction(bounds.gap) - Fraction(gap)) if is_finite else math.inf
-    proof = build_proof(request, point, bounds, remains, extra_claims, kernel)
-    record = {**proof.record, "b": best_b, "lowered": None if relaxed is None else relaxed[1]}
-    return replace(proof, record=record)
+        better_point, remaining_gap = better
+        best_b, text = better_point.multipliers.get("b"), _describe_intercepts(program, better_point, remaining_gap)
+        extra_claims.append(Claim("intercept", "proven", text, remaining_gap))
+    _, max_primal = bounds.primal
+    relaxed = gap_corrections.relax_levels(program, primal_point, values) if max_primal == math.inf else None
+    if relaxed is not None:  # then P − D is infinite, too, and `better` is None
+        relaxed_program, violation, text = relaxed
+        remaining_gap = _bound_changed_gap(relaxed_program, primal_point, dual_point, values)
+        if math.isfinite(remaining_gap):
+            text += f" {format_upper_bound(remaining_gap)}"
+            extra_claims.append(Claim("rows", "proven", text, remaining_gap))
+    weak_duality = prove_weak_duality(program, request.space, primal_point, values)
+    if weak_duality.excess > 0.0:  # D of other α may exceed P by this much: both gaps increase by the same amount
+        old_gap, bounds = bounds.gap, bounds.add_excess(weak_duality.excess)
+        is_finite = math.isfinite(bounds.gap) and math.isfinite(remaining_gap)
+        exact_gap = Fraction(remaining_gap) + Fraction(bounds.gap) - Fraction(old_gap) if is_finite else None
+        remaining_gap = math.inf if exact_gap is None else round_up(exact_gap)
+    proof = build_proof(
+        request, dual_point, bounds, remains=remaining_gap, extra_claims=extra_claims, weak_duality=weak_duality
+    )
+    return replace(proof, record={**proof.record, "b": best_b, "lowered": violation})
 
 
 def _find_invalid_numbers(request: ProofRequest) -> str:
@@ -105,18 +100,18 @@ def _find_invalid_numbers(request: ProofRequest) -> str:
     return ""
 
 
-def _bound_gap(request: ProofRequest, point: FeasibleAlpha) -> tuple[GapBounds, ExactValues | SpaceMeasurement]:
+def _bound_gap(request: ProofRequest, dual_point: FeasibleAlpha) -> tuple[GapBounds, ExactValues | SpaceMeasurement]:
     """Return bounds by (PROVE.2) or (PROVE.3), and the values from which they are computed."""
     program, primal_point = request.program, request.primal_point
-    exact = _evaluate_exactly(request, point, MAX_PRODUCTS_AT_FIRST)
+    exact = _evaluate_exactly(request, dual_point, MAX_PRODUCTS_AT_FIRST)
     if exact is not None:
-        return rational.bound_gap_in_rationals(program, primal_point, point, exact), exact
+        return rational.bound_gap_in_rationals(program, primal_point, dual_point, exact), exact
     target_gap = _compute_target_gap(request)
-    bounds, measured = bound_gap_in_floats(program, request.space, primal_point, point, target_gap)
-    exact = None if bounds.gap <= target_gap else _evaluate_exactly(request, point, MAX_PRODUCTS)
+    bounds, measured = bound_gap_in_floats(program, request.space, primal_point, dual_point, target_gap)
+    exact = None if bounds.gap <= target_gap else _evaluate_exactly(request, dual_point, MAX_PRODUCTS)
     if exact is None:
         return bounds, measured
-    exact_bounds = rational.bound_gap_in_rationals(program, primal_point, point, exact)
+    exact_bounds = rational.bound_gap_in_rationals(program, primal_point, dual_point, exact)
     return (exact_bounds if exact_bounds.gap <= bounds.gap else bounds), exact
 
 
@@ -125,79 +120,87 @@ def _compute_target_gap(request: ProofRequest) -> float:
     return request.measured_gap if math.isfinite(request.measured_gap) else NEGLIGIBLE_GAP
 
 
-def _evaluate_exactly(request: ProofRequest, point: FeasibleAlpha, max_products: float) -> ExactValues | None:
+def _evaluate_exactly(request: ProofRequest, dual_point: FeasibleAlpha, max_products: float) -> ExactValues | None:
     """Return the values as rational numbers; None if they take more than `max_products` multiplications."""
     remaining_products = max_products - PRODUCTS_PER_ROW * request.program.m
-    if not remaining_products > 0.0:
+    if remaining_products <= 0.0:
         return None
-    return request.space.evaluate_exactly(request.primal_point, point.compute_exact_beta(), remaining_products)
+    return request.space.evaluate_exactly(request.primal_point, dual_point.compute_exact_beta(), remaining_products)
 
 
 def bound_gap_in_floats(
-    program: ExactDual, space: Space, primal_point: Primal, point: FeasibleAlpha, target_gap: float
+    program: ExactDual, space: Space, primal_point: Primal, dual_point: FeasibleAlpha, target_gap: float
 ) -> tuple[GapBounds, SpaceMeasurement]:
     """Return bounds in floats and the values used, refined until the gap is at most `target_gap`, (PROVE.3)."""
-    measured = space.measure(primal_point, *point.compute_beta())
-    bounds, upper = _bound_gap_by_terms(program, primal_point, point, measured)
+    beta, beta_radius = dual_point.compute_beta()
+    measured = space.measure(primal_point, beta, beta_radius)
+    bounds, upper = _bound_gap_by_terms(program, primal_point, dual_point, measured)
     if bounds.gap <= target_gap:
         return bounds, measured
     refined = _refine_largest_terms(program, space, primal_point, measured, upper)
     if refined is not None:
-        refined_bounds, _ = _bound_gap_by_terms(program, primal_point, point, refined)
+        refined_bounds, _ = _bound_gap_by_terms(program, primal_point, dual_point, refined)
         if refined_bounds.gap <= bounds.gap:
             bounds, measured = refined_bounds, refined
     if bounds.gap <= target_gap or measured.distance == 0.0:
         return bounds, measured
-    distance = space.refine_distance(primal_point, *point.compute_beta())
-    if distance is None or not distance < measured.distance:
+    distance = space.refine_distance(primal_point, beta, beta_radius)
+    if distance is None or not distance < measured.distance:  # also if the distance is NaN
         return bounds, measured
     measured = replace(measured, distance=distance)
-    return _bound_gap_by_terms(program, primal_point, point, measured)[0], measured
+    bounds, _ = _bound_gap_by_terms(program, primal_point, dual_point, measured)
+    return bounds, measured
 
 
 def _bound_gap_by_terms(
-    program: ExactDual, primal_point: Primal, point: FeasibleAlpha, measured: SpaceMeasurement
+    program: ExactDual, primal_point: Primal, dual_point: FeasibleAlpha, measured: SpaceMeasurement
 ) -> tuple[GapBounds, FloatArray]:
     """Return bounds of P, D and P − D by (BOUND.4), and upper bounds of the terms, (m,)."""
-    rows = terms.RowBounds(point.ends, program.upper_enclosure, program.curvature.bounds)
+    rows = terms.RowBounds(dual_point.ends, program.upper_enclosure, program.curvature.bounds)
 
     def find_violations(block: slice) -> terms.Ends:
         return terms.bound_violations(program, primal_point, measured.values, block).ends
 
-    upper, g, losses = terms.sum_terms(rows, find_violations, program.block_size)
+    upper, (g_low, g_high), (loss_low, loss_high) = terms.sum_terms(rows, find_violations, program.block_size)
+    group_terms = terms.compute_group_terms(program, primal_point, dual_point)  # in P, −D and P − D
+    (cost_low, cost_high), (penalty_low, penalty_high), (ridge_low, ridge_high) = map(enclose_fraction, group_terms)
+    linear_low, linear_high = terms.bound_linear_term(program, dual_point)
+    curved_low, curved_high = terms.bound_curvature_term(program, dual_point)
+    square_low, square_high = _bound_dual_half_square(measured)
+    dual_low = sum_rounded_down(linear_low, -square_high, -curved_high, -penalty_high)
+    dual_high = sum_rounded_up(linear_high, -square_low, -curved_low, -penalty_low)
+    half_square_low, half_square_high = measured.half_square
+    primal_low = sum_rounded_down(half_square_low, loss_low, cost_low)
+    primal_high = sum_rounded_up(half_square_high, loss_high, cost_high)
     distance = measured.distance
     half_square_distance = 0.5 * distance * distance * FEW_ROUNDINGS + UNDERFLOW if distance != 0.0 else 0.0
-    cost, penalty, ridge = map(enclose_fraction, terms.compute_group_terms(program, primal_point, point))
-    curved, linear = terms.bound_curvature_term(program, point), terms.bound_linear_term(program, point)
-    half_square = measured.dual_half_square or _bound_dual_half_square(measured)
-    dual = (
-        sum_rounded_down(linear[0], -half_square[1], -curved[1], -penalty[1]),
-        -sum_rounded_down(-linear[1], half_square[0], curved[0], penalty[0]),
-    )
-    primal = (
-        sum_rounded_down(measured.half_square[0], losses[0], cost[0]),
-        -sum_rounded_down(-measured.half_square[1], -losses[1], -cost[1]),
-    )
-    low = sum_rounded_down(terms.INWARD * g[0], ridge[0], measured.min_half_square_distance)
-    difference = low, half_square_distance + g[1] + ridge[1]
-    min_norm = math.nextafter(math.sqrt(2.0 * max(measured.half_square[0], 0.0)), 0.0)
-    return replace(_intersect_bounds(primal, dual, difference), distance=distance, min_norm=min_norm), upper
+    low = sum_rounded_down(terms.INWARD * g_low, ridge_low, measured.min_half_square_distance)
+    high = half_square_distance + g_high + ridge_high
+    bounds = _intersect_bounds((primal_low, primal_high), (dual_low, dual_high), difference=(low, high))
+    min_norm = math.nextafter(math.sqrt(2.0 * max(half_square_low, 0.0)), 0.0)
+    return replace(bounds, distance=distance, min_norm=min_norm), upper
 
 
 def _bound_dual_half_square(measured: SpaceMeasurement) -> Interval:
-    """Return a lower and an upper bound of ½‖w(α)‖²."""
-    low = max(terms.INWARD * math.sqrt(2.0 * max(measured.half_square[0], 0.0)) - measured.distance, 0.0)
-    high = math.sqrt(2.0 * measured.half_square[1]) + measured.distance
-    return 0.5 * low * low * terms.INWARD, 0.5 * high * high * FEW_ROUNDINGS + UNDERFLOW  # no power: that raises
+    """Return a lower and an upper bound of ½‖w(α)‖², if necessary from ½‖w‖² and the distance of w(α) from w."""
+    if measured.dual_half_square is not None:
+        return measured.dual_half_square
+    half_square_low, half_square_high = measured.half_square
+    low = max(terms.INWARD * math.sqrt(2.0 * max(half_square_low, 0.0)) - measured.distance, 0.0)
+    high = math.sqrt(2.0 * half_square_high) + measured.distance  # high * high may be ∞, where high**2 would raise
+    return 0.5 * low * low * terms.INWARD, 0.5 * high * high * FEW_ROUNDINGS + UNDERFLOW
 
 
 def _intersect_bounds(primal: Interval, dual: Interval, difference: Interval) -> GapBounds:
     """Combine bounds of P, D and P − D: each bounds the others, and P − D, a sum of terms (GAP.1), is sharpest."""
-    low, high = min(difference[0], MAX_FLOAT), math.inf if math.isnan(difference[1]) else difference[1]
+    (primal_low, primal_high), (dual_low, dual_high), (low, high) = primal, dual, difference
+    low, high = min(low, MAX_FLOAT), math.inf if math.isnan(high) else high
     high = 0.0 if high == 0.0 else math.nextafter(high * FEW_ROUNDINGS, math.inf)
-    primal = max(primal[0], sum_rounded_down(dual[0], low)), min(primal[1], -sum_rounded_down(-dual[1], -high))
-    dual = max(dual[0], sum_rounded_down(primal[0], -high)), min(dual[1], -sum_rounded_down(-primal[1], low))
-    return GapBounds(primal, dual, (low, high))
+    primal_low = max(primal_low, sum_rounded_down(dual_low, low))
+    primal_high = min(primal_high, sum_rounded_up(dual_high, high))
+    dual_low = max(dual_low, sum_rounded_down(primal_low, -high))
+    dual_high = min(dual_high, sum_rounded_up(primal_high, -low))
+    return GapBounds(primal=(primal_low, primal_high), dual=(dual_low, dual_high), difference=(low, high))
 
 
 def _refine_largest_terms(
@@ -206,12 +209,14 @@ def _refine_largest_terms(
     """Return the measurement with the values of the rows with the largest terms in double-double; None if too slow."""
     rows = _select_largest_terms(upper)
     if program.mix is not None:
-        points = np.unique(program.mix[np.sort(rows)].indices)
+        point_indices = np.unique(program.mix[np.sort(rows)].indices)
     else:
-        points = np.unique(rows if program.rows is None else program.rows[rows])
-    points = points.astype(np.intp)
-    refined = space.refine_values(primal_point, points)
-    return None if refined is None else replace(measured, values=_replace_values(measured.values, points, refined))
+        point_indices = np.unique(rows if program.rows is None else program.rows[rows])
+    point_indices = point_indices.astype(np.intp)
+    refined = space.refine_values(primal_point, point_indices)
+    if refined is None:
+        return None
+    return replace(measured, values=_replace_values(measured.values, point_indices, refined))
 
 
 def _select_largest_terms(upper: FloatArray) -> IntArray:
@@ -225,28 +230,34 @@ def _select_largest_terms(upper: FloatArray) -> IntArray:
     return selected
 
 
-def _replace_values(values: PointValues, points: IntArray, refined: PointValues) -> PointValues:
-    """Return values at all points, with better ones at some."""
+def _replace_values(values: PointValues, point_indices: IntArray, refined: PointValues) -> PointValues:
+    """Return the values at all points, with refined values at some."""
     high, low, radius = values.high.copy(), values.low.copy(), values.radius.copy()
-    high[points], low[points], radius[points] = refined.high, refined.low, refined.radius
+    high[point_indices], low[point_indices], radius[point_indices] = refined.high, refined.low, refined.radius
     return PointValues(high, low, radius)
 
 
 def _find_better_intercepts(
-    request: ProofRequest, point: FeasibleAlpha, values: ExactValues | SpaceMeasurement, gap: float
+    request: ProofRequest, dual_point: FeasibleAlpha, values: ExactValues | SpaceMeasurement, bounds: GapBounds
 ) -> tuple[Primal, float] | None:
-    """Return the primal point with the best b, and its gap; None unless that is less than half the given gap."""
-    program = request.program
-    better = improve_intercepts(program, request.primal_point, values)
+    """Return the primal point with the best b, and its gap; None unless that is less than half the gap of `bounds`."""
+    program, primal_point, (_, max_difference) = request.program, request.primal_point, bounds.difference
+    if bounds.gap <= NEGLIGIBLE_GAP:
+        return None
+    if not gap_corrections.estimate_rounding_cost(program, primal_point) > NEGLIGIBLE_SHARE * max_difference:
+        return None  # the rounding of b adds little to P − D, or P − D is infinite
+    better = gap_corrections.improve_intercepts(program, primal_point, values)
     if better is None:
         return None
-    better_gap = _bound_changed_gap(program, better, point, values)
-    return (better, better_gap) if better_gap < 0.5 * gap else None
+    better_gap = _bound_changed_gap(program, better, dual_point, values)
+    return (better, better_gap) if better_gap < 0.5 * bounds.gap else None
 
 
 def _describe_intercepts(program: ExactDual, better: Primal, gap: float) -> str:
     """State the gap with the best b, in a sentence."""
-    intercepts = [float(better.multipliers[group.multiplier]) for group in find_free_intercepts(program)]
+    intercepts = [
+        float(better.multipliers[group.multiplier]) for group in gap_corrections.find_free_intercepts(program)
+    ]
     subject = (
         "with the best b for this w, the rational number" if len(intercepts) == 1 else "with other b, rational numbers"
     )
@@ -257,9 +268,10 @@ def _describe_intercepts(program: ExactDual, better: Primal, gap: float) -> str:
 
 
 def _bound_changed_gap(
-    program: ExactDual, primal_point: Primal, point: FeasibleAlpha, values: ExactValues | SpaceMeasurement
+    program: ExactDual, primal_point: Primal, dual_point: FeasibleAlpha, values: ExactValues | SpaceMeasurement
 ) -> float:
     """Return the gap for other multipliers, or for a program with other levels."""
     if isinstance(values, ExactValues):
-        return rational.bound_gap_in_rationals(program, primal_point, point, values).gap
-    return _bound_gap_by_terms(program, primal_point, point, values)[0].gap
+        return rational.bound_gap_in_rationals(program, primal_point, dual_point, values).gap
+    bounds, _ = _bound_gap_by_terms(program, primal_point, dual_point, values)
+    return bounds.gap

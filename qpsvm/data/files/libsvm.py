@@ -36,10 +36,10 @@ _FORM = "a LIBSVM line is: label index:value index:value ..., or label qid:group
 _NEARLY_QID = re.compile(rb"\sqid[^:\s]")
 
 
-def refuse_column_options(path: object, option: Callable[[str], Any], flag: str = "") -> None:
-    """Refuse options that name what a LIBSVM file has in its place. Raises ParameterError."""
+def refuse_column_options(path: object, get_option: Callable[[str], Any], flag: str = "") -> None:
+    """Refuse options, from `get_option(name)`, that name what LIBSVM files have in its place. Raises ParameterError."""
     for name, why in UNSUPPORTED_OPTIONS.items():
-        given = option(name)
+        given = get_option(name)
         if given is not None and not (isinstance(given, (list, tuple, str)) and not given):
             raise ParameterError(f"{path} is a LIBSVM file, {why}: leave out {flag}{name}")
 

@@ -259,12 +259,12 @@ def _check_header(path: FilePath, names: Sequence[str]) -> dict[str, int]:
     return header
 
 
-def build_target_error(sheet: Sheet, wanted: str) -> ParameterError:
+def build_target_error(sheet: Sheet, target_kind: str) -> ParameterError:
     """Build the error that the column of the target is needed and not named.
 
-    wanted: "labels" or "numbers".
+    target_kind: "labels" or "numbers".
     """
-    advice = f"name the column of {wanted} by --target COLUMN (target=); columns: {list_names(sheet.names)}"
+    advice = f"name the column of {target_kind} by --target COLUMN (target=); columns: {list_names(sheet.names)}"
     return ParameterError(f"{sheet.path}: {advice}")
 
 

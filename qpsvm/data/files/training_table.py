@@ -26,20 +26,20 @@ from qpsvm.data.files.text_format import PLAIN, TextFormat
 class RawTable(EncodedTable):
     """A table with its columns as they were read, so that an encoding can be learnt from some of the rows only.
 
-    columns: The columns of its rows.
-    names: Those that may become features.
-    rules: The options of the caller for them.
+    columns: All columns, over the rows of the table.
+    feature_columns: Names of the columns that may become features; the others have roles such as the target.
+    rules: The caller's options for the feature columns.
     """
 
     columns: TableColumns | None = None
-    names: tuple[str, ...] = ()
+    feature_columns: tuple[str, ...] = ()
     rules: ColumnRules = field(default_factory=ColumnRules)
 
-    def encode_split(self, train: IntArray, rows: IntArray) -> tuple[EncodedTable, EncodedTable]:
-        """Encode the training rows, and other rows, by what is learnt from the training rows. Raises DataError."""
+    def encode_split(self, train: IntArray, test: IntArray) -> tuple[EncodedTable, EncodedTable]:
+        """Encode rows of two indices, training and test, by what the training rows show. Raises DataError."""
         assert self.columns is not None
-        learnt, summaries = learn_columns(self.columns.take_rows(train), self.names, self.rules)
-        summaries += tuple(each for each in self.column_summaries if each.name not in self.names)
+        learnt, summaries = learn_columns(self.columns.take_rows(train), self.feature_columns, self.rules)
+        summaries += tuple(each for each in self.column_summaries if each.name not in self.feature_columns)
         n_features = _count_features(learnt, self.columns.sheet, summaries)
         encoding = replace(self.encoding, columns=learnt, n_features=n_features)
 
@@ -48,119 +48,117 @@ class RawTable(EncodedTable):
             assert self.columns is not None
             X = encode(self.columns.take_rows(index), encoding) if len(index) else np.zeros((0, n_features))
             return EncodedTable(
-                X, y, encoding, self.dropped, self.notes, groups, weights, summaries, self.required_columns
-            )
+                X, y, encoding, self.dropped, self.notes, groups=groups, weights=weights, column_summaries=summaries,
+                required_columns=self.required_columns,
+            )  # fmt: skip
 
-        return encode_rows(train), encode_rows(rows)
+        return encode_rows(train), encode_rows(test)
 
 
 def read_table(
-    path: FilePath | Frame,
-    *,
-    target: str | None = None,
-    drop: Sequence[str] = (),
-    drop_missing: bool = False,
-    standardise: bool = False,
-    wanted: TargetKind = "labels",
-    groups: str | None = None,
-    weights: str | None = None,
-    keep: Sequence[str] = (),
-    date: Sequence[str] = (),
-    missing: MissingPolicy = "error",
-    text_format: TextFormat = PLAIN,
-    raw: bool = False,
-) -> EncodedTable:
-    """Read a CSV or LIBSVM file, or a table in memory; with `raw` its columns are stored with the features."""
-    name = path.path if isinstance(path, Frame) else path
+    source: FilePath | Frame, *, target: str | None = None, groups: str | None = None, weights: str | None = None,
+    drop: Sequence[str] = (), keep: Sequence[str] = (), date: Sequence[str] = (), missing: MissingPolicy = "error",
+    drop_missing: bool = False, target_kind: TargetKind = "labels", text_format: TextFormat = PLAIN,
+    standardise: bool = False, raw: bool = False,
+) -> EncodedTable:  # fmt: skip
+    """Read a CSV or LIBSVM file, or a table in memory. Raises DataError, ParameterError, UnknownOptionError.
+
+    target, groups, weights: The columns with these roles, which a LIBSVM file does not name.
+    keep, date, missing: As in `ColumnRules`; `drop` lists columns to ignore, and `drop_missing` means missing="drop".
+    target_kind: How the target is read; with "none" it may be absent.
+    raw: Whether to return a `RawTable`, if columns have names. It cannot be standardised yet: the mean would include
+        all rows.
+    """
+    name = source.path if isinstance(source, Frame) else source
+    if raw and standardise:
+        raise ParameterError("a raw table cannot be standardised: leave out standardise, or raw")
     with translate_memory_errors(name):
         drop, keep, date = ((each,) if isinstance(each, str) else tuple(each) for each in (drop, keep, date))
         rules = ColumnRules(keep, date, "drop" if drop_missing else missing)
         options = {"target": target, "groups": groups, "weights": weights}
         roles = {option: column for option, column in options.items() if column is not None}
-        content = b"" if isinstance(path, Frame) else read_bytes(path, text_format.charset)
-        if isinstance(path, Frame):
-            path = replace(path, text_format=text_format)
-            table = _build_named_table(path, partial(read_frame, path), roles, drop, rules, wanted, raw)
-        elif detect_format(content) == "libsvm":
+        if isinstance(source, Frame):
+            frame = replace(source, text_format=text_format)
+            table = _build_named_table(frame, partial(read_frame, frame), roles, drop, rules, target_kind, raw)
+        elif detect_format(content := read_bytes(source, text_format.charset)) == "libsvm":
             given = {**options, "drop": drop, "keep": keep, "date": date}
             given |= {"na": text_format.na_values, "decimal": text_format.decimal}
-            refuse_column_options(path, given.get)
+            refuse_column_options(source, get_option=given.get)
             if rules.fills_missing:
                 raise ParameterError(
-                    f"{path} is a LIBSVM file, in which nothing is filled in: leave out missing, or drop such rows"
+                    f"{source} is a LIBSVM file, in which nothing is filled in: leave out missing, or drop such rows"
                 )
-            table = build_libsvm_table(path, content, None, rules.missing == "drop")
+            table = build_libsvm_table(source, content, known=None, drop_missing=rules.missing == "drop")
         else:
-            sheet = parse_sheet(path, content, text_format)
-            table = _build_named_table(sheet, partial(read_columns, sheet), roles, drop, rules, wanted, raw)
-        if standardise:
-            mean, scale = compute_mean_and_scale(table.X, name)
-            table = replace(table, encoding=replace(table.encoding, mean=mean, scale=scale))
-        return standardise_table(table, name)
+            sheet = parse_sheet(source, content, text_format)
+            table = _build_named_table(sheet, partial(read_columns, sheet), roles, drop, rules, target_kind, raw)
+        if not standardise:
+            return table
+        mean, scale = compute_mean_and_scale(table.X, name)
+        return standardise_table(replace(table, encoding=replace(table.encoding, mean=mean, scale=scale)), name)
 
 
 def _build_named_table(
-    sheet: Sheet,
-    read: Callable[[Sequence[str]], TableColumns],
-    roles: Mapping[str, str],
-    drop: Sequence[str],
-    rules: ColumnRules,
-    wanted: TargetKind,
-    raw: bool,
-) -> EncodedTable:
+    sheet: Sheet, read: Callable[[Sequence[str]], TableColumns], roles: Mapping[str, str], drop: Sequence[str],
+    rules: ColumnRules, target_kind: TargetKind, raw: bool,
+) -> EncodedTable:  # fmt: skip
     """Build a table whose columns have names, from a file or from memory.
 
-    read: Reads columns by their names.
+    read: Function that reads columns, given their names.
     roles: The columns of target, groups and weights, by these options.
     """
-    if "target" not in roles and wanted != "none":
-        raise build_target_error(sheet, wanted)
-    names = select_features(sheet, roles, drop)
-    rules = rules.resolve_names(sheet, names)
-    has_row_numbers = UNNAMED in sheet.header and UNNAMED not in drop
-    columns = read([*names, *roles.values(), *([UNNAMED] if has_row_numbers else [])])
+    if "target" not in roles and target_kind != "none":
+        raise build_target_error(sheet, target_kind)
+    feature_columns = select_features(sheet, roles, drop)
+    rules = rules.resolve_names(sheet, feature_columns)
+    has_unnamed_column = UNNAMED in sheet.header and UNNAMED not in drop
+    columns = read([*feature_columns, *roles.values(), *([UNNAMED] if has_unnamed_column else [])])
     notes: tuple[str, ...] = ()
-    if has_row_numbers:
+    if has_unnamed_column:  # as pandas and R write the numbers of the rows; anything else raises an error
         first = sheet.check_index(columns.cells[UNNAMED].to_numbers())
         notes = (f"column 1 has no name and counts the rows from {first}: taken as their index, not as a feature",)
-    columns, n_dropped, required = _drop_incomplete_rows(columns, names, roles, rules)
-    learnt, summaries = learn_columns(columns, names, rules)
+    columns, n_dropped, required = _drop_incomplete_rows(columns, feature_columns, roles, rules)
+    learnt, summaries = learn_columns(columns, feature_columns, rules)
     summaries += tuple(ColumnSummary(name, option, "") for option, name in roles.items())
-    target, groups, weights = (roles.get(option) for option in ("target", "groups", "weights"))
-    has_text_labels = target is not None and wanted != "numbers" and columns.cells[target].to_numbers() is None
+    target, group_column, weight_column = (roles.get(option) for option in ("target", "groups", "weights"))
+    has_text_labels = target is not None and target_kind != "numbers" and columns.cells[target].to_numbers() is None
     encoding = Encoding(
-        "csv", target, learnt, _count_features(learnt, sheet, summaries), text_labels=has_text_labels, groups=groups,
-        na_values=sheet.text_format.na_values, decimal=sheet.text_format.decimal,
+        "csv", target, learnt, _count_features(learnt, sheet, summaries), text_labels=has_text_labels,
+        groups=group_column, na_values=sheet.text_format.na_values, decimal=sheet.text_format.decimal,
     )  # fmt: skip
     y = None
-    if target is not None and wanted == "numbers":
+    if target is not None and target_kind == "numbers":
         y = extract_numbers(columns, target, "the target")
     elif target is not None:
         y = extract_labels(columns, target, has_text_labels)
-    members = None if groups is None else extract_groups(columns, groups)
-    s = None if weights is None else extract_numbers(columns, weights, "a weight")
-    X = encode(columns, encoding)
-    table = EncodedTable(X, y, encoding, n_dropped, notes, members, s, summaries, required)
+    groups = None if group_column is None else extract_groups(columns, group_column)
+    weights = None if weight_column is None else extract_numbers(columns, weight_column, "a weight")
+    table = EncodedTable(
+        encode(columns, encoding), y, encoding, n_dropped, notes, groups=groups, weights=weights,
+        column_summaries=summaries, required_columns=required,
+    )  # fmt: skip
     if not raw:
         return table
-    return RawTable(**vars(table), columns=columns, names=tuple(names), rules=rules.with_detected(columns, learnt))
+    rules = rules.with_detected(columns, learnt)
+    return RawTable(**vars(table), columns=columns, feature_columns=tuple(feature_columns), rules=rules)
 
 
 def _drop_incomplete_rows(
-    columns: TableColumns, names: Sequence[str], roles: Mapping[str, str], rules: ColumnRules
+    columns: TableColumns, feature_columns: Sequence[str], roles: Mapping[str, str], rules: ColumnRules
 ) -> tuple[TableColumns, int, tuple[str, ...]]:
     """Drop or refuse the rows without a needed value. Raises DataError.
 
-    Returns the other rows, the number of dropped ones, and the columns in which a value is needed. These do not include
-    the features that are left out, which depends on the rows. So rows without target, groups or weights are dropped
-    first.
+    Returns the remaining rows, the number of dropped rows, and the columns in which every row needs a value. A column
+    that `learn_columns` leaves out needs none. Which columns it leaves out depends on the rows it gets, so the rows
+    without target, groups or weights are dropped first.
     """
     drops = rules.missing != "error"
     role_columns = [*roles.values()]
     n_first = 0
-    if drops and not columns.mask_missing(role_columns).all():
-        columns, n_first = columns.drop_incomplete(role_columns, True)
-    used = tuple(column.name for column in learn_columns(columns, names, rules)[0])
+    if drops and not columns.mask_missing(role_columns).all():  # if all rows would go, the last call explains why
+        columns, n_first = columns.drop_incomplete(role_columns, drop_missing=True)
+    learnt, _ = learn_columns(columns, feature_columns, rules)
+    used = tuple(column.name for column in learnt)
     required = (*(() if rules.fills_missing else used), *role_columns)
     columns, n_dropped = columns.drop_incomplete(required, drops, fills=bool(columns.mask_missing(used).any()))
     return columns, n_first + n_dropped, required

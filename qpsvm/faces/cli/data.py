@@ -18,12 +18,7 @@ from qpsvm.data.files import EncodedTable, StandardInput, describe_columns, read
 from qpsvm.data.files.sheet import as_integers
 from qpsvm.data.rows import RowSource
 from qpsvm.data.rows.transformed import select_rows
-from qpsvm.faces.cli.data_files import (
-    DataSource,
-    describe_source,
-    find_stored_files,
-    read_stored,
-)
+from qpsvm.faces.cli.data_files import DataSource, describe_source, find_stored_files, read_stored
 from qpsvm.faces.cli.lists import BALANCED
 from qpsvm.faces.cli.problem_options import (
     VARIANTS,
@@ -104,11 +99,7 @@ class Dataset:
     def build_model(self, result: SVMResult, problem: Problem) -> Model:
         """Build the model. It predicts the labels of the file, and stores how a file is encoded as features."""
         classes = result.model.classes if self.classes is None else self.classes
-        metadata = {
-            **result.model.metadata,
-            "encoding": self.table.encoding.to_json(),
-            "learnt": self.target_kind,
-        }
+        metadata = {**result.model.metadata, "encoding": self.table.encoding.to_json(), "learnt": self.target_kind}
         if self.against is not None:
             metadata["positive"] = self.against
         if (quantile := getattr(problem, "quantile", None)) is not None:
@@ -226,7 +217,7 @@ def _read_source(source: DataSource, options: argparse.Namespace, raw: bool) -> 
     return read_table(
         content,
         target=options.target, drop=options.drop, standardise=options.standardise and not raw,
-        wanted=choose_target_kind(options), groups=options.groups, weights=options.weights, keep=options.keep,
+        target_kind=choose_target_kind(options), groups=options.groups, weights=options.weights, keep=options.keep,
         date=options.date, missing=choose_missing_policy(options), text_format=build_text_format(options), raw=raw,
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
-"""Answer two exact questions of the page: how a machine changes without a sample, and along a parameter.
+"""Answer two questions of the web page of `qpsvm play` exactly: what changes without a sample, or along a parameter.
 
 `compare_without_sample` solves again without the sample. `build_exact_path` follows the exact path of a parameter, with
-the validation error at each of its values.
+the validation error at each of its values. Both return the JSON object that the page reads.
 """
 
 from __future__ import annotations
@@ -37,23 +37,20 @@ MAX_FOLDS = 5
 def compare_without_sample(
     request: PageRequest, state: PageState, problem: Problem, tol: float, seconds: float
 ) -> dict[str, Any]:
-    """Return the optimum without one sample, and how far f moves. Raises QPSVMError."""
+    """Return the optimum without one sample, and how much f changes. Raises QPSVMError."""
     i = request.sample
     full_result = _require_solved(solve(problem, tol=tol, check=False, time_limit=seconds))
     other_samples = replace(state, points=np.delete(state.points, i, axis=0), labels=np.delete(state.labels, i))
     result = _require_solved(solve(other_samples.build_problem(), tol=tol, check=False, time_limit=seconds))
-    X = MACHINES[state.machine].build_arguments(state.points, state.labels)[0]
+    X, *_ = MACHINES[state.machine].build_arguments(state.points, state.labels)
     before, after = (np.asarray(each.decision_function(X), dtype=np.float64) for each in (full_result, result))
     return {
-        "sample": i,
-        "before": to_json_number(before[i]),
-        "after": to_json_number(after[i]),
-        "most": to_json_number(np.abs(after - before).max()),
-        "status": str(result.status),
-        "gap": to_json_number(result.gap),
-        "idle": _is_non_support(full_result, i),
+        "sample": i, "idle": _is_non_support(full_result, i),
+        "before": to_json_number(before[i]), "after": to_json_number(after[i]),  # f at the sample, with and without it
+        "most": to_json_number(np.abs(after - before).max()),  # the largest change of f at any sample
+        "status": str(result.status), "gap": to_json_number(result.gap),
         "plane": build_boundary(request, state, result),
-    }
+    }  # fmt: skip
 
 
 def _require_solved(result: SVMResult) -> SVMResult:
@@ -65,7 +62,7 @@ def _require_solved(result: SVMResult) -> SVMResult:
 
 def _is_non_support(result: SVMResult, i: int) -> bool:
     """Return whether all α of a sample are 0, so that the machine is the same without it."""
-    return not bool(result.alpha.reshape(-1, len(result.kind))[:, i].any())
+    return not bool(result.alpha.reshape(-1, len(result.kind))[:, i].any())  # α (n,), or α⁺ and α⁻ of a regression
 
 
 def build_exact_path(state: PageState, problem: Problem, seconds: float) -> dict[str, Any]:
@@ -75,20 +72,13 @@ def build_exact_path(state: PageState, problem: Problem, seconds: float) -> dict
     path = _follow_path(problem, seconds)
     values = _choose_values(path)
     answer = {
-        "parameter": path.parameter,
-        "low": path.low,
-        "high": path.high,
-        "reached": path.reached,
-        "breakpoints": to_json_list(path.breakpoints),
-        "pieces": len(path),
-        "status": str(path.status),
-        "message": path.message,
-        "gap": to_json_number(float(path.gaps.max(initial=0.0))),
-        "values": to_json_list(values),
-        "shares": to_json_list(np.round(_compute_shares(path, values), DIGITS).T),
-        "validation": None,
-        "why": "",
-    }
+        "parameter": path.parameter, "low": path.low, "high": path.high, "reached": path.reached,
+        "breakpoints": to_json_list(path.breakpoints), "pieces": len(path), "status": str(path.status),
+        "message": path.message, "gap": to_json_number(float(path.gaps.max(initial=0.0))),
+        "values": to_json_list(values),  # of the parameter, where the curves of α are drawn
+        "shares": to_json_list(np.round(_compute_alpha_fractions(path, values), DIGITS).T),  # a curve per sample
+        "validation": None, "why": "",  # why there is no validation
+    }  # fmt: skip
     try:
         answer["validation"] = _cross_validate_path(problem, path, seconds)
     except QPSVMError as error:
@@ -97,16 +87,17 @@ def build_exact_path(state: PageState, problem: Problem, seconds: float) -> dict
 
 
 def _follow_path(problem: Problem, seconds: float) -> ExactPath:
-    """Follow the path of C, or of the first parameter that enters the dual linearly. Raises QPSVMError."""
+    """Follow the path of the first parameter in the machine's list that enters the dual linearly. Raises QPSVMError."""
     for name in problem._hyperparameters:
-        if name not in PARAMETERS:
+        parameter = PARAMETERS.get(name)
+        if parameter is None or parameter.low is None or parameter.high is None:  # it is not a number with a slider
             continue
-        low, high = PARAMETERS[name].low or 0.0, PARAMETERS[name].high or 0.0
-        if name == "nu":
+        low, high = parameter.low, parameter.high
+        if name == "nu":  # the classes of a ν-SVM may be too unbalanced for the end of the slider
             high = min(high, float(getattr(problem, "nu_max", np.inf)))
         try:
             path = exact_path(problem, name, low, high, time_limit=seconds)
-        except (UnsupportedError, UnknownOptionError):
+        except (UnsupportedError, UnknownOptionError):  # the dual is not linear in it
             continue
         if len(path):
             return path
@@ -123,13 +114,13 @@ def _choose_values(path: ExactPath) -> FloatArray:
     return np.asarray(values[(values >= low) & (values <= high)])
 
 
-def _compute_shares(path: ExactPath, values: FloatArray) -> FloatArray:
-    """Return α, or β for a regression, as a fraction of the largest bound at each value: (c, n)."""
-    shares, n = [], path.problem.n
+def _compute_alpha_fractions(path: ExactPath, values: FloatArray) -> FloatArray:
+    """Return α, or α⁺ − α⁻ for a regression, as a fraction of the largest bound at each value: (c, n)."""
+    fractions, n = [], path.problem.n
     for value in values.tolist():
-        share = path.alpha(value) / float(np.max(path.problem.replace(**{path.parameter: value}).svm.upper))
-        shares.append(share if len(share) == n else share[:n] - share[n:])
-    return np.array(shares)
+        fraction = path.alpha(value) / float(np.max(path.problem.replace(**{path.parameter: value}).svm.upper))
+        fractions.append(fraction if len(fraction) == n else fraction[:n] - fraction[n:])
+    return np.array(fractions)
 
 
 def _cross_validate_path(problem: Problem, path: ExactPath, seconds: float) -> dict[str, Any]:
@@ -141,7 +132,7 @@ def _cross_validate_path(problem: Problem, path: ExactPath, seconds: float) -> d
         raise UnsupportedError("a class of one sample cannot be held out")
     interval: dict[str, Any] = {path.parameter: Interval(path.low, path.reached)}
     validation: Any = cross_validate(problem, folds=min(MAX_FOLDS, smaller_class), time_limit=seconds, **interval)
-    curve = validation.mean[()]
+    curve = validation.mean[()]  # an array of shape (), since an interval is no axis of a grid
     if not len(curve.values):
         raise UnsupportedError("the folds took too long")
     return {

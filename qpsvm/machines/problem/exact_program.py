@@ -21,7 +21,7 @@ from qpsvm.base.arrays.rationals import (
 )
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup
 from qpsvm.machines.problem.dual_statement import DualStatement
-from qpsvm.machines.problem.exact_space import build_exact_diagonal, compute_half_diagonal
+from qpsvm.machines.problem.exact_space import build_diagonal_of_index, compute_half_diagonal
 
 
 def build_exact_program(problem: DualStatement, levels: RationalVector | None = None) -> ExactDual:
@@ -66,11 +66,11 @@ def _compute_constraint_levels(problem: DualStatement) -> RationalVector:
     for item in problem.constraints:
         bounds = [Fraction(h) for h in item.h.tolist()]
         if diagonal_weight and not item.over_w:  # a constraint on f, which contains K(z, z)
-            exact_diagonal, A = build_exact_diagonal(problem), sp.csr_array(item.A)
+            diagonal_of_index, A = build_diagonal_of_index(problem), sp.csr_array(item.A)
             for k, row in enumerate(np.split(np.arange(A.nnz), A.indptr[1:-1])):
                 entries = zip(A.data[row].tolist(), A.indices[row].tolist(), strict=True)
                 bounds[k] -= Fraction(diagonal_weight) * sum(
-                    (Fraction(a) * exact_diagonal(first_point + j) for a, j in entries), Fraction(0)
+                    (Fraction(a) * diagonal_of_index(first_point + j) for a, j in entries), Fraction(0)
                 )
         first_point += item.points.shape[0]
         negative_bounds += [-bound / f_scale for bound in bounds]

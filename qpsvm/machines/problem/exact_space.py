@@ -1,7 +1,4 @@
-"""State the samples of a problem as exact points in feature space (`build_exact_space`).
-
-The points of a linear SVDD are stated relative to its centre, (BALL.1).
-"""
+"""State the samples of a problem as exact points in feature space, for a proof (`build_exact_space`)."""
 
 from __future__ import annotations
 
@@ -20,29 +17,28 @@ from qpsvm.data.rows import FeatureRows, RowSource, StandardisedRows, as_row_sou
 from qpsvm.machines.problem.statement import MachineStatement
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
-from qpsvm.space.kernels.space import FeatureSpace
 
 
 def build_exact_space(problem: MachineStatement) -> Space:
-    """Build the points of a problem in feature space, in the caller's coordinates."""
+    """Build the points of a problem in feature space, in the caller's coordinates, with the proof's assumptions."""
     if isinstance(problem.kernel, (Linear, FeatureMap)):
         linear_space = LinearSpace(collect_linear_points(problem))
         linear_space.assumptions = list_sample_assumptions(problem)
         return linear_space
-    space: FeatureSpace = problem.space
-    if space.computed_intercept is None and problem.intercept == "penalised":
+    space = problem.space
+    if space.computed_intercept is None and problem.intercept == "penalised":  # the machine has K + 1, the proof K
         raise UnsupportedError(
             "no proof for a kernel that is positive semidefinite only together with a penalised intercept"
         )
     if not uses_kernel_matrix(problem):
-        return build_space_of_samples(problem.kernel, as_row_source(stack_points(problem)).matrix())
+        return build_space_of_samples(problem.kernel, as_row_source(stack_points(problem)).matrix())  # nothing assumed
     exact_space = build_space_of_matrix(space.gram.dense())
     exact_space.assumptions = _list_matrix_assumptions(problem)
     return exact_space
 
 
 def _list_matrix_assumptions(problem: MachineStatement) -> tuple[str, ...]:
-    """List the assumption about the kernel matrix, if it is not the one that the user gave."""
+    """Return the assumption about the kernel matrix, in a tuple; an empty one if the user gave this matrix."""
     kernel, space = problem.kernel, problem.space
     description = "K"
     if not isinstance(kernel, Precomputed):
@@ -64,7 +60,7 @@ def collect_linear_points(problem: MachineStatement) -> RowSource:
 
 
 def list_sample_assumptions(problem: MachineStatement) -> tuple[str, ...]:
-    """List the assumption about the samples, if they are computed from those that the user gave."""
+    """Return the assumption about the samples, in a tuple; an empty one if they are those that the user gave."""
     if isinstance(problem.kernel, FeatureMap):
         return (f"the samples are the features, as computed, that {problem.kernel} makes of them",)
     if isinstance(problem.X, StandardisedRows):
@@ -73,7 +69,7 @@ def list_sample_assumptions(problem: MachineStatement) -> tuple[str, ...]:
 
 
 def build_class_space(problem: MachineStatement) -> Space:
-    """Return the samples of a multiclass machine in feature space; for a feature map, from its kernel matrix."""
+    """Build the points of an all-in-one machine: from the kernel matrix for a feature map, since w is not explicit."""
     if isinstance(problem.kernel, FeatureMap):
         return build_space_of_matrix(problem.space.gram.dense())
     return build_exact_space(problem)
@@ -82,7 +78,7 @@ def build_class_space(problem: MachineStatement) -> Space:
 def stack_points(problem: MachineStatement) -> Matrix | RowSource:
     """Return the active samples, followed by the points of the linear constraints: (n + q, d)."""
     X: Matrix | RowSource = problem.samples.active_features
-    return problem._textbook_constraint_rows.append_points(X) if problem.constraints else X
+    return problem._textbook_constraint_rows.append_points_to(X) if problem.constraints else X
 
 
 def compute_squared_norm(row: Matrix) -> Fraction:
@@ -94,11 +90,14 @@ def compute_squared_norm(row: Matrix) -> Fraction:
 def uses_kernel_matrix(problem: MachineStatement) -> bool:
     """Return whether a proof uses the computed kernel matrix, because it cannot evaluate the kernel function."""
     kernel, space = problem.kernel, problem.space
+    if isinstance(kernel, Linear):
+        return False
     has_function = isinstance(kernel, (RBF, Polynomial, Sigmoid)) and not (space.shift or space.is_clipped)
-    return not has_function or (problem._is_affine and find_exact_diagonal(kernel) is None)
+    has_exact_levels = not problem._is_affine or find_diagonal_of_row(kernel) is not None  # of an SVDD: ½K(x, x)
+    return not (has_function and has_exact_levels)
 
 
-def find_exact_diagonal(kernel: Kernel) -> Callable[[Matrix], Fraction] | None:
+def find_diagonal_of_row(kernel: Kernel) -> Callable[[Matrix], Fraction] | None:
     """Return a function that computes K(x, x) of one row (1, d) exactly; None if that is not rational."""
     if isinstance(kernel, RBF):
         return lambda row: Fraction(1)  # noqa: ARG005
@@ -112,10 +111,10 @@ def find_exact_diagonal(kernel: Kernel) -> Callable[[Matrix], Fraction] | None:
     return None
 
 
-def build_exact_diagonal(problem: MachineStatement) -> Callable[[int], Fraction]:
+def build_diagonal_of_index(problem: MachineStatement) -> Callable[[int], Fraction]:
     """Return a function that computes K(x, x) exactly, from the index of a point of `stack_points`."""
-    diagonal_of_row = find_exact_diagonal(problem.kernel)
-    if diagonal_of_row is None or (not problem.space.is_linear and uses_kernel_matrix(problem)):
+    diagonal_of_row = find_diagonal_of_row(problem.kernel)
+    if diagonal_of_row is None or uses_kernel_matrix(problem):
         diagonal = np.diagonal(problem.space.gram.dense()).tolist()
         return lambda i: Fraction(diagonal[i])
     points = as_row_source(stack_points(problem))
@@ -128,10 +127,10 @@ def compute_half_diagonal(problem: MachineStatement) -> RationalVector:
     X = problem.samples.active_features
     n = X.shape[0]
     if isinstance(kernel, Linear):
-        return BallSpace(as_row_source(X), np.zeros(X.shape[1])).levels
+        return BallSpace(as_row_source(X), centre=np.zeros(X.shape[1])).levels  # ½‖x − 0‖², exact only on demand
     if uses_kernel_matrix(problem):
-        return from_floats(np.diagonal(problem.space.gram.dense())[:n].copy(), Fraction(1, 2))
+        return from_floats(np.diagonal(problem.space.gram.dense())[:n].copy(), factor=Fraction(1, 2))
     if isinstance(kernel, RBF):
         return from_constant(Fraction(1, 2), n)
-    exact_diagonal = build_exact_diagonal(problem)
-    return from_fractions([exact_diagonal(i) / 2 for i in range(n)])
+    diagonal_of_index = build_diagonal_of_index(problem)
+    return from_fractions([diagonal_of_index(i) / 2 for i in range(n)])

@@ -67,13 +67,13 @@ def build_constrained_qp(problem: DualStatement, form: Form, textbook: bool) -> 
     rows = problem._textbook_constraint_rows if textbook else problem._constraint_rows
     assert rows is not None
     if form == "primal":
-        points = space.coordinates if not space.is_linear else rows.append_points(space.samples.take(np.arange(n)))
+        points = space.coordinates if not space.is_linear else rows.append_points_to(space.samples.take(np.arange(n)))
         return add_constraints_to_primal(
             problem._build_primal(points[:n]), rows, rows.combine_points(points[n:]), textbook, problem._variable_names
         )
     gram = space.centred_gram
     if textbook and space.is_linear:
-        gram = LowRank(rows.append_points(space.samples.take(np.arange(n))))
+        gram = LowRank(rows.append_points_to(space.samples.take(np.arange(n))))
     svm = problem._build_full_dual(gram, problem.intercept, rows)  # (OWN.10)
     if problem.intercept == "penalised":
         svm = problem._build_full_dual(add_ones_feature(gram, rows.build_ones_feature(n)), None, rows)

@@ -9,7 +9,7 @@ import numpy as np
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_positive
 from qpsvm.data.samples import TrainingSamples
-from qpsvm.machines.problem.parameter_checks import as_share, check_choice, make_range_check
+from qpsvm.machines.problem.parameter_checks import check_choice, check_nu, make_range_check
 from qpsvm.machines.problem.penalties import check_penalties, format_penalty
 
 
@@ -24,7 +24,7 @@ class Hyperparameter(NamedTuple):
 #: The hyperparameters by name. A C may also be one number per sample, which `check_penalties` checks.
 HYPERPARAMETERS = {
     "C": Hyperparameter("C", "penalty of slack", as_positive),
-    "nu": Hyperparameter("ν", "bound on the share of errors, or of rows outside", as_share),
+    "nu": Hyperparameter("ν", "bound on the share of errors, or of rows outside", check_nu),
     "lam": Hyperparameter("λ", "weight of the squared norm", as_positive),
     "epsilon": Hyperparameter(
         "ε", "half the width of the tube, in units of the target",

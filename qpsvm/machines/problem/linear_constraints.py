@@ -215,7 +215,7 @@ class ConstraintRows:
             self.original_h,
         )  # fmt: skip
 
-    def append_points(self, X: Matrix | RowSource) -> Matrix | RowSource:
+    def append_points_to(self, X: Matrix | RowSource) -> Matrix | RowSource:
         """Append the points to the samples X (n, d): (n + q, d)."""
         if isinstance(X, RowSource):
             Z = as_dense(self.Z)

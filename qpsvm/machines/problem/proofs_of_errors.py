@@ -26,7 +26,7 @@ from qpsvm.data.rows import FeatureRows, RowSource, as_row_source
 from qpsvm.machines.hull_distance import find_shared_sample
 from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.exact_program import build_exact_program
-from qpsvm.machines.problem.exact_space import build_exact_space, find_exact_diagonal, stack_points, uses_kernel_matrix
+from qpsvm.machines.problem.exact_space import build_exact_space, find_diagonal_of_row, stack_points, uses_kernel_matrix
 from qpsvm.machines.problem.proof_record import build_proof_record
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Precomputed
@@ -105,7 +105,7 @@ def _try_to_prove_meeting(problem: DualStatement, weights: FloatArray, prefer_ex
     prefer_exact: Whether to look for exact weights even where proving that they exist is faster.
     """
     support = np.flatnonzero(weights > 0.0)
-    uses_matrix = not isinstance(problem.kernel, (Linear, FeatureMap)) and uses_kernel_matrix(problem)
+    uses_matrix = not isinstance(problem.kernel, FeatureMap) and uses_kernel_matrix(problem)
     signs = problem._active_target[support]
     rows, assumptions = _build_rows(problem, support, list(map(str, support)), uses_matrix)
     exact_weights = [Fraction(value) for value in weights[support].tolist()]
@@ -151,7 +151,7 @@ def _build_farkas_system(problem: DualStatement, weights: Mapping[str, float]) -
     kernel: Kernel = problem.kernel
     if problem.psd != "raise" and not kernel.is_psd:
         raise UnsupportedError(f"no proof for the kernel {kernel} with psd={problem.psd!r}, which makes another of it")
-    if problem._diagonal_weight and find_exact_diagonal(kernel) is None:
+    if problem._diagonal_weight and find_diagonal_of_row(kernel) is None:
         raise UnsupportedError(f"no proof for the kernel {kernel}: its K(x, x) are not known without rounding")
     n_machine_rows, names = len(problem._build_specification().sign), problem._textbook_constraint_rows.names
     row_of_name = {name: n_machine_rows + k for k, name in enumerate(names)}

@@ -28,7 +28,7 @@ from qpsvm.machines.problem.linear_constraints import (
     build_scaled_rows,
     build_textbook_rows,
 )
-from qpsvm.machines.problem.parameter_checks import as_intercept, check_choice
+from qpsvm.machines.problem.parameter_checks import check_choice, check_intercept
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.feature_map import FeatureMap
@@ -103,7 +103,7 @@ class MachineStatement(metaclass=FastABCMeta):
         if isinstance(kernel, Precomputed) and n != d:
             raise DataError(f"a precomputed kernel matrix must be square, got shape {samples.X.shape}")
         self.__dict__.update(  # bypasses `__setattr__`: these values are read-only already
-            samples=samples, X=samples.X, intercept=as_intercept(intercept), psd=check_choice(psd, "psd", PSD_RULES),
+            samples=samples, X=samples.X, intercept=check_intercept(intercept), psd=check_choice(psd, "psd", PSD_RULES),
             kernel=kernel.resolve(samples.active_features if isinstance(kernel, FeatureMap) else samples.X),
         )  # fmt: skip
         if self.constraints:
@@ -200,7 +200,7 @@ class MachineStatement(metaclass=FastABCMeta):
             X = X[:, self.active_rows]
         if self._constraint_rows is not None:  # without a free intercept, since the samples must not be centred
             intercept: Intercept = "penalised" if self.intercept == "penalised" else None
-            space = FeatureSpace(self.kernel, self._constraint_rows.append_points(X), intercept, self.psd)
+            space = FeatureSpace(self.kernel, self._constraint_rows.append_points_to(X), intercept, self.psd)
             if intercept and space.computed_intercept is None:
                 raise UnsupportedError("constraints and a penalised intercept take a positive semidefinite kernel")
             return space

@@ -19,7 +19,7 @@ from qpsvm.backends.packages import find_library_version
 from qpsvm.base.arrays.rounding import bound_row_norms
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import limit_blas_threads
-from qpsvm.machines.problem.parameter_checks import as_intercept
+from qpsvm.machines.problem.parameter_checks import check_intercept
 from qpsvm.many.multiclass.bulk import has_default_options
 from qpsvm.many.multiclass.exact_optimum import find_best_intercept
 from qpsvm.many.multiclass.gap_bounds import bound_gaps, build_linear_points
@@ -46,7 +46,7 @@ def can_solve_by_descent(split: Split, options: Mapping[str, Any]) -> bool:
 
 def solve_by_descent(split: Split, tol: float) -> BinaryMachines:
     """Solve all machines. Raises QPSVMError."""
-    as_intercept(split.intercept)
+    check_intercept(split.intercept)
     stack = stack_machines(split, compute_penalties(split))
     stack = to_squared_hinges(stack) if split.machine == "SquaredHinge" else stack
     with np.errstate(all="ignore"), limit_blas_threads():  # a point that is not finite is not certified

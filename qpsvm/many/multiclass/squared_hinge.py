@@ -17,7 +17,7 @@ from qpsvm.backends.packages import find_library_version
 from qpsvm.base.arrays.types import IntArray, Matrix
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.data.rows import as_row_source
-from qpsvm.machines.problem.parameter_checks import as_intercept
+from qpsvm.machines.problem.parameter_checks import check_intercept
 from qpsvm.many.multiclass.bulk import PRODUCTS_PER_SECOND, has_default_options
 from qpsvm.many.multiclass.gap_bounds import bound_gaps
 from qpsvm.many.multiclass.gather import MachinePoints, build_bounded_points, gather_machines
@@ -47,7 +47,7 @@ def can_solve_squared(split: Split, options: Mapping[str, Any]) -> bool:
 def solve_squared(split: Split, tol: float, time_limit: float | None = None) -> BinaryMachines:
     """Solve all machines. Raises QPSVMError."""
     deadline = None if time_limit is None else monotonic() + time_limit
-    as_intercept(split.intercept)
+    check_intercept(split.intercept)
     stack = to_squared_hinges(stack_machines(split, compute_penalties(split)))
     with np.errstate(all="ignore"), limit_blas_threads():  # a point that is not finite is not certified
         space = split.active_space

@@ -633,6 +633,8 @@ def test_standardised_columns(save: Save) -> None:
     np.testing.assert_allclose(table.X.std(axis=0), [1, 0, 1, 1, 1], rtol=1e-14)
     assert table.encoding.scale is not None
     assert table.encoding.scale[1] == 1.0
+    with pytest.raises(ParameterError, match="a raw table cannot be standardised"):  # a mean of all rows, also held out
+        read_table(save("x,y\n1,0\n2,1\n"), target="y", standardise=True, raw=True)
 
 
 def test_values_at_the_end_of_the_range(save: Save) -> None:

@@ -43,7 +43,7 @@ RANKING = ["--variant", "ranking", "--target", "price", "--groups", "street", "-
 
 
 def sample_of(path: Path, learnt: str = "labels", **how: object) -> Dataset:
-    table = read_table(path, wanted="labels" if learnt == "labels" else "numbers", **how)
+    table = read_table(path, target_kind="labels" if learnt == "labels" else "numbers", **how)
     return Dataset(table, table.y, target_kind=learnt)
 
 

@@ -43,7 +43,7 @@ def test_of_numbers_it_is_what_scikit_learn_says_of_the_features(capsys, table):
     """Where every column is one feature, shuffled places are shuffled values: the same draws."""
     arguments = ["--target", "size", "--drop", "kind,town", "--variant", "epsilon-svr", "--kernel", "rbf"]
     out = succeed(capsys, "importance", table, *arguments, "--repeats", "5", "--seed", "3")
-    file = read_table(table, target="size", drop=["kind", "town"], wanted="numbers")
+    file = read_table(table, target="size", drop=["kind", "town"], target_kind="numbers")
     machine = SVR(C=1, epsilon=0.1, gamma="scale").fit(file.X, file.y)
     found = permutation_importance(machine, file.X, file.y, n_repeats=5, random_state=3)
     said = lines(out)

@@ -21,7 +21,7 @@ from qpsvm.base.errors import (
 )
 from qpsvm.data.rows import RowSource
 from qpsvm.faces.cli.commands.plot import choose_picture, require_picture, write_picture
-from qpsvm.faces.cli.commands.verify import check_options, prove_result, write_error_proof
+from qpsvm.faces.cli.commands.verify import check_proof_options, prove_result, write_error_proof
 from qpsvm.faces.cli.data import Dataset, parse_source, print_columns, read_dataset
 from qpsvm.faces.cli.data_files import describe_source
 from qpsvm.faces.cli.distributed import describe_dataset, open_cluster, read_distributed
@@ -57,7 +57,7 @@ EXIT_CODES = {Status.OPTIMAL: 0, Status.INTERRUPTED: 130}
 class SplitDataset(NamedTuple):
     """The rows to train on, and those held out.
 
-    training, held_out: Encoded by what is learnt from the training rows; both are all rows if none is held out.
+    training, held_out: Encoded by what is learnt from the training rows. `held_out` is used with --test-size only.
     raw_training: The training rows before the encoding, from which the folds are drawn.
     folds: The folds of a cross-validation; None without one.
     n_rows, n_training: Number of all rows, and of the training rows.
@@ -77,14 +77,14 @@ def _read_split_dataset(options: argparse.Namespace, seed: int) -> SplitDataset:
     dataset = read_dataset(options, raw=is_split)
     n = dataset.table.X.shape[0]
     if not is_split:
-        return SplitDataset(dataset, dataset, dataset, None, n, n)
-    everything = Fold(np.arange(n), np.arange(0))
+        return SplitDataset(dataset, dataset, dataset, folds=None, n_rows=n, n_training=n)
+    everything = Fold(train=np.arange(n), test=np.arange(0))
     split = everything if options.test_size is None else draw_held_out(dataset, options.test_size, seed)
     raw_training = restrict_rows(dataset, split.train)
     folds = None if options.cv is None else list(draw_dataset_folds(raw_training, options.cv, seed))
     training, held_out = split_dataset(dataset, split, options)
     print_columns(training.table)
-    return SplitDataset(training, held_out, raw_training, folds, n, len(split.train))
+    return SplitDataset(training, held_out, raw_training, folds, n_rows=n, n_training=len(split.train))
 
 
 def run(options: argparse.Namespace) -> int:
@@ -106,7 +106,8 @@ def run(options: argparse.Namespace) -> int:
         result = solve_or_raise(problem, options)
     model = training.build_model(result, problem)
     print(result.summary(notes=False))
-    exit_code, hints, is_weighted = EXIT_CODES.get(result.status, 1), list[Hint](), bool(options.class_weight)
+    hints: list[Hint] = []
+    is_weighted = bool(options.class_weight)
     predicted = None  # without a target the summary counts the samples inside and outside
     if training.target_kind != "none":
         predicted = predict_rows(model, training.table.X)
@@ -121,24 +122,24 @@ def run(options: argparse.Namespace) -> int:
     if options.bounds:
         model = _add_bounds(model, result)
     _save_model(model, options, "" if options.test_size is None else f", trained on {data.n_training} rows")
-    if options.proof is not None and not prove_result(result, training, options):
-        exit_code = exit_code or 1
+    is_proven = options.proof is None or bool(prove_result(result, training, options))
+    all_folds_optimal = True
     if data.folds is not None and result.status is not Status.INTERRUPTED:
-        all_certified, fold_hints = _score_folds(data.raw_training, data.folds, options, seed)
-        exit_code, hints = exit_code or (0 if all_certified else 1), [*hints, *fold_hints]
-    if training.target_kind == "labels" and predicted is not None:
-        hints += find_warnings(training, predicted, {}, is_weighted)
+        all_folds_optimal, fold_hints = _score_folds(data.raw_training, data.folds, options, seed)
+        hints += fold_hints
+    if training.target_kind == "labels" and predicted is not None:  # the scores are for hints about numbers
+        hints += find_warnings(training, predicted, scores={}, is_weighted=is_weighted)
     if notes := format_notes(hints, result.list_hints(training.table.names)):
         print(notes)
-    return exit_code
+    return EXIT_CODES.get(result.status, 1) or int(not (is_proven and all_folds_optimal))
 
 
 def _add_probabilities(
     model: Model, training: Dataset, problem: Any, result: SVMResult, options: argparse.Namespace
 ) -> Model:
     """Return the model with calibrated probabilities, and print their scores."""
-    fold_options = argparse.Namespace(**vars(options))
-    fold_options.gamma = getattr(problem.kernel, "gamma", options.gamma)  # that of all rows, in every fold
+    gamma = getattr(problem.kernel, "gamma", options.gamma)  # "scale" would be another number in each fold
+    fold_options = argparse.Namespace(**{**vars(options), "gamma": gamma})
     model, text = add_probabilities(
         training, problem, result, model, lambda rows: solve_or_raise(rows.build_problem(fold_options), fold_options)
     )
@@ -183,16 +184,16 @@ def _check_options(options: argparse.Namespace) -> None:
     if options.bounds and options.scheduler is not None:
         raise ParameterError("--bounds needs the samples in this process: leave --bounds or --scheduler out")
     check_probability(options)
-    check_options(options)
+    check_proof_options(options)
 
 
 def solve_or_raise(problem: Problem | MulticlassProblem, options: argparse.Namespace) -> Any:
-    """Solve, and return the result whatever its status. Raises QPSVMError."""
+    """Solve, and return the result, optimal or not. Raises the error of the result, if it has one: a QPSVMError."""
     if isinstance(problem, MulticlassProblem):
         return problem.solve()
     is_stored = isinstance(problem.X, RowSource)
     with Ticker(f"solving for {problem.n} rows", options.verbose) if is_stored else nullcontext():
-        result = solve(problem, options.backend, options.form, **build_settings(options))
+        result = solve(problem, backend=options.backend, form=options.form, **build_settings(options))
     if result.error is not None:
         raise _append_proof(result.error)
     return result
@@ -204,7 +205,7 @@ def _append_proof(error: QPSVMError) -> QPSVMError:
         with suppress(UnsupportedError):
             proof = error.verify()
             claims = {claim.kind: claim.text for claim in proof.claims}
-            if proof:
+            if proof:  # every claim is proven; the last one is the conclusion, but "hulls" says more
                 error.args = (f"{error}. Proven: {claims.get('hulls', proof.claims[-1].text)}",)
     return error
 
@@ -223,7 +224,7 @@ def _score_folds(
 ) -> tuple[bool, list[Hint]]:
     """Train without each fold, score on its rows, and print the mean scores.
 
-    Returns whether all results are certified, and hints.
+    Returns whether all results are optimal, and hints.
     """
     fold_scores: list[dict[str, float]] = []
     rows, predictions = [], []
@@ -234,7 +235,7 @@ def _score_folds(
             problem = choose_problem(train, options)
             result = solve_or_raise(problem, options)
         except QPSVMError as error:
-            kind = SolverError if isinstance(error, SolverError) else DataError
+            kind = SolverError if isinstance(error, SolverError) else DataError  # which decides the exit code
             raise kind(f"training without fold {number} of {len(folds)}: {error}") from error
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt

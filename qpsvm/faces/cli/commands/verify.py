@@ -28,7 +28,7 @@ UNREADABLE_ENDINGS = (".parquet", ".feather", ".arrow")
 FORMAT_NAMES = {"csv": "CSV", "libsvm": "LIBSVM", "npy": ".npy"}
 
 
-def check_options(options: argparse.Namespace) -> None:
+def check_proof_options(options: argparse.Namespace) -> None:
     """Refuse options that a proof cannot cover. Raises ParameterError."""
     if options.proof is None:
         return
