@@ -31,10 +31,9 @@ from qpsvm.backends.traits import find_problem_traits
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.machines.problem.problem import Problem
 
-#: Maximum number of rows of a linear machine with few rows: in general, with squared losses, and of a ν-SVM or a
-#: one-class SVM. And its maximum of Σ_i C_i K_ii: above it, most α are free or keep moving between their bounds, and
-#: their Gram matrix is singular.
-FEW_LINEAR_ROWS, FEW_SQUARED_ROWS, FEW_HOMOGENEOUS_ROWS, MAX_FEW_ROWS_SCALE = 300, 100, 1000, 8000.0
+#: Maximum number of rows of a linear machine with few rows: in general, and with squared losses. And its maximum of
+#: Σ_i C_i K_ii: above it, most α are free or keep moving between their bounds, and their Gram matrix is singular.
+FEW_LINEAR_ROWS, FEW_SQUARED_ROWS, MAX_FEW_ROWS_SCALE = 300, 100, 8000.0
 #: Maximum number of rows of a linear machine that counts as wide if it has at least as many features.
 WIDE_ROWS = 1000
 #: Maximum number of rows for CVXOPT, which cannot be interrupted: on the dual, and on the primal of a kernel machine
@@ -159,7 +158,7 @@ def _order_for_linear(problem: Problem, size: Size, external: list[RankedBackend
     newton, interior, augmented = map(RankedBackend, ("kernel_newton", "interior_point", "augmented_lagrangian"))
     n, d, svm = size.rows, size.features, problem._dual_structure
     is_squared = svm.has_curvature and not svm.is_bounded
-    few_rows = FEW_SQUARED_ROWS if is_squared else FEW_HOMOGENEOUS_ROWS if svm.is_homogeneous else FEW_LINEAR_ROWS
+    few_rows = FEW_SQUARED_ROWS if is_squared else FEW_LINEAR_ROWS
     has_few_rows = n <= few_rows and _estimate_objective_scale(problem) <= MAX_FEW_ROWS_SCALE
     is_wide = n <= d and (n <= WIDE_ROWS or not augmented.is_eligible(problem, size))
     built_in = [newton, augmented, interior] if has_few_rows or is_wide else [augmented, interior, newton]
