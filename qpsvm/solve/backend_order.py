@@ -47,6 +47,8 @@ CVXPY_ROWS = 4000
 #: Products of an interior point step of a machine of several classes up to which a solve takes about 10 ms, 1 s
 #: and 100 s: see `_start_for_classes`.
 SMALL_PRODUCTS, QUICK_PRODUCTS, MAX_PRODUCTS = 1e7, 1e9, 3e10
+#: The same for a kernel, per pair of samples: beyond, a trial of the sequential dual method takes less time.
+QUICK_PRODUCTS_PER_PAIR = 2000.0
 #: With this many samples for each number in w, classes overlap more often, which makes the sequential dual method slow.
 MIN_SAMPLES_PER_WEIGHT = 10.0
 #: Limits on the steps per sample of a trial of the sequential dual method, before a quick method and before a slow one;
@@ -134,10 +136,14 @@ def _start_for_classes(size: Size, n_weights: float) -> list[RankedBackend]:
     A quick interior point method comes first, one that takes at most 100 s after a trial of the sequential dual method.
     """
     interior, products = RankedBackend("interior_point", "dual"), _count_interior_products(size, n_weights)
-    is_linear, may_overlap = size.is_linear, size.samples >= MIN_SAMPLES_PER_WEIGHT * n_weights
-    if products <= (QUICK_PRODUCTS if is_linear and may_overlap else SMALL_PRODUCTS):
+    if size.is_linear:
+        may_overlap = size.samples >= MIN_SAMPLES_PER_WEIGHT * n_weights
+        quick_products = QUICK_PRODUCTS if may_overlap else SMALL_PRODUCTS
+    else:
+        quick_products = QUICK_PRODUCTS_PER_PAIR * size.samples**2
+    if products <= quick_products:
         return [interior]
-    steps = SHORT_TRIAL_STEPS if is_linear and products <= QUICK_PRODUCTS else LONG_TRIAL_STEPS
+    steps = SHORT_TRIAL_STEPS if size.is_linear and products <= QUICK_PRODUCTS else LONG_TRIAL_STEPS
     return [_build_trial(steps, size), interior] if products <= MAX_PRODUCTS else []
 
 

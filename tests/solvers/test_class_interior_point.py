@@ -8,6 +8,7 @@ from each import for_each
 
 import qpsvm
 from qpsvm.program.all_in_one import AllInOneDual
+from qpsvm.solve.backend_order import rank_backends
 from qpsvm.solvers.class_interior_point import solve_classes_by_interior_point
 from qpsvm.solvers.shared.budget import Budget
 
@@ -77,6 +78,14 @@ def test_a_kernel_matrix_is_replaced_by_its_factor(machine, intercept, kernel):
     assert result.solver.name == "interior_point"
     other = qpsvm.solve(result.problem, "cvxopt", form="dual")
     assert result.primal == pytest.approx(other.primal, rel=2e-6)
+
+
+@for_each("gamma, first", [(0.05, "interior_point"), (5.0, "sequential_dual")])
+def test_a_kernel_matrix_of_low_rank_begins_with_it(gamma, first):
+    X, label = overlapping(n=400, d=2)
+    problem = qpsvm.CrammerSinger(X, label, kernel=qpsvm.RBF(gamma))
+    assert next(rank_backends(problem)).backend == first
+    assert problem.svm.gram.base.blocks.low_rank_factor is not None  # kept for the solver
 
 
 def test_limits_end_with_a_point():
