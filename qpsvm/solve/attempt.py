@@ -84,7 +84,7 @@ def _refine_until_certified(run: BackendRun, budget_clock: Clock) -> Attempt[SVM
     assert best is not None  # there is at least one tolerance
     if best.status is Status.TIME_LIMIT and request.time_limit is None:  # the limit was `budget_clock`, not the user's
         best = replace(best, status=Status.INACCURATE)
-    # the solver did what it was to do, or could do no more; what is left of the gap bounds rounding
+    # if the solver's own gap is within the tolerance, the rest of the certified gap is a bound on rounding
     has_reached_tol = best.solver_gap <= request.tol and not run.problem.space.is_linear
     is_rounding = has_reached_tol or run.problem._certifier.gap_refiner.is_rounding(best.certificate)
     return Attempt(run.build_result(best), is_rounding)

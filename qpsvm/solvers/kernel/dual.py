@@ -124,14 +124,6 @@ class KernelDual(Loss):
         """Whether only the sums keep β = 0 from being optimal: a ν-SVM or a one-class SVM."""
         return (self.is_nu_svm or self.bound_share is not None) and not self.level.any()
 
-    @property
-    def sum_columns(self) -> tuple[FloatArray, FloatArray]:
-        """Indicator columns (n, q) of the rows of each given sum of β, and the sums (q,); without kinks only."""
-        if self.mass is None:
-            return np.ones((self.n, 1)), np.array([self.total - self.fixed_sum])
-        is_up = self.sign > 0.0
-        return np.column_stack([is_up, ~is_up]).astype(np.float64), np.array(self.target_sums)
-
     @cached
     def _has_zero_end(self) -> bool:
         """Whether 0 is an end of every interval."""

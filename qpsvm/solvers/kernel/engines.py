@@ -3,7 +3,8 @@
 A start is tried first, if few rows are free. (Not if the Gram matrix of few rows is already known, as along a path:
 there a loop from 0 takes .5 to .9 of the time.) For at most `gram_rows` rows the engine "gram" computes the full Gram
 matrix in double precision, runs the loop loosely, and solves for the split into free and bound rows that the loop has
-found. For more, the engine "libsvm" runs the working-set loop over all rows (`full_loop`).
+found. For more, the engine "libsvm" runs the working-set loop over all rows (`full_loop`). If the optimum of a ν-SVM or
+one-class SVM seems to be 0 at the loop's first point, interior points follow (`low_rank_interior_point`).
 
 In milliseconds, with the compiled core: medians of 5, RBF, five features, labels by the first and noise; one core.
 

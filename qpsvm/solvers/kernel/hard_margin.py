@@ -124,8 +124,8 @@ def _solve_few_support(
         gap = compute_hard_gap(y, result.beta, result.u) if result.found else np.inf
     reason: StopReason = "converged" if gap <= tol else "numerical_error"
     beta = y * np.maximum(y * result.beta, 0.0)
-    seems_to_vanish = result.hulls_meet or (result.found and not gap <= tol)
-    return KernelSolution(beta, result.b, result.u, gap, "active set", result.steps, reason), seems_to_vanish
+    hulls_seem_to_meet = result.hulls_meet or (result.found and not gap <= tol)
+    return KernelSolution(beta, result.b, result.u, gap, "active set", result.steps, reason), hulls_seem_to_meet
 
 
 def compute_hard_gap(y: FloatArray, beta: FloatArray, u: FloatArray) -> float:

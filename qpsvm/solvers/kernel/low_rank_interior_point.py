@@ -27,6 +27,7 @@ from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.solvers.kernel.dual import KernelDual, KernelPoint
 from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.newton_step import build_sum_columns
 from qpsvm.space.kernels.gram_blocks import GramBlocks
 from qpsvm.space.kernels.pivoted_cholesky import ROUNDED_ERROR, factorise_pivoted
 
@@ -93,7 +94,7 @@ class _InteriorPoint:
 
     def __init__(self, L: FloatArray, problem: KernelDual) -> None:
         self.problem, self.n, self.rank = problem, problem.n, L.shape[1]
-        columns, self.t = problem.sum_columns
+        columns, self.t = build_sum_columns(problem, np.arange(self.n), np.zeros(self.n), None)
         self.A = np.hstack([L, columns])
         self.L, self.E = self.A[:, : self.rank], self.A[:, self.rank :]
         self._move_to(problem.build_uniform_start())

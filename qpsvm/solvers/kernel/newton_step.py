@@ -316,7 +316,7 @@ def _build_bordered_system(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the matrix (m + q, m + q) and the right-hand side of (KBORDER.1) for m free rows and q sums."""
     m, strip = len(rows), K[rows]
-    columns, sums = _build_sum_rows(problem, rows, fixed_beta, side)
+    columns, sums = build_sum_columns(problem, rows, fixed_beta, side)
     k = m + len(sums)
     A, right = np.zeros((k, k)), np.empty(k)
     A[:m, :m] = strip[:, rows]
@@ -362,10 +362,13 @@ def _move_to_bounds(
     return beta, []
 
 
-def _build_sum_rows(
+def build_sum_columns(
     problem: KernelDual, rows: IntArray, fixed_beta: FloatArray, side: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the columns (m, q) of the sums that contain some of the rows, and their required values (q,)."""
+    """Return indicator columns (m, q) of the sums that contain some of the rows, and the required sums (q,).
+
+    fixed_beta (n,): β of the other rows, 0 elsewhere.
+    """
     if problem.mass is None:
         return np.ones((len(rows), 1)), np.array([problem.total - np.add.reduce(fixed_beta)])
     is_positive = (problem.sign if side is None else side) > 0.0

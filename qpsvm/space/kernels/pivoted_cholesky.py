@@ -98,7 +98,8 @@ def find_low_rank_factor(blocks: GramBlocks, max_rank: int) -> FloatArray | None
         factor = factorise_pivoted(blocks, np.arange(n), np.ones(n), ROUNDED_ERROR, min(n, max_rank))
         assert factor is not None  # without `is_late` it is never None
         blocks.low_rank_factor = freeze(factor.L) if factor.is_reached else None
-    return blocks.low_rank_factor
+    L = blocks.low_rank_factor
+    return L if L is not None and L.shape[1] <= max_rank else None
 
 
 class PivotedFactor:
