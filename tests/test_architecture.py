@@ -50,8 +50,8 @@ ROOMS = (
 LEVEL = {name: level for level, names in enumerate(ROOMS) for name in names}
 #: What our own algorithms may know: arrays, rows, kernels and operators, neither problems nor results.
 BELOW_SOLVERS = {"base", "core", "data", "space", "program", "solvers"}
-#: The families of solvers know what all share, and not each other.
-FAMILIES = {"linear", "kernel", "interior_point", "study"}
+#: The families of solvers know what all share and the interior-point method for QPs, and not each other.
+FAMILIES = {"linear", "kernel", "study"}
 #: Packages that are imported when first used.
 LATE = ("cvxopt", "osqp", "cvxpy", "clarabel", "scs", "sklearn", "matplotlib", "pandas", "joblib", "jinja2", "pygments",
         "latex2mathml", "threadpoolctl", "pyarrow", "dask", "distributed",
