@@ -95,6 +95,8 @@ class AugmentedLagrangian:
                 n_stalled += 1
             if best.relative_gap <= goal:
                 return best, "converged"
+            if self._problem.is_zero_optimal(self._alpha, self._gradient):
+                return self._certify_point(), "converged"
             reason = self._budget.find_stop_reason()
             if reason is not None:
                 return best, reason

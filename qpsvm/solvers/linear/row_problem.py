@@ -11,13 +11,14 @@ are t and ε here. `MultiplierResponse` evaluates, for one σ,
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import cached
-from qpsvm.base.arrays.rounding import compute_relative_gap
+from qpsvm.base.arrays.rounding import UNIT, compute_relative_gap
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.losses import Loss, PerRow, is_zero, soft_threshold
 from qpsvm.solvers.linear.label_scaled_rows import LabelScaledRows
@@ -228,6 +229,23 @@ class RowProblem:
             max(complementarity, 0.0),
             0.5 * float(q_hat @ q_hat),
         )
+
+    def is_zero_optimal(self, alpha: FloatArray, gradient: FloatArray | None = None) -> bool:
+        """Return whether w = 0 is optimal, because q̂ of this α (n,) is 0 up to rounding.
+
+        That is possible if all levels are 0 and yᵀα ≠ 0 is required. Then the optimal value is 0, and no gap is small
+        relative to it. `gradient` is Zᵀα, (d + 1,); None to compute it.
+        """
+        if not self.offset[-1] or not (self.losses.is_hinge and is_zero(self.losses.level)):
+            return False
+        q_hat = self.offset + (self.rows.gradient(alpha) if gradient is None else gradient)
+        typical_rounding = UNIT * math.sqrt(self.rows.n) * float(np.abs(alpha).sum())  # of a sum of n terms
+        return bool((np.abs(q_hat) <= typical_rounding * self._column_scales).all())
+
+    @cached
+    def _column_scales(self) -> FloatArray:
+        """Root mean squares of the columns of Z: (d + 1,)."""
+        return np.sqrt(self.rows.compute_column_squares() / self.rows.n)
 
     def compute_dual(self, value: float, half_square: float) -> float:
         """Return D, from ℓᵀα − Σφ*(α) as `value`, and ½‖q̂‖² as `half_square`."""

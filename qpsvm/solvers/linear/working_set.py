@@ -238,6 +238,9 @@ class _BandSolver:
         while True:
             point, reason = run.run(goal, certify=False, patient=False)
             check = self._check_all_rows(subproblem, point)
+            if subproblem.is_zero_optimal(point.alpha):
+                self._best = LinearPoint(point.W, self._alpha, self._slack, point.dual, point.gap, point.sigma)
+                return "converged", goal
             if self._best is not None and self._best.relative_gap <= self._goal:
                 return "converged", goal
             if self._budget.find_stop_reason():

@@ -504,3 +504,14 @@ def test_a_sum_of_the_rows_own_column():
     assert answer.alpha.sum() == pytest.approx(3.0)
     same = qpsvm.solve(qpsvm.OneClass(X, nu=0.1, kernel="linear"))
     np.testing.assert_allclose(answer.w, same.w, rtol=1e-3)
+
+
+@for_each("n", [300, 20_000])
+@for_each("nu", [0.05, 0.5])
+def test_an_origin_inside_the_samples_takes_few_steps(n, nu):
+    """The optimum is 0, so that no gap is small relative to it: the run ends where w(α) is rounding."""
+    X = np.random.default_rng(0).normal(size=(n, 5))
+    result = qpsvm.solve(qpsvm.OneClass(X, nu, qpsvm.Linear()), "augmented_lagrangian")
+    assert result.status == "optimal"
+    assert result.primal == 0.0
+    assert result.iterations <= 50  # 200 and more if the run goes on
