@@ -60,14 +60,18 @@ class ZeroOptimum:
         intercept, beta = self.svm.intercept, self.svm.beta(point.alpha)
         is_balanced = intercept is not None and not intercept.total  # 1ᵀβ = 0
         norm = self._bound_by_equal_rows(beta) if is_balanced else None
-        if norm is None:
-            norm = self._bound_norm(beta) if point.w is not None else self._bound_kernel_norm(beta, is_balanced)
-            if norm is None and point.w is not None:  # try an α nearby
+        size = None if norm == 0.0 else self._bound_size(beta, is_balanced)
+        if norm is None and point.w is None:
+            norm = self._bound_kernel_norm(beta, size)
+        elif norm is None:
+            norm = self._bound_norm(beta)
+            if norm is None:  # try an α nearby
                 point = point.replace(alpha=self._find_nearest_alpha(point))
-                norm = self._bound_norm(self.svm.beta(point.alpha))
+                beta = self.svm.beta(point.alpha)
+                norm, size = self._bound_norm(beta), self._bound_size(beta, is_balanced)
         if norm is None:
             return None
-        gap = self._bound_relative_gap(norm, point, is_balanced)
+        gap = self._bound_relative_gap(norm, point, size)
         if not gap <= LARGEST_SHARE:
             return None
         zeros = np.zeros_like(point.yf)
@@ -87,8 +91,11 @@ class ZeroOptimum:
             return point.w is not None and svm.mix is None
         return intercept is not None and not (intercept.total and svm.margin_groups)  # 1ᵀβ = 0, or b = −ρ
 
-    def _bound_relative_gap(self, norm: float, point: Certificate, is_balanced: bool) -> float:
-        """Return the gap of (VANISH.2) at an exactly feasible α near that of the point, which has ‖w(α)‖ ≤ norm."""
+    def _bound_relative_gap(self, norm: float, point: Certificate, size: float | None) -> float:
+        """Return the gap of (VANISH.2) at an exactly feasible α near that of the point, which has ‖w(α)‖ ≤ norm.
+
+        size: S, from below; None if it is unknown.
+        """
         if self.svm.is_two_sided and not self.svm.beta(point.alpha).any():
             return 0.0  # feasible by changing both α of a sample equally, which keeps β = 0
         repaired = self.gap_bounder.find_feasible(point)
@@ -98,10 +105,7 @@ class ZeroOptimum:
         norm = (norm + change * self.accuracy.max_norm) * FEW_ROUNDINGS if change else norm
         if norm == 0.0:
             return 0.0
-        if self.proof_space is None:
-            return math.inf
-        size = bound_zero_size(self.proof_space, self._bound_magnitudes(self.svm.beta(point.alpha)), is_balanced)
-        return (norm / size) ** 2 * FEW_ROUNDINGS if norm < size else math.inf
+        return (norm / size) ** 2 * FEW_ROUNDINGS if size is not None and norm < size else math.inf
 
     def _find_intercepts(self, intercept: DualGroup | None) -> tuple[float, float]:
         """Return the interval of all b optimal for w = 0: {0}, unless 1ᵀα is fixed to a positive total."""
@@ -131,17 +135,21 @@ class ZeroOptimum:
             margin=yf.copy(), gap=0.0, half_norm=-mu, evaluated=None, size=math.nan,
         )  # fmt: skip
 
-    def _bound_magnitudes(self, beta: FloatArray) -> FloatArray:
-        """Return |β| (n,) of the samples, from below, without the points of linear constraints."""
+    def _bound_size(self, beta: FloatArray, is_balanced: bool) -> float | None:
+        """Return a lower bound of S of (VANISH.2) for β (n,), without the points of linear constraints, if known."""
+        if self.proof_space is None:
+            return None
         constraints = self.svm.linear_constraints
         sizes = np.abs(beta if constraints is None else beta[: constraints.unconstrained_dual.n])
-        return sizes * (1.0 - 4.0 * UNIT)
+        return bound_zero_size(self.proof_space, sizes * (1.0 - 4.0 * UNIT), is_balanced)
 
-    def _bound_kernel_norm(self, beta: FloatArray, is_balanced: bool) -> float | None:
-        """Return an upper bound of ‖w(α)‖ of a kernel machine, for β (n,); None if its square exceeds its rounding."""
-        if self.proof_space is None or not isinstance(self.space.kernel, (RBF, Polynomial)):
+    def _bound_kernel_norm(self, beta: FloatArray, size: float | None) -> float | None:
+        """Return an upper bound of ‖w(α)‖ of a kernel machine, for β (n,); None if its square exceeds its rounding.
+
+        size: S of (VANISH.2), from below; None if it is unknown.
+        """
+        if self.proof_space is None or size is None or not isinstance(self.space.kernel, (RBF, Polynomial)):
             return None
-        size = bound_zero_size(self.proof_space, self._bound_magnitudes(beta), is_balanced)
         zeros = np.zeros_like(beta)
         zero_point = Primal(None, zeros)
         norm: float | None = self.proof_space.measure(zero_point, beta, zeros).distance
