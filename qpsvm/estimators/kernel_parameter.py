@@ -6,18 +6,17 @@ evaluated by `evaluate_kernel` and `evaluate_diagonal`; its matrix is then a pre
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_array
 from sklearn.utils.validation import _num_samples
 
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.errors import DataError
-from qpsvm.estimators.sklearn_checks import translate_sklearn_errors
-from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
-from qpsvm.space.kernels.kernel import compute_variance
+from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid, UserKernel
+from qpsvm.space.kernels.kernel import check_kernel_values, compute_variance
+from qpsvm.space.kernels.psd_rule import check_range
 
 #: Smallest γ, also used for gamma=0: it makes all kernel values equal, but 1/γ does not overflow.
 MIN_GAMMA = 1e-150
@@ -53,14 +52,13 @@ def compute_gamma(gamma: Any, X: Matrix) -> float:
 
 def evaluate_kernel(kernel: Any, X: Any, Z: Any) -> FloatArray:
     """Evaluate a user's kernel function on two sets of samples: (m, n). Raises DataError, DataTypeError."""
-    raw = kernel(X, Z)
-    with translate_sklearn_errors():
-        K: FloatArray = check_array(raw.toarray() if sp.issparse(raw) else raw, dtype=np.float64)
-    if K.shape != (_num_samples(X), _num_samples(Z)):
-        raise DataError(
-            f"the kernel returned shape {K.shape} where ({_num_samples(X)}, {_num_samples(Z)}) is expected: X.shape[0] "
-            "should be equal to the rows of the first argument"
-        )
+    name = f"the kernel {UserKernel(kernel)}"
+    values = kernel(X, Z)
+    if getattr(values, "dtype", None) == object:
+        with suppress(TypeError, ValueError):  # scikit-learn takes numbers that are stored as objects
+            values = values.astype(np.float64)
+    K = check_kernel_values(values, name, (_num_samples(X), _num_samples(Z)))
+    check_range(K, name)
     return K
 
 

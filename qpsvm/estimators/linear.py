@@ -199,9 +199,10 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
         super()._check_parameters()
         if self.multi_class != "ovr":  # one program over all classes ignores penalty, loss and dual, as in scikit-learn
             return
-        if self.penalty == "l1" and self.loss == "squared_hinge" and self.dual is not True:
+        dual = self.dual if isinstance(self.dual, str) else bool(self.dual)
+        if self.penalty == "l1" and self.loss == "squared_hinge" and dual is not True:
             self._check_l1()
-        elif self.penalty == "l1" or (self.loss == "hinge" and self.dual is False):
+        elif self.penalty == "l1" or (self.loss == "hinge" and dual is False):
             raise ParameterError(
                 f"Unsupported set of arguments: the combination of penalty={self.penalty!r}, loss={self.loss!r} and "
                 f"dual={self.dual!r} is not supported"
@@ -338,7 +339,7 @@ class LinearSVR(IncrementalEstimator, IntervalRegressor, StoredScoreMixin, Regre
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.loss == "epsilon_insensitive" and self.dual is False:
+        if self.loss == "epsilon_insensitive" and not self.dual:
             raise ParameterError(
                 f"Unsupported set of arguments: the combination of loss={self.loss!r} and dual=False is not supported"
             )

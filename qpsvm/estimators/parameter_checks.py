@@ -7,6 +7,8 @@ import numbers
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from qpsvm import backends
 from qpsvm.base import errors
 from qpsvm.base.arrays.checks import as_flag, as_positive
@@ -20,10 +22,14 @@ Check = Callable[[Any, str], object]
 
 
 def make_choice_check(*options: Any) -> Check:
-    """Make a check that a value is one of `options`, of the same type."""
+    """Make a check that a value is one of `options`, also as a string or bool of NumPy."""
+
+    def is_option(value: Any, option: Any) -> bool:
+        kinds = (bool, np.bool_) if isinstance(option, bool) else type(option)  # 1 is not True
+        return value is option or (isinstance(value, kinds) and bool(value == option))
 
     def check(value: Any, name: str) -> None:
-        if not any(value is option or (type(value) is type(option) and value == option) for option in options):
+        if not any(is_option(value, option) for option in options):
             suggestions = errors.suggest_names(value, options)
             known = ", ".join(sorted(format_value(option) for option in options))
             parts = [f"{name} is {format_value(value)};", *suggestions, f"known: {known}"]

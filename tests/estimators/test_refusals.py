@@ -126,8 +126,29 @@ def test_kernels_given_as_matrices_and_functions(kind):
         kind(kernel="precomputed").fit(K[:, :-1], target)
     with pytest.raises(TypeError, match="Sparse precomputed kernels are not supported"):
         kind(kernel="precomputed").fit(sp.csr_array(K), target)
-    with pytest.raises(ValueError, match="should be equal"):
+    every_second = given.__class__(kernel="precomputed", tol=1e-9).fit(np.repeat(K, 2, axis=1)[:, ::2], target)
+    np.testing.assert_array_equal(every_second.dual_coef_, given.dual_coef_)  # any strides
+    with pytest.raises(ValueError, match="the kernel <lambda> returned shape"):
         kind(kernel=lambda A, _: A).fit(own, target)
+    with pytest.raises(ValueError, match="the kernel <lambda> returned nan for row 0"):
+        kind(kernel=lambda A, B: np.full((len(A), len(B)), np.nan)).fit(own, target)
+    with pytest.raises(ValueError, match="the kernel <lambda> returned has a masked entry"):
+        kind(kernel=lambda A, B: np.ma.masked_greater(A @ B.T, 3.0)).fit(own, target)
+
+
+def test_words_and_flags_of_numpy_are_those_of_python():
+    """As `GridSearchCV` takes them from an array."""
+    for machine, parameters in (
+        (SVC, {"kernel": "poly", "gamma": "auto", "class_weight": "balanced", "decision_function_shape": "ovo"}),
+        (LinearSVC, {"loss": "hinge", "penalty": "l2", "dual": True, "multi_class": "ovr"}),
+    ):
+        of_numpy = {name: np.array([value])[0] for name, value in parameters.items()}
+        one, other = machine(**parameters).fit(X, y), machine(**of_numpy).fit(X, y)
+        np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
+    with pytest.raises(ValueError, match="not supported"):
+        LinearSVC(loss="hinge", dual=np.bool_(False)).fit(X, y)
+    with pytest.raises(ValueError, match="dual is 1"):
+        LinearSVC(dual=1).fit(X, y)
 
 
 def test_an_infinite_penalty():

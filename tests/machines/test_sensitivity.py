@@ -131,6 +131,45 @@ def test_a_degenerate_optimum_has_one_sided_derivatives():
         np.testing.assert_allclose(found.decision_function(Z), slope, rtol=1e-3, atol=1e-5)
 
 
+@for_each("machine", [qpsvm.EpsilonSVR, qpsvm.QuantileSVR])
+def test_without_a_tube_both_rows_of_a_sample_are_one_variable(machine):
+    """On integers, where many β are at a bound without slack: slopes of w are those of differences, or not stated."""
+    n_slopes = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        samples, targets = rng.integers(0, 3, (5, 1)).astype(float), rng.integers(0, 3, 5).astype(float)
+        options = {"epsilon": 0.0} if machine is qpsvm.EpsilonSVR else {"quantile": 0.5}
+        problem = machine(samples, targets, C=1.0, **options)
+        result = qpsvm.solve(problem, tol=1e-12, check=False)
+        for sign in (1.0, -1.0):
+            found = result.sensitivity().along(C=sign)
+            moved = qpsvm.solve(problem.replace(C=1.0 + 1e-4 * sign), tol=1e-12, check=False)
+            if np.isfinite(found.objective):
+                n_slopes += 1
+                np.testing.assert_allclose(found.w, (moved.w - result.w) / 1e-4, atol=1e-2)
+                np.testing.assert_allclose(found.objective, (moved.primal - result.primal) / 1e-4, atol=1e-2)
+    assert n_slopes > 60
+
+
+def test_where_rows_compete_no_number_is_stated():
+    problem = qpsvm.CSVM([[2.0], [2.0], [2.0], [1.0]], [0, 1, 1, 0], C=1.0)
+    found = solve_problem(problem).sensitivity().along(sample_weight=[0.0, 0.0, -1.0, 0.0])
+    assert "no derivative" in found.message
+    assert np.isnan(found.objective)
+
+
+def test_a_weight_of_0_and_a_tube_of_width_0_have_no_derivative():
+    weight = np.r_[0.0, np.ones(n - 1)]
+    result = solve_problem(MACHINES["c"](X, t, weight, KERNELS["rbf"]))
+    with pytest.raises(qpsvm.UnsupportedError, match="weight of 0"):
+        result.sensitivity().along(sample_weight=np.ones(n))
+    assert np.isfinite(result.sensitivity().along(sample_weight=weight).objective)
+    assert np.isnan(qpsvm.vjp(result, objective=1.0)["sample_weight"]).tolist() == [True] + [False] * (n - 1)
+    flat = qpsvm.solve(qpsvm.NuSVR([[2.0], [0.0]], [0.0, 2.0], C=1.0, nu=0.5))
+    with pytest.raises(qpsvm.UnsupportedError, match="width 0"):
+        flat.sensitivity()
+
+
 def test_many_equal_samples_leave_f_its_derivatives():
     """α is not unique, f is; where rows compete the direction has no derivative, which is said."""
     twice = np.vstack([X, X])

@@ -25,10 +25,13 @@ class Hyperparameter(NamedTuple):
 HYPERPARAMETERS = {
     "C": Hyperparameter("C", "penalty of slack", as_positive),
     "nu": Hyperparameter("ν", "bound on the share of errors, or of rows outside", check_nu),
-    "lam": Hyperparameter("λ", "weight of the squared norm", as_positive),
+    "lam": Hyperparameter(
+        "λ", "weight of the squared norm",  # C is 1/λ, divided by the sum of the weights
+        make_range_check(f"positive, and at least {1.0 / LARGEST_VALUE:g}", lambda value: value >= 1.0 / LARGEST_VALUE),
+    ),
     "epsilon": Hyperparameter(
         "ε", "half the width of the tube, in units of the target",
-        make_range_check("at least 0 and finite", lambda value: 0.0 <= value < LARGEST_VALUE),
+        make_range_check(f"at least 0 and below {LARGEST_VALUE:g}", lambda value: 0.0 <= value < LARGEST_VALUE),
     ),
     "quantile": Hyperparameter(
         "τ", "share of the targets below f",

@@ -92,7 +92,7 @@ class OptimalitySystem:
             np.bincount(self.sample_index, self.sign * self.alpha, svm.n), dtype=np.float64
         )
         levels = problem._restrict_to_dual(result.margin)
-        self._classify_rows(size=np.abs(levels).max(initial=0.0) + np.abs(result.yf).max(initial=0.0))
+        self._classify_rows(levels, size=np.abs(levels).max(initial=0.0) + np.abs(result.yf).max(initial=0.0))
         active = np.flatnonzero(self.beta != 0.0)
         self.S: IntArray = np.union1d(active, self.sample_index[self.is_free | self.is_degenerate])
         check_memory(3 * len(self.S), len(self.S), "derivatives need the kernel matrix of the support vectors, which")
@@ -109,9 +109,10 @@ class OptimalitySystem:
         self._factor = SymmetricSystem(self._build_matrix(np.flatnonzero(self.is_free)), self._scale)
         self.singular = self._factor.singular
 
-    def _classify_rows(self, size: float) -> None:
+    def _classify_rows(self, levels: FloatArray, size: float) -> None:
         """Find the rows that are free, at their upper bound, and degenerate.
 
+        levels (m,): ℓ, with the width of the tube of a ν-SVR.
         size: Size of levels and f, to which distances from the margin are relative.
         """
         largest_alpha = self.alpha.max(initial=0.0)
@@ -123,11 +124,12 @@ class OptimalitySystem:
         self.eta = np.where(self.is_at_bound, np.maximum(distance, 0.0), 0.0)
         is_degenerate = ~self.is_free & (distance <= SLACK_SHARE * size)
         if self.problem._variables_per_sample == 2:
-            n, level = self.svm.n, np.asarray(self.svm.level)
-            has_twin = np.tile(level[:n] == -level[n:], 2)  # ε = 0: the two rows of a sample determine one β
-            is_degenerate &= ~(has_twin & (np.roll(self.is_free | self.is_at_bound, n) | self.is_at_bound))
-            has_degenerate_twin = has_twin & np.roll(is_degenerate, n)
-            is_degenerate[n:] &= ~has_degenerate_twin[n:]  # of two degenerate twins the first one counts
+            n = self.svm.n
+            has_twin = np.tile(levels[:n] == -levels[n:], 2)  # ε = 0: the two rows of a sample determine one β
+            is_degenerate &= ~has_twin | np.roll(is_at_zero, n)  # the twin at 0 of a row above 0 moves with it
+            is_inside = (has_twin & is_degenerate & np.roll(is_degenerate, n))[:n] & is_at_zero[:n]  # β = 0, −U < β < U
+            self.is_free[:n] |= is_inside
+            is_degenerate &= ~np.tile(is_inside, 2)
         self.is_degenerate = is_degenerate
         self.degenerate: IntArray = np.flatnonzero(self.problem._expand_from_dual(is_degenerate))
 
@@ -289,6 +291,12 @@ def add_changes(a: DataChange | None, b: DataChange, factor: float = 1.0) -> Dat
     )  # fmt: skip
 
 
+def _has_no_tube(result: SVMResult) -> bool:
+    """Return whether the result is that of a ν-SVR whose tube has the width 0, up to rounding."""
+    width = result.extras.get("epsilon")
+    return width is not None and not width > SLACK_SHARE * np.abs(result.yf).max(initial=0.0)
+
+
 def _check_supported(problem: DualStatement, result: SVMResult) -> None:
     """Check that the optimum is (DUAL.1) with kernel values. Raises UnsupportedError, ParameterTypeError, DataError."""
     name = type(problem).__name__
@@ -306,5 +314,10 @@ def _check_supported(problem: DualStatement, result: SVMResult) -> None:
     if reason:
         raise UnsupportedError(f"no derivatives of this {name}, which {reason}")
     check_result(problem.samples, result)
+    if _has_no_tube(result):
+        raise UnsupportedError(
+            f"no derivatives of this {name}, whose tube has width 0, so that ν does not matter: use an EpsilonSVR with "
+            "epsilon=0"
+        )
     if not np.isfinite(result.gap) or not np.isfinite(result.b):
         raise DataError("no derivatives of a result without a finite gap and intercept")

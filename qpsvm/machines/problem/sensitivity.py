@@ -147,7 +147,8 @@ class Sensitivity(OptimalitySystem):
         UnknownOptionError
             A parameter that the machine does not have, or that has no derivative.
         UnsupportedError
-            Targets of a machine that is not a regression; samples with a kernel that is neither linear nor RBF.
+            Targets of a machine that is not a regression; samples with a kernel that is neither linear nor RBF; the rate
+            of a weight that is 0.
         DataError, ParameterError
             Another shape, or values that are not finite.
 
@@ -178,8 +179,14 @@ class Sensitivity(OptimalitySystem):
         n, active_rows = self.problem.n, self.problem.active_rows
         change, gamma = self._differentiate_by_scalars(parameters)
         if sample_weight is not None:
-            dweight = as_finite_vector(sample_weight, "sample_weight", n)[active_rows]
-            change = add_changes(change, self._differentiate_by_weights(dweight))
+            dweight = as_finite_vector(sample_weight, "sample_weight", n)
+            entering = np.flatnonzero((dweight != 0.0) & (self.problem.sample_weight == 0.0))
+            if len(entering):
+                raise UnsupportedError(
+                    f"sample_weight[{entering[0]}] changes a weight of 0: its sample is not part of the optimum, which "
+                    "has no derivative there"
+                )
+            change = add_changes(change, self._differentiate_by_weights(dweight[active_rows]))
         if target is not None:
             dtarget = as_finite_vector(target, "target", n)[active_rows]
             change = add_changes(change, self._differentiate_by_targets(dtarget))
@@ -228,6 +235,8 @@ class Sensitivity(OptimalitySystem):
         value = float(self.alpha @ change.level - 0.5 * beta @ dK_beta - 0.5 * np.square(self.alpha) @ change.curvature)
         value += float(self.eta @ change.upper + self.mu @ change.total)
         objective = self.svm.unit * value + change.unit * self.objective / self.svm.unit
+        if not np.isfinite(dalpha).all():
+            objective = float("nan")
 
         def f(X: Any) -> FloatArray:
             Z = as_dense(self.check_points(X))
@@ -366,7 +375,7 @@ class Sensitivity(OptimalitySystem):
             name: gamma if name == "gamma" else _inner_product(c, self._differentiate_by_parameter(name))
             for name in self.parameters
         }
-        found["sample_weight"] = np.zeros(n)
+        found["sample_weight"] = np.full(n, np.nan)  # no derivative at a weight of 0
         found["sample_weight"][problem.active_rows] = self._pull_back_to_weights(c)
         if problem._target_kind == "numbers":
             found["target"] = np.zeros(n)
@@ -419,8 +428,8 @@ def vjp(
     Returns
     -------
     dict
-        By name: a number for each of `Sensitivity.parameters`; "sample_weight" (n,); "target" (n,) of a regression; "X"
-        (n, d) and "X_new" (q, d) with a linear or an RBF kernel.
+        By name: a number for each of `Sensitivity.parameters`; "sample_weight" (n,), NaN where a weight is 0; "target"
+        (n,) of a regression; "X" (n, d) and "X_new" (q, d) with a linear or an RBF kernel.
 
     Raises
     ------

@@ -181,7 +181,7 @@ def leave_one_out(
         )
     with defer_interrupt(), limit_blas_threads(), closing(build_progress_bar(len(sets), verbose, "machine")) as bar:
         solver = LeaveOutSolver(problem, result, tol, clock)
-        return _build_result(solver, _evaluate_sets(solver, sets, bar))
+        return _build_result(solver, _evaluate_sets(solver, sets, bar), groups)
 
 
 @dataclass(eq=False)
@@ -260,22 +260,55 @@ def _name_rows(rows: IntArray) -> str:
     return f"row {rows[0]}" if len(rows) == 1 else f"rows {rows[0]} and {len(rows) - 1} more"
 
 
-def _build_result(solver: LeaveOutSolver, found: _Evaluations) -> LeaveOneOut:
+def _build_result(solver: LeaveOutSolver, found: _Evaluations, groups: ArrayLike | None) -> LeaveOneOut:
     """Build the result from what was found for the active samples."""
     problem, notes = solver.problem, found.notes
     decision, gap = np.full(problem.n, np.nan), np.full(problem.n, np.nan)
     decision[problem.active_rows], gap[problem.active_rows] = found.decision, found.gap
+    solver.functions.mark_missing(np.flatnonzero(np.isnan(found.decision)))
     if not problem._all_weights_positive and not found.stop_reason:
-        absent = np.flatnonzero(problem.sample_weight == 0.0)  # these do not influence any machine
-        diagonal = problem._take_kernel_diagonal(absent)
-        decision[absent] = solver.full_result.decision_function(problem.X[absent], diagonal=diagonal)
-        gap[absent] = solver.full_result.gap
+        notes = notes + _evaluate_absent(solver, groups, decision, gap)
     statuses = {"": Status.OPTIMAL, "time_limit": Status.TIME_LIMIT, "interrupted": Status.INTERRUPTED}
     status = statuses[found.stop_reason]
     has_decision = np.isfinite(decision) if problem._all_weights_positive else slice(None)
     if status is Status.OPTIMAL and (gap[has_decision] > solver.tol).any():
         status = Status.INACCURATE
     message = "; ".join(notes[:3]) + (f"; and {len(notes) - 3} more" if len(notes) > 3 else "")
-    solver.functions.mark_missing(np.flatnonzero(np.isnan(found.decision)))
     error = compute_error(problem, decision)
     return LeaveOneOut(decision, gap, error, status, message, solver.n_moved, solver.functions)
+
+
+def _evaluate_absent(
+    solver: LeaveOutSolver, groups: ArrayLike | None, decision: FloatArray, gap: FloatArray
+) -> list[str]:
+    """Set decision and gap (n,) of the samples of weight 0; return notes about those that have none.
+
+    Without such a sample the machine is that of all samples, or without its group that of the group's active samples.
+    """
+    problem, functions = solver.problem, solver.functions
+    absent = np.flatnonzero(problem.sample_weight == 0.0)
+    mates = _find_active_mates(problem, absent, groups)
+    single = absent[mates < 0]
+    if len(single):
+        diagonal = problem._take_kernel_diagonal(single)
+        decision[single] = solver.full_result.decision_function(problem.X[single], diagonal=diagonal)
+        gap[single] = solver.full_result.gap
+    grouped, mates = absent[mates >= 0], mates[mates >= 0]
+    if not len(grouped):
+        return []
+    if problem._diagonal_weight:
+        return [f"{_name_rows(grouped)}: f of an SVDD without the group is not available at a sample of weight 0"]
+    functions.function_index[grouped] = functions.function_index[mates]
+    values = functions.select_values(functions.evaluate_distinct(problem.X[grouped]))
+    decision[grouped], gap[grouped] = values[np.arange(len(grouped)), grouped], gap[mates]
+    return []
+
+
+def _find_active_mates(problem: Problem, absent: IntArray, groups: ArrayLike | None) -> IntArray:
+    """Return for each absent sample an active one of its group, or −1 if there is none."""
+    if groups is None:
+        return np.full(len(absent), -1)
+    labels, active_rows = np.asarray(groups), problem.active_rows
+    known, first = np.unique(labels[active_rows], return_index=True)
+    place = np.minimum(np.searchsorted(known, labels[absent]), len(known) - 1)
+    return np.where(known[place] == labels[absent], active_rows[first[place]], -1)

@@ -38,8 +38,8 @@ def build_folds(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -
         return _split_into_folds(labels, two_classes, int(folds), shuffle, seed)
     if shuffle or seed is not None:
         raise ParameterError("shuffle and seed belong to a number of folds; what is given otherwise is taken as it is")
-    splits = hasattr(folds, "split") and not isinstance(folds, str)
-    pairs = folds.split(np.zeros((problem.n, 1)), target) if splits else folds
+    is_splitter = hasattr(folds, "split") and not isinstance(folds, str)
+    pairs = _split_by(folds, problem.n, target) if is_splitter else folds
     if isinstance(pairs, str) or not isinstance(pairs, Iterable):
         raise ParameterTypeError(
             f"folds must be a number, pairs (train, test) of row numbers, or one of scikit-learn's splitters, "
@@ -52,6 +52,17 @@ def build_folds(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -
     if not fold_list:
         raise ParameterError("folds is empty: give at least one pair (train, test) of row numbers")
     return fold_list
+
+
+def _split_by(splitter: Any, n: int, target: NDArray[Any]) -> list[Any]:
+    """Return the pairs (train, test) of a scikit-learn splitter. Raises ParameterError."""
+    try:
+        return list(splitter.split(np.zeros((n, 1)), target))
+    except ValueError as error:
+        raise ParameterError(
+            f"folds={format_value(splitter)} cannot split these samples: {error} If it needs groups, give folds its "
+            "pairs, list(splitter.split(X, y, groups))"
+        ) from error
 
 
 def _split_into_folds(

@@ -162,7 +162,7 @@ def _run_compiled(
         if isinstance(data, KernelSamples):
             iterations, _, finished = core.compiled.loop_over_rows(data.rows, arguments)
         else:
-            row_major = data if data.flags.c_contiguous or data.strides[1] == data.itemsize else data.T  # K = Kᵀ
+            row_major = data if data.strides[1] == data.itemsize else data.T  # K = Kᵀ
             iterations, _, finished = core.compiled.loop_over_matrix(row_major, arguments)
     except ValueError as error:
         if np.isfinite(beta).all() and (tube is None or np.isfinite(tube).all()):

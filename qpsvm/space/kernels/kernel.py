@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.checks import FEW_VALUES
+from qpsvm.base.arrays.checks import FEW_VALUES, check_unmasked
 from qpsvm.base.arrays.formatting import build_repr
 from qpsvm.base.arrays.frozen import FastABCMeta
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
@@ -131,23 +131,12 @@ class UserKernel(Kernel):
     function: Callable[[Matrix, Matrix], Any]
 
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
-        """Return K(X, Z), (n, m), with shape, type and finiteness checked. Raises DataError, DataTypeError."""
+        """Return K(X, Z), (n, m), checked by `check_kernel_values`. Raises DataError, DataTypeError."""
         try:
-            values = np.asarray(self.function(X, Z))
+            values = self.function(X, Z)
         except ValueError as error:
-            raise DataError(f"the kernel {self} failed, or returned rows of unequal length: {error}") from error
-        expected = (X.shape[0], Z.shape[0])
-        if values.shape != expected:
-            raise DataError(
-                f"the kernel {self} returned shape {values.shape} for X {X.shape} and Z {Z.shape}; it must return "
-                f"{expected}: every row of X against every row of Z"
-            )
-        if values.dtype.kind not in "biuf":
-            raise DataTypeError(f"the kernel {self} returned {values.dtype} values; a kernel is real")
-        if not np.isfinite(values).all():
-            i, j = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
-            raise DataError(f"the kernel {self} returned {values[i, j]} for row {i} of X and row {j} of Z")
-        return values.astype(np.float64)
+            raise DataError(f"the kernel {self} failed: {error}") from error
+        return check_kernel_values(values, f"the kernel {self}", (X.shape[0], Z.shape[0]))
 
     def diagonal(self, X: Matrix) -> FloatArray:
         blocks = [X[i : i + 64] for i in range(0, X.shape[0], 64)]
@@ -243,3 +232,26 @@ def _compute_moments(X: Matrix) -> tuple[float, float, float]:
         return count, float(dense.mean()), float(dense.var())
     mean = X.sum() / count
     return count, float(mean), float(((X.data - mean) ** 2).sum() + (count - X.nnz) * mean**2) / count
+
+
+def check_kernel_values(values: Any, name: str, shape: tuple[int, int]) -> FloatArray:
+    """Check what a user's kernel function returned, and return it as an array (n, m) of its own.
+
+    Raises DataError, DataTypeError.
+    """
+    check_unmasked(values, f"the matrix that {name} returned")
+    try:
+        K = np.asarray(values.toarray() if sp.issparse(values) else values)
+    except ValueError as error:
+        raise DataError(f"{name} returned rows of unequal length: {error}") from error
+    if K.shape != shape:
+        raise DataError(
+            f"{name} returned shape {K.shape} where {shape} is expected: every sample of its first argument against "
+            "every one of its second"
+        )
+    if K.dtype.kind not in "biuf":
+        raise DataTypeError(f"{name} returned {K.dtype} values; a kernel is real")
+    if not np.isfinite(K).all():
+        i, j = (int(k) for k in np.argwhere(~np.isfinite(K))[0])
+        raise DataError(f"{name} returned {K[i, j]} for row {i} of its first argument and row {j} of its second")
+    return K.astype(np.float64, order="C")

@@ -244,6 +244,8 @@ class FeatureSpace:
         """The Gram matrix of a kernel that is not linear, after the psd rule."""
         if isinstance(self.kernel, Precomputed):
             K = self.kernel(self.X, self.X)
+            if not (K.flags.aligned and (K.flags.c_contiguous or K.flags.f_contiguous)):  # as the compiled loop needs
+                K = freeze(K.copy(order="C"))
             blocks = KernelBlocks(self.kernel, self.X, K)
             if not np.array_equal(K, K.T):
                 check_symmetric(K, "the precomputed kernel matrix")

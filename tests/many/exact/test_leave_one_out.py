@@ -64,6 +64,10 @@ def test_samples_of_weight_0_train_nothing():
     problem = qpsvm.CSVM(X, [0, 0, 1, 1, 1], sample_weight=[1, 1, 1, 1, 0])
     found = qpsvm.leave_one_out(problem)
     assert found.decision[4] == pytest.approx(qpsvm.solve(problem).decision_function(X[4:])[0])
+    groups = np.array(["a", "a", "b", "c", "b"])  # the last sample is left out with the third one
+    for of_groups in (qpsvm.leave_one_out(problem, groups=groups), qpsvm.influence(problem, groups=groups).left_out):
+        others = qpsvm.solve(qpsvm.CSVM(X[[0, 1, 3]], [0, 0, 1]))
+        np.testing.assert_allclose(of_groups.decision[[2, 4]], others.decision_function(X[[2, 4]]))
 
 
 def test_a_result_to_begin_from_changes_nothing():
