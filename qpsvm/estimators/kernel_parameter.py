@@ -54,7 +54,9 @@ def evaluate_kernel(kernel: Any, X: Any, Z: Any) -> FloatArray:
     """Evaluate a user's kernel function on two sets of samples: (m, n). Raises DataError, DataTypeError."""
     name = f"the kernel {UserKernel(kernel)}"
     values = kernel(X, Z)
-    if getattr(values, "dtype", None) == object:
+    if sp.issparse(values):
+        values = values.toarray()
+    elif isinstance(values, np.ndarray) and values.dtype.kind == "O":
         with suppress(TypeError, ValueError):  # scikit-learn takes numbers that are stored as objects
             values = values.astype(np.float64)
     K = check_kernel_values(values, name, (_num_samples(X), _num_samples(Z)))

@@ -147,8 +147,8 @@ class Sensitivity(OptimalitySystem):
         UnknownOptionError
             A parameter that the machine does not have, or that has no derivative.
         UnsupportedError
-            Targets of a machine that is not a regression; samples with a kernel that is neither linear nor RBF; the rate
-            of a weight that is 0.
+            Targets of a machine that is not a regression; samples with a kernel that is neither linear nor RBF; a weight
+            of 0.
         DataError, ParameterError
             Another shape, or values that are not finite.
 

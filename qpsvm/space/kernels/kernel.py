@@ -241,7 +241,7 @@ def check_kernel_values(values: Any, name: str, shape: tuple[int, int]) -> Float
     """
     check_unmasked(values, f"the matrix that {name} returned")
     try:
-        K = np.asarray(values.toarray() if sp.issparse(values) else values)
+        K = np.asarray(values)
     except ValueError as error:
         raise DataError(f"{name} returned rows of unequal length: {error}") from error
     if K.shape != shape:
