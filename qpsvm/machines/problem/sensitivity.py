@@ -147,7 +147,7 @@ class Sensitivity(OptimalitySystem):
         UnknownOptionError
             A parameter that the machine does not have, or that has no derivative.
         UnsupportedError
-            Targets of a machine that is not a regression; samples with a kernel that is neither linear nor RBF; a weight
+            Targets of a machine that is not a regression; samples with a kernel that is neither linear nor RBF; weights
             of 0.
         DataError, ParameterError
             Another shape, or values that are not finite.
