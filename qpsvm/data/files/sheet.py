@@ -282,25 +282,30 @@ def select_features(sheet: Sheet, roles: Mapping[str, str], drop: Sequence[str])
     Raises UnknownOptionError, ParameterError, DataError.
     """
     drop = split_names(drop, sheet.header)
-    for option, name in (*roles.items(), *(("drop", name) for name in drop)):
-        if name not in sheet.header or (option != "drop" and name == UNNAMED):
-            known = describe_nearest(name, sheet.names) + sheet.hint
-            raise UnknownOptionError(f"{option}: {sheet.path} has no column {name!r}; {known}")
+    _check_known(sheet, roles, drop)
     role_texts = {
         name: f"the {option}" if option == "target" else f"that of {option}" for option, name in roles.items()
     }
     for name, text in role_texts.items():
         if name in drop:
             raise ParameterError(f"column {name!r} is {text} and cannot be dropped")
-    if len(role_texts) < len(roles):
-        repeated = next(name for name in role_texts if [*roles.values()].count(name) > 1)
-        options = " and ".join(f"--{option}" for option, name in roles.items() if name == repeated)
-        raise ParameterError(f"column {repeated!r} cannot be that of {options}")
+    for name in role_texts:
+        options = [f"--{option}" for option, column in roles.items() if column == name]
+        if len(options) > 1:
+            raise ParameterError(f"column {name!r} cannot be that of {' and '.join(options)}")
     names = [name for name in sheet.names if name not in role_texts and name not in drop]
     if not names:
-        others = " and ".join(f"{text} {name!r}" for name, text in role_texts.items())
-        raise DataError(f"{sheet.path} has no feature column beside {f'{others} and ' if others else ''}those dropped")
+        others = "".join(f"{text} {name!r} and " for name, text in role_texts.items())
+        raise DataError(f"{sheet.path} has no feature column beside {others}those dropped")
     return names
+
+
+def _check_known(sheet: Sheet, roles: Mapping[str, str], drop: Sequence[str]) -> None:
+    """Check that the sheet has the columns; one without a name can only be dropped. Raises UnknownOptionError."""
+    for option, name in (*roles.items(), *(("drop", name) for name in drop)):
+        if name not in (sheet.header if option == "drop" else sheet.names):
+            nearest = describe_nearest(name, sheet.names) + sheet.hint
+            raise UnknownOptionError(f"{option}: {sheet.path} has no column {name!r}; {nearest}")
 
 
 def list_names(names: Sequence[str]) -> str:
