@@ -23,33 +23,12 @@ FIELD_STARTS, FIELD_ENDS = (1, 4, 14, 24, 39, 49), (0, 3, 12, 22, 36, 47)
 BLANK = "\x01"
 #: Sections that a QP may have. Others, such as those of integers and indicators, are rejected by name.
 SECTIONS = (
-    "NAME",
-    "OBJSENSE",
-    "ROWS",
-    "COLUMNS",
-    "RHS",
-    "RANGES",
-    "BOUNDS",
-    "QUADOBJ",
-    "QSECTION",
-    "QMATRIX",
-    "ENDATA",
-)
+    "NAME", "OBJSENSE", "ROWS", "COLUMNS", "RHS", "RANGES", "BOUNDS", "QUADOBJ", "QSECTION", "QMATRIX", "ENDATA",
+)  # fmt: skip
 UNSUPPORTED_SECTIONS = (
-    "QCMATRIX",
-    "CSECTION",
-    "SOS",
-    "SOS1",
-    "SOS2",
-    "SETS",
-    "INDICATORS",
-    "GENCONS",
-    "LAZYCONS",
-    "USERCUTS",
-    "MODELCUTS",
-    "DELAYEDROWS",
-    "PWLOBJ",
-)
+    "QCMATRIX", "CSECTION", "SOS", "SOS1", "SOS2", "SETS", "INDICATORS", "GENCONS", "LAZYCONS", "USERCUTS",
+    "MODELCUTS", "DELAYEDROWS", "PWLOBJ",
+)  # fmt: skip
 #: Name of the objective in files that HiGHS writes.
 HIGHS_OBJECTIVE = "Obj"
 #: Kinds of bounds: with a value after the name of the variable, and without.
@@ -103,29 +82,37 @@ class _MPSReader:
             line = content.rstrip()
             if not line or line.startswith("*"):
                 continue
-            first, *others = line.split()
-            word = first.rstrip(":").upper()
-            is_header = not line[0].isspace()
-            if is_header and word in UNSUPPORTED_SECTIONS:
-                raise self._build_error(f"a QP has no section {word}")
-            if is_header and word in SECTIONS and (len(others) < 2 or word == "NAME"):
-                self.section = word
-                self.is_full |= word == "QMATRIX"
-                lines.append(" ".join([word, *others]))
-                if word == "ENDATA":
-                    self._check_symmetry()
-                    return "\n".join(lines) + "\n"
-                if word == "OBJSENSE" and others:
-                    self._check_sense(others)
+            header = self._parse_header(line)
+            if header is None:
+                fields = self._split(line)
+                self.checks[self.section](fields)
+                lines.append(" " + " ".join(field.replace(" ", BLANK) for field in fields))
                 continue
-            if not self.section or (is_header and not others):
-                raise self._build_error(
-                    f"{format_value(first)} begins no section of an MPS file; {describe_nearest(word, SECTIONS)}"
-                )
-            fields = self._split(line)
-            self.checks[self.section](fields)
-            lines.append(" " + " ".join(field.replace(" ", BLANK) for field in fields))
+            lines.append(" ".join(header))
+            self.section, *others = header
+            self.is_full |= self.section == "QMATRIX"
+            if self.section == "ENDATA":
+                self._check_symmetry()
+                return "\n".join(lines) + "\n"
+            if self.section == "OBJSENSE" and others:
+                self._check_sense(others)
         raise self._build_error("the file ends without ENDATA")
+
+    def _parse_header(self, line: str) -> list[str] | None:
+        """Return the words of the header of a section; None if the line has data of a section. Raises _LineError."""
+        first, *others = line.split()
+        word = first.rstrip(":").upper()
+        is_indented = line[0].isspace()
+        if not is_indented and word in UNSUPPORTED_SECTIONS:
+            raise self._build_error(f"a QP has no section {word}")
+        # more words are data, which need not be indented: in "RHS row 1" the first one names a set
+        if not is_indented and word in SECTIONS and (len(others) < 2 or word == "NAME"):
+            return [word, *others]
+        if not self.section or not (is_indented or others):
+            raise self._build_error(
+                f"{format_value(first)} begins no section of an MPS file; {describe_nearest(word, SECTIONS)}"
+            )
+        return None
 
     def _build_error(self, why: str) -> _LineError:
         return _LineError(self.line, why)
