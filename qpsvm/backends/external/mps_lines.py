@@ -117,6 +117,10 @@ class _MPSReader:
     def _build_error(self, why: str) -> _LineError:
         return _LineError(self.line, why)
 
+    def _build_form_error(self, form: str, fields: list[str]) -> _LineError:
+        """Build the error that fields do not have the form that a sentence describes."""
+        return self._build_error(f"{form}, not {format_value(' '.join(fields))}")
+
     def _split(self, line: str) -> list[str]:
         """Return the fields of a line; of the fixed format without empty ones, except a set's name."""
         if self.is_fixed:
@@ -137,29 +141,25 @@ class _MPSReader:
 
     def _check_sense(self, fields: list[str]) -> None:
         if len(fields) != 1 or fields[0].upper() not in ("MAX", "MIN", "MAXIMIZE", "MINIMIZE"):
-            raise self._build_error(f"OBJSENSE is MAX or MIN, not {format_value(' '.join(fields))}")
+            raise self._build_form_error("OBJSENSE is MAX or MIN", fields)
 
     def _check_row(self, fields: list[str]) -> None:
         if len(fields) != 2 or fields[0].upper() not in ("N", "L", "G", "E"):
-            raise self._build_error(f"a row is N, L, G or E and a name, not {format_value(' '.join(fields))}")
-        if fields[1] in self.rows:
-            raise self._build_error(
-                f"the row {format_value(fields[1])} is there already, in line {self.rows[fields[1]]}"
-            )
-        self.rows[fields[1]] = self.line
+            raise self._build_form_error("a row is N, L, G or E and a name", fields)
+        name = fields[1]
+        if name in self.rows:
+            raise self._build_error(f"the row {format_value(name)} is there already, in line {self.rows[name]}")
+        self.rows[name] = self.line
 
     def _check_column(self, fields: list[str]) -> None:
         if "'MARKER'" in fields:
             return
         if len(fields) not in (3, 5):
-            raise self._build_error(
-                f"an entry of COLUMNS is a variable, a row and a number, not {format_value(' '.join(fields))}"
-            )
+            raise self._build_form_error("an entry of COLUMNS is a variable, a row and a number", fields)
         column = fields[0]
         if column != self.column and column in self.columns:
-            raise self._build_error(
-                f"the variable {format_value(column)} is there already, in line {self.columns[column]}"
-            )
+            line = self.columns[column]
+            raise self._build_error(f"the variable {format_value(column)} is there already, in line {line}")
         self.column = column
         self.columns.setdefault(column, self.line)
         for row, value in self._iter_pairs(fields[1:]):
@@ -168,9 +168,7 @@ class _MPSReader:
 
     def _check_side(self, fields: list[str]) -> None:
         if not 2 <= len(fields) <= 5:
-            raise self._build_error(
-                f"an entry of {self.section} is a row and a number, not {format_value(' '.join(fields))}"
-            )
+            raise self._build_form_error(f"an entry of {self.section} is a row and a number", fields)
         for row, value in self._iter_pairs(fields[len(fields) % 2 :]):
             self._record_entry(self._check_known(row, self.rows, "row"))
             self._parse_number(value)
@@ -179,10 +177,8 @@ class _MPSReader:
         kind, *others = fields
         counts = (2, 3) if kind in VALUED else (1, 2, 3) if kind in UNVALUED else ()
         if len(others) not in counts:
-            raise self._build_error(
-                f"a bound is {', '.join(VALUED)} or {', '.join(UNVALUED)}, a variable and a number, "
-                f"not {format_value(' '.join(fields))}"
-            )
+            kinds = f"{', '.join(VALUED)} or {', '.join(UNVALUED)}"
+            raise self._build_form_error(f"a bound is {kinds}, a variable and a number", fields)
         is_set_named = len(others) == 3 or (len(others) == 2 and kind in UNVALUED and others[1] in self.columns)
         is_set_named |= len(others) == 2 and kind in UNVALUED and self._is_from_highs and others[0] not in self.columns
         column, *value = others[1:] if is_set_named else others
@@ -192,9 +188,7 @@ class _MPSReader:
 
     def _check_quadratic(self, fields: list[str]) -> None:
         if len(fields) not in (3, 5):
-            raise self._build_error(
-                f"an entry of {self.section} is two variables and a number, not {format_value(' '.join(fields))}"
-            )
+            raise self._build_form_error(f"an entry of {self.section} is two variables and a number", fields)
         first = self._check_known(fields[0], self.columns, "variable")
         for name, value in self._iter_pairs(fields[1:]):
             second = self._check_known(name, self.columns, "variable")

@@ -67,11 +67,14 @@ def read_libsvm(
     Raises FileFormatError, DataError.
     """
     raw, y, qid = parse_rows(path, content)
-    if encoding is None:
-        first, width = _find_index_range(path, raw)
-    else:
+    if encoding is not None:
         first, width = encoding.first_index, encoding.n_features
         _check_indices(path, content, raw, first, first + width - 1)
+    elif raw.indices.size:
+        first = int(raw.indices.min() > 0)
+        width = int(raw.indices.max()) + 1 - first
+    else:
+        raise DataError(f"{path} has no feature in any row")
     incomplete = _find_incomplete_rows(path, content, raw, y, drop_missing)
     if first:
         raw.indices -= first  # in place, because they are ours
@@ -82,14 +85,6 @@ def read_libsvm(
         return X, as_integers(y), first, keep, qid
     keep[incomplete] = False
     return X[keep], as_integers(y[keep]), first, keep, qid[keep] if len(qid) == n else qid
-
-
-def _find_index_range(path: FilePath, raw: Matrix) -> tuple[int, int]:
-    """Return the first index, 0 or 1, and the number of features of training rows. Raises DataError."""
-    if not raw.indices.size:
-        raise DataError(f"{path} has no feature in any row")
-    first = int(raw.indices.min() > 0)
-    return first, int(raw.indices.max()) + 1 - first
 
 
 def _check_indices(path: FilePath, content: bytes, raw: Matrix, first: int, last: int) -> None:

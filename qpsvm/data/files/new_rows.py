@@ -25,14 +25,9 @@ ROW = "row"
 
 
 def read_with_encoding(
-    path: FilePath | Frame,
-    encoding: Encoding,
-    *,
-    drop_missing: bool = False,
-    keep_rows: bool = False,
-    name_rows: str | None = None,
-    text_format: TextFormat = PLAIN,
-) -> NewRows:
+    path: FilePath | Frame, encoding: Encoding, *, drop_missing: bool = False, keep_rows: bool = False,
+    name_rows: str | None = None, text_format: TextFormat = PLAIN,
+) -> NewRows:  # fmt: skip
     """Read other rows in the way in which `read_table` read the training rows, from which `encoding` was learnt.
 
     Columns are found by name, in any order, and others are ignored. Categories that are unknown are counted. With
@@ -82,13 +77,9 @@ def _list_text_columns(encoding: Encoding) -> list[str]:
 
 
 def _read_named_rows(
-    sheet: Sheet,
-    read: Callable[..., TableColumns],
-    encoding: Encoding,
-    drop_missing: bool,
-    keep_rows: bool,
+    sheet: Sheet, read: Callable[..., TableColumns], encoding: Encoding, drop_missing: bool, keep_rows: bool,
     name_rows: str | None,
-) -> NewRows:
+) -> NewRows:  # fmt: skip
     """Read rows whose columns have names, from a file or from memory.
 
     read: Reads columns by their names, and some of them as text.
@@ -123,9 +114,8 @@ def _find_id_column(sheet: Sheet, name_rows: str | None) -> str | None:
         return name_rows
     if name_rows == ROW:
         return None
-    raise UnknownOptionError(
-        f"id: {sheet.path} has no column {name_rows!r}; {describe_nearest(name_rows, sheet.names)}"
-    )
+    nearest = describe_nearest(name_rows, sheet.names)
+    raise UnknownOptionError(f"id: {sheet.path} has no column {name_rows!r}; {nearest}")
 
 
 def _extract_known_labels(columns: TableColumns, target: str, text: bool) -> tuple[NDArray[Any], Mask | None]:

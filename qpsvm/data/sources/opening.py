@@ -35,14 +35,9 @@ UNSUPPORTED_MAGIC_BYTES = {b"PK\x03\x04": "an archive (.npz, .xlsx): take the ar
 
 
 def open_rows(
-    data: Any,
-    target: Any = None,
-    columns: Any = None,
-    weight: Any = None,
-    sparse: bool | None = None,
-    block_rows: int | None = None,
-    scratch: Any = None,
-) -> StoredRows:
+    data: Any, target: Any = None, columns: Any = None, weight: Any = None, sparse: bool | None = None,
+    block_rows: int | None = None, scratch: Any = None,
+) -> StoredRows:  # fmt: skip
     """Open samples that do not fit into memory, to train on one block of rows at a time.
 
     Parameters
@@ -131,9 +126,8 @@ def _refuse_options(options: Mapping[str, Any]) -> None:
     """Refuse options for rows that are open already. Raises ParameterError."""
     for option, value in options.items():
         if value is not None:
-            raise ParameterError(
-                f"the rows are open already: leave out {option}, or open them from where they are stored"
-            )
+            advice = f"leave out {option}, or open them from where they are stored"
+            raise ParameterError(f"the rows are open already: {advice}")
 
 
 def open_source(data: Any, roles: Mapping[str, Any], block_rows: int | None) -> StoredRows | Decoder:

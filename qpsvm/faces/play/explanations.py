@@ -31,12 +31,9 @@ Explainer = Callable[[SVMResult, PageMachine, int, float, float, float], str]
 
 
 def explain_samples(
-    result: SVMResult,
-    machine: PageMachine,
-    margin_product: FloatArray,
-    slack_product: FloatArray,
+    result: SVMResult, machine: PageMachine, margin_product: FloatArray, slack_product: FloatArray,
     moves: MoveFinder | None = None,
-) -> list[str]:
+) -> list[str]:  # fmt: skip
     """Write a sentence for each sample about its two products, (n,) each, in the machine's notation.
 
     With a finder of moves, a violation is followed by the change that increases the dual value.

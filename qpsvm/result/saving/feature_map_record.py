@@ -57,12 +57,9 @@ def build_row_arrays(rows: Matrix, name: str) -> dict[str, NDArray[Any]]:
 
 
 def build_feature_map(
-    record: Any,
-    arrays: Mapping[str, NDArray[Any]],
-    d: int,
-    decode_kernel: Callable[[Any], Kernel],
+    record: Any, arrays: Mapping[str, NDArray[Any]], d: int, decode_kernel: Callable[[Any], Kernel],
     decode_points: Callable[[Mapping[str, NDArray[Any]], int], Matrix],
-) -> FeatureMap:
+) -> FeatureMap:  # fmt: skip
     """Build the map of a record, for samples with d features.
 
     decode_kernel: Function that returns the kernel of a record.
@@ -71,7 +68,8 @@ def build_feature_map(
     Raises DataError, ParameterError, UnknownOptionError, UnsupportedError.
     """
     map_arrays = {name.removeprefix(PREFIX): values for name, values in arrays.items()}
-    if not _names_known_map(record) or set(map_arrays) not in (DENSE_ARRAYS, SPARSE_ARRAYS):
+    is_known = isinstance(record, dict) and isinstance(record.get("map"), str) and record["map"] in SAVED_MAPS
+    if not is_known or set(map_arrays) not in (DENSE_ARRAYS, SPARSE_ARRAYS):
         raise DataError("it has no feature map that this version knows")
     _check_values(record)
     error = record["error"]
@@ -82,11 +80,6 @@ def build_feature_map(
     if not _has_factor_shape(row_map, points.shape[0], factor):
         raise DataError("the arrays of its feature map do not fit together")
     return row_map.with_fit(Fit(points, factor.astype(np.float64, copy=False), (error[0], error[1])))
-
-
-def _names_known_map(record: Any) -> bool:
-    """Return whether a value read from a file is a record of one of `SAVED_MAPS`."""
-    return isinstance(record, dict) and isinstance(record.get("map"), str) and record["map"] in SAVED_MAPS
 
 
 def _check_values(record: Mapping[str, Any]) -> None:

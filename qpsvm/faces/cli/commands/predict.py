@@ -115,13 +115,9 @@ def _iter_parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[New
         return
     for frame in frames:
         yield read_with_encoding(
-            frame,
-            encoding,
-            drop_missing=options.drop_missing,
-            keep_rows=not options.drop_missing,
-            name_rows=options.id,
-            text_format=build_text_format(options),
-        )
+            frame, encoding, drop_missing=options.drop_missing, keep_rows=not options.drop_missing,
+            name_rows=options.id, text_format=build_text_format(options),
+        )  # fmt: skip
 
 
 class _Predictor:

@@ -264,8 +264,7 @@ def _score_folds(
     order = np.argsort(np.concatenate(rows))
     all_tested = restrict_rows(dataset, np.concatenate(rows)[order])
     predicted = np.concatenate(predictions)[order]
-    text = (
-        f"{format_scores(mean, spread)} (seed {seed}; {n_optimal} of {len(gaps)} optimal, largest gap {max(gaps):.1e})"
-    )
+    certificates = f"{n_optimal} of {len(gaps)} optimal, largest gap {max(gaps):.1e}"
+    text = f"{format_scores(mean, spread)} (seed {seed}; {certificates})"
     print(format_block(f"{len(gaps)} folds", text, all_tested, predicted))
     return n_optimal == len(gaps), find_warnings(all_tested, predicted, mean, bool(options.class_weight))
