@@ -72,10 +72,7 @@ def _find_statement(qp: QP, name: str) -> Statement | None:
 
 
 def _recognise_two_class(qp: QP, rows: list[FloatArray], name: str) -> Statement | None:
-    """Recognise a C-SVM or ν-SVM from the rows of A; None if the QP is not its dual.
-
-    Raises UnsupportedError for an unsupported P.
-    """
+    """Recognise a C-SVM or ν-SVM by (READ.1), given the rows of A; None if it is neither. Raises UnsupportedError."""
     label_row, label_scale = (rows[0] if rows else None), _find_label_scale(qp.P)
     if label_row is None and label_scale is None:
         return None

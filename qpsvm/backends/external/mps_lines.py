@@ -109,9 +109,8 @@ class _MPSReader:
         if not is_indented and word in SECTIONS and (len(others) < 2 or word == "NAME"):
             return [word, *others]
         if not self.section or not (is_indented or others):
-            raise self._build_error(
-                f"{format_value(first)} begins no section of an MPS file; {describe_nearest(word, SECTIONS)}"
-            )
+            nearest = describe_nearest(word, SECTIONS)
+            raise self._build_error(f"{format_value(first)} begins no section of an MPS file; {nearest}")
         return None
 
     def _build_error(self, why: str) -> _LineError:
@@ -232,10 +231,8 @@ class _MPSReader:
         """Record an entry of the section, which may occur only once."""
         entry = (self.section, *key)
         if entry in self.entries:
-            line = self.entries[entry]
-            raise self._build_error(
-                f"{self.section} has an entry of {format_value(' '.join(key))} already, in line {line}"
-            )
+            text, line = format_value(" ".join(key)), self.entries[entry]
+            raise self._build_error(f"{self.section} has an entry of {text} already, in line {line}")
         self.entries[entry] = self.line
 
     def _parse_number(self, text: str) -> float:

@@ -148,15 +148,13 @@ def _learn_texts(columns: TableColumns, name: str, rules: ColumnRules) -> tuple[
             return _omit_column(name, kind, f", none in {MIN_CATEGORY_SHARE:.0%} of the rows")
         rare = ()
     categories = tuple(sorted(set(texts).difference(rare)))
-    outcome = _describe_categories(name, len(categories), len(rare), is_constant=cells.missing is None and n > 1)
+    is_constant = len(texts) == 1 and cells.missing is None and n > 1
+    outcome = _describe_categories(name, len(categories), len(rare), is_constant)
     return _add_fill(Column(name, categories, rare), cells, cells.values, rules, kind, outcome)
 
 
 def _describe_categories(name: str, n_categories: int, n_rare: int, is_constant: bool) -> str:
-    """Describe the features of categories: one for each, and one for all rare categories.
-
-    is_constant: Whether the column is constant if it has a single category.
-    """
+    """Describe the features of a column of categories: one for each, and one for all rare categories."""
     if n_rare:
         share = f"{MIN_CATEGORY_SHARE:.0%}"
         return f"{n_categories + 1} features; {n_rare} categories below {share} join as {name}={RARE_LABEL}"

@@ -145,9 +145,7 @@ class Sheet:
             i = next(i for i, cell in enumerate(cells) if str(error).startswith(f"{cell.strip()!r} "))
             raise DataError(f"{self.describe_cell(start + i, name)[0]}, column {name!r}: {error}") from None
 
-    def parse_cells(
-        self, name: str, cells: Sequence[str], start: int
-    ) -> tuple[FloatArray, NDArray[np.bool_] | None] | None:
+    def parse_cells(self, name: str, cells: Sequence[str], start: int) -> tuple[FloatArray, Mask | None] | None:
         """Parse cells (k,) of a column from row `start` on.
 
         Returns numbers (k,), with NaN for missing cells, and the mask of these, or None if no cell is missing. Returns
@@ -283,9 +281,7 @@ def select_features(sheet: Sheet, roles: Mapping[str, str], drop: Sequence[str])
     """
     drop = split_names(drop, sheet.header)
     _check_known(sheet, roles, drop)
-    role_texts = {
-        name: f"the {option}" if option == "target" else f"that of {option}" for option, name in roles.items()
-    }
+    role_texts = {name: "the target" if option == "target" else f"that of {option}" for option, name in roles.items()}
     for name, text in role_texts.items():
         if name in drop:
             raise ParameterError(f"column {name!r} is {text} and cannot be dropped")

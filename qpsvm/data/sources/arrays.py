@@ -40,11 +40,8 @@ def open_npy_files(paths: Sequence[str], target: Any, columns: Any, weight: Any,
 
 
 def open_array(X: NDArray[Any], target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
-    """Open the rows of an array or of a memory map.
-
-    Raises DataError, DataTypeError, FileFormatError, ParameterError, UnknownOptionError.
-    """
-    name = os.fspath(getattr(X, "filename", None) or "")  # an array in memory has no name
+    """Open an array as rows. Raises DataError, DataTypeError, FileFormatError, ParameterError, UnknownOptionError."""
+    name = os.fspath(getattr(X, "filename", None) or "")  # only a memory map has a name
     watch, kind = FileWatch([name]), "map of" if name else "array"
     return _open_parts([as_raw_array(X, "X")], kind, watch, [name], target, columns, weight, block_rows)
 
