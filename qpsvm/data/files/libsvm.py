@@ -77,7 +77,7 @@ def read_libsvm(
         raise DataError(f"{path} has no feature in any row")
     incomplete = _find_incomplete_rows(path, content, raw, y, drop_missing)
     if first:
-        raw.indices -= first  # in place, because they are ours
+        raw.indices -= first  # in place: nothing else uses this array
     n = len(y)
     X = sp.csr_array((raw.data, raw.indices, raw.indptr), shape=(n, width))
     keep = np.ones(n, dtype=np.bool_)
