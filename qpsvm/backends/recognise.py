@@ -60,7 +60,6 @@ def describe_statement(statement: Statement) -> str:
 def _find_statement(qp: QP, name: str) -> Statement | None:
     """Return the statement; None if the QP is no known dual. Raises UnsupportedError for an unsupported P."""
     rows = [] if qp.A is None else list(as_dense(qp.A))
-    sides = [] if qp.b is None else qp.b.tolist()
     lb, ub = qp.bounds
     if qp.G is not None or not _is_constant(lb, 0.0) or not ub.min() > 0.0 or len(rows) > 2:
         return None
@@ -69,15 +68,21 @@ def _find_statement(qp: QP, name: str) -> Statement | None:
         statement = recognise(qp, qp.P, rows[0])
         if statement is not None:
             return statement
+    return _recognise_two_class(qp, rows, name)
+
+
+def _recognise_two_class(qp: QP, rows: list[FloatArray], name: str) -> Statement | None:
+    """Recognise a C-SVM or ν-SVM by (READ.1), given the rows of A; None if it is neither. Raises UnsupportedError."""
     label_row, label_scale = (rows[0] if rows else None), _find_label_scale(qp.P)
     if label_row is None and label_scale is None:
         return None
     y, sigma, k = _extract_labels(label_row, label_scale, name)
     gram = _extract_gram(qp.P, y, sigma, name)
-    if rows and sides[0] != 0.0:
+    rhs = [] if qp.b is None else qp.b.tolist()
+    if rows and rhs[0] != 0.0:
         return None
     if len(rows) == 2:
-        return _recognise_nu_svm(qp, gram, y, sigma, k, rows[1], sides[1])
+        return _recognise_nu_svm(qp, gram, y, sigma, k, rows[1], rhs[1])
     return _recognise_c_svm(qp, gram, y, sigma, k if rows else None)
 
 

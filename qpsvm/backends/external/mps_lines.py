@@ -23,33 +23,12 @@ FIELD_STARTS, FIELD_ENDS = (1, 4, 14, 24, 39, 49), (0, 3, 12, 22, 36, 47)
 BLANK = "\x01"
 #: Sections that a QP may have. Others, such as those of integers and indicators, are rejected by name.
 SECTIONS = (
-    "NAME",
-    "OBJSENSE",
-    "ROWS",
-    "COLUMNS",
-    "RHS",
-    "RANGES",
-    "BOUNDS",
-    "QUADOBJ",
-    "QSECTION",
-    "QMATRIX",
-    "ENDATA",
-)
+    "NAME", "OBJSENSE", "ROWS", "COLUMNS", "RHS", "RANGES", "BOUNDS", "QUADOBJ", "QSECTION", "QMATRIX", "ENDATA",
+)  # fmt: skip
 UNSUPPORTED_SECTIONS = (
-    "QCMATRIX",
-    "CSECTION",
-    "SOS",
-    "SOS1",
-    "SOS2",
-    "SETS",
-    "INDICATORS",
-    "GENCONS",
-    "LAZYCONS",
-    "USERCUTS",
-    "MODELCUTS",
-    "DELAYEDROWS",
-    "PWLOBJ",
-)
+    "QCMATRIX", "CSECTION", "SOS", "SOS1", "SOS2", "SETS", "INDICATORS", "GENCONS", "LAZYCONS", "USERCUTS",
+    "MODELCUTS", "DELAYEDROWS", "PWLOBJ",
+)  # fmt: skip
 #: Name of the objective in files that HiGHS writes.
 HIGHS_OBJECTIVE = "Obj"
 #: Kinds of bounds: with a value after the name of the variable, and without.
@@ -103,32 +82,43 @@ class _MPSReader:
             line = content.rstrip()
             if not line or line.startswith("*"):
                 continue
-            first, *others = line.split()
-            word = first.rstrip(":").upper()
-            is_header = not line[0].isspace()
-            if is_header and word in UNSUPPORTED_SECTIONS:
-                raise self._build_error(f"a QP has no section {word}")
-            if is_header and word in SECTIONS and (len(others) < 2 or word == "NAME"):
-                self.section = word
-                self.is_full |= word == "QMATRIX"
-                lines.append(" ".join([word, *others]))
-                if word == "ENDATA":
-                    self._check_symmetry()
-                    return "\n".join(lines) + "\n"
-                if word == "OBJSENSE" and others:
-                    self._check_sense(others)
+            header = self._parse_header(line)
+            if header is None:
+                fields = self._split(line)
+                self.checks[self.section](fields)
+                lines.append(" " + " ".join(field.replace(" ", BLANK) for field in fields))
                 continue
-            if not self.section or (is_header and not others):
-                raise self._build_error(
-                    f"{format_value(first)} begins no section of an MPS file; {describe_nearest(word, SECTIONS)}"
-                )
-            fields = self._split(line)
-            self.checks[self.section](fields)
-            lines.append(" " + " ".join(field.replace(" ", BLANK) for field in fields))
+            lines.append(" ".join(header))
+            self.section, *others = header
+            self.is_full |= self.section == "QMATRIX"
+            if self.section == "ENDATA":
+                self._check_symmetry()
+                return "\n".join(lines) + "\n"
+            if self.section == "OBJSENSE" and others:
+                self._check_sense(others)
         raise self._build_error("the file ends without ENDATA")
+
+    def _parse_header(self, line: str) -> list[str] | None:
+        """Return the words of the header of a section; None if the line has data of a section. Raises _LineError."""
+        first, *others = line.split()
+        word = first.rstrip(":").upper()
+        is_indented = line[0].isspace()
+        if not is_indented and word in UNSUPPORTED_SECTIONS:
+            raise self._build_error(f"a QP has no section {word}")
+        # more words are data, which need not be indented: in "RHS row 1" the first one names a set
+        if not is_indented and word in SECTIONS and (len(others) < 2 or word == "NAME"):
+            return [word, *others]
+        if not self.section or not (is_indented or others):
+            nearest = describe_nearest(word, SECTIONS)
+            raise self._build_error(f"{format_value(first)} begins no section of an MPS file; {nearest}")
+        return None
 
     def _build_error(self, why: str) -> _LineError:
         return _LineError(self.line, why)
+
+    def _build_form_error(self, form: str, fields: list[str]) -> _LineError:
+        """Build the error that fields do not have the form that a sentence describes."""
+        return self._build_error(f"{form}, not {format_value(' '.join(fields))}")
 
     def _split(self, line: str) -> list[str]:
         """Return the fields of a line; of the fixed format without empty ones, except a set's name."""
@@ -150,29 +140,25 @@ class _MPSReader:
 
     def _check_sense(self, fields: list[str]) -> None:
         if len(fields) != 1 or fields[0].upper() not in ("MAX", "MIN", "MAXIMIZE", "MINIMIZE"):
-            raise self._build_error(f"OBJSENSE is MAX or MIN, not {format_value(' '.join(fields))}")
+            raise self._build_form_error("OBJSENSE is MAX or MIN", fields)
 
     def _check_row(self, fields: list[str]) -> None:
         if len(fields) != 2 or fields[0].upper() not in ("N", "L", "G", "E"):
-            raise self._build_error(f"a row is N, L, G or E and a name, not {format_value(' '.join(fields))}")
-        if fields[1] in self.rows:
-            raise self._build_error(
-                f"the row {format_value(fields[1])} is there already, in line {self.rows[fields[1]]}"
-            )
-        self.rows[fields[1]] = self.line
+            raise self._build_form_error("a row is N, L, G or E and a name", fields)
+        name = fields[1]
+        if name in self.rows:
+            raise self._build_error(f"the row {format_value(name)} is there already, in line {self.rows[name]}")
+        self.rows[name] = self.line
 
     def _check_column(self, fields: list[str]) -> None:
         if "'MARKER'" in fields:
             return
         if len(fields) not in (3, 5):
-            raise self._build_error(
-                f"an entry of COLUMNS is a variable, a row and a number, not {format_value(' '.join(fields))}"
-            )
+            raise self._build_form_error("an entry of COLUMNS is a variable, a row and a number", fields)
         column = fields[0]
         if column != self.column and column in self.columns:
-            raise self._build_error(
-                f"the variable {format_value(column)} is there already, in line {self.columns[column]}"
-            )
+            line = self.columns[column]
+            raise self._build_error(f"the variable {format_value(column)} is there already, in line {line}")
         self.column = column
         self.columns.setdefault(column, self.line)
         for row, value in self._iter_pairs(fields[1:]):
@@ -181,9 +167,7 @@ class _MPSReader:
 
     def _check_side(self, fields: list[str]) -> None:
         if not 2 <= len(fields) <= 5:
-            raise self._build_error(
-                f"an entry of {self.section} is a row and a number, not {format_value(' '.join(fields))}"
-            )
+            raise self._build_form_error(f"an entry of {self.section} is a row and a number", fields)
         for row, value in self._iter_pairs(fields[len(fields) % 2 :]):
             self._record_entry(self._check_known(row, self.rows, "row"))
             self._parse_number(value)
@@ -192,10 +176,8 @@ class _MPSReader:
         kind, *others = fields
         counts = (2, 3) if kind in VALUED else (1, 2, 3) if kind in UNVALUED else ()
         if len(others) not in counts:
-            raise self._build_error(
-                f"a bound is {', '.join(VALUED)} or {', '.join(UNVALUED)}, a variable and a number, "
-                f"not {format_value(' '.join(fields))}"
-            )
+            kinds = f"{', '.join(VALUED)} or {', '.join(UNVALUED)}"
+            raise self._build_form_error(f"a bound is {kinds}, a variable and a number", fields)
         is_set_named = len(others) == 3 or (len(others) == 2 and kind in UNVALUED and others[1] in self.columns)
         is_set_named |= len(others) == 2 and kind in UNVALUED and self._is_from_highs and others[0] not in self.columns
         column, *value = others[1:] if is_set_named else others
@@ -205,9 +187,7 @@ class _MPSReader:
 
     def _check_quadratic(self, fields: list[str]) -> None:
         if len(fields) not in (3, 5):
-            raise self._build_error(
-                f"an entry of {self.section} is two variables and a number, not {format_value(' '.join(fields))}"
-            )
+            raise self._build_form_error(f"an entry of {self.section} is two variables and a number", fields)
         first = self._check_known(fields[0], self.columns, "variable")
         for name, value in self._iter_pairs(fields[1:]):
             second = self._check_known(name, self.columns, "variable")
@@ -251,10 +231,8 @@ class _MPSReader:
         """Record an entry of the section, which may occur only once."""
         entry = (self.section, *key)
         if entry in self.entries:
-            line = self.entries[entry]
-            raise self._build_error(
-                f"{self.section} has an entry of {format_value(' '.join(key))} already, in line {line}"
-            )
+            text, line = format_value(" ".join(key)), self.entries[entry]
+            raise self._build_error(f"{self.section} has an entry of {text} already, in line {line}")
         self.entries[entry] = self.line
 
     def _parse_number(self, text: str) -> float:

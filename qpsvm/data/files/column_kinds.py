@@ -127,31 +127,40 @@ def _learn_column(
 
 
 def _learn_texts(columns: TableColumns, name: str, rules: ColumnRules) -> tuple[Column | None, ColumnSummary]:
-    """Learn a column of texts as categories, unless it holds dates, identifiers or long texts. Raises DataError."""
-    cells, is_kept = columns.cells[name], name in rules.keep
-    texts = cells.collect_texts()
-    if name not in rules.texts and not is_kept:
-        _refuse_misprints(columns, name, texts)
-    if not is_kept and find_date_orders(texts):
-        return None, ColumnSummary(name, "date", f"left out (--date {name} for {', '.join(DATE_PARTS)})")
-    n = len(cells.present)
-    if not is_kept and len(texts) > max(MANY_CATEGORIES, n / 2):
-        n_words = np.median([len(text.split()) for text in texts])
-        return _omit_column(name, "text" if n_words >= MANY_WORDS else "identifier")
+    """Learn a column of texts as categories; without --keep, leave out dates, identifiers, long texts and rare ones.
+
+    Raises DataError.
+    """
+    cells = columns.cells[name]
+    texts, n = cells.collect_texts(), len(cells.present)
+    if name not in rules.keep:
+        if name not in rules.texts:
+            _refuse_misprints(columns, name, texts)
+        if find_date_orders(texts):
+            return None, ColumnSummary(name, "date", f"left out (--date {name} for {', '.join(DATE_PARTS)})")
+        if len(texts) > max(MANY_CATEGORIES, n / 2):
+            n_words = np.median([len(text.split()) for text in texts])
+            return _omit_column(name, "text" if n_words >= MANY_WORDS else "identifier")
     kind = f"category of {len(texts)}"
     rare = _find_rare(cells, texts)
     if len(rare) == len(texts):
-        if not is_kept:
+        if name not in rules.keep:
             return _omit_column(name, kind, f", none in {MIN_CATEGORY_SHARE:.0%} of the rows")
         rare = ()
-    categories = tuple(text for text in texts if text not in set(rare))
-    outcome = f"{len(categories)} features" if len(categories) > 1 else "1 feature"
-    if len(texts) == 1 and cells.missing is None and n > 1:
-        outcome += CONSTANT_NOTE
-    if rare:
-        outcome = f"{len(categories) + 1} features; {len(rare)} categories below {MIN_CATEGORY_SHARE:.0%} join as "
-        outcome += f"{name}={RARE_LABEL}"
+    categories = tuple(sorted(set(texts).difference(rare)))
+    is_constant = len(texts) == 1 and cells.missing is None and n > 1
+    outcome = _describe_categories(name, len(categories), len(rare), is_constant)
     return _add_fill(Column(name, categories, rare), cells, cells.values, rules, kind, outcome)
+
+
+def _describe_categories(name: str, n_categories: int, n_rare: int, is_constant: bool) -> str:
+    """Describe the features of a column of categories: one for each, and one for all rare categories."""
+    if n_rare:
+        share = f"{MIN_CATEGORY_SHARE:.0%}"
+        return f"{n_categories + 1} features; {n_rare} categories below {share} join as {name}={RARE_LABEL}"
+    if n_categories > 1:
+        return f"{n_categories} features"
+    return f"1 feature{CONSTANT_NOTE if is_constant else ''}"
 
 
 def _omit_column(name: str, kind: str, why: str = "") -> tuple[None, ColumnSummary]:

@@ -67,34 +67,50 @@ def read_libsvm(
     Raises FileFormatError, DataError.
     """
     raw, y, qid = parse_rows(path, content)
-    n, indices = len(y), raw.indices
     if encoding is not None:
         first, width = encoding.first_index, encoding.n_features
-    elif indices.size:
-        first = int(indices.min() > 0)
-        width = int(indices.max()) + 1 - first
+        _check_indices(path, content, raw, first, first + width - 1)
+    elif raw.indices.size:
+        first = int(raw.indices.min() > 0)
+        width = int(raw.indices.max()) + 1 - first
     else:
         raise DataError(f"{path} has no feature in any row")
-    if indices.size and (indices.min() < first or indices.max() >= first + width):
-        outside = np.flatnonzero((indices < first) | (indices >= first + width))[:1]
-        raise DataError(
-            f"{path}, line {_find_line(content, _find_rows(outside, raw)[0])}: feature index {indices[outside[0]]} is "
-            f"unknown to the model, whose features are {first} to {first + width - 1}"
-        )
-    bad = np.union1d(_find_rows(np.flatnonzero(~np.isfinite(raw.data)), raw), np.flatnonzero(~np.isfinite(y)))
-    infinite = bool(bad.size) and bool(np.isinf(raw.data).any() or np.isinf(y).any())
-    if bad.size and (infinite or not drop_missing or bad.size == n):
-        advice = "" if infinite or bad.size == n else "; --drop-missing (drop_missing=True) drops such rows"
-        line = _find_line(content, bad[0])
-        raise DataError(f"{path}, line {line}: NaN or infinite value, the first of {bad.size} such rows of {n}{advice}")
+    incomplete = _find_incomplete_rows(path, content, raw, y, drop_missing)
     if first:
-        indices -= first  # in place, because they are ours
-    X = sp.csr_array((raw.data, indices, raw.indptr), shape=(n, width))
+        raw.indices -= first  # in place: nothing else uses this array
+    n = len(y)
+    X = sp.csr_array((raw.data, raw.indices, raw.indptr), shape=(n, width))
     keep = np.ones(n, dtype=np.bool_)
-    if not bad.size:
+    if not incomplete.size:
         return X, as_integers(y), first, keep, qid
-    keep[bad] = False
+    keep[incomplete] = False
     return X[keep], as_integers(y[keep]), first, keep, qid[keep] if len(qid) == n else qid
+
+
+def _check_indices(path: FilePath, content: bytes, raw: Matrix, first: int, last: int) -> None:
+    """Check that a model with features `first` to `last` knows all indices. Raises DataError."""
+    indices = raw.indices
+    if not indices.size or (indices.min() >= first and indices.max() <= last):
+        return
+    unknown = np.flatnonzero((indices < first) | (indices > last))[:1]
+    line = _find_line(content, _find_rows(unknown, raw)[0])
+    raise DataError(
+        f"{path}, line {line}: feature index {indices[unknown[0]]} is unknown to the model, whose features are {first} "
+        f"to {last}"
+    )
+
+
+def _find_incomplete_rows(path: FilePath, content: bytes, raw: Matrix, y: FloatArray, drop_missing: bool) -> IntArray:
+    """Find the rows with NaN, (k,), if they may be dropped. Raises DataError if not, and for infinite values."""
+    bad = np.union1d(_find_rows(np.flatnonzero(~np.isfinite(raw.data)), raw), np.flatnonzero(~np.isfinite(y)))
+    if not bad.size:
+        return bad
+    can_drop = bad.size < len(y) and not (np.isinf(raw.data).any() or np.isinf(y).any())
+    if not (can_drop and drop_missing):
+        advice = "; --drop-missing (drop_missing=True) drops such rows" if can_drop else ""
+        place = f"{path}, line {_find_line(content, bad[0])}"
+        raise DataError(f"{place}: NaN or infinite value, the first of {bad.size} such rows of {len(y)}{advice}")
+    return bad
 
 
 def check_tokens(content: bytes, *values: NDArray[Any]) -> None:

@@ -25,14 +25,9 @@ ROW = "row"
 
 
 def read_with_encoding(
-    path: FilePath | Frame,
-    encoding: Encoding,
-    *,
-    drop_missing: bool = False,
-    keep_rows: bool = False,
-    name_rows: str | None = None,
-    text_format: TextFormat = PLAIN,
-) -> NewRows:
+    path: FilePath | Frame, encoding: Encoding, *, drop_missing: bool = False, keep_rows: bool = False,
+    name_rows: str | None = None, text_format: TextFormat = PLAIN,
+) -> NewRows:  # fmt: skip
     """Read other rows in the way in which `read_table` read the training rows, from which `encoding` was learnt.
 
     Columns are found by name, in any order, and others are ignored. Categories that are unknown are counted. With
@@ -73,47 +68,54 @@ def _list_numeric_columns(encoding: Encoding) -> list[str]:
     return names
 
 
+def _list_text_columns(encoding: Encoding) -> list[str]:
+    """List the columns whose cells the encoding expects as text: categories, numbers with a unit, text labels."""
+    names = [column.name for column in encoding.columns if column.categories is not None or column.unit]
+    if encoding.target is not None and encoding.text_labels:
+        names.append(encoding.target)
+    return names
+
+
 def _read_named_rows(
-    sheet: Sheet,
-    read: Callable[..., TableColumns],
-    encoding: Encoding,
-    drop_missing: bool,
-    keep_rows: bool,
+    sheet: Sheet, read: Callable[..., TableColumns], encoding: Encoding, drop_missing: bool, keep_rows: bool,
     name_rows: str | None,
-) -> NewRows:
+) -> NewRows:  # fmt: skip
     """Read rows whose columns have names, from a file or from memory.
 
     read: Reads columns by their names, and some of them as text.
     """
-    used, target, groups = [column.name for column in encoding.columns], encoding.target, encoding.groups
     encoding.check_names(sheet.header, sheet.path)
-    if name_rows == ROW and ROW not in sheet.header:
-        name_rows = None
-    if name_rows is not None and name_rows not in sheet.header:
-        raise UnknownOptionError(
-            f"id: {sheet.path} has no column {name_rows!r}; {describe_nearest(name_rows, sheet.names)}"
-        )
-    as_text = [column.name for column in encoding.columns if column.categories is not None or column.unit]
-    role_columns = [name for name in (target, groups) if name is not None and name in sheet.header]
-    names = [*dict.fromkeys([*used, *role_columns])]
-    columns = read(names, [*as_text, str(target)] if encoding.text_labels else as_text)
-    ids = None if name_rows is None else tuple(read([name_rows], [name_rows]).cells[name_rows].values.tolist())
+    id_column = _find_id_column(sheet, name_rows)
+    role_columns = [name for name in (encoding.target, encoding.groups) if name in sheet.header]
+    names = dict.fromkeys([*(column.name for column in encoding.columns), *role_columns])
+    columns = read([*names], _list_text_columns(encoding))
     n = len(columns.rows)
+    ids = None if id_column is None else tuple(read([id_column], [id_column]).cells[id_column].values.tolist())
     role_columns = [name for name in role_columns if not columns.cells[name].is_all_missing()]
     required = [column.name for column in encoding.columns if column.fill is None]
-    if keep_rows:
+    if keep_rows:  # a row without a target can be predicted
         columns = columns.take_rows(np.flatnonzero(~columns.mask_missing(required)))
     else:
         columns, _ = columns.drop_incomplete([*required, *role_columns], drop_missing)
     labels, labelled = None, None
-    if target in role_columns and len(columns.rows):
-        labels, labelled = _extract_known_labels(columns, str(target), encoding.text_labels)
-    members = extract_groups(columns, groups) if groups is not None and groups in role_columns else None
+    if encoding.target in role_columns and len(columns.rows):
+        labels, labelled = _extract_known_labels(columns, encoding.target, encoding.text_labels)
+    groups = extract_groups(columns, encoding.groups) if encoding.groups in role_columns else None
     X = encode(columns, encoding) if len(columns.rows) else np.zeros((0, encoding.n_features))
     return NewRows(
-        X, labels, encoding, n - len(columns.rows), groups=members, places=columns.rows, n=n, labelled=labelled,
+        X, labels, encoding, n - len(columns.rows), groups=groups, places=columns.rows, n=n, labelled=labelled,
         ids=ids, unseen=find_unseen(columns, encoding),
     )  # fmt: skip
+
+
+def _find_id_column(sheet: Sheet, name_rows: str | None) -> str | None:
+    """Return the column whose cells name the rows; None if their numbers do. Raises UnknownOptionError."""
+    if name_rows is None or name_rows in sheet.header:
+        return name_rows
+    if name_rows == ROW:
+        return None
+    nearest = describe_nearest(name_rows, sheet.names)
+    raise UnknownOptionError(f"id: {sheet.path} has no column {name_rows!r}; {nearest}")
 
 
 def _extract_known_labels(columns: TableColumns, target: str, text: bool) -> tuple[NDArray[Any], Mask | None]:

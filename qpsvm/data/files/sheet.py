@@ -145,9 +145,7 @@ class Sheet:
             i = next(i for i, cell in enumerate(cells) if str(error).startswith(f"{cell.strip()!r} "))
             raise DataError(f"{self.describe_cell(start + i, name)[0]}, column {name!r}: {error}") from None
 
-    def parse_cells(
-        self, name: str, cells: Sequence[str], start: int
-    ) -> tuple[FloatArray, NDArray[np.bool_] | None] | None:
+    def parse_cells(self, name: str, cells: Sequence[str], start: int) -> tuple[FloatArray, Mask | None] | None:
         """Parse cells (k,) of a column from row `start` on.
 
         Returns numbers (k,), with NaN for missing cells, and the mask of these, or None if no cell is missing. Returns
@@ -282,25 +280,28 @@ def select_features(sheet: Sheet, roles: Mapping[str, str], drop: Sequence[str])
     Raises UnknownOptionError, ParameterError, DataError.
     """
     drop = split_names(drop, sheet.header)
-    for option, name in (*roles.items(), *(("drop", name) for name in drop)):
-        if name not in sheet.header or (option != "drop" and name == UNNAMED):
-            known = describe_nearest(name, sheet.names) + sheet.hint
-            raise UnknownOptionError(f"{option}: {sheet.path} has no column {name!r}; {known}")
-    role_texts = {
-        name: f"the {option}" if option == "target" else f"that of {option}" for option, name in roles.items()
-    }
+    _check_known(sheet, roles, drop)
+    role_texts = {name: "the target" if option == "target" else f"that of {option}" for option, name in roles.items()}
     for name, text in role_texts.items():
         if name in drop:
             raise ParameterError(f"column {name!r} is {text} and cannot be dropped")
-    if len(role_texts) < len(roles):
-        repeated = next(name for name in role_texts if [*roles.values()].count(name) > 1)
-        options = " and ".join(f"--{option}" for option, name in roles.items() if name == repeated)
-        raise ParameterError(f"column {repeated!r} cannot be that of {options}")
+    for name in role_texts:
+        options = [f"--{option}" for option, column in roles.items() if column == name]
+        if len(options) > 1:
+            raise ParameterError(f"column {name!r} cannot be that of {' and '.join(options)}")
     names = [name for name in sheet.names if name not in role_texts and name not in drop]
     if not names:
-        others = " and ".join(f"{text} {name!r}" for name, text in role_texts.items())
-        raise DataError(f"{sheet.path} has no feature column beside {f'{others} and ' if others else ''}those dropped")
+        others = "".join(f"{text} {name!r} and " for name, text in role_texts.items())
+        raise DataError(f"{sheet.path} has no feature column beside {others}those dropped")
     return names
+
+
+def _check_known(sheet: Sheet, roles: Mapping[str, str], drop: Sequence[str]) -> None:
+    """Check that the sheet has the columns; one without a name can only be dropped. Raises UnknownOptionError."""
+    for option, name in (*roles.items(), *(("drop", name) for name in drop)):
+        if name not in (sheet.header if option == "drop" else sheet.names):
+            nearest = describe_nearest(name, sheet.names) + sheet.hint
+            raise UnknownOptionError(f"{option}: {sheet.path} has no column {name!r}; {nearest}")
 
 
 def list_names(names: Sequence[str]) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.errors import DataError, ParameterError
@@ -126,11 +128,7 @@ def _build_named_table(
         "csv", target, learnt, _count_features(learnt, sheet, summaries), text_labels=has_text_labels,
         groups=group_column, na_values=sheet.text_format.na_values, decimal=sheet.text_format.decimal,
     )  # fmt: skip
-    y = None
-    if target is not None and target_kind == "numbers":
-        y = extract_numbers(columns, target, "the target")
-    elif target is not None:
-        y = extract_labels(columns, target, has_text_labels)
+    y = _extract_target(columns, encoding, target_kind)
     groups = None if group_column is None else extract_groups(columns, group_column)
     weights = None if weight_column is None else extract_numbers(columns, weight_column, "a weight")
     table = EncodedTable(
@@ -141,6 +139,15 @@ def _build_named_table(
         return table
     rules = rules.with_detected(columns, learnt)
     return RawTable(**vars(table), columns=columns, feature_columns=tuple(feature_columns), rules=rules)
+
+
+def _extract_target(columns: TableColumns, encoding: Encoding, target_kind: TargetKind) -> NDArray[Any] | None:
+    """Extract the target (n,) as numbers or labels; None without a target. Raises DataError."""
+    if encoding.target is None:
+        return None
+    if target_kind == "numbers":
+        return extract_numbers(columns, encoding.target, "the target")
+    return extract_labels(columns, encoding.target, encoding.text_labels)
 
 
 def _drop_incomplete_rows(

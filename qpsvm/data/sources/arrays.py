@@ -1,4 +1,4 @@
-"""Open arrays and .npy files as rows, by memory mapping (`open_arrays`, `MemoryMap`, `SparseMap`).
+"""Open arrays and .npy files as rows, by memory mapping (`open_array`, `open_npy_files`, `MemoryMap`, `SparseMap`).
 
 `MemoryMap` has dense rows: memory maps of files, or arrays of any dtype. `SparseMap` has sparse rows in the three
 arrays of CSR, which may be memory maps.
@@ -33,34 +33,49 @@ from qpsvm.data.sources.first_pass import check_and_sum_squares, check_sum_of_sq
 from qpsvm.data.sources.stored import FileWatch, Origin, StoredRows
 
 
-def open_arrays(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
-    """Open the rows of an array, of a memory map, or of a list of .npy files, one after the other.
+def open_npy_files(paths: Sequence[str], target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
+    """Open the rows of .npy files, one file after the other. Raises the errors of `open_array`."""
+    watch = FileWatch(paths)  # before the files are mapped, so that it notices every later change
+    return _open_parts([map_npy(path) for path in paths], ".npy", watch, paths, target, columns, weight, block_rows)
 
-    Raises DataError, DataTypeError, FileFormatError, ParameterError, UnknownOptionError.
-    """
-    names = data if isinstance(data, list) else [os.fspath(getattr(data, "filename", None) or "")]
-    watch, what = FileWatch(names), names[0] or "X"
-    arrays = [map_npy(path) for path in names] if isinstance(data, list) else [as_raw_array(data, "X")]
-    kind = ".npy" if isinstance(data, list) else "map of" if names[0] else "array"
+
+def open_array(X: NDArray[Any], target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
+    """Open an array as rows. Raises DataError, DataTypeError, FileFormatError, ParameterError, UnknownOptionError."""
+    name = os.fspath(getattr(X, "filename", None) or "")  # only a memory map has a name
+    watch, kind = FileWatch([name]), "map of" if name else "array"
+    return _open_parts([as_raw_array(X, "X")], kind, watch, [name], target, columns, weight, block_rows)
+
+
+def _open_parts(
+    arrays: Sequence[NDArray[Any]], kind: str, watch: FileWatch, names: Sequence[str], target: Any, columns: Any,
+    weight: Any, block_rows: int | None,
+) -> MemoryMap:  # fmt: skip
+    """Open the rows of arrays, one after the other; kind, watch and names are as in `Origin`."""
+    where = names[0] or "X"
     for array, name in zip(arrays, names, strict=True):
         _check_shape(array, name or "X")
         if array.shape[1] != arrays[0].shape[1]:
             raise DataError(f"{name} has {array.shape[1]} columns, but {names[0]} has {arrays[0].shape[1]}")
+    width = arrays[0].shape[1]
     names = [name for array, name in zip(arrays, names, strict=True) if len(array)]
-    width, parts = arrays[0].shape[1], [array for array in arrays if len(array)]
+    parts = [array for array in arrays if len(array)]
     if not parts or not width:
-        raise DataError(f"{what}: there are no {'columns' if parts else 'rows'}")
-    chosen = choose_columns(
-        [str(j) for j in range(width)], what, target if _is_column_index(target) else None, columns,
-        weight if _is_column_index(weight) else None,
-    )  # fmt: skip
-    y, s = _read_vector(parts, target, "target"), _read_vector(parts, weight, "weight")
-    s = None if s is None else as_real_vector(s, "weight")
-    origin = Origin(kind, tuple(names), tuple(map(len, parts)), watch, y, s)
-    source = MemoryMap(parts, origin, _as_range([int(name) for name in chosen.features]), block_rows)
+        raise DataError(f"{where}: there are no {'columns' if parts else 'rows'}")
+    features = _choose_features(width, where, target, columns, weight)
+    labels, weights = _read_vector(parts, target, "target"), _read_vector(parts, weight, "weight")
+    weights = None if weights is None else as_real_vector(weights, "weight")
+    origin = Origin(kind, tuple(names), tuple(map(len, parts)), watch, labels, weights)
+    source = MemoryMap(parts, origin, features, block_rows)
     _check_numbers(source)
     watch.check()
     return source
+
+
+def _choose_features(width: int, where: str, target: Any, columns: Any, weight: Any) -> slice | IntArray:
+    """Return the columns that are features; without `columns`, all that are not those of target and weight."""
+    indices = [str(j) for j in range(width)]  # in place of names, which the columns of an array do not have
+    target, weight = (given if _is_column_index(given) else None for given in (target, weight))
+    return _as_range([int(name) for name in choose_columns(indices, where, target, columns, weight).features])
 
 
 def read_width(path: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,11 +29,13 @@ class ChosenColumns:
 
 
 def choose_columns(names: Sequence[str], where: str, target: Any, columns: Any, weight: Any) -> ChosenColumns:
-    """Find the columns that the caller has chosen, by names or indices. Raises DataError, ParameterError.
+    """Find the columns that the caller has chosen, by names or indices.
 
     names: All columns.
     where: The file or table, in messages.
     target, columns, weight: As in `open_rows`.
+
+    Raises DataError, ParameterError, UnknownOptionError.
     """
     if len(set(names)) < len(names):
         [(repeated, _)] = Counter(names).most_common(1)
@@ -44,6 +46,13 @@ def choose_columns(names: Sequence[str], where: str, target: Any, columns: Any, 
     }  # fmt: skip
     if len(set(roles.values())) < len(roles):
         raise ParameterError(f"column {names[roles['target']]!r} cannot be both target and weight")
+    features = _find_features(names, columns, roles, where)
+    role_names = {option: names[index] for option, index in roles.items()}
+    return ChosenColumns(tuple(names[j] for j in features), role_names.get("target"), role_names.get("weight"))
+
+
+def _find_features(names: Sequence[str], columns: Any, roles: Mapping[str, int], where: str) -> list[int]:
+    """Find the indices of the features: those of `columns`, or without it all that have no role."""
     if columns is None:
         indices = [j for j in range(len(names)) if j not in roles.values()]
     else:
@@ -56,8 +65,7 @@ def choose_columns(names: Sequence[str], where: str, target: Any, columns: Any, 
         raise ParameterError("columns names a column twice")
     if not indices:
         raise DataError(f"{where} has no feature column besides the target")
-    role_names = {option: names[index] for option, index in roles.items()}
-    return ChosenColumns(tuple(names[j] for j in indices), role_names.get("target"), role_names.get("weight"))
+    return indices
 
 
 def check_names(

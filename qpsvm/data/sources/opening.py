@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,14 +35,9 @@ UNSUPPORTED_MAGIC_BYTES = {b"PK\x03\x04": "an archive (.npz, .xlsx): take the ar
 
 
 def open_rows(
-    data: Any,
-    target: Any = None,
-    columns: Any = None,
-    weight: Any = None,
-    sparse: bool | None = None,
-    block_rows: int | None = None,
-    scratch: Any = None,
-) -> StoredRows:
+    data: Any, target: Any = None, columns: Any = None, weight: Any = None, sparse: bool | None = None,
+    block_rows: int | None = None, scratch: Any = None,
+) -> StoredRows:  # fmt: skip
     """Open samples that do not fit into memory, to train on one block of rows at a time.
 
     Parameters
@@ -106,20 +101,15 @@ def open_rows(
     array([1., 2.])
     >>> folder.cleanup()
     """
+    roles = {"target": target, "columns": columns, "weight": weight}
     if isinstance(data, RowSource):
-        options = {"target": target, "columns": columns, "weight": weight, "block_rows": block_rows}
+        _refuse_options({**roles, "block_rows": block_rows})
         if not isinstance(data, StoredRows):  # a source of the user's own is returned unchanged
-            options |= {"sparse": sparse, "scratch": scratch}
-        given = [option for option, value in options.items() if value is not None]
-        if given:
-            raise ParameterError(
-                f"the rows are open already: leave out {given[0]}, or open them from where they are stored"
-            )
-        if not isinstance(data, StoredRows):
+            _refuse_options({"sparse": sparse, "scratch": scratch})
             return cast("StoredRows", data)
     if block_rows is not None and block_rows < 1:
         raise ParameterError(f"block_rows must be positive, got {block_rows}")
-    rows = open_source(data, target, columns, weight, block_rows)
+    rows = open_source(data, roles, block_rows)
     if isinstance(rows, StoredRows):
         if sparse is None or sparse == rows.is_sparse:
             return rows
@@ -132,27 +122,46 @@ def open_rows(
     return DecodedRows(rows, run_first_pass(rows))
 
 
-def open_source(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> StoredRows | Decoder:
-    """Open arrays as rows, and other formats as a decoder."""
-    roles = {"target": target, "columns": columns, "weight": weight}
+def _refuse_options(options: Mapping[str, Any]) -> None:
+    """Refuse options for rows that are open already. Raises ParameterError."""
+    for option, value in options.items():
+        if value is not None:
+            advice = f"leave out {option}, or open them from where they are stored"
+            raise ParameterError(f"the rows are open already: {advice}")
+
+
+def open_source(data: Any, roles: Mapping[str, Any], block_rows: int | None) -> StoredRows | Decoder:
+    """Open arrays as rows, and other formats as a decoder.
+
+    roles: The options "target", "columns" and "weight" of `open_rows`.
+    """
     if isinstance(data, StoredRows):
         return data
     if isinstance(data, np.ndarray):
-        return arrays.open_arrays(data, target, columns, weight, block_rows)
-    if isinstance(data, Iterator) or (isinstance(data, (list, tuple)) and data and all(map(is_arrow, data))):
+        return arrays.open_array(data, block_rows=block_rows, **roles)
+    if isinstance(data, Iterator) or _is_list_of(data, is_arrow):
         return StreamedRows(data, **roles)
     if is_arrow(data):
         is_dataset = hasattr(data, "get_fragments")  # which tables and record batches lack
         dataset = data if is_dataset else arrow.import_arrow("a table of pyarrow").dataset(data)
         return arrow.ArrowRows(dataset, per_file_schema=False, kind=f"pyarrow {type(data).__name__}", **roles)
-    if not (is_path(data) or (isinstance(data, (list, tuple)) and data and all(map(is_path, data)))):
-        raise DataTypeError(
-            f"rows cannot be opened from {type(data).__name__}: give a path, several, an array, or a table of pyarrow"
-        )
-    paths = drop_empty_files(expand_paths(data))
+    if is_path(data) or _is_list_of(data, is_path):
+        return _open_files(drop_empty_files(expand_paths(data)), roles, block_rows)
+    raise DataTypeError(
+        f"rows cannot be opened from {type(data).__name__}: give a path, several, an array, or a table of pyarrow"
+    )
+
+
+def _is_list_of(data: Any, is_item: Callable[[Any], bool]) -> bool:
+    """Return whether the data are a list or tuple of such items, with at least one."""
+    return isinstance(data, (list, tuple)) and len(data) > 0 and all(map(is_item, data))
+
+
+def _open_files(paths: Sequence[str], roles: Mapping[str, Any], block_rows: int | None) -> StoredRows | Decoder:
+    """Open files, which must have one format, as `open_source` does. Raises FileFormatError."""
     file_format = require_one_format(paths)
     if file_format == "npy":
-        return arrays.open_arrays(paths, target, columns, weight, block_rows)
+        return arrays.open_npy_files(paths, block_rows=block_rows, **roles)
     if file_format == "csv":
         return CsvRows(paths, **roles)
     if file_format == "libsvm":

@@ -31,12 +31,9 @@ Explainer = Callable[[SVMResult, PageMachine, int, float, float, float], str]
 
 
 def explain_samples(
-    result: SVMResult,
-    machine: PageMachine,
-    margin_product: FloatArray,
-    slack_product: FloatArray,
+    result: SVMResult, machine: PageMachine, margin_product: FloatArray, slack_product: FloatArray,
     moves: MoveFinder | None = None,
-) -> list[str]:
+) -> list[str]:  # fmt: skip
     """Write a sentence for each sample about its two products, (n,) each, in the machine's notation.
 
     With a finder of moves, a violation is followed by the change that increases the dual value.
@@ -135,6 +132,18 @@ def _explain_curved(
     return f"0 < α and y f = 1 − {optimal_slack}: both products are 0. Its penalty grows faster, the more slack it has."
 
 
+#: Words about a sample of a regression with a tube around f, and of the quantile regression, which has none. A sample
+#: with slack lies beyond the "curve"; the "multiplier" of a sample at the "zero place" should be 0.
+_TUBE = {
+    "curve": "the tube", "multiplier": "β", "zero place": "inside the tube", "zero residual": "|t − f| ≤ ε",
+    "free residual": "t − f = {edge}, on the edge of the tube",
+}  # fmt: skip
+_NO_TUBE = {
+    "curve": "f", "multiplier": "the other α", "zero place": "{side} f", "zero residual": "t = f",
+    "free residual": "t = f, on the curve",
+}  # fmt: skip
+
+
 def _explain_regression(
     result: SVMResult, machine: PageMachine, i: int, margin_product: float, slack_product: float, threshold: float
 ) -> str:
@@ -142,26 +151,24 @@ def _explain_regression(
     assert result.target is not None
     beta, residual = result.coef[i], result.target[i] - result.yf[i]
     above = residual > 0.0
-    tube = machine.tube
-    side, upper = ("above", result.upper[i]) if above else ("below", result.upper[n + i])
-    symbol, direction = ("α⁺", "up") if above else ("α⁻", "down")
+    side, symbol, direction, edge = ("above", "α⁺", "up", "ε") if above else ("below", "α⁻", "down", "−ε")
+    upper = result.upper[i] if above else result.upper[n + i]
+    words = _TUBE if machine.tube else _NO_TUBE
     bounded = np.isfinite(upper)
     bound = _name_bound(machine, above) if bounded else "2C ξ"
     slack = result.xi[i] + result.xi[n + i]
     if slack_product > threshold and (bounded or slack > 0.0):
-        return f"Violated: it lies {side} {'the tube' if tube else 'f'} by {slack:.3g}, but {symbol} is not {bound}."
+        return f"Violated: it lies {side} {words['curve']} by {slack:.3g}, but {symbol} is not {bound}."
     if max(margin_product, slack_product) > threshold:
-        place = "inside the tube" if tube else f"{side} f"
-        return f"Violated: it lies {place}, but {'β' if tube else 'the other α'} is not 0."
+        return f"Violated: it lies {words['zero place'].format(side=side)}, but {words['multiplier']} is not 0."
     kind = result.kind[i]
     if kind == 0 and beta == 0.0:
-        inside = "|t − f| ≤ ε" if tube else "t = f"
-        return f"β = 0 and {inside}: both products are 0. {IDLE}"
+        return f"β = 0 and {words['zero residual']}: both products are 0. {IDLE}"
     if kind == 1:
-        edge = f"t − f = {'ε' if above else '−ε'}, on the edge of the tube" if tube else "t = f, on the curve"
-        return f"{edge}: both products are 0. Its coefficient is β = {_format_signed(beta)}."
+        place = words["free residual"].format(edge=edge)
+        return f"{place}: both products are 0. Its coefficient is β = {_format_signed(beta)}."
     strength = "with the largest multiplier allowed" if bounded else "in proportion to its distance"
-    return f"{symbol} = {bound}, and it lies {side} {'the tube' if tube else 'f'}: it pulls f {direction} {strength}."
+    return f"{symbol} = {bound}, and it lies {side} {words['curve']}: it pulls f {direction} {strength}."
 
 
 def _format_signed(value: float) -> str:

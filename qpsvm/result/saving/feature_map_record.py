@@ -57,12 +57,9 @@ def build_row_arrays(rows: Matrix, name: str) -> dict[str, NDArray[Any]]:
 
 
 def build_feature_map(
-    record: Any,
-    arrays: Mapping[str, NDArray[Any]],
-    d: int,
-    decode_kernel: Callable[[Any], Kernel],
+    record: Any, arrays: Mapping[str, NDArray[Any]], d: int, decode_kernel: Callable[[Any], Kernel],
     decode_points: Callable[[Mapping[str, NDArray[Any]], int], Matrix],
-) -> FeatureMap:
+) -> FeatureMap:  # fmt: skip
     """Build the map of a record, for samples with d features.
 
     decode_kernel: Function that returns the kernel of a record.
@@ -74,23 +71,37 @@ def build_feature_map(
     is_known = isinstance(record, dict) and isinstance(record.get("map"), str) and record["map"] in SAVED_MAPS
     if not is_known or set(map_arrays) not in (DENSE_ARRAYS, SPARSE_ARRAYS):
         raise DataError("it has no feature map that this version knows")
-    kind, parameter_names = SAVED_MAPS[record["map"]]
-    parameters, error = record.get("parameters"), record.get("error")
-    if not isinstance(parameters, dict) or set(parameters) != set(parameter_names):
-        raise DataError(f"the map {record['map']} does not have the parameters {format_value(parameters)}")
-    if not isinstance(error, list) or [type(value) for value in error] != [float, float]:
-        raise DataError(f"the measured error of the map is {format_value(error)}")
-    kernel_argument = {} if kind is RandomFourier else {"kernel": decode_kernel(record.get("of"))}
-    build_map: Any = kind
-    row_map: FeatureMap = build_map(**kernel_argument, **parameters)
-    if isinstance(row_map, RandomFourier) and not isinstance(row_map.gamma, (int, float)):
-        raise DataError(f"the map {row_map} has a gamma that is not a number")
+    _check_values(record)
+    error = record["error"]
+    row_map = _build_unfitted_map(record, decode_kernel)
     if "points" in map_arrays:
         map_arrays["vectors"] = map_arrays.pop("points")
     points, factor = decode_points(map_arrays, d), map_arrays["factor"]
     if not _has_factor_shape(row_map, points.shape[0], factor):
         raise DataError("the arrays of its feature map do not fit together")
     return row_map.with_fit(Fit(points, factor.astype(np.float64, copy=False), (error[0], error[1])))
+
+
+def _check_values(record: Mapping[str, Any]) -> None:
+    """Check the names of the parameters, and the measured error. Raises DataError."""
+    parameters, error = record.get("parameters"), record.get("error")
+    _, parameter_names = SAVED_MAPS[record["map"]]
+    if not isinstance(parameters, dict) or set(parameters) != set(parameter_names):
+        raise DataError(f"the map {record['map']} does not have the parameters {format_value(parameters)}")
+    if not isinstance(error, list) or [type(value) for value in error] != [float, float]:
+        raise DataError(f"the measured error of the map is {format_value(error)}")
+
+
+def _build_unfitted_map(record: Mapping[str, Any], decode_kernel: Callable[[Any], Kernel]) -> FeatureMap:
+    """Build the map of a record, without its fit. Raises DataError."""
+    kind: Any = SAVED_MAPS[record["map"]][0]
+    if kind is RandomFourier:
+        random_map = RandomFourier(**record["parameters"])
+        if not isinstance(random_map.gamma, (int, float)):
+            raise DataError(f"the map {random_map} has a gamma that is not a number")
+        return random_map
+    row_map: FeatureMap = kind(kernel=decode_kernel(record.get("of")), **record["parameters"])
+    return row_map
 
 
 def _has_factor_shape(row_map: FeatureMap, m: int, factor: NDArray[Any]) -> bool:

@@ -27,22 +27,28 @@ def as_json(value: Any, where: str, depth: int = 0) -> Any:
     """
     if depth == 0 and not isinstance(value, dict):
         raise ParameterTypeError(f"{where} must be a dict, got {type(value).__name__}")
-    if isinstance(value, dict) and depth < MAX_DEPTH:
-        invalid_keys = [key for key in value if not isinstance(key, str)]
-        if invalid_keys:
-            text = format_value(invalid_keys[0])
-            raise ParameterTypeError(f"{where} has the key {text}; keys in a file are text: use {text!r}")
-        return {str(key): as_json(item, f"{where}[{key!r}]", depth + 1) for key, item in value.items()}
-    if isinstance(value, (list, tuple)) and depth < MAX_DEPTH:
+    if not isinstance(value, (dict, list, tuple)):
+        return _convert_scalar(value, where)
+    if depth >= MAX_DEPTH:
+        raise ParameterTypeError(f"metadata is nested more than {MAX_DEPTH} deep, or contains itself")
+    if not isinstance(value, dict):
         return [as_json(item, f"{where}[{i}]", depth + 1) for i, item in enumerate(value)]
-    if isinstance(value, (np.bool_, np.number)) and not isinstance(value, (np.complexfloating, np.timedelta64)):
+    for key in value:
+        if not isinstance(key, str):
+            text = format_value(key)
+            raise ParameterTypeError(f"{where} has the key {text}; keys in a file are text: use {text!r}")
+    return {str(key): as_json(item, f"{where}[{key!r}]", depth + 1) for key, item in value.items()}
+
+
+def _convert_scalar(value: Any, where: str) -> Any:
+    """Convert a value that contains no others. Raises ParameterTypeError."""
+    # to NumPy, a time difference is a signed integer
+    if isinstance(value, (np.bool_, np.integer, np.floating)) and not isinstance(value, np.timedelta64):
         value = as_python(value)
     if value is None or isinstance(value, (str, bool, float)):
         return value
     if isinstance(value, int) and value.bit_length() <= MAX_BITS:
         return value
-    if isinstance(value, (dict, list, tuple)):
-        raise ParameterTypeError(f"metadata is nested more than {MAX_DEPTH} deep, or contains itself")
     hint = "; use its tolist()" if isinstance(value, np.ndarray) else "; make it text or numbers"
     raise ParameterTypeError(
         f"{where} is {format_value(value)}, of type {type(value).__name__}, which JSON cannot hold{hint}"

@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         with predictor.ticker, open_output(options.output) as file:
             _write_csv(batches, file, row_header)
-    print(predictor.describe_scores(), file=sys.stderr)
+    print(predictor.summarise(), file=sys.stderr)
     for note in predictor.describe_unseen():
         print(note, file=sys.stderr)
     return 0
@@ -115,13 +115,9 @@ def _iter_parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[New
         return
     for frame in frames:
         yield read_with_encoding(
-            frame,
-            encoding,
-            drop_missing=options.drop_missing,
-            keep_rows=not options.drop_missing,
-            name_rows=options.id,
-            text_format=build_text_format(options),
-        )
+            frame, encoding, drop_missing=options.drop_missing, keep_rows=not options.drop_missing,
+            name_rows=options.id, text_format=build_text_format(options),
+        )  # fmt: skip
 
 
 class _Predictor:
@@ -161,7 +157,7 @@ class _Predictor:
         self._scored.append(ScoredBatch(predicted, predicted[labelled], target, groups, n_missing))
         for name, unseen in table.unseen.items():
             self._unseen[name] = self._unseen[name] + unseen if name in self._unseen else unseen
-        self.ticker.activity = f"{sum(len(batch.predicted) for batch in self._scored)} rows predicted"
+        self.ticker.activity = f"{self._n_predicted} rows predicted"
 
     def _build_columns(
         self, table: EncodedTable, values: FloatArray, labels: NDArray[Any] | None
@@ -183,26 +179,32 @@ class _Predictor:
                 columns["probability"] = list(map(_format_number, probabilities[:, 1]))
         return columns | _format_bounds(model, table, values) if options.bounds else columns
 
-    def describe_scores(self) -> str:
-        """Describe the number of predictions, and their scores if the target is known."""
-        with_target = [batch for batch in self._scored if batch.target is not None and len(batch.target)]
-        total = sum(len(batch.predicted) for batch in self._scored)
-        target = groups = None
-        if with_target:
-            target = np.concatenate([batch.target for batch in with_target if batch.target is not None])
-            predicted = np.concatenate([batch.compared for batch in with_target])
-            if all(batch.groups is not None for batch in with_target):
-                groups = np.concatenate([batch.groups for batch in with_target if batch.groups is not None])
-        else:
-            predicted = np.concatenate([batch.predicted for batch in self._scored])
-        quantile = self._model.metadata.get("quantile")
-        text = describe_predictions(self._target_kind, predicted, target, groups, quantile)
-        if text and target is not None and len(predicted) < total:
-            text += f" on the {len(predicted)} rows with a target"
+    @property
+    def _n_predicted(self) -> int:
+        """Number of rows that were predicted so far."""
+        return sum(len(batch.predicted) for batch in self._scored)
+
+    def summarise(self) -> str:
+        """Describe the number of predictions, their scores, and the number of rows with missing values."""
+        parts = [f"{self._n_predicted} predictions", self._describe_scores()]
         if n_missing := sum(batch.n_missing for batch in self._scored):
             how = "left out" if self._options.drop_missing else f"answered {NO_ANSWER}"
-            text += f"{', ' if text else ''}{n_missing} row{'s' * (n_missing > 1)} with missing values {how}"
-        return f"{total} predictions{text and f', {text}'}"
+            parts.append(f"{n_missing} row{'s' * (n_missing > 1)} with missing values {how}")
+        return ", ".join(filter(None, parts))
+
+    def _describe_scores(self) -> str:
+        """Describe the scores on the rows with a target; without any, what `describe_predictions` says of all rows."""
+        with_target = [batch for batch in self._scored if batch.target is not None and len(batch.target)]
+        if not with_target:
+            predicted = np.concatenate([batch.predicted for batch in self._scored])
+            return describe_predictions(self._target_kind, predicted, target=None)
+        predicted = np.concatenate([batch.compared for batch in with_target])
+        target = _join([batch.target for batch in with_target])
+        groups = _join([batch.groups for batch in with_target])
+        quantile = self._model.metadata.get("quantile")
+        text = describe_predictions(self._target_kind, predicted, target, groups, quantile)
+        is_part = len(predicted) < self._n_predicted
+        return f"{text} on the {len(predicted)} rows with a target" if is_part else text
 
     def describe_unseen(self) -> Iterator[str]:
         """Yield a note for each column with categories that are not in the training rows."""
@@ -221,6 +223,12 @@ def _build_empty_values(model: Any) -> FloatArray:
     """Build the decision values of zero rows: one column per class if there are more than two."""
     is_several = model.classes is not None and len(model.classes) > 2
     return np.zeros((0, len(model.classes)) if is_several else 0)
+
+
+def _join(parts: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
+    """Concatenate the values of several batches; None if a batch has none."""
+    present = [part for part in parts if part is not None]
+    return np.concatenate(present) if len(present) == len(parts) else None
 
 
 def _insert_missing(words: Sequence[str], places: IntArray, n: int) -> list[str]:

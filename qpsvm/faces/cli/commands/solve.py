@@ -88,13 +88,16 @@ def _read_split_dataset(options: argparse.Namespace, seed: int) -> SplitDataset:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Solve, print the summary and the scores, draw, save the model and the proof; return the exit code."""
+    """Solve in this process or on a cluster; return the exit code."""
     apply_defaults(options)
     _check_options(options)
     require_writable(options.save)
     require_writable(options.proof)
-    if options.scheduler is not None:
-        return _solve_on_cluster(options)
+    return _solve_here(options) if options.scheduler is None else _solve_on_cluster(options)
+
+
+def _solve_here(options: argparse.Namespace) -> int:
+    """Solve, print the summary and the scores, draw, save the model and the proof; return the exit code."""
     require_picture(options.plot)
     seed = DEFAULT_SEED if options.seed is None else options.seed
     data = _read_split_dataset(options, seed)
@@ -106,14 +109,11 @@ def run(options: argparse.Namespace) -> int:
         result = solve_or_raise(problem, options)
     model = training.build_model(result, problem)
     print(result.summary(notes=False))
-    hints: list[Hint] = []
     is_weighted = bool(options.class_weight)
-    predicted = None  # without a target the summary counts the samples inside and outside
-    if training.target_kind != "none":
-        predicted = predict_rows(model, training.table.X)
-        print(f"  training    {describe_training_scores(training, predicted, model.metadata.get('quantile'))}")
+    training_hints = _score_training(training, model, is_weighted)
     if options.probability:
         model = _add_probabilities(model, training, problem, result, options)
+    hints: list[Hint] = []
     if options.test_size is not None:
         hints = _score_held_out(data.held_out, model, data.n_rows, seed, is_weighted)
     if draw is not None:
@@ -127,11 +127,23 @@ def run(options: argparse.Namespace) -> int:
     if data.folds is not None and result.status is not Status.INTERRUPTED:
         all_folds_optimal, fold_hints = _score_folds(data.raw_training, data.folds, options, seed)
         hints += fold_hints
-    if training.target_kind == "labels" and predicted is not None:  # the scores are for hints about numbers
-        hints += find_warnings(training, predicted, scores={}, is_weighted=is_weighted)
-    if notes := format_notes(hints, result.list_hints(training.table.names)):
+    if notes := format_notes(hints, training_hints, result.list_hints(training.table.names)):
         print(notes)
     return EXIT_CODES.get(result.status, 1) or int(not (is_proven and all_folds_optimal))
+
+
+def _score_training(training: Dataset, model: Model, is_weighted: bool) -> list[Hint]:
+    """Print the scores on the training rows; return hints on predicted labels.
+
+    Without a target nothing is printed: the summary of the result counts the samples inside and outside.
+    """
+    if training.target_kind == "none":
+        return []
+    predicted = predict_rows(model, training.table.X)
+    print(f"  training    {describe_training_scores(training, predicted, model.metadata.get('quantile'))}")
+    if training.target_kind != "labels":  # hints on predicted numbers are for rows that were not used for training
+        return []
+    return find_warnings(training, predicted, scores={}, is_weighted=is_weighted)
 
 
 def _add_probabilities(
@@ -252,8 +264,7 @@ def _score_folds(
     order = np.argsort(np.concatenate(rows))
     all_tested = restrict_rows(dataset, np.concatenate(rows)[order])
     predicted = np.concatenate(predictions)[order]
-    text = (
-        f"{format_scores(mean, spread)} (seed {seed}; {n_optimal} of {len(gaps)} optimal, largest gap {max(gaps):.1e})"
-    )
+    certificates = f"{n_optimal} of {len(gaps)} optimal, largest gap {max(gaps):.1e}"
+    text = f"{format_scores(mean, spread)} (seed {seed}; {certificates})"
     print(format_block(f"{len(gaps)} folds", text, all_tested, predicted))
     return n_optimal == len(gaps), find_warnings(all_tested, predicted, mean, bool(options.class_weight))
