@@ -577,9 +577,8 @@ def standardise(rows: list[Sparse], means: list[float], scales: list[float]) -> 
 
 def leave_out(rows: list[Sparse], y: list[float], gone: list[int], machine: Any) -> tuple[list[Sparse], list[float]]:
     """Return the samples without some rows, in order; for a kernel matrix, also without their columns."""
-    require(
-        not gone or 0 <= gone[0] <= gone[-1] < len(rows), f"the data have rows 0 to {len(rows) - 1}, and no {gone[-1:]}"
-    )
+    exist = not gone or 0 <= gone[0] <= gone[-1] < len(rows)
+    require(exist, f"the data have rows 0 to {len(rows) - 1}, and no {gone[-1:]}")
     kept_rows = sorted({*range(len(rows))} - {*gone})
     if machine["kernel"]["name"] == "precomputed" and gone:
         new_index = {i: k for k, i in enumerate(kept_rows)}
@@ -707,10 +706,8 @@ def list_user_rows(machine: Any, n: int, e: dict[str, Fraction]) -> list[DualRow
     rows, zero, one = [], Fraction(0), Fraction(1)
     for z, c, h in machine.get("rows", {}).get("each", ()):
         factors = [(n + j, Fraction(factor)) for j, factor in z]
-        coefficient_of_b = (
-            sum((factor for _, factor in factors), zero) if c is None else Fraction(c)
-        )  # f(x_j) is <w, x_j> + b
-        rows.append(DualRow(factors, -one, -Fraction(h), None, zero, {mu: -coefficient_of_b * (mu == "b") for mu in e}))
+        b_factor = sum((factor for _, factor in factors), zero) if c is None else Fraction(c)  # f(x_j) is <w, x_j> + b
+        rows.append(DualRow(factors, -one, -Fraction(h), None, zero, {mu: -b_factor * (mu == "b") for mu in e}))
     return rows
 
 
@@ -792,9 +789,7 @@ def kernel_of(kernel: Any, points: list[Sparse]) -> tuple[Kernel, int]:
             return lambda i, j: (dot(i, j),) * 2, square
         case "polynomial":
             power, ((factor, constant), unit) = int(kernel["degree"]), as_integers([gamma / square, kernel["coef0"]])
-            largest_product = max(
-                (dot(i, i) for i in range(len(rows))), default=0
-            )  # the largest product, by Cauchy and Schwarz
+            largest_product = max((dot(i, i) for i in range(len(rows))), default=0)  # by Cauchy and Schwarz
             bits = max((factor * largest_product + abs(constant)).bit_length(), unit.bit_length())
             require(power * bits <= MAX_VALUE_BITS, "the values of the kernel have too many digits to be checked")
             return lambda i, j: ((factor * dot(i, j) + constant) ** power,) * 2, unit**power
@@ -1013,8 +1008,8 @@ def iter_hull_verdicts(proof: Any, rows: list[Sparse], y: list[float]) -> Iterat
         are_convex &= sum(w for _, w in weights) == 1
         indices += [i for i, _ in weights]
         difference += [sign * w for _, w in weights]
-    verdict = "confirmed" if are_convex else "REFUTED"
-    yield "the weights of rows of either class are positive and add up to 1, exactly", verdict
+    text = "the weights of rows of either class are positive and add up to 1, exactly"
+    yield text, "confirmed" if are_convex else "REFUTED"
     kernel, unit = kernel_of(proof["machine"]["kernel"], select_points(proof["machine"], rows, indices))
     squared_distance = by_kernel(kernel, unit, difference, [Fraction(0)] * len(difference)).w
     verdict = "confirmed" if are_convex and squared_distance == [0, 0] else "REFUTED"
@@ -1066,20 +1061,15 @@ def iter_claim_verdicts(proof: Any, rows: list[Sparse], y: list[float], tol: flo
     points = Points(rows_of_points, *kernel_of(machine["kernel"], rows_of_points), "coef" in proof["plane"])
     weights = [s[i] for i in indices]
     if machine["name"] in SEVERAL:
-        yield from iter_class_verdicts(
-            proof, points, [int(y[i]) for i in indices], compute_penalties(machine["parameters"], weights, indices), tol
-        )
+        C = compute_penalties(machine["parameters"], weights, indices)
+        yield from iter_class_verdicts(proof, points, [int(y[i]) for i in indices], C, tol)
         return
     squares = [points.kernel(i, i) for i in range(len(indices))] if machine["name"] == "SVDD" else []
     require(all(low == high for low, high in squares), "no SVDD is known where K(x, x) is irrational")
     diagonal = [Fraction(low, points.unit) for low, _ in squares]
-    program, alpha = (
-        build_dual(machine, [Fraction(y[i]) for i in indices], weights, indices, diagonal),
-        read_alpha(proof),
-    )
-    require(
-        len(alpha) == len(program.rows) > 0, f"alpha has {len(alpha)} numbers, and the dual {len(program.rows)} rows"
-    )
+    program = build_dual(machine, [Fraction(y[i]) for i in indices], weights, indices, diagonal)
+    alpha, n_rows = read_alpha(proof), len(program.rows)
+    require(len(alpha) == n_rows > 0, f"alpha has {len(alpha)} numbers, and the dual {n_rows} rows")
     yield from iter_readings(machine, program, y)
     claims = ProgramClaims.of_plane(proof["plane"], program, alpha, points)
     yield from verdicts(proof, claims.bound, claims.is_near, tol)
@@ -1093,9 +1083,8 @@ def iter_class_verdicts(
     b = [Fraction(x) for x in plane["b"]]
     planes = plane["coef" if "coef" in plane else "w"]
     require(len(planes) == len(b) == len(machine["classes"]) > 1, "there are other classes")
-    objectives = bound_class_objectives(
-        machine, C, y, alpha, b, lambda c, beta: points.look(planes[c], Fraction(1), beta)
-    )
+    one = Fraction(1)
+    objectives = bound_class_objectives(machine, C, y, alpha, b, lambda c, beta: points.look(planes[c], one, beta))
     yield from verdicts(proof, lambda _: objectives, lambda _: False, tol)
 
 
@@ -1147,9 +1136,8 @@ class ProgramClaims(NamedTuple):
         rows = [row._replace(l=row.l - lower.get(k, 0)) for k, row in enumerate(self.program.rows)]
         other_b = {"b": Fraction(*claim["b"])} if "b" in claim else {}
         require({*other_b} <= {*self.mu}, "there is no b")
-        P, D, difference = bound_objectives(
-            self.program._replace(rows=rows), self.plane_values, self.alpha, self.mu | other_b
-        )
+        program = self.program._replace(rows=rows)
+        P, D, difference = bound_objectives(program, self.plane_values, self.alpha, self.mu | other_b)
         if claim.get("claim") != "gap of zero at most":
             return P, D, difference
         return (self.zero_scale() if P == [0, 0] else [Fraction(0)] * 2), [Fraction(0)] * 2, difference
@@ -1230,7 +1218,7 @@ def replaces_numbers(claim: Any) -> bool:
 
 
 def check_applies(claim: Any, machine: str) -> None:
-    """Check that there are claims of this kind about a machine."""
+    """Check that a claim is of a kind that can be made about a machine."""
     kind = claim["claim"]
     is_unknown = machine in SCALED and kind == "distance at most"
     is_unknown |= machine in SEVERAL and (replaces_numbers(claim) or kind == "gap of zero at most")
@@ -1247,13 +1235,12 @@ def judge(claim: Any, P: Ends, D: Ends, difference: Ends) -> tuple[str, str]:
     kind, bound = claim["claim"], Fraction(claim.get("bound", 0))
     message = f"{kind[-8:].strip()} {claim.get('bound')!r}"
     gap, share = "the relative gap (P - D)/max(|P|, |D|) is", relative(P, D, difference)
-    with_other = {"b": "with b = {!r} and more digits, ", "lower": "with levels l that are lower, by up to {!r}, "}
-    if "b" in claim:
-        gap = with_other["b"].format(float(Fraction(*claim["b"]))) + gap
     if kind == "gap of zero at most":
         gap = "the objective P is 0, and (P - D)/(S^2/2), with S = (sum |b_i|)(mean |x_i - x_c|), is"
+    if "b" in claim:
+        gap = f"with b = {float(Fraction(*claim['b']))!r} and more digits, {gap}"
     if "lower" in claim:
-        gap = with_other["lower"].format(max((v for _, v in claim["lower"]), default=0)) + gap
+        gap = f"with levels l that are lower, by up to {max((v for _, v in claim['lower']), default=0)!r}, {gap}"
     text, interval = {
         "feasible": ("alpha is within its box and keeps every equality", [Fraction(D[0] == -INFINITE)] * 2),
         "primal at most": (f"P, the objective of the plane, is {message}", P),

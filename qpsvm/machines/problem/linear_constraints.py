@@ -403,15 +403,12 @@ def _compute_lengths(rows: ConstraintRows, kernel: Kernel) -> FloatArray:
     if isinstance(kernel, Linear):
         g = rows.combine_points(rows.Z)
         squares = np.asarray((g.multiply(g)).sum(axis=1)).ravel() if sp.issparse(g) else np.square(g).sum(axis=1)
-        lengths: FloatArray = np.sqrt(squares)
-        return lengths
+        return np.asarray(np.sqrt(squares))
     mix = rows.mix
     assert mix is not None
     length_bounds = np.asarray(abs(mix) @ np.sqrt(np.abs(kernel.diagonal(rows.Z))))
     if rows.Z.shape[0] > MAX_POINTS:
         return length_bounds
     squares = np.asarray((mix.multiply((mix @ kernel(rows.Z, rows.Z)))).sum(axis=1)).ravel()
-    lengths_or_bounds: FloatArray = np.where(
-        squares > (ROUNDING_SHARE * length_bounds) ** 2, np.sqrt(np.maximum(squares, 0.0)), length_bounds
-    )
-    return lengths_or_bounds
+    is_accurate = squares > (ROUNDING_SHARE * length_bounds) ** 2
+    return np.where(is_accurate, np.sqrt(np.maximum(squares, 0.0)), length_bounds)
