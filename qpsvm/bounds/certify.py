@@ -187,18 +187,22 @@ def measure_point(svm: SVMDual, dual: DualPoint, point: PrimalPoint) -> list[Pri
         reach = compute_reach(svm, point.u)
         is_of_other_scale = svm.is_hard and point.difference is not None and not 1.0 / FAR_SCALE < reach < FAR_SCALE
         if not reach > 0.0 or is_of_other_scale:
-            b = find_middle_intercept(svm, point.u) if svm.is_hard else 0.0
-            multipliers = {group.multiplier: b for group in svm.groups}
-            return [PrimalCandidate(point, 0.0, multipliers, {}, np.inf, np.inf, np.inf)]
+            return [_build_useless_candidate(svm, point)]
         if svm.is_hard and svm.is_scalable:
             return [scale_to_level(svm, dual, point, reach)]
         growth = max((1.0 + SCALING_MARGIN) / reach - 1.0, 0.0) if reach < 1.0 else 0.0
     best = find_best_multipliers(svm, dual.alpha, point, dual.multipliers, growth)
     candidate = build_candidate(svm, dual, point, growth, best)
-    if growth or not best.losses > 0.0 or not svm.is_scalable or svm.has_curvature or not svm.is_bounded:
+    if growth or not svm.is_scalable or svm.has_curvature or not svm.is_bounded:
         return [candidate]
     separated = _scale_until_separated(svm, dual, point, best)
     return [candidate] if separated is None else [candidate, separated]
+
+
+def _build_useless_candidate(svm: SVMDual, point: PrimalPoint) -> PrimalCandidate:
+    """Return a candidate with an infinite gap, which loses against all others."""
+    b = find_middle_intercept(svm, point.u) if svm.is_hard else 0.0
+    return PrimalCandidate(point, 0.0, {group.multiplier: b for group in svm.groups}, {}, np.inf, np.inf, np.inf)
 
 
 def scale_to_level(svm: SVMDual, dual: DualPoint, point: PrimalPoint, reach: float) -> PrimalCandidate:
@@ -214,7 +218,7 @@ def _scale_until_separated(
     svm: SVMDual, dual: DualPoint, point: PrimalPoint, best: EvaluatedMultipliers
 ) -> PrimalCandidate | None:
     """Scale a point whose largest slack is rounding until it has no slack; None if its slacks are larger, or 0."""
-    if not best.losses < ALL_BUT_SEPARATED * float(np.add.reduce(svm.upper)) * float(svm.common_level or 1.0):
+    if not 0.0 < best.losses < ALL_BUT_SEPARATED * float(np.add.reduce(svm.upper)) * float(svm.common_level or 1.0):
         return None  # the loss is at most the largest slack times ΣU
     violation = _find_largest_violation(svm, point.u, best.multipliers)
     if not 0.0 < violation < ALL_BUT_SEPARATED:
@@ -270,8 +274,10 @@ def find_best_multipliers(
         intercepts = find_class_intercepts(svm.classes, a, u, point.half_norm, dual_multipliers)
         multipliers = svm.classes.name_multipliers(intercepts)
         return EvaluatedMultipliers(multipliers, {}, *sum_gap_terms(svm, a, u, 0.0, svm.margin(multipliers)))
+    evaluate = partial(_evaluate_thetas, svm, a, u)
+    compute_cost = partial(_compute_cost, svm, dual_multipliers=dual_multipliers)
     if not svm.parts:
-        return _evaluate_thetas(svm, a, u, [])
+        return evaluate([])
     row_thetas = [levels.compute_thetas(svm, part, u) for part in svm.parts]
     intervals = [levels.find_minimisers(svm, *pair) for pair in zip(svm.parts, row_thetas, strict=True)]
     if None in intervals:
@@ -279,21 +285,29 @@ def find_best_multipliers(
     finite_intervals = cast("list[tuple[float, float]]", intervals)
     averages = [levels.average_free_rows(svm, *pair, a) for pair in zip(svm.parts, row_thetas, strict=True)]
     middles = [find_middle(*ends) for ends in finite_intervals]
-    if None not in averages and svm.hard_rows is None:
-        size = 2.0 * point.half_norm if svm.is_homogeneous else abs(float(svm.level @ a))
-        best = _evaluate_thetas(svm, a, u, cast("list[float]", averages))
-        cost = _compute_cost(svm, best, dual_multipliers)
-        if not is_as_good(cost, 0.0, size):  # 0 is a lower bound for any μ
-            minimiser = _evaluate_thetas(svm, a, u, middles)
-            if not is_as_good(cost, _compute_cost(svm, minimiser, dual_multipliers), size):
-                best = minimiser
+    if None in averages or svm.hard_rows is not None:
+        best = evaluate(middles)
     else:
-        best = _evaluate_thetas(svm, a, u, middles)
+        size = 2.0 * point.half_norm if svm.is_homogeneous else abs(float(svm.level @ a))
+        best = _prefer_averages(cast("list[float]", averages), middles, evaluate, compute_cost, size)
     if svm.penalised_groups and not bool(a.any()):  # for α = 0 the multiplier is 0, (LEVEL.2) finds it up to rounding
-        zero = _evaluate_thetas(svm, a, u, [0.0] * len(middles))
-        if _compute_cost(svm, zero, dual_multipliers) < _compute_cost(svm, best, dual_multipliers):
+        zero = evaluate([0.0] * len(middles))
+        if compute_cost(zero) < compute_cost(best):
             best = zero
     return best._replace(intervals=_find_intervals(svm, finite_intervals, best.multipliers))
+
+
+def _prefer_averages(
+    averages: list[float], minimisers: list[float], evaluate: Callable[[list[float]], EvaluatedMultipliers],
+    compute_cost: Callable[[EvaluatedMultipliers], float], size: float,
+) -> EvaluatedMultipliers:  # fmt: skip
+    """Evaluate the averages of θ; return the minimisers instead if their cost is smaller by more than rounding."""
+    average = evaluate(averages)
+    cost = compute_cost(average)
+    if is_as_good(cost, 0.0, size):  # 0 is a lower bound for any μ
+        return average
+    minimiser = evaluate(minimisers)
+    return average if is_as_good(cost, compute_cost(minimiser), size) else minimiser
 
 
 def find_primal_multipliers(svm: SVMDual, a: FloatArray, u: FloatArray) -> EvaluatedMultipliers:

@@ -170,24 +170,23 @@ class HardMargin(Problem):
             return self._find_infeasibility(certificate) or super()._decide_outcome(
                 certificate, reported, tol, polished, clock
             )
-        stopped = (clock or Clock()).find_stop_reason
-        hulls: HullDistance | None = None
-        if np.isinf(certificate.gap) or (certificate.gap > tol and polished and self.n <= MAX_SEARCHED_ROWS):
-            hulls = self.hulls(certificate.alpha, stopped)
-            if hulls.meet and (np.isinf(certificate.gap) or hulls.distance == 0.0):  # any margin is only rounding
-                error = build_margin_error(self, hulls.u, hulls.v, hulls.distance)
-                if np.isinf(certificate.gap) or isinstance(error, NotSeparableError):
-                    return _build_refusal(replace(certificate, gap=np.inf), error)
-            certificate = self._improve_by_hulls(certificate, hulls, tol, polished)
+        has_no_margin = bool(np.isinf(certificate.gap))
+        if not has_no_margin and not (certificate.gap > tol and polished and self.n <= MAX_SEARCHED_ROWS):
+            return super()._decide_outcome(certificate, reported, tol, polished, clock)
+        hulls = self.hulls(certificate.alpha, (clock or Clock()).find_stop_reason)
+        if hulls.meet and (has_no_margin or hulls.distance == 0.0):  # any margin is only rounding
+            error = build_margin_error(self, hulls.u, hulls.v, hulls.distance)
+            if has_no_margin or isinstance(error, NotSeparableError):
+                return _build_refusal(replace(certificate, gap=np.inf), error)
+        certificate = self._improve_by_hulls(certificate, hulls, tol, polished)
         outcome = super()._decide_outcome(certificate, reported, tol, polished, clock)
-        if np.isinf(certificate.gap) and hulls is not None:
-            if not hulls.undecided:  # no margin was found at the nearest points, although the hulls may be apart
-                error = build_margin_error(self, hulls.u, hulls.v, hulls.distance)
-                return _build_refusal(certificate, error)
-            status, until = UNDECIDED[hulls.undecided]
-            message = f"whether the classes are separable was not decided {until}. {outcome.message}".strip()
-            return replace(outcome, status=status, message=message)
-        return outcome
+        if not np.isinf(certificate.gap):
+            return outcome
+        if not hulls.undecided:  # no margin was found at the nearest points, although the hulls may be apart
+            return _build_refusal(certificate, build_margin_error(self, hulls.u, hulls.v, hulls.distance))
+        status, until = UNDECIDED[hulls.undecided]
+        message = f"whether the classes are separable was not decided {until}. {outcome.message}".strip()
+        return replace(outcome, status=status, message=message)
 
     def _find_infeasibility(self, certificate: Certificate) -> CertifiedPoint | None:
         """Return the outcome if a linear program proves that no point satisfies margin and constraints; else None."""

@@ -181,34 +181,32 @@ def as_row_groups(constraints: Any, h: FloatArray | None, b: FloatArray | None) 
 
     Raises DataError, DataTypeError.
     """
-    groups_by_name: dict[str, Rows] = {}
     counts = {"G": 0 if h is None else len(h), "A": 0 if b is None else len(b)}
-    for name, group in as_mapping(constraints, "constraints", Rows).items():
-        if not isinstance(group.matrix, str) or group.matrix not in counts or not isinstance(group.formula, str):
-            raise DataError(
-                f"the constraints {name!r} must be rows of 'G' or 'A' and a text, got {format_value(group)}"
-            )
-        if not isinstance(group.rows, slice):
-            raise DataTypeError(f"the constraints {name!r} must name rows by a slice, got {format_value(group.rows)}")
-        groups_by_name[name] = replace(
-            group, rows=as_full_slice(group.rows, counts[group.matrix], f"the constraints {name!r}")
-        )
+    given = as_mapping(constraints, "constraints", Rows)
+    groups = {name: _check_group(name, group, counts) for name, group in given.items()}
     sides: tuple[tuple[Literal["G", "A"], str], ...] = (("G", "Gx ≤ h"), ("A", "Ax = b"))
     for matrix, formula in sides:
-        ends = sorted(
-            (group.rows.start, group.rows.stop) for group in groups_by_name.values() if group.matrix == matrix
-        )
+        ends = sorted((group.rows.start, group.rows.stop) for group in groups.values() if group.matrix == matrix)
         if counts[matrix] and not ends:
-            name = matrix
-            while name in groups_by_name:
+            name: str = matrix
+            while name in groups:
                 name += "_"
-            groups_by_name[name] = Rows(matrix, slice(0, counts[matrix]), formula)
+            groups[name] = Rows(matrix, slice(0, counts[matrix]), formula)
         elif not is_partition((slice(*pair) for pair in ends), counts[matrix]):
             raise DataError(
                 f"{matrix} has {counts[matrix]} rows, but the constraint groups name "
                 f"{', '.join(f'{start} to {stop}' for start, stop in ends)}; name all of them, each once, or none"
             )
-    return groups_by_name
+    return groups
+
+
+def _check_group(name: str, group: Rows, counts: Mapping[str, int]) -> Rows:
+    """Check a group of rows, given the number of rows of each matrix, and return it with both ends of its slice."""
+    if not isinstance(group.matrix, str) or group.matrix not in counts or not isinstance(group.formula, str):
+        raise DataError(f"the constraints {name!r} must be rows of 'G' or 'A' and a text, got {format_value(group)}")
+    if not isinstance(group.rows, slice):
+        raise DataTypeError(f"the constraints {name!r} must name rows by a slice, got {format_value(group.rows)}")
+    return replace(group, rows=as_full_slice(group.rows, counts[group.matrix], f"the constraints {name!r}"))
 
 
 def _build_operator(matrix: Matrix) -> Operator:

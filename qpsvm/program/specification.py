@@ -19,6 +19,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -180,18 +181,15 @@ def build_primal_qp(specification: Specification, Z: Matrix, intercept: Intercep
         quadratic_penalty = np.where(curved, quadratic_penalty, 0.0)
     signs = [-1.0 if notation.symbols.get(group.multiplier) == "rho" else 1.0 for group in groups]  # b = −ρ
     totals = [sign * unit * group.total for sign, group in zip(signs, groups, strict=True)]
+    columns = [sign * group.column for sign, group in zip(signs, groups, strict=True)]
     h = 0.0 - as_floats(specification.to_rationals(specification.level))
     if specification.diagonal:
         h = h - float(specification.diagonal) * squared_norms(Z)
-    columns = [-sign * group.column[:, None] for sign, group in zip(signs, groups, strict=True)]
-    slack = -sp.eye_array(m, format="csc") / notation.size
-    blocks = [-_take_signed_points(specification, Z), *columns]
-    blocks += [slack[:, part] for part in (with_xi, with_zeta) if len(part)]
     f, norm = "(wᵀx_i + b)" if intercept else "wᵀx_i", "(‖w‖² + b²)" if intercept == "penalised" else "‖w‖²"
+    G = _build_margin_matrix(_take_signed_points(specification, Z), columns, (with_xi, with_zeta), notation.size)
     n_blocks, n_free = len(notation.rows), r + len(groups)
     lengths = {"w": r, **{group.multiplier: 1 for group in groups}}
     lengths |= {name: len(with_xi) // n_blocks for name in SLACKS[:n_blocks]} | {"zeta": len(with_zeta)}
-    ends = np.cumsum([0, *lengths.values()]).tolist()
     return QP(
         P=Diagonal(
             np.concatenate([
@@ -199,19 +197,32 @@ def build_primal_qp(specification: Specification, Z: Matrix, intercept: Intercep
             ])
         ),
         q=np.concatenate([np.zeros(r), totals, np.where(curved, 0.0, penalty)[with_xi], penalty[with_zeta]]),
-        G=sp.hstack([sp.csc_array(block) for block in blocks], format="csc"), h=h,
+        G=G, h=h,
         lb=np.concatenate([np.full(n_free, -np.inf), zeros[with_xi], zeros[with_zeta]]) if len(with_xi) else None,
-        variables={
-            notation.symbols.get(name, name): slice(start, end)
-            for name, start, end in zip(lengths, ends, ends[1:], strict=False)
-            if end > start
-        },
+        variables=_slice_variables({notation.symbols.get(name, name): length for name, length in lengths.items()}),
         constraints={
             name: Rows("G", slice(k * m // n_blocks, (k + 1) * m // n_blocks), text.format(f=f))
             for k, (name, text) in enumerate(zip(notation.level_rows, notation.rows, strict=True))
         },
         formula=notation.objective.format(norm=norm), title=notation.title,
     )  # fmt: skip
+
+
+def _build_margin_matrix(
+    signed_points: Matrix, multiplier_columns: list[FloatArray], slack_rows: tuple[IntArray, ...], size: float
+) -> sp.csc_array:
+    """Return the margin rows of (RECORD.4) as Gx ≤ h: columns of w, of the multipliers, and of slacks of some rows."""
+    slack = -sp.eye_array(signed_points.shape[0], format="csc") / size
+    blocks = [-signed_points, *(-column[:, None] for column in multiplier_columns)]
+    blocks += [slack[:, rows] for rows in slack_rows if len(rows)]
+    return sp.hstack([sp.csc_array(block) for block in blocks], format="csc")
+
+
+def _slice_variables(lengths: Mapping[str, int]) -> dict[str, slice]:
+    """Return the slices of consecutive blocks of variables with these lengths, without empty ones."""
+    ends = np.cumsum([0, *lengths.values()]).tolist()
+    slices = {name: slice(*pair) for name, pair in zip(lengths, pairwise(ends), strict=True)}
+    return {name: part for name, part in slices.items() if part.stop > part.start}
 
 
 def _take_signed_points(specification: Specification, Z: Matrix) -> Matrix:

@@ -254,8 +254,8 @@ class QPBounds:
                 c.value[unbounded] = c.radius[unbounded] = 0.0
                 unbounded = unbounded[:0]
         elif len(unbounded) or ((curvature < 0.0) & np.isinf(self.ub - self.lb)).any():
-            strict = self.strict_curvature
-            curvature = strict if strict.any() or not curvature.any() else curvature  # strict is 0 if nothing is proven
+            strict = self.strict_curvature  # 0 if no κ is proven to be positive
+            curvature = strict if strict.any() else curvature
             unbounded = unbounded[curvature[unbounded] <= 0.0]
         if (curvature < 0.0).any():  # such terms need both bounds, and `_sum_terms` reports a missing one
             return BoundedTerms(dual, c, 0.0, self.implied_bounds, curvature)
@@ -272,12 +272,13 @@ class QPBounds:
             exact = self._bound_in_rationals(dual, unbounded)
             if exact is not None:
                 return exact
-            refined = self._refine_multipliers(dual, unbounded) if self.rounding else dual
-            c = self._compute_residual(refined, rows_only)
-            changes = self._bound_q_change(refined, c, unbounded) if self.rounding else None
-            if changes is not None:
-                c.value[unbounded] = c.radius[unbounded] = 0.0
-                return BoundedTerms(refined, c, 0.0, box, curvature, *changes)
+            if self.rounding:
+                refined = self._refine_multipliers(dual, unbounded)
+                c = self._compute_residual(refined, rows_only)
+                changes = self._bound_q_change(refined, c, unbounded)
+                if changes is not None:
+                    c.value[unbounded] = c.radius[unbounded] = 0.0
+                    return BoundedTerms(refined, c, 0.0, box, curvature, *changes)
         return self._use_implied_bounds(dual, c, curvature, rows_only)
 
     def _use_implied_bounds(
@@ -402,22 +403,28 @@ class QPBounds:
             return None
         M = np.vstack([self.P, as_dense(self.A), as_dense(sp.csr_array(self.G)[tight]), self.qp.q])
         vector = find_null_vector(M[:, unbounded].T, np.concatenate([dual.u, dual.y, dual.z[tight], [1.0]]))
-        if vector is None or vector[-1] <= 0 or any(value < 0 for value in vector[n + p :]):
+        if vector is None or vector[-1] <= 0 or min(vector[n + p :]) < 0:
             return None
-        v = [value / vector[-1] for value in vector]
-        terms = [dot_exactly(v, column) for column in M.T.tolist()]
-        curved = [dot_exactly(v[:n], row) for row in self.P.tolist()]
-        value = Fraction(self.qp.r) - dot_exactly(v[:n], curved) / 2
-        value -= dot_exactly(v[n:-1], np.concatenate([self.b, self.h[tight]]).tolist())
-        for c, low, high in zip(terms, self.lb.tolist(), self.ub.tolist(), strict=True):
-            end = low if c > 0 else high
-            if c and math.isinf(end):
+        weights = [value / vector[-1] for value in vector]  # u, y, z of the tight rows, and 1
+        u, c = weights[:n], [dot_exactly(weights, column) for column in M.T.tolist()]
+        minimum = self._minimise_exactly(c)
+        if minimum is None:
+            return None
+        value = Fraction(self.qp.r) - dot_exactly(u, [dot_exactly(u, row) for row in self.P.tolist()]) / 2 + minimum
+        value -= dot_exactly(weights[n:-1], np.concatenate([self.b, self.h[tight]]).tolist())
+        y, z = np.array([float(y_k) for y_k in weights[n : n + p]]), dual.z.copy()
+        z[tight] = [float(z_k) for z_k in weights[n + p : -1]]
+        return LowerBound(round_down(value), y, z, np.array([float(c_j) for c_j in c]))
+
+    def _minimise_exactly(self, c: list[Fraction]) -> Fraction | None:
+        """Return the minimum of Σ c_j x_j within the bounds of x; None if it is −∞."""
+        minimum = Fraction(0)
+        for c_j, low, high in zip(c, self.lb.tolist(), self.ub.tolist(), strict=True):
+            end = low if c_j > 0 else high
+            if c_j and math.isinf(end):
                 return None
-            value += c * Fraction(end) if c else 0
-        z = dual.z.copy()
-        z[tight] = [float(value_z) for value_z in v[n + p : -1]]
-        y = np.array([float(value_z) for value_z in v[n : n + p]])
-        return LowerBound(round_down(value), y, z, np.array([float(c) for c in terms]))
+            minimum += c_j * Fraction(end) if c_j else 0
+        return minimum
 
     def _refine_multipliers(self, dual: DualArguments, unbounded: IntArray) -> DualArguments:
         """Return multipliers that reduce c_j at these j, relative to q_j and the terms of c_j, by least squares."""

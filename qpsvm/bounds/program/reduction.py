@@ -390,11 +390,7 @@ def _find_redundant(
     dense, row = M[chosen].toarray()[:, free], M[[k]].toarray()[0][free]
     if dense.size > MAX_BASIS_ENTRIES:
         return None
-    coefficients = np.zeros(len(chosen))
-    if chosen:
-        for _ in range(2):  # the second solution refines the first
-            coefficients += np.linalg.lstsq(dense.T, row - coefficients @ dense, rcond=None)[0]
-    for c in find_rational_combinations(row, dense, coefficients):
+    for c in find_rational_combinations(row, dense, _approximate_combination(row, dense)):
         members, factors = [*chosen, k], [*c, Fraction(-1)]
         nonzeros, side = combine_rows(M, sides, members, factors, fixed)
         options = list(zip(members, factors, strict=True)) if is_equality and nonzeros else [(k, Fraction(-1))]
@@ -422,3 +418,11 @@ def _find_redundant(
         reduction.change = max(reduction.change, change)
         return None
     return None
+
+
+def _approximate_combination(row: FloatArray, rows: FloatArray) -> FloatArray:
+    """Return the least-squares solution c (k,) of cᵀ rows = row, refined once. Shapes: row (f,), rows (k, f)."""
+    coefficients = np.zeros(len(rows))
+    for _ in range(2 if len(rows) else 0):
+        coefficients += np.linalg.lstsq(rows.T, row - coefficients @ rows, rcond=None)[0]
+    return coefficients

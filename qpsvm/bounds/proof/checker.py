@@ -49,10 +49,7 @@ Kernel = Callable[[int, int], tuple[int, int]]  # integers below and above a mul
 HEAD, SEAL = b'{\n"format": "qpsvm proof",\n"version": 1,\n', b'"seal": "'
 MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None", "?"}
 SCALED = ("PrimalHinge", "SVDD", "CrammerSinger", "WestonWatkins")  # machines without distance claims
-SEVERAL: Any = {
-    "CrammerSinger": (max, sum),
-    "WestonWatkins": (sum, max),
-}  # all-in-one machines: J and H of `bound_class_objectives`
+SEVERAL: Any = {"CrammerSinger": (max, sum), "WestonWatkins": (sum, max)}  # J and H of `bound_class_objectives`
 BITS = 192  # precision of an irrational kernel value
 INFINITE = Fraction(1 << 5000)  # larger than every bound that a file can hold
 DIGITS = 4300  # largest number of digits of a number
@@ -228,43 +225,62 @@ def read_name(value: Any, where: str, names: Any) -> str:
 
 def form_of(proof: Any) -> dict[str, Any]:
     """Return the form of a proof about this machine with this kernel."""
-    machine, reading = proof["machine"], proof["file"]
-    name, kernel = read_name(machine, "name", MACHINES), read_name(machine["kernel"], "name", KERNELS)
-    learnt, parameters = MACHINES[name]
-    classes = {"one of two": (LABEL, LABEL), "one of several": [LABEL]}.get(learnt)
-    about: dict[str, Any] = {
-        "name": TEXT, "parameters": parameters, "kernel": {"name": TEXT, **KERNELS[kernel]}, "weights?": [AT_LEAST_0],
-        **({"classes": classes} if classes else {}), **({"pairs": [(PLACE, PLACE)]} if name == "Ranking" else {}),
-    }  # fmt: skip
-    if learnt != "one of several" and name != "SVDD" and kernel != "precomputed":  # rows that a user adds
-        row = ([(PLACE, REAL)], OWN_OR_SUM, REAL)
-        about["rows?"] = {"names": [TEXT], "points": [[REAL]], "each": [row]}
-    linear = "coef" if "coef" in proof.get("plane", ()) or kernel != "linear" else "w"
-    plane: dict[str, Any] = {linear: [REAL], "multipliers": dict.fromkeys(multipliers(machine), REAL)}
-    if learnt == "one of several":
-        plane = {linear: [[REAL]], "b": [REAL]}
-    elif name == "SVDD" and linear == "w":
-        plane = {"centre": [REAL], "radius": REAL}
-    elif name == "SVDD" and "radius" in proof.get("plane", ()):
-        plane = {"coef": [REAL], "radius": REAL}
+    name = read_name(proof["machine"], "name", MACHINES)
+    kernel = read_name(proof["machine"]["kernel"], "name", KERNELS)
+    learnt, _ = MACHINES[name]
+    machine = build_machine_form(name, kernel)
     fractions = [(PLACE, WHOLE, NATURAL)]
-    alpha: dict[str, Any] = {"exponent": EXPONENT, "integers": [ON_GRID], "others": fractions}
-    evidence: dict[str, Any] = {"alpha": alpha, "plane": plane}
+    alpha = {"exponent": EXPONENT, "integers": [ON_GRID], "others": fractions}
+    evidence: dict[str, Any] = {"alpha": alpha, "plane": build_plane_form(proof, learnt, kernel)}
     if name == "HardMargin" and "hulls" in proof:
         evidence = {"hulls": {"u": fractions, "v": fractions}}
-    file: dict[str, Any] = {}
-    if reading != {}:
-        kind = reading.get("kind")
-        seen = {"name": TEXT, "sha256": TEXT} if {"name", "sha256"} & {*reading} else {}
-        file = {**seen, "kind?": {"csv", "npy", "libsvm"}, **KINDS[kind]}
-        file = {key: subform for key, subform in file.items() if key != "target?" or learnt != "nothing"}
-        file = {key: subform for key, subform in file.items() if key != "labels?" or learnt == "one of two"}
     return {
-        "format": {"qpsvm proof"}, "version": NATURAL, "about": TEXT, "machine": about,
-        "data": {"rows": NATURAL, "values": TEXT}, "file": file, **evidence,
+        "format": {"qpsvm proof"}, "version": NATURAL, "about": TEXT, "machine": machine,
+        "data": {"rows": NATURAL, "values": TEXT}, "file": build_file_form(proof["file"], learnt), **evidence,
         "claims": tuple({"claim": TEXT, **CLAIMS[read_name(claim, "claim", CLAIMS)]} for claim in proof["claims"]),
         "assumptions": [TEXT], "seal": TEXT,
     }  # fmt: skip
+
+
+def build_machine_form(name: str, kernel: str) -> dict[str, Any]:
+    """Return the form of the description of a machine."""
+    learnt, parameters = MACHINES[name]
+    kernel_form = {"name": TEXT, **KERNELS[kernel]}
+    form: dict[str, Any] = {"name": TEXT, "parameters": parameters, "kernel": kernel_form, "weights?": [AT_LEAST_0]}
+    if learnt == "one of two":
+        form["classes"] = (LABEL, LABEL)
+    if learnt == "one of several":
+        form["classes"] = [LABEL]
+    if name == "Ranking":
+        form["pairs"] = [(PLACE, PLACE)]
+    if learnt != "one of several" and name != "SVDD" and kernel != "precomputed":  # linear constraints of the user
+        form["rows?"] = {"names": [TEXT], "points": [[REAL]], "each": [([(PLACE, REAL)], OWN_OR_SUM, REAL)]}
+    return form
+
+
+def build_plane_form(proof: Any, learnt: str, kernel: str) -> dict[str, Any]:
+    """Return the form of a plane, given by w or by the coefficients of the samples; for a ball w is its centre."""
+    stored, is_ball = proof.get("plane", ()), proof["machine"]["name"] == "SVDD"
+    key_of_w = "coef" if "coef" in stored or kernel != "linear" else "w"
+    multipliers_form = dict.fromkeys(multipliers(proof["machine"]), REAL)
+    if learnt == "one of several":
+        return {key_of_w: [[REAL]], "b": [REAL]}
+    if is_ball and key_of_w == "w":
+        return {"centre": [REAL], "radius": REAL}
+    if is_ball and "radius" in stored:
+        return {"coef": [REAL], "radius": REAL}
+    return {key_of_w: [REAL], "multipliers": multipliers_form}
+
+
+def build_file_form(reading: Any, learnt: str) -> dict[str, Any]:
+    """Return the form of the entry that says how the data are read; it may be empty."""
+    if reading == {}:
+        return {}
+    kind = reading.get("kind")
+    seen = {"name": TEXT, "sha256": TEXT} if {"name", "sha256"} & {*reading} else {}
+    form: dict[str, Any] = {**seen, "kind?": {"csv", "npy", "libsvm"}, **KINDS[kind]}
+    is_unused = {"target?": learnt == "nothing", "labels?": learnt != "one of two"}
+    return {key: subform for key, subform in form.items() if not is_unused.get(key)}
 
 
 def multipliers(machine: Any) -> set[str]:
@@ -278,42 +294,47 @@ def parse_proof(content: bytes) -> Any:
     numbers: Any = {"parse_int": integer, "parse_float": number, "parse_constant": number}
     proof = json.loads(content.decode(), object_pairs_hook=reject_duplicate_keys, **numbers)
     check_form(proof, form_of(proof), "")
-    machine, reading, claims, n = proof["machine"], proof["file"], proof["claims"], proof["data"]["rows"]
-    kinds = [claim["claim"] for claim in claims]
+    machine, kinds, n = proof["machine"], [claim["claim"] for claim in proof["claims"]], proof["data"]["rows"]
     require(len({*kinds}) == len(kinds), "a claim is there twice")
     require(("hulls" in proof) == ("the hulls meet" in kinds), "a claim is about what the proof does not hold")
     require(len(kinds) == 1 or "hulls" not in proof, "hulls show nothing else")
-    per_row = {"weights": machine.get("weights"), "C": machine["parameters"].get("C")}
-    for name, value in per_row.items():
+    for name, value in (("weights", machine.get("weights")), ("C", machine["parameters"].get("C"))):
         require(not isinstance(value, list) or len(value) == n, f"{name} are not those of {n} rows")
-    require(
-        ("mean" in reading) == ("scale" in reading) and 0 not in reading.get("scale", ()),
-        "columns have no mean, or no scale",
-    )
-    columns = [name for name, *_ in reading.get("columns", ())]
-    dates = [
-        ("date" in options, "origin" in options)
-        for _, _, *more_options in reading.get("columns", ())
-        for options in more_options
-    ]
-    require({*dates} <= {(True, True), (False, False)}, "a date has no first day, or no order")
-    require(len({*columns}) == len(columns), "a column is there twice")
+    check_reading(proof["file"])
+    check_indices(machine, n)
+    check_fractions([proof["hulls"]["u"], proof["hulls"]["v"]] if "hulls" in proof else [proof["alpha"]["others"]])
+    return proof
+
+
+def check_reading(reading: Any) -> None:
+    """Check that the options of columns are complete, and that no column is there twice."""
+    has_both = ("mean" in reading) == ("scale" in reading)
+    require(has_both and 0 not in reading.get("scale", ()), "columns have no mean, or no scale")
+    columns = list_columns(reading.get("columns", ()))
+    has_both = all(("date" in options) == ("origin" in options) for _, _, options in columns)
+    require(has_both, "a date has no first day, or no order")
+    require(len({name for name, _, _ in columns}) == len(columns), "a column is there twice")
+
+
+def check_indices(machine: Any, n: int) -> None:
+    """Check that pairs name two of n rows each, and linear constraints some of their points, each once."""
     for i, j in machine.get("pairs", ()):
         require(i < n and j < n and i != j, "a pair does not name two different rows")
-    points = machine.get("rows", {}).get("points", ())
-    for factors, _, _ in machine.get("rows", {}).get("each", ()):
-        places = {j for j, _ in factors}
-        require(
-            len(places) == len(factors) and all(j < len(points) for j in places), "a point is missing, or there twice"
-        )
-    sides = [proof["hulls"][side] for side in "uv"] if "hulls" in proof else [proof["alpha"]["others"]]
+    constraints = machine.get("rows", {"points": (), "each": ()})
+    for factors, _, _ in constraints["each"]:
+        indices = {j for j, _ in factors}
+        exist = all(j < len(constraints["points"]) for j in indices)
+        require(exist and len(indices) == len(factors), "a point is missing, or there twice")
+
+
+def check_fractions(sides: list[Any]) -> None:
+    """Check that no side has two fractions for one row, and that a common denominator is not too long."""
     common = 1
     for side in sides:
         require(len({k for k, _, _ in side}) == len(side), "a row has two numbers")
         for _, _, q in side:
             common = math.lcm(common, q)
             require(common.bit_length() <= FINEST, "the fractions have too many digits to be checked")
-    return proof
 
 
 # --- the proof file and the data --------------------------------------------------------------------------------------
@@ -392,23 +413,35 @@ def table_of_npy(content: bytes) -> Table:
     return [str(j) for j in range(d)], [list(row) for row in rows]
 
 
+def list_columns(columns: Iterable[Any]) -> list[tuple[str, Any, Any]]:
+    """Return the name, the categories and the options of columns, some of which have no options."""
+    return [(name, categories, *(options or [{}])) for name, categories, *options in columns]
+
+
+def select_columns(header: list[str], reading: Any, target: str | None) -> list[tuple[str, Any, Any]]:
+    """Return the columns of the features; if the proof does not name them, all but the target, read as numbers."""
+    require(len({*header} - {""}) == len([name for name in header if name]), "two columns of the data have one name")
+    columns = list_columns(reading.get("columns", [[name, None] for name in header if name not in ("", target)]))
+    known, names = {*header}, [name for name, _, _ in columns]
+    for name in names if target is None else [*names, target]:
+        require(name in known, f"the data have no column {name!r}")
+    return columns
+
+
 def of_table(table: Table, reading: Any, target: str | None) -> tuple[list[Sparse], list[Any]]:
     """Return the features of each row, and its target as in the table."""
     header, lines = table
-    require(len({*header} - {""}) == len([name for name in header if name]), "two columns of the data have one name")
-    columns = reading.get("columns", [[name, None] for name in header if name not in ("", target)])
-    columns = [(*column, {})[:3] for column in columns]
-    names = [name for name, _, _ in columns] + [target] * (target is not None)
-    wanted = [name for name, _, options in columns if "fill" not in options] + [target] * (target is not None)
-    require({*names} <= {*header}, f"the data have no column {next((n for n in names if n not in header), None)!r}")
+    columns = select_columns(header, reading, target)
+    required: list[str] = []  # of a row that is not dropped
+    if "drop_missing" in reading:
+        required = [name for name, _, options in columns if "fill" not in options]
+        required += [*([] if target is None else [target]), *reading["drop_missing"]]
     rows, targets = [], []
     for line in lines:
         cells = {name: plain_cell(cell, reading) for name, cell in zip(header, line, strict=True)}
-        if "drop_missing" in reading and any(cells[name] in MISSING for name in (*wanted, *reading["drop_missing"])):
+        if any(cells[name] in MISSING for name in required):
             continue
-        x: list[float] = []
-        for name, categories, options in columns:
-            x += features(name, cells[name], categories, options)
+        x = [value for name, *how in columns for value in features(name, cells[name], *how)]
         rows.append({j: value for j, value in enumerate(x) if value})
         targets.append(None if target is None else cells[target])
     return rows, targets
@@ -440,12 +473,8 @@ def features(name: str, cell: Any, categories: Any, options: Any) -> list[float]
         day = value if missing else day_of(value, options["date"])
         require(REAL.ok(day) and 0 < day < 3652060, f"column {name!r} has a date that is none")
         date = datetime.date.fromordinal(int(day))
-        values = [
-            float(date.year),
-            float(date.month),
-            float(date.weekday()),
-            float(date.toordinal() - options["origin"]),
-        ]
+        parts = (date.year, date.month, date.weekday(), date.toordinal() - options["origin"])
+        values = [float(part) for part in parts]
     elif categories is None:
         bare = re.sub(rf"\s|[{options['unit']}]", "", value) if "unit" in options and not missing else value
         values = [number(bare)]
@@ -470,21 +499,24 @@ def day_of(text: str, order: str) -> Any:
         return None
 
 
-def of_libsvm(content: str, reading: Any) -> tuple[list[Sparse], list[Any]]:
-    """Return the samples and targets of lines `label index:value ...`."""
+def parse_libsvm(content: str) -> list[tuple[str, list[list[str]]]]:
+    """Return the label of each line `label index:value ...`, and its pairs of an index and a value, as text."""
     lines = [line.split("#")[0].split() for line in content.split("\n")]
-    parsed = [(line[0], [p.split(":") for p in line[1:] if not p.startswith("qid:")]) for line in lines if line]
-    first = reading.get("first_index", min([1, *(integer(j) for _, pairs in parsed for j, _ in pairs)]))
-    complete = [
-        (y, pairs) for y, pairs in parsed if "drop_missing" not in reading or not {v for _, v in pairs} & MISSING
-    ]
-    for _, pairs in complete:
-        places = {integer(j) for j, _ in pairs}
-        require(len(places) == len(pairs), "a feature is there twice in one line")
-        require(all(0 <= j - first < 1 << 31 for j in places), "a feature has a number that is out of range")
-    return [{int(j) - first: number(v) for j, v in pairs if number(v)} for _, pairs in complete], [
-        y for y, _ in complete
-    ]
+    return [(line[0], [p.split(":") for p in line[1:] if not p.startswith("qid:")]) for line in lines if line]
+
+
+def of_libsvm(content: str, reading: Any) -> tuple[list[Sparse], list[Any]]:
+    """Return the samples and targets of the lines of a LIBSVM file."""
+    lines = parse_libsvm(content)
+    first = reading.get("first_index", min([1, *(integer(j) for _, pairs in lines for j, _ in pairs)]))
+    if "drop_missing" in reading:
+        lines = [(y, pairs) for y, pairs in lines if not {value for _, value in pairs} & MISSING]
+    for _, pairs in lines:
+        indices = {integer(j) for j, _ in pairs}
+        require(len(indices) == len(pairs), "a feature is there twice in one line")
+        require(all(0 <= j - first < 1 << 31 for j in indices), "a feature has a number that is out of range")
+    rows = [{int(j) - first: value for j, text in pairs if (value := number(text))} for _, pairs in lines]
+    return rows, [y for y, _ in lines]
 
 
 def unpack(content: bytes) -> bytes:
@@ -515,29 +547,38 @@ def samples(content: bytes, reading: Any, target: str | None, machine: Any) -> t
             y = table_of_npy(content_of(str(target)))[1]
             table = [*table[0], str(target)], [row + extra_cells for row, extra_cells in zip(table[1], y, strict=True)]
     else:
-        lines = decode_data(content, reading.get("encoding", "utf-8-sig")).replace("\r\n", "\n").replace("\r", "\n")
-        first_line = next((line for line in lines.split("\n") if re.search(r"[^\s\d.eE+-]", line.split("#")[0])), "")
-        kind = kind or ("libsvm" if re.match(r"\s*(\S+\s+)?(qid|[+-]?\d+):", first_line) else "csv")
-        table = ([], []) if kind == "libsvm" else table_of_csv(lines)
+        text = decode_data(content, reading.get("encoding", "utf-8-sig")).replace("\r\n", "\n").replace("\r", "\n")
+        kind = kind or guess_kind(text)
+        table = ([], []) if kind == "libsvm" else table_of_csv(text)
     require(reading.get("kind") in (kind, None), f"the data are {kind}, and not as the proof says")
     if kind == "libsvm":
-        rows, targets = of_libsvm(lines, reading)
+        rows, targets = of_libsvm(text, reading)
     else:
         rows, targets = of_table(table, reading, (target or table[0][-1]) if learns else None)
     require(rows, "the data are empty")
     if "scale" in reading:
-        require(all(j < len(reading["scale"]) for row in rows for j in row), "a column has no scale")
-        moments = list(enumerate(zip(reading["mean"], reading["scale"], strict=True)))
-        rows = [{j: v for j, (m, s) in moments if (v := (row.get(j, 0.0) - m) / s)} for row in rows]
+        rows = standardise(rows, reading["mean"], reading["scale"])
     labels = reading.get("labels") or machine.get("classes")
     return rows, encode_targets(targets, labels, learnt_of) if learns else [0.0] * len(rows), kind
 
 
+def guess_kind(text: str) -> str:
+    """Tell a LIBSVM file from a CSV file by the first line that is more than numbers and spaces."""
+    first_line = next((line for line in text.split("\n") if re.search(r"[^\s\d.eE+-]", line.split("#")[0])), "")
+    return "libsvm" if re.match(r"\s*(\S+\s+)?(qid|[+-]?\d+):", first_line) else "csv"
+
+
+def standardise(rows: list[Sparse], means: list[float], scales: list[float]) -> list[Sparse]:
+    """Return (x - m)/s for each column of the rows."""
+    require(all(j < len(scales) for row in rows for j in row), "a column has no scale")
+    moments = list(enumerate(zip(means, scales, strict=True)))
+    return [{j: v for j, (m, s) in moments if (v := (row.get(j, 0.0) - m) / s)} for row in rows]
+
+
 def leave_out(rows: list[Sparse], y: list[float], gone: list[int], machine: Any) -> tuple[list[Sparse], list[float]]:
     """Return the samples without some rows, in order; for a kernel matrix, also without their columns."""
-    require(
-        not gone or 0 <= gone[0] <= gone[-1] < len(rows), f"the data have rows 0 to {len(rows) - 1}, and no {gone[-1:]}"
-    )
+    exist = not gone or 0 <= gone[0] <= gone[-1] < len(rows)
+    require(exist, f"the data have rows 0 to {len(rows) - 1}, and no {gone[-1:]}")
     kept_rows = sorted({*range(len(rows))} - {*gone})
     if machine["kernel"]["name"] == "precomputed" and gone:
         new_index = {i: k for k, i in enumerate(kept_rows)}
@@ -665,10 +706,8 @@ def list_user_rows(machine: Any, n: int, e: dict[str, Fraction]) -> list[DualRow
     rows, zero, one = [], Fraction(0), Fraction(1)
     for z, c, h in machine.get("rows", {}).get("each", ()):
         factors = [(n + j, Fraction(factor)) for j, factor in z]
-        coefficient_of_b = (
-            sum((factor for _, factor in factors), zero) if c is None else Fraction(c)
-        )  # f(x_j) is <w, x_j> + b
-        rows.append(DualRow(factors, -one, -Fraction(h), None, zero, {mu: -coefficient_of_b * (mu == "b") for mu in e}))
+        b_factor = sum((factor for _, factor in factors), zero) if c is None else Fraction(c)  # f(x_j) is <w, x_j> + b
+        rows.append(DualRow(factors, -one, -Fraction(h), None, zero, {mu: -b_factor * (mu == "b") for mu in e}))
     return rows
 
 
@@ -750,9 +789,7 @@ def kernel_of(kernel: Any, points: list[Sparse]) -> tuple[Kernel, int]:
             return lambda i, j: (dot(i, j),) * 2, square
         case "polynomial":
             power, ((factor, constant), unit) = int(kernel["degree"]), as_integers([gamma / square, kernel["coef0"]])
-            largest_product = max(
-                (dot(i, i) for i in range(len(rows))), default=0
-            )  # the largest product, by Cauchy and Schwarz
+            largest_product = max((dot(i, i) for i in range(len(rows))), default=0)  # by Cauchy and Schwarz
             bits = max((factor * largest_product + abs(constant)).bit_length(), unit.bit_length())
             require(power * bits <= MAX_VALUE_BITS, "the values of the kernel have too many digits to be checked")
             return lambda i, j: ((factor * dot(i, j) + constant) ** power,) * 2, unit**power
@@ -770,23 +807,28 @@ def kernel_of(kernel: Any, points: list[Sparse]) -> tuple[Kernel, int]:
 # --- P and D ----------------------------------------------------------------------------------------------------------
 
 
+def enclose_sum(factors: dict[int, int], ends: Any) -> list[int]:
+    """Enclose the sum of integers times numbers; number j is between ends[j][0] and ends[j][1]."""
+    return [sum(factor * ends[j][k ^ (factor < 0)] for j, factor in factors.items()) for k in (0, 1)]
+
+
 def by_kernel(kernel: Kernel, unit: int, coef: list[Fraction], beta: list[Fraction]) -> PlaneValues:
     """Enclose each value between two fractions, for w = sum coef_j x_j and v = sum beta_j x_j."""
-    differences = [c - b for c, b in zip(coef, beta, strict=True)]
-    vectors = [(*as_integers(x), [j for j, factor in enumerate(x) if factor]) for x in (coef, beta, differences)]
-    used = sorted({j for _, _, places in vectors for j in places})
-    values: list[Ends] = []
-    squares = [[0, 0], [0, 0], [0, 0]]
+    vectors, denominators = [], []
+    for coefficients in (coef, beta, [c - b for c, b in zip(coef, beta, strict=True)]):  # w, v and w - v
+        integers, denominator = as_integers(coefficients)
+        vectors.append({j: factor for j, factor in enumerate(integers) if factor})
+        denominators.append(denominator)
+    used = sorted({j for factors in vectors for j in factors})
+    products: list[list[list[int]]] = [[], [], []]  # of each vector with each x_i
     for i in range(len(coef)):
         ends = {j: kernel(i, j) for j in used}
-        for (x, denominator, places), square in zip(vectors, squares, strict=True):
-            f = [sum(x[j] * ends[j][k ^ (x[j] < 0)] for j in places) for k in (0, 1)]
-            square[:] = [square[k] + x[i] * f[k ^ (x[i] < 0)] for k in (0, 1)]
-            if len(values) == i:  # for the first vector, coef
-                values.append([Fraction(end, unit * denominator) for end in f])
+        for factors, products_of_vector in zip(vectors, products, strict=True):
+            products_of_vector.append(enclose_sum(factors, ends))
+    values = [[Fraction(end, unit * denominators[0]) for end in ends_of_w] for ends_of_w in products[0]]
     squared_norms = [
-        [Fraction(x, unit * denominator**2) for x in ends]
-        for (_, denominator, _), ends in zip(vectors, squares, strict=True)
+        [Fraction(end, unit * denominator**2) for end in enclose_sum(factors, ends)]
+        for factors, ends, denominator in zip(vectors, products, denominators, strict=True)
     ]
     return PlaneValues(values, *squared_norms)
 
@@ -834,6 +876,27 @@ def is_feasible(program: DualProgram, alpha: list[Fraction], miss: dict[str, Fra
     )
 
 
+def bound_primal(program: DualProgram, plane_values: PlaneValues, mu: dict[str, Fraction], slacks: list[Ends]) -> Ends:
+    """Enclose P, given enclosures of t_k."""
+    cost, P = sum((e * mu[g] + program.R[g] * mu[g] ** 2 / 2 for g, e in program.e.items()), Fraction(0)), []
+    for k in (0, 1):
+        losses = [loss(row, t[k]) for row, t in zip(program.rows, slacks, strict=True)]
+        P.append(INFINITE if INFINITE in losses else program.unit * (plane_values.w[k] / 2 + cost + sum(losses)))
+    return P
+
+
+def bound_dual(
+    program: DualProgram, plane_values: PlaneValues, alpha: list[Fraction], miss: dict[str, Fraction]
+) -> Ends:
+    """Enclose D, given the residuals of the equalities; -infinity if alpha is outside its box or misses an equality."""
+    if not is_feasible(program, alpha, miss):
+        return [-INFINITE] * 2
+    pairs = zip(program.rows, alpha, strict=True)
+    gain = sum((row.l * a - row.d * a * a / 2 for row, a in pairs if a), Fraction(0))
+    gain -= sum(miss[g] ** 2 / ridge / 2 for g, ridge in program.R.items() if ridge)
+    return [program.unit * (gain - plane_values.v[k] / 2) for k in (1, 0)]
+
+
 def bound_objectives(
     program: DualProgram, plane_values: PlaneValues, alpha: list[Fraction], mu: dict[str, Fraction]
 ) -> tuple[Ends, Ends, Ends]:
@@ -842,37 +905,54 @@ def bound_objectives(
     By Fenchel and Young, P - D is the sum of |w - v|^2/2, of psi_k(t_k) + d_k a_k^2/2 - a_k t_k for t_k of P, and of
     R_g (mu_g - (E_g'a - e_g)/R_g)^2/2. These terms are nonnegative, so enclosures do not cancel.
     """
-    pairs, R = list(zip(program.rows, alpha, strict=True)), program.R
+    pairs = list(zip(program.rows, alpha, strict=True))
     miss = {g: sum((row.E[g] * a for row, a in pairs if a), -e) for g, e in program.e.items()}
-    ridges = [(ridge, miss[g], mu[g]) for g, ridge in R.items() if ridge]
-    cost = sum((e * mu[g] + R[g] * mu[g] ** 2 / 2 for g, e in program.e.items()), Fraction(0))
-    slacks, P = bound_slacks(program, plane_values, mu), []
-    for k in (0, 1):
-        losses = [loss(row, t[k]) for row, t in zip(program.rows, slacks, strict=True)]
-        P.append(INFINITE if INFINITE in losses else program.unit * (plane_values.w[k] / 2 + cost + sum(losses)))
-    if not is_feasible(program, alpha, miss):
-        return P, [-INFINITE] * 2, [INFINITE] * 2
-    gain = sum((row.l * a - row.d * a * a / 2 for row, a in pairs if a), Fraction(0))
-    gain -= sum(off**2 / ridge / 2 for ridge, off, _ in ridges)
-    D = [program.unit * (gain - plane_values.v[k] / 2) for k in (1, 0)]
+    slacks = bound_slacks(program, plane_values, mu)
+    P, D = bound_primal(program, plane_values, mu, slacks), bound_dual(program, plane_values, alpha, miss)
+    if D[0] == -INFINITE:
+        return P, D, [INFINITE] * 2
     if P[1] == INFINITE:
         return P, D, [INFINITE if P[0] == INFINITE else Fraction(0), INFINITE]
-    terms = sum(
-        (max(loss(row, t) - a * t for t in ends) for (row, a), ends in zip(pairs, slacks, strict=True)), Fraction(0)
-    )
-    terms += sum(row.d * a * a / 2 for row, a in pairs) + plane_values.apart[1] / 2
-    terms += sum(ridge * (m - off / ridge) ** 2 / 2 for ridge, off, m in ridges)
+    losses = [max(loss(row, t) - a * t for t in ends) for (row, a), ends in zip(pairs, slacks, strict=True)]
+    terms = sum(losses, Fraction(0)) + sum(row.d * a * a / 2 for row, a in pairs) + plane_values.apart[1] / 2
+    terms += sum(ridge * (mu[g] - miss[g] / ridge) ** 2 / 2 for g, ridge in program.R.items() if ridge)
     return P, D, [max(P[0] - D[1], Fraction(0)), min(P[1] - D[0], program.unit * terms)]
 
 
+def bound_class_primal(
+    machine: Any, C: list[Fraction], y: list[int], b: list[Fraction], plane_values: list[PlaneValues]
+) -> Ends:
+    """Enclose P of an all-in-one machine."""
+    (combine_losses, _), P, half = SEVERAL[machine["name"]], [], Fraction(1, 2)
+    b_cost = half * sum(x * x for x in b) * (machine["parameters"]["intercept"] == "penalised")
+    for end in (0, 1):
+        losses = Fraction(0)
+        for i, (label, C_i) in enumerate(zip(y, C, strict=True)):  # a loss decreases with f_y, and increases with f_c
+            f = [v.values[i][1 - end if c == label else end] + b[c] for c, v in enumerate(plane_values)]
+            losses += C_i * combine_losses(max(1 - f[label] + f[c], Fraction(0)) for c in range(len(b)) if c != label)
+        P.append(half * sum(v.w[end] for v in plane_values) + losses + b_cost)
+    return P
+
+
+def bound_class_dual(
+    machine: Any, C: list[Fraction], y: list[int], alphas: list[list[Fraction]], B_sums: list[Fraction],
+    plane_values: list[PlaneValues],
+) -> Ends:  # fmt: skip
+    """Enclose D of an all-in-one machine, given the a_ic of each sample and sum_i B_ic; -infinity if infeasible."""
+    (_, combine_alpha), intercept = SEVERAL[machine["name"]], machine["parameters"]["intercept"]
+    samples = zip(y, C, alphas, strict=True)
+    within_bounds = all(min(a) >= 0 and a[label] == 0 and combine_alpha(a) <= C_i for label, C_i, a in samples)
+    if not within_bounds or (intercept == "free" and any(B_sums)):
+        return [-INFINITE] * 2
+    squares = [sum(v.v[end] for v in plane_values) for end in (1, 0)]
+    B_square = sum(x * x for x in B_sums) * (intercept == "penalised")
+    return [sum(map(sum, alphas)) - Fraction(1, 2) * (square + B_square) for square in squares]
+
+
 def bound_class_objectives(
-    machine: Any,
-    C: list[Fraction],
-    y: list[int],
-    alpha: list[Fraction],
-    b: list[Fraction],
+    machine: Any, C: list[Fraction], y: list[int], alpha: list[Fraction], b: list[Fraction],
     look: Callable[..., PlaneValues],
-) -> tuple[Ends, Ends, Ends]:
+) -> tuple[Ends, Ends, Ends]:  # fmt: skip
     """Enclose P, D and P - D of an all-in-one machine: f_c(x) = <w_c, x> + b_c should be 1 below f_y of the class y.
 
     P = sum_c |w_c|^2/2 + sum_i C_i J_c(max(0, 1 - f_y(x_i) + f_c(x_i))), D = sum a_ic - sum_c |sum_i B_ic x_i|^2/2 with
@@ -880,25 +960,16 @@ def bound_class_objectives(
     for a >= 0 with H_c(a_ic) <= C_i, H the sum, or the maximum; and sum_i B_ic = 0 if b is free. A penalised b adds
     sum_c b_c^2/2 to P, and subtracts sum_c (sum_i B_ic)^2/2 from D.
     """
-    combine_losses, combine_alpha = SEVERAL[machine["name"]]  # J and H
-    intercept, k, half = machine["parameters"]["intercept"], len(b), Fraction(1, 2)
-    require(intercept or not any(b), "this machine has no b")
+    k = len(b)
+    require(machine["parameters"]["intercept"] or not any(b), "this machine has no b")
     require(len(alpha) == len(y) * k, f"alpha has {len(alpha)} numbers, for {len(y)} samples and {k} classes")
-    samples = [(label, C_i, alpha[i * k : (i + 1) * k]) for i, (label, C_i) in enumerate(zip(y, C, strict=True))]
-    B = [[sum(a, -a[c]) if label == c else -a[c] for label, _, a in samples] for c in range(k)]
+    alphas = [alpha[start : start + k] for start in range(0, len(alpha), k)]
+    B = [[sum(a, -a[c]) if label == c else -a[c] for label, a in zip(y, alphas, strict=True)] for c in range(k)]
     plane_values = [look(c, B[c]) for c in range(k)]
-    ridges = [half * sum(x * x for x in v) * (intercept == "penalised") for v in (b, [sum(column) for column in B])]
-    P, D = [], []
-    for end in (0, 1):
-        losses = Fraction(0)
-        for i, (label, C_i, _) in enumerate(samples):
-            f = [plane_values[c].values[i][1 - end if c == label else end] + b[c] for c in range(k)]
-            losses += C_i * combine_losses(max(1 - f[label] + f[c], Fraction(0)) for c in range(k) if c != label)
-        P.append(half * sum(v.w[end] for v in plane_values) + losses + ridges[0])
-        D.append(sum(alpha) - half * sum(v.v[1 - end] for v in plane_values) - ridges[1])
-    within_bounds = all(min(a) >= 0 and a[label] == 0 and combine_alpha(a) <= C_i for label, C_i, a in samples)
-    if not within_bounds or (intercept == "free" and any(map(sum, B))):
-        return P, [-INFINITE] * 2, [INFINITE] * 2
+    P = bound_class_primal(machine, C, y, b, plane_values)
+    D = bound_class_dual(machine, C, y, alphas, [sum(column, Fraction(0)) for column in B], plane_values)
+    if D[0] == -INFINITE:
+        return P, D, [INFINITE] * 2
     return P, D, [max(P[0] - D[1], Fraction(0)), P[1] - D[0]]
 
 
@@ -929,20 +1000,20 @@ def select_points(machine: Any, rows: list[Sparse], indices: list[int]) -> list[
 
 def iter_hull_verdicts(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str, str]]:
     """Check whether convex weights u of one class and v of the other give one point, sum u_i x_i = sum v_j x_j."""
-    weights = [(i, 1 if side == "u" else -1, Fraction(p, q)) for side in "uv" for i, p, q in proof["hulls"][side]]
     takes_part = proof["machine"].get("weights", [1] * len(rows))
-    have_right_signs = all(w > 0 and y[i] == sign and takes_part[i] > 0 for i, sign, w in weights)
-    ones = all(sum((w for _, sign, w in weights if sign == side), Fraction(0)) == 1 for side in (1, -1))
-    yield (
-        "the weights of rows of either class are positive and add up to 1, exactly",
-        "confirmed" if have_right_signs and ones else "REFUTED",
-    )
-    kernel, unit = kernel_of(
-        proof["machine"]["kernel"], select_points(proof["machine"], rows, [i for i, _, _ in weights])
-    )
-    squared_distance = by_kernel(kernel, unit, [sign * w for _, sign, w in weights], [Fraction(0)] * len(weights)).w
-    text = "confirmed" if have_right_signs and ones and squared_distance == [0, 0] else "REFUTED"
-    yield "both make the same point, so that no hyperplane separates the classes", text
+    indices, difference, are_convex = [], [], True  # rows, and their factors in sum u_i x_i - sum v_j x_j
+    for side, sign in (("u", 1), ("v", -1)):
+        weights = [(i, Fraction(p, q)) for i, p, q in proof["hulls"][side]]
+        are_convex &= all(w > 0 and y[i] == sign and takes_part[i] > 0 for i, w in weights)
+        are_convex &= sum(w for _, w in weights) == 1
+        indices += [i for i, _ in weights]
+        difference += [sign * w for _, w in weights]
+    text = "the weights of rows of either class are positive and add up to 1, exactly"
+    yield text, "confirmed" if are_convex else "REFUTED"
+    kernel, unit = kernel_of(proof["machine"]["kernel"], select_points(proof["machine"], rows, indices))
+    squared_distance = by_kernel(kernel, unit, difference, [Fraction(0)] * len(difference)).w
+    verdict = "confirmed" if are_convex and squared_distance == [0, 0] else "REFUTED"
+    yield "both make the same point, so that no hyperplane separates the classes", verdict
 
 
 def read_alpha(proof: Any) -> list[Fraction]:
@@ -990,20 +1061,15 @@ def iter_claim_verdicts(proof: Any, rows: list[Sparse], y: list[float], tol: flo
     points = Points(rows_of_points, *kernel_of(machine["kernel"], rows_of_points), "coef" in proof["plane"])
     weights = [s[i] for i in indices]
     if machine["name"] in SEVERAL:
-        yield from iter_class_verdicts(
-            proof, points, [int(y[i]) for i in indices], compute_penalties(machine["parameters"], weights, indices), tol
-        )
+        C = compute_penalties(machine["parameters"], weights, indices)
+        yield from iter_class_verdicts(proof, points, [int(y[i]) for i in indices], C, tol)
         return
     squares = [points.kernel(i, i) for i in range(len(indices))] if machine["name"] == "SVDD" else []
     require(all(low == high for low, high in squares), "no SVDD is known where K(x, x) is irrational")
     diagonal = [Fraction(low, points.unit) for low, _ in squares]
-    program, alpha = (
-        build_dual(machine, [Fraction(y[i]) for i in indices], weights, indices, diagonal),
-        read_alpha(proof),
-    )
-    require(
-        len(alpha) == len(program.rows) > 0, f"alpha has {len(alpha)} numbers, and the dual {len(program.rows)} rows"
-    )
+    program = build_dual(machine, [Fraction(y[i]) for i in indices], weights, indices, diagonal)
+    alpha, n_rows = read_alpha(proof), len(program.rows)
+    require(len(alpha) == n_rows > 0, f"alpha has {len(alpha)} numbers, and the dual {n_rows} rows")
     yield from iter_readings(machine, program, y)
     claims = ProgramClaims.of_plane(proof["plane"], program, alpha, points)
     yield from verdicts(proof, claims.bound, claims.is_near, tol)
@@ -1017,9 +1083,8 @@ def iter_class_verdicts(
     b = [Fraction(x) for x in plane["b"]]
     planes = plane["coef" if "coef" in plane else "w"]
     require(len(planes) == len(b) == len(machine["classes"]) > 1, "there are other classes")
-    objectives = bound_class_objectives(
-        machine, C, y, alpha, b, lambda c, beta: points.look(planes[c], Fraction(1), beta)
-    )
+    one = Fraction(1)
+    objectives = bound_class_objectives(machine, C, y, alpha, b, lambda c, beta: points.look(planes[c], one, beta))
     yield from verdicts(proof, lambda _: objectives, lambda _: False, tol)
 
 
@@ -1071,9 +1136,8 @@ class ProgramClaims(NamedTuple):
         rows = [row._replace(l=row.l - lower.get(k, 0)) for k, row in enumerate(self.program.rows)]
         other_b = {"b": Fraction(*claim["b"])} if "b" in claim else {}
         require({*other_b} <= {*self.mu}, "there is no b")
-        P, D, difference = bound_objectives(
-            self.program._replace(rows=rows), self.plane_values, self.alpha, self.mu | other_b
-        )
+        program = self.program._replace(rows=rows)
+        P, D, difference = bound_objectives(program, self.plane_values, self.alpha, self.mu | other_b)
         if claim.get("claim") != "gap of zero at most":
             return P, D, difference
         return (self.zero_scale() if P == [0, 0] else [Fraction(0)] * 2), [Fraction(0)] * 2, difference
@@ -1118,41 +1182,52 @@ def verdicts(
 
     The gap with another b or other levels also counts if these are near, because few floats satisfy rows exactly.
     """
-    is_claimed, usual = {"feasible": False, "gap": False}, sides({})
+    claims, usual = proof["claims"], sides({})
     P, D, _ = usual
-    shares = [relative(*usual)]
-    for claim in proof["claims"]:
-        kind = claim["claim"]
-        require(
-            proof["machine"]["name"] not in SEVERAL or not {"b", "lower"} & {*claim}, f"{kind!r} is no claim about it"
-        )
-        require(proof["machine"]["name"] not in SCALED or kind != "distance at most", f"{kind!r} is no claim about it")
-        is_of_others = bool({"b", "lower"} & {*claim}) or kind == "gap of zero at most"
-        require(
-            proof["machine"]["name"] not in SEVERAL or kind != "gap of zero at most", f"{kind!r} is no claim about it"
-        )
+    shares, kinds = [relative(*usual)], {claim["claim"] for claim in claims}  # shares: the relative gaps that count
+    for claim in claims:
+        check_applies(claim, proof["machine"]["name"])
+        is_of_others = replaces_numbers(claim) or claim["claim"] == "gap of zero at most"
         bounds = sides(claim) if is_of_others else usual
         yield judge(claim, *bounds)
-        is_claimed["feasible"] |= kind == "feasible"
-        is_claimed["gap"] |= kind == "gap at most"
         if is_of_others and is_near(claim):
-            is_claimed["gap"] = True
             shares.append(relative(*bounds))
-    ends = [claim["bound"] for claim in proof["claims"] if claim["claim"] in ("primal at most", "dual at least")]
-    if len(ends) == 2 and max(map(abs, ends)) <= NOTHING:
-        is_claimed["gap"] = True
+    if are_about_zero(claims):
         shares.append([Fraction(0)] * 2)
-    if not is_claimed["feasible"]:
+    if "feasible" not in kinds:
         yield "nothing is claimed of whether alpha is feasible", "open"
-    if not is_claimed["gap"]:
+    if "gap at most" not in kinds and len(shares) == 1:
         yield "nothing is claimed of how large the gap of these numbers is", "open"
-    low, high = (min(share[k] for share in shares) for k in (0, 1))
-    has_others = any({"b", "lower"} & {*claim} for claim in proof["claims"])
-    addition = ", or with those b or levels," if has_others and len(shares) > 1 else ""
+    has_others = len(shares) > 1 and any(map(replaces_numbers, claims))
+    addition = ", or with those b or levels," if has_others else ""
     text = f"the relative gap of these numbers{addition} is at most the tolerance, {tol!r}"
-    yield text, "confirmed" if high <= tol else "REFUTED" if low > tol else "open"
+    yield text, compare([min(ends) for ends in zip(*shares, strict=True)], tol)
     if D[0] > P[1] + NEAR * max(abs(D[0]), abs(P[1])):
         yield "the kernel matrix is positive semidefinite: D is above P", "REFUTED"
+
+
+def are_about_zero(claims: Any) -> bool:
+    """Return whether P and D are claimed to be so near 0 that the relative gap counts as 0."""
+    ends = [claim["bound"] for claim in claims if claim["claim"] in ("primal at most", "dual at least")]
+    return len(ends) == 2 and max(map(abs, ends)) <= NOTHING
+
+
+def replaces_numbers(claim: Any) -> bool:
+    """Return whether a claim is about another b, or other levels, than those of the proof."""
+    return "b" in claim or "lower" in claim
+
+
+def check_applies(claim: Any, machine: str) -> None:
+    """Check that a claim is of a kind that can be made about a machine."""
+    kind = claim["claim"]
+    is_unknown = machine in SCALED and kind == "distance at most"
+    is_unknown |= machine in SEVERAL and (replaces_numbers(claim) or kind == "gap of zero at most")
+    require(not is_unknown, f"{kind!r} is no claim about it")
+
+
+def compare(ends: Sequence[Any], bound: Any) -> str:
+    """Return the verdict on the claim that a number between two ends is at most a bound."""
+    return "confirmed" if ends[1] <= bound else "REFUTED" if ends[0] > bound else "open"
 
 
 def judge(claim: Any, P: Ends, D: Ends, difference: Ends) -> tuple[str, str]:
@@ -1160,13 +1235,12 @@ def judge(claim: Any, P: Ends, D: Ends, difference: Ends) -> tuple[str, str]:
     kind, bound = claim["claim"], Fraction(claim.get("bound", 0))
     message = f"{kind[-8:].strip()} {claim.get('bound')!r}"
     gap, share = "the relative gap (P - D)/max(|P|, |D|) is", relative(P, D, difference)
-    with_other = {"b": "with b = {!r} and more digits, ", "lower": "with levels l that are lower, by up to {!r}, "}
-    if "b" in claim:
-        gap = with_other["b"].format(float(Fraction(*claim["b"]))) + gap
     if kind == "gap of zero at most":
         gap = "the objective P is 0, and (P - D)/(S^2/2), with S = (sum |b_i|)(mean |x_i - x_c|), is"
+    if "b" in claim:
+        gap = f"with b = {float(Fraction(*claim['b']))!r} and more digits, {gap}"
     if "lower" in claim:
-        gap = with_other["lower"].format(max((v for _, v in claim["lower"]), default=0)) + gap
+        gap = f"with levels l that are lower, by up to {max((v for _, v in claim['lower']), default=0)!r}, {gap}"
     text, interval = {
         "feasible": ("alpha is within its box and keeps every equality", [Fraction(D[0] == -INFINITE)] * 2),
         "primal at most": (f"P, the objective of the plane, is {message}", P),
@@ -1174,9 +1248,9 @@ def judge(claim: Any, P: Ends, D: Ends, difference: Ends) -> tuple[str, str]:
         # P is strongly convex, so |w - w*|^2/2 <= P - D; a larger value does not refute the claim
         "distance at most": (f"|w - w*|, w* that of any optimum, is {message}", [Fraction(0), 2 * difference[1]]),
     }.get(kind, (f"{gap} {message}", share))
-    low, high = (-interval[1], -interval[0]) if kind.endswith("at least") else interval
-    bound = -bound if kind.endswith("at least") else bound * abs(bound) if kind == "distance at most" else bound
-    return text, "confirmed" if high <= bound else "REFUTED" if low > bound else "open"
+    if kind.endswith("at least"):
+        return text, compare([-interval[1], -interval[0]], -bound)
+    return text, compare(interval, bound * abs(bound) if kind == "distance at most" else bound)
 
 
 def describe_machine(proof: Any, n: int) -> str:
@@ -1193,25 +1267,29 @@ def describe_machine(proof: Any, n: int) -> str:
     return f"{machine['name']}, {', '.join(parts)}"
 
 
+def describe_column(name: str, categories: Any, options: Any) -> str:
+    """Describe how a column was read."""
+    text = quote(name) + (" by its categories" if categories else " by the parts of its dates" * ("date" in options))
+    text += ", rare ones as one" * ("rare" in options)
+    if "fill" in options:
+        fill = options["fill"]
+        if "date" in options and REAL.ok(fill):
+            fill = str(datetime.date.fromordinal(int(fill)))
+        text += f", {quote(fill)} where it is missing"
+    return text
+
+
 def describe_reading(proof: Any, target: str | None, kind: str) -> str:
     """Describe how the data were read."""
     machine, reading, target_kind = proof["machine"], proof["file"], MACHINES[proof["machine"]["name"]][0]
-    parts = [kind]
-    for name, kinds, *more_options in reading.get("columns", ()):
-        options = more_options[0] if more_options else {}
-        encoding = " by its categories" if kinds else " by the parts of its dates" if "date" in options else ""
-        encoding += ", rare ones as one" if "rare" in options else ""
-        fill: Any = options.get("fill")
-        fill = str(datetime.date.fromordinal(int(fill))) if "date" in options and REAL.ok(fill) else fill
-        encoding += f", {quote(fill)} where it is missing" if "fill" in options else ""
-        parts.append(quote(name) + encoding)
+    parts = [kind, *(describe_column(*column) for column in list_columns(reading.get("columns", ())))]
     parts += ["standardised"] if "scale" in reading else []
     parts += ["without rows where something is missing"] if "drop_missing" in reading else []
     target = None if target_kind == "nothing" or kind == "libsvm" else target or reading.get("target")
     parts += [f"target {quote(target)}"] if target else []
     labels = reading.get("labels") or machine.get("classes") or ()
-    places = ("-1", "+1") if target_kind == "one of two" else map(str, range(len(labels)))
-    parts += [f"{'all others' if x is None else quote(x)} as {c}" for x, c in zip(labels, places, strict=True)]
+    codes = ("-1", "+1") if target_kind == "one of two" else map(str, range(len(labels)))
+    parts += [f"{'all others' if x is None else quote(x)} as {code}" for x, code in zip(labels, codes, strict=True)]
     return ", ".join(parts)
 
 

@@ -70,21 +70,26 @@ def compute_coordinates(kernel: Kernel, points: Matrix) -> Integers | None:
 
     A combination of points is 0 in feature space if it is 0 in these coordinates.
     """
-    degree = int(kernel.degree) if isinstance(kernel, Polynomial) and (kernel.is_psd or kernel.degree == 1) else 0
-    if not degree and not isinstance(kernel, (Linear, Precomputed)):
+    has_monomials = isinstance(kernel, Polynomial) and (kernel.is_psd or kernel.degree == 1)
+    if not has_monomials and not isinstance(kernel, (Linear, Precomputed)):
         return _mark_identical_points(points)
-    q = points.shape[0]
+    q, d = points.shape
     columns = sp.csc_array(points) if sp.issparse(points) else points
-    integers = [as_integers(as_dense(columns[:, [j]])[:, 0])[0] for j in range(points.shape[1])] if q else []
-    used: list[Any] = [np.array(values, dtype=object) for values in integers if any(values)]
-    if degree:
-        if math.comb(len(used) + degree, degree) * q > MAX_INTEGERS:
+    integers = [as_integers(as_dense(columns[:, [j]])[:, 0])[0] for j in range(d)] if q else []
+    coordinates = [np.array(values, dtype=object) for values in integers if any(values)]
+    if isinstance(kernel, Polynomial):
+        if math.comb(len(coordinates) + int(kernel.degree), int(kernel.degree)) * q > MAX_INTEGERS:
             return None
-        ones = np.full(q, 1, dtype=object)
-        totals = range(degree + 1) if getattr(kernel, "coef0", 0.0) else (degree,)
-        monomials = (factors for total in totals for factors in combinations_with_replacement(used, total))
-        used = [math.prod(factors, start=ones) for factors in monomials]
-    return np.array(used, dtype=object).reshape(len(used), q)
+        coordinates = _compute_monomials(kernel, coordinates, q)
+    return np.array(coordinates, dtype=object).reshape(len(coordinates), q)
+
+
+def _compute_monomials(kernel: Polynomial, features: list[Any], q: int) -> list[Any]:
+    """Return the monomials of (PCOORD.1) at q points, from the features: each a vector (q,)."""
+    degree, ones = int(kernel.degree), np.full(q, 1, dtype=object)
+    totals = range(degree + 1) if kernel.coef0 else (degree,)
+    monomials = (factors for total in totals for factors in combinations_with_replacement(features, total))
+    return [math.prod(factors, start=ones) for factors in monomials]
 
 
 def _mark_identical_points(points: Matrix) -> Integers:

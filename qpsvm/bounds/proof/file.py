@@ -158,10 +158,7 @@ def _list_claims(proof: Any, machine: str) -> list[dict[str, Any]]:
     """Return the proven claims as numbers, without sentences."""
     if "point" not in proof.record:
         return [{"claim": "the hulls meet"}]
-    claims: list[dict[str, Any]] = []
-    proven = {claim.kind: claim for claim in proof.claims if claim.verdict == "proven"}
-    if "feasible" in proven:
-        claims.append({"claim": "feasible"})
+    proven = {claim.kind for claim in proof.claims if claim.verdict == "proven"}
     is_zero = proof.record["bounds"].zero_size > 0.0
     name_of_gap = "gap of zero at most" if is_zero else "gap at most"
     bounds = {"primal at most": proof.primal, "dual at least": proof.dual, name_of_gap: proof.gap}
@@ -169,13 +166,18 @@ def _list_claims(proof: Any, machine: str) -> list[dict[str, Any]]:
         bounds["gap at least"] = proof.least_gap
     if machine not in checker.SCALED:
         bounds["distance at most"] = math.sqrt(2.0 * proof.difference) * (1.0 + 4.0 * UNIT) + UNDERFLOW  # (OPTIMA.1)
+    claims: list[dict[str, Any]] = [{"claim": "feasible"}] if "feasible" in proven else []
     claims += [{"claim": name, "bound": bound} for name, bound in bounds.items() if math.isfinite(bound)]
-    b, lowered = proof.record.get("b"), proof.record.get("lowered")
-    has_remaining_gap = math.isfinite(proof.remains)
-    if has_remaining_gap and "intercept" in proven and b is not None:
+    return claims + (_list_remaining_gaps(proof, proven) if math.isfinite(proof.remains) else [])
+
+
+def _list_remaining_gaps(proof: Any, proven: set[str]) -> list[dict[str, Any]]:
+    """Return the claims of the gap that remains with the best b, or with levels that all rows satisfy."""
+    b, lowered, claims = proof.record.get("b"), proof.record.get("lowered"), []
+    if "intercept" in proven and b is not None:
         best = [b.numerator, b.denominator]
         claims.append({"claim": "gap with the best b at most", "bound": proof.remains, "b": best})
-    if has_remaining_gap and "rows" in proven and lowered is not None:
+    if "rows" in proven and lowered is not None:
         pairs = [[k, float(lowered[k])] for k in np.flatnonzero(lowered).tolist()]
         claims.append({"claim": "gap with lower levels at most", "bound": proof.remains, "lower": pairs})
     return claims

@@ -20,6 +20,7 @@ f may be a multiple of that of the dual, plus −K(x, x), as in an SVDD: then h 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -204,15 +205,15 @@ class ConstraintRows:
         with np.errstate(divide="ignore"):
             exponents = np.where(size > 0.0, np.round(np.log2(np.where(size > 0.0, size, 1.0) / sample_length)), 0.0)
         scale = np.exp2(np.clip(exponents, -LARGEST_EXPONENT, LARGEST_EXPONENT))
-        mix, Z = self.mix, self.Z
+        mix, Z, b_weights = self.mix, self.Z, self.b_weights
         if mix is None:
             Z = sp.csr_array(sp.diags_array(1.0 / scale) @ Z) if sp.issparse(Z) else Z / scale[:, None]
+            b_weights = b_weights / scale
         else:
             mix = sp.csr_array(sp.diags_array(1.0 / scale) @ mix)
-        b_weights = self.b_weights / scale if mix is None else self.b_weights
-        return ConstraintRows(
-            self.names, Z, mix, self.c / scale, self.h / scale, self.h_radius / scale, self.scale * scale, b_weights,
-            self.original_h,
+        return replace(
+            self, Z=Z, mix=mix, c=self.c / scale, h=self.h / scale, h_radius=self.h_radius / scale,
+            scale=self.scale * scale, b_weights=b_weights,
         )  # fmt: skip
 
     def append_points_to(self, X: Matrix | RowSource) -> Matrix | RowSource:
@@ -326,6 +327,46 @@ def build_textbook_rows(
 
     Raises UnsupportedError, DataError, ParameterError.
     """
+    _check_kernel(kernel)
+    for item in items:
+        _check_columns(item, kernel, d)
+    bounds, radii = zip(*(_compute_bounds(item, kernel, diagonal_weight) for item in items), strict=True)
+    mixes = [sp.eye_array(len(item.h)) if item.over_w else item.A for item in items]  # (OWN.2)
+    b_weights = [item.c if item.over_w else np.ones(item.points.shape[0]) for item in items]
+    names = _name_all_rows(items)
+    return ConstraintRows(
+        names=names,
+        Z=_stack_points([item.points for item in items]),
+        mix=None if all(item.over_w for item in items) else sp.csr_array(sp.block_diag(mixes)),
+        c=np.concatenate([item.c for item in items]),  # (OWN.1)
+        h=np.concatenate(bounds) / f_scale,
+        h_radius=np.concatenate(radii) / f_scale,
+        scale=np.ones(len(names)),
+        b_weights=np.concatenate(b_weights),
+        original_h=np.concatenate([item.h for item in items]),
+    )
+
+
+def _name_all_rows(items: Sequence[UserConstraints]) -> tuple[str, ...]:
+    """Return the names of the rows of all constraints. Raises ParameterError if two rows have one name."""
+    names: list[str] = []
+    for item in items:
+        names += item.name_rows(len(names))
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+    if repeated:
+        raise ParameterError(f"the name {repeated[0]!r} is used for several rows; give each row a separate name")
+    return tuple(names)
+
+
+def _stack_points(matrices: list[Matrix]) -> Matrix:
+    """Return the rows of all matrices as one matrix, sparse if one of them is."""
+    if any(sp.issparse(matrix) for matrix in matrices):
+        return sp.csr_array(sp.vstack([sp.csr_array(matrix) for matrix in matrices]))
+    return np.concatenate(matrices)
+
+
+def _check_kernel(kernel: Kernel) -> None:
+    """Check that a kernel is a function of the features of the samples. Raises UnsupportedError."""
     if isinstance(kernel, Precomputed):
         raise UnsupportedError("linear constraints need the samples: they are not there with a precomputed kernel")
     if isinstance(kernel, FeatureMap):
@@ -333,31 +374,6 @@ def build_textbook_rows(
             f"constraints are about features or values of a kernel, and {kernel} has features of its own: make these "
             "by its `features` and take them as samples, with a linear kernel"
         )
-    names: list[str] = []
-    for item in items:
-        _check_columns(item, kernel, d)
-        names += item.name_rows(len(names))
-    bounds, radii = zip(*(_compute_bounds(item, kernel, diagonal_weight) for item in items), strict=True)
-    mixes = [sp.eye_array(len(item.h)) if item.over_w else item.A for item in items]  # (OWN.2)
-    b_weights = [item.c if item.over_w else np.ones(item.points.shape[0]) for item in items]
-    repeated = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
-    if repeated:
-        raise ParameterError(
-            f"the name {sorted(repeated)[0]!r} is used for several rows; give each row a separate name"
-        )
-    points = [item.points for item in items]
-    is_sparse = any(sp.issparse(Z) for Z in points)
-    return ConstraintRows(
-        tuple(names),
-        sp.csr_array(sp.vstack([sp.csr_array(Z) for Z in points])) if is_sparse else np.concatenate(points),
-        None if all(item.over_w for item in items) else sp.csr_array(sp.block_diag(mixes)),
-        np.concatenate([item.c for item in items]),  # (OWN.1)
-        np.concatenate(bounds) / f_scale,
-        np.concatenate(radii) / f_scale,
-        np.ones(len(names)),
-        np.concatenate(b_weights),
-        np.concatenate([item.h for item in items]),
-    )
 
 
 def _check_columns(item: UserConstraints, kernel: Kernel, d: int) -> None:
@@ -387,15 +403,12 @@ def _compute_lengths(rows: ConstraintRows, kernel: Kernel) -> FloatArray:
     if isinstance(kernel, Linear):
         g = rows.combine_points(rows.Z)
         squares = np.asarray((g.multiply(g)).sum(axis=1)).ravel() if sp.issparse(g) else np.square(g).sum(axis=1)
-        lengths: FloatArray = np.sqrt(squares)
-        return lengths
+        return np.asarray(np.sqrt(squares))
     mix = rows.mix
     assert mix is not None
     length_bounds = np.asarray(abs(mix) @ np.sqrt(np.abs(kernel.diagonal(rows.Z))))
     if rows.Z.shape[0] > MAX_POINTS:
         return length_bounds
     squares = np.asarray((mix.multiply((mix @ kernel(rows.Z, rows.Z)))).sum(axis=1)).ravel()
-    lengths_or_bounds: FloatArray = np.where(
-        squares > (ROUNDING_SHARE * length_bounds) ** 2, np.sqrt(np.maximum(squares, 0.0)), length_bounds
-    )
-    return lengths_or_bounds
+    is_accurate = squares > (ROUNDING_SHARE * length_bounds) ** 2
+    return np.where(is_accurate, np.sqrt(np.maximum(squares, 0.0)), length_bounds)

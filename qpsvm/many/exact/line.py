@@ -77,10 +77,7 @@ def build_line(problem: Problem, name: Any, low: Any, high: Any, row: Any = None
     """
     if not isinstance(problem, Problem):
         raise ParameterTypeError(f"exact_path takes a problem such as CSVM(X, y), got {type(problem).__name__}")
-    low, high = as_real(low, "low"), as_real(high, "high")
-    if not (-np.inf if name == "y" else 0.0) <= low < high < np.inf or not np.isfinite(low):
-        sign = "" if name == "y" else ", neither negative"
-        raise ParameterError(f"an interval goes from a low to a higher number{sign}, got {low:g} to {high:g}")
+    low, high = _check_ends(name, low, high)
     row = _check_row(problem, name, row)
     if row is None:
         check_name(problem, name)
@@ -90,22 +87,28 @@ def build_line(problem: Problem, name: Any, low: Any, high: Any, row: Any = None
     if row is not None:
         problem = _replace_sample_value(problem, name, row, high)
     line = ParameterLine(problem, name, low, high, row=row)
-    first, last = (line.build_problem(value).svm for value in (line.low, line.high))
-    for dual in (last, line.build_problem(0.5 * (line.low + line.high)).svm):
-        if not _have_same_matrix(first, dual):
-            raise UnsupportedError(
-                f"{name} of this {type(problem).__name__} bends the loss, so that it enters the matrix of the dual, "
-                "and optima do not move along straight lines: qpsvm.path solves as many values as you ask for"
-            )
-    for inverse in (False, True):
-        if inverse and not low > 0.0:
-            break
-        line = ParameterLine(problem, name, low, high, inverse, row)
+    first, middle, last = (line.build_problem(value).svm for value in (low, 0.5 * (low + high), high))
+    if not (_have_same_matrix(first, last) and _have_same_matrix(first, middle)):
+        raise UnsupportedError(
+            f"{name} of this {type(problem).__name__} bends the loss, so that it enters the matrix of the dual, "
+            "and optima do not move along straight lines: qpsvm.path solves as many values as you ask for"
+        )
+    for inverse in (False, True) if low > 0.0 else (False,):
+        line = replace(line, inverse=inverse)
         if _is_midpoint(first, line.build_problem(float(line.value(0.5))).svm, last):
             return line, SignedRows(problem, [first, last])
     raise UnsupportedError(
         f"{name} of {type(problem).__name__} does not enter its dual linearly: qpsvm.path takes a grid of it"
     )
+
+
+def _check_ends(name: Any, low: Any, high: Any) -> tuple[float, float]:
+    """Return the checked ends of an interval, in which only targets are negative. Raises ParameterError."""
+    low, high = as_real(low, "low"), as_real(high, "high")
+    if not -np.inf < low < high < np.inf or (low < 0.0 and name != "y"):
+        sign = "" if name == "y" else ", neither negative"
+        raise ParameterError(f"an interval goes from a low to a higher number{sign}, got {low:g} to {high:g}")
+    return low, high
 
 
 def check_name(problem: Problem, name: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -317,20 +317,36 @@ def cross_validate(
     check = as_flag(solve_options.pop("check", True), "check")
     scorer = find_scorer(scoring, problem, grid.axes)
     all_folds = build_folds(problem, folds, shuffle, seed)
-    # A task has one kernel and all folds, which share its Gram matrix. With one kernel, each fold is a parallel task.
-    groups, fold_numbers = grid.group_by_kernel(), list(range(len(all_folds)))
-    is_parallel_over_folds = n_jobs not in (None, 1) and len(groups) == 1
-    bundles = [[j] for j in fold_numbers] if is_parallel_over_folds else [fold_numbers]
-    tasks, sizes = [], []
-    positions: list[tuple[int, int]] = []  # fold and point of each outcome, in the order of the tasks
-    for kernel, indices in groups:
-        points = [grid.points[index] for index in indices]
-        for bundle in bundles:
-            tasks.append((grid, kernel, points, [all_folds[j] for j in bundle], scorer, solve_options))
-            sizes.append(len(points) * len(bundle))
-            positions += [(j, index) for j in bundle for index in indices]
-    outcomes = [outcome for task in run_tasks(_iter_outcomes, tasks, sizes, n_jobs, verbose) for outcome in task]
+    tasks, points = _split_into_tasks(grid, len(all_folds), n_jobs), grid.points
+    arguments = [
+        (grid, task.kernel, [points[i] for i in task.points], [all_folds[j] for j in task.folds], scorer, solve_options)
+        for task in tasks
+    ]
+    sizes = [len(task.positions) for task in tasks]
+    outcomes = [outcome for part in run_tasks(_iter_outcomes, arguments, sizes, n_jobs, verbose) for outcome in part]
+    positions = [position for task in tasks for position in task.positions]
     return _build_result(grid, len(all_folds), positions, outcomes, name_scorer(scoring, problem), check)
+
+
+class Task(NamedTuple):
+    """Points of one kernel, and the folds to solve them on: indices of both."""
+
+    kernel: Mapping[str, Any]
+    points: Sequence[int]
+    folds: Sequence[int]
+
+    @property
+    def positions(self) -> list[tuple[int, int]]:
+        """Fold and point of each outcome, in order."""
+        return [(fold, point) for fold in self.folds for point in self.points]
+
+
+def _split_into_tasks(grid: Grid, n_folds: int, n_jobs: int | None) -> list[Task]:
+    """Return one task per kernel, whose folds share a Gram matrix; with one kernel and several jobs, one per fold."""
+    groups = grid.group_by_kernel()
+    is_parallel_over_folds = n_jobs not in (None, 1) and len(groups) == 1
+    bundles = [[j] for j in range(n_folds)] if is_parallel_over_folds else [list(range(n_folds))]
+    return [Task(kernel, points, folds) for kernel, points in groups for folds in bundles]
 
 
 @dataclass(frozen=True)
