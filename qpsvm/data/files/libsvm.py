@@ -9,7 +9,7 @@ import io
 import re
 import reprlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -59,13 +59,25 @@ def parse_rows(path: FilePath, text: bytes, first_line: int = 1) -> tuple[Matrix
     return X, y, qid
 
 
-def read_libsvm(
-    path: FilePath, content: bytes, drop_missing: bool, encoding: Encoding | None = None
-) -> tuple[Matrix, NDArray[Any], int, NDArray[np.bool_], NDArray[Any]]:
-    """Read a LIBSVM text: samples, labels, the first index, which rows were kept, groups.
+class LibsvmRows(NamedTuple):
+    """The rows of a LIBSVM text without the incomplete ones: X (n, d), y (n,), and the groups (n,).
 
-    Raises FileFormatError, DataError.
+    first_index: The index of the first feature in the text, 0 or 1.
+    is_kept: Whether each line's row is among them.
+    groups: None unless every line has a qid.
+    n_grouped: The number of lines with a qid.
     """
+
+    X: Matrix
+    y: NDArray[Any]
+    first_index: int
+    is_kept: NDArray[np.bool_]
+    groups: NDArray[Any] | None
+    n_grouped: int
+
+
+def read_libsvm(path: FilePath, content: bytes, drop_missing: bool, encoding: Encoding | None = None) -> LibsvmRows:
+    """Read a LIBSVM text; `encoding` is that of a model's training rows. Raises FileFormatError, DataError."""
     raw, y, qid = parse_rows(path, content)
     if encoding is not None:
         first, width = encoding.first_index, encoding.n_features
@@ -80,11 +92,12 @@ def read_libsvm(
         raw.indices -= first  # in place: nothing else uses this array
     n = len(y)
     X = sp.csr_array((raw.data, raw.indices, raw.indptr), shape=(n, width))
-    keep = np.ones(n, dtype=np.bool_)
-    if not incomplete.size:
-        return X, as_integers(y), first, keep, qid
-    keep[incomplete] = False
-    return X[keep], as_integers(y[keep]), first, keep, qid[keep] if len(qid) == n else qid
+    groups = qid if len(qid) == n else None
+    is_kept = np.ones(n, dtype=np.bool_)
+    if incomplete.size:
+        is_kept[incomplete] = False
+        X, y, groups = X[is_kept], y[is_kept], None if groups is None else groups[is_kept]
+    return LibsvmRows(X, as_integers(y), first, is_kept, groups, len(qid))
 
 
 def _check_indices(path: FilePath, content: bytes, raw: Matrix, first: int, last: int) -> None:

@@ -15,11 +15,9 @@ def build_libsvm_table(path: FilePath, content: bytes, known: Encoding | None, d
 
     known: The encoding of the training rows; None if these are the training rows.
     """
-    X, y, first, keep, qid = read_libsvm(path, content, drop_missing, known)
-    n = len(keep)
-    encoding = known or Encoding("libsvm", None, (), X.shape[1], first_index=first)
-    places, dropped = np.flatnonzero(keep), n - len(y)
-    if len(qid) == len(y):
-        return NewRows(X, y, encoding, dropped, groups=qid, places=places, n=n)
-    notes = (f"only {len(qid)} lines have a qid, which is ignored",) if len(qid) else ()
-    return NewRows(X, y, encoding, dropped, notes, places=places, n=n)
+    rows = read_libsvm(path, content, drop_missing, known)
+    n, places = len(rows.is_kept), np.flatnonzero(rows.is_kept)
+    encoding = known or Encoding("libsvm", None, (), rows.X.shape[1], first_index=rows.first_index)
+    has_some_groups = rows.groups is None and rows.n_grouped
+    notes = (f"only {rows.n_grouped} lines have a qid, which is ignored",) if has_some_groups else ()
+    return NewRows(rows.X, rows.y, encoding, n - len(rows.y), notes, groups=rows.groups, places=places, n=n)
