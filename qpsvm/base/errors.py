@@ -52,7 +52,7 @@ class DataTypeError(DataError, TypeError):
     >>> import qpsvm
     >>> qpsvm.CSVM([[0.0], ["red"]], [0, 1])
     Traceback (most recent call last):
-    qpsvm.DataTypeError: X has entries of type ...; samples must be numbers: encode text columns first
+    qpsvm.DataTypeError: X has entries of type ...; samples must be numbers: encode text columns first...
     """
 
 

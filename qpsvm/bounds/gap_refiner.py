@@ -67,6 +67,8 @@ class GapRefiner:
         if not math.isfinite(certificate.gap):
             return certificate
         refined = self._reduce_gap(certificate, tol, has_time)
+        if refined.gap >= 1.0 and refined.primal > certificate.primal:  # such gaps prove nothing: the lower P counts
+            refined = self.bound_gap(certificate)
         if self._is_homogeneous and refined.rho > 0.0:
             refined = update_objectives(self.gap_bounder, refined)
         elif self.space.is_affine and refined.w is not None and refined.primal:

@@ -181,7 +181,7 @@ class ProvenPredictions:
         solved = self.problem() if callable(self.problem) else self.problem
         if solved is None:
             raise UnsupportedError(
-                "a result from a file has no samples: pass the solved one as problem=, as in verify(problem)"
+                "a result from a file or a pickle has no samples: pass the problem as problem=, as in verify(problem)"
             )
         return solved
 

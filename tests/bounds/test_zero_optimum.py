@@ -32,3 +32,10 @@ def test_a_constant_column_is_a_direction_of_its_own_without_a_free_intercept():
     assert result.status == "optimal"
     assert result.w[-1] == pytest.approx(0.1 * result.alpha.sum())
     assert result.primal < 0.0
+
+
+def test_of_points_that_prove_nothing_the_better_one_is_kept():
+    """A function inside the tube has P = 0, which no relative gap certifies; b is still the best one."""
+    problem = qpsvm.EpsilonSVR([[2.0], [1.0], [1.0], [0.0]], [2.0, 1.9999, 2.0001, 1.0001], C=1.0, epsilon=0.5)
+    for backend in ("auto", "interior_point", "kernel_newton"):
+        assert qpsvm.solve(problem, backend, check=False).primal <= 1e-15

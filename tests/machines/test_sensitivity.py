@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from each import for_each
@@ -149,6 +151,12 @@ def test_without_a_tube_both_rows_of_a_sample_are_one_variable(machine):
                 np.testing.assert_allclose(found.w, (moved.w - result.w) / 1e-4, atol=1e-2)
                 np.testing.assert_allclose(found.objective, (moved.primal - result.primal) / 1e-4, atol=1e-2)
     assert n_slopes > 60
+
+
+def test_a_derivative_can_be_pickled():
+    found = solve_problem(MACHINES["c"](X, t, s, KERNELS["rbf"])).sensitivity().along(C=1.0)
+    again = pickle.loads(pickle.dumps(found))
+    np.testing.assert_array_equal(again.decision_function(Z), found.decision_function(Z))
 
 
 def test_where_rows_compete_no_number_is_stated():

@@ -181,7 +181,10 @@ def _check_numeric(dtype: np.dtype[Any], name: str) -> None:
     if dtype.kind == "c":
         raise DataTypeError(f"{name} is complex; samples must be real: pass {name}.real if the imaginary part is zero")
     if dtype.kind not in "biuf":
-        raise DataTypeError(f"{name} has entries of type {dtype}; samples must be numbers: encode text columns first")
+        raise DataTypeError(
+            f"{name} has entries of type {dtype}; samples must be numbers: encode text columns first, or open a file "
+            "by open_rows"
+        )
 
 
 def _refuse_object_array(raw: NDArray[Any], name: str, labels: Sequence[Any] | None) -> None:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -221,7 +222,7 @@ class Sensitivity(OptimalitySystem):
         """Build the derivative by (SENSE.3), (SENSE.4)."""
         change, dpoints, dK_beta = direction.change, direction.dpoints, direction.dK_beta
         beta, points, K = self.beta[self.S], self.points, self.K
-        dbeta = np.bincount(self.sample_index, self.sign * dalpha, self.svm.n)[self.S]
+        dbeta: FloatArray = np.asarray(np.bincount(self.sample_index, self.sign * dalpha, self.svm.n)[self.S], float)
         dmultipliers = dict(zip((group.multiplier for group in self.svm.groups), dmu.tolist(), strict=True))
         db = dmultipliers.pop("b", 0.0)
         w = points.T @ dbeta + dpoints.T @ beta if isinstance(self.kernel, Linear) else None
@@ -238,16 +239,25 @@ class Sensitivity(OptimalitySystem):
         if not np.isfinite(dalpha).all():
             objective = float("nan")
 
-        def f(X: Any) -> FloatArray:
-            Z = as_dense(self.check_points(X))
-            values = self._evaluate_kernel(Z, points) @ dbeta + db
-            return np.asarray(
-                values + self._differentiate_kernel_product(Z, points, beta, np.zeros_like(Z), dpoints, direction.gamma)
-            )
-
         return Derivative(
-            self.problem._expand_from_dual(dalpha), db, float(margin), objective, w, extras, two_sided, message, f
+            self.problem._expand_from_dual(dalpha),
+            db,
+            float(margin),
+            objective,
+            w,
+            extras,
+            two_sided,
+            message,
+            partial(self._differentiate_decision, dbeta, db, direction),
         )
+
+    def _differentiate_decision(self, dbeta: FloatArray, db: float, direction: _Direction, X: Any) -> FloatArray:
+        """Return df at fixed points X (q, d), (SENSE.3), for the rates of β of the samples S, (s,), and of b."""
+        Z = as_dense(self.check_points(X))
+        by_kernel = self._differentiate_kernel_product(
+            Z, self.points, self.beta[self.S], np.zeros_like(Z), direction.dpoints, direction.gamma
+        )
+        return np.asarray(self._evaluate_kernel(Z, self.points) @ dbeta + db + by_kernel)
 
     def _solve_direction(self, direction: _Direction) -> tuple[FloatArray, FloatArray] | None:
         """Solve for dμ and dα: (p,), (m,); None if they do not exist.
