@@ -79,7 +79,7 @@ class ExactOptimum:
         self.active_samples = np.flatnonzero(stated.s > 0.0).tolist()
         rows = [*stated.X[self.active_samples], *np.asarray(new_points).reshape(-1, stated.X.shape[1])]
         self.points = [{j: float(x) for j, x in enumerate(row) if x} for row in rows]
-        self.kernel, self.unit = checker.kernel_of(stated.machine["kernel"], self.points)
+        self.kernel, self.unit = checker.build_kernel(stated.machine["kernel"], self.points)
         n = len(rows)
         self.K = [[Fraction(0)] * n for _ in range(n)]
         for i in range(n):
@@ -218,7 +218,7 @@ class ExactOptimum:
         if "centre" in plane:
             centre = [Fraction(x) for x in plane["centre"]]
             mu["b"] = (Fraction(plane["radius"]) ** 2 - sum(x * x for x in centre)) / 2
-            looked = checker.by_coordinates(self.points, centre, [Fraction(0)] * len(self.points))
+            looked = checker.evaluate_by_coordinates(self.points, centre, [Fraction(0)] * len(self.points))
         else:
             for g, value in plane.get("multipliers", {}).items():
                 mu[g] = Fraction(value) * (half if g == "b" else 1)
@@ -226,9 +226,9 @@ class ExactOptimum:
             if "coef" in plane:
                 coef = [Fraction(x) * half for x in plane["coef"]]
                 coef += [Fraction(0)] * (len(self.points) - len(coef))
-                looked = checker.by_kernel(self.kernel, self.unit, coef, nothing)
+                looked = checker.evaluate_by_kernel(self.kernel, self.unit, coef, nothing)
             else:
-                looked = checker.by_coordinates(self.points, [Fraction(x) * half for x in plane["w"]], nothing)
+                looked = checker.evaluate_by_coordinates(self.points, [Fraction(x) * half for x in plane["w"]], nothing)
             if "radius" in plane:
                 mu["b"] = (Fraction(plane["radius"]) ** 2 - looked.w[0]) / 2
         found: Fraction = checker.bound_objectives(self.program, looked, self.alpha, mu)[0][1]

@@ -100,7 +100,7 @@ def compute_objectives(
     """Compute P of (DUAL.3) and D of (DUAL.1) without repair: D is −`checker.INFINITE` if α is infeasible."""
     points, program = as_sparse_rows(X), build_dual_program(svm)
     P, D, _ = checker.bound_objectives(
-        program, checker.by_coordinates(points, w, _compute_beta(program, alpha, len(points))), alpha, mu
+        program, checker.evaluate_by_coordinates(points, w, _compute_beta(program, alpha, len(points))), alpha, mu
     )
     return P[1], D[0]
 
@@ -148,7 +148,7 @@ def judge_dual(svm: Any, X: Any, point: Any) -> Verdict:
     w = as_fractions(point.w)
     dense = np.array([[row.get(j, 0.0) for j in range(len(w))] for row in points]).reshape(len(points), len(w))
     return _build_verdict(
-        program, dense @ dense.T, lambda beta: checker.by_coordinates(points, w, beta), point.alpha, mu
+        program, dense @ dense.T, lambda beta: checker.evaluate_by_coordinates(points, w, beta), point.alpha, mu
     )
 
 
@@ -179,7 +179,7 @@ def judge_plane(problem: Any, alpha: Any, plane: Any) -> Verdict:
 def exact_gram(kernel: Any, X: Any) -> list[Vector]:
     """Return K(x_i, x_j) (n, n) in fractions; of RBF and sigmoid kernels to some 60 digits."""
     named = {"name": NAMES[type(kernel)], **get_kernel_parameters(kernel)}
-    value, unit = checker.kernel_of(named, as_sparse_rows(X))
+    value, unit = checker.build_kernel(named, as_sparse_rows(X))
     return [[Fraction(sum(value(i, j)), 2 * unit) for j in range(len(X))] for i in range(len(X))]
 
 
@@ -194,8 +194,8 @@ def judge_classes(problem: Any, result: Any, alpha: Any = None, penalties: Any =
 
     def compute_plane(c: int, beta: Vector) -> PlaneValues:
         if "coef" in plane:
-            return checker.by_kernel(kernel, unit, as_fractions(plane["coef"][c]), beta)
-        return checker.by_coordinates(points, as_fractions(plane["w"][c]), beta)
+            return checker.evaluate_by_kernel(kernel, unit, as_fractions(plane["coef"][c]), beta)
+        return checker.evaluate_by_coordinates(points, as_fractions(plane["w"][c]), beta)
 
     alpha = problem.samples.select_active(result.alpha) if alpha is None else alpha
     C = as_fractions(result.upper[part] if penalties is None else penalties)
@@ -212,7 +212,7 @@ def _read_samples(problem: Any, found: Any) -> tuple[list[int], list[dict[int, f
     part = np.flatnonzero(np.asarray(problem.sample_weight) > 0.0).tolist()
     points = checker.select_points(found.machine, as_sparse_rows(found.X.matrix()), part)
     points += as_sparse_rows(found.machine["rows"]["points"]) if found.machine.get("rows") else []
-    return (part, points, *checker.kernel_of(found.machine["kernel"], points))
+    return (part, points, *checker.build_kernel(found.machine["kernel"], points))
 
 
 def _read_plane(
@@ -226,12 +226,12 @@ def _read_plane(
         coef = [half * coef[i] for i in part] if len(coef) != len(points) else [half * c for c in coef]
 
         def compute_plane(beta: Vector) -> PlaneValues:
-            return checker.by_kernel(kernel, unit, coef, beta)
+            return checker.evaluate_by_kernel(kernel, unit, coef, beta)
     else:
         w = as_fractions(plane["centre"]) if "centre" in plane else [half * x for x in as_fractions(plane["w"])]
 
         def compute_plane(beta: Vector) -> PlaneValues:
-            return checker.by_coordinates(points, w, beta)
+            return checker.evaluate_by_coordinates(points, w, beta)
 
     if "radius" in plane:
         square = compute_plane([Fraction(0)] * len(points)).w[0]
@@ -268,7 +268,7 @@ def _build_verdict(program: DualProgram, K: Any, evaluate: Any, alpha: Any, mu: 
     program, repaired, imbalance = _repair(program, K, clipped)
     beta = _compute_beta(program, repaired, len(K))
     P, D, difference = checker.bound_objectives(program, evaluate(beta), repaired, mu)
-    gap = checker.relative(P, D, difference)[1]
+    gap = checker.enclose_relative_gap(P, D, difference)[1]
     largest_norm = Fraction(float(max(np.diagonal(K).max(initial=0.0), 0.0)))
     scale = largest_norm * sum((abs(b) for b in beta), Fraction(0)) ** 2 / 2
     unlimited = P[1] == checker.INFINITE
@@ -383,7 +383,7 @@ def judge_proof(problem: Any, result: Any) -> Verdict:
         program, evaluate(_compute_beta(program, alpha, len(points))), alpha, mu
     )
     assert D[0] > -checker.INFINITE, "α is not feasible"
-    return Verdict(P[1], D[0], checker.relative(P, D, difference)[1], True, Fraction(0), Fraction(0))
+    return Verdict(P[1], D[0], checker.enclose_relative_gap(P, D, difference)[1], True, Fraction(0), Fraction(0))
 
 
 def is_optimum_zero(result: Any) -> bool:

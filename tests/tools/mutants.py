@@ -171,7 +171,7 @@ MUTANTS = [
     Mutant("bounds/proof/checker.py", "combine_alpha(a) <= C_i for label", "True for label", JOINT),
     Mutant("bounds/proof/checker.py", "any(miss[g] and not R[g] for g in R)", "False", CHECKER),
     Mutant("bounds/proof/checker.py", "a < 0 or (row.U is not None and a > row.U)", "a < 0", CHECKER),
-    Mutant("bounds/proof/checker.py", "+ plane_values.apart[1] / 2", "", HOSTILE),
+    Mutant("bounds/proof/checker.py", "+ plane_values.difference[1] / 2", "", HOSTILE),
     Mutant("bounds/proof/checker.py", "min(P[1] - D[0], program.unit * terms)]", "D[0] - D[0]]", CHECKER),
     Mutant("bounds/proof/checker.py", "{*range(len(rows))} - {*gone})", "{*range(len(rows))})", OUT),
     # --- bounds of every exact optimum

@@ -12,8 +12,8 @@ samples x_i, in a feature space if there is a kernel, a machine is a pair of fun
 with points z_k = sum of a few x_i, and numbers s, l, U, d, E, e, R that `build_dual` has for each machine. D(a) <= P(w,
 mu) if 0 <= a <= U and, for R_g = 0, E_g'a = e_g. So if P and D are close to each other, both are close to the optimum.
 
-The entries of a file are checked against `form_of`: a missing, unknown or unused entry makes the file unusable, and so
-does a number with too many digits. The printed sentences state the values used in the computation.
+The entries of a file are checked against `build_form`: a missing, unknown or unused entry makes the file unusable, and
+so does a number with too many digits. The printed sentences state the values used in the computation.
 
 Exit code: 0 if every claim is confirmed, alpha is claimed to be feasible, and the gap is claimed and at most --tol,
 which the file cannot set; or if it is confirmed that no hyperplane separates the classes. 1 if any of this is refuted
@@ -48,18 +48,18 @@ Table = tuple[list[str], list[list[Any]]]  # names of columns, and rows of cells
 Kernel = Callable[[int, int], tuple[int, int]]  # integers below and above a multiple of K(x_i, x_j)
 HEAD, SEAL = b'{\n"format": "qpsvm proof",\n"version": 1,\n', b'"seal": "'
 MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None", "?"}
-SCALED = ("PrimalHinge", "SVDD", "CrammerSinger", "WestonWatkins")  # machines without distance claims
-SEVERAL: Any = {"CrammerSinger": (max, sum), "WestonWatkins": (sum, max)}  # J and H of `bound_class_objectives`
+WITHOUT_DISTANCE = ("PrimalHinge", "SVDD", "CrammerSinger", "WestonWatkins")  # machines without distance claims
+ALL_IN_ONE: Any = {"CrammerSinger": (max, sum), "WestonWatkins": (sum, max)}  # J and H of `bound_class_objectives`
 BITS = 192  # precision of an irrational kernel value
 INFINITE = Fraction(1 << 5000)  # larger than every bound that a file can hold
-DIGITS = 4300  # largest number of digits of a number
-FINEST = 1 << 15  # largest number of bits of a common denominator
-MOST = 1 << 30  # largest number of bytes of an unpacked file
+MAX_DIGITS = 4300  # largest number of digits of a number
+MAX_DENOMINATOR_BITS = 1 << 15  # largest number of bits of a common denominator
+MAX_UNPACKED_BYTES = 1 << 30  # largest number of bytes of an unpacked file
 MAX_VALUE_BITS = 1 << 16  # largest number of bits of a kernel value
-NOTHING = 2.0**-900  # a smaller optimal value counts as 0, for which a relative gap is undefined
+NEGLIGIBLE_VALUE = 2.0**-900  # a smaller optimal value counts as 0, for which a relative gap is undefined
 TOLERANCE = 1e-6  # default of --tol
-NEAR = Fraction(1, 1 << 20)  # largest relative change of b or of the levels by rounding
-ZERO = Fraction(1, 1 << 40)  # largest gap of an optimum of 0: a larger one may be more than rounding
+MAX_ROUNDING_SHARE = Fraction(1, 1 << 20)  # largest relative change of b or of the levels by rounding
+MAX_GAP_OF_ZERO = Fraction(1, 1 << 40)  # largest gap of an optimum of 0: a larger one may be more than rounding
 
 
 class UnusableError(Exception):
@@ -107,7 +107,7 @@ class PlaneValues(NamedTuple):
     values: list[Ends]
     w: Ends
     v: Ends
-    apart: Ends
+    difference: Ends
 
 
 def require(condition: object, why: str) -> None:
@@ -119,47 +119,51 @@ def require(condition: object, why: str) -> None:
 # --- what a proof file may hold ---------------------------------------------------------------------------------------
 
 
-class Plain(NamedTuple):
+class Form(NamedTuple):
     """The form of a number or text: its description, and a test."""
 
-    words: str
-    ok: Callable[[Any], bool]
+    description: str
+    is_valid: Callable[[Any], bool]
 
 
-REAL = Plain("a finite number", lambda x: type(x) in (int, float) and abs(x) <= sys.float_info.max)
-POSITIVE = Plain("a positive number", lambda x: REAL.ok(x) and x > 0)
-AT_LEAST_0 = Plain("a number of at least 0", lambda x: REAL.ok(x) and x >= 0)
-SHARE = Plain("a number above 0 and at most 1", lambda x: REAL.ok(x) and 0 < x <= 1)
-INSIDE = Plain("a number above 0 and below 1", lambda x: REAL.ok(x) and 0 < x < 1)
-DEGREE = Plain("a whole number from 1 to 99", lambda x: REAL.ok(x) and x in range(1, 100))
-WHOLE = Plain("a whole number", lambda x: type(x) is int)
-NATURAL = Plain("a whole number from 1", lambda x: type(x) is int and x > 0)
-PLACE = Plain("a whole number from 0", lambda x: type(x) is int and 0 <= x < 1 << 31)
-EXPONENT = Plain("a whole number between -4000 and 4000", lambda x: type(x) is int and abs(x) <= 4000)
-ON_GRID = Plain("a whole number of at most 2200 bits", lambda x: type(x) is int and x.bit_length() <= 2200)
-TEXT = Plain("text of at most 10000 characters", lambda x: isinstance(x, str) and len(x) <= 10000)
-LABEL = Plain("text, a number or a truth value", lambda x: isinstance(x, bool) or TEXT.ok(x) or REAL.ok(x))
-FIRST_LABEL = Plain("a label, or null for all others", lambda x: x is None or LABEL.ok(x))
-OWN_OR_SUM = Plain("a finite number, or null", lambda x: x is None or REAL.ok(x))
-PENALTY = Plain("a positive number, or one for each row",
-              lambda x: POSITIVE.ok(x) or (isinstance(x, list) and all(map(POSITIVE.ok, x))))  # fmt: skip
-CATEGORIES = Plain("null, or a list of text", lambda x: x is None or (isinstance(x, list) and all(map(TEXT.ok, x))))
-B = {"free", "penalised", None}
+REAL = Form("a finite number", lambda x: type(x) in (int, float) and abs(x) <= sys.float_info.max)
+POSITIVE = Form("a positive number", lambda x: REAL.is_valid(x) and x > 0)
+AT_LEAST_0 = Form("a number of at least 0", lambda x: REAL.is_valid(x) and x >= 0)
+SHARE = Form("a number above 0 and at most 1", lambda x: REAL.is_valid(x) and 0 < x <= 1)
+OPEN_SHARE = Form("a number above 0 and below 1", lambda x: REAL.is_valid(x) and 0 < x < 1)
+DEGREE = Form("a whole number from 1 to 99", lambda x: REAL.is_valid(x) and x in range(1, 100))
+INTEGER = Form("a whole number", lambda x: type(x) is int)
+POSITIVE_INTEGER = Form("a whole number from 1", lambda x: type(x) is int and x > 0)
+INDEX = Form("a whole number from 0", lambda x: type(x) is int and 0 <= x < 1 << 31)
+EXPONENT = Form("a whole number between -4000 and 4000", lambda x: type(x) is int and abs(x) <= 4000)
+LONG_INTEGER = Form("a whole number of at most 2200 bits", lambda x: type(x) is int and x.bit_length() <= 2200)
+TEXT = Form("text of at most 10000 characters", lambda x: isinstance(x, str) and len(x) <= 10000)
+LABEL = Form("text, a number or a truth value", lambda x: isinstance(x, bool) or TEXT.is_valid(x) or REAL.is_valid(x))
+FIRST_LABEL = Form("a label, or null for all others", lambda x: x is None or LABEL.is_valid(x))
+NUMBER_OR_NULL = Form("a finite number, or null", lambda x: x is None or REAL.is_valid(x))
+PENALTY = Form(
+    "a positive number, or one for each row",
+    lambda x: POSITIVE.is_valid(x) or (isinstance(x, list) and all(map(POSITIVE.is_valid, x))),
+)
+CATEGORIES = Form(
+    "null, or a list of text", lambda x: x is None or (isinstance(x, list) and all(map(TEXT.is_valid, x)))
+)
+INTERCEPTS, TUBE_LOSSES = {"free", "penalised", None}, {"absolute", "squared"}
 MACHINES: dict[str, tuple[str, dict[str, Any]]] = {  # what is learnt of each sample, and the parameters
-    "CSVM": ("one of two", {"C": PENALTY, "intercept": B}),
-    "HardMargin": ("one of two", {"intercept": B}),
-    "NuSVM": ("one of two", {"nu": SHARE, "intercept": B}),
-    "PrimalHinge": ("one of two", {"lam": POSITIVE, "intercept": B}),
-    "SquaredHinge": ("one of two", {"C": PENALTY, "intercept": B}),
-    "HuberHinge": ("one of two", {"C": PENALTY, "width": POSITIVE, "intercept": B}),
-    "EpsilonSVR": ("number", {"C": PENALTY, "epsilon": AT_LEAST_0, "loss": {"absolute", "squared"}, "intercept": B}),
-    "NuSVR": ("number", {"C": PENALTY, "nu": SHARE, "intercept": B}),
-    "QuantileSVR": ("number", {"C": PENALTY, "quantile": INSIDE, "intercept": B}),
+    "CSVM": ("one of two", {"C": PENALTY, "intercept": INTERCEPTS}),
+    "HardMargin": ("one of two", {"intercept": INTERCEPTS}),
+    "NuSVM": ("one of two", {"nu": SHARE, "intercept": INTERCEPTS}),
+    "PrimalHinge": ("one of two", {"lam": POSITIVE, "intercept": INTERCEPTS}),
+    "SquaredHinge": ("one of two", {"C": PENALTY, "intercept": INTERCEPTS}),
+    "HuberHinge": ("one of two", {"C": PENALTY, "width": POSITIVE, "intercept": INTERCEPTS}),
+    "EpsilonSVR": ("number", {"C": PENALTY, "epsilon": AT_LEAST_0, "loss": TUBE_LOSSES, "intercept": INTERCEPTS}),
+    "NuSVR": ("number", {"C": PENALTY, "nu": SHARE, "intercept": INTERCEPTS}),
+    "QuantileSVR": ("number", {"C": PENALTY, "quantile": OPEN_SHARE, "intercept": INTERCEPTS}),
     "Ranking": ("number", {"C": POSITIVE}),
     "OneClass": ("nothing", {"nu": SHARE}),
     "SVDD": ("nothing", {"nu": SHARE}),
-    "CrammerSinger": ("one of several", {"C": PENALTY, "intercept": B}),
-    "WestonWatkins": ("one of several", {"C": PENALTY, "intercept": B}),
+    "CrammerSinger": ("one of several", {"C": PENALTY, "intercept": INTERCEPTS}),
+    "WestonWatkins": ("one of several", {"C": PENALTY, "intercept": INTERCEPTS}),
 }
 KERNELS: dict[str, dict[str, Any]] = {
     "linear": {},
@@ -174,29 +178,38 @@ CLAIMS: dict[str, dict[str, Any]] = {
     "dual at least": {"bound": REAL},
     "gap at most": {"bound": REAL},
     "gap at least": {"bound": REAL},
-    "gap of zero at most": {"bound": REAL},  # relative to `zero_scale`, if P is 0
-    "gap with the best b at most": {"bound": REAL, "b": (WHOLE, NATURAL)},  # another b, as a fraction
-    "gap with lower levels at most": {"bound": REAL, "lower": [(PLACE, AT_LEAST_0)]},  # by how much, of which rows
+    "gap of zero at most": {"bound": REAL},  # relative to `enclose_zero_scale`, if P is 0
+    "gap with the best b at most": {"bound": REAL, "b": (INTEGER, POSITIVE_INTEGER)},  # another b, as a fraction
+    "gap with lower levels at most": {"bound": REAL, "lower": [(INDEX, AT_LEAST_0)]},  # by how much, of which rows
     "distance at most": {"bound": REAL},  # of the plane from that of every optimum
     "the hulls meet": {},
 }
-FILL = Plain("a finite number, or text", lambda x: REAL.ok(x) or TEXT.ok(x))
-MORE: dict[str, Any] = {"rare?": [TEXT], "date?": {"ymd", "dmy", "mdy"}, "origin?": NATURAL, "fill?": FILL,
-                        "missing?": {"has a feature"}, "unit?": {*"%$€£¥"}}  # fmt: skip
-READING: dict[str, Any] = {"mean?": [REAL], "scale?": [REAL], "drop_missing?": [TEXT], "labels?": (FIRST_LABEL, LABEL)}
-TABLE: dict[str, Any] = {**READING, "columns?": [(TEXT, CATEGORIES, MORE)], "target?": TEXT, "na?": [TEXT],
-                         "decimal?": {".", ","}, "encoding?": TEXT}  # fmt: skip
-KINDS: Any = {"libsvm": {**READING, "first_index?": PLACE}, "csv": TABLE, "npy": TABLE, None: TABLE}
+FILL = Form("a finite number, or text", lambda x: REAL.is_valid(x) or TEXT.is_valid(x))
+COLUMN_OPTIONS: dict[str, Any] = {
+    "rare?": [TEXT], "date?": {"ymd", "dmy", "mdy"}, "origin?": POSITIVE_INTEGER, "fill?": FILL,
+    "missing?": {"has a feature"}, "unit?": {*"%$€£¥"},
+}  # fmt: skip
+READING_OPTIONS: dict[str, Any] = {
+    "mean?": [REAL], "scale?": [REAL], "drop_missing?": [TEXT], "labels?": (FIRST_LABEL, LABEL),
+}  # fmt: skip
+TABLE_OPTIONS: dict[str, Any] = {
+    **READING_OPTIONS, "columns?": [(TEXT, CATEGORIES, COLUMN_OPTIONS)], "target?": TEXT, "na?": [TEXT],
+    "decimal?": {".", ","}, "encoding?": TEXT,
+}  # fmt: skip
+OPTIONS_OF_KIND: Any = {
+    "libsvm": {**READING_OPTIONS, "first_index?": INDEX}, "csv": TABLE_OPTIONS, "npy": TABLE_OPTIONS,
+    None: TABLE_OPTIONS,
+}  # fmt: skip
 
 
 def check_form(value: Any, form: Any, where: str) -> None:
     """Raise UnusableError unless a value has a form.
 
-    Forms are `Plain`, {name: form}, with a ? after optional names, [form of each item], (form of the first item, ...),
+    A form is a `Form`, {name: form} with a ? after optional names, [form of each item], (form of the first item, ...),
     or a set of allowed values.
     """
-    if isinstance(form, Plain):
-        require(form.ok(value), f"{where} is not {form.words}")
+    if isinstance(form, Form):
+        require(form.is_valid(value), f"{where} is not {form.description}")
     elif isinstance(form, dict):
         require(isinstance(value, dict), f"{where} is no object with names")
         odd = {*value} - {name.rstrip("?") for name in form}
@@ -206,7 +219,7 @@ def check_form(value: Any, form: Any, where: str) -> None:
             if name.rstrip("?") in value:
                 check_form(value[name.rstrip("?")], subform, f"{where} {name.rstrip('?')}".strip())
     elif isinstance(form, (list, tuple)):
-        form = form[: len(value)] if form == (TEXT, CATEGORIES, MORE) and len(value) == 2 else form
+        form = form[: len(value)] if form == (TEXT, CATEGORIES, COLUMN_OPTIONS) and len(value) == 2 else form
         has_length = isinstance(value, list) and (isinstance(form, list) or len(value) == len(form))
         require(has_length, f"{where} is no list, or one of another length")
         for subform, item in zip(form * len(value) if isinstance(form, list) else form, value, strict=True):
@@ -223,20 +236,20 @@ def read_name(value: Any, where: str, names: Any) -> str:
     return str(name)
 
 
-def form_of(proof: Any) -> dict[str, Any]:
+def build_form(proof: Any) -> dict[str, Any]:
     """Return the form of a proof about this machine with this kernel."""
     name = read_name(proof["machine"], "name", MACHINES)
     kernel = read_name(proof["machine"]["kernel"], "name", KERNELS)
     learnt, _ = MACHINES[name]
     machine = build_machine_form(name, kernel)
-    fractions = [(PLACE, WHOLE, NATURAL)]
-    alpha = {"exponent": EXPONENT, "integers": [ON_GRID], "others": fractions}
+    fractions = [(INDEX, INTEGER, POSITIVE_INTEGER)]
+    alpha = {"exponent": EXPONENT, "integers": [LONG_INTEGER], "others": fractions}
     evidence: dict[str, Any] = {"alpha": alpha, "plane": build_plane_form(proof, learnt, kernel)}
     if name == "HardMargin" and "hulls" in proof:
         evidence = {"hulls": {"u": fractions, "v": fractions}}
     return {
-        "format": {"qpsvm proof"}, "version": NATURAL, "about": TEXT, "machine": machine,
-        "data": {"rows": NATURAL, "values": TEXT}, "file": build_file_form(proof["file"], learnt), **evidence,
+        "format": {"qpsvm proof"}, "version": POSITIVE_INTEGER, "about": TEXT, "machine": machine,
+        "data": {"rows": POSITIVE_INTEGER, "values": TEXT}, "file": build_file_form(proof["file"], learnt), **evidence,
         "claims": tuple({"claim": TEXT, **CLAIMS[read_name(claim, "claim", CLAIMS)]} for claim in proof["claims"]),
         "assumptions": [TEXT], "seal": TEXT,
     }  # fmt: skip
@@ -252,9 +265,9 @@ def build_machine_form(name: str, kernel: str) -> dict[str, Any]:
     if learnt == "one of several":
         form["classes"] = [LABEL]
     if name == "Ranking":
-        form["pairs"] = [(PLACE, PLACE)]
+        form["pairs"] = [(INDEX, INDEX)]
     if learnt != "one of several" and name != "SVDD" and kernel != "precomputed":  # linear constraints of the user
-        form["rows?"] = {"names": [TEXT], "points": [[REAL]], "each": [([(PLACE, REAL)], OWN_OR_SUM, REAL)]}
+        form["rows?"] = {"names": [TEXT], "points": [[REAL]], "each": [([(INDEX, REAL)], NUMBER_OR_NULL, REAL)]}
     return form
 
 
@@ -262,7 +275,7 @@ def build_plane_form(proof: Any, learnt: str, kernel: str) -> dict[str, Any]:
     """Return the form of a plane, given by w or by the coefficients of the samples; for a ball w is its centre."""
     stored, is_ball = proof.get("plane", ()), proof["machine"]["name"] == "SVDD"
     key_of_w = "coef" if "coef" in stored or kernel != "linear" else "w"
-    multipliers_form = dict.fromkeys(multipliers(proof["machine"]), REAL)
+    multipliers_form = dict.fromkeys(list_multipliers(proof["machine"]), REAL)
     if learnt == "one of several":
         return {key_of_w: [[REAL]], "b": [REAL]}
     if is_ball and key_of_w == "w":
@@ -278,12 +291,12 @@ def build_file_form(reading: Any, learnt: str) -> dict[str, Any]:
         return {}
     kind = reading.get("kind")
     seen = {"name": TEXT, "sha256": TEXT} if {"name", "sha256"} & {*reading} else {}
-    form: dict[str, Any] = {**seen, "kind?": {"csv", "npy", "libsvm"}, **KINDS[kind]}
+    form: dict[str, Any] = {**seen, "kind?": {"csv", "npy", "libsvm"}, **OPTIONS_OF_KIND[kind]}
     is_unused = {"target?": learnt == "nothing", "labels?": learnt != "one of two"}
     return {key: subform for key, subform in form.items() if not is_unused.get(key)}
 
 
-def multipliers(machine: Any) -> set[str]:
+def list_multipliers(machine: Any) -> set[str]:
     """Return the names of the multipliers mu of a machine with one decision function."""
     names = {"NuSVM": {"rho"}, "NuSVR": {"epsilon"}, "OneClass": {"b"}, "SVDD": {"b"}}.get(machine["name"], set())
     return names | ({"b"} if machine["parameters"].get("intercept") else set())
@@ -291,9 +304,9 @@ def multipliers(machine: Any) -> set[str]:
 
 def parse_proof(content: bytes) -> Any:
     """Parse a proof, and check the forms of its parts and that they fit together."""
-    numbers: Any = {"parse_int": integer, "parse_float": number, "parse_constant": number}
+    numbers: Any = {"parse_int": parse_integer, "parse_float": parse_number, "parse_constant": parse_number}
     proof = json.loads(content.decode(), object_pairs_hook=reject_duplicate_keys, **numbers)
-    check_form(proof, form_of(proof), "")
+    check_form(proof, build_form(proof), "")
     machine, kinds, n = proof["machine"], [claim["claim"] for claim in proof["claims"]], proof["data"]["rows"]
     require(len({*kinds}) == len(kinds), "a claim is there twice")
     require(("hulls" in proof) == ("the hulls meet" in kinds), "a claim is about what the proof does not hold")
@@ -334,13 +347,13 @@ def check_fractions(sides: list[Any]) -> None:
         require(len({k for k, _, _ in side}) == len(side), "a row has two numbers")
         for _, _, q in side:
             common = math.lcm(common, q)
-            require(common.bit_length() <= FINEST, "the fractions have too many digits to be checked")
+            require(common.bit_length() <= MAX_DENOMINATOR_BITS, "the fractions have too many digits to be checked")
 
 
 # --- the proof file and the data --------------------------------------------------------------------------------------
 
 
-def content_of(path: str) -> bytes:
+def read_content(path: str) -> bytes:
     """Read the bytes of a file."""
     try:
         require(stat.S_ISREG(os.stat(path).st_mode), f"{path} cannot be read: it is no file")
@@ -350,26 +363,28 @@ def content_of(path: str) -> bytes:
         raise UnusableError(f"{path} cannot be read: {error}") from error
 
 
-def number(value_or_text: Any) -> float:
+def parse_number(value_or_text: Any) -> float:
     """Convert text to the nearest float; check that a number is a finite float."""
     is_number = not isinstance(value_or_text, str) or (
-        len(value_or_text) <= DIGITS and re.fullmatch(r"[-+.\deE]+", value_or_text, re.ASCII)
+        len(value_or_text) <= MAX_DIGITS and re.fullmatch(r"[-+.\deE]+", value_or_text, re.ASCII)
     )
     require(is_number and math.isfinite(value := float(value_or_text)), f"{quote(value_or_text)} is no finite number")
     require(isinstance(value_or_text, str) or value == value_or_text, f"{quote(value_or_text)} is no float")
     return value
 
 
-def integer(text: str) -> int:
+def parse_integer(text: str) -> int:
     """Convert text to an integer; it must not be too long."""
-    require(len(text) <= DIGITS and re.fullmatch(r"[-+]?\d+", text, re.ASCII), f"{quote(text)} is no whole number here")
+    require(
+        len(text) <= MAX_DIGITS and re.fullmatch(r"[-+]?\d+", text, re.ASCII), f"{quote(text)} is no whole number here"
+    )
     return int(text)
 
 
-def places(given: str) -> list[int]:
+def parse_row_indices(given: str) -> list[int]:
     """Parse nonnegative integers separated by commas."""
-    found = [integer(text.strip()) for text in given.split(",")]
-    require(all(map(PLACE.ok, found)), f"{quote(given)} are no rows")
+    found = [parse_integer(text.strip()) for text in given.split(",")]
+    require(all(map(INDEX.is_valid, found)), f"{quote(given)} are no rows")
     return found
 
 
@@ -381,7 +396,7 @@ def reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def open_proof(path: str) -> Any:
     """Return the content of a proof file; None if its bytes are not those that were sealed."""
-    content = content_of(path)
+    content = read_content(path)
     require(content.startswith(HEAD[:25]), f"{path} is not a proof file of qpsvm")
     body, _, seal = content.rpartition(SEAL)
     if seal != hashlib.sha256(body).hexdigest().encode() + b'"\n}\n' or not content.startswith(HEAD):
@@ -389,7 +404,7 @@ def open_proof(path: str) -> Any:
     return parse_proof(content)
 
 
-def table_of_csv(content: str) -> Table:
+def parse_csv(content: str) -> Table:
     """Return the names of the columns, and the cells of each row."""
     head = re.sub('"[^"]*"', "", next((line for line in content.split("\n") if line.strip()), ""))
     lines = csv.reader(io.StringIO(content), delimiter=max(",;\t|", key=head.count), skipinitialspace=True, strict=True)
@@ -397,7 +412,7 @@ def table_of_csv(content: str) -> Table:
     return [" ".join(name.split()) for name in header], [[cell.strip() for cell in row] for row in rows]
 
 
-def table_of_npy(content: bytes) -> Table:
+def parse_npy(content: bytes) -> Table:
     """Return an array as a table whose columns are named 0, 1, ...."""
     first = 10 if content[6] == 1 else 12
     start = first + int.from_bytes(content[8:first], "little")
@@ -428,7 +443,7 @@ def select_columns(header: list[str], reading: Any, target: str | None) -> list[
     return columns
 
 
-def of_table(table: Table, reading: Any, target: str | None) -> tuple[list[Sparse], list[Any]]:
+def encode_table(table: Table, reading: Any, target: str | None) -> tuple[list[Sparse], list[Any]]:
     """Return the features of each row, and its target as in the table."""
     header, lines = table
     columns = select_columns(header, reading, target)
@@ -438,16 +453,16 @@ def of_table(table: Table, reading: Any, target: str | None) -> tuple[list[Spars
         required += [*([] if target is None else [target]), *reading["drop_missing"]]
     rows, targets = [], []
     for line in lines:
-        cells = {name: plain_cell(cell, reading) for name, cell in zip(header, line, strict=True)}
+        cells = {name: normalise_cell(cell, reading) for name, cell in zip(header, line, strict=True)}
         if any(cells[name] in MISSING for name in required):
             continue
-        x = [value for name, *how in columns for value in features(name, cells[name], *how)]
+        x = [value for name, *how in columns for value in encode_cell(name, cells[name], *how)]
         rows.append({j: value for j, value in enumerate(x) if value})
         targets.append(None if target is None else cells[target])
     return rows, targets
 
 
-def plain_cell(cell: Any, reading: Any) -> Any:
+def normalise_cell(cell: Any, reading: Any) -> Any:
     """Return a cell of text with "" for a missing value, and a number with a point and without thousands marks."""
     if isinstance(cell, str) and cell in reading.get("na", ()):
         return ""
@@ -465,26 +480,26 @@ def plain_cell(cell: Any, reading: Any) -> Any:
     return parts[1] + re.sub("[^0-9]", "", parts[2]) + fraction + parts[4]
 
 
-def features(name: str, cell: Any, categories: Any, options: Any) -> list[float]:
+def encode_cell(name: str, cell: Any, categories: Any, options: Any) -> list[float]:
     """Return the features of a cell: a number; 0 or 1 for each category and for rare ones; or the parts of a date."""
     missing = cell in MISSING and "fill" in options
     value, rare = options["fill"] if missing else cell, options.get("rare", ())
     if "date" in options:
-        day = value if missing else day_of(value, options["date"])
-        require(REAL.ok(day) and 0 < day < 3652060, f"column {name!r} has a date that is none")
+        day = value if missing else parse_day(value, options["date"])
+        require(REAL.is_valid(day) and 0 < day < 3652060, f"column {name!r} has a date that is none")
         date = datetime.date.fromordinal(int(day))
         parts = (date.year, date.month, date.weekday(), date.toordinal() - options["origin"])
         values = [float(part) for part in parts]
     elif categories is None:
         bare = re.sub(rf"\s|[{options['unit']}]", "", value) if "unit" in options and not missing else value
-        values = [number(bare)]
+        values = [parse_number(bare)]
     else:
         require(value in categories or value in rare, f"column {name!r} has another category")
         values = [float(value == category) for category in categories] + [float(value in rare)] * bool(rare)
     return values + [float(cell in MISSING)] * ("missing" in options)
 
 
-def day_of(text: str, order: str) -> Any:
+def parse_day(text: str, order: str) -> Any:
     """Return the number of a day, 1 for 1 January of year 1; None if the text is not a date in this order."""
     time = r"(?:[T ]+\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s*(?:Z|UTC|[-+]\d{2}:?\d{2}|[AaPp][Mm])?)?"
     first, last = (4, 2) if order == "ymd" else (2, 4)
@@ -505,17 +520,17 @@ def parse_libsvm(content: str) -> list[tuple[str, list[list[str]]]]:
     return [(line[0], [p.split(":") for p in line[1:] if not p.startswith("qid:")]) for line in lines if line]
 
 
-def of_libsvm(content: str, reading: Any) -> tuple[list[Sparse], list[Any]]:
+def encode_libsvm(content: str, reading: Any) -> tuple[list[Sparse], list[Any]]:
     """Return the samples and targets of the lines of a LIBSVM file."""
     lines = parse_libsvm(content)
-    first = reading.get("first_index", min([1, *(integer(j) for _, pairs in lines for j, _ in pairs)]))
+    first = reading.get("first_index", min([1, *(parse_integer(j) for _, pairs in lines for j, _ in pairs)]))
     if "drop_missing" in reading:
         lines = [(y, pairs) for y, pairs in lines if not {value for _, value in pairs} & MISSING]
     for _, pairs in lines:
-        indices = {integer(j) for j, _ in pairs}
+        indices = {parse_integer(j) for j, _ in pairs}
         require(len(indices) == len(pairs), "a feature is there twice in one line")
         require(all(0 <= j - first < 1 << 31 for j in indices), "a feature has a number that is out of range")
-    rows = [{int(j) - first: value for j, text in pairs if (value := number(text))} for _, pairs in lines]
+    rows = [{int(j) - first: value for j, text in pairs if (value := parse_number(text))} for _, pairs in lines]
     return rows, [y for y, _ in lines]
 
 
@@ -524,8 +539,9 @@ def unpack(content: bytes) -> bytes:
     for mark, packer in ((b"\x1f\x8b", gzip), (b"BZh", bz2), (b"\xfd7zXZ\0", lzma)):
         if content.startswith(mark):
             with packer.open(io.BytesIO(content)) as file:
-                content = file.read(MOST + 1)
-            require(len(content) <= MOST, f"the data are packed, and unpacked they have more than {MOST} bytes")
+                content = file.read(MAX_UNPACKED_BYTES + 1)
+            limit = f"the data are packed, and unpacked they have more than {MAX_UNPACKED_BYTES} bytes"
+            require(len(content) <= MAX_UNPACKED_BYTES, limit)
     return content
 
 
@@ -537,24 +553,26 @@ def decode_data(content: bytes, encoding: str) -> str:
         raise UnusableError(f"the data are not text in {encoding}") from None
 
 
-def samples(content: bytes, reading: Any, target: str | None, machine: Any) -> tuple[list[Sparse], list[float], str]:
+def read_samples(
+    content: bytes, reading: Any, target: str | None, machine: Any
+) -> tuple[list[Sparse], list[float], str]:
     """Return the rows of a data file and their targets, read as the proof says, and its kind: csv, libsvm or npy."""
     content, target, learnt_of = unpack(content), target or reading.get("target"), MACHINES[machine["name"]][0]
     learns, kind = learnt_of != "nothing", "npy" if content.startswith(b"\x93NUMPY") else reading.get("kind")
     if kind == "npy":
-        table = table_of_npy(content)
+        table = parse_npy(content)
         if learns and str(target).endswith(".npy"):
-            y = table_of_npy(content_of(str(target)))[1]
+            y = parse_npy(read_content(str(target)))[1]
             table = [*table[0], str(target)], [row + extra_cells for row, extra_cells in zip(table[1], y, strict=True)]
     else:
         text = decode_data(content, reading.get("encoding", "utf-8-sig")).replace("\r\n", "\n").replace("\r", "\n")
         kind = kind or guess_kind(text)
-        table = ([], []) if kind == "libsvm" else table_of_csv(text)
+        table = ([], []) if kind == "libsvm" else parse_csv(text)
     require(reading.get("kind") in (kind, None), f"the data are {kind}, and not as the proof says")
     if kind == "libsvm":
-        rows, targets = of_libsvm(text, reading)
+        rows, targets = encode_libsvm(text, reading)
     else:
-        rows, targets = of_table(table, reading, (target or table[0][-1]) if learns else None)
+        rows, targets = encode_table(table, reading, (target or table[0][-1]) if learns else None)
     require(rows, "the data are empty")
     if "scale" in reading:
         rows = standardise(rows, reading["mean"], reading["scale"])
@@ -586,7 +604,7 @@ def leave_out(rows: list[Sparse], y: list[float], gone: list[int], machine: Any)
     return [rows[i] for i in kept_rows], [y[i] for i in kept_rows]
 
 
-def row_names(gone: Sequence[int]) -> str:
+def name_rows(gone: Sequence[int]) -> str:
     """Name rows by their indices; of many, only the first."""
     parts = [f"row {gone[0]}"] if len(gone) == 1 else ["rows " + ", ".join(map(str, gone[:20]))]
     return " ".join(parts + [f"and {len(gone) - 20} more"] * (len(gone) > 20))
@@ -601,10 +619,10 @@ def encode_targets(targets: list[Any], labels: Any, of: str) -> list[float]:
     def is_label(cell: Any, label: Any) -> Any:
         if isinstance(label, str) or (isinstance(label, bool) and cell in ("False", "True")):
             return cell == str(label)
-        return number(cell) == label
+        return parse_number(cell) == label
 
     if of == "number":
-        return [number(target) for target in targets]
+        return [parse_number(target) for target in targets]
     codes = []
     for target in targets:
         places = [c for c, label in enumerate(labels) if label is not None and is_label(target, label)]
@@ -614,7 +632,7 @@ def encode_targets(targets: list[Any], labels: Any, of: str) -> list[float]:
     return codes if of == "one of several" else [2 * c - 1 for c in codes]
 
 
-def digest(rows: list[Sparse], y: list[float]) -> str:
+def compute_digest(rows: list[Sparse], y: list[float]) -> str:
     """Return the SHA-256 of doubles: for each row the number of nonzeros, index and value of each, and the target."""
     sha256 = hashlib.sha256()
     for row, t in zip(rows, y, strict=True):
@@ -639,7 +657,7 @@ class Targets(NamedTuple):
     s: list[Fraction]
     C: list[Fraction]
     diagonal: list[Fraction]
-    part: list[int]
+    indices: list[int]
 
 
 def list_sides(machine: Any, targets: Targets) -> list[tuple[Any, Any, Any, Any]]:
@@ -693,7 +711,7 @@ def find_mass(machine: Any, targets: Targets) -> tuple[str | None, Fraction, Fra
 
 def list_pair_rows(machine: Any, targets: Targets) -> list[DualRow]:
     """Return the rows of a ranking: f of one sample should exceed f of another."""
-    index_of, one = {i: k for k, i in enumerate(targets.part)}, Fraction(1)
+    index_of, one = {i: k for k, i in enumerate(targets.indices)}, Fraction(1)
     pairs = [(index_of[i], index_of[j]) for i, j in machine.get("pairs", ()) if i in index_of and j in index_of]
     C = Fraction(machine["parameters"].get("C", 1)) if pairs else one
     return [
@@ -740,14 +758,14 @@ def as_integers(numbers: Iterable[Any]) -> tuple[list[int], int]:
     return [p * (common // q) for p, q in ratios], common
 
 
-def whole_rows(rows: list[Sparse]) -> tuple[list[dict[int, int]], int]:
+def convert_to_integers(rows: list[Sparse]) -> tuple[list[dict[int, int]], int]:
     """Return rows as integers over a common denominator."""
     integers, common = as_integers(x for row in rows for x in row.values())
     values = iter(integers)
     return [{j: next(values) for j in row} for row in rows], common
 
 
-def exponential(x: Fraction) -> tuple[int, int]:
+def enclose_exponential(x: Fraction) -> tuple[int, int]:
     """Return integers below and above 2^BITS exp(-x), for x >= 0: exp(-x/2^r) to the power 2^r, x/2^r < 1/256.
 
     In units of 2^-BITS, the error of each of the k terms of the series is less than 2, because the error of x is less
@@ -768,16 +786,16 @@ def exponential(x: Fraction) -> tuple[int, int]:
     return low, high
 
 
-def tangent(x: Fraction) -> tuple[int, int]:
+def enclose_tangent(x: Fraction) -> tuple[int, int]:
     """Return integers below and above 2^BITS tanh(x)."""
-    one, (low, high) = 1 << BITS, exponential(2 * abs(x))
+    one, (low, high) = 1 << BITS, enclose_exponential(2 * abs(x))
     below, above = (one - high << BITS) // (one + high), (one - low << BITS) // (one + low) + 1
     return (below, above) if x >= 0 else (-above, -below)
 
 
-def kernel_of(kernel: Any, points: list[Sparse]) -> tuple[Kernel, int]:
+def build_kernel(kernel: Any, points: list[Sparse]) -> tuple[Kernel, int]:
     """Return a multiple of the kernel over some points, and the factor."""
-    (rows, common), gamma = whole_rows(points), Fraction(kernel.get("gamma", 1))
+    (rows, common), gamma = convert_to_integers(points), Fraction(kernel.get("gamma", 1))
     square = common * common
 
     def dot(i: int, j: int) -> int:
@@ -795,10 +813,10 @@ def kernel_of(kernel: Any, points: list[Sparse]) -> tuple[Kernel, int]:
             return lambda i, j: ((factor * dot(i, j) + constant) ** power,) * 2, unit**power
         case "rbf":
             norms, scale = [dot(i, i) for i in range(len(rows))], gamma / square
-            return lambda i, j: exponential(scale * (norms[i] + norms[j] - 2 * dot(i, j))), 1 << BITS
+            return lambda i, j: enclose_exponential(scale * (norms[i] + norms[j] - 2 * dot(i, j))), 1 << BITS
         case "sigmoid":
             shift = Fraction(kernel["coef0"])
-            return lambda i, j: tangent(gamma * Fraction(dot(i, j), square) + shift), 1 << BITS
+            return lambda i, j: enclose_tangent(gamma * Fraction(dot(i, j), square) + shift), 1 << BITS
         case "precomputed":
             return lambda i, j: (rows[i].get(j, 0),) * 2, common
     raise UnusableError(f"this checker does not know the kernel {kernel['name']!r}")
@@ -812,7 +830,7 @@ def enclose_sum(factors: dict[int, int], ends: Any) -> list[int]:
     return [sum(factor * ends[j][k ^ (factor < 0)] for j, factor in factors.items()) for k in (0, 1)]
 
 
-def by_kernel(kernel: Kernel, unit: int, coef: list[Fraction], beta: list[Fraction]) -> PlaneValues:
+def evaluate_by_kernel(kernel: Kernel, unit: int, coef: list[Fraction], beta: list[Fraction]) -> PlaneValues:
     """Enclose each value between two fractions, for w = sum coef_j x_j and v = sum beta_j x_j."""
     vectors, denominators = [], []
     for coefficients in (coef, beta, [c - b for c, b in zip(coef, beta, strict=True)]):  # w, v and w - v
@@ -833,9 +851,9 @@ def by_kernel(kernel: Kernel, unit: int, coef: list[Fraction], beta: list[Fracti
     return PlaneValues(values, *squared_norms)
 
 
-def by_coordinates(points: list[Sparse], plane: list[Fraction], beta: list[Fraction]) -> PlaneValues:
+def evaluate_by_coordinates(points: list[Sparse], plane: list[Fraction], beta: list[Fraction]) -> PlaneValues:
     """Return the exact values for a w given by coordinates."""
-    (rows, unit), (b, b_unit), (w, w_unit) = whole_rows(points), as_integers(beta), as_integers(plane)
+    (rows, unit), (b, b_unit), (w, w_unit) = convert_to_integers(points), as_integers(beta), as_integers(plane)
     values = [Fraction(sum(w[j] * x for j, x in row.items()), unit * w_unit) for row in rows]
     sums = [0] * len(w)
     for factor, row in zip(b, rows, strict=True):
@@ -847,7 +865,7 @@ def by_coordinates(points: list[Sparse], plane: list[Fraction], beta: list[Fract
     return PlaneValues([[value] * 2 for value in values], *squares)
 
 
-def loss(row: DualRow, t: Fraction) -> Fraction:
+def compute_loss(row: DualRow, t: Fraction) -> Fraction:
     """Return psi(t)."""
     if t <= 0:
         return Fraction(0)
@@ -880,7 +898,7 @@ def bound_primal(program: DualProgram, plane_values: PlaneValues, mu: dict[str, 
     """Enclose P, given enclosures of t_k."""
     cost, P = sum((e * mu[g] + program.R[g] * mu[g] ** 2 / 2 for g, e in program.e.items()), Fraction(0)), []
     for k in (0, 1):
-        losses = [loss(row, t[k]) for row, t in zip(program.rows, slacks, strict=True)]
+        losses = [compute_loss(row, t[k]) for row, t in zip(program.rows, slacks, strict=True)]
         P.append(INFINITE if INFINITE in losses else program.unit * (plane_values.w[k] / 2 + cost + sum(losses)))
     return P
 
@@ -913,8 +931,8 @@ def bound_objectives(
         return P, D, [INFINITE] * 2
     if P[1] == INFINITE:
         return P, D, [INFINITE if P[0] == INFINITE else Fraction(0), INFINITE]
-    losses = [max(loss(row, t) - a * t for t in ends) for (row, a), ends in zip(pairs, slacks, strict=True)]
-    terms = sum(losses, Fraction(0)) + sum(row.d * a * a / 2 for row, a in pairs) + plane_values.apart[1] / 2
+    losses = [max(compute_loss(row, t) - a * t for t in ends) for (row, a), ends in zip(pairs, slacks, strict=True)]
+    terms = sum(losses, Fraction(0)) + sum(row.d * a * a / 2 for row, a in pairs) + plane_values.difference[1] / 2
     terms += sum(ridge * (mu[g] - miss[g] / ridge) ** 2 / 2 for g, ridge in program.R.items() if ridge)
     return P, D, [max(P[0] - D[1], Fraction(0)), min(P[1] - D[0], program.unit * terms)]
 
@@ -923,7 +941,7 @@ def bound_class_primal(
     machine: Any, C: list[Fraction], y: list[int], b: list[Fraction], plane_values: list[PlaneValues]
 ) -> Ends:
     """Enclose P of an all-in-one machine."""
-    (combine_losses, _), P, half = SEVERAL[machine["name"]], [], Fraction(1, 2)
+    (combine_losses, _), P, half = ALL_IN_ONE[machine["name"]], [], Fraction(1, 2)
     b_cost = half * sum(x * x for x in b) * (machine["parameters"]["intercept"] == "penalised")
     for end in (0, 1):
         losses = Fraction(0)
@@ -939,7 +957,7 @@ def bound_class_dual(
     plane_values: list[PlaneValues],
 ) -> Ends:  # fmt: skip
     """Enclose D of an all-in-one machine, given the a_ic of each sample and sum_i B_ic; -infinity if infeasible."""
-    (_, combine_alpha), intercept = SEVERAL[machine["name"]], machine["parameters"]["intercept"]
+    (_, combine_alpha), intercept = ALL_IN_ONE[machine["name"]], machine["parameters"]["intercept"]
     samples = zip(y, C, alphas, strict=True)
     within_bounds = all(min(a) >= 0 and a[label] == 0 and combine_alpha(a) <= C_i for label, C_i, a in samples)
     if not within_bounds or (intercept == "free" and any(B_sums)):
@@ -951,7 +969,7 @@ def bound_class_dual(
 
 def bound_class_objectives(
     machine: Any, C: list[Fraction], y: list[int], alpha: list[Fraction], b: list[Fraction],
-    look: Callable[..., PlaneValues],
+    evaluate: Callable[..., PlaneValues],
 ) -> tuple[Ends, Ends, Ends]:  # fmt: skip
     """Enclose P, D and P - D of an all-in-one machine: f_c(x) = <w_c, x> + b_c should be 1 below f_y of the class y.
 
@@ -965,7 +983,7 @@ def bound_class_objectives(
     require(len(alpha) == len(y) * k, f"alpha has {len(alpha)} numbers, for {len(y)} samples and {k} classes")
     alphas = [alpha[start : start + k] for start in range(0, len(alpha), k)]
     B = [[sum(a, -a[c]) if label == c else -a[c] for label, a in zip(y, alphas, strict=True)] for c in range(k)]
-    plane_values = [look(c, B[c]) for c in range(k)]
+    plane_values = [evaluate(c, B[c]) for c in range(k)]
     P = bound_class_primal(machine, C, y, b, plane_values)
     D = bound_class_dual(machine, C, y, alphas, [sum(column, Fraction(0)) for column in B], plane_values)
     if D[0] == -INFINITE:
@@ -973,7 +991,7 @@ def bound_class_objectives(
     return P, D, [max(P[0] - D[1], Fraction(0)), P[1] - D[0]]
 
 
-def relative(P: Ends, D: Ends, difference: Ends) -> Ends:
+def enclose_relative_gap(P: Ends, D: Ends, difference: Ends) -> Ends:
     """Enclose (P - D)/max(|P|, |D|); 0 if P = D."""
     if difference[1] == 0 or difference[0] == INFINITE:
         return difference
@@ -1010,8 +1028,8 @@ def iter_hull_verdicts(proof: Any, rows: list[Sparse], y: list[float]) -> Iterat
         difference += [sign * w for _, w in weights]
     text = "the weights of rows of either class are positive and add up to 1, exactly"
     yield text, "confirmed" if are_convex else "REFUTED"
-    kernel, unit = kernel_of(proof["machine"]["kernel"], select_points(proof["machine"], rows, indices))
-    squared_distance = by_kernel(kernel, unit, difference, [Fraction(0)] * len(difference)).w
+    kernel, unit = build_kernel(proof["machine"]["kernel"], select_points(proof["machine"], rows, indices))
+    squared_distance = evaluate_by_kernel(kernel, unit, difference, [Fraction(0)] * len(difference)).w
     verdict = "confirmed" if are_convex and squared_distance == [0, 0] else "REFUTED"
     yield "both make the same point, so that no hyperplane separates the classes", verdict
 
@@ -1032,9 +1050,9 @@ class Points(NamedTuple):
     rows: list[Sparse]
     kernel: Kernel
     unit: int
-    by_kernel: bool
+    uses_kernel: bool
 
-    def distance(self, i: int, c: int | None) -> Ends:
+    def enclose_distance(self, i: int, c: int | None) -> Ends:
         """Enclose |x_i - x_c|, or |x_i| without c."""
         square = [*self.kernel(i, i)]
         if c is not None:
@@ -1044,10 +1062,12 @@ class Points(NamedTuple):
         roots = [math.isqrt((max(x, 0) << 2 * n) // self.unit) for x, n in zip(square, bits, strict=True)]
         return [Fraction(roots[0], 1 << bits[0]), Fraction(roots[1] + 1, 1 << bits[1])]
 
-    def look(self, plane: Any, half: Fraction, beta: list[Fraction]) -> PlaneValues:
+    def evaluate(self, plane: Any, half: Fraction, beta: list[Fraction]) -> PlaneValues:
         """Evaluate w, which is `half` times the numbers of the plane, and v = sum beta_j x_j."""
         w = [Fraction(x) * half for x in plane]
-        return by_kernel(self.kernel, self.unit, w, beta) if self.by_kernel else by_coordinates(self.rows, w, beta)
+        if self.uses_kernel:
+            return evaluate_by_kernel(self.kernel, self.unit, w, beta)
+        return evaluate_by_coordinates(self.rows, w, beta)
 
 
 def iter_claim_verdicts(proof: Any, rows: list[Sparse], y: list[float], tol: float) -> Iterator[tuple[str, str]]:
@@ -1058,9 +1078,9 @@ def iter_claim_verdicts(proof: Any, rows: list[Sparse], y: list[float], tol: flo
     require(indices, "no row has a weight")
     rows_of_points = select_points(machine, rows, indices)
     rows_of_points += [{j: x for j, x in enumerate(z) if x} for z in machine.get("rows", {}).get("points", ())]
-    points = Points(rows_of_points, *kernel_of(machine["kernel"], rows_of_points), "coef" in proof["plane"])
+    points = Points(rows_of_points, *build_kernel(machine["kernel"], rows_of_points), "coef" in proof["plane"])
     weights = [s[i] for i in indices]
-    if machine["name"] in SEVERAL:
+    if machine["name"] in ALL_IN_ONE:
         C = compute_penalties(machine["parameters"], weights, indices)
         yield from iter_class_verdicts(proof, points, [int(y[i]) for i in indices], C, tol)
         return
@@ -1071,8 +1091,8 @@ def iter_claim_verdicts(proof: Any, rows: list[Sparse], y: list[float], tol: flo
     alpha, n_rows = read_alpha(proof), len(program.rows)
     require(len(alpha) == n_rows > 0, f"alpha has {len(alpha)} numbers, and the dual {n_rows} rows")
     yield from iter_readings(machine, program, y)
-    claims = ProgramClaims.of_plane(proof["plane"], program, alpha, points)
-    yield from verdicts(proof, claims.bound, claims.is_near, tol)
+    claims = ProgramClaims.from_plane(proof["plane"], program, alpha, points)
+    yield from iter_verdicts(proof, claims.bound, claims.is_near, tol)
 
 
 def iter_class_verdicts(
@@ -1084,8 +1104,8 @@ def iter_class_verdicts(
     planes = plane["coef" if "coef" in plane else "w"]
     require(len(planes) == len(b) == len(machine["classes"]) > 1, "there are other classes")
     one = Fraction(1)
-    objectives = bound_class_objectives(machine, C, y, alpha, b, lambda c, beta: points.look(planes[c], one, beta))
-    yield from verdicts(proof, lambda _: objectives, lambda _: False, tol)
+    objectives = bound_class_objectives(machine, C, y, alpha, b, lambda c, beta: points.evaluate(planes[c], one, beta))
+    yield from iter_verdicts(proof, lambda _: objectives, lambda _: False, tol)
 
 
 def iter_readings(machine: Any, program: DualProgram, y: list[float]) -> Iterator[tuple[str, str]]:
@@ -1110,7 +1130,9 @@ class ProgramClaims(NamedTuple):
     distances: Callable[[int, int | None], Ends]
 
     @classmethod
-    def of_plane(cls, stored_plane: Any, program: DualProgram, alpha: list[Fraction], points: Points) -> ProgramClaims:
+    def from_plane(
+        cls, stored_plane: Any, program: DualProgram, alpha: list[Fraction], points: Points
+    ) -> ProgramClaims:
         """Evaluate the plane of a proof, and v = sum beta_j x_j."""
         beta = [Fraction(0)] * len(points.rows)
         for row, a in zip(program.rows, alpha, strict=True):
@@ -1122,11 +1144,11 @@ class ProgramClaims(NamedTuple):
         else:
             plane, half = stored_plane["coef" if "coef" in stored_plane else "w"], program.half
             mu = {g: Fraction(x) * (half if g == "b" else 1) for g, x in stored_plane.get("multipliers", {}).items()}
-        plane_values = points.look(plane, half, beta)
+        plane_values = points.evaluate(plane, half, beta)
         if "radius" in stored_plane and "coef" in stored_plane:
             require(plane_values.w[0] == plane_values.w[1], "no radius is known where |w| is irrational")
             mu = {"b": (Fraction(stored_plane["radius"]) ** 2 - plane_values.w[0]) / 2}
-        return cls(program, plane_values, alpha, mu, points.distance)
+        return cls(program, plane_values, alpha, mu, points.enclose_distance)
 
     def bound(self, claim: Any) -> tuple[Ends, Ends, Ends]:
         """Enclose P, D and P - D, with the b or the lower levels of a claim; for a gap of zero, the scale for P."""
@@ -1140,9 +1162,9 @@ class ProgramClaims(NamedTuple):
         P, D, difference = bound_objectives(program, self.plane_values, self.alpha, self.mu | other_b)
         if claim.get("claim") != "gap of zero at most":
             return P, D, difference
-        return (self.zero_scale() if P == [0, 0] else [Fraction(0)] * 2), [Fraction(0)] * 2, difference
+        return (self.enclose_zero_scale() if P == [0, 0] else [Fraction(0)] * 2), [Fraction(0)] * 2, difference
 
-    def zero_scale(self) -> Ends:
+    def enclose_zero_scale(self) -> Ends:
         """Enclose S^2/2, S = sum |b_i| times the mean of |x_i - x_c|, b_i = sum of s_k a_k over the rows of x_i.
 
         x_c is that of the largest |b_i|, or 0 if the equality of the intercept is not sum s_k a_k = 0.
@@ -1163,19 +1185,19 @@ class ProgramClaims(NamedTuple):
         A gap of zero counts if it is small.
         """
         if claim["claim"] == "gap of zero at most":
-            return relative(*self.bound(claim))[1] <= ZERO
+            return enclose_relative_gap(*self.bound(claim))[1] <= MAX_GAP_OF_ZERO
         largest_value = max(abs(end) for ends in self.plane_values.values for end in ends)
         if "b" in claim:
-            return abs(Fraction(*claim["b"]) - self.mu["b"]) <= NEAR * (abs(self.mu["b"]) + largest_value)
+            return abs(Fraction(*claim["b"]) - self.mu["b"]) <= MAX_ROUNDING_SHARE * (abs(self.mu["b"]) + largest_value)
         sizes = [
             abs(row.l) + abs(row.s) * sum(abs(factor) for _, factor in row.z) * largest_value
             + sum(abs(E * self.mu[g]) for g, E in row.E.items())
             for row in self.program.rows
         ]  # fmt: skip
-        return all(v <= NEAR * sizes[k] for k, v in claim["lower"])
+        return all(v <= MAX_ROUNDING_SHARE * sizes[k] for k, v in claim["lower"])
 
 
-def verdicts(
+def iter_verdicts(
     proof: Any, sides: Callable[[Any], tuple[Ends, Ends, Ends]], is_near: Callable[[Any], bool], tol: float
 ) -> Iterator[tuple[str, str]]:
     """Yield the verdict of each claim, and whether they suffice: alpha is feasible, and the gap at most `tol`.
@@ -1184,14 +1206,15 @@ def verdicts(
     """
     claims, usual = proof["claims"], sides({})
     P, D, _ = usual
-    shares, kinds = [relative(*usual)], {claim["claim"] for claim in claims}  # shares: the relative gaps that count
+    shares = [enclose_relative_gap(*usual)]  # the relative gaps that count
+    kinds = {claim["claim"] for claim in claims}
     for claim in claims:
         check_applies(claim, proof["machine"]["name"])
         is_of_others = replaces_numbers(claim) or claim["claim"] == "gap of zero at most"
         bounds = sides(claim) if is_of_others else usual
         yield judge(claim, *bounds)
         if is_of_others and is_near(claim):
-            shares.append(relative(*bounds))
+            shares.append(enclose_relative_gap(*bounds))
     if are_about_zero(claims):
         shares.append([Fraction(0)] * 2)
     if "feasible" not in kinds:
@@ -1202,14 +1225,14 @@ def verdicts(
     addition = ", or with those b or levels," if has_others else ""
     text = f"the relative gap of these numbers{addition} is at most the tolerance, {tol!r}"
     yield text, compare([min(ends) for ends in zip(*shares, strict=True)], tol)
-    if D[0] > P[1] + NEAR * max(abs(D[0]), abs(P[1])):
+    if D[0] > P[1] + MAX_ROUNDING_SHARE * max(abs(D[0]), abs(P[1])):
         yield "the kernel matrix is positive semidefinite: D is above P", "REFUTED"
 
 
 def are_about_zero(claims: Any) -> bool:
     """Return whether P and D are claimed to be so near 0 that the relative gap counts as 0."""
     ends = [claim["bound"] for claim in claims if claim["claim"] in ("primal at most", "dual at least")]
-    return len(ends) == 2 and max(map(abs, ends)) <= NOTHING
+    return len(ends) == 2 and max(map(abs, ends)) <= NEGLIGIBLE_VALUE
 
 
 def replaces_numbers(claim: Any) -> bool:
@@ -1220,8 +1243,8 @@ def replaces_numbers(claim: Any) -> bool:
 def check_applies(claim: Any, machine: str) -> None:
     """Check that a claim is of a kind that can be made about a machine."""
     kind = claim["claim"]
-    is_unknown = machine in SCALED and kind == "distance at most"
-    is_unknown |= machine in SEVERAL and (replaces_numbers(claim) or kind == "gap of zero at most")
+    is_unknown = machine in WITHOUT_DISTANCE and kind == "distance at most"
+    is_unknown |= machine in ALL_IN_ONE and (replaces_numbers(claim) or kind == "gap of zero at most")
     require(not is_unknown, f"{kind!r} is no claim about it")
 
 
@@ -1234,7 +1257,7 @@ def judge(claim: Any, P: Ends, D: Ends, difference: Ends) -> tuple[str, str]:
     """Return a claim as a sentence, and its verdict."""
     kind, bound = claim["claim"], Fraction(claim.get("bound", 0))
     message = f"{kind[-8:].strip()} {claim.get('bound')!r}"
-    gap, share = "the relative gap (P - D)/max(|P|, |D|) is", relative(P, D, difference)
+    gap, share = "the relative gap (P - D)/max(|P|, |D|) is", enclose_relative_gap(P, D, difference)
     if kind == "gap of zero at most":
         gap = "the objective P is 0, and (P - D)/(S^2/2), with S = (sum |b_i|)(mean |x_i - x_c|), is"
     if "b" in claim:
@@ -1273,7 +1296,7 @@ def describe_column(name: str, categories: Any, options: Any) -> str:
     text += ", rare ones as one" * ("rare" in options)
     if "fill" in options:
         fill = options["fill"]
-        if "date" in options and REAL.ok(fill):
+        if "date" in options and REAL.is_valid(fill):
             fill = str(datetime.date.fromordinal(int(fill)))
         text += f", {quote(fill)} where it is missing"
     return text
@@ -1293,32 +1316,32 @@ def describe_reading(proof: Any, target: str | None, kind: str) -> str:
     return ", ".join(parts)
 
 
-def claims_of(
+def iter_all_verdicts(
     proof_file: str, data: str, target: str | None, tol: float, without: Sequence[int]
 ) -> Iterator[tuple[str, str]]:
     """Yield the verdicts on the seal, the data and each claim; stop after a refutation of the seal or the data."""
-    require(AT_LEAST_0.ok(tol), "that is no tolerance")
+    require(AT_LEAST_0.is_valid(tol), "that is no tolerance")
     proof = open_proof(proof_file)
     yield "the proof file is as it was written, to the last byte", "REFUTED" if proof is None else "confirmed"
     if proof is None:
         return
-    machine, reading, content = proof["machine"], proof["file"], content_of(data)
+    machine, reading, content = proof["machine"], proof["file"], read_content(data)
     if "sha256" in reading:
         true = hashlib.sha256(content).hexdigest() == reading["sha256"]
         yield f"the data are {os.path.basename(data)}, to the last byte", "confirmed" if true else "REFUTED"
         if not true:
             return
-    rows, y, kind = samples(content, reading, target, machine)
+    rows, y, kind = read_samples(content, reading, target, machine)
     yield describe_reading(proof, target, kind), "read as"
     gone = sorted({*without})
     rows, y = leave_out(rows, y, gone, machine)
-    subject = f"its other {len(rows)} rows, without {row_names(gone)}," if gone else f"its {len(rows)} rows"
-    true = (len(rows), digest(rows, y)) == (proof["data"]["rows"], proof["data"]["values"])
+    subject = f"its other {len(rows)} rows, without {name_rows(gone)}," if gone else f"its {len(rows)} rows"
+    true = (len(rows), compute_digest(rows, y)) == (proof["data"]["rows"], proof["data"]["values"])
     yield f"the values of {subject} are those that the proof is about", "confirmed" if true else "REFUTED"
     if not true:
         return
     if gone:
-        yield f"{row_names(gone)} of the data, counted from 0, have no part in what follows", "confirmed"
+        yield f"{name_rows(gone)} of the data, counted from 0, have no part in what follows", "confirmed"
     yield describe_machine(proof, len(rows)), "claimed of"
     yield from iter_hull_verdicts(proof, rows, y) if "hulls" in proof else iter_claim_verdicts(proof, rows, y, tol)
     if machine["kernel"]["name"] in ("precomputed", "sigmoid") or machine["kernel"].get("coef0", 0) < 0:
@@ -1339,7 +1362,7 @@ def check(
     """
     verdicts_seen = set()
     try:
-        for text, verdict in claims_of(proof, data, target, tol, without):
+        for text, verdict in iter_all_verdicts(proof, data, target, tol, without):
             verdicts_seen.add(verdict)
             say(clean(f"{verdict:10}  {text}"))
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError) as error:
@@ -1358,7 +1381,7 @@ def main() -> int:
     text = f"what the relative gap is to be at most, {TOLERANCE} if not given"
     parser.add_argument("--tol", type=float, default=TOLERANCE, help=text)
     text = "rows of the data, from 0, with commas between them, that the proof is to be without"
-    parser.add_argument("--without", type=places, default=(), help=text, metavar="ROWS")
+    parser.add_argument("--without", type=parse_row_indices, default=(), help=text, metavar="ROWS")
     try:
         return check(**vars(parser.parse_args()))
     except UnusableError as error:

@@ -164,7 +164,7 @@ def _list_claims(proof: Any, machine: str) -> list[dict[str, Any]]:
     bounds = {"primal at most": proof.primal, "dual at least": proof.dual, name_of_gap: proof.gap}
     if any(claim.verdict == "refuted" for claim in proof.claims):
         bounds["gap at least"] = proof.least_gap
-    if machine not in checker.SCALED:
+    if machine not in checker.WITHOUT_DISTANCE:
         bounds["distance at most"] = math.sqrt(2.0 * proof.difference) * (1.0 + 4.0 * UNIT) + UNDERFLOW  # (OPTIMA.1)
     claims: list[dict[str, Any]] = [{"claim": "feasible"}] if "feasible" in proven else []
     claims += [{"claim": name, "bound": bound} for name, bound in bounds.items() if math.isfinite(bound)]
@@ -229,10 +229,10 @@ def _identify_file(name: str) -> dict[str, Any]:
 def _check_samples(name: str, file_info: Mapping[str, Any], recorded: Recorded, values: str) -> None:
     """Check that a data file has exactly the samples of this digest. Raises FileFormatError, DataError."""
     try:
-        rows, target, _ = checker.samples(checker.content_of(name), file_info, None, recorded.machine)
+        rows, target, _ = checker.read_samples(checker.read_content(name), file_info, None, recorded.machine)
     except (checker.UnusableError, LookupError, TypeError, ValueError) as error:
         raise FileFormatError(f"{name} cannot be read as samples: {error}") from error
-    if checker.digest(rows, target) != values:
+    if checker.compute_digest(rows, target) != values:
         raise DataError(
             f"{name} holds other values than the samples of the proof: it is to have their numbers, all columns in "
             "order, and the target in the column that `target` names, or the last one; leave `data` out to save it "

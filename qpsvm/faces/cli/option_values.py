@@ -86,7 +86,7 @@ def read_class_weight(text: str) -> str | tuple[str, float]:
 def read_rows(text: str) -> list[int]:
     """Return row numbers, which are counted from 0 and separated by commas. Raises ArgumentTypeError."""
     try:
-        return checker.places(text)
+        return checker.parse_row_indices(text)
     except checker.UnusableError as error:
         raise argparse.ArgumentTypeError(
             f"expected row numbers counted from 0, such as 17,203, got {text!r}"

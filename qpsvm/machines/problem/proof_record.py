@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from qpsvm.base.arrays.constant_vectors import find_common_value
 from qpsvm.base.arrays.types import as_dense
-from qpsvm.bounds.proof.checker import SEVERAL
+from qpsvm.bounds.proof.checker import ALL_IN_ONE
 from qpsvm.bounds.proof.file import Recorded
 from qpsvm.data.rows import FeatureRows, RowSource, as_row_source
 from qpsvm.machines.problem.derived_problems import get_hyperparameters, get_kernel_parameters
@@ -100,7 +100,7 @@ def _describe_kernel(problem: DualStatement) -> tuple[dict[str, Any], RowSource,
     Of a map of features these are the rows, and of a kernel that is repaired, or the user's own, its matrix.
     """
     kernel, X = problem.kernel, as_row_source(problem.X)
-    if isinstance(kernel, FeatureMap) and type(problem).__name__ not in SEVERAL:
+    if isinstance(kernel, FeatureMap) and type(problem).__name__ not in ALL_IN_ONE:
         return {"name": "linear"}, FeatureRows(X, kernel), ""
     name = NAMES.get(type(kernel))
     if isinstance(kernel, Linear):

@@ -131,7 +131,7 @@ def small_proof(tmp_path_factory) -> tuple[Path, Path]:
 
 def test_every_byte_that_is_changed_is_found(small_proof, monkeypatch):
     files = {str(path): path.read_bytes() for path in small_proof}
-    monkeypatch.setattr(checker, "content_of", files.__getitem__)
+    monkeypatch.setattr(checker, "read_content", files.__getitem__)
     assert run_checker(*small_proof)[0] == 0
     for name, content in list(files.items()):
         for place in range(len(content)):
@@ -304,14 +304,14 @@ def test_irrational_kernel_values_are_between_their_bounds():
         context.prec, context.Emin = 90, -(10**15)
         for x in points:
             exact = (-Decimal(x.numerator) / Decimal(x.denominator)).exp()
-            low, high = checker.exponential(x)
+            low, high = checker.enclose_exponential(x)
             assert Decimal(low) <= exact * 2**checker.BITS <= Decimal(high)
             assert high - low <= 2**24
             square = exact * exact
-            low, high = checker.tangent(x)
+            low, high = checker.enclose_tangent(x)
             assert Decimal(low) <= (1 - square) / (1 + square) * 2**checker.BITS <= Decimal(high)
             assert high - low <= 2**28
-            assert x == 0 or checker.tangent(-x) == (-high, -low)
+            assert x == 0 or checker.enclose_tangent(-x) == (-high, -low)
 
 
 def test_the_digest_is_of_values_wherever_they_are():
@@ -320,7 +320,7 @@ def test_the_digest_is_of_values_wherever_they_are():
     target = np.array([1.0, -1.0, 1.0])
     found = {digest(as_row_source(samples), target) for samples in (dense, stored, np.asfortranarray(dense))}
     rows = [{j: v for j, v in enumerate(row) if v} for row in dense.tolist()]
-    assert found == {checker.digest(rows, target.tolist())}
+    assert found == {checker.compute_digest(rows, target.tolist())}
     assert digest(as_row_source(dense[:, ::-1].copy()), target) not in found
     assert digest(as_row_source(dense), -target) not in found
 
@@ -331,7 +331,7 @@ def test_arrays_are_read_as_numpy_reads_them(tmp_path, dtype, order):
     values = np.array([[0, 1, 1], [1, 0, 0], [1, 1, 1], [0, 0, 0]], dtype=dtype, order=order)
     path = tmp_path / "x.npy"
     np.save(path, values)
-    rows, y, kind = checker.samples(path.read_bytes(), {}, None, {"name": "CSVM", "classes": [0, 1]})
+    rows, y, kind = checker.read_samples(path.read_bytes(), {}, None, {"name": "CSVM", "classes": [0, 1]})
     assert kind == "npy"
     assert rows == [{1: 1.0}, {0: 1.0}, {0: 1.0, 1: 1.0}, {}]
     assert y == [1.0, -1.0, 1.0, -1.0]

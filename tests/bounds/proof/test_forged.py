@@ -192,7 +192,7 @@ def drop_labels(content: Any) -> None:
     """Make of labels 0 and 1 the numbers y, of which half of the rows have none: what is claimed is so of these."""
     del content["machine"]["classes"]
     rows = [{j: x for j, x in enumerate(row) if x} for row in X.tolist()]
-    content["data"]["values"] = checker.digest(rows, [float(y) for y in LABELS])
+    content["data"]["values"] = checker.compute_digest(rows, [float(y) for y in LABELS])
     content["alpha"]["integers"] = [0] * 7
     content["plane"] = {"w": [0.0, 0.0], "multipliers": {"b": 0.0}}
     content["claims"] = [{"claim": "feasible"}, {"claim": "gap at most", "bound": 1.0}]
@@ -422,9 +422,9 @@ def test_a_matrix_that_is_far_from_positive_semidefinite_is_refuted(bases, tmp_p
     K = np.array([[0.0, 4.0], [4.0, 0.0]])
     data, path = tmp_path / "data.npy", tmp_path / "proof.json"
     np.save(data, np.column_stack([K, [0, 1]]))
-    rows, y, _ = checker.samples(data.read_bytes(), {}, None, {"name": "CSVM", "classes": [0, 1]})
+    rows, y, _ = checker.read_samples(data.read_bytes(), {}, None, {"name": "CSVM", "classes": [0, 1]})
     content = copy.deepcopy(bases["matrix"][0])
-    content.update(file={}, data={"rows": 2, "values": checker.digest(rows, y)})
+    content.update(file={}, data={"rows": 2, "values": checker.compute_digest(rows, y)})
     content["plane"] = {"coef": [1.0, -1.0], "multipliers": {"b": 0.0}}
     content["alpha"] = {"exponent": 0, "integers": [1, 1], "others": []}
     content["claims"] = [{"claim": "feasible"}, {"claim": "gap at most", "bound": 0.0}]
@@ -524,7 +524,7 @@ def test_data_that_are_none_are_unusable(kind, bases, tmp_path):
 
 
 def test_more_bytes_than_anyone_wants_are_not_unpacked(bases, tmp_path, monkeypatch):
-    monkeypatch.setattr(checker, "MOST", 1 << 20)
+    monkeypatch.setattr(checker, "MAX_UNPACKED_BYTES", 1 << 20)
     content, path, data = copy.deepcopy(bases["c"][0]), tmp_path / "proof.json", tmp_path / "data.gz"
     content["file"] = {}
     path.write_bytes(sealed(content))
@@ -551,8 +551,8 @@ def test_the_data_are_read_once(bases, tmp_path, monkeypatch):
     """Another file in their place, a moment later, is not what the lines are about."""
     path, (content, data) = tmp_path / "proof.json", bases["c"]
     path.write_bytes(sealed(content))
-    read, own = [], checker.content_of
-    monkeypatch.setattr(checker, "content_of", lambda name: read.append(name) or own(name))
+    read, own = [], checker.read_content
+    monkeypatch.setattr(checker, "read_content", lambda name: read.append(name) or own(name))
     assert check_quickly(path, data)[0] == 0
     assert read == [str(path), str(data)]
 
@@ -565,8 +565,8 @@ def test_a_matrix_that_is_not_symmetric_or_not_square_is_none(bases, tmp_path):
     slanted[0, 1] += 1e-9
     for matrix, words in ((slanted, "not symmetric"), (np.column_stack([K, np.ones(7)]), "not square")):
         np.save(data, np.column_stack([matrix, LABELS]))
-        rows, y, _ = checker.samples(data.read_bytes(), {}, None, content["machine"])
-        content.update(file={}, data={"rows": 7, "values": checker.digest(rows, y)})
+        rows, y, _ = checker.read_samples(data.read_bytes(), {}, None, content["machine"])
+        content.update(file={}, data={"rows": 7, "values": checker.compute_digest(rows, y)})
         path.write_bytes(sealed(content))
         code, said = check_quickly(path, data)
         assert (code, words in said[0]) == (2, True)

@@ -45,7 +45,7 @@ def test_the_checker_reads_a_cell_alike(cell: str, decimal: Any, na_values: list
         (ours,) = TextFormat(tuple(na_values), decimal).normalise_cells([cell])
     except DataError:
         return
-    assert checker.plain_cell(cell, {"na": na_values, "decimal": decimal}) == ours
+    assert checker.normalise_cell(cell, {"na": na_values, "decimal": decimal}) == ours
 
 
 def test_the_point_of_a_decimal_comma_is_refused_and_not_guessed(tmp_path: Path) -> None:

@@ -247,7 +247,7 @@ def test_the_checker_reads_dates_as_the_library_does():
                  "0000-1-1", "9999/12/31 23:59:59,5Z", "2020-1/2", "20200101", " 2020-01-01", "2020-01-01 ",
                  "\u0662\u0660\u0662\u0660-01-01"):  # fmt: skip
         for order in DATE_ORDERS:
-            assert checker.day_of(text, order) == parse_day(text, order), (text, order)
+            assert checker.parse_day(text, order) == parse_day(text, order), (text, order)
 
 
 # Lists
