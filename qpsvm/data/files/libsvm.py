@@ -59,8 +59,8 @@ def parse_rows(path: FilePath, text: bytes, first_line: int = 1) -> tuple[Matrix
     return X, y, qid
 
 
-class LibsvmRows(NamedTuple):
-    """The rows of a LIBSVM text without the incomplete ones: X (n, d), y (n,), and the groups (n,).
+class ParsedLibsvm(NamedTuple):
+    """The rows of a LIBSVM text, without the incomplete ones: X (n, d), y (n,), and the groups (n,).
 
     first_index: The index of the first feature in the text, 0 or 1.
     is_kept: Whether each line's row is among them.
@@ -76,7 +76,7 @@ class LibsvmRows(NamedTuple):
     n_grouped: int
 
 
-def read_libsvm(path: FilePath, content: bytes, drop_missing: bool, encoding: Encoding | None = None) -> LibsvmRows:
+def read_libsvm(path: FilePath, content: bytes, drop_missing: bool, encoding: Encoding | None = None) -> ParsedLibsvm:
     """Read a LIBSVM text; `encoding` is that of a model's training rows. Raises FileFormatError, DataError."""
     raw, y, qid = parse_rows(path, content)
     if encoding is not None:
@@ -97,7 +97,7 @@ def read_libsvm(path: FilePath, content: bytes, drop_missing: bool, encoding: En
     if incomplete.size:
         is_kept[incomplete] = False
         X, y, groups = X[is_kept], y[is_kept], None if groups is None else groups[is_kept]
-    return LibsvmRows(X, as_integers(y), first, is_kept, groups, len(qid))
+    return ParsedLibsvm(X, as_integers(y), first, is_kept, groups, len(qid))
 
 
 def _check_indices(path: FilePath, content: bytes, raw: Matrix, first: int, last: int) -> None:
