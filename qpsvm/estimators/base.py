@@ -411,6 +411,7 @@ def build_model(
     classes: NDArray[Any] | None,
     by_class: bool = True,
     break_ties: bool = False,
+    threshold: float | None = None,
 ) -> AnyModel:
     """Build the model that predicts by decision functions; a linear one has w only, without support vectors.
 
@@ -432,7 +433,7 @@ def build_model(
     if len(scores.b) > 1 and classes is not None:
         return AllInOneModel(classes=classes, b=scores.b, coef=np.ascontiguousarray(coef.T), w=scores.w, **shared)
     w = None if scores.w is None else scores.w[0]
-    return Model(classes=classes, b=float(scores.b[0]), coef=coef[0], w=w, **shared)
+    return Model(classes=classes, b=float(scores.b[0]), coef=coef[0], w=w, threshold=threshold, **shared)
 
 
 def build_linear_scores(w: FloatArray, b: FloatArray) -> ScoreFunctions:

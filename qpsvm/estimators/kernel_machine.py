@@ -238,7 +238,9 @@ class SingleMachine(KernelMachine):
         return self._scores(matrix)[:, 0]
 
     def _build_model(self) -> AnyModel:
-        return build_model(self, self._scores, None if self._labels is None else np.array(self._labels))
+        if self._labels is None:
+            return build_model(self, self._scores, None)
+        return build_model(self, self._scores, np.array(self._labels), threshold=abs(float(self._scores.b[0])))
 
     def _store_result(self, X: Matrix, result: SVMResult) -> None:
         """Store the attributes of the fit from its result."""

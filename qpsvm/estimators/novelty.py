@@ -21,15 +21,7 @@ from qpsvm.estimators.parameter_table import PARAMETERS, ParameterInfo
 from qpsvm.estimators.targets import check_weights
 from qpsvm.machines import SVDD as SVDDProblem
 from qpsvm.machines import OneClass
-
-#: |f| up to this fraction of the threshold, ρ or R², is set to 0. Otherwise rounding, which depends on the number of
-#: rows predicted at a time, would decide the label of samples on the margin.
-TIE_TOL = 1e-12
-
-
-def snap_margins(values: FloatArray, threshold: float) -> FloatArray:
-    """Set values of f, (m,), that differ from 0 only by rounding to 0."""
-    return np.where(np.abs(values) > TIE_TOL * abs(threshold), values, 0.0)
+from qpsvm.result.model import snap_margins
 
 
 class KernelDetector(IncrementalEstimator, BoundedDetector, OutlierMixin, SingleMachine):  # type: ignore[misc]

@@ -25,6 +25,9 @@ from qpsvm.space.kernels.scores import ScoreFunctions
 
 #: Key of the metadata that `Model.decision_bounds` needs, the bounds on f of every optimum.
 NEAR_KEY = "near"
+#: |f| of a novelty detector up to this share of its threshold, ρ or R², is set to 0. Otherwise rounding, which depends
+#: on the number of rows predicted at a time, would decide the label of samples on the margin.
+MARGIN_TOL = 1e-12
 
 
 def check_kernel_diagonal(kernel: Kernel, diagonal: Any, n_rows: int, needed: bool) -> FloatArray | None:
@@ -35,6 +38,11 @@ def check_kernel_diagonal(kernel: Kernel, diagonal: Any, n_rows: int, needed: bo
     if diagonal is None and is_precomputed and needed:
         raise ParameterError("a precomputed kernel needs diagonal=, K(x, x) of each row of X")
     return None if diagonal is None else as_finite_vector(diagonal, "diagonal", n_rows)
+
+
+def snap_margins(values: FloatArray, threshold: float) -> FloatArray:
+    """Set values of f, (m,), that differ from 0 only by rounding to 0."""
+    return np.where(np.abs(values) > MARGIN_TOL * abs(threshold), values, 0.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,7 +177,12 @@ class DecisionFunctions(ProbabilityMixin):
         values = self.decision_function(X, diagonal=diagonal)
         if self.classes is None:
             return values
-        return np.asarray(self.classes[values.argmax(axis=1) if values.ndim > 1 else (values > 0).astype(int)])
+        indices = values.argmax(axis=1) if values.ndim > 1 else self._has_second_label(values).astype(int)
+        return np.asarray(self.classes[indices])
+
+    def _has_second_label(self, values: FloatArray) -> NDArray[np.bool_]:
+        """Return whether the label of each value of one f, (m,), is the second one."""
+        return values > 0.0
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a NumPy .npz file, without pickle.
@@ -239,6 +252,9 @@ class Model(DecisionFunctions):
     radius : float, or None
         The radius R of an `SVDD` with a linear kernel, whose centre is w/2: f(x) = R² − ‖x − w/2‖² is evaluated by
         differences. None with linear constraints, for which R² may be negative: then f(x) = wᵀx + b − ‖x‖².
+    threshold : float, or None
+        ρ of a `OneClass` or R² of an `SVDD`: f that is small relative to it counts as 0, and the label on the margin
+        is the second of `classes`, 1. None for other machines.
 
     See Also
     --------
@@ -255,9 +271,18 @@ class Model(DecisionFunctions):
     b: float
     diagonal: float = 0.0
     radius: float | None = None
+    threshold: float | None = None
 
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
         """Return f(x) for each row of X, (m,)."""
+        values = self._evaluate_rows(X, diagonal)
+        return values if self.threshold is None else snap_margins(values, self.threshold)
+
+    def _has_second_label(self, values: FloatArray) -> NDArray[np.bool_]:
+        return values > 0.0 if self.threshold is None else values >= 0.0
+
+    def _evaluate_rows(self, X: Any, diagonal: Any) -> FloatArray:
+        """Return f of each row of X, as computed: (m,)."""
         if isinstance(X, RowSource):
             return self._evaluate_stream(X, diagonal)
         samples = self._check_samples(X)

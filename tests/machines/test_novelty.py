@@ -240,3 +240,16 @@ def test_a_result_over_other_rows_is_a_start_that_is_near(machine, kernel):
     assert problem.at(start).gap < 0.75 * problem.at(np.ones(60)).gap
     again = problem.start(qpsvm.solve(machine(X, 0.3, kernel)))
     assert problem.at(again).gap < 0.2 * problem.at(np.ones(60)).gap
+
+
+@for_each("machine", [qpsvm.OneClass, qpsvm.SVDD])
+def test_a_sample_on_the_margin_is_inside_alone_among_others_and_from_a_file(machine, tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    result = qpsvm.solve(machine(X, nu=0.3, kernel=qpsvm.RBF(0.3)), tol=1e-12)
+    result.save(tmp_path / "detector.npz")
+    f = result.decision_function(X)
+    assert (f == 0.0).sum() >= 3
+    assert (f < 0.0).mean() <= 0.3
+    for decide in (result, result.model, qpsvm.load(tmp_path / "detector.npz")):
+        np.testing.assert_array_equal(decide.predict(X), np.where(f >= 0.0, 1, -1))
+        np.testing.assert_array_equal([decide.predict(row[None])[0] for row in X], np.where(f >= 0.0, 1, -1))

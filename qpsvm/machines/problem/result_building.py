@@ -133,6 +133,7 @@ def _build_model(problem: DualStatement, certificate: Certificate) -> Model:
     common: dict[str, Any] = {
         "kernel": space.kernel, "classes": problem._predicted_labels, "b": f_scale * certificate.b, "n_features": d,
         "feature_names": samples.feature_names, "diagonal": problem._diagonal_weight, "metadata": {},
+        "threshold": _compute_threshold(problem, certificate),
     }  # fmt: skip
     if certificate.w is not None:
         common["b"] = f_scale * space.to_caller_intercept(certificate.w, certificate.b)
@@ -145,3 +146,13 @@ def _build_model(problem: DualStatement, certificate: Certificate) -> Model:
     return build_frozen(
         Model, coef=multiply(f_scale, certificate.coef[support]), vectors=freeze(vectors), w=None, **common
     )
+
+
+def _compute_threshold(problem: DualStatement, certificate: Certificate) -> float | None:
+    """Return `Model.threshold`; 0 if linear constraints leave no ball."""
+    if problem._target_kind != "none":
+        return None
+    if not problem._diagonal_weight:
+        return abs(problem._f_scale * certificate.b)
+    radius = problem._compute_extras(certificate)[0]["radius"]
+    return radius * radius if radius > 0.0 else 0.0

@@ -1,9 +1,9 @@
 """Write and read model files (`write_model`, `read_model`).
 
 The attributes of a model are kernel, classes, b, coef, vectors, w, n_features, feature_names and metadata; with one f
-also diagonal and radius, with pairs of classes also counts, by_class and break_ties. A file holds the arrays among them
-and a header, the others as JSON text. Writing and reading make the same checks. So a model that loads can predict,
-even if its file was damaged or forged.
+also diagonal, radius and threshold, with pairs of classes also counts, by_class and break_ties. A file holds the
+arrays among them and a header, the others as JSON text. Writing and reading make the same checks. So a model that loads
+can predict, even if its file was damaged or forged.
 """
 
 from __future__ import annotations
@@ -167,6 +167,7 @@ def _encode_model(model: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, N
         "metadata": as_json(model["metadata"], "metadata"),
         **({"diagonal": float(model["diagonal"])} if file_format == DIAGONAL_FORMAT else {}),
         **({} if model.get("radius") is None else {"radius": float(model["radius"])}),
+        **({} if model.get("threshold") is None else {"threshold": float(model["threshold"])}),
         **({rule: as_python(model[rule]) for rule in PAIRS_RULES} if is_pairs else {}),
     }
     arrays: dict[str, NDArray[Any]] = {
@@ -275,7 +276,7 @@ def _decode_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]])
     if not isinstance(metadata, dict):
         raise DataError("metadata is not a record")
     kernel = _decode_kernel(header)
-    ball = _decode_ball(header)
+    detector = _decode_detector(header)
     if "classes" in arrays:
         _check_labels(arrays["classes"])
     real_arrays = {name: arrays[name].astype(np.float64, copy=False) for name in ("b", "coef", "w") if name in arrays}
@@ -283,7 +284,7 @@ def _decode_model(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]])
         if not np.isfinite(values).all():
             raise DataError(f"{name} has a value that is not finite")
     has_several_f = header["format"] in (ALL_IN_ONE_FORMAT, PAIRS_FORMAT)
-    further: dict[str, Any] = {} if has_several_f else ball
+    further: dict[str, Any] = {} if has_several_f else detector
     if header["format"] == PAIRS_FORMAT:
         further = {"counts": _check_counts(arrays["counts"], real_arrays["coef"].shape[1]), **_decode_rules(header)}
     return {
@@ -310,17 +311,18 @@ def _decode_names(names: Any, d: int) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def _decode_ball(header: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `diagonal` and `radius`, attributes of a model with one f; 0 and None unless they are saved (SVDD).
+def _decode_detector(header: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `diagonal`, `radius` and `threshold` of a novelty detector; for other models they are not saved.
 
     Raises DataError.
     """
-    diagonal, radius = header.get("diagonal", 0.0), header.get("radius")
+    diagonal, lengths = header.get("diagonal", 0.0), {name: header.get(name) for name in ("radius", "threshold")}
     if type(diagonal) not in (int, float) or not math.isfinite(diagonal):
         raise DataError(f"diagonal is {format_value(diagonal)}")
-    if radius is not None and (type(radius) not in (int, float) or not 0.0 <= radius < math.inf):
-        raise DataError(f"radius is {format_value(radius)}")
-    return {"diagonal": float(diagonal), "radius": None if radius is None else float(radius)}
+    for name, value in lengths.items():
+        if value is not None and (type(value) not in (int, float) or not 0.0 <= value < math.inf):
+            raise DataError(f"{name} is {format_value(value)}")
+    return {"diagonal": float(diagonal), **{k: None if v is None else float(v) for k, v in lengths.items()}}
 
 
 def _build_linear_part(

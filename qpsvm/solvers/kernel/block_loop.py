@@ -37,10 +37,8 @@ class BlockLoopSettings:
     #: Initial size of a block, and rows per free row.
     rows: int = 1000
     rows_per_free_row: float = 1.5
-    #: Limit of the size: `max_rows`, or `share` of all rows up to `max_share_rows`; and never more than `max_share`.
+    #: Limits of the size: a number of rows, and a share of all rows.
     max_rows: int = 2000
-    share: float = 0.25
-    max_share_rows: int = 4000
     max_share: float = 0.5
     #: δ of (KBLOCKS.2), and the share of the violation at which a block is left.
     delta: float = 0.1
@@ -66,8 +64,7 @@ class BlockLoop:
         self.blocks, self.problem, self.effort, self.can_continue = blocks, problem, effort, True
         self.beta = self.u = np.zeros(problem.n)
         n = problem.n
-        by_share = min(SETTINGS.share * n, SETTINGS.max_share_rows)
-        self._max_rows = int(min(max(SETTINGS.max_rows, by_share), SETTINGS.max_share * n))
+        self._max_rows = int(min(SETTINGS.max_rows, SETTINGS.max_share * n))
         self._rows = SETTINGS.rows
         self._remaining_values = SETTINGS.max_values * n * n
         self._lowest_violation = np.inf

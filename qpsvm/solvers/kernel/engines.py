@@ -31,7 +31,7 @@ from qpsvm.solvers.kernel.full_loop import FullLoop
 from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_rough_error, select_at_point
 from qpsvm.solvers.kernel.low_rank_interior_point import seems_to_vanish, solve_with_low_rank
 from qpsvm.solvers.kernel.newton_step import MAX_EXACT_ROWS, multiply_gram, solve_bordered
-from qpsvm.solvers.kernel.working_set import NEWTON_STEPS, LoopStage, WorkingSet, solve_from
+from qpsvm.solvers.kernel.working_set import LoopStage, WorkingSet, solve_from
 from qpsvm.space.kernels.gram_blocks import GramBlocks
 
 #: Stages of the engine "gram". The loop stops early, because Newton steps compute the last digits with one
@@ -49,16 +49,9 @@ class EngineSettings:
     gram_rows: int = 1200
     slow_gram_rows: int = 2000
     #: Newton steps run from a start if its relative gap is below `max_start_gap` and at most the share `start_share` of
-    #: the rows is free, as long as every `start_steps` steps reduce the gap by the factor `start_gain`.
+    #: the rows is free.
     max_start_gap: float = 0.3
     start_share: float = 0.35
-    start_steps: int = 3
-    start_gain: float = 0.3
-    #: If the steps of a ν-machine stall, they are repeated with all rows within `start_reach` of the margin, if those
-    #: are at most `last_rows`, for at most `last_steps` steps.
-    start_reach: float = 0.005
-    last_rows: int = 5000
-    last_steps: int = 30
     #: A relative gap up to this is rounding: the split is right.
     exact_gap: float = 1e-11
 
@@ -70,7 +63,6 @@ class EngineSearch:
     """One problem, and the best point that any engine has found.
 
     engine_used: The engine that found the best point; "none" before any ran.
-    brief: Run only the first stage over all rows, because another method continues.
     """
 
     def __init__(self, blocks: GramBlocks, problem: KernelDual, target: float, effort: Effort) -> None:
@@ -78,7 +70,6 @@ class EngineSearch:
         self._best: KernelPoint | None = None
         self.engine_used = "none"
         self._start_u: FloatArray | None = None
-        self.brief = False
         self._may_vanish = True  # until `solve_with_low_rank` has run
 
     @property
@@ -129,19 +120,19 @@ class EngineSearch:
 
     def solve_with_gram(self) -> None:
         """Solve with the full Gram matrix in double precision and cache it; skip that if time or memory are short."""
-        problem, stages = self.problem, STAGES[:1] if self.brief else STAGES
+        problem = self.problem
         if self.blocks.full_matrix is None and not (
             self._fits_memory() and self.effort.can_afford(problem.n, self.blocks.width, with_newton=False)
         ):
             return
         K, beta = self.blocks.compute_full_matrix(), None
         if problem.n <= MAX_EXACT_ROWS or problem.is_homogeneous:
-            beta = self._run_first_loop(K, stages[0].tolerance)
+            beta = self._run_first_loop(K, STAGES[0].tolerance)
             if beta is None:
                 return
         rows, zero = np.arange(problem.n), np.zeros(problem.n)
         initial = InitialSet(rows, zero if beta is None else beta, zero, beta is not None)
-        self.update_best("gram", solve_from(self.blocks, problem, initial, stages, self.target, self.effort))
+        self.update_best("gram", solve_from(self.blocks, problem, initial, STAGES, self.target, self.effort))
 
     def solve_with_low_rank(self) -> bool:
         """Solve a problem whose optimum seems to be 0 by interior points, once; return whether it is."""
@@ -184,25 +175,12 @@ class EngineSearch:
         """Run Newton steps from a feasible β, if few rows are free; return whether the search has ended."""
         point, max_rows = self.measure_point(beta), int(SETTINGS.start_share * self.problem.n)
         max_rows = max_rows if point.gap < SETTINGS.max_start_gap else 0
-        if self.problem.mass is not None:  # ν-machine
-            if self._run_newton(point, estimate_rough_error(beta), max_rows) or not max_rows:
-                return self.has_ended()
-            return self._run_newton(self.best_point, SETTINGS.start_reach, SETTINGS.last_rows, SETTINGS.last_steps)
-        return self._run_newton(point, estimate_rough_error(beta), max_rows, SETTINGS.start_steps, SETTINGS.start_gain)
-
-    def _run_newton(
-        self, point: KernelPoint, reach: float, max_rows: int, steps: int = NEWTON_STEPS, gain: float = np.inf
-    ) -> bool:
-        """Run Newton steps on the rows that are free or within `reach` of the margin, if at most `max_rows` are.
-
-        Returns whether the search has ended.
-        """
-        initial, effort = select_at_point(point, reach), self.effort
+        initial, effort = select_at_point(point, estimate_rough_error(beta)), self.effort
         if (
             0 < len(initial.rows) <= max_rows
             and not effort.is_late()
             and effort.can_afford(len(initial.rows), self.blocks.width)
         ):
             W = WorkingSet(self.blocks, self.problem, initial, effort)
-            point = min(W.refine(self.target, steps=steps, gain=gain, gap=point.gap), point, key=lambda p: p.gap)
+            point = min(W.refine(self.target), point, key=lambda p: p.gap)
         return self.update_best("start", point)

@@ -29,7 +29,7 @@ class InitialSet:
     is_warm: bool
 
 
-def select_at_point(point: KernelPoint, reach: float = 0.0) -> InitialSet:
+def select_at_point(point: KernelPoint, reach: float) -> InitialSet:
     """Select W: the rows that are free, violate the condition of their bound, or have |dual gradient| < `reach`.
 
     The gradient is in units of the margin.

@@ -34,11 +34,10 @@ class TubeSearchSettings:
     #: The search ends when Σ|β| at both ends of the bracket differs by at most this share of m, or after max_solves.
     max_bracket: float = 0.03
     max_solves: int = 10
-    #: Without a bracket, a step in ε is `overshoot` times its estimate, as u changes too. Its length is between the
-    #: shares `min_step` and `max_step` of ε, each plus `negligible_tube`, in units of the spread of the targets.
+    #: Without a bracket, a step in ε is `overshoot` times its estimate, as u changes too. It is at least the share
+    #: `min_step` of ε plus `negligible_tube`, in units of the spread of the targets.
     overshoot: float = 1.5
     min_step: float = 0.2
-    max_step: float = 3.0
     negligible_tube: float = 2e-3
     #: Within a bracket, ε keeps this share of its width from both ends; the square of it if one end is near the target.
     inset: float = 0.05
@@ -124,8 +123,7 @@ def _choose_next_tube(
     if len(trials) > 1 and trials[-2].mass != last.mass:  # secant step
         step = (problem.mass - last.mass) * (last.tube - trials[-2].tube) / (last.mass - trials[-2].mass)
     shortest = SETTINGS.min_step * last.tube + SETTINGS.negligible_tube
-    longest = SETTINGS.max_step * last.tube + SETTINGS.negligible_tube
-    length = min(max(SETTINGS.overshoot * abs(step), shortest), longest)
+    length = max(SETTINGS.overshoot * abs(step), shortest)
     return last.tube + length if below is not None else max(last.tube - length, 0.0)
 
 

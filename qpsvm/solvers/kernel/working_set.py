@@ -16,7 +16,6 @@ those of W in double precision.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,28 +35,10 @@ from qpsvm.solvers.kernel.newton_step import (
 )
 from qpsvm.space.kernels.gram_blocks import GramBlocks
 
-#: Limit of the Newton steps between two scans of the rows outside.
-NEWTON_STEPS = 10
-#: LIBSVM's default tolerance, in units of the margin: it ignores smaller violations.
-LOOP_TOL = 1e-3
-
-
-@dataclass(frozen=True)
-class WorkingSetSettings:
-    """Constants of the loop. Distances are in units of the margin."""
-
-    #: Limit of the rounds of Newton steps; rows join between them.
-    max_rounds: int = 10
-    #: Violating rows join together with rows on their right side by less than `lookahead`, which may violate next. Per
-    #: violating row at most `joining_share` of these join. At most `max_joining` rows join, or as many as W has.
-    lookahead: float = 0.1
-    joining_share: float = 0.25
-    max_joining: int = 100
-    #: Newton steps on W aim at this share of the target; the rest is for rows outside and rounding.
-    target_share: float = 0.7
-
-
-SETTINGS = WorkingSetSettings()
+#: Limits of the rounds of Newton steps, between which rows join, and of the steps of a round.
+MAX_ROUNDS, NEWTON_STEPS = 10, 10
+#: Newton steps on W aim at this share of the target; the rest is for rows outside and rounding.
+TARGET_SHARE = 0.7
 
 
 class WorkingSet:
@@ -90,38 +71,33 @@ class WorkingSet:
         self,
         target: float,
         max_free_set: int = MAX_FREE_SET,
-        steps: int = NEWTON_STEPS,
-        gain: float = np.inf,
-        gap: float = np.inf,
     ) -> KernelPoint:
-        """Take Newton steps on W and add rows, until the gap over all rows is at most `target` or stops improving.
-
-        Stops after a round that leaves more than the share `gain` of the previous gap, initially `gap`.
-        """
+        """Take Newton steps on W and add rows, until the gap over all rows is at most `target`."""
         best: KernelPoint | None = None
-        for _ in range(SETTINGS.max_rounds):
-            point = self._run_newton(target, steps, max_free_set)
+        for _ in range(MAX_ROUNDS):
+            point = self._run_newton(target, max_free_set)
             if not self._move_to(point.beta, point.u):
                 break
-            previous_gap = gap
             gap, joining = self._scan_outside(point)
             self.effort.report("Newton", len(self.rows), gap)
             if best is None or gap < best.gap:
                 best = self.problem.build_point_at(self.beta.copy(), self.u.copy(), point.multipliers, gap, point.scale)
-            if gap <= target or gap > gain * previous_gap or self.effort.is_over() or not len(joining):
+            if gap <= target or self.effort.is_over() or not len(joining):
                 break
             self._add_rows(joining)
         return self.problem.build_point(self.beta, self.u) if best is None else best
 
-    def _run_newton(self, target: float, steps: int, max_free_set: int) -> KernelPoint:
+    def _run_newton(self, target: float, max_free_set: int) -> KernelPoint:
         """Return the point of the restricted problem after Newton steps from the present β."""
         K, restricted, beta, u = self.K, self._restrict_problem(), self.beta[self.rows], self.u[self.rows]
-        aim = target if self.is_full else SETTINGS.target_share * target
-        polished = polish_by_newton(K, restricted, beta, aim, steps, u, self.effort.is_late, max_free_set)
+        aim = target if self.is_full else TARGET_SHARE * target
+        polished = polish_by_newton(K, restricted, beta, aim, NEWTON_STEPS, u, self.effort.is_late, max_free_set)
         self.effort.newton_steps += polished.steps
         point, is_cheap = polished.point, len(self.rows) <= MAX_EXACT_ROWS and polished.max_free_rows <= MAX_EXACT_FREE
         if is_cheap and ROUNDED_GAP < point.gap <= target:  # a few more steps are cheaper than polishing later
-            polished = polish_by_newton(K, restricted, point.beta, ROUNDED_GAP, steps, point.u, self.effort.is_late)
+            polished = polish_by_newton(
+                K, restricted, point.beta, ROUNDED_GAP, NEWTON_STEPS, point.u, self.effort.is_late
+            )
             self.effort.newton_steps += polished.steps
         return polished.point
 
@@ -131,19 +107,13 @@ class WorkingSet:
             return point.gap, self.outside
         violation, u_error = self._compute_violation(point.multipliers), estimate_rough_error(self.beta)
         candidates = (violation > -u_error).nonzero()[0]
-        n_violators = int(np.count_nonzero(violation > max(LOOP_TOL, u_error)))  # violations above LIBSVM's tolerance
-        has_many_violators = n_violators > 2.0 * math.sqrt(len(self.rows))
-        if not has_many_violators and len(candidates):  # evaluate these in double precision
+        if len(candidates):  # evaluate these in double precision
             support = self.beta.nonzero()[0]
             near = self.outside[candidates]
             self.u[near] = self.blocks.compute_product(support, self.beta[support], near)
             violation = self._compute_violation(point.multipliers)
         excess = float(self.problem.weight[self.outside[candidates]] @ np.maximum(violation[candidates], 0.0))
         gap = point.gap + excess / max(point.scale, np.finfo(float).tiny)
-        if has_many_violators:
-            joining = (violation > -SETTINGS.lookahead).nonzero()[0]
-            max_rows = min(int((1.0 + SETTINGS.joining_share) * n_violators), max(len(self.rows), SETTINGS.max_joining))
-            return gap, self.outside[_take_largest(violation, joining, max_rows)]
         # rows farther on their right side are unlikely to violate next
         worst = float(violation[candidates].max(initial=0.0))
         return gap, self.outside[violation > -worst] if worst > 0.0 else self.outside[:0]
@@ -228,13 +198,6 @@ def solve_from(
         point = W.refine(target, max(choose_max_moving_rows(problem, W.beta), stage.max_free_rows))
         best = point if best is None or point.gap < best.gap else best
     return best
-
-
-def _take_largest(violation: FloatArray, rows: IntArray, max_rows: int) -> IntArray:
-    """Take the rows of largest violation, at most `max_rows` of them, in ascending order."""
-    if len(rows) > max_rows:
-        rows = rows[np.argpartition(-violation[rows], max_rows)[:max_rows]]
-    return np.sort(rows)
 
 
 def _stream_product(

@@ -46,7 +46,7 @@ def test_no_pair_violates_by_more_than_the_tolerance(which: int, C: float) -> No
 
 
 def test_blocks_are_given_up_where_too_many_rows_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block_loop, "SETTINGS", block_loop.BlockLoopSettings(rows=100, max_rows=150, share=0.0))
+    monkeypatch.setattr(block_loop, "SETTINGS", block_loop.BlockLoopSettings(rows=100, max_rows=150))
     blocks, problem = problems(2500, 100.0)[1]
     loop, zero = BlockLoop(blocks, problem, Effort()), np.zeros(problem.n)
     found = loop.run(1e-3, zero, zero)
