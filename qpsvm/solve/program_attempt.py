@@ -114,12 +114,27 @@ class QPAttempt:
             claims_proof = solution.reported in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
             status = Status.INACCURATE if claims_proof else solution.reported
             message = " ".join(f"{reason}." for reason in dict.fromkeys((upper.reason, lower.reason)) if reason)
-        y, z, box = self.reduction.expand(lower.y, lower.z, _find_bound_multipliers(self.program, lower.c))
+        y, z, box = self.reduction.expand(*self._choose_multipliers(solution, lower))
         return QPResult(
             self.reduction.original, status, upper.x, upper.radius, y, z, box, primal, lower.value, gap, solver_gap,
             *_measure_residuals(solution), solver=Solver(*solution.solver), solve_time=solution.solve_time,
             iterations=solution.iterations, data_change=change, message=message,
         )  # fmt: skip
+
+    def _choose_multipliers(self, solution: QPSolution, lower: LowerBound) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return y (p,), z (m,) and z_box (n,) of the lower bound, or the solver's if they satisfy (QP.1) better.
+
+        A lower bound may use bounds that follow from rows, (PROGRAM.8), which have no multipliers.
+        """
+        candidates = [(lower.y, lower.z, lower.c)]
+        if solution.x is not None:
+            z = np.maximum(solution.z, 0.0)
+            c = self.qp.P @ solution.x + self.qp.q + self.program.A.T @ solution.y + self.program.G.T @ z
+            candidates.append((solution.y, z, c))
+        boxes = [_find_bound_multipliers(self.program, c) for _, _, c in candidates]
+        residuals = [float(np.abs(c + box).max(initial=0.0)) for (_, _, c), box in zip(candidates, boxes, strict=True)]
+        best = int(residuals[-1] < 0.5 * residuals[0])
+        return candidates[best][0], candidates[best][1], boxes[best]
 
     def _bound_both_sides(self, points: list[DualArguments]) -> tuple[UpperBound, LowerBound, float]:
         """Return the best bounds of the points, and the gap of the last point, which is the solver's."""

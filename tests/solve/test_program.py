@@ -357,3 +357,30 @@ def test_numbers_of_a_spelt_out_byte_order_are_numbers():
     P.data = P.data.view(np.dtype("<f8").newbyteorder("<"))
     qp = qpsvm.QP(P=P, q=[0.0, 0.0], A=sp.csr_array([[1.0, 1.0]]), b=[1.0], lb=0.0)
     assert qpsvm.solve(qp).status == "optimal"
+
+
+def test_multipliers_are_those_of_the_rows_where_the_bound_uses_what_follows_from_them():
+    """x₂ has no upper bound but the one that rows imply: the multipliers belong to the rows all the same."""
+    G = np.array([[-2.0, 2.0], [3.0, -2.0], [-2.0, 1.0], [1.0, 0.0]])
+    A, P, q = np.array([[2.0, 0.0]]), np.diag([1.0, 0.0]), np.array([3.0, -1.0])
+    program = qpsvm.QP(
+        P, q, r=-5.0, G=G, h=[2.0, -2.5, 1.5, -0.5], A=A, b=[-1.0], lb=[-np.inf, 0.5], ub=[1.5, np.inf]
+    )
+    result = qpsvm.solve(program)
+    assert (result.z >= 0.0).all()
+    np.testing.assert_allclose(P @ result.x + q + A.T @ result.y + G.T @ result.z + result.z_box, 0.0, atol=1e-8)
+
+
+def test_rows_of_very_different_size_are_no_reason_to_crash():
+    result = qpsvm.solve(qpsvm.QP(np.eye(2), [0.0, 0.0], G=[[1e200, 1.0], [1.0, 1e-200]], h=[-1.0, 2.0]), check=False)
+    assert not result.primal < 0.0
+
+
+def test_a_lower_bound_whose_square_underflows_is_below_the_optimum():
+    """Minimise ½κx² + cx: −c²/(2κ) = −1.1e-18, although c² is 0 in doubles."""
+    qpsvm.register_backend("zero", lambda P, q, G, h, A, b, lb, ub: 0.0 * q)  # noqa: ARG005
+    try:
+        result = qpsvm.solve(qpsvm.QP([[1e-306]], [1.5e-162]), "zero", polish=False, check=False)
+    finally:
+        qpsvm.unregister_backend("zero")
+    assert result.dual <= -1.125e-18

@@ -47,7 +47,10 @@ def solve_linear_program(
     if len(h):
         constraints |= {"A_ub": G, "b_ub": h}
     options = {"time_limit": seconds} if np.isfinite(seconds) else {}
-    solution = linprog(cost, **constraints, bounds=bounds, method="highs", options=options)
+    try:
+        solution = linprog(cost, **constraints, bounds=bounds, method="highs", options=options)
+    except ValueError:  # an entry has overflowed
+        return None
     if solution.status != 0:
         return None
     y = -np.asarray(solution.eqlin.marginals) if len(b) else np.zeros(0)

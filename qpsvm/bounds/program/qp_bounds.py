@@ -519,7 +519,7 @@ class QPBounds:
                 error = 0.5 * curvature * (np.maximum(np.abs(ub - u), np.abs(u - lb)) * FEW_ROUNDINGS) ** 2
                 terms, sizes = terms + error, sizes + np.abs(error)
             elif curvature.any():  # over all x the minimum is c u − c²/(2κ), concave in c: least at low or high
-                minima = [(side * u, side * side / (2.0 * curvature)) for side in (low, high)]
+                minima = [(side * u, side * (side / (2.0 * curvature))) for side in (low, high)]  # c² may underflow
                 free = np.minimum.reduce([value - drop for value, drop in minima])
                 better = (curvature > 0.0) & (free > terms)
                 sizes = np.where(better, np.maximum.reduce([abs(value) + drop for value, drop in minima]), sizes)
