@@ -245,3 +245,11 @@ def test_solvers_of_this_library_go_on_with_scikit_learns_own(caplog):
         r"^ *(?:from sklearn\.svm import (?!_)|import sklearn\.svm|from sklearn import svm)", re.MULTILINE
     )
     assert [path.name for path in root.rglob("*.py") if taken.search(path.read_text("utf-8"))] == ["patching.py"]
+
+
+def test_class_weights_of_several_classes_are_liblinears():
+    """It weighs the class that is separated, and not the rest, so that its own class fits."""
+    several = CLASSES["LinearSVC"](class_weight={2: 5.0}).fit(X, Y)
+    np.testing.assert_array_equal(several.predict(X), svm.LinearSVC(class_weight={2: 5.0}).fit(X, Y).predict(X))
+    assert several.fallback_ is not None
+    assert CLASSES["LinearSVC"](class_weight={1: 5.0}).fit(X, Y > 0).fallback_ is None

@@ -363,9 +363,7 @@ def test_multipliers_are_those_of_the_rows_where_the_bound_uses_what_follows_fro
     """x₂ has no upper bound but the one that rows imply: the multipliers belong to the rows all the same."""
     G = np.array([[-2.0, 2.0], [3.0, -2.0], [-2.0, 1.0], [1.0, 0.0]])
     A, P, q = np.array([[2.0, 0.0]]), np.diag([1.0, 0.0]), np.array([3.0, -1.0])
-    program = qpsvm.QP(
-        P, q, r=-5.0, G=G, h=[2.0, -2.5, 1.5, -0.5], A=A, b=[-1.0], lb=[-np.inf, 0.5], ub=[1.5, np.inf]
-    )
+    program = qpsvm.QP(P, q, r=-5.0, G=G, h=[2.0, -2.5, 1.5, -0.5], A=A, b=[-1.0], lb=[-np.inf, 0.5], ub=[1.5, np.inf])
     result = qpsvm.solve(program)
     assert (result.z >= 0.0).all()
     np.testing.assert_allclose(P @ result.x + q + A.T @ result.y + G.T @ result.z + result.z_box, 0.0, atol=1e-8)

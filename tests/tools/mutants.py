@@ -187,7 +187,7 @@ MUTANTS = [
     Mutant(
         "bounds/program/qp_bounds.py", "terms = np.minimum.reduce(ends)", "terms = np.maximum.reduce(ends)", PROGRAM
     ),
-    Mutant("bounds/program/qp_bounds.py", "side * side / (2.0 * curvature)", "0.0 * side", PROGRAM),
+    Mutant("bounds/program/qp_bounds.py", "side * (side / (2.0 * curvature))", "0.0 * side", PROGRAM),
     Mutant("bounds/program/convexity.py", "shift = 4.0 * _cholesky_loss(M, entry_error)", "shift = 0.0", CONVEX),
     Mutant("bounds/program/convexity.py", "return float(shift - loss)", "return float(9.0 * shift)", CONVEX),
     Mutant("bounds/program/convexity.py", "shift - (bound_residual_norm(", "shift + (bound_residual_norm(", CONVEX),

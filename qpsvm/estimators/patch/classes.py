@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qpsvm import estimators
 from qpsvm.base import errors
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.space.kernels.functions import Kernel
 
 log = logging.getLogger("qpsvm.patch")
@@ -173,7 +174,18 @@ class ProbabilityStandIn(StandIn):
 
 
 class LinearStandIn(StandIn):
-    """Base of the classifier that leaves the L1 penalty to the original: faster, but without a certificate."""
+    """Base of the classifier that leaves to the original what it solves otherwise, or faster without a certificate."""
+
+    multi_class: str
+    class_weight_: FloatArray
+
+    def _encode_labels(self, *arguments: Any, **options: Any) -> Any:
+        encoded = super()._encode_labels(*arguments, **options)  # type: ignore[misc]
+        if self.multi_class == "ovr" and len(self.class_weight_) > 2 and (self.class_weight_ != 1.0).any():
+            raise errors.UnsupportedError(
+                "class_weight with several classes: LIBLINEAR weighs the class that is separated, and not the rest"
+            )
+        return encoded
 
     def _check_l1(self) -> None:
         raise errors.UnsupportedError("penalty='l1': qpsvm.estimators.LinearSVC certifies it, in more time")

@@ -226,6 +226,8 @@ def _check_result(problem: Problem, result: SVMResult | HullsError) -> None:
             f"the intercept is {problem.intercept!r}: without yᵀα = 0 the classes' sums of α differ, so the dual is "
             'not the distance between hulls; use intercept="free"'
         )
+    elif problem.constraints:
+        why = "the machine has linear constraints, whose multipliers move w: its α are no weights of two closest points"
     if why:
         raise build_refusal("hulls", problem, why)
 

@@ -295,6 +295,7 @@ def test_reduced_hulls_of_a_nu_svm_without_margin_meet():
         (CSVM(*FOUR), "on 4 features"),
         (CSVM(NEAR[0][:, :1], NEAR[1]), r"in the plane of two features.* on 1 feature;"),
         (PrimalHinge(*NEAR, intercept="penalised"), "penalised.*yᵀα = 0"),
+        (CSVM(*NEAR, constraints=qpsvm.Constraints([[1.0, 1.0]], [9.0])), "linear constraints"),
     ],
 )
 def test_hulls_say_why_there_is_no_picture(problem, message):
