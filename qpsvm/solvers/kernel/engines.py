@@ -63,6 +63,7 @@ class EngineSearch:
     """One problem, and the best point that any engine has found.
 
     engine_used: The engine that found the best point; "none" before any ran.
+    is_brief: Whether only the first stage of "gram" runs, because another method continues.
     """
 
     def __init__(self, blocks: GramBlocks, problem: KernelDual, target: float, effort: Effort) -> None:
@@ -70,6 +71,7 @@ class EngineSearch:
         self._best: KernelPoint | None = None
         self.engine_used = "none"
         self._start_u: FloatArray | None = None
+        self.is_brief = False
         self._may_vanish = True  # until `solve_with_low_rank` has run
 
     @property
@@ -132,7 +134,8 @@ class EngineSearch:
                 return
         rows, zero = np.arange(problem.n), np.zeros(problem.n)
         initial = InitialSet(rows, zero if beta is None else beta, zero, beta is not None)
-        self.update_best("gram", solve_from(self.blocks, problem, initial, STAGES, self.target, self.effort))
+        stages = STAGES[:1] if self.is_brief else STAGES
+        self.update_best("gram", solve_from(self.blocks, problem, initial, stages, self.target, self.effort))
 
     def solve_with_low_rank(self) -> bool:
         """Solve a problem whose optimum seems to be 0 by interior points, once; return whether it is."""

@@ -170,12 +170,14 @@ def _solve_with_tube(
         return without_tube
     point = None if start is None else engines.measure_point(start)
     if engine != "auto" or problem.n <= ENGINE_SETTINGS.slow_gram_rows or blocks.full_matrix is not None:
+        engines.is_brief = engine == "auto"  # the search for the tube follows
         engines.run(engine, start)
         point = engines.best_point
     if engines.has_ended() or engine != "auto":
         return engines
     is_useful = point is not None and point.gap < SETTINGS.trusted_gap
     tube_start = find_tube_start(blocks, problem, effort, point if is_useful else None)
+    engines.is_brief = False
     if tube_start is None:
         engines.run(engine, None)
     elif np.abs(tube_start[0]).sum() < (1.0 - MASS_ROUNDING) * problem.mass:
