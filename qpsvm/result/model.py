@@ -25,9 +25,9 @@ from qpsvm.space.kernels.scores import ScoreFunctions
 
 #: Key of the metadata that `Model.decision_bounds` needs, the bounds on f of every optimum.
 NEAR_KEY = "near"
-#: |f| of a novelty detector up to this share of its threshold, ρ or R², is set to 0. Otherwise rounding, which depends
-#: on the number of rows predicted at a time, would decide the label of samples on the margin.
-MARGIN_TOL = 1e-12
+#: |f| of a novelty detector up to this share of its threshold, ρ or R², is set to 0: 64 roundings. Otherwise rounding,
+#: which depends on the number of rows predicted at a time, would decide the label of samples on the margin.
+MARGIN_TOL = 2.0**-46
 
 
 def check_kernel_diagonal(kernel: Kernel, diagonal: Any, n_rows: int, needed: bool) -> FloatArray | None:
