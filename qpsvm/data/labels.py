@@ -38,12 +38,6 @@ def encode_targets(target: NDArray[Any], classes: NDArray[Any] | None) -> FloatA
     return np.asarray(np.where(target == classes[1], 1.0, -1.0))
 
 
-def apply_class_factors(weight: FloatArray, target: FloatArray, factors: FloatArray) -> FloatArray:
-    """Multiply weights of samples of two classes, (k,), by a factor for each class, (2,)."""
-    sample_factors: FloatArray = factors[(target > 0.0).astype(np.intp)]
-    return weight * sample_factors
-
-
 def apply_class_weight(
     weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_weight: ClassWeight
 ) -> FloatArray:

@@ -169,8 +169,7 @@ class SVDD(KernelDetector):
         -------
         ndarray, shape (m,)
         """
-        matrix, radius = self._prepare_prediction(X), float(self.result_.radius)
+        matrix = self._prepare_prediction(X)
         if self._function_samples is not None and diagonal is None:
             diagonal = evaluate_diagonal(self.kernel, X)
-        values = self.result_.model.decision_function(matrix, diagonal=diagonal)
-        return snap_margins(values, 0.0 if np.isnan(radius) else radius**2)
+        return self.result_.model.decision_function(matrix, diagonal=diagonal)

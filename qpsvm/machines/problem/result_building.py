@@ -6,6 +6,7 @@ the rows of all samples, and a table of the constraints. Its f is `_f_scale` tim
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -44,9 +45,9 @@ def build_svm_result(
         certificate = remove_constraints(certificate)
         kind = kind[: certificate.svm.m]
     svm = certificate.svm
-    model = _build_model(problem, certificate)
-    yf, margin = _compute_margins(problem, certificate, model)
     extras, intervals = problem._compute_extras(certificate)
+    model = _build_model(problem, certificate, extras)
+    yf, margin = _compute_margins(problem, certificate, model)
     if has_time and isinstance(problem.kernel, FeatureMap):
         extras = {**extras, **bound_exact_objectives(problem, certificate, model)}
     low, high = certificate.b_interval
@@ -126,20 +127,20 @@ def _compute_margins(problem: DualStatement, certificate: Certificate, model: Mo
     return yf, margin
 
 
-def _build_model(problem: DualStatement, certificate: Certificate) -> Model:
+def _build_model(problem: DualStatement, certificate: Certificate, extras: Mapping[str, float]) -> Model:
     """Build the model that predicts: with w if the feature space is explicit, else with the support vectors."""
     samples, space, f_scale = problem.samples, problem.space, problem._f_scale
     d = samples.X.shape[1]
     common: dict[str, Any] = {
         "kernel": space.kernel, "classes": problem._predicted_labels, "b": f_scale * certificate.b, "n_features": d,
         "feature_names": samples.feature_names, "diagonal": problem._diagonal_weight, "metadata": {},
-        "threshold": _compute_threshold(problem, certificate),
+        "threshold": _compute_threshold(extras),
     }  # fmt: skip
     if certificate.w is not None:
         common["b"] = f_scale * space.to_caller_intercept(certificate.w, certificate.b)
         w, radius = multiply(f_scale, space.to_caller_weights(certificate.w)), None
         if space.is_affine:  # with linear constraints, b is what was certified
-            radius = problem._compute_extras(certificate)[0]["radius"]
+            radius = extras["radius"]
         return build_frozen(Model, coef=np.zeros(0), vectors=np.zeros((0, d)), w=w, radius=radius, **common)
     support = certificate.coef.nonzero()[0]  # including points of linear constraints
     vectors = samples.active_rows[support] if isinstance(space.kernel, Precomputed) else space.X[support]
@@ -148,11 +149,8 @@ def _build_model(problem: DualStatement, certificate: Certificate) -> Model:
     )
 
 
-def _compute_threshold(problem: DualStatement, certificate: Certificate) -> float | None:
+def _compute_threshold(extras: Mapping[str, float]) -> float | None:
     """Return `Model.threshold`; 0 if linear constraints leave no ball."""
-    if problem._target_kind != "none":
-        return None
-    if not problem._diagonal_weight:
-        return abs(problem._f_scale * certificate.b)
-    radius = problem._compute_extras(certificate)[0]["radius"]
-    return radius * radius if radius > 0.0 else 0.0
+    if "radius" in extras:
+        return extras["radius"] ** 2 if extras["radius"] > 0.0 else 0.0
+    return abs(extras["rho"]) if "rho" in extras else None

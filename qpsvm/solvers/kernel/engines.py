@@ -176,11 +176,11 @@ class EngineSearch:
 
     def _run_from_start(self, beta: FloatArray) -> bool:
         """Run Newton steps from a feasible β, if few rows are free; return whether the search has ended."""
-        point, max_rows = self.measure_point(beta), int(SETTINGS.start_share * self.problem.n)
-        max_rows = max_rows if point.gap < SETTINGS.max_start_gap else 0
-        initial, effort = select_at_point(point, estimate_rough_error(beta)), self.effort
+        point, effort = self.measure_point(beta), self.effort
+        initial = select_at_point(point, estimate_rough_error(beta))
         if (
-            0 < len(initial.rows) <= max_rows
+            point.gap < SETTINGS.max_start_gap
+            and 0 < len(initial.rows) <= int(SETTINGS.start_share * self.problem.n)
             and not effort.is_late()
             and effort.can_afford(len(initial.rows), self.blocks.width)
         ):

@@ -36,7 +36,7 @@ MAX_RANK_SHARE, MAX_PRODUCTS = 0.9, 5e9
 ZERO_SHARE = 0.9
 #: Relative gap that the interior points aim at. If the optimum is not 0, Newton steps on the free rows take over there;
 #: if it is, `solve_mehrotra` ends where the gap is rounding.
-GAP = 1e-3
+TARGET_GAP = 1e-3
 #: Share of an interval within which β then counts as at an end of it.
 SNAP_SHARE = 1e-3
 
@@ -63,7 +63,7 @@ def solve_with_low_rank(blocks: GramBlocks, problem: KernelDual, effort: Effort)
         return None
     E, t = build_sum_columns(problem, np.arange(n), np.zeros(n), None)
     seconds = None if effort.seconds is None else effort.clock.remaining
-    solution = solve_mehrotra(LowRank(factor.L), np.zeros(n), E.T, t, low, high, tol=GAP, time_limit=seconds)
+    solution = solve_mehrotra(LowRank(factor.L), np.zeros(n), E.T, t, low, high, tol=TARGET_GAP, time_limit=seconds)
     effort.newton_steps += solution.iterations
     beta, is_zero = solution.x, _is_zero(factor.L, solution.x, problem.is_nu_svm)
     if not is_zero:

@@ -67,11 +67,7 @@ class WorkingSet:
         result = self.effort.run_loop(self.problem, self.K, tolerance, start, u)
         self._move_to(result.beta, result.u)
 
-    def refine(
-        self,
-        target: float,
-        max_free_set: int = MAX_FREE_SET,
-    ) -> KernelPoint:
+    def refine(self, target: float, max_free_set: int = MAX_FREE_SET) -> KernelPoint:
         """Take Newton steps on W and add rows, until the gap over all rows is at most `target`."""
         best: KernelPoint | None = None
         for _ in range(MAX_ROUNDS):
