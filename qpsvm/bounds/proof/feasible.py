@@ -6,8 +6,9 @@ one row of α, exactly; only that row, and rows at a bound that is not a float, 
     (FEAS.1)  floats are rational numbers; those of a certificate are feasible up to their last digits
     (FEAS.2)  0 ≤ α_k ≤ U_k: if a float exceeds a U_k that is not a float, α_k = U_k; with many such rows, a float below
     (FEAS.3)  a step s of row k adds |t_k − δ_kα_k| s to the gap, (GAP.1). So the residual of Eᵀα = e is subtracted from
-              the row where that cost is least, or, if costs are unknown, from the row farthest from both its bounds; if
-              no row can take all of it, from the rows with the largest slack in turn
+              the row where that cost is least, up to rounding, and of these from the one with the largest slack; or, if
+              costs are unknown, from the row farthest from both its bounds; if no row can take all of it, from the rows
+              with the largest slack in turn
     (FEAS.4)  multipliers of linear constraints have their own units, and are changed last
 
 Rows whose α is not a float are called carriers.
@@ -258,8 +259,10 @@ def _order_rows(
     order = order[slack[order] > 0.0][:MAX_CHANGED_ROWS]
     needed = 2.0 * abs(float(residual))  # with room for the rounding of slack
     if costs is not None:
-        can_take_all = slack > needed
-        preference = np.where(can_take_all, -costs[rows] / sizes, -np.inf)
+        can_take_all, costs = slack > needed, costs[rows] / sizes
+        costs = np.where(costs <= UNIT * costs.max(initial=0.0), 0.0, costs)  # rounding, which decides nothing
+        least = costs.min(where=can_take_all, initial=np.inf)
+        preference = np.where(can_take_all & (costs == least), slack, 0.0)
     else:
         can_take_all, preference = distance_to_bounds > needed, distance_to_bounds
     if can_take_all.any():

@@ -50,6 +50,18 @@ def test_hulls_that_meet_have_a_proven_gap(kernel: qpsvm.Kernel, n: int, moved: 
     assert proof.gap <= result.gap * (1.0 + 1e-9)
 
 
+def test_certificate_and_proof_repair_the_same_row() -> None:
+    """The costs of two rows differ by rounding only, and a change of the row with the longer sample costs more."""
+    X = [
+        [0.0, -1.2281531053802336e-08],
+        [1.0, -3.3796343387814944e-09],
+        [1.0, 1.6761677583839708e-08],
+        [0.0, -2.6684838631729045e-08],
+    ]
+    result = qpsvm.solve(qpsvm.OneClass(X, nu=0.001, kernel="linear"), tol=1e-12)
+    assert result.verify().gap <= result.gap * (1.0 + 1e-9)
+
+
 def test_a_gap_of_zero_is_relative_to_distances_from_the_largest_alpha() -> None:
     """(ZERO.2), in fractions."""
     X = np.array([[-2.0, 0.1], [2.0, 0.3], [0.0, -0.7], [0.1, 0.9], [0.0, 1.1], [-0.3, 0.2]])
