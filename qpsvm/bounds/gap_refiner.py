@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.double_double import sum_with_bound
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rounding import gamma
-from qpsvm.base.arrays.types import IntArray
+from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate, get_multiplier
 from qpsvm.bounds.gap_bounder import GapBounder
@@ -58,6 +58,7 @@ class GapRefiner:
         self._evaluator = SharpEvaluator(self.gap_bounder, self._sharp_rows)
         self._outward = OutwardPush(self.gap_bounder, self._evaluator)
         self._is_homogeneous = self.gap_bounder.is_homogeneous
+        self._last_zero_point: tuple[FloatArray | None, Certificate | None] = None, None  # by α: polish and bound ask
 
     def refine(self, certificate: Certificate, tol: float, has_time: Callable[[], bool] = lambda: True) -> Certificate:
         """Return the point, or one near it, with `gap` a bound that includes all rounding.
@@ -86,8 +87,11 @@ class GapRefiner:
 
     def find_zero_point(self, point: Certificate) -> Certificate | None:
         """Return the point with the value 0, (VANISH.1), if w(α) is negligible; otherwise None."""
-        is_candidate = self._is_homogeneous and self._compute_norm_in_roundings(point) <= 1.0
-        return self._zero_optimum.find_zero_point(point) if is_candidate else None
+        if not (self._is_homogeneous and self._compute_norm_in_roundings(point) <= 1.0):
+            return None
+        if self._last_zero_point[0] is not point.alpha or point.alpha.flags.writeable:
+            self._last_zero_point = point.alpha, self._zero_optimum.find_zero_point(point)
+        return self._last_zero_point[1]
 
     def is_rounding(self, point: Certificate) -> bool:
         """Return whether rounding α to doubles may change P − D of a kernel machine by as much as it is."""

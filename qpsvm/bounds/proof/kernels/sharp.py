@@ -29,8 +29,6 @@ from qpsvm.bounds.proof.spaces import PointValues
 MAX_DIFFERENCE = 2.0**20
 #: Error of a value whose exponent was replaced by −600: larger than 2e^−600.
 REPLACEMENT_ERROR = 2.0**-860
-#: Rows of the blocks of which `compute_sharp_diagonal` takes the diagonal.
-DIAGONAL_ROWS = 32
 #: Values that are functions of samples.
 WITH_SAMPLES = (RBFValues, ProductValues)
 
@@ -57,18 +55,20 @@ def compute_sharp_sums(
 
 
 def compute_sharp_diagonal(values: KernelValues) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """Return K_ii as sums of two doubles, and radii, (n,) each, from small blocks; None if unavailable."""
-    if not _has_sharp_values(values):
+    """Return K_ii of a matrix or a polynomial kernel as sums of two doubles, and radii, (n,) each; else None."""
+    if isinstance(values, MatrixValues):
+        return values.K.diagonal(), np.zeros(values.n), np.zeros(values.n)
+    if not (isinstance(values, ProductValues) and values.is_integer_power):
         return None
-    diagonal = np.zeros((3, values.n))
+    high, low, off = np.empty(values.n), np.empty(values.n), 0.0
+    step = max(IN_CACHE // max(values.X.shape[1], 1), 1)
     with np.errstate(all="ignore"):
-        for start in range(0, values.n, DIAGONAL_ROWS):
-            rows = np.arange(start, min(start + DIAGONAL_ROWS, values.n))
-            parts, radii = _compute_block(values, rows, rows)
-            for k, part in enumerate(parts):
-                diagonal[k, rows] = part.diagonal()
-            diagonal[2, rows] = radii.diagonal()
-    return diagonal[0], diagonal[1], np.where(np.isfinite(diagonal).all(axis=0), diagonal[2], np.inf)
+        for start in range(0, values.n, step):
+            rows = slice(start, start + step)
+            x = as_dense(values.X[rows]).T
+            high[rows], low[rows], off = _compute_power(values, x, x)
+        radius = off * np.square(values.sizes) + (values.degree + 1.0) * UNDERFLOW
+        return high, low, np.where(np.isfinite(high + low + radius), radius, np.inf)
 
 
 def _has_sharp_values(values: KernelValues) -> bool:
@@ -88,7 +88,7 @@ def _compute_block(values: KernelValues, rows: IntArray, columns: IntArray) -> t
     if isinstance(values, RBFValues):
         high, low, radii = _compute_rbf(values.gamma, x, z)
         return [high, low], radii
-    high, low, off = _compute_power(values, x, z)
+    high, low, off = _compute_power(values, x.T[:, :, None], z.T[:, None, :])
     radii = off * (values.sizes[rows, None] * values.sizes[columns]) + (values.degree + 1.0) * UNDERFLOW
     return [high, low], radii
 
@@ -118,11 +118,14 @@ def _compute_rbf(factor: float, x: FloatArray, z: FloatArray) -> tuple[FloatArra
 
 
 def _compute_power(values: ProductValues, x: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Return values of a polynomial kernel as two doubles, and their error in units of mᵖ, (KTWO.3)."""
-    d, p = x.shape[1], int(values.degree)
-    high, low = np.zeros((len(x), len(z))), np.zeros((len(x), len(z)))
-    for a, c in zip(x.T, z.T, strict=True):
-        product, error = two_product(a[:, None], c)
+    """Return values of a polynomial kernel as two doubles, and their error in units of mᵖ, (KTWO.3).
+
+    x, z (d, …): The features of both samples, of shapes that broadcast to that of the values.
+    """
+    d, p, shape = len(x), int(values.degree), np.broadcast_shapes(x.shape[1:], z.shape[1:])
+    high, low = np.zeros(shape), np.zeros(shape)
+    for a, c in zip(x, z, strict=True):
+        product, error = two_product(a, c)
         high, lost = two_sum(high, product)
         low += lost + error
     high, low = two_sum(high, low)
