@@ -450,6 +450,8 @@ def _find_wrong_values(problem: Any, result: Any) -> list[str]:
         steep += 4.0 * problem.kernel.gamma * float(abs(rows).max()) ** 2 * rows.shape[1]
         raised = 1e-17 * float(np.abs(result.coef).sum())
     terms = _sum_magnitudes(problem, result)[part]
+    if "radius" in plane:  # f = R² − ‖x − c‖², with R rounded
+        terms = terms + plane["radius"] ** 2
     on_margin = Fraction(result.model.threshold or 0.0) / 2**45  # of a novelty detector: 64 roundings, and its own
     for i in range(len(points)):
         own = Fraction(kernel(i, i)[0], unit) if ball else Fraction(0)
