@@ -1,7 +1,6 @@
 """Solve duals by LIBSVM, through scikit-learn's SVC and NuSVC: SMO (Chang & Lin 2011) with its own stopping rule.
 
-LIBSVM's loop checks neither a clock nor Ctrl-C, so `run_within_time` turns a time limit into limits of iterations. For
-several classes, `fit_classes` fits all one-vs-one machines in a single call.
+LIBSVM's loop checks neither a clock nor Ctrl-C, so `run_within_time` turns a time limit into limits of iterations.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +19,6 @@ from qpsvm.backends.compiled import Compiled, build_failed_solution
 from qpsvm.backends.limits import DEFAULT_TOLERANCE, Limits
 from qpsvm.backends.own.interval_problem import IntervalProblem
 from qpsvm.backends.own.kernel_newton_ import INTERVALS, LIBSVM_IMPORT, MARGINS, extract_kernel_samples
-from qpsvm.backends.packages import find_installed_version
 from qpsvm.backends.requirements import LazyImport, Memory
 from qpsvm.backends.solver_data import SolverData
 from qpsvm.backends.stop_reasons import find_run_status
@@ -28,17 +26,8 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.resources.clock import Clock
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
-from qpsvm.program.status import Solver
 from qpsvm.program.svm_dual import Statement, SVMDual
-from qpsvm.solvers.kernel.libsvm import (
-    GRAM_CACHE_MEGABYTES,
-    SVM_TYPES,
-    bound_iterations,
-    build_silent_class,
-    find_compiled_loop,
-    is_libsvm_problem,
-    run_libsvm_loop,
-)
+from qpsvm.solvers.kernel.libsvm import bound_iterations, build_silent_class, is_libsvm_problem, run_libsvm_loop
 from qpsvm.solvers.shared.timed_loop import run_within_time
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from qpsvm.space.kernels.kernel_blocks import KernelBlocks
@@ -59,8 +48,6 @@ NU_ITERATIONS = 20_000
 ITERATIONS_PER_ROW, MIN_ITERATIONS = 100, 10_000_000
 #: Cost of a sparse product, per stored entry, relative to a dense one.
 SPARSE_FACTOR = 4.0
-#: Cache for the loop of `fit_classes`: megabytes per entry of the Gram matrix (float32), and a constant reserve.
-CACHE_MEGABYTES_PER_ENTRY, CACHE_RESERVE_MEGABYTES = 4e-6, 50.0
 #: Traits of the ν-SVMs.
 NU_TRAITS = INTERVALS - {"level 1", "other levels", "balance", "sum", "two-sided α"}
 
@@ -242,52 +229,3 @@ def fit(name: str, settings: dict[str, Any], X: Any, y: FloatArray, weight: Floa
         machine.support_, as_dense(machine.dual_coef_)[0], float(machine.intercept_[0]), int(np.max(machine.n_iter_)),
         machine.fit_status_ == 0,
     )  # fmt: skip
-
-
-#: The kernel of `fit_classes`: "linear" if the data are samples, "precomputed" if they are a Gram matrix.
-LoopKernel: TypeAlias = Literal["linear", "precomputed"]
-
-
-def is_available() -> bool:
-    """Return whether the compiled loop is available and gives correct results."""
-    return find_compiled_loop() is not None
-
-
-def describe_libsvm() -> Solver:
-    """Return the solver's name, version and status for a result."""
-    return Solver("libsvm", find_installed_version("scikit-learn") or "?", "converged, then the exact split")
-
-
-def fit_classes(
-    data: FloatArray,
-    codes: IntArray,
-    upper: FloatArray,
-    tol: float,
-    kernel: LoopKernel,
-    max_iter: int,
-    nu: float | None = None,
-) -> tuple[IntArray, FloatArray, IntArray] | None:
-    """Fit all one-vs-one machines of k classes: C-SVMs, or with `nu` ν-SVMs; None if LIBSVM rejects the input.
-
-    Each machine runs until no pair of rows violates its optimality condition by more than `tol`, or until `max_iter`.
-
-    Shapes: data (n, d), codes (n,), upper (n,) → support (s,), alpha (k − 1, s), iterations (k (k − 1)/2,).
-    """
-    n = len(data)
-    has_common_bound = bool((upper == upper[0]).all())
-    settings: dict[str, Any] = {
-        "svm_type": SVM_TYPES["SVC"], "C": float(upper[0]) if has_common_bound else 1.0,
-        "sample_weight": np.empty(0) if has_common_bound else upper,
-    }  # fmt: skip
-    if nu is not None:  # slightly reduced, so that rounding does not make the largest feasible ν infeasible
-        settings |= {"svm_type": SVM_TYPES["NuSVC"], "C": 1.0, "nu": nu * (1.0 - n * float(np.finfo(float).eps))}
-    cache_megabytes = min(GRAM_CACHE_MEGABYTES, CACHE_RESERVE_MEGABYTES + n * n * CACHE_MEGABYTES_PER_ENTRY)
-    try:
-        fitted = find_compiled_loop()(
-            data, codes.astype(np.float64), kernel=kernel, gamma=0.0, tol=tol, cache_size=cache_megabytes,
-            max_iter=max_iter, class_weight=np.empty(0), shrinking=1, probability=0, random_seed=0, **settings,
-        )  # fmt: skip
-    except ValueError:
-        return None
-    support, dual_coefficients, iterations = fitted[0], fitted[3], fitted[8]
-    return support, np.abs(dual_coefficients), np.asarray(iterations, dtype=np.intp).ravel()

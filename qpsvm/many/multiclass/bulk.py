@@ -20,7 +20,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm import core
-from qpsvm.backends.external.libsvm_ import describe_libsvm
 from qpsvm.backends.packages import find_library_version
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.resources.limits import limit_blas_threads
@@ -33,7 +32,6 @@ from qpsvm.many.multiclass.loops import (
     FINE_LOOP_ROWS,
     choose_tolerances,
     find_max_fine_rows,
-    has_loop,
     limit_iterations,
     run_loops,
     run_single_loop,
@@ -106,7 +104,7 @@ def can_solve_in_bulk(split: Split, options: Mapping[str, Any]) -> bool:
         and bool((split.row_counts <= find_max_bulk_rows(split)).any())
         and _has_suitable_kernel(split)
         and _fits_time_limit(split, options.get("time_limit"))
-        and has_loop()
+        and core.compiled is not None
     )
 
 
@@ -128,19 +126,17 @@ class LoopPoints:
 def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> BinaryMachines | None:
     """Solve all machines; None if they cannot be solved in bulk. Raises QPSVMError."""
     deadline = None if time_limit is None else monotonic() + time_limit
-    stack, upper = _build_stack(split)
+    stack = _build_stack(split)
     with np.errstate(all="ignore"), limit_blas_threads():  # a point that is not finite is not certified
         space = split.active_space
         if not _has_psd_gram(space):
             return None
         if split.has_separate_grams:
-            looped: LoopPoints | None = _loop_separately(split, stack, space)
+            looped = _loop_separately(split, stack, space)
         else:
-            looped = _loop_over_shared_gram(split, stack, space, upper)
-        if looped is None:
-            return None
+            looped = _loop_over_shared_gram(split, stack, space)
         b, gaps = _certify_loop_points(stack, space, looped, tol)
-    solver = _describe_solver()
+    solver = Solver("working set", find_library_version(), "converged, then the exact split")
     return gather_machines(
         split, stack, looped.points, b=b, gaps=gaps, iterations=looped.iterations, tol=tol, deadline=deadline,
         solver=solver,
@@ -200,13 +196,6 @@ def _certify_loop_points(
     return b, gaps
 
 
-def _describe_solver() -> Solver:
-    """Describe the solver of the loops."""
-    if core.compiled is None:
-        return describe_libsvm()
-    return Solver("working set", find_library_version(), "converged, then the exact split")
-
-
 def _has_psd_gram(space: FeatureSpace) -> bool:
     """Return whether the Gram matrix is semidefinite: by construction, or by the test of `FeatureSpace`.
 
@@ -223,36 +212,30 @@ def _has_psd_gram(space: FeatureSpace) -> bool:
     return True
 
 
-def _build_stack(split: Split) -> tuple[Stack, FloatArray]:
-    """Build the stack of all machines, and the upper bounds for LIBSVM, (r,) in `Split.order`. Raises QPSVMError."""
-    weight = split.weight[split.order]
+def _build_stack(split: Split) -> Stack:
+    """Build the stack of all machines. Raises QPSVMError."""
     if split.machine == "CSVM":
-        upper = compute_penalties(split)
-        return stack_machines(split, upper), upper
+        return stack_machines(split, compute_penalties(split))
     split.build_separate_problem(0)  # checks ν itself
     nu = float(split.parameters.get("nu", 0.5))
-    stack = to_nu_svms(stack_machines(split, weight), nu)
+    stack = to_nu_svms(stack_machines(split, split.weight[split.order]), nu)
     assert stack.nu is not None
     for p in np.flatnonzero(stack.nu < nu).tolist():  # raises if ν is infeasible by more than rounding
         split.build_separate_problem(p)
-    return stack, weight
+    return stack
 
 
-def _loop_over_shared_gram(split: Split, stack: Stack, space: FeatureSpace, upper: FloatArray) -> LoopPoints | None:
-    """Find the points of all machines with one Gram matrix; None if the loop cannot run."""
+def _loop_over_shared_gram(split: Split, stack: Stack, space: FeatureSpace) -> LoopPoints:
+    """Find the points of all machines with one Gram matrix."""
     Z = np.ascontiguousarray(as_dense(space.rows.matrix())) if space.is_linear else None
     K = Z @ Z.T if Z is not None else np.ascontiguousarray(space.centred_gram.dense())
 
     def build_gram(p: int) -> MachineGram:
         return SharedGram(K, stack.list_slices(p)) if Z is None else LinearGram(Z, stack.list_slices(p))
 
-    looped = run_loops(split, stack, K, upper, find_max_bulk_rows(split))
-    if looped is None:
-        return None
-    alpha, u, iterations = looped
-    is_fine = (stack.row_counts <= find_max_fine_rows(split)) & (u is not None)
+    alpha, u, iterations = run_loops(split, stack, K, find_max_bulk_rows(split))
+    is_fine = stack.row_counts <= find_max_fine_rows(split)
     W = None if Z is None else np.zeros((stack.n_machines, Z.shape[1]))
-    u = np.full(len(alpha), np.nan) if u is None else u
     points = MachinePoints(alpha, u, np.zeros(stack.n_machines), np.ones(stack.n_machines), W)
     if is_fine.any():
         _set_intercepts(stack, points, Z)
@@ -319,10 +302,8 @@ def _loop_separately(split: Split, stack: Stack, space: FeatureSpace) -> LoopPoi
         blocks: Any = getattr(space.gram, "blocks", None)
         K = Z[rows] @ Z[rows].T if Z is not None else blocks.compute_symmetric(rows, rough=True)
         tol = float(choose_tolerances(machine, float(K.diagonal().max()), 0)[0])
-        looped = run_single_loop(machine, K, tol, limit_iterations(len(K)))
-        if looped is not None:
-            points.alpha[stack.row_slice(p)], iterations[p] = looped
-            _finish_point(stack, p, points, gram)
+        points.alpha[stack.row_slice(p)], iterations[p] = run_single_loop(machine, K, tol, limit_iterations(len(K)))
+        _finish_point(stack, p, points, gram)
 
     small = np.flatnonzero(stack.row_counts <= find_max_bulk_rows(split))
     n_entries = float(np.square(stack.row_counts[small], dtype=float).sum())
@@ -339,10 +320,9 @@ def _finish_point(stack: Stack, p: int, points: MachinePoints, gram: MachineGram
         rows = np.arange(len(y))
         K, beta = gram.compute_block(rows, rows), alpha * y
         margin = 1.0 if nu is None else float(beta @ (K @ beta)) / nu  # at the optimum ρ ≥ ‖w‖²/ν
-        repeated = run_single_loop(stack.take_machine(p), K, REPEAT_TOLERANCE * margin, FINE_ITERATIONS)
-        if repeated is not None:
-            points.alpha[part] = alpha = repeated[0]
-            optimum = find_exact_point(gram, y, upper, alpha, nu)
+        alpha, _ = run_single_loop(stack.take_machine(p), K, REPEAT_TOLERANCE * margin, FINE_ITERATIONS)
+        points.alpha[part] = alpha
+        optimum = find_exact_point(gram, y, upper, alpha, nu)
     if optimum is not None:
         points.alpha[part], points.u[part] = optimum.alpha, optimum.u
         points.b[p], points.rho[p] = optimum.b, optimum.rho

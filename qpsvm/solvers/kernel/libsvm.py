@@ -7,8 +7,6 @@ LIBSVM takes only some forms of (KDUAL.1), each as a machine of its own:
     (KLOOP.2)  any other box without a kink is shifted by its middle m:  β = m + β′, t′ = t − Km,  and Σβ′ = e − Σm by
                one more row of zeros in K, with a target larger than all others: it ends at its bound
 
-scikit-learn's public classes take about a millisecond to check and copy their input, more than the loop itself takes
-for n ≤ 500. So its compiled function is called directly if it passes a test on a few points, and the class otherwise.
 Source: Fan, Chen & Lin, *Working set selection using second order information* (2005).
 """
 
@@ -27,15 +25,6 @@ from qpsvm.solvers.kernel.dual import KINK_TOL, KernelDual
 from qpsvm.solvers.shared.budget import MAX_ITERATIONS
 from qpsvm.solvers.shared.timed_loop import run_within_time
 
-#: scikit-learn's names of LIBSVM's machines, and LIBSVM's numbers.
-SVM_TYPES = {"SVC": 0, "NuSVC": 1, "OneClassSVM": 2, "SVR": 3, "NuSVR": 4}
-#: Problems that the compiled function must solve correctly: diagonal of K, targets, weights, more settings, and β.
-TEST_CASES: dict[str, tuple[list[float], list[float], list[float], dict[str, float], list[float]]] = {
-    "SVC": ([1, 2, 1, 2], [0, 0, 1, 1], [9, 9, 9, 0.25], {}, [0.9, 0.45, -1.1, -0.25]),
-    "SVR": ([1, 1, 1], [-1, 0, 1], [1, 1, 1], {"epsilon": 0.1}, [-0.9, 0.0, 0.9]),
-    "NuSVR": ([1, 1, 1], [-1, 0, 1], [1, 1, 1], {"nu": 1.0 / 3.0}, [-0.5, 0.0, 0.5]),
-    "OneClassSVM": ([1, 1, 1], [-1, 0, 1], [1, 1, 1], {"nu": 0.5}, [0.5, 0.5, 0.5]),
-}
 #: Megabytes of kernel rows (float32) that the loop may keep when it evaluates the kernel itself: SVC's own default.
 CACHE_MEGABYTES = 200.0
 #: Cache for a Gram matrix that exists already: all its rows in float32, up to this many megabytes.
@@ -93,6 +82,8 @@ def run_libsvm_loop(
     n, run = problem.n, _LibsvmRun(data, gamma, tol, max_iter, clock or Clock(), settings or {})
     total = problem.total - problem.fixed_sum
     if problem.is_standard_hinge and not total:
+        if not np.ptp(problem.sign):  # one class: 0 is the only feasible point
+            return LoopResult(np.zeros(n), 0, True)
         raw = run("SVC", problem.sign, problem.weight, {})
         if raw.beta @ problem.sign < 0:  # LIBSVM may call either class +1
             raw = LoopResult(-raw.beta, raw.iterations, raw.converged)
@@ -158,7 +149,7 @@ class _LibsvmRun:
     def __call__(
         self, kind: str, target: FloatArray, upper: FloatArray, settings: dict[str, Any], start_rows: float = 0.0
     ) -> LoopResult:
-        """Run the loop on one of LIBSVM's machines, a key of `SVM_TYPES`, with bounds `upper` (n,).
+        """Run the loop on one of LIBSVM's machines, by the name of its class in scikit-learn, with bounds `upper` (n,).
 
         start_rows: The rows that LIBSVM's own start makes nonzero, 0 if it starts at 0.
         """
@@ -228,36 +219,20 @@ def bound_iterations(
 def _fit_libsvm(
     kind: str, data: FloatArray, target: FloatArray, weights: FloatArray, settings: dict[str, Any], max_iter: int
 ) -> LoopResult:
-    """Run the compiled function or, without it, the class of scikit-learn."""
-    beta, fit = np.zeros(len(target)), find_compiled_loop(kind)
-    if fit is not None:
-        labels = (target > 0).astype(np.float64) if kind in ("SVC", "NuSVC") else target
-        try:
-            output = _call_compiled(fit, kind, data, labels, weights, max_iter, **settings)
-        except ValueError as error:
-            raise FloatingPointError(str(error)) from error
-        support, coefficients, finished, iterations = output[0], output[3][0], output[7] == 0, output[8]
-    else:
-        import sklearn
+    """Run the loop of scikit-learn's class of this name."""
+    import sklearn
 
-        model = build_silent_class(kind)(max_iter=max_iter, **settings)
-        sample_weight = weights if len(weights) else None
+    model = build_silent_class(kind)(max_iter=max_iter, **settings)
+    sample_weight, arguments = weights if len(weights) else None, (data,) if kind == "OneClassSVM" else (data, target)
+    try:
         with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
-            model.fit(*((data,) if kind == "OneClassSVM" else (data, target)), sample_weight=sample_weight)
-        support, coefficients = model.support_, model.dual_coef_[0]
-        finished, iterations = model.fit_status_ == 0, model.n_iter_
-    beta[support] = coefficients
-    return LoopResult(beta, int(np.add.reduce(iterations, axis=None)), bool(finished) and len(beta) > 0)
-
-
-def _call_compiled(
-    fit: Any, kind: str, K: FloatArray, target: FloatArray, weights: FloatArray, max_iter: int, **options: Any
-) -> Any:
-    """Call scikit-learn's compiled function."""
-    return fit(
-        K, target, svm_type=SVM_TYPES[kind], class_weight=np.empty(0), sample_weight=weights, probability=0,
-        random_seed=0, max_iter=max_iter, **options,
-    )  # fmt: skip
+            model.fit(*arguments, sample_weight=sample_weight)
+    except ValueError as error:
+        raise FloatingPointError(str(error)) from error
+    beta = np.zeros(len(target))
+    beta[model.support_] = model.dual_coef_[0]
+    is_finished = model.fit_status_ == 0 and len(beta) > 0
+    return LoopResult(beta, int(np.add.reduce(model.n_iter_, axis=None)), is_finished)
 
 
 @cache
@@ -273,28 +248,3 @@ def build_silent_class(name: str) -> Any:
         """Do not warn."""
 
     return type(name, (getattr(_classes, name),), {"_warn_from_fit_status": ignore_status, "__module__": __name__})
-
-
-@cache
-def find_compiled_loop(kind: str = "SVC") -> Any:
-    """Return the compiled function behind a class; None if it is absent or fails a test on a few points."""
-    if kind == "NuSVC":
-        return find_compiled_loop("SVC")
-    diagonal, target, weights, options, beta = TEST_CASES[kind]
-    try:
-        from sklearn.svm import _libsvm
-
-        _libsvm.set_verbosity_wrap(0)
-        output = _call_compiled(
-            _libsvm.fit, kind, np.diag(np.array(diagonal, dtype=float)), np.array(target, dtype=float),
-            np.array(weights, dtype=float), -1, kernel="precomputed", C=1.0, gamma=0.0, tol=1e-6, cache_size=1.0,
-            shrinking=1, **options,
-        )  # fmt: skip
-        solution = np.zeros(len(target))
-        solution[output[0]], status, iterations = output[3][0], output[7], np.sum(output[8])
-    except (ImportError, AttributeError, TypeError, ValueError, IndexError):
-        return None
-    if kind == "SVC" and solution[0] < 0.0:  # LIBSVM may call either class +1
-        solution = -solution
-    is_correct = status == 0 and iterations > 0 and np.allclose(solution, beta, atol=1e-4)
-    return _libsvm.fit if is_correct else None

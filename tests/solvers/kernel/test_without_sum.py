@@ -17,6 +17,7 @@ from qpsvm.space.kernels.combined_blocks import CombinedBlocks
 from qpsvm.space.kernels.extended_blocks import ExtendedBlocks
 
 TOL = 1e-6
+needs_core = pytest.mark.skipif(core.compiled is None, reason="LIBSVM's loop takes a whole matrix")
 CLASSIFIERS = {
     "hinge": partial(qpsvm.CSVM, C=3.0),
     "mean hinge": partial(qpsvm.PrimalHinge, lam=0.01),
@@ -65,6 +66,7 @@ def test_pairs_are_ranked_by_their_own_dual(n):
     assert qpsvm.solve(problem, backend="kernel_newton", start=result.alpha).status == "optimal"
 
 
+@needs_core
 def test_many_pairs_are_ranked_without_their_whole_matrix(monkeypatch):
     monkeypatch.setattr(CombinedBlocks, "compute_full_matrix", None)
     monkeypatch.setattr(ExtendedBlocks, "compute_full_matrix", None)
@@ -113,6 +115,7 @@ def test_a_row_without_a_tube_has_no_kink():
     assert point.high.tolist() == [2.0, 2.0, 0.0, 2.0, 2.0]
 
 
+@needs_core
 def test_squared_losses_of_many_rows_need_no_whole_matrix(monkeypatch):
     monkeypatch.setattr(ExtendedBlocks, "compute_full_matrix", None)
     for intercept in ("free", "penalised", None):
