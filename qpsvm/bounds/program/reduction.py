@@ -338,13 +338,17 @@ def _remove_dependent_equalities(reduction: Reduction) -> None:
     if len(find_independent_rows(dense)) == p:
         return
     chosen = _find_independent_in_order(dense).tolist()
+    n_removed = 0
     for k in np.setdiff1d(np.arange(p), chosen).tolist():
-        redundant = _find_redundant(reduction, reduction.A, reduction.b, k, chosen, is_equality=True)
+        removable = [k] if n_removed else [k, *chosen]  # a removed row is a combination of those chosen then
+        redundant = _find_redundant(reduction, reduction.A, reduction.b, k, chosen, removable)
         if reduction.contradiction is not None:
             return
         if redundant is None:
             chosen.append(k)  # not shown to be redundant
-        elif redundant != k:
+            continue
+        n_removed += 1
+        if redundant != k:
             chosen[chosen.index(redundant)] = k
     _keep_equalities(reduction, np.array(sorted(chosen), dtype=np.intp))
 
@@ -375,7 +379,7 @@ def _remove_dependent_inequalities(reduction: Reduction) -> None:
     candidates = np.flatnonzero(distances <= MAX_RELATIVE_DISTANCE * np.linalg.norm(rows, axis=1))
     needed = set(range(m))
     for k in candidates.tolist():
-        if _find_redundant(reduction, M, sides, p + k, list(range(p)), is_equality=False) is not None:
+        if _find_redundant(reduction, M, sides, p + k, list(range(p)), [p + k]) is not None:
             needed.discard(k)
         if reduction.contradiction is not None:
             return
@@ -383,15 +387,16 @@ def _remove_dependent_inequalities(reduction: Reduction) -> None:
 
 
 def _find_redundant(
-    reduction: Reduction, M: sp.csr_array, sides: FloatArray, k: int, chosen: list[int], is_equality: bool
+    reduction: Reduction, M: sp.csr_array, sides: FloatArray, k: int, chosen: list[int], removable: list[int]
 ) -> int | None:
     """Return the row that (REDUCE.4) removes if row k is a combination of the chosen rows; None otherwise.
 
-    The row to remove is k; or, among equalities dependent up to rounding, the one whose entries have to change least.
-    If row k contradicts the chosen ones, that is recorded, and None is returned.
+    The row to remove is the one of `removable` that has to change least, row k if none has to. If row k contradicts the
+    chosen ones, that is recorded, and None is returned.
 
     M, sides: All equalities, followed by all inequalities unless row k is an equality.
     """
+    is_equality = k < len(reduction.b)
     fixed = _find_fixed_variables(reduction)
     free = np.setdiff1d(np.arange(reduction.original.n), list(fixed))
     dense, row = M[chosen].toarray()[:, free], M[[k]].toarray()[0][free]
@@ -400,7 +405,7 @@ def _find_redundant(
     for c in find_rational_combinations(row, dense, _approximate_combination(row, dense)):
         members, factors = [*chosen, k], [*c, Fraction(-1)]
         nonzeros, side = combine_rows(M, sides, members, factors, fixed)
-        options = [(k, Fraction(-1)), *(zip(chosen, c, strict=True) if is_equality else ())]
+        options = [(i, by) for i, by in [(k, Fraction(-1)), *zip(chosen, c, strict=True)] if i in removable]
         changes = {i: compute_largest_change(M, i, by, nonzeros) for i, by in options}
         redundant = min(changes, key=changes.__getitem__)
         change = changes[redundant]
