@@ -132,6 +132,8 @@ class IncrementalEstimator(Estimator):
         n, change_guard = X.shape[0], ChangeGuard([X], "X")
         change_guard.start_run()
         change_guard.end_run()
+        if not self._ignores_target and np.asarray(y).ndim == 2:  # a column, about which `fit` has warned
+            y = np.asarray(y).ravel()
         target, weight = self._prepare_target(y, n), check_weights(sample_weight, n)
         self._samples_so_far = SampleBatch(X, target, weight, change_guard)
 

@@ -233,6 +233,11 @@ class SingleMachine(KernelMachine):
             arguments["intercept"] = "free" if self.fit_intercept else None
         return problem_class(*samples, **arguments)
 
+    @property
+    def _n_support(self) -> NDArray[np.int32]:
+        """`n_support_` twice, as in scikit-learn, which reads the first."""
+        return np.repeat(self.n_support_, 2)
+
     def predict(self, X: Any) -> FloatArray:
         matrix = self._prepare_prediction(X)
         return self._scores(matrix)[:, 0]

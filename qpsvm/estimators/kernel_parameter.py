@@ -18,7 +18,7 @@ from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Preco
 from qpsvm.space.kernels.kernel import check_kernel_values, compute_variance
 from qpsvm.space.kernels.psd_rule import check_range
 
-#: Smallest γ, also used for gamma=0: it makes all kernel values equal, but 1/γ does not overflow.
+#: Smallest γ, also used for gamma=0 and degree=0: it makes all kernel values equal, but 1/γ does not overflow.
 MIN_GAMMA = 1e-150
 #: Number of samples for which `evaluate_diagonal` evaluates a kernel matrix.
 DIAGONAL_ROWS = 64
@@ -35,7 +35,7 @@ def build_kernel(estimator: Any, X: Matrix) -> Kernel:
         return Linear()
     gamma = max(compute_gamma(estimator.gamma, X), MIN_GAMMA)
     if kernel == "poly":
-        return Polynomial(estimator.degree, gamma, estimator.coef0)
+        return Polynomial(estimator.degree, gamma, estimator.coef0) if estimator.degree else RBF(MIN_GAMMA)  # K = 1
     return RBF(gamma) if kernel == "rbf" else Sigmoid(gamma, estimator.coef0)
 
 

@@ -61,6 +61,8 @@ class LinearMachine(Estimator):
     _parameter_names: ClassVar[tuple[str, ...]] = (
         "C", "loss", "dual", "fit_intercept", "intercept_scaling", "random_state",
     )  # fmt: skip
+    coef_: Any
+    intercept_: Any
     _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
         "fit_intercept": ParameterInfo("bool", "False for f(x) = ⟨w, x⟩.", True, as_flag),
         "verbose": replace(PARAMETERS["verbose"], default=0),
@@ -110,11 +112,11 @@ class LinearMachine(Estimator):
             raise UnsupportedError("sets, intervals and bounds need samples in memory, not in a Dask collection")
         return self._augment(to_memory(densify_if_small(prepare_samples(self, X))))[0]
 
-    @staticmethod
-    def _split_weights(w: FloatArray | None, b: FloatArray, s: float) -> tuple[FloatArray, FloatArray]:
-        """Return w (P, d) and b (P,): if s > 0, the last weight of each machine is v, and b = s v."""
+    def _store_weights(self, w: FloatArray | None, b: FloatArray, s: float) -> None:
+        """Store w (P, d) and b (P,): if s > 0, the last weight of each machine is v, and b = s v."""
         assert w is not None  # the kernel is linear
-        return (w[:, :-1].copy(), s * w[:, -1]) if s else (w, b)
+        self.coef_, intercept = (w[:, :-1].copy(), s * w[:, -1]) if s else (w, b)
+        self.intercept_ = intercept if self.fit_intercept else 0.0  # as in scikit-learn
 
     def _build_model(self) -> AnyModel:
         w = self.coef_.toarray() if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
@@ -239,8 +241,8 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
         self._split, self._solution, self.results_ = None, None, ()
         status, gap = [solution.status for solution in solutions], np.array([solution.gap for solution in solutions])
         self._report_status(status, gap, message="", caveats=())
-        self.coef_ = np.array([solution.w for solution in solutions])
-        self.intercept_ = np.array([solution.b for solution in solutions])
+        w, b = (np.array([getattr(solution, name) for solution in solutions]) for name in ("w", "b"))
+        self._store_weights(w, b, 0.0)
         self.n_iter_ = int(self._count_iterations(max(solution.iterations for solution in solutions)))
 
     @property
@@ -273,7 +275,7 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
         machines = self._solve_all(augmented, codes, weight, machine, parameters, Linear(), intercept)
         self._report_status(machines.status, machines.gap, machines.message, machines.caveats)
         self._solution, self.results_ = machines, machines.results
-        self.coef_, self.intercept_ = self._split_weights(machines.w, machines.b, s)
+        self._store_weights(machines.w, machines.b, s)
         self.n_iter_ = int(self._count_iterations(machines.iterations.max()))
         self._calibrate(machines, check_weights(sample_weight, len(codes)), deadline)
 
@@ -360,8 +362,8 @@ class LinearSVR(IncrementalEstimator, IntervalRegressor, StoredScoreMixin, Regre
         else:
             solution = as_single_result(self._solve_one(problem))
         self._solution, self._results, self._left_out = solution, solution.results, None
-        w, self.intercept_ = self._split_weights(solution.w, solution.b, s)
-        self.coef_ = w[0]
+        self._store_weights(solution.w, solution.b, s)
+        self.coef_ = self.coef_[0]
         self.n_iter_ = int(self._count_iterations(solution.iterations.max()))
 
     def predict(self, X: Any) -> Any:

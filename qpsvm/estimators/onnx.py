@@ -165,8 +165,6 @@ def build_twin(estimator: Any) -> BaseEstimator:
             setattr(twin, key, np.array(value) if isinstance(value, np.ndarray) else value)
     if hasattr(twin, "dual_coef_"):
         twin._probA = twin._probB = np.empty(0)
-        if not hasattr(twin, "classes_"):
-            twin._n_support = np.repeat(estimator.n_support_, 2).astype(np.int32)  # scikit-learn reads the first
     return twin
 
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from qpsvm.base.arrays.checks import as_flag, as_positive, as_real, as_tolerance
 from qpsvm.estimators.parameter_checks import (
     Check,
@@ -47,7 +49,7 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {
         "Weights of the features, for a linear kernel, one row per machine; (d,) for `LinearSVR`. Read-only for "
         "estimators with a kernel.",
     ),
-    "intercept_": ("ndarray, shape (P,)", "The intercept of each machine."),
+    "intercept_": ("ndarray, shape (P,)", "The intercept of each machine; 0.0 for a linear machine without one."),
     "offset_": ("ndarray, shape (1,)", "`decision_function` is `score_samples` minus this."),
     "pairs_": ("ndarray of int, shape (m, 2)", "The pairs (better, worse) of training samples."),
     "radius_": ("float", "Radius R of the ball, in feature space."),
@@ -177,7 +179,17 @@ PARAMETERS: dict[str, ParameterInfo] = {
         None,
         check_unless(is_none, make_choice_check("raise", "clip", "shift")),
     ),
-    "random_state": ParameterInfo("int or None", "Without effect: nothing is random."),
+    "random_state": ParameterInfo(
+        "int, RandomState or None",
+        "Without effect: nothing is random.",
+        None,
+        check_unless(
+            lambda value: isinstance(value, np.random.RandomState),
+            make_integer_check(
+                "a whole number from 0 to 2**32 - 1, a RandomState or None", lambda value: 0 <= value < 2**32
+            ),
+        ),
+    ),
     "shrinking": ParameterInfo("bool", LIBSVM_ONLY, True, as_flag),
     "time_limit": ParameterInfo(
         "float",

@@ -55,7 +55,8 @@ def solve(
     tol : float
         Relative duality gap up to which the result is `optimal`, including a bound on all rounding errors. If that
         bound alone is larger, the terms that cause it are evaluated in double-double arithmetic; if this does not
-        suffice, the result is `inaccurate`.
+        suffice, the result is `inaccurate`. That of a QP is relative to max(1, |primal|, |dual|): if the optimum is
+        small, multiply P, q and r by a constant, or choose a smaller tolerance.
     polish : bool
         Improve the solver's point: determine which α are free and which are at a bound, and solve for the free ones.
     check : bool

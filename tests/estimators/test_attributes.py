@@ -134,6 +134,9 @@ def test_rules_of_gamma():
         assert SVC(gamma="scale").fit(np.ones((4, 2)), [0, 1, 0, 1])._gamma == 1.0
     with pytest.warns(DegenerateWarning, match="w is 0"):
         flat = SVC(gamma=0.0).fit(X, y)  # K is 1 everywhere: one label for all samples
+    with pytest.warns(DegenerateWarning):
+        power = SVC(kernel="poly", degree=0).fit(X, y)  # the same kernel
+    np.testing.assert_array_equal(power.decision_function(X), flat.decision_function(X))
     assert flat.gap_ <= 1e-6
     assert len(np.unique(flat.predict(X))) == 1
 

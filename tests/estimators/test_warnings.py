@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from each import for_each
 from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
 
 import qpsvm
 from qpsvm.estimators import SVC, SVDD, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM, RankingSVM
@@ -91,6 +92,15 @@ def test_the_eigenvalue_is_that_of_the_matrix_that_was_changed():
 def test_a_kernel_matrix_that_is_as_it_should_be_is_not_warned_of():
     assert not fit_with_warnings(SVC(kernel="sigmoid", gamma=1e-3, coef0=0.0), X[:2], TWO[:2] * 0 + [0, 1])[1]
     assert not fit_with_warnings(SVC(kernel="precomputed"), X @ X.T, TWO)[1]
+
+
+# a column of targets
+
+
+@for_each("machine", [SVC(), LinearSVC(), SVR(), LinearSVR(), NuSVR(), RankingSVM()])
+def test_a_column_as_target_is_warned_of_once(machine):
+    (said,) = fit_with_warnings(machine, X, TWO[:, None])[1]
+    assert said.category is DataConversionWarning
 
 
 # an f that carries no information

@@ -200,6 +200,20 @@ def test_rows_that_depend_by_rounding_only_are_said():
     assert proves_infeasible(qp.replace(b=[0.1, 0.3 + 1e-12]), apart)
 
 
+@pytest.mark.parametrize("seed", [2, 3, 16, 24])
+def test_decimals_that_agree_are_not_infeasible_whatever_the_scale_of_a_row(seed):
+    """Equalities and inequalities through one point, more than variables: in floats no x satisfies all of them."""
+    rng = np.random.default_rng(seed)
+    A, x = rng.integers(-9, 10, size=(6, 4)) / 10.0, rng.integers(-9, 10, size=4) / 10.0
+    G = (rng.integers(-9, 10, size=(2, 6)) / 10.0) @ A
+    for row in (0, 3, 5):
+        scale = np.where(np.arange(6) == row, 2.0**40, 1.0)
+        qp = QP(P=np.eye(4), q=np.zeros(4), A=A * scale[:, None], b=(A @ x) * scale, G=G, h=G @ x, lb=x - 2, ub=x + 2)
+        result = qpsvm.solve(qp)
+        assert (result.status, 0.0 < result.data_change <= 1e-14) == ("optimal", True)
+        assert result.x == pytest.approx(x, abs=1e-9)
+
+
 def test_multipliers_belong_to_the_rows_and_bounds_they_came_from():
     """Minimise ½x² − 3x with x ≤ 2, said by a bound and by rows: 1 is the multiplier of whichever is tightest."""
     tight, loose = {"G": [[2.0]], "h": [4.0]}, {"G": [[2.0]], "h": [6.0]}

@@ -101,7 +101,8 @@ def select_independent_columns(M: FloatArray) -> IntArray | None:
     k, n = M.shape
     if k > n or not np.isfinite(M).all():
         return None
-    columns = find_independent_rows(M.T, MIN_SQUARE_PIVOT)
+    sizes = np.abs(M).max(axis=1, initial=0.0)  # of rows, which may have any scale
+    columns = find_independent_rows((M / np.where(sizes > 0.0, sizes, 1.0)[:, None]).T, MIN_SQUARE_PIVOT)
     return columns if len(columns) == k else None
 
 

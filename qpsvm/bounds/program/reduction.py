@@ -9,7 +9,8 @@
 All decisions are exact, in rational numbers, for the floats as given. In practice data are rounded: 3 × 0.1 is not 0.3
 in floats, and two rows that should be equal may be two planes that intersect far away, or nowhere. So a row also counts
 as a combination if it becomes one by relative changes of at most `allowed` of its entries; `Reduction.change` is the
-largest change made.
+largest change made. Rows contradict each other only if Σ c_i b_i − b exceeds `ROUNDING` times the sum of the sizes of
+its terms: below that, and if no side can be changed by so little, nothing is concluded.
 
 Source: Andersen and Andersen, *Presolving in linear programming*, Math. Programming 71 (1995).
 """
@@ -27,7 +28,13 @@ from qpsvm.base.arrays.double_double import two_product
 from qpsvm.base.arrays.rationals import LARGEST, SMALLEST, round_up
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.bounds.program.enclosures import MIN_PIVOT, find_independent_rows
-from qpsvm.bounds.program.rational import as_multiple, combine_rows, compute_largest_change, find_rational_combinations
+from qpsvm.bounds.program.rational import (
+    as_multiple,
+    combine_rows,
+    compute_largest_change,
+    dot_exactly,
+    find_rational_combinations,
+)
 from qpsvm.program.qp import QP
 
 #: Largest relative change of an entry that is attributed to rounding.
@@ -331,13 +338,17 @@ def _remove_dependent_equalities(reduction: Reduction) -> None:
     if len(find_independent_rows(dense)) == p:
         return
     chosen = _find_independent_in_order(dense).tolist()
+    n_removed = 0
     for k in np.setdiff1d(np.arange(p), chosen).tolist():
-        redundant = _find_redundant(reduction, reduction.A, reduction.b, k, chosen, is_equality=True)
+        removable = [k] if n_removed else [k, *chosen]  # a removed row is a combination of those chosen then
+        redundant = _find_redundant(reduction, reduction.A, reduction.b, k, chosen, removable)
         if reduction.contradiction is not None:
             return
         if redundant is None:
             chosen.append(k)  # not shown to be redundant
-        elif redundant != k:
+            continue
+        n_removed += 1
+        if redundant != k:
             chosen[chosen.index(redundant)] = k
     _keep_equalities(reduction, np.array(sorted(chosen), dtype=np.intp))
 
@@ -368,7 +379,7 @@ def _remove_dependent_inequalities(reduction: Reduction) -> None:
     candidates = np.flatnonzero(distances <= MAX_RELATIVE_DISTANCE * np.linalg.norm(rows, axis=1))
     needed = set(range(m))
     for k in candidates.tolist():
-        if _find_redundant(reduction, M, sides, p + k, list(range(p)), is_equality=False) is not None:
+        if _find_redundant(reduction, M, sides, p + k, list(range(p)), [p + k]) is not None:
             needed.discard(k)
         if reduction.contradiction is not None:
             return
@@ -376,15 +387,16 @@ def _remove_dependent_inequalities(reduction: Reduction) -> None:
 
 
 def _find_redundant(
-    reduction: Reduction, M: sp.csr_array, sides: FloatArray, k: int, chosen: list[int], is_equality: bool
+    reduction: Reduction, M: sp.csr_array, sides: FloatArray, k: int, chosen: list[int], removable: list[int]
 ) -> int | None:
     """Return the row that (REDUCE.4) removes if row k is a combination of the chosen rows; None otherwise.
 
-    The row to remove is k; or, among equalities dependent up to rounding, the one whose entries have to change least.
-    If row k contradicts the chosen ones, that is recorded, and None is returned.
+    The row to remove is the one of `removable` that has to change least, row k if none has to. If row k contradicts the
+    chosen ones, that is recorded, and None is returned.
 
     M, sides: All equalities, followed by all inequalities unless row k is an equality.
     """
+    is_equality = k < len(reduction.b)
     fixed = _find_fixed_variables(reduction)
     free = np.setdiff1d(np.arange(reduction.original.n), list(fixed))
     dense, row = M[chosen].toarray()[:, free], M[[k]].toarray()[0][free]
@@ -393,19 +405,26 @@ def _find_redundant(
     for c in find_rational_combinations(row, dense, _approximate_combination(row, dense)):
         members, factors = [*chosen, k], [*c, Fraction(-1)]
         nonzeros, side = combine_rows(M, sides, members, factors, fixed)
-        options = list(zip(members, factors, strict=True)) if is_equality and nonzeros else [(k, Fraction(-1))]
-        change, redundant = min((compute_largest_change(M, i, by, nonzeros), i) for i, by in options)
+        options = [(i, by) for i, by in [(k, Fraction(-1)), *zip(chosen, c, strict=True)] if i in removable]
+        changes = {i: compute_largest_change(M, i, by, nonzeros) for i, by in options}
+        redundant = min(changes, key=changes.__getitem__)
+        change = changes[redundant]
         if change > reduction.allowed:
             continue
         if side == 0 or (not is_equality and side < 0):
             reduction.change = max(reduction.change, change)
             return redundant
-        side_change = min(_compute_relative_size(side, abs(by * Fraction(float(sides[i])))) for i, by in options)
-        if side_change <= ROUNDING:
+        sizes = np.abs(sides[members]) + abs(M[members]) @ np.where(
+            reduction.lb == reduction.ub, abs(reduction.lb), 0.0
+        )
+        if abs(side) <= Fraction(ROUNDING) * dot_exactly(map(abs, factors), sizes.tolist()):
+            for i, by in options:  # the side of the row that is removed changes, too
+                changes[i] = max(changes[i], _compute_relative_size(side, abs(by * Fraction(float(sides[i])))))
+            redundant = min(changes, key=changes.__getitem__)
             reduction.contradicts_by_rounding = not reduction.allowed
-            if not reduction.allowed:
+            if changes[redundant] > reduction.allowed:
                 return None
-            reduction.change = max(reduction.change, change, side_change)
+            reduction.change = max(reduction.change, changes[redundant])
             return redundant
         sign = -1.0 if side > 0 else 1.0
         *multipliers, multiplier = (sign * as_multiple(factors)).tolist()

@@ -76,6 +76,8 @@ def require_writable(path: str | None) -> None:
     """Check that a file can be written. Raises FileFormatError."""
     if path is None:
         return
+    if path == "-":
+        raise FileFormatError("cannot write -: standard output is for the text of this command; name a file, or ./-")
     file = Path(os.path.realpath(path))
     folder = file.parent
     if file.is_dir():

@@ -24,7 +24,7 @@ from qpsvm.faces.plotting.markers import (
     shade_sides,
 )
 from qpsvm.faces.plotting.palette import BLACK, BLUE, CLASSES, GREY, SIDES
-from qpsvm.faces.plotting.picture import Axes, check_resolution, describe_run, make_axes, picture, write_title
+from qpsvm.faces.plotting.picture import Axes, describe_run, make_axes, picture, write_title
 from qpsvm.faces.plotting.predicted_classes import regions
 from qpsvm.faces.plotting.view import CURVE_POINTS, View, build_view, check_features
 from qpsvm.machines import SVDD, AllInOneProblem, Problem
@@ -69,7 +69,7 @@ def boundary(
     Raises
     ------
     ParameterError
-        More than two features and no choice among them, or a resolution below 2.
+        More than two features and no choice among them, or a resolution out of its range.
     UnsupportedError
         A regression or a ranking, or a precomputed kernel; names a picture that draws it.
     DataError, ParameterTypeError, MissingExtraError
@@ -121,7 +121,6 @@ def _draw_two_class(
     ax: Axes | None,
 ) -> Axes:
     """Draw the boundary of two classes."""
-    check_resolution(resolution)
     view = build_view("boundary", problem, features, names)
     ax = make_axes(ax, view.figure_size)
     levels = np.unique([-result.rho, 0.0, result.rho])
@@ -220,7 +219,6 @@ def novelty(
     length width
     """
     check_picture("novelty", problem, result)
-    check_resolution(resolution)
     view = build_view("novelty", problem, features, names)
     points, kind, plane = view.points, result.kind[problem.active_rows], view.is_plane
     is_ball = isinstance(problem, SVDD) and isinstance(problem.kernel, Linear) and problem.X.shape[1] == 2

@@ -14,7 +14,7 @@ from qpsvm.faces.plotting.accepted import check_picture
 from qpsvm.faces.plotting.labels import escape_label, finish_axes, set_labels
 from qpsvm.faces.plotting.markers import make_line_proxy, make_marker_proxy
 from qpsvm.faces.plotting.palette import BLACK, BLUE, CLASSES, CURVES, SHAPES, SIDES
-from qpsvm.faces.plotting.picture import Axes, check_resolution, make_axes, picture, write_title
+from qpsvm.faces.plotting.picture import Axes, make_axes, picture, write_title
 from qpsvm.faces.plotting.view import CURVE_POINTS, View, build_view
 from qpsvm.machines import Problem
 from qpsvm.many.exact.influence import Influence
@@ -79,7 +79,6 @@ def influence(
     length width
     """
     check_picture("influence", problem, result)
-    check_resolution(resolution)
     if not isinstance(found, Influence):
         raise ParameterTypeError(f"found must be what influence(problem, …) returned, got {type(found).__name__}")
     if len(found.mean) != problem.n:

@@ -25,6 +25,8 @@ else:  # for the annotations of the pictures
 
 P = ParamSpec("P")
 R = TypeVar("R")
+#: Limits on the points of a grid in each direction: the values of f at 4000 × 4000 points take 128 MB.
+MIN_RESOLUTION, MAX_RESOLUTION = 2, 4000
 #: Type and text of the parameters and errors that several pictures share, for their documentation.
 SHARED_PARAMETERS = {
     "problem": ("Problem", "The problem whose samples are drawn."),
@@ -35,7 +37,7 @@ SHARED_PARAMETERS = {
         "lines are those of this one slice, and all samples are projected on it.",
     ),
     "names": ("sequence of str, optional", "Names of all d features."),
-    "resolution": ("int, default=200", "Points of the grid in each direction, at least 2."),
+    "resolution": ("int, default=200", "Points of the grid in each direction, from 2 to 4000."),
     "legend": ("bool, default=True", "Whether to draw a legend below the axes."),
     "ax": ("Axes, optional", "The axes to draw on; by default those of a new figure."),
     "DataError": ("", "The result is not of this problem, or there are not as many names as features."),
@@ -45,7 +47,7 @@ SHARED_PARAMETERS = {
 
 
 def picture(draw: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a picture: check its `legend`, and complete its documentation by the shared parameters.
+    """Decorate a picture: check its `legend` and `resolution`, and complete its documentation by the shared parameters.
 
     In its docstring, a line of names of `SHARED_PARAMETERS` is replaced by their entries.
     """
@@ -53,6 +55,7 @@ def picture(draw: Callable[P, R]) -> Callable[P, R]:
     @wraps(draw)
     def check_and_draw(*args: P.args, **named: P.kwargs) -> R:
         as_flag(named.get("legend", True), "legend")
+        _check_resolution(named.get("resolution", MIN_RESOLUTION))
         return draw(*args, **named)
 
     lines = []
@@ -84,6 +87,8 @@ def make_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
         return created
     if not isinstance(ax, Kind):
         raise ParameterTypeError(f"ax must be a Matplotlib Axes, got {type(ax).__name__}; of several pass one, axes[0]")
+    if ax.name in ("3d", "polar"):
+        raise ParameterTypeError(f"ax must be plain axes of two dimensions, got {ax.name} axes: omit projection=")
     return ax
 
 
@@ -100,9 +105,10 @@ def write_title(ax: Axes, problem: Problem, result: SVMResult, *notes: str) -> N
     set_title(ax, title, other, *notes, failure)
 
 
-def check_resolution(resolution: int) -> None:
-    """Check that a grid has at least two points in each direction. Raises ParameterError, ParameterTypeError."""
+def _check_resolution(resolution: Any) -> None:
+    """Check the number of points of a grid in each direction. Raises ParameterError, ParameterTypeError."""
     if isinstance(resolution, bool) or not isinstance(resolution, (int, np.integer)):
         raise ParameterTypeError(f"resolution must be an integer, got {format_value(resolution)}")
-    if resolution < 2:
-        raise ParameterError(f"resolution must be at least 2 points in each direction, got {resolution}")
+    if not MIN_RESOLUTION <= resolution <= MAX_RESOLUTION:
+        limits = f"from {MIN_RESOLUTION} to {MAX_RESOLUTION}"
+        raise ParameterError(f"resolution must be {limits} points in each direction, got {resolution}")

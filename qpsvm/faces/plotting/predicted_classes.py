@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from qpsvm.base.arrays.checks import as_raw_array
 from qpsvm.base.arrays.types import as_dense
 from qpsvm.base.errors import DataError
+from qpsvm.data.labels import find_class_indices, refuse_missing, sort_labels
 from qpsvm.faces.plotting.accepted import check_machine
 from qpsvm.faces.plotting.labels import escape_label, finish_axes, set_labels, set_title
 from qpsvm.faces.plotting.markers import draw_rings, make_marker_proxy
@@ -154,7 +156,9 @@ def confusion(y: ArrayLike, predicted: ArrayLike, *, title: str = "", ax: Axes |
 
     Raises
     ------
-    DataError, ParameterTypeError, MissingExtraError
+    DataError, DataTypeError
+        A missing label, other numbers of labels, or labels that cannot be compared.
+    ParameterTypeError, MissingExtraError
 
     See Also
     --------
@@ -167,24 +171,26 @@ def confusion(y: ArrayLike, predicted: ArrayLike, *, title: str = "", ax: Axes |
     >>> print([text.get_text() for text in ax.texts])
     ['1', '0', '0', '0', '1', '0', '0', '1', '1']
     """
-    from sklearn.metrics import confusion_matrix
-
-    true, guessed = np.asarray(y), np.asarray(predicted)
+    true, guessed = as_raw_array(y, "y"), as_raw_array(predicted, "predicted")
     if true.ndim != 1 or true.shape != guessed.shape or not len(true):
         raise DataError(f"y {true.shape} and predicted {guessed.shape} must have as many labels, one or more")
-    classes = np.unique(np.concatenate([true, guessed]))
-    counts = confusion_matrix(true, guessed, labels=classes)
+    pair = [refuse_missing(true), refuse_missing(guessed, "predicted")]
+    if true.dtype.kind != guessed.dtype.kind:  # or NumPy would convert numbers to text
+        pair = [labels.astype(object) for labels in pair]
+    labels, classes = sort_labels(np.concatenate(pair), 2 * len(true))
+    counts = np.zeros((len(classes), len(classes)), dtype=int)
+    np.add.at(counts, tuple(find_class_indices(labels, classes).reshape(2, -1)), 1)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     ax = make_axes(ax)
     ax.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)
-    labels = [escape_label(label) for label in classes]
+    names = [escape_label(label) for label in classes]
     ticks = np.arange(len(classes))
-    ax.set_xticks(ticks, labels, rotation=45 if max(map(len, labels)) > 4 else 0, ha="center")
-    ax.set_yticks(ticks, labels)
+    ax.set_xticks(ticks, names, rotation=45 if max(map(len, names)) > 4 else 0, ha="center")
+    ax.set_yticks(ticks, names)
     if len(classes) <= MAX_NUMBERED_CLASSES:
         for i, j in np.ndindex(counts.shape):
             color = "white" if shares[i, j] > 0.5 else BLACK
             ax.text(j, i, str(counts[i, j]), ha="center", va="center", color=color, fontsize="small")
     set_labels(ax, "predicted", "true")
-    set_title(ax, title, f"accuracy {float((true == guessed).mean()):.4f} of {len(true)} samples")
+    set_title(ax, title, f"accuracy {np.trace(counts) / len(true):.4f} of {len(true)} samples")
     return ax

@@ -140,10 +140,8 @@ def _check_row(problem: Problem, name: Any, row: Any) -> int | None:
             raise ParameterError(f"row is that of a sample whose {' or '.join(PER_SAMPLE)} varies, and {name} has none")
         return None
     if name == "y" and problem._target_kind != "numbers":
-        what = "labels, which do not move"
-        raise UnsupportedError(
-            f"{type(problem).__name__} learns {what if problem.samples.classes is not None else 'no targets'}"
-        )
+        target = "has no y" if problem.samples.classes is None else "has labels as y"
+        raise UnsupportedError(f"only the y of a regression can vary: {type(problem).__name__} {target}")
     if row is None:
         raise ParameterError(f"{name} is one for each sample: say of which one, such as row=0")
     try:

@@ -197,7 +197,8 @@ def check_supported(problem: Problem) -> None:
         reason = "its rows share a slack"
     if reason:
         raise UnsupportedError(
-            f"an active set is followed through one machine in one process, and of this {name} {reason}"
+            f"exact paths and leave-one-out are not available: of this {name} {reason}; qpsvm.path and "
+            "qpsvm.cross_validate solve one problem at a time"
         )
     if len(svm.groups) > 2 or (len(svm.groups) == 2 and svm.penalised_groups):
         raise UnsupportedError(f"the equalities of {name} share rows in a way that is not supported")

@@ -421,6 +421,7 @@ def test_what_cannot_be_written_is_said_before_the_work(capsys, table, tmp_path,
             err = fail(capsys, *command, option, path)
             assert f"cannot write {path}" in err
             assert why in err
+    assert "name a file" in fail(capsys, "leave-one-out", table, *target, "--output", "-")
 
 
 def test_a_folder_that_takes_no_new_file_is_said_before_the_work_and_a_device_needs_none(tmp_path, monkeypatch):

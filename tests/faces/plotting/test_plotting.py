@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from each import for_each
 from matplotlib import colors, pyplot
+from matplotlib.figure import Figure
 from scipy.optimize import linprog
 from sklearn.datasets import load_iris, make_moons
 
@@ -387,6 +388,7 @@ def test_without_matplotlib_the_error_names_the_command(monkeypatch):
 # --- what is wrong in an argument -------------------------------------------------------------------------------------
 
 OTHER = CSVM(*NEAR, kernel=RBF(0.5))
+SOLID = Figure().add_subplot(projection="3d")
 WRONG = {
     "names-5": (TypeError, "names must be a sequence", lambda p, r: plotting.boundary(p, r, names=5)),
     "names-text": (TypeError, "one text for each", lambda p, r: plotting.hulls(p, r, names="ab")),
@@ -408,9 +410,14 @@ WRONG = {
     "tol-vector": (TypeError, "tol must be", lambda *_: plotting.gap(HISTORY, tol=[1, 2])),
     "tol-zero": (ValueError, "tol must be positive", lambda *_: plotting.gap(HISTORY, tol=0)),
     "tol-nan": (ValueError, "tol must be finite", lambda *_: plotting.gap(HISTORY, tol=np.nan)),
-    "resolution-0": (ValueError, "at least 2", lambda p, r: plotting.boundary(p, r, resolution=0)),
+    "resolution-0": (ValueError, "from 2 to", lambda p, r: plotting.boundary(p, r, resolution=0)),
+    "resolution-huge": (ValueError, "from 2 to", lambda p, r: plotting.regions(r, p.X, p.y, resolution=10**6)),
     "resolution-2.5": (TypeError, "an integer", lambda p, r: plotting.boundary(p, r, resolution=2.5)),
     "resolution-text": (TypeError, "an integer", lambda p, r: plotting.boundary(p, r, resolution="a")),
+    "axes-3d": (TypeError, "omit projection", lambda p, r: plotting.boundary(p, r, ax=SOLID)),
+    "confusion-nan": (ValueError, "predicted: .* row 1 ", lambda *_: plotting.confusion([0.0, 1.0], [0.0, np.nan])),
+    "confusion-none": (ValueError, "y: .* row 0 ", lambda *_: plotting.confusion([None, "a"], ["a", "a"])),
+    "confusion-mixed": (TypeError, "mixes types", lambda *_: plotting.confusion(["1", "2"], [1, 2])),
     "kernel": (ValueError, "kernel", lambda p, _: plotting.multipliers(p, solve(OTHER))),
     "features": (ValueError, "1 features", lambda p, _: plotting.hulls(p, solve(CSVM(NEAR[0][:, :1], NEAR[1])))),
 }  # fmt: skip

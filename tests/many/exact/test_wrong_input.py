@@ -116,7 +116,8 @@ def test_a_left_out_sample_that_is_its_classs_last_has_no_machine():
         assert np.isnan(found.decision).all()
         assert np.isnan(found.error)
         assert "is left" in found.message
-    refuse(lambda: qpsvm.leave_one_out(PROBLEM, groups=np.full(30, np.nan)), qpsvm.DataError, r"groups\[0\] is nan")
+    refuse(lambda: qpsvm.leave_one_out(PROBLEM, groups=np.full(30, np.nan)), qpsvm.DataError, "group of row 0")
+    refuse(lambda: qpsvm.leave_one_out(PROBLEM, groups=[None, *range(29)]), qpsvm.DataError, "group of row 0")
     refuse(lambda: qpsvm.leave_one_out(PROBLEM, groups=K3[:20]), qpsvm.DataError, "30 samples")
 
 
