@@ -34,8 +34,8 @@ def build_two_class_symbols(bound: str, level: str, eta: str) -> tuple[SymbolRow
     if not bound:
         return ALPHA, YF, GAP, ("margin_product", f"α (y f − {level})", AT_OPTIMUM)
     return (
-        ALPHA, ("upper", bound, "its bound"), ("eta", f"{eta} = {bound} − α", "multiplier of ξ ≥ 0"), SLACK, YF,
-        GAP, ("margin_product", f"α (y f − {level} + ξ)", AT_OPTIMUM), ("slack_product", f"({bound} − α) ξ", AT_OPTIMUM),
+        ALPHA, ("upper", bound, "its bound"), ("eta", f"{eta} = {bound} − α", "multiplier of ξ ≥ 0"), SLACK, YF, GAP,
+        ("margin_product", f"α (y f − {level} + ξ)", AT_OPTIMUM), ("slack_product", f"({bound} − α) ξ", AT_OPTIMUM),
     )  # fmt: skip
 
 
