@@ -19,8 +19,8 @@ class Batch:
     """Consecutive rows of one file.
 
     X (k, d): The features.
-    labels (k,): Numbers or text; None if the file has none.
-    weight (k,): The weights of the rows; None if the file has none.
+    labels (k,) or None: Numbers or text.
+    weight (k,) or None: The weights.
     name: The name of the file.
     start: The position of the first row in the file.
     """
