@@ -125,7 +125,7 @@ def _spell(error: UnicodeError) -> tuple[str | bytes, int]:
             spelled += text[k].encode("ascii", "backslashreplace").decode("ascii")
             continue
         if spelled.endswith("^-"):  # 10⁻⁶ is 10^-6
-            word = word.removeprefix("^")
+            word = word.removeprefix("^") or word
         spelled += _separate_word(word, spelled or text[:k], text[k + 1 : k + 2])
     return spelled, error.end
 
