@@ -57,7 +57,7 @@ MAX_ROUNDS = 8
 SIMPLE_ROUNDS = 4
 #: Largest number of rows of the dense system of (HELD.2).
 MAX_SYSTEM_ROWS = 1500
-#: How far beyond the bound a step aims, in error bounds of the evaluation: the step has as much rounding as that.
+#: How far beyond the bound a step aims, in multiples of r: the step has as much rounding error as the evaluation.
 INSIDE = 2.0
 #: A coefficient of b below this counts as 0.
 TINY_COEFFICIENT = 1e-9
@@ -137,7 +137,7 @@ class Restoration:
         ever_violated = np.zeros(len(self.rows), dtype=bool)
         for attempt in range(MAX_ROUNDS):
             is_simple = attempt < SIMPLE_ROUNDS
-            if attempt == SIMPLE_ROUNDS:
+            if attempt == SIMPLE_ROUNDS:  # the projections begin at the first point again
                 point, mu = start, self._find_multipliers(dual, start)[0]
             t, r = self._enclose_violations(dual, point, mu)
             violated = self._find_violated(t, r)

@@ -130,7 +130,7 @@ def solve_perturbed(at: At, name: str, k: int, sign: int) -> tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Sensitivity:
+class SensitivityEnclosure:
     """The largest derivative of the optimum with respect to C_i or h_j, enclosed by two difference quotients.
 
     name: "C" or "h".
@@ -204,7 +204,7 @@ def build_penalty_sensitivity(penalty_derivative: Term, objective: Term) -> Step
         "Sensitivity to C",
         "The derivative of the optimum P* with respect to C_i is the factor of C_i in P, by the envelope theorem: P is "
         "stationary in all other variables. " + MEASUREMENT,
-        Sensitivity("C", penalty_derivative, objective.with_name("P", "P")).build_equation(),
+        SensitivityEnclosure("C", penalty_derivative, objective.with_name("P", "P")).build_equation(),
     )
     return replace(sensitivity, tag="PRICE.1")
 
@@ -214,6 +214,6 @@ def build_bound_sensitivity(multiplier: Term, dual: Term) -> Step:
     sensitivity = step(
         "Sensitivity to h",
         "The derivative of the optimum P* with respect to a bound h_j is minus its multiplier. " + MEASUREMENT,
-        Sensitivity("h", multiplier, dual.with_name("D", "D")).build_equation(),
+        SensitivityEnclosure("h", multiplier, dual.with_name("D", "D")).build_equation(),
     )
     return replace(sensitivity, tag="PRICE.2")
