@@ -42,7 +42,7 @@ def build_two_class_symbols(bound: str, level: str, eta: str) -> tuple[SymbolRow
 def build_curved_symbols(slack_product: str, bound: str = "") -> tuple[SymbolRow, ...]:
     """Build the rows for two classes with a squared hinge loss, or, if there is a bound, with a Huber hinge loss.
 
-    slack_product: The product of ξ and its multiplier, as text.
+    slack_product: The term of ξ in complementary slackness, as text.
     """
     bounds = (("upper", bound, "its bound"),) if bound else ()
     slack = "ξ + ζ" if bound else "ξ"
