@@ -6,17 +6,17 @@ Each is tried only if those before it do not suffice:
 
     (HELD.1)  b, with ρ or ε, is the best for w that the rows allow:  the optimum of the machine alone, moved to the
               nearest end of {b: c_k b ≤ h_k − ⟨g_k, w⟩ for all k}; the other multipliers are optimal for that b
-    (HELD.2)  (w, b) makes the smallest step that brings the violated rows V to their bound, and beyond it by twice the
-              radius r of their evaluation:  Δw = Σ_V y_k s_k φ_k, Δb = κ Σ_V y_k E_k  with
+    (HELD.2)  (w, b) moves by the smallest step that takes the violated rows V to their bound, and beyond it by twice
+              the error bound r of their evaluation:  Δw = Σ_V y_k s_k φ_k, Δb = κ Σ_V y_k E_k  with
               (Q_VV + κ E_V E_Vᵀ) y = t_V + 2r_V
     (HELD.3)  (w, b) is projected on the set that satisfies all rows:  minimise ‖(Δw, Δb/√κ)‖ subject to (HELD.2) as
               inequalities, a nonnegative least-squares problem
-    (HELD.4)  remaining violations are removed by a step to the interior:  (1 − θ)(w, b) + θ(w₀, b₀),
+    (HELD.4)  remaining violations are removed by a step to the interior:  (1 − θ)(w, b) + θ(w₀, b₀) with
               θ = max t_k/(t_k + slack_k), for a point (w₀, b₀) with slack in every row: 0 if all h > 0, else that of
               `hard_margin`
 
-These steps increase the gap by about λ·(violation). Rows that can only hold as equalities are satisfied up to rounding
-by (HELD.2), (COUNT.5). (GAP.1) holds for any w and α, so α does not change.
+A step increases the gap by about the multipliers of the rows times their violations. By (HELD.2), rows that can only
+hold as equalities are satisfied up to rounding, see (COUNT.5). (GAP.1) holds for any w and α, so α does not change.
 
 Source of (HELD.3): Lawson & Hanson, *Solving Least Squares Problems* (1974), chapter 23.
 """
@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -50,24 +51,24 @@ from qpsvm.bounds.repair import fix_constraint_multipliers
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.space import pivoted_cholesky
 
-#: Largest number of rounds: each may violate other rows.
-ROUNDS = 8
+#: Largest number of rounds of (HELD.2) and (HELD.3) together; each may violate other rows.
+MAX_ROUNDS = 8
+#: Number of rounds of (HELD.2) before the projection (HELD.3).
+SIMPLE_ROUNDS = 4
 #: Largest number of rows of the dense system of (HELD.2).
 MAX_SYSTEM_ROWS = 1500
-#: How far beyond the bound a step aims, in radii: the step has as much rounding as the evaluation.
+#: How far beyond the bound a step aims, in multiples of r: the step has as much rounding error as the evaluation.
 INSIDE = 2.0
-#: Rounds of (HELD.2) before the projection (HELD.3).
-SIMPLE_ROUNDS = 4
 #: A coefficient of b below this counts as 0.
 TINY_COEFFICIENT = 1e-9
-#: Largest number of rounds of (HELD.4); each leaves rounding.
+#: Largest number of rounds of (HELD.4); rounding may leave violations in each.
 MAX_SHRINKS = 4
-#: With at most this many numbers, the rows themselves are the coordinates of (ROOM.1); else a factor of their Gram
-#: matrix is used.
-MAX_NUMBERS = 20_000_000
-#: Weights below this share of the change made to them are rounding and set to 0: a row may require that they are 0.
+#: If the rows have at most this many entries, they are the coordinates of (ROOM.1) themselves; else a factor of their
+#: Gram matrix is used.
+MAX_ENTRIES = 20_000_000
+#: A weight below this share of its change is rounding and set to 0, since a row may require that it is 0.
 TINY_WEIGHT = 2.0**-46
-#: Singular values below this share of the largest are dropped: they come from repeated rows.
+#: Singular values below this share of the largest are dropped; they come from repeated rows.
 RANK_TOLERANCE = 1e-13
 #: Multipliers by name, and the interval of equally good values of each.
 Multipliers = tuple[dict[str, float], dict[str, tuple[float, float]]]
@@ -75,8 +76,18 @@ Multipliers = tuple[dict[str, float], dict[str, tuple[float, float]]]
 RestoredPoint = tuple[PrimalPoint, Mapping[str, float], dict[str, tuple[float, float]]]
 
 
+class InteriorPoint(NamedTuple):
+    """A primal point w₀, its intercept b₀, and its slack in every hard row: (k,)."""
+
+    point: PrimalPoint
+    b: float
+    slack: FloatArray
+
+
 class Restoration:
     """Moves primal points of one dual until they satisfy the linear constraints, and certifies them.
+
+    Throughout, t and r, (k,) each, are the violations of the hard rows and the error bounds of these.
 
     gap_bounder: Bounds the rounding of points of that dual.
     machine: The dual without the linear constraints.
@@ -121,39 +132,41 @@ class Restoration:
 
     def _find_feasible_point(self, dual: DualPoint, point: PrimalPoint) -> RestoredPoint | None:
         """Return a point near this one that satisfies the rows, with its multipliers; None if none is found."""
-        mu, intervals = self._find_multipliers(dual, point)
-        ever_violated = np.zeros(len(self.rows), dtype=bool)
         start = point
-        for attempt in range(ROUNDS):
-            if attempt == SIMPLE_ROUNDS:
+        mu, intervals = self._find_multipliers(dual, start)
+        ever_violated = np.zeros(len(self.rows), dtype=bool)
+        for attempt in range(MAX_ROUNDS):
+            is_simple = attempt < SIMPLE_ROUNDS
+            if attempt == SIMPLE_ROUNDS:  # the projections begin at the first point again
                 point, mu = start, self._find_multipliers(dual, start)[0]
             t, r = self._enclose_violations(dual, point, mu)
             violated = self._find_violated(t, r)
             if not violated.any():
                 return point, mu, intervals
-            if attempt >= SIMPLE_ROUNDS:
-                if len(self.rows) > MAX_SYSTEM_ROWS or not np.isfinite(t).all():
-                    break
-                point, mu = self._project_on_rows(dual, point, mu, t, r)
+            ever_violated |= violated
+            if self._is_equality[violated].any():
+                ever_violated |= self._is_equality
+            n_system_rows = ever_violated.sum() if is_simple else len(self.rows)
+            if n_system_rows > MAX_SYSTEM_ROWS or not np.isfinite(t).all():
+                break
+            if is_simple:
+                is_near_bound = violated | (t > -INSIDE * r)
+                point, mu = self._correct_rows(dual, point, mu, ever_violated & is_near_bound, t, r)
             else:
-                ever_violated |= violated | (self._is_equality & bool(self._is_equality[violated].any()))
-                if not np.isfinite(t).all() or ever_violated.sum() > MAX_SYSTEM_ROWS:
-                    break
-                corrected = ever_violated & (violated | (t > -INSIDE * r))
-                point, mu = self._correct_rows(dual, point, mu, corrected, t, r)
+                point, mu = self._project_on_rows(dual, point, mu, t, r)
             mu, intervals = self._optimise_others(dual, point, mu)
         return self._move_to_interior(dual, start, point, mu)
 
     def _enclose_violations(
         self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float]
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the violations t of the hard rows, and their error bounds: (k,) each."""
+        """Return the violations t of the hard rows, and their error bounds r: (k,) each."""
         coef = dual.beta if point.coef is None else point.coef
-        probe = Certificate(
+        certificate = Certificate(
             svm=self.svm, alpha=dual.alpha, yf=self.svm.sign * self.svm.at_rows(point.u), margin=self.svm.margin(mu),
             b=0.0, b_interval=(0.0, 0.0), w=point.w, coef=coef, primal=0.0, dual=0.0, gap=0.0, multipliers=mu,
         )  # fmt: skip
-        return self.gap_bounder.enclose_violations(probe, self.rows)
+        return self.gap_bounder.enclose_violations(certificate, self.rows)
 
     @property
     def _is_equality(self) -> NDArray[np.bool_]:
@@ -164,25 +177,30 @@ class Restoration:
     def _find_violated(self, t: FloatArray, r: FloatArray) -> NDArray[np.bool_]:
         """Return a mask of the rows that may be violated: (k,)."""
         may_be = np.where(self._is_equality, np.abs(t) > 0.5 * EQUALITY_RADII * r, t + FEW_ROUNDINGS * r > 0.0)
-        return np.asarray(may_be & ~((t <= 0.0) & (r == 0.0)), dtype=bool)
+        is_exactly_satisfied = (t <= 0.0) & (r == 0.0)
+        return np.asarray(may_be & ~is_exactly_satisfied, dtype=bool)
 
     # --- (HELD.1): multipliers ---
 
     def _find_multipliers(self, dual: DualPoint, point: PrimalPoint) -> Multipliers:
-        """Return the best multipliers for a w among those that the rows allow, and intervals of equally good ones."""
-        best: tuple[float, Multipliers] | None = None
-        for machine_multipliers in self._find_machine_multipliers(dual, point):
-            mu, intervals = self._move_intercept(dual, point, *machine_multipliers)
-            cost = sum_gap_terms(self.svm, dual.alpha, point.u, 0.0, self.svm.margin(mu))[0]
-            errors = {g: mu[g.multiplier] - dual.multipliers[g.multiplier] for g in self.svm.penalised_groups}
-            cost += sum(0.5 * g.ridge * error * error for g, error in errors.items())  # ** may raise OverflowError
-            if best is None or cost < best[0]:
-                best = cost, (mu, intervals)
-        assert best is not None
-        return best[1]
+        """Return the best multipliers for a w that the rows allow, and intervals of equally good ones."""
+        candidates = [
+            self._move_intercept(dual, point, *multipliers)
+            for multipliers in self._find_machine_multipliers(dual, point)
+        ]
+        return min(candidates, key=lambda multipliers: self._compute_gap_part(dual, point, multipliers[0]))
+
+    def _compute_gap_part(self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float]) -> float:
+        """Compute the part of the gap that depends on the multipliers."""
+        cost = sum_gap_terms(self.svm, dual.alpha, point.u, 0.0, self.svm.margin(mu))[0]
+        penalty = 0.0
+        for group in self.svm.penalised_groups:
+            error = mu[group.multiplier] - dual.multipliers[group.multiplier]
+            penalty += 0.5 * group.ridge * error * error  # ** may raise OverflowError
+        return cost + penalty
 
     def _find_machine_multipliers(self, dual: DualPoint, point: PrimalPoint) -> list[Multipliers]:
-        """Return candidates for the machine alone: minimisers of its primal, and of the gap for these λ."""
+        """Return candidates for the machine alone: minimisers of its primal, and of the gap for the λ of this dual."""
         machine, u = self.machine, point.u[: self.machine.n]
         if machine.hard_rows is not None:
             return [({group.multiplier: find_middle_intercept(machine, u) for group in machine.groups}, {})]
@@ -203,7 +221,8 @@ class Restoration:
         if "b" not in mu:
             return mu, intervals
         low, high = self._bound_intercept(dual, point, mu)
-        b = low + (high - low) / 2 if low > high else min(max(mu["b"], low), high)
+        is_empty = low > high  # no b satisfies all rows at this w
+        b = low + (high - low) / 2 if is_empty else min(max(mu["b"], low), high)
         first, last = intervals.get("b", (b, b))
         intervals["b"] = min(max(first, low), b), max(min(last, high), b)
         return (mu, intervals) if b == mu["b"] else self._optimise_given_intercept(dual, point, b)
@@ -219,13 +238,13 @@ class Restoration:
         return {"b": b, **best.multipliers}, {"b": (b, b), **best.intervals}
 
     def _optimise_others(self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float]) -> Multipliers:
-        """Return the best multipliers for the present b, or for the machine alone if it has no intercept."""
+        """Return the best multipliers for the current b, or for the machine alone if it has no intercept."""
         if "b" in mu:
             return self._optimise_given_intercept(dual, point, mu["b"])
         return self._find_machine_multipliers(dual, point)[0]
 
     def _bound_intercept(self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float]) -> tuple[float, float]:
-        """Return the ends of {b} of (HELD.1), twice the radius inside."""
+        """Return the ends of the interval of b of (HELD.1), moved inwards by twice the error bound."""
         t, r = self._enclose_violations(dual, point, mu)
         column = self.column[self.rows]
         reach = np.where(self._is_equality, t, t + INSIDE * r)
@@ -247,27 +266,32 @@ class Restoration:
         t: FloatArray,
         r: FloatArray,
     ) -> tuple[PrimalPoint, dict[str, float]]:
-        """Return the point after the smallest step that brings the rows of a mask (k,) to their bound, (HELD.2)."""
+        """Return the point after the smallest step that takes the rows of a mask (k,) to their bound, (HELD.2)."""
         rows, column = self.rows[mask], self.column[self.rows[mask]]
         kappa = self.space.scale
         missing = t[mask] + np.where(self._is_equality[mask], 0.0, (INSIDE + 1.0) * r[mask])
         Q = self.svm.hessian.block(rows, rows) + kappa * np.outer(column, column)
-        size = np.sqrt(np.maximum(Q.diagonal(), np.finfo(float).tiny))
-        noise = len(rows) * UNIT * float(np.max(self.gap_bounder.row_sizes(rows) ** 2 / size**2))
-        y = np.linalg.lstsq(Q / np.outer(size, size), missing / size, rcond=max(RANK_TOLERANCE, 16.0 * noise))[0] / size
-        return self._step_along_rows(dual, point, mu, rows, y)
+        norms = np.sqrt(np.maximum(Q.diagonal(), np.finfo(float).tiny))  # the system is solved with a unit diagonal
+        noise = len(rows) * UNIT * float(np.max(self.gap_bounder.row_sizes(rows) ** 2 / norms**2))
+        rank_tolerance = max(RANK_TOLERANCE, 16.0 * noise)
+        scaled_y = np.linalg.lstsq(Q / np.outer(norms, norms), missing / norms, rcond=rank_tolerance)[0]
+        return self._step_along_rows(dual, point, mu, rows, scaled_y / norms)
 
     def _project_on_rows(
         self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float], t: FloatArray, r: FloatArray
     ) -> tuple[PrimalPoint, dict[str, float]]:
-        """Return the nearest point that satisfies all rows, (HELD.3)."""
+        """Return the nearest point that satisfies all rows, (HELD.3); the point itself if none is found.
+
+        The smallest z with Gᵀz ≥ missing is Gy/ρ for the y ≥ 0 that minimises ‖Gy‖² + ρ², ρ = 1 − missingᵀy. G and
+        `missing` are scaled to entries of at most 1.
+        """
         from scipy.optimize import nnls
 
         G = np.column_stack([self._coordinates, self.column[self.rows] * np.sqrt(self.space.scale)]).T
         missing = t + np.where(self._is_equality, 0.0, (INSIDE + 1.0) * r)
-        unit = float(np.abs(missing).max()) or 1.0
+        missing_unit = float(np.abs(missing).max()) or 1.0
         G_unit = max(float(np.abs(G).max()), np.finfo(float).tiny)
-        E = np.vstack([G / G_unit, missing / unit])
+        E = np.vstack([G / G_unit, missing / missing_unit])
         try:
             y = nnls(E, np.append(np.zeros(len(G)), 1.0))[0]
         except RuntimeError:  # nnls did not converge: (HELD.4) is tried instead
@@ -275,7 +299,7 @@ class Restoration:
         residual = 1.0 - float(E[-1] @ y)
         if not residual > 0.0:
             return point, dict(mu)
-        y *= unit / residual / G_unit**2
+        y *= missing_unit / residual / G_unit**2
         return self._step_along_rows(dual, point, mu, self.rows, y)
 
     @cached
@@ -286,7 +310,7 @@ class Restoration:
     def _step_along_rows(
         self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float], rows: IntArray, y: FloatArray
     ) -> tuple[PrimalPoint, dict[str, float]]:
-        """Return (w, b) + Σ y_k (s_k φ_k, κ E_k) over some rows."""
+        """Return (w, b) + Σ y_k (s_k φ_k, κ E_k), over some rows (j,) with y (j,)."""
         step = np.zeros(self.svm.m)
         step[rows] = y
         new_mu = dict(mu)
@@ -295,55 +319,52 @@ class Restoration:
         return self._move_point(dual.beta, point, self.svm.beta(step), 1.0), new_mu
 
     def _move_point(self, beta: FloatArray, point: PrimalPoint, step: FloatArray, factor: float) -> PrimalPoint:
-        """Return the primal point factor·w + Σ step_i φ(x_i), for step (n,), and its distance from w(α)."""
-        space = self.space
-        if point.w is not None:
-            change = space.weights(step)
-            w = factor * point.w + change
-            noise = np.maximum(np.abs(change), np.abs(change).max(initial=0.0) * (np.abs(w) < np.abs(point.w)))
-            w[np.abs(w) <= TINY_WEIGHT * noise] = 0.0
-            return self._build_linear_point(beta, w)
-        coef = factor * (beta if point.coef is None else point.coef) + step
-        difference = coef - beta
-        u = space.centred_gram @ coef
-        distance = math.sqrt(max(float(difference @ (space.centred_gram @ difference)), 0.0))
-        accuracy = self.gap_bounder.accuracy
-        support = np.flatnonzero(difference)
-        size = float(np.abs(difference[support]) @ accuracy.bound_norms(support))
-        radius = (
-            math.sqrt(accuracy.compute_radius_factor(difference, None) * size * FEW_ROUNDINGS * FEW_ROUNDINGS)
-            * FEW_ROUNDINGS
-        )  # √(x + e) ≤ √x + √e
-        return PrimalPoint(
-            u, None, max(0.5 * float(coef @ u), 0.0), coef=coef, distance=distance, distance_radius=radius
-        )
+        """Return the primal point factor·w + Σ step_i φ(x_i), for step (n,) and the w(α) of β (n,)."""
+        if point.w is None:
+            coef = factor * (beta if point.coef is None else point.coef) + step
+            return self._build_kernel_point(beta, coef)
+        change = self.space.weights(step)
+        w = factor * point.w + change
+        is_reduced = np.abs(w) < np.abs(point.w)
+        noise = np.maximum(np.abs(change), np.abs(change).max(initial=0.0) * is_reduced)
+        w[np.abs(w) <= TINY_WEIGHT * noise] = 0.0
+        return self._build_linear_point(beta, w)
 
     def _build_linear_point(self, beta: FloatArray, w: FloatArray) -> PrimalPoint:
+        """Build the point with an explicit w (d,), and its difference from the w(α) of β (n,)."""
         dual_weights = self.space.weights(beta)
         return PrimalPoint(self.space.rows.margins(w), w, 0.5 * float(w @ w), w - dual_weights)
+
+    def _build_kernel_point(self, beta: FloatArray, coef: FloatArray) -> PrimalPoint:
+        """Build the point w = Σ coef_i φ(x_i), for coef (n,), and its distance from the w(α) of β (n,)."""
+        gram, accuracy = self.space.centred_gram, self.gap_bounder.accuracy
+        difference = coef - beta
+        u = gram @ coef
+        distance = math.sqrt(max(float(difference @ (gram @ difference)), 0.0))
+        support = np.flatnonzero(difference)
+        norm_sum = float(np.abs(difference[support]) @ accuracy.bound_norms(support))
+        square_radius = accuracy.compute_radius_factor(difference, None) * norm_sum * FEW_ROUNDINGS * FEW_ROUNDINGS
+        radius = math.sqrt(square_radius) * FEW_ROUNDINGS  # √(x + e) ≤ √x + √e
+        half_square = max(0.5 * float(coef @ u), 0.0)
+        return PrimalPoint(u, None, half_square, coef=coef, distance=distance, distance_radius=radius)
 
     # --- (HELD.4): a step to the interior ---
 
     def _move_to_interior(
         self, dual: DualPoint, start: PrimalPoint, point: PrimalPoint, mu: Mapping[str, float]
     ) -> RestoredPoint | None:
-        """Move the last point of the rounds, or else their start, to the interior; None if no row is satisfied."""
+        """Move the last point of the rounds, or else their first, to the interior; None if both fail."""
         interior = self._interior_point
         if interior is None:
             return None
-        moved = self._shrink(dual, point, mu, *interior)
-        return moved or self._shrink(dual, start, self._find_multipliers(dual, start)[0], *interior)
+        moved = self._shrink(dual, point, mu, interior)
+        return moved or self._shrink(dual, start, self._find_multipliers(dual, start)[0], interior)
 
     def _shrink(
-        self,
-        dual: DualPoint,
-        point: PrimalPoint,
-        mu: Mapping[str, float],
-        inner: PrimalPoint,
-        inner_b: float,
-        slack: FloatArray,
+        self, dual: DualPoint, point: PrimalPoint, mu: Mapping[str, float], interior: InteriorPoint
     ) -> RestoredPoint | None:
-        """Move a point towards an interior point with some slack (k,) until it satisfies all rows; None on failure."""
+        """Move a point towards an interior point until it satisfies all rows; None on failure."""
+        slack, target = np.maximum(interior.slack, 0.0), interior.point
         for _ in range(MAX_SHRINKS):
             t, r = self._enclose_violations(dual, point, mu)
             if not np.isfinite(t).all():
@@ -353,42 +374,48 @@ class Restoration:
                 return point, *self._optimise_others(dual, point, mu)
             violation = np.where(violated & ~self._is_equality, t + (INSIDE + 2.0) * r, 0.0)
             with np.errstate(divide="ignore", invalid="ignore"):
-                shares = np.where(violation > 0.0, violation / (violation + np.maximum(slack, 0.0)), 0.0)
+                shares = np.where(violation > 0.0, violation / (violation + slack), 0.0)
             theta = float(shares.max(initial=0.0))
             if not 0.0 < theta <= 1.0:
                 return None
             if "b" in mu:
-                mu = {**mu, "b": (1.0 - theta) * mu["b"] + theta * inner_b}
-            if point.w is not None and inner.w is not None:
-                point = self._build_linear_point(dual.beta, (1.0 - theta) * point.w + theta * inner.w)
-            elif inner.coef is not None:
-                point = self._move_point(dual.beta, point, theta * inner.coef, 1.0 - theta)
+                mu = {**mu, "b": (1.0 - theta) * mu["b"] + theta * interior.b}
+            if point.w is not None and target.w is not None:
+                point = self._build_linear_point(dual.beta, (1.0 - theta) * point.w + theta * target.w)
+            elif target.coef is not None:
+                point = self._move_point(dual.beta, point, theta * target.coef, 1.0 - theta)
         return None
 
     @cached
-    def _interior_point(self) -> tuple[PrimalPoint, float, FloatArray] | None:
-        """Interior point w₀ (with its coefficients), b₀ and the slack of every row there, (k,); None if none exists."""
-        svm, zeros = self.svm, np.zeros(self.svm.n)
-        zero_dual = DualPoint(np.zeros(svm.m), zeros, {}, 0.0, 0.0)
-        level = svm.level[self.rows]
+    def _interior_point(self) -> InteriorPoint | None:
+        """A point with slack in every row, except in equalities; None if none exists."""
+        level = self.svm.level[self.rows]
         if (level < 0.0).all():
-            w = np.zeros(self.space.rows.d) if self.space.is_linear else None
-            zero = PrimalPoint(np.zeros(svm.n), w, 0.0, coef=None if w is not None else zeros)
-            return zero, 0.0, -level * (1.0 - 1e-15)
+            zeros = np.zeros(self.svm.n)
+            if self.space.is_linear:
+                zero = PrimalPoint(zeros, np.zeros(self.space.rows.d), 0.0)
+            else:
+                zero = PrimalPoint(zeros, None, 0.0, coef=zeros.copy())
+            return InteriorPoint(zero, 0.0, -level * (1.0 - 1e-15))
         feasibility = self.row_feasibility
-        if feasibility.farkas is not None:
-            return None
+        return None if feasibility.farkas is not None else self._build_interior_point(feasibility)
+
+    def _build_interior_point(self, feasibility: RowFeasibility) -> InteriorPoint:
+        """Build the interior point of the linear programs, corrected until it satisfies the equalities."""
+        svm = self.svm
+        zero_dual = DualPoint(np.zeros(svm.m), np.zeros(svm.n), {}, 0.0, 0.0)
         point = self._build_point(feasibility.z)
-        mu = dict.fromkeys([group.multiplier for group in svm.groups], 0.0)
+        mu = {group.multiplier: 0.0 for group in svm.groups}
         if "b" in mu:
             mu["b"] = feasibility.b
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ROUNDS):
             t, r = self._enclose_violations(zero_dual, point, mu)
             if not (self._find_violated(t, r) & self._is_equality).any():
                 break
             point, mu = self._correct_rows(zero_dual, point, mu, self._is_equality, t, r)
         t, r = self._enclose_violations(zero_dual, point, mu)
-        return point, mu.get("b", 0.0), np.where(self._is_equality, np.inf, -t - INSIDE * r)
+        slack = np.where(self._is_equality, np.inf, -t - INSIDE * r)
+        return InteriorPoint(point, mu.get("b", 0.0), slack)
 
     def _build_point(self, z: FloatArray) -> PrimalPoint:
         """Build the point with the coordinates z (r,) of (ROOM.1)."""
@@ -398,10 +425,10 @@ class Restoration:
             return self._build_linear_point(zeros, z)
         a = np.zeros(self.svm.m)
         a[self.rows] = np.linalg.lstsq(factor.T, z, rcond=RANK_TOLERANCE)[0]
+        coef = self.svm.beta(a)
         if self.space.is_linear:
-            return self._build_linear_point(zeros, self.space.weights(self.svm.beta(a)))
-        zero = PrimalPoint(np.zeros(self.svm.n), None, 0.0, coef=zeros)
-        return self._move_point(zeros, zero, self.svm.beta(a), 0.0)
+            return self._build_linear_point(zeros, self.space.weights(coef))
+        return self._build_kernel_point(zeros, coef)
 
 
 def find_row_feasibility(svm: SVMDual, gap_bounder: GapBounder, rows: IntArray) -> RowFeasibility:
@@ -413,26 +440,36 @@ def find_row_feasibility(svm: SVMDual, gap_bounder: GapBounder, rows: IntArray) 
 def build_infeasible_error(
     svm: SVMDual, gap_bounder: GapBounder, rows: IntArray, feasibility: RowFeasibility, scale: FloatArray
 ) -> InfeasibleConstraintsError:
-    """Build the error for rows that contradict each other by (ROOM.2). Shapes: rows (k,), scale (p,)."""
-    assert feasibility.farkas is not None
-    assert svm.linear_constraints is not None
-    n_machine_rows, names = svm.linear_constraints.unconstrained_dual.m, svm.linear_constraints.names
-    factor, _ = _compute_coordinates(svm, gap_bounder, rows)
-    weights = feasibility.farkas / np.array([scale[k - n_machine_rows] if k >= n_machine_rows else 1.0 for k in rows])
+    """Build the error for rows that contradict each other by (ROOM.2).
+
+    rows (k,): The rows of the linear programs.
+    scale (p,): The factor by which each linear constraint was divided.
+    """
+    farkas, constraints = feasibility.farkas, svm.linear_constraints
+    assert farkas is not None
+    assert constraints is not None
+    n_machine_rows = constraints.unconstrained_dual.m
+    row_names, row_scales = [], []
+    for k in rows:
+        is_constraint = k >= n_machine_rows
+        row_names.append(constraints.names[k - n_machine_rows] if is_constraint else f"margin[{k}]")
+        row_scales.append(scale[k - n_machine_rows] if is_constraint else 1.0)
+    weights = farkas / np.array(row_scales)
     share = 1.0 / float(weights.sum())
-    residual_vector = np.append(
-        feasibility.farkas @ factor, float(feasibility.farkas @ _get_intercept_column(svm)[rows])
-    )
-    residual = 0.0 if feasibility.exact else float(np.linalg.norm(residual_vector)) * share
-    row_names = [names[k - n_machine_rows] if k >= n_machine_rows else f"margin[{k}]" for k in rows]
     proof = {name: float(weight * share) for name, weight in zip(row_names, weights, strict=True) if weight > 0.0}
-    return InfeasibleConstraintsError(proof, -float(feasibility.farkas @ svm.level[rows]) * share, residual)
+    residual = 0.0
+    if not feasibility.exact:
+        factor, _ = _compute_coordinates(svm, gap_bounder, rows)
+        sums = np.append(farkas @ factor, float(farkas @ _get_intercept_column(svm)[rows]))
+        residual = float(np.linalg.norm(sums)) * share
+    violation = -float(farkas @ svm.level[rows]) * share
+    return InfeasibleConstraintsError(proof, violation, residual)
 
 
 def _compute_coordinates(svm: SVMDual, gap_bounder: GapBounder, rows: IntArray) -> tuple[FloatArray, bool]:
-    """Return coordinates of s_k φ_k for some rows, (k, r), and whether these are the coordinates of w itself."""
+    """Return coordinates of s_k φ_k for some rows, (k, r), and whether they are entries of w, so that r = d."""
     space = gap_bounder.accuracy.space
-    if space.is_linear and len(rows) * space.rows.d <= MAX_NUMBERS:
+    if space.is_linear and len(rows) * space.rows.d <= MAX_ENTRIES:
         if svm.mix is not None:
             combinations = svm.mix[rows]
             used = np.unique(combinations.indices)

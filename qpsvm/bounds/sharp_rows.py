@@ -96,7 +96,7 @@ class SharpRows:
         label, rival = (indices[rows] for indices in dual.class_pairs)
         if len(samples) * len(coef if w is None else w) > MAX_DOUBLE_DOUBLE_PRODUCTS:
             return None
-        weights = [None] * dual.k if w is None else list(space.split_by_class(w))
+        weights = space.split_weights(w)
         classes = []
         for class_coef, class_w in zip(space.split_by_class(coef), weights, strict=True):
             values = self._evaluate_points(samples, class_coef, class_w)

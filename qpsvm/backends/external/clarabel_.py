@@ -21,10 +21,9 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Status
 from qpsvm.space.operators import LowRank
 
-#: Largest tolerance of gap and residuals that is passed on, Clarabel's default: other points are too coarse to polish.
+#: Upper limit of the requested tolerance, which is Clarabel's default: coarser points cannot be polished.
 MAX_TOL = 1e-8
-
-#: Clarabel's statuses by name.
+#: Status of each of Clarabel's statuses, by its name.
 STATUS = {
     "Unsolved": Status.NUMERICAL_ERROR,
     "Solved": Status.OPTIMAL,
@@ -39,8 +38,8 @@ STATUS = {
     "InsufficientProgress": Status.INACCURATE,
     "CallbackTerminated": Status.INTERRUPTED,
 }
-#: Statuses with which x is a certificate of infeasibility or unboundedness, or meaningless.
-WITHOUT_POINT = (Status.INFEASIBLE, Status.UNBOUNDED, Status.NUMERICAL_ERROR)
+#: Statuses for which x is not a point: it is a certificate of infeasibility or unboundedness, or meaningless.
+STATUSES_WITHOUT_POINT = (Status.INFEASIBLE, Status.UNBOUNDED, Status.NUMERICAL_ERROR)
 
 
 class ClarabelBackend(Backend):
@@ -67,15 +66,16 @@ class ClarabelBackend(Backend):
     def compile(self, qp: QP) -> ClarabelCompiled:
         """Build the arguments P (upper triangle, CSC), q, A, b and cones.
 
-        Clarabel minimises ½xᵀPx + qᵀx subject to Ax + s = b, s in the cones; its multipliers are those of (QP.1). Its
-        rows are those of A, with the zero cone, then those of G and of the finite bounds, with the nonnegative cone.
+        Clarabel minimises ½xᵀPx + qᵀx subject to Ax + s = b, with s in the cones; its multipliers are those of (QP.1).
+        Its rows are those of A, in the zero cone, then those of G and of the finite bounds, in the nonnegative cone.
         """
         self.require_package()
-        lifted = isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n  # else the d more variables do not pay
+        lifted = isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n  # lifting adds d variables
         return ClarabelCompiled(self, qp, _build_data(qp.to_lifted() if lifted else qp), lifted=lifted)
 
 
 def _build_data(qp: QP) -> SolverData:
+    """Build the arguments of `clarabel.DefaultSolver`."""
     import clarabel
 
     box_rows, box_sides = build_box_rows(*qp.bounds)
@@ -95,7 +95,10 @@ def _build_data(qp: QP) -> SolverData:
 
 
 class ClarabelCompiled(Compiled):
-    """The arguments P, q, A, b, cones of `clarabel.DefaultSolver`; `lifted` if they are those of `QP.to_lifted`."""
+    """The arguments P, q, A, b, cones of `clarabel.DefaultSolver`.
+
+    lifted: Whether they are those of `QP.to_lifted`.
+    """
 
     lifted: bool
 
@@ -111,43 +114,53 @@ class ClarabelCompiled(Compiled):
         import clarabel
 
         settings = clarabel.DefaultSettings()
-        requested: dict[str, Any] = {"verbose": limits.verbose, "max_threads": 1}
-        if limits.tol is not None:
-            requested |= dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), min(limits.tol, MAX_TOL))
-        if limits.max_iter is not None:
-            requested["max_iter"] = int(limits.max_iter)
-        if limits.time_limit is not None:
-            requested["time_limit"] = float(limits.time_limit)
-        for name, value in {**requested, **options}.items():
+        for name, value in {**_list_settings(limits), **options}.items():
             setattr(settings, name, value)
-        with SettingsTranslator(options):
+        with SettingErrorTranslator(options):
             solver = clarabel.DefaultSolver(*self.data, settings)
         return self._map_solution(solver.solve())
 
     def _map_solution(self, result: Any) -> QPSolution:
-        raw = str(result.status)
-        status, solver, iterations = STATUS[raw], self._describe_solver(raw), int(result.iterations)
-        if status in WITHOUT_POINT:
+        status_name = str(result.status)
+        status, solver, iterations = STATUS[status_name], self._describe_solver(status_name), int(result.iterations)
+        if status in STATUSES_WITHOUT_POINT:
             return self._build_solution(status, solver, iterations)
-        x, multipliers = np.array(result.x), np.array(result.z)
-        n, p, m = self.qp.n, *(0 if side is None else len(side) for side in (self.qp.b, self.qp.h))
-        n_lifted = len(x) - n  # as many rows define these variables v: they follow those of A
-        y, _, z, box = np.split(multipliers, np.cumsum([p, n_lifted, m]))
-        box = build_box_rows(*self.qp.bounds)[0].T @ box  # one per variable, below 0 at lb
-        v = x[n:] if self.lifted else None
-        return self._build_solution(status, solver, iterations, x[:n], y=y, z=z, box=box, v=v)
+        qp, x = self.qp, np.array(result.x)
+        n_equalities = 0 if qp.b is None else len(qp.b)
+        n_inequalities = 0 if qp.h is None else len(qp.h)
+        n_lifted = len(x) - qp.n  # the rows that define these variables follow those of A
+        ends = np.cumsum([n_equalities, n_lifted, n_inequalities])
+        y, _, z, box = np.split(np.array(result.z), ends)
+        box = build_box_rows(*qp.bounds)[0].T @ box  # one per variable, negative at lb
+        v = x[qp.n :] if self.lifted else None
+        return self._build_solution(status, solver, iterations, x[: qp.n], y=y, z=z, box=box, v=v)
 
 
-class SettingsTranslator:
-    """Context manager that converts Clarabel's plain `Exception` about an invalid setting to a ValueError."""
+def _list_settings(limits: Limits) -> dict[str, Any]:
+    """Return Clarabel's settings for the limits."""
+    settings: dict[str, Any] = {"verbose": limits.verbose, "max_threads": 1}
+    if limits.tol is not None:
+        settings |= dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), min(limits.tol, MAX_TOL))
+    if limits.max_iter is not None:
+        settings["max_iter"] = int(limits.max_iter)
+    if limits.time_limit is not None:
+        settings["time_limit"] = float(limits.time_limit)
+    return settings
+
+
+class SettingErrorTranslator:
+    """Context manager that raises a ValueError in place of Clarabel's plain `Exception` about an invalid setting.
+
+    options: Settings of the caller; without any, the exception has another cause and is left as it is.
+    """
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = options
 
     def __enter__(self) -> None:
-        """Do nothing."""
+        """Enter the context; nothing has to be prepared."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Raise a ValueError in place of a plain Exception."""
+        """Translate the exception."""
         if self.options and type(error) is Exception:
             raise ValueError(str(error)) from error

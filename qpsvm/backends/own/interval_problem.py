@@ -1,16 +1,20 @@
 """Convert the dual of a machine to the form of the kernel solvers, `solvers.kernel.dual` (`IntervalProblem`).
 
-There β ranges over intervals, and its sum is given:
+There β ranges over intervals, its sum is given, and t is the level:
 
-    (IVAL.1)  β_i = s_i α_i:  t = sℓ, ε = 0, and the box is that of sα;  ρ of a ν-SVM is −ε of (IVAL.3)
-    (IVAL.2)  two-sided, β_i = α⁺_i − α⁻_i:  t = (ℓ⁺ − ℓ⁻)/2, ε = −(ℓ⁺ + ℓ⁻)/2, −U⁻ ≤ β ≤ U⁺
-    (IVAL.3)  a column c·s of E with e is Σβ = e/c, and b = cμ;  a constant column c beside it is Σ|β| = e/c, and ε = cμ
-    (IVAL.4)  δ is a diagonal: K + diag(δ) for K, if both rows of a sample have the same
-    (IVAL.5)  where U = ∞, α_i ≤ (2P₀/δ_i)^½ at the optimum, P₀ = Σ max(ℓ_k, 0)²/(2δ_k) the value of w = 0 and b = 0
-    (IVAL.6)  without an equality one more variable β₀ = −Σβ costs ½κβ₀² − tβ₀, and the multiplier of this equality is
-              b = t − κβ₀:  κ = c²/R and t = −ce/R for a penalised multiplier with the column c·s;  κ = 1, t = 0 if it
-              is in the kernel, K + 1;  κ = t = 0 without an intercept.  |β₀| ≤ Σ max |β_i| holds anyway
-    (IVAL.7)  rows that combine samples, or share them:  one β for each row, and A K Aᵀ of (COMBINE.1) for K
+    (IVAL.1)  one α per sample, β_i = s_i α_i:  t = s∘ℓ, ε = 0, and β_i is between 0 and s_i U_i;  ρ of a ν-SVM is −ε of
+              (IVAL.3)
+    (IVAL.2)  two α per sample, β_i = α⁺_i − α⁻_i:  t = (ℓ⁺ − ℓ⁻)/2, ε = −(ℓ⁺ + ℓ⁻)/2, −U⁻ ≤ β ≤ U⁺
+    (IVAL.3)  an equality with the column c·s of E and the total e is Σβ = e/c, and b = cμ;  a second equality with the
+              constant column c is Σ|β| = e/c, and ε = cμ
+    (IVAL.4)  K + diag(δ) takes the place of K;  both α of a sample need the same δ
+    (IVAL.5)  if U = ∞, then α_i ≤ (2P₀/δ_i)^½ at the optimum, where P₀ = Σ max(ℓ_k, 0)²/(2δ_k) is the primal value at
+              w = 0 and b = 0
+    (IVAL.6)  without an equality, a further variable β₀ = −Σβ adds ½κβ₀² − tβ₀ to the objective, and the multiplier of
+              its equality is b = t − κβ₀:  κ = c²/R and t = −ce/R for a penalised multiplier with the column c·s;
+              κ = 1 and t = 0 if the intercept is in the kernel, K + 1;  κ = t = 0 without an intercept.  The bound
+              |β₀| ≤ Σ max |β_i| excludes nothing
+    (IVAL.7)  rows that combine samples, or share them:  one β_i per row, and A K Aᵀ of (COMBINE.1) in place of K
 
 The solver's β is converted back to α, and its b and ε to the multipliers of the groups.
 """
@@ -35,9 +39,9 @@ from qpsvm.space.kernels.gram_blocks import GramBlocks
 from qpsvm.space.kernels.kernel import inner_products
 from qpsvm.space.kernels.kernel_blocks import KernelBlocks
 
-#: The two α of a sample are both increased only if the sum to distribute exceeds this share of the sum of all bounds.
-MIN_SHARED_ALPHA = 1e-15
-#: Factors by which intervals are wider than (IVAL.5) and (IVAL.6) require, so that no bound is reached.
+#: Below this share of the sum of all bounds, a missing part of Σ|β| is a rounding error.
+MIN_MISSING_MASS = 1e-15
+#: Factors by which intervals are wider than in (IVAL.5) and (IVAL.6), so that no bound is reached.
 INTERVAL_WIDENING, SUM_WIDENING = 2.0, 1.1
 
 
@@ -45,7 +49,8 @@ INTERVAL_WIDENING, SUM_WIDENING = 2.0, 1.1
 class IntervalProblem:
     """A machine and its problem over intervals, (IVAL.1) to (IVAL.7).
 
-    problem: Over the k samples, or the k rows of (IVAL.7), and β₀ of (IVAL.6).
+    svm: The dual of the machine, with m variables α.
+    problem: Its variables are one β_i per sample, or per row in (IVAL.7), k in all, and β₀ of (IVAL.6).
     curvature (k,): δ; None if the machine has no curvature.
     balance: The group with the column c·s; None if there is none.
     kappa: κ of (IVAL.6); None if Σβ is given.
@@ -58,18 +63,21 @@ class IntervalProblem:
     kappa: float | None
 
     @classmethod
-    def from_dual(cls, svm: SVMDual, name: str) -> IntervalProblem:
-        """Build the problem from a machine's dual; `name` is that of the backend. Raises UnsupportedError."""
-        balance = _find_balance(svm, name)
+    def from_dual(cls, svm: SVMDual, backend_name: str) -> IntervalProblem:
+        """Build the problem from a machine's dual. Raises UnsupportedError, which names the backend."""
+        balance = _find_balance(svm, backend_name)
         has_sum = balance is not None and not balance.ridge
-        is_flat_classifier = svm.common_level == 1.0 and not svm.has_curvature and not svm.is_two_sided
-        if balance is not None and has_sum and is_flat_classifier and not balance.total:
+        is_hinge_classifier = svm.common_level == 1.0 and not svm.has_curvature and not svm.is_two_sided
+        if balance is not None and has_sum and is_hinge_classifier and not balance.total:
             return cls(svm, KernelDual.from_hinges(svm.sign, svm.upper), None, balance, None)
-        factor = 1.0 if balance is None else _compute_factor(svm, balance, is_balance=True)
-        total = 0.0 if balance is None else balance.total / factor
-        others = [group for group in svm.groups if group is not balance]
-        mass = others[0].total / _compute_factor(svm, others[0], is_balance=False) if others else None
-        problem = _build_intervals(svm, total, mass, name)
+        factor, total, mass = 1.0, 0.0, None
+        for group in svm.groups:
+            if group is balance:
+                factor = _compute_factor(svm, group, is_balance=True)
+                total = group.total / factor
+            else:
+                mass = group.total / _compute_factor(svm, group, is_balance=False)
+        problem = _build_intervals(svm, total, mass, backend_name)
         curvature = svm.curvature[: problem.n] + 0.0 if svm.has_curvature else None
         if has_sum:
             return cls(svm, problem, curvature, balance, None)
@@ -77,7 +85,10 @@ class IntervalProblem:
         return cls(svm, _append_variable(problem, -kappa * total), curvature, balance, kappa)
 
     def build_blocks(self, kernel: Kernel, X: Matrix, full_matrix: FloatArray | None) -> GramBlocks:
-        """Return the matrix of the problem, from the kernel, the samples, and their Gram matrix if it is known."""
+        """Build the matrix of the problem from the kernel and X (n, d).
+
+        full_matrix (n, n): The Gram matrix; None if it has not been computed.
+        """
         blocks: GramBlocks
         if isinstance(self.svm.gram, KernelGram):
             blocks = self.svm.gram.blocks
@@ -95,38 +106,39 @@ class IntervalProblem:
         return beta if self.kappa is None else np.append(beta, -beta.sum())
 
     def compute_alpha(self, beta: FloatArray) -> FloatArray:
-        """Compute α (m,) from what the solver returns."""
+        """Compute α (m,) from the solver's β, including β₀ of (IVAL.6)."""
         problem, svm = self.problem, self.svm
         beta = beta if self.kappa is None else beta[:-1]
         if not svm.is_two_sided:
             return np.maximum(svm.sign * beta, 0.0)
         alpha_plus, alpha_minus = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
-        shortfall = 0.0 if problem.mass is None else 0.5 * (problem.mass - float(np.abs(beta).sum()))
-        if shortfall > MIN_SHARED_ALPHA * problem.total_penalty:  # (KDUAL.8)
+        missing = 0.0 if problem.mass is None else 0.5 * (problem.mass - float(np.abs(beta).sum()))
+        if missing > MIN_MISSING_MASS * problem.total_penalty:  # (KDUAL.8)
             bound_slack = np.minimum(problem.high - alpha_plus, -problem.low - alpha_minus)
-            increase = bound_slack * min(shortfall / float(bound_slack.sum()), 1.0)
+            increase = bound_slack * min(missing / float(bound_slack.sum()), 1.0)
             alpha_plus, alpha_minus = alpha_plus + increase, alpha_minus + increase
         return np.concatenate([alpha_plus, alpha_minus])
 
     def compute_multipliers(self, b: float, tube: float) -> dict[str, float]:
-        """Return the multipliers of the groups, by name: (IVAL.3)."""
-        return {
-            group.multiplier: (b if group is self.balance else tube)
-            / _compute_factor(self.svm, group, group is self.balance)
-            for group in self.svm.groups
-        }
+        """Compute the multipliers μ of the groups by (IVAL.3), by name, from b and ε."""
+        multipliers = {}
+        for group in self.svm.groups:
+            is_balance = group is self.balance
+            multiplier = b if is_balance else tube
+            multipliers[group.multiplier] = multiplier / _compute_factor(self.svm, group, is_balance)
+        return multipliers
 
 
-def _find_balance(svm: SVMDual, name: str) -> DualGroup | None:
-    """Return the group with the column c·s; None if the machine has no groups. Raises UnsupportedError."""
+def _find_balance(svm: SVMDual, backend_name: str) -> DualGroup | None:
+    """Return the group with the column c·s; None if there is none. Raises UnsupportedError."""
     balance = next((group for group in svm.groups if np.ptp(group.column * svm.sign) == 0.0), None)
     if svm.penalised_groups and (balance is None or len(svm.groups) > 1):
-        raise UnsupportedError(f"{name} takes a penalised multiplier only if it is the intercept; use cvxopt")
+        raise UnsupportedError(f"{backend_name} takes a penalised multiplier only if it is the intercept; use cvxopt")
     return balance
 
 
 def _combines_samples(svm: SVMDual) -> bool:
-    """Return whether rows are as in (IVAL.7)."""
+    """Return whether rows combine samples or share them, as in (IVAL.7)."""
     return not svm.has_one_row_per_sample and not svm.is_two_sided
 
 
@@ -142,27 +154,31 @@ def _compute_factor(svm: SVMDual, group: DualGroup, is_balance: bool) -> float:
     return float(group.column[0] * svm.sign[0] if is_balance else group.column[0])
 
 
-def _build_intervals(svm: SVMDual, total: float, mass: float | None, name: str) -> KernelDual:
-    """Return the problem over β (k,) with the given sums, (IVAL.1) or (IVAL.2). Raises UnsupportedError."""
+def _build_intervals(svm: SVMDual, total: float, mass: float | None, backend_name: str) -> KernelDual:
+    """Build the problem over β (k,), (IVAL.1) or (IVAL.2). Raises UnsupportedError.
+
+    total, mass: The required Σβ, and Σ|β| if any.
+    """
     level, upper, n = svm.level + 0.0, _compute_finite_bounds(svm), svm.n
     if not svm.is_two_sided:
         signed_upper = svm.sign * upper
         high, low = np.maximum(signed_upper, 0.0), np.minimum(signed_upper, 0.0)
         return KernelDual(high, svm.sign * level, low, total=total, mass=mass)
-    fold = fold_losses(svm)
-    if fold is None:
-        raise UnsupportedError(f"{name} requires the same tube and curvature on both sides of a sample; use cvxopt")
-    width = 0.0 if mass is not None else fold.tube
-    return KernelDual(upper[:n] + 0.0, fold.level + np.zeros(n), -upper[n:], width, total=total, mass=mass)
+    losses = fold_losses(svm)
+    if losses is None:
+        raise UnsupportedError(
+            f"{backend_name} requires the same tube and curvature on both sides of a sample; use cvxopt"
+        )
+    tube = losses.tube if mass is None else 0.0
+    return KernelDual(upper[:n] + 0.0, losses.level + np.zeros(n), -upper[n:], tube, total=total, mass=mass)
 
 
 def _append_variable(problem: KernelDual, level: float) -> KernelDual:
-    """Append β₀ of (IVAL.6) to a problem, whose sum is then 0."""
+    """Append β₀ of (IVAL.6) to a problem, whose required sum is then 0."""
     limit = SUM_WIDENING * float(np.maximum(problem.high, -problem.low).sum())
-    tube = problem.tube if not problem.has_kink else np.append(np.broadcast_to(problem.tube, problem.n), 0.0)
-    return KernelDual(
-        np.append(problem.high, limit), np.append(problem.level, level), np.append(problem.low, -limit), tube
-    )
+    high, low = np.append(problem.high, limit), np.append(problem.low, -limit)
+    tube = np.append(np.broadcast_to(problem.tube, problem.n), 0.0) if problem.has_kink else problem.tube
+    return KernelDual(high, np.append(problem.level, level), low, tube)
 
 
 def _compute_finite_bounds(svm: SVMDual) -> FloatArray:
@@ -170,5 +186,5 @@ def _compute_finite_bounds(svm: SVMDual) -> FloatArray:
     upper = svm.upper + 0.0
     if svm.is_bounded:
         return upper
-    value = float((np.maximum(svm.level, 0.0) ** 2 / (2.0 * svm.curvature)).sum())
-    return np.minimum(upper, INTERVAL_WIDENING * np.sqrt(2.0 * value / svm.curvature))
+    primal_at_zero = float((np.maximum(svm.level, 0.0) ** 2 / (2.0 * svm.curvature)).sum())
+    return np.minimum(upper, INTERVAL_WIDENING * np.sqrt(2.0 * primal_at_zero / svm.curvature))

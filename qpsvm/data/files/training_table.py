@@ -26,10 +26,10 @@ from qpsvm.data.files.text_format import PLAIN, TextFormat
 
 @dataclass(frozen=True, eq=False)
 class RawTable(EncodedTable):
-    """A table with its columns as they were read, so that an encoding can be learnt from some of the rows only.
+    """A table that also stores its columns as read, so that an encoding can be learnt from some of the rows.
 
     columns: All columns, over the rows of the table.
-    feature_columns: Names of the columns that may become features; the others have roles such as the target.
+    feature_columns: Names of the columns that may become features; the others have a role, such as the target.
     rules: The caller's options for the feature columns.
     """
 
@@ -38,23 +38,45 @@ class RawTable(EncodedTable):
     rules: ColumnRules = field(default_factory=ColumnRules)
 
     def encode_split(self, train: IntArray, test: IntArray) -> tuple[EncodedTable, EncodedTable]:
-        """Encode rows of two indices, training and test, by what the training rows show. Raises DataError."""
+        """Learn an encoding from the training rows, and encode these and the test rows by it. Raises DataError.
+
+        train (k,), test (l,): Indices of rows.
+        """
         assert self.columns is not None
         learnt, summaries = learn_columns(self.columns.take_rows(train), self.feature_columns, self.rules)
-        summaries += tuple(each for each in self.column_summaries if each.name not in self.feature_columns)
+        summaries += tuple(column for column in self.column_summaries if column.name not in self.feature_columns)
         n_features = _count_features(learnt, self.columns.sheet, summaries)
         encoding = replace(self.encoding, columns=learnt, n_features=n_features)
 
         def encode_rows(index: IntArray) -> EncodedTable:
-            y, groups, weights = (each if each is None else each[index] for each in (self.y, self.groups, self.weights))
             assert self.columns is not None
             X = encode(self.columns.take_rows(index), encoding) if len(index) else np.zeros((0, n_features))
+            parts = (self.y, self.groups, self.weights)
+            y, groups, weights = (None if part is None else part[index] for part in parts)
             return EncodedTable(
                 X, y, encoding, self.dropped, self.notes, groups=groups, weights=weights, column_summaries=summaries,
                 required_columns=self.required_columns,
             )  # fmt: skip
 
         return encode_rows(train), encode_rows(test)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnRequest:
+    """The caller's choice of columns.
+
+    roles: The columns of target, groups and weights, by these names; absent roles are left out.
+    drop: Columns to ignore.
+    rules: Options for the feature columns.
+    target_kind: How the target is read; with "none" it may be absent.
+    raw: Whether to build a `RawTable`.
+    """
+
+    roles: Mapping[str, str]
+    drop: Sequence[str]
+    rules: ColumnRules
+    target_kind: TargetKind
+    raw: bool
 
 
 def read_table(
@@ -75,50 +97,54 @@ def read_table(
     if raw and standardise:
         raise ParameterError("a raw table cannot be standardised: leave out standardise, or raw")
     with translate_memory_errors(name):
-        drop, keep, date = ((each,) if isinstance(each, str) else tuple(each) for each in (drop, keep, date))
+        drop, keep, date = ((names,) if isinstance(names, str) else tuple(names) for names in (drop, keep, date))
         rules = ColumnRules(keep, date, "drop" if drop_missing else missing)
         options = {"target": target, "groups": groups, "weights": weights}
         roles = {option: column for option, column in options.items() if column is not None}
+        request = ColumnRequest(roles, drop, rules, target_kind, raw)
         if isinstance(source, Frame):
             frame = replace(source, text_format=text_format)
-            table = _build_named_table(frame, partial(read_frame, frame), roles, drop, rules, target_kind, raw)
-        elif detect_format(content := read_bytes(source, text_format.charset)) == "libsvm":
-            given = {**options, "drop": drop, "keep": keep, "date": date}
-            given |= {"na": text_format.na_values, "decimal": text_format.decimal}
-            refuse_column_options(source, get_option=given.get)
-            if rules.fills_missing:
-                raise ParameterError(
-                    f"{source} is a LIBSVM file, in which nothing is filled in: leave out missing, or drop such rows"
-                )
-            table = build_libsvm_table(source, content, known=None, drop_missing=rules.missing == "drop")
+            table = _build_named_table(frame, partial(read_frame, frame), request)
         else:
-            sheet = parse_sheet(source, content, text_format)
-            table = _build_named_table(sheet, partial(read_columns, sheet), roles, drop, rules, target_kind, raw)
+            table = _read_file(source, request, text_format)
         if not standardise:
             return table
         mean, scale = compute_mean_and_scale(table.X, name)
         return standardise_table(replace(table, encoding=replace(table.encoding, mean=mean, scale=scale)), name)
 
 
+def _read_file(path: FilePath, request: ColumnRequest, text_format: TextFormat) -> EncodedTable:
+    """Read a CSV or LIBSVM file. Raises DataError, ParameterError."""
+    content = read_bytes(path, text_format.charset)
+    if detect_format(content) != "libsvm":
+        sheet = parse_sheet(path, content, text_format)
+        return _build_named_table(sheet, partial(read_columns, sheet), request)
+    rules = request.rules
+    options = {**request.roles, "drop": request.drop, "keep": rules.keep, "date": rules.date}
+    options |= {"na": text_format.na_values, "decimal": text_format.decimal}
+    refuse_column_options(path, get_option=options.get)
+    if rules.fills_missing:
+        raise ParameterError(
+            f"{path} is a LIBSVM file, in which nothing is filled in: leave out missing, or drop such rows"
+        )
+    return build_libsvm_table(path, content, known=None, drop_missing=rules.missing == "drop")
+
+
 def _build_named_table(
-    sheet: Sheet, read: Callable[[Sequence[str]], TableColumns], roles: Mapping[str, str], drop: Sequence[str],
-    rules: ColumnRules, target_kind: TargetKind, raw: bool,
-) -> EncodedTable:  # fmt: skip
+    sheet: Sheet, read: Callable[[Sequence[str]], TableColumns], request: ColumnRequest
+) -> EncodedTable:
     """Build a table whose columns have names, from a file or from memory.
 
     read: Function that reads columns, given their names.
-    roles: The columns of target, groups and weights, by these options.
     """
+    roles, target_kind = request.roles, request.target_kind
     if "target" not in roles and target_kind != "none":
         raise build_target_error(sheet, target_kind)
-    feature_columns = select_features(sheet, roles, drop)
-    rules = rules.resolve_names(sheet, feature_columns)
-    has_unnamed_column = UNNAMED in sheet.header and UNNAMED not in drop
-    columns = read([*feature_columns, *roles.values(), *([UNNAMED] if has_unnamed_column else [])])
-    notes: tuple[str, ...] = ()
-    if has_unnamed_column:  # as pandas and R write the numbers of the rows; anything else raises an error
-        first = sheet.check_index(columns.cells[UNNAMED].to_numbers())
-        notes = (f"column 1 has no name and counts the rows from {first}: taken as their index, not as a feature",)
+    feature_columns = select_features(sheet, roles, request.drop)
+    rules = request.rules.resolve_names(sheet, feature_columns)
+    has_index = UNNAMED in sheet.header and UNNAMED not in request.drop
+    columns = read([*feature_columns, *roles.values(), *([UNNAMED] if has_index else [])])
+    notes = (_describe_index(sheet, columns),) if has_index else ()
     columns, n_dropped, required = _drop_incomplete_rows(columns, feature_columns, roles, rules)
     learnt, summaries = learn_columns(columns, feature_columns, rules)
     summaries += tuple(ColumnSummary(name, option, "") for option, name in roles.items())
@@ -135,10 +161,16 @@ def _build_named_table(
         encode(columns, encoding), y, encoding, n_dropped, notes, groups=groups, weights=weights,
         column_summaries=summaries, required_columns=required,
     )  # fmt: skip
-    if not raw:
+    if not request.raw:
         return table
     rules = rules.with_detected(columns, learnt)
     return RawTable(**vars(table), columns=columns, feature_columns=tuple(feature_columns), rules=rules)
+
+
+def _describe_index(sheet: Sheet, columns: TableColumns) -> str:
+    """Note that the unnamed column is an index, as pandas and R write it. Raises DataError if it is not."""
+    first = sheet.check_index(columns.cells[UNNAMED].to_numbers())
+    return f"column 1 has no name and counts the rows from {first}: taken as their index, not as a feature"
 
 
 def _extract_target(columns: TableColumns, encoding: Encoding, target_kind: TargetKind) -> NDArray[Any] | None:
@@ -153,16 +185,16 @@ def _extract_target(columns: TableColumns, encoding: Encoding, target_kind: Targ
 def _drop_incomplete_rows(
     columns: TableColumns, feature_columns: Sequence[str], roles: Mapping[str, str], rules: ColumnRules
 ) -> tuple[TableColumns, int, tuple[str, ...]]:
-    """Drop or refuse the rows without a needed value. Raises DataError.
+    """Drop or refuse the rows that lack a required value. Raises DataError.
 
-    Returns the remaining rows, the number of dropped rows, and the columns in which every row needs a value. A column
-    that `learn_columns` leaves out needs none. Which columns it leaves out depends on the rows it gets, so the rows
-    without target, groups or weights are dropped first.
+    Returns the remaining rows, the number of dropped rows, and the columns in which every row needs a value. The
+    columns that `learn_columns` leaves out are not required. Which these are depends on the rows, so the rows without
+    target, groups or weights are dropped first.
     """
     drops = rules.missing != "error"
     role_columns = [*roles.values()]
     n_first = 0
-    if drops and not columns.mask_missing(role_columns).all():  # if all rows would go, the last call explains why
+    if drops and not columns.mask_missing(role_columns).all():  # if all rows were dropped, the last call explains why
         columns, n_first = columns.drop_incomplete(role_columns, drop_missing=True)
     learnt, _ = learn_columns(columns, feature_columns, rules)
     used = tuple(column.name for column in learnt)
@@ -174,6 +206,6 @@ def _drop_incomplete_rows(
 def _count_features(learnt: Sequence[Column], sheet: Sheet, summaries: Sequence[ColumnSummary]) -> int:
     """Count the features of the columns. Raises DataError if there are none."""
     if not learnt:
-        text = "; ".join(f"{each.name!r} ({each.kind}) is {each.outcome}" for each in summaries if each.outcome)
-        raise DataError(f"{sheet.path} has no feature column: {text}")
+        outcomes = [f"{column.name!r} ({column.kind}) is {column.outcome}" for column in summaries if column.outcome]
+        raise DataError(f"{sheet.path} has no feature column: {'; '.join(outcomes)}")
     return sum(len(column.names) for column in learnt)

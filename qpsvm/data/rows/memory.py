@@ -1,8 +1,8 @@
-"""Use an array in memory as a source of rows (`ArrayRows`), and detect changes of arrays in place (`ChangeGuard`).
+"""Use an array in memory as a source of rows (`ArrayRows`), and detect in-place changes of arrays (`ChangeGuard`).
 
-The caller's arrays must not change while a problem refers to them. A copy to compare with would take as much memory as
-the samples, so the CRC-32 of each strip of bytes is stored instead: a change of a strip goes undetected with
-probability 2⁻³².
+The caller's arrays must not change while a problem refers to them. Comparing with a copy would take as much memory as
+the samples, so the CRC-32 of each strip of bytes is stored instead. A changed strip goes undetected with probability
+2⁻³².
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from qpsvm.data.rows.blocks import ALL, Block, DenseBlock
 from qpsvm.data.rows.source import RowSource
 from qpsvm.data.rows.sparse_block import SparseBlock
 
-#: Bytes of a strip.
+#: Size of a strip.
 STRIP_BYTES = 1 << 18
-#: Seconds per byte of a checksum.
-BYTE_SECONDS = 3e-10
+#: Estimated time of a checksum.
+SECONDS_PER_BYTE = 3e-10
 
 
 class ChangeGuard:
-    """Detect changes in place of arrays since they were first scanned.
+    """Detect in-place changes of arrays since they were first scanned.
 
-    A run is a solve. The first run scans the arrays before it computes anything from them, and later checks scan again.
+    A run is a solve. The first run scans the arrays before it computes anything from them. Checks after it scan again.
 
-    arrays: Referenced, not copied. The library's own frozen arrays are omitted.
-    name: Their name in messages.
+    arrays: Referenced, not copied. Frozen arrays of the library itself are skipped.
+    name: Name of the arrays in messages.
     """
 
     def __init__(self, arrays: Iterable[Matrix], name: str) -> None:
@@ -55,13 +55,10 @@ class ChangeGuard:
         """End the run, so that `check` scans again."""
         self._is_in_first_run = False
 
-    def _compute_checksums(self) -> list[list[int]]:
-        return [compute_checksums(part) for part in self._parts]
-
     def check(self) -> None:
-        """Compare the arrays with the first scan, or make it. Raises DataError if they differ.
+        """Compare the arrays with the first scan; make that scan if there is none. Raises DataError if they differ.
 
-        During the first run the arrays have just been scanned, and nothing is compared.
+        During the first run, which has just scanned the arrays, nothing is compared.
         """
         if self._is_in_first_run or not self._parts:
             return
@@ -74,6 +71,9 @@ class ChangeGuard:
                 f"values: build a new problem from the new values, or pass a copy, {self.name}.copy(), from the start"
             )
 
+    def _compute_checksums(self) -> list[list[int]]:
+        return [compute_checksums(part) for part in self._parts]
+
 
 def compute_checksums(array: NDArray[Any]) -> list[int]:
     """Return the checksum of each strip of the bytes of an array."""
@@ -81,35 +81,36 @@ def compute_checksums(array: NDArray[Any]) -> list[int]:
         array = array.T  # the strips are then views, not copies
     if array.nbytes <= STRIP_BYTES:
         return [zlib.crc32(np.ascontiguousarray(array).data)]
-    tiles = split_strips(len(array), max(1, STRIP_BYTES * len(array) // max(array.nbytes, 1)))
-    checksums = [0] * len(tiles)
+    rows_per_strip = max(1, STRIP_BYTES * len(array) // max(array.nbytes, 1))
+    strips = split_strips(len(array), rows_per_strip)
+    checksums = [0] * len(strips)
 
     def compute_strip(k: int) -> None:
-        checksums[k] = zlib.crc32(np.ascontiguousarray(array[tiles[k]]).data)
+        checksums[k] = zlib.crc32(np.ascontiguousarray(array[strips[k]]).data)
 
-    run_tiles(compute_strip, range(len(tiles)), BYTE_SECONDS * array.nbytes)
+    run_tiles(compute_strip, range(len(strips)), SECONDS_PER_BYTE * array.nbytes)
     return checksums
 
 
 def as_block(X: Matrix, start: int = 0, columns: slice | IntArray = ALL) -> Block:
-    """Wrap a matrix of numbers (k, …), dense or sparse and compressed, as the block that begins at row `start`.
+    """Wrap a matrix of k rows, dense or sparse and compressed, as the block that begins at row `start`.
 
     columns (d,): The columns of a dense matrix that are features.
     """
     if not isinstance(X, np.ndarray):
         return SparseBlock(X, start)
-    if isinstance(columns, slice) and columns != ALL:
-        X, columns = X[:, columns], ALL  # a view
-    if X.dtype == np.float64 and X.flags.aligned and isinstance(columns, slice):
-        return DenseBlock(X, start)  # computes with X itself; other blocks convert rows on access
-    d = X.shape[1] if isinstance(columns, slice) else len(columns)
-    return Block(len(X), d, start, lambda rows: np.asarray(X[rows][:, columns], dtype=np.float64))
+    if not isinstance(columns, slice):
+        return Block(len(X), len(columns), start, lambda rows: np.asarray(X[rows][:, columns], dtype=np.float64))
+    features = X if columns == ALL else X[:, columns]  # a view
+    if features.dtype == np.float64 and features.flags.aligned:
+        return DenseBlock(features, start)  # computes with the array itself; other blocks convert rows on access
+    return Block(len(X), features.shape[1], start, lambda rows: np.asarray(features[rows], dtype=np.float64))
 
 
 class ArrayRows(RowSource):
-    """The rows of an array, by reference.
+    """The rows of an array, which is referenced, not copied.
 
-    X (n, d): Dense in C or F order; sparse without duplicate entries.
+    X (n, d): Dense in C or F order, or compressed sparse without duplicate entries.
     """
 
     def __init__(self, X: Matrix) -> None:
@@ -126,7 +127,9 @@ class ArrayRows(RowSource):
         return self._matrix
 
     def sum_of_squares(self) -> float:
-        if not self.is_sparse and self._matrix.dtype != np.float64:  # squares of other types may be rounded
+        if (
+            not self.is_sparse and self._matrix.dtype != np.float64
+        ):  # squares in another type may be rounded or overflow
             return super().sum_of_squares()
         values = self._matrix.data if self.is_sparse else self._matrix.ravel(order="K")
         return float(values @ values)
@@ -154,6 +157,6 @@ def _compress(X: Any) -> Matrix:
     if not isinstance(X, (sp.csr_array, sp.csc_array)) or X.dtype != np.float64:
         X = sp.csr_array(X, dtype=np.float64)
     if not X.has_canonical_format:
-        X = X.copy()  # the caller's own arrays are left as they are
+        X = X.copy()  # the caller's array is not changed
         X.sum_duplicates()
     return X

@@ -33,7 +33,7 @@ class Batch:
 
 
 class DecoderRestart(Exception):
-    """Raised by a decoder that has to start again, with what it has learnt about the files meanwhile."""
+    """Raised by a decoder that has to start again, because it has learnt more about the files."""
 
 
 class Decoder(ABC):
@@ -41,6 +41,7 @@ class Decoder(ABC):
 
     kind: The name of the format.
     names: The names of the files.
+    watch: Detects changes of the files while they are in use.
     is_sparse: Whether batches are sparse.
     dtype: The dtype of dense batches: float32 if it represents every column exactly, else float64.
     is_single_use: Whether the rows can be read only once.
@@ -56,7 +57,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def batches(self) -> Iterator[Batch]:
-        """Yield all rows, in order; unless `is_single_use`, it can be called repeatedly. Raises DecoderRestart."""
+        """Yield all rows, in order. Call it once only if `is_single_use`. Raises DecoderRestart."""
 
     def shape(self) -> tuple[int, int] | None:
         """Return (n, d), or None if it is unknown before decoding."""
@@ -64,7 +65,7 @@ class Decoder(ABC):
 
 
 def normalise_labels(y: NDArray[Any]) -> NDArray[Any]:
-    """Convert labels (k,) of batches to numbers or text."""
+    """Convert labels (k,) that are not numbers to text."""
     return y if y.dtype.kind in "biuf" else y.astype(np.str_)
 
 

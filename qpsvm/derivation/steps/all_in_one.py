@@ -1,6 +1,6 @@
 """Build the steps of the all-in-one multiclass machines, (CSMC.1) to (CSMC.14) and (WWMC.1) to (WWMC.14).
 
-The two machines differ in the terms of `AllInOneTerms` only, and in their first step.
+The two machines differ only in their `AllInOneTerms` and in their first step.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ SYMBOLS = {
     "b": Meaning("intercept of each class", "(k,)", lambda at: at.b),
     "f": Meaning("decision functions, one per class", "(n, k)", lambda at: at.f),
     r"\xi": Meaning("slack", "(n, k)", lambda at: at.xi),
-    r"\alpha": Meaning("dual variables of each sample and rival class", "(n, k)", lambda at: at.alpha),
+    r"\alpha": Meaning("dual variable of each sample and rival class", "(n, k)", lambda at: at.alpha),
     r"\eta": Meaning("multipliers of ξ ≥ 0", "(n, k)"),
     r"\beta": Meaning("coefficients of the samples in each f", "(n, k)", lambda at: at.beta),
     "C": Meaning("penalty of a unit of slack", "(n,)", lambda at: at.C),
@@ -63,6 +63,8 @@ SYMBOLS = {
     "k": Meaning("number of classes"),
     "v": Meaning("difference of the two weight vectors", "(d,)"),
 }
+#: C_i of each row.
+C_OF_ROW = letter("C_i", get_penalties, "C_of_row")
 
 
 def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
@@ -88,7 +90,7 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
         ),
         build_weak_duality_step(terms),
         build_two_classes_step(terms),
-        build_saddle(terms),
+        build_class_saddle_step(terms),
     )
 
 
@@ -96,25 +98,30 @@ def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
 
 
 def build_margin_step(terms: AllInOneTerms) -> Step:
-    """Build the step about the distance of a row from the border of two classes."""
-    norm = letter(r"\|w_{y_i}-w_c\|", measure_weight_distances, "norm(w_y - w_c, axis=1)")
+    """Build the step about the distance of a sample on the margin from the boundary of two classes."""
+    norm = letter(r"\|w_{y_i}-w_c\|", compute_weight_distances, "norm(w_y - w_c, axis=1)")
     xi = terms.xi_of_row
-    no_margin = "no row is just on its margin"
+
+    def explain_no_margin(at: AllInOneQuantities) -> str:
+        """Explain why there is no margin to measure, or return ""."""
+        has_margin = select_kind(1)(at).any() and compute_weight_distances(at).all()
+        return "" if has_margin else "no row is exactly on its margin"
+
     return step(
         "Margin",
-        "A step of length t along w_y − w_c changes f_y − f_c by t‖w_y − w_c‖, so that a row that is just kept is "
-        "1/‖w_y − w_c‖ away from the border of the two classes.",
+        "A step of length t along w_y − w_c changes f_y − f_c by t‖w_y − w_c‖. So a sample whose constraint holds with "
+        "equality is 1/‖w_y − w_c‖ away from the boundary of the two classes.",
         Equation("alone", (
             line(F_DIFFERENCE / norm, "=", 1 / norm, rows=select_kind(1), shown=False),
             line(F_DIFFERENCE / norm, "≥", 1 / norm, before=r"\xi_i=0\ \Rightarrow\ ",
                  rows=Subset(f"{xi.python()} == 0", lambda at: xi.value(at) == 0.0)),
-        ), lambda at: "" if select_kind(1)(at).any() and measure_weight_distances(at).all() else no_margin),
+        ), explain_no_margin),
         absent="" if terms.problem.space.is_linear else "w has no entries in the feature space of a kernel",
     )  # fmt: skip
 
 
 def build_level_step(terms: AllInOneTerms) -> Step:
-    """Build the step about the margin level of the paper, which is 2 instead of 1."""
+    """Build the step about the margin in the paper of Weston and Watkins, which is 2 instead of 1."""
     square_of_w = letter(r"\|2w_c\|^2", lambda at: 4.0 * at.squares, "norm(2 * w, axis=1)**2")
     b = (2 * B).with_name("(2b_c)", "(2b_c)")
     C = letter("(2C_i)", lambda at: 2.0 * get_penalties(at), "(2 * C)")
@@ -122,8 +129,8 @@ def build_level_step(terms: AllInOneTerms) -> Step:
     norm = HALF * total(square_of_w + (b**2 if terms.has_penalised_b else None), "c")
     return step(
         "Level",
-        "Put 2w, 2b, 2ξ for w, b, ξ: every f doubles, the norm is four times as large and the slack twice, so that the "
-        "paper's machine with twice the penalty C has four times the value.",
+        "Put 2w, 2b and 2ξ for w, b and ξ: every f doubles, ‖w‖² is four times as large, and the slack is twice as "
+        "large. So the paper's machine, with twice the penalty C, has four times the value.",
         Equation("alone", (
             line(norm + total(C * xi, RIVALS), "=", (4 * sym.CLAIMED_PRIMAL).with_name("4P", "4P"),
                  scale=lambda at: 4.0 * at.objective_scale),
@@ -137,8 +144,8 @@ def build_primal_step(terms: AllInOneTerms) -> Step:
     is_free = terms.problem.intercept == "free"
     return step(
         "Primal",
-        "Small weights are weighed against slack: "
-        + ("one for all rivals of a sample. " if terms.has_shared_slack else "one per rival. ")
+        "The objective balances small weights and small slack, "
+        + ("which all rivals of a sample share. " if terms.has_shared_slack else "one for each rival. ")
         + ("Only differences of f count, and only differences of b." if is_free else "Only differences of f count."),
         Equation("below", (
             display(terms.primal, rf"\min_{{{variables},\xi}}\ "),
@@ -151,7 +158,7 @@ def build_primal_step(terms: AllInOneTerms) -> Step:
 
 
 def name_primal(terms: AllInOneTerms) -> Term:
-    """Return the primal's value, with this name."""
+    """Return the primal's value under its name."""
     return terms.primal.with_name("the primal's value", "P")
 
 
@@ -160,7 +167,7 @@ def build_lagrangian_step(terms: AllInOneTerms) -> Step:
     L = terms.lagrangian
     return step(
         "Lagrangian",
-        "Every row gets a multiplier α_ic, and every slack η. At the solution the products vanish, so L equals the "
+        "Every row has a multiplier α_ic, and every slack has η. At the solution the products vanish, so L equals the "
         "primal value.",
         Equation("aligned", (
             display(L, "L&=", rf",\qquad \alpha_{{ic}},{terms.eta.latex()}\ge 0"),
@@ -180,8 +187,8 @@ def build_w_step(problem: AllInOneProblem) -> Step:
     own_beta = letter(r"\beta_{iy_i}", lambda at: at.beta[np.arange(len(at.label)), at.label], "beta[i, y]")
     return step(
         "Stationarity in w",
-        "At a minimum over w_c the derivative of the Lagrangian is zero. A sample enters w_c of its own class with "
-        "the sum of its multipliers, and w_c of every other class with minus the multiplier of that class.",
+        "At a minimum over w_c the derivative of the Lagrangian is zero. The coefficient of a sample in w_c is the sum "
+        "of its multipliers for its own class, and minus its multiplier of class c for any other.",
         Equation("alone", (
             line(w, "=", w_of_beta, place="entry", before=write_stationarity("w_c"),
                  scale=lambda at: at.w_scale if at.is_linear else at.f_scale),
@@ -201,10 +208,7 @@ def build_b_step(problem: AllInOneProblem) -> Step:
         balance = line(letter("b_c"), "=", BETA_SUM, place="class",
                        scale=lambda at: max(at.beta_sum_scale, float(np.abs(at.b).max())))  # fmt: skip
     else:
-        text = (
-            "b_c enters L only through b_c Σ β_ic, which has no minimum unless the factor is zero: balance in every "
-            "class."
-        )
+        text = "b_c enters L only through b_c Σ β_ic, which has no minimum unless Σ β_ic is zero in every class."
         balance = BALANCE
     return step(
         "Stationarity in b", text,
@@ -220,7 +224,7 @@ def build_xi_step(terms: AllInOneTerms) -> Step:
     stationarity = write_stationarity(terms.xi.latex())
     return step(
         "Stationarity in ξ",
-        "The multipliers of a slack add up to its penalty C_i, so η is what α leaves of C_i.",
+        "The multipliers of a slack add up to its penalty C_i, so η is C_i minus the others.",
         Equation("alone", (line(terms.eta, "=", terms.C - terms.used, before=stationarity, **terms.slack_scale),)),
     )
 
@@ -238,7 +242,7 @@ def build_box_step(terms: AllInOneTerms) -> Step:
 
 
 def build_slackness_step(terms: AllInOneTerms) -> Step:
-    """Build the step: if a constraint has slack, its multiplier is zero."""
+    """Build the step of complementary slackness: a multiplier is zero, or its constraint holds with equality."""
     margin_product = ALPHA * terms.bound_slack
     products = add(
         total(magnitude(margin_product), RIVALS), total(magnitude(terms.slack_product), terms.slack_index)
@@ -262,7 +266,7 @@ def build_dual_step(terms: AllInOneTerms) -> Step:
     D = terms.dual_value.with_name("D", "D")
     return step(
         "Dual",
-        "Put w(α) and η into L: ξ drops out, and only kernel values are left. It is written as a minimisation.",
+        "Put w(α) and η into L: ξ drops out, and only kernel values are left. The dual is written as a minimisation.",
         Equation("below", (
             display(add(terms.quadratic, terms.square_of_b, -total(ALPHA, RIVALS)), r"\min_{\alpha}\ "),
             build_value_line(D, "=", QP_VALUE),
@@ -300,41 +304,45 @@ def build_recovered_f_step(terms: AllInOneTerms) -> Step:
 
 def build_kinds_step(terms: AllInOneTerms) -> Step:
     """Build the step about f of a row, given its α."""
-    shared = ": the rivals that share a multiplier budget are equally near."
+    shared = ", and the rivals with α > 0 that share a slack have the same f." if terms.has_shared_slack else "."
     return step(
         "Three kinds of rows",
-        "What α says of a row is what f says of it"
-        + (shared if terms.has_shared_slack else ".")
-        + " It is measured at the rows of each kind.",
-        Equation("aligned", tuple(_build_kinds(terms))),
+        f"The α of a row determines on which side of the margin it is{shared} This is measured at the rows of each "
+        "kind.",
+        Equation("aligned", _build_shared_kinds(terms) if terms.has_shared_slack else _build_separate_kinds()),
     )
 
 
-def _build_kinds(terms: AllInOneTerms) -> list[EquationLine]:
-    """Build the lines of the kinds of rows: α zero, free and at its bound."""
-    has_shared_slack, XI = terms.has_shared_slack, terms.xi_of_row
-    used = ALPHA
-    if has_shared_slack:
-        used = letter(ALPHA_SUM.latex(), read_by_row("used"), "used", ALPHA_SUM.text())
-    C = letter("C_i", get_penalties, "C_of_row")
-    levels: tuple[Term | float, ...] = (1 - XI, 1, 1 - XI) if has_shared_slack else (1, 1, 1)
-    relations = ("≥", "=", "=") if has_shared_slack else ("≥", "=", "≤")
-    premises = [line(ALPHA, "=", 0), line(0, "<", ALPHA, "<", C), line(ALPHA, "=", C)]
-    if has_shared_slack:
-        premises[1:] = [line(0, "<", ALPHA, after=rf",\ {line(used, relation, C).latex()}") for relation in ("<", "=")]
-    lines = [
-        line(
-            F_DIFFERENCE, relation, level, scale="level", rows=select_kind(kind),
-            premise=replace(premise, scale=get_penalties), after=r"\quad (c\ne y_i)",
-        )
-        for kind, (premise, relation, level) in enumerate(zip(premises, relations, levels, strict=True))
-    ]  # fmt: skip
-    if has_shared_slack:
-        lines += [
-            line(used, relation, C, scale=get_penalties, rows=select_kind(kind), shown=False)
-            for kind, relation in ((1, "≤"), (2, "="))
-        ]
-    return lines
+def _build_separate_kinds() -> tuple[EquationLine, ...]:
+    """Build the lines of the kinds of rows with a slack each: α zero, free and at its bound."""
+    return (
+        _build_kind(0, line(ALPHA, "=", 0), "≥", 1),
+        _build_kind(1, line(0, "<", ALPHA, "<", C_OF_ROW), "=", 1),
+        _build_kind(2, line(ALPHA, "=", C_OF_ROW), "≤", 1),
+    )
+
+
+def _build_shared_kinds(terms: AllInOneTerms) -> tuple[EquationLine, ...]:
+    """Build the lines of the kinds of rows that share a slack: α zero, or positive with Σ α free or at its bound."""
+    xi = terms.xi_of_row
+    used = letter(ALPHA_SUM.latex(), read_by_row("used"), "used", ALPHA_SUM.text())
+    is_free = line(0, "<", ALPHA, after=rf",\ {line(used, '<', C_OF_ROW).latex()}")
+    is_at_bound = line(0, "<", ALPHA, after=rf",\ {line(used, '=', C_OF_ROW).latex()}")
+    return (
+        _build_kind(0, line(ALPHA, "=", 0), "≥", 1 - xi),
+        _build_kind(1, is_free, "=", 1),
+        _build_kind(2, is_at_bound, "=", 1 - xi),
+        line(used, "≤", C_OF_ROW, scale=get_penalties, rows=select_kind(1), shown=False),
+        line(used, "=", C_OF_ROW, scale=get_penalties, rows=select_kind(2), shown=False),
+    )
+
+
+def _build_kind(kind: int, premise: EquationLine, relation: str, level: Term | float) -> EquationLine:
+    """Build the line of one kind of rows: its condition on α, and the relation of f_y − f_c and a level."""
+    return line(
+        F_DIFFERENCE, relation, level, scale="level", rows=select_kind(kind),
+        premise=replace(premise, scale=get_penalties), after=r"\quad (c\ne y_i)",
+    )  # fmt: skip
 
 
 def build_weak_duality_step(terms: AllInOneTerms) -> Step:
@@ -346,8 +354,8 @@ def build_weak_duality_step(terms: AllInOneTerms) -> Step:
     )  # fmt: skip
     return step(
         "Weak duality",
-        "The difference of the two values is a sum of terms, one per row, of which none is negative: that is what "
-        "the library certifies with. It is measured at half of α.",
+        "The difference of the two values is a sum of terms, one per row, and no term is negative. The library's "
+        "certificate is this sum. It is measured at half of α.",
         Equation("aligned", (
             line(name_primal(terms) - D, "=", difference, "≥", 0, scale="objective_scale", left="P-D&",
                  map_point=lambda at: at.make_suboptimal()),
@@ -365,8 +373,8 @@ def build_two_classes_step(terms: AllInOneTerms) -> Step:
     value = HALF * norm + total(2 * terms.C * terms.xi, terms.slack_index)
     return step(
         "Two classes",
-        "With two classes w₂ = −w₁, and all that counts is their difference: a C-SVM with twice the penalty C, whose "
-        "f is f₂ − f₁.",
+        "With two classes w₂ = −w₁, and only their difference counts. So the machine is a C-SVM with twice the penalty "
+        "C, whose f is f₂ − f₁.",
         Equation("below", (
             "v=w_2-w_1",
             line((2 * sym.CLAIMED_PRIMAL).with_name("2P", "2P"), "=", value, scale=lambda at: 2.0 * at.objective_scale),
@@ -375,10 +383,10 @@ def build_two_classes_step(terms: AllInOneTerms) -> Step:
     )  # fmt: skip
 
 
-def build_saddle(terms: AllInOneTerms) -> Step:
-    """Build the saddle of L: with C − α instead of α, at the solution, and with half of all weights.
+def build_class_saddle_step(terms: AllInOneTerms) -> Step:
+    """Build the saddle of L, with C − α as the other multipliers.
 
-    If the rivals share a slack, they share what is left of C equally.
+    If the rivals of a sample share a slack, C − Σ α is divided equally among them.
     """
     other_alpha = terms.C - terms.used
     if terms.has_shared_slack:
@@ -387,7 +395,7 @@ def build_saddle(terms: AllInOneTerms) -> Step:
     return build_saddle_step(terms.lagrangian, letters, (display(other_alpha, r"\bar\alpha_{ic}="),))
 
 
-def measure_weight_distances(at: AllInOneQuantities) -> FloatArray:
-    """Return ‖w_y − w_c‖ of each row: (m,)."""
+def compute_weight_distances(at: AllInOneQuantities) -> FloatArray:
+    """Compute ‖w_y − w_c‖ of each row: (m,)."""
     w = at.result.w
     return at.dual.flatten_alpha(np.linalg.norm(w[at.label][:, None] - w[None], axis=2))

@@ -69,7 +69,7 @@ class Dataset:
 
     def build_problem(self, options: argparse.Namespace, rows: IntArray | None = None) -> Problem:
         """Build the problem that the options describe, over all rows or some. Raises ParameterError."""
-        if self.is_several and options.variant not in registry.ALL_IN_ONE:
+        if self.is_multiclass and options.variant not in registry.ALL_IN_ONE:
             raise ParameterError(
                 f"this command needs a single machine, but there are {len(self.list_labels()[0])} classes: train one "
                 f"against all others with --positive LABEL, such as --positive {self.list_labels()[0][0]}; solve, "
@@ -84,7 +84,7 @@ class Dataset:
         return build_problem(X, y, options, groups, weights, class_weights)
 
     @property
-    def is_several(self) -> bool:
+    def is_multiclass(self) -> bool:
         """Whether there are more than two classes to learn; False for labels on workers, which are not counted."""
         return self.target_kind == "labels" and isinstance(self.y, np.ndarray) and len(np.unique(self.y)) > 2
 

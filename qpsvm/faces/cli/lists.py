@@ -1,8 +1,9 @@
 """Expand options that take a list: separate values, values with commas, or the option repeated (`expand_lists`).
 
 `--drop a b`, `--drop a,b` and `--drop a --drop b` are equivalent. In `--drop a b FILE` argparse would read FILE as a
-column, or, limited to one value, b as a file. The arguments are therefore expanded to `--drop=a --drop=b`. The name of
-a column may contain a comma, so names are split later, when the columns are known (`sheet.split_names`).
+column; with one value per option, it would read b as a file. The arguments are therefore expanded to
+`--drop=a --drop=b FILE`. The name of a column may contain a comma, so names are split later, when the columns are known
+(`sheet.split_names`).
 """
 
 from __future__ import annotations
@@ -19,26 +20,28 @@ CLASS_WEIGHT, BALANCED = "--class-weight", "balanced"
 #: Options that list names; a name may be any text.
 NAME_LISTS = ("--drop", "--keep", "--date", "--na", "--backend", "--steps")
 #: One value of `--class-weight`: balanced, or yes=10.
-_WEIGHT = re.compile(r"balanced$|[^=]+=[-+]?[\d.]\S*$")
-#: Several in one text: yes=10,no=1.
-_WEIGHTS = re.compile(r"[^=,]+=[-+]?[\d.][^,=]*(?:,[^=,]+=[-+]?[\d.][^,=]*)+$")
-#: Numbers, or rules for γ, with commas.
-_NUMBERS = re.compile(r"[-+]?[\d.][-+\d.eE,]*$|(?:scale|auto)(?:,|$)")
-#: Extensions of data files, which may not exist because their names are mistyped.
-_DATA_ENDINGS = (
+_WEIGHT_PATTERN = re.compile(r"balanced$|[^=]+=[-+]?[\d.]\S*$")
+#: Several values of `--class-weight` in one text: yes=10,no=1.
+_JOINED_WEIGHTS_PATTERN = re.compile(r"[^=,]+=[-+]?[\d.][^,=]*(?:,[^=,]+=[-+]?[\d.][^,=]*)+$")
+#: Numbers or rules for γ, separated by commas.
+_NUMBERS_PATTERN = re.compile(r"[-+]?[\d.][-+\d.eE,]*$|(?:scale|auto)(?:,|$)")
+_NEGATIVE_NUMBER_PATTERN = re.compile(r"-\d+$|-\d*\.\d+$|-\d+[eE]|-\d*\.\d+[eE]")
+#: Extensions of data files. They also identify a file whose name is mistyped.
+_DATA_EXTENSIONS = (
     ".csv", ".tsv", ".txt", ".data", ".libsvm", ".svm", ".npy", ".parquet", ".feather", ".arrow", ".xz", ".gz", ".bz2",
 )  # fmt: skip
-_NEGATIVE_NUMBER = re.compile(r"-\d+$|-\d*\.\d+$|-\d+[eE]|-\d*\.\d+[eE]")
 
 
 def is_option(text: str) -> bool:
     """Return whether a text starts like an option and is not a negative number."""
-    return text.startswith("-") and text != "-" and not _NEGATIVE_NUMBER.match(text)
+    return text.startswith("-") and text != "-" and not _NEGATIVE_NUMBER_PATTERN.match(text)
 
 
 def looks_like_file(text: str) -> bool:
-    """Return whether a text looks like a file: one that exists, or one whose name was mistyped."""
-    return text == "-" or os.sep in text or text.endswith(_DATA_ENDINGS) or os.path.exists(text) or glob.has_magic(text)
+    """Return whether a text names a file that exists, or looks like the mistyped name of one."""
+    if text == "-" or os.sep in text or text.endswith(_DATA_EXTENSIONS):
+        return True
+    return os.path.exists(text) or glob.has_magic(text)
 
 
 def expand_lists(
@@ -51,9 +54,8 @@ def expand_lists(
 
     lists: The options that take a list.
     value_counts: Number of values of each other option.
-    n_positional: Minimum number of positional arguments, which are files. If there are fewer, a list of names ends
-        before its first value that looks like a file, except for the very first; without such a value, the last value
-        of the last list is a file.
+    n_positional: Minimum number of positional arguments, which are files. If there are fewer, lists of names also
+        contain files, see `_count_names`.
     """
     groups, n_files = _group_arguments(args, lists, value_counts or {})
     name_lists = [j for j, (text, *_) in enumerate(groups) if text in NAME_LISTS and text in lists]
@@ -62,23 +64,24 @@ def expand_lists(
         if option not in lists or not values:
             expanded += [option, *values]
             continue
-        end = len(values)
+        n_values = len(values)
         if option in NAME_LISTS and n_files < n_positional:
-            is_last = j == name_lists[-1]
-            end = _find_first_file(option, values, default=end - 1 if is_last and end > 1 else end)
-        for value in values[:end]:
-            parts = value.split(",") if option == CLASS_WEIGHT and _WEIGHTS.match(value) else [value]
+            n_values = _count_names(option, values, is_last=j == name_lists[-1])
+            n_files += len(values) - n_values
+        for value in values[:n_values]:
+            parts = value.split(",") if option == CLASS_WEIGHT and _JOINED_WEIGHTS_PATTERN.match(value) else [value]
             expanded += [f"{option}={part}" for part in parts]
-        expanded += values[end:]
-        n_files += len(values) - end
+        expanded += values[n_values:]
     return expanded
 
 
 def _group_arguments(
     args: Sequence[str], lists: Sequence[str], value_counts: Mapping[str, int]
 ) -> tuple[list[list[str]], int]:
-    """Group the arguments, each option with its values; return the number of positional arguments, too."""
-    groups, n_positional, k = list[list[str]](), 0, 0
+    """Group each option with its values; return the groups and the number of positional arguments."""
+    groups: list[list[str]] = []
+    n_positional = 0
+    k = 0
     while k < len(args):
         text, rest = args[k], args[k + 1 :]
         if text == "--":  # everything after it is positional
@@ -97,16 +100,21 @@ def _group_arguments(
     return groups, n_positional
 
 
-def _find_first_file(option: str, values: Sequence[str], default: int) -> int:
-    """Return the position of the first value after the very first that looks like a file; otherwise the default."""
+def _count_names(option: str, values: Sequence[str], is_last: bool) -> int:
+    """Return how many values of a list are names, if the values after them are files.
+
+    The first value is a name, and the files start at the next value that looks like one. If no value does, the last
+    value of the last list is a file.
+    """
     for i, value in enumerate(values[1:], 1):
         if looks_like_file(value) and (option, value) != ("--na", "-"):
             return i
-    return default
+    return len(values) - 1 if is_last and len(values) > 1 else len(values)
 
 
 def _is_value(option: str, text: str) -> bool:
     """Return whether a text after a list option is one of its values."""
     if option in NAME_LISTS:
         return text != "--" and not is_option(text)
-    return (_WEIGHT if option == CLASS_WEIGHT else _NUMBERS).match(text) is not None
+    pattern = _WEIGHT_PATTERN if option == CLASS_WEIGHT else _NUMBERS_PATTERN
+    return pattern.match(text) is not None

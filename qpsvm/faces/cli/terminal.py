@@ -1,8 +1,9 @@
-r"""Write to terminals, pipes and files that do not accept every output.
+r"""Write to terminals with a limited encoding, to closed pipes, and to files without permission.
 
-`spell_unencodable` replaces symbols that the encoding lacks: ν becomes nu, ≥ becomes >=. Others, for example in a
-user's labels, are escaped like \xe4, so that different texts remain different. `ignore_closed_pipe` lets the program
-continue when the reader of its output has gone. `require_writable` checks output files before the work starts.
+`spell_unencodable` spells out symbols that the encoding lacks: ν becomes nu, ≥ becomes >=. Other characters, for
+example in a user's labels, are escaped like \xe4, so that different texts remain different. `ignore_closed_pipe` lets
+the program continue when the reader of its output has gone. `require_writable` checks an output file before the work
+starts.
 """
 
 from __future__ import annotations
@@ -33,42 +34,42 @@ SPELLINGS = {
     "∪": "union", "⌊": "floor(", "⌋": ")", "⊥": "is orthogonal to",
     "\N{COMBINING MACRON}": "_mean", "\N{COMBINING TILDE}": "~", "\N{COMBINING CIRCUMFLEX ACCENT}": "^",
 }  # fmt: skip
-#: Name under which `_spell` is registered as an error handler of encodings.
+#: Name under which `_spell` is registered as an error handler of codecs.
 ERROR_HANDLER = "qpsvm-letters"
 
 
 @contextmanager
 def spell_unencodable(stream: Any) -> Iterator[None]:
-    """Spell out or escape what the encoding of a text stream lacks, while the block runs.
+    """Spell out or escape characters that the encoding of a text stream lacks, while the block runs.
 
     A stream that cannot be reconfigured, such as one substituted by a caller, is left unchanged.
     """
-    before = getattr(stream, "errors", None)
-    if before is None or not hasattr(stream, "reconfigure"):
+    original_handler = getattr(stream, "errors", None)
+    if original_handler is None or not hasattr(stream, "reconfigure"):
         yield
         return
     stream.reconfigure(errors=ERROR_HANDLER)
     try:
         yield
     finally:
-        stream.reconfigure(errors=before)
+        stream.reconfigure(errors=original_handler)
 
 
 @contextmanager
 def ignore_closed_pipe() -> Iterator[None]:
-    """Ignore a closed pipe at standard output while the block runs, since files are still to be written."""
-    before = sys.stdout
-    if before is not None:
-        sys.stdout = _PipeWriter(before)
+    """Ignore a closed pipe at standard output while the block runs, since files have yet to be written."""
+    original = sys.stdout
+    if original is not None:
+        sys.stdout = _PipeWriter(original)
     try:
         yield
     finally:
-        sys.stdout = before
+        sys.stdout = original
 
 
 def discard_output() -> None:
-    """Discard the rest of standard output, so that the interpreter does not complain when it ends."""
-    with suppress(OSError, ValueError):  # in a test, standard output is not a file
+    """Discard the rest of standard output, so that the interpreter does not report a closed pipe at exit."""
+    with suppress(OSError, ValueError):  # in tests, standard output is not a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -81,20 +82,20 @@ def require_writable(path: str | None) -> None:
     file = Path(os.path.realpath(path))
     folder = file.parent
     if file.is_dir():
-        why = "it is a directory"
+        reason = "it is a directory"
     elif not folder.is_dir():
-        why = f"there is no directory {folder}"
+        reason = f"there is no directory {folder}"
     elif file.exists() and not os.access(file, os.W_OK):
-        why = "permission denied"
+        reason = "permission denied"
     elif (file.is_file() or not file.exists()) and not os.access(folder, os.W_OK):
-        why = f"permission denied in {folder}, where a temporary file is written before it is renamed"
+        reason = f"permission denied in {folder}, where a temporary file is written before it is renamed"
     else:
         return
-    raise FileFormatError(f"cannot write {path}: {why}")
+    raise FileFormatError(f"cannot write {path}: {reason}")
 
 
 class _PipeWriter:
-    """A text stream that discards what is written after the reader of the pipe has gone."""
+    """A text stream that discards what is written after the pipe was closed."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -116,7 +117,7 @@ class _PipeWriter:
 
 
 def _spell(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Spell out or escape unencodable characters, with blanks between words; an error handler for codecs."""
+    """Spell out or escape characters that cannot be encoded, as an error handler of codecs."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text, spelled = error.object, ""
@@ -126,15 +127,17 @@ def _spell(error: UnicodeError) -> tuple[str | bytes, int]:
             spelled += text[k].encode("ascii", "backslashreplace").decode("ascii")
             continue
         if spelled.endswith("^-"):  # 10⁻⁶ is 10^-6
-            word = word.removeprefix("^")
-        before = spelled or text[max(k - 1, 0) : k]
-        following = text[k + 1 : k + 2]
-        needs_blank_before = word[0].isalnum() and before[-1:].isalnum()
-        needs_blank_after = (  # a symbol that follows puts its own blank before itself
-            len(word) > 1 and word[-1].isalnum() and following.isalnum() and following not in SPELLINGS
-        )
-        spelled += " " * needs_blank_before + word + " " * needs_blank_after
+            word = word.removeprefix("^") or word
+        spelled += _separate_word(word, spelled or text[:k], text[k + 1 : k + 2])
     return spelled, error.end
+
+
+def _separate_word(word: str, before: str, following: str) -> str:
+    """Add blanks to the spelling of a symbol, to separate it from adjacent words."""
+    is_letter_next = following.isalnum() and following not in SPELLINGS  # another symbol adds its own blank
+    blank_before = " " if word[0].isalnum() and before[-1:].isalnum() else ""
+    blank_after = " " if len(word) > 1 and word[-1].isalnum() and is_letter_next else ""
+    return blank_before + word + blank_after
 
 
 codecs.register_error(ERROR_HANDLER, _spell)

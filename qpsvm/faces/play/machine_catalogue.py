@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.faces.play.page_parameters import PARAMETERS, PageParameter
 from qpsvm.faces.play.symbols import (
-    NOTATION,
+    DEFAULT_TEXTS,
     SymbolRow,
     build_curved_symbols,
     build_enclosing_symbols,
@@ -51,7 +51,7 @@ TOY_POINTS, TOY_LABELS = np.array([[0.0, 0.0], [2.0, 1.0], [0.0, 1.0], [2.0, 0.0
 
 @dataclass(frozen=True)
 class PageMachine:
-    """A machine that the page can choose. Texts that are not given come from `NOTATION`.
+    """A machine that the page can choose. Texts that are not given come from `DEFAULT_TEXTS`.
 
     kind: The class, called with X, the target if any, the parameters by name, kernel and psd.
     bound, share: The upper bound of α as text, "" if there is none; and α as a share of it.
@@ -92,7 +92,7 @@ class PageMachine:
 
     def __post_init__(self) -> None:
         symbols = {"bound": self.bound, "level": self.level, "twice": "2" if self.level == "1" else f"2{self.level}"}
-        defaults = {name: text.format(**symbols) for name, text in NOTATION[self.learnt].items()}
+        defaults = {name: text.format(**symbols) for name, text in DEFAULT_TEXTS[self.learnt].items()}
         if not self.bound:
             defaults |= {"share": "α / largest α", "path": f"α is 0, or y f = {self.level}", "box": "α_i ≥ 0"}
         for name, text in defaults.items():

@@ -284,6 +284,7 @@ def encoded(encoding, text):
         ("ascii", "yᵀα, 2ρ, αx", "y'alpha, 2 rho, alpha x"),
         ("ascii", "½ αᵀQα + ½ Σ δ_i α_i² − ℓᵀα", "1/2 alpha'Q alpha + 1/2 Sum delta_i alpha_i^2 - ell'alpha"),
         ("ascii", "10⁻⁶, 10⁶, θ⁻¹", "10^-6, 10^6, theta^-1"),
+        ("ascii", "10⁻\N{COMBINING CIRCUMFLEX ACCENT}", "10^-^"),
         ("ascii", "Größe, 红, \udcff", "Gr\\xf6\\xdfe, \\u7ea2, \\udcff"),
         ("utf-8", "½‖w‖² − νρ, Größe, 红", "½‖w‖² − νρ, Größe, 红"),
         ("latin-1", "½ × ν² ≥ Größe", "½ × nu² >= Größe"),
